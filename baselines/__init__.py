@@ -1,0 +1,1 @@
+"""The comparators that the papers print, one file each. Position is registration."""

@@ -1,0 +1,22 @@
+"""Plain distillation: imitate the unweighted mean of the clients' probabilities ("Global (avg.)" of DLAD, V-C)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from federation.federation import Checkpoint, Federation
+from federation.method import Method
+from methods.dlad import teacher_probabilities
+
+
+@dataclass(frozen=True)
+class AverageDistillation(Method):
+    """Eq. 2 of DLAD with w_i(x) = 1/N."""
+
+    title = "Global (avg.)"
+    sends = frozenset({"parameters"})
+
+    def fit(self, federation: Federation) -> Checkpoint:
+        local = federation.local_models()
+        teachers = [federation.upload(c, m) for c, m in zip(federation.clients, local, strict=True)]
+        return federation.distill(teacher_probabilities(federation, teachers).mean(dim=0))

@@ -1,0 +1,48 @@
+"""DLAD with perfect confidence: the upper bound "Global (labeled)" of DLAD (V-C).
+
+Each classifier C_i is replaced by its optimum of Eq. 3, p_i(x) / (p_dist(x) + p_i(x)), where a sample's density is
+that of its true class. It needs the labels of the public images, which no real server has.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from federation.federation import Checkpoint, Federation
+from federation.method import Method
+from methods.dlad import confidence_weights, mixture, teacher_probabilities
+
+
+def optimal_confidence(client_counts: torch.Tensor, public_labels: torch.Tensor) -> torch.Tensor:
+    """Eq. 3 at its optimum, (clients, n), from label counts (clients, classes) and the public labels (n,)."""
+    p_client = client_counts / client_counts.sum(dim=1, keepdim=True)
+    classes = torch.arange(client_counts.shape[1], device=public_labels.device)
+    p_public = (classes[:, None] == public_labels).float().mean(dim=1)
+    return (p_client / (p_public + p_client))[:, public_labels]
+
+
+@dataclass(frozen=True)
+class LabeledDistillation(Method):
+    """Eq. 2 to 4 of DLAD with ideal classifiers."""
+
+    title = "Global (labeled)"
+    sends = frozenset({"parameters", "labels"})
+    oracle = frozenset({"public-labels"})
+
+    temperature: float = 0.05
+    """T of Eq. 4 (DLAD, V-B)."""
+
+    def fit(self, federation: Federation) -> Checkpoint:
+        local = federation.local_models()
+        teachers = [federation.upload(c, m) for c, m in zip(federation.clients, local, strict=True)]
+        counts = torch.stack([self.send_counts(federation, client.index) for client in federation.clients])
+        confidence = optimal_confidence(counts, federation.oracle_public_labels())
+        weights = confidence_weights(confidence, self.temperature)
+        return federation.distill(mixture(weights, teacher_probabilities(federation, teachers)))
+
+    def send_counts(self, federation: Federation, index: int) -> torch.Tensor:
+        """A client's label counts (classes,), sent as `labels`."""
+        counts = torch.tensor(federation.clients[index].label_counts, device=federation.device)
+        return federation.channel.up(index, "labels", {"counts": counts})["counts"]

@@ -1,0 +1,19 @@
+"""Standalone: every client keeps the model it trained on its own shard. Nothing crosses the channel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from federation.federation import Checkpoint, Federation
+from federation.method import Method
+
+
+@dataclass(frozen=True)
+class Standalone(Method):
+    """Local training only; a table prints the mean over clients."""
+
+    title = "Client"
+
+    def fit(self, federation: Federation) -> Sequence[Checkpoint]:
+        return federation.local_models()

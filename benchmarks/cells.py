@@ -1,0 +1,193 @@
+"""From a table's spec to its cells: pure data, hashable, printable; a worker process gets a cell and nothing else."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks import registry
+from benchmarks.spec import Paper, Row, Scalar, SpecError, Table
+from datasets import catalogue
+from datasets.catalogue import ResolvedData
+from results.files import digest
+from results.published import format_column
+from results.sourcecode import source_digest
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One row x column of one table for one seed."""
+
+    table: str
+    row: str
+    column: str
+    method: str
+    role: str
+    measure: str
+    metric: str
+    seed: int
+    seed_axes: tuple[str, ...]
+    profile: str
+    protocol: str
+    config: tuple[tuple[str, Scalar], ...]
+    """Resolved configuration, without the fields of other methods."""
+    data: ResolvedData
+    plugins: tuple[str, ...] = ()
+    device: str = "cpu"
+    threads: int = 1
+
+    @property
+    def key(self) -> str:
+        """Digest of everything that determines the cell's numbers, except the code."""
+        data = {"asked": self.data.asked, "used": self.data.used, "digest": self.data.digest}
+        identity = {
+            "table": self.table, "row": self.row, "column": self.column, "method": self.method, "role": self.role,
+            "measure": self.measure, "metric": self.metric, "seed": self.seed, "axes": self.seed_axes, "profile": self.profile,
+            "protocol": self.protocol, "config": self.config, "data": data, "device": self.device.split(":")[0],
+            "threads": self.threads,
+        }  # fmt: skip
+        return digest(identity)
+
+    @property
+    def code(self) -> str:
+        """Digest of the source that computes it."""
+        return _code(self.method, self.plugins)
+
+    def __str__(self) -> str:
+        return f"{self.table} {self.row} {self.column} seed {self.seed}"
+
+
+@functools.cache
+def _code(method: str, plugins: tuple[str, ...]) -> str:
+    return digest([source_digest("benchmarks.execute"), registry.find_method(method, plugins).code])
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What of a table to run, as the command line asks for it."""
+
+    profile: str = "smoke"
+    protocol: str = "paper"
+    seeds: tuple[int, ...] = (0,)
+    only: Mapping[str, str] | None = None
+    add: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    plugins: tuple[str, ...] = ()
+    require_real: bool = False
+    device: str = "cpu"
+    threads: int = 1
+
+
+def parse_only(pairs: Iterable[str]) -> dict[str, str]:
+    """`["dataset=mnist", "row=global-dlad"]` as a mapping. Raises SpecError for anything but key=value."""
+    only = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key or not value:
+            raise SpecError(f"--only takes key=value, for example --only dataset=mnist; got {pair!r}")
+        only[key] = value
+    return only
+
+
+def parse_methods(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """`"+mine,-global-avg"` as names to add and rows to drop. Raises SpecError for a name without sign."""
+    add: list[str] = []
+    drop: list[str] = []
+    for name in (part.strip() for part in text.split(",") if part.strip()):
+        if name[0] not in "+-":
+            raise SpecError(f"--methods takes +name to add and -name to drop; did you mean +{name} or -{name}?")
+        (add if name[0] == "+" else drop).append(name[1:])
+    return tuple(add), tuple(drop)
+
+
+def table_rows(table: Table, selection: Selection) -> tuple[Row, ...]:
+    """The table's rows with `--methods` applied. Raises SpecError for a name that is neither row nor method."""
+    rows = list(table.rows)
+    for name in selection.drop:
+        kept = [row for row in rows if name not in (row.key, row.method)]
+        if len(kept) == len(rows):
+            raise SpecError(f"--methods -{name}: {table.key} has no such row; {registry.near(name, [r.key for r in table.rows])}")
+        rows = kept
+    for name in selection.add:
+        entry = registry.find_method(name, selection.plugins)
+        if table.measure == "classes":
+            raise SpecError(f"--methods +{name}: {table.key} prints a partition, no method can be added to it")
+        if name in [row.key for row in rows]:
+            raise SpecError(f"--methods +{name}: {table.key} has that row already")
+        method = entry.load()
+        rows.append(Row(name, name, method.title or name, upper_bound=bool(method.oracle)))
+    if not rows:
+        raise SpecError("--methods left no row")
+    return tuple(rows)
+
+
+def _matches(row: Row, column: Mapping[str, str], table: Table, only: Mapping[str, str]) -> bool:
+    facts = {"row": row.key, "method": row.method, **column}
+    return all(value in wanted.split(",") for key, wanted in only.items() for value in [facts.get(key, "")])
+
+
+def _check_only(table: Table, rows: Sequence[Row], only: Mapping[str, str]) -> None:
+    values: dict[str, set[str]] = {"row": {r.key for r in rows}, "method": {r.method for r in rows}}
+    for column in table.columns:
+        for key, value in column.items():
+            values.setdefault(key, set()).add(value)
+    for key, wanted in only.items():
+        if key not in values:
+            raise SpecError(f"--only {key}=...: {table.key} has no key {key!r}; {registry.near(key, values)}")
+        for value in wanted.split(","):
+            if value not in values[key]:
+                raise SpecError(f"--only {key}={value}: {table.key} has no such value; {registry.near(value, values[key])}")
+
+
+def expand(paper: Paper, table: Table, selection: Selection) -> list[Cell]:
+    """The cells of a table, rows within columns, in print order.
+
+    Raises SpecError for a selection that fits nothing, DataError for data that `require_real` misses or that are damaged.
+    """
+    if selection.protocol == "released" and not paper.released_code:
+        raise SpecError(f"--protocol released: the authors of {paper.key} released no code; only --protocol paper exists")
+    rows = table_rows(table, selection)
+    only = selection.only or {}
+    _check_only(table, rows, only)
+    known = set(registry.methods(selection.plugins))
+    cells = []
+    for column in table.columns:
+        for row in rows:
+            if not _matches(row, column, table, only):
+                continue
+            config = paper.config(table, row, column, selection.profile, selection.protocol)
+            if not row.applies(config):
+                continue
+            data = catalogue.resolve(
+                str(config["data.name"]), embedded=selection.profile == "smoke", require_real=selection.require_real
+            )
+            others = known - {row.method}
+            own = {name: value for name, value in config.items() if name.split(".")[0] not in others}
+            plugins = tuple(str(Path(p).resolve()) for p in selection.plugins)
+            needed = plugins if registry.find_method(row.method, plugins).folder == "plugin" else ()
+            for seed in selection.seeds:
+                cells.append(
+                    Cell(
+                        table=f"{paper.key}/{table.key}",
+                        row=row.key,
+                        column=format_column(dict(column)),
+                        method=row.method,
+                        role=row.role,
+                        measure=table.measure,
+                        metric=table.metric,
+                        seed=seed,
+                        seed_axes=paper.seed_axes,
+                        profile=selection.profile,
+                        protocol=selection.protocol,
+                        config=tuple(sorted(own.items())),
+                        data=data,
+                        plugins=needed,
+                        device=selection.device,
+                        threads=selection.threads,
+                    )
+                )
+    if not cells:
+        raise SpecError(f"nothing of {table.key} is left to run; loosen --only or --methods")
+    return cells

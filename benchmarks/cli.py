@@ -1,0 +1,371 @@
+"""The command line. Every command says what it did, what it did not, and what to do next."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table as RichTable
+
+from benchmarks import registry
+from benchmarks.cells import Selection, expand, parse_methods, parse_only
+from benchmarks.spec import PROFILES, PROTOCOLS, Paper, SpecError
+from datasets import catalogue
+from datasets.source import DataError
+from results import published
+from results.files import ResultsError
+
+app = typer.Typer(
+    help="Regenerate the tables of four federated-distillation papers. Start with: python -m benchmarks reproduce dlad/table2",
+    no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
+)  # fmt: skip
+console = Console(highlight=False)
+errors = Console(stderr=True, highlight=False)
+
+
+def main() -> None:
+    """Run the command line; expected errors become one message and exit code 1, Ctrl-C becomes 130."""
+    try:
+        app()
+    except (SpecError, DataError, ResultsError) as error:
+        errors.print(f"[red]error:[/] {escape(str(error))}", soft_wrap=True)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        errors.print("interrupted. Finished cells and stages are kept; the same command goes on from there.")
+        sys.exit(130)
+
+
+def _choice(option: str, value: str, known: tuple[str, ...]) -> str:
+    if value not in known:
+        raise SpecError(f"{option} {value}: no such value; {registry.near(value, known)}")
+    return value
+
+
+def _tables(names: list[str]) -> list[str]:
+    """Table names, with a paper's key standing for all of its reproducible tables. Raises SpecError if unknown."""
+    found: list[str] = []
+    for name in names:
+        if name in registry.papers():
+            found += [f"{name}/{table.key}" for table in registry.papers()[name].tables]
+        else:
+            registry.find_table(name)
+            found.append(name)
+    return found
+
+
+def _selection(
+    profile: str, protocol: str, only: list[str], methods: str, seeds: str, device: str, threads: int, require_real: bool,
+    plugins: list[Path],
+) -> Selection:  # fmt: skip
+    try:
+        numbers = tuple(dict.fromkeys(int(seed) for seed in seeds.split(",")))
+    except ValueError:
+        raise SpecError(f"--seeds takes whole numbers separated by commas, for example --seeds 0,1,2; got {seeds!r}") from None
+    kind = device.split(":")[0]
+    _choice("--device", kind, ("cpu", "cuda", "mps"))
+    add, drop = parse_methods(methods)
+    return Selection(
+        profile=_choice("--profile", profile, PROFILES), protocol=_choice("--protocol", protocol, PROTOCOLS), seeds=numbers,
+        only=parse_only(only), add=add, drop=drop, plugins=tuple(str(path) for path in plugins), require_real=require_real,
+        device=device, threads=threads,
+    )  # fmt: skip
+
+
+def _check_device(device: str) -> None:
+    """Raise SpecError if the run's device is not there. Imports torch, so only for runs that need a device."""
+    import torch
+
+    if device.startswith("cuda") and not torch.cuda.is_available():
+        raise SpecError(
+            f"--device {device}: this machine has no usable CUDA device; use --device cpu, or --profile cpu for less work"
+        )
+    if device == "mps" and not torch.backends.mps.is_available():
+        raise SpecError("--device mps: this machine has no usable MPS device; use --device cpu")
+
+
+Tables = Annotated[list[str] | None, typer.Argument(help="paper/table, for example dlad/table2; or a paper for all of its tables")]
+Profile = Annotated[str, typer.Option(help="smoke (embedded data, seconds), cpu (real data, reduced), paper (full scale, CUDA)")]
+Protocol = Annotated[str, typer.Option(help="paper, or released: what the authors' code does where it departs")]
+Only = Annotated[
+    list[str] | None, typer.Option(metavar="KEY=VALUE", help="only these columns or rows; values may be a,b; repeatable")
+]
+Methods = Annotated[str, typer.Option(metavar="+NAME,-NAME", help="add methods as rows, drop rows")]
+Seeds = Annotated[str, typer.Option(help="comma-separated; tables print mean and standard deviation over them")]
+Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, mps; default: cuda for the paper profile, else cpu")]
+Threads = Annotated[int, typer.Option(min=1, help="threads per worker; two workers of one thread beat one of two")]
+Plugins = Annotated[list[Path] | None, typer.Option("--plugin", metavar="FILE", help="a file with one more method; repeatable")]
+RequireReal = Annotated[bool, typer.Option("--require-real", help="refuse stand-in data")]
+
+
+@app.command("list")
+def list_everything() -> None:
+    """Papers and tables, methods, and data sets with what is present."""
+    tables = RichTable("table", "what it shows", "reproducible", title="Tables", title_justify="left")
+    for name, table in registry.all_tables().items():
+        paper = name.split("/")[0]
+        if table is not None:
+            tables.add_row(name, f"{table.title}: {table.caption}", "yes")
+        else:
+            count = sum(cell.value is not None for cell in published.published_table(name))
+            tables.add_row(name, f"{count} published numbers of {paper}", "not yet")
+    console.print(tables)
+    methods = RichTable("method", "where", title="Methods and baselines", title_justify="left")
+    for method in registry.methods().values():
+        methods.add_row(method.name, f"{method.folder}/{Path(method.path).name}")
+    console.print(methods)
+    _data_table()
+
+
+def _data_table() -> None:
+    home = catalogue.data_home()
+    table = RichTable("data set", "what", "state", "else uses", title=f"Data sets (data home: {home})", title_justify="left")
+    for name, source in catalogue.sources().items():
+        state = (
+            "generated"
+            if source.kind != "real"
+            else "bundled"
+            if not source.embedded
+            else "present"
+            if catalogue.is_present(name)
+            else "absent"
+        )
+        table.add_row(name, source.title, state, ", ".join(source.stand_ins))
+    console.print(table)
+
+
+def _card(paper: Paper, profile: str, protocol: str) -> list[str]:
+    """The protocol card: every setting, its source, and what the profile reduces, as Markdown."""
+
+    def show(value: object) -> str:
+        if isinstance(value, dict):
+            return "; ".join(f"{condition or 'else'}: {scalar}" for condition, scalar in value.items())
+        return str(value)
+
+    lines = [f"{paper.title}. {paper.citation}. Profile {profile}, protocol {protocol}.", ""]
+    lines += ["| setting | paper | here | source | where |", "|---|---|---|---|---|"]
+    for setting in paper.settings:
+        here = setting.value(profile, protocol)
+        mark = f"**{show(here)}**" if here != setting.paper else "same"
+        lines.append(f"| {setting.name} | {show(setting.paper)} | {mark} | {setting.source} | {setting.where} |")
+    return [*lines, "", *(f"- {note}" for note in paper.notes)]
+
+
+def _print_card(paper: Paper, profile: str, protocol: str, reduced_only: bool = False) -> None:
+    title = f"Reduced in profile {profile}" if reduced_only else f"Protocol card, profile {profile}"
+    table = RichTable("setting", "paper", profile, "source", "where", title=title, title_justify="left", padding=(0, 1))
+
+    def show(value: object) -> str:
+        return "\n".join(f"{k or 'else'}: {v}" for k, v in value.items()) if isinstance(value, dict) else str(value)
+
+    for setting in paper.settings:
+        if not reduced_only or setting.is_reduced(profile):
+            here = setting.value(profile, protocol)
+            table.add_row(setting.name, show(setting.paper), show(here), setting.source, setting.where)
+    console.print(table)
+
+
+@app.command()
+def show(table: Annotated[str, typer.Argument(help="paper/table")], profile: Profile = "cpu", protocol: Protocol = "paper") -> None:
+    """Published numbers of a table, and its protocol card with the source of every hyper-parameter."""
+    _choice("--profile", profile, PROFILES)
+    if table not in registry.all_tables():
+        registry.find_table(table)
+    cells = published.published_table(table)
+    columns = list(dict.fromkeys(cell.column for cell in cells))
+    rows = list(dict.fromkeys(cell.row for cell in cells))
+    metrics = list(dict.fromkeys(cell.metric for cell in cells))
+    for metric in metrics:
+        values = {(cell.row, cell.column): cell for cell in cells if cell.metric == metric}
+        drawn = RichTable("column", *rows, title=f"{table}: published {metric}", title_justify="left")
+        for column in columns:
+            shown = [values.get((row, column)) for row in rows]
+            if any(shown):
+                drawn.add_row(
+                    column,
+                    *(
+                        "" if c is None else "–" if c.value is None else f"{c.value}" + (f" ± {c.std}" if c.std else "")
+                        for c in shown
+                    ),
+                )
+        console.print(drawn)
+    paper = table.split("/")[0]
+    for claim in published.claims(paper):
+        if claim.table in table.split("/")[1].replace("figure", "fig"):
+            console.print(
+                f"claim {claim.id}: {escape(claim.claim)} (in print: {claim.holds_in_print}, {claim.cells or 'no numbers'})"
+            )
+    if paper in registry.papers():
+        _print_card(registry.papers()[paper], profile, protocol)
+        for note in registry.papers()[paper].notes:
+            console.print(f"note: {note}")
+    else:
+        console.print(f"{table} is not yet reproducible; its published numbers are data already.")
+
+
+@app.command()
+def plan(
+    tables: Tables = None, profile: Profile = "paper", protocol: Protocol = "paper", only: Only = None, methods: Methods = "",
+    seeds: Seeds = "0", plugin: Plugins = None,
+) -> None:  # fmt: skip
+    """Cells, shared stages, data, FLOPs, bytes, memory and hours of a table, on any machine, before running it."""
+    from benchmarks.plan import SUSTAINED, make_plan
+
+    for name in _tables(_some_tables(tables)):
+        paper, table = registry.find_table(name)
+        cells = expand(paper, table, _selection(profile, protocol, only or [], methods, seeds, "cpu", 1, False, plugin or []))
+        found = make_plan(cells)
+        console.print(f"[bold]{name}[/] {table.title}, profile {profile}: {found.cells} cells")
+        stages = RichTable("stage", "asked for", "computed", "shared", title="Stages", title_justify="left")
+        for kind, needed in found.needed.items():
+            stages.add_row(kind, str(needed), str(found.distinct[kind]), str(needed - found.distinct[kind]))
+        console.print(stages)
+        wire = RichTable("method", "up", "down", title="Bytes of one run (largest column)", title_justify="left")
+        for method in found.bytes_up:
+            wire.add_row(method, f"{found.bytes_up[method]:,}", f"{found.bytes_down[method]:,}")
+        console.print(wire)
+        unit, what = ("GPU-hours", "GPU") if profile == "paper" else ("core-hours", "core")
+        console.print(
+            f"training samples: {found.meter.training_samples:,}; predictions: {found.meter.predicted_samples:,}; "
+            f"{found.meter.flops:.3g} FLOPs"
+        )
+        console.print(
+            f"estimate: {found.hours(profile):.2f} {unit}, if one {what} sustains {SUSTAINED[profile]:.0e} FLOP/s "
+            f"(assumed, not measured); peak memory about {found.meter.peak_bytes / 2**30:.2f} GiB per process, beside the framework"
+        )
+        for asked, label in found.data.items():
+            console.print(f"data: {asked}: {label}")
+        if profile == "paper" and any(dict(cell.config).get("network.pretrained") == "imagenet" for cell in cells):
+            from models.networks.imagenet import IMAGENET, weight_path
+
+            for network, file in IMAGENET.items():
+                there = weight_path(network).exists()
+                console.print(f"weights: {network}: {'present' if there else f'absent; put {file.url} at {weight_path(network)}'}")
+
+
+def _some_tables(tables: list[str] | None) -> list[str]:
+    if not tables:
+        known = ", ".join(name for name, table in registry.all_tables().items() if table is not None)
+        raise SpecError(
+            f"which table? Try first: python -m benchmarks reproduce dlad/table2 (about two minutes). Reproducible: {known}"
+        )
+    return tables
+
+
+@app.command()
+def reproduce(
+    tables: Tables = None, profile: Profile = "smoke", protocol: Protocol = "paper", only: Only = None, methods: Methods = "",
+    seeds: Seeds = "0", jobs: Annotated[int, typer.Option(min=0, help="worker processes; 0: one per core, one on a GPU")] = 0,
+    device: Device = "", threads: Threads = 1, require_real: RequireReal = False, plugin: Plugins = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="compute everything again, cached or not")] = False,
+    results: Annotated[Path, typer.Option(help="folder for CSV, plots and records")] = Path("results"),
+) -> None:  # fmt: skip
+    """Regenerate tables: measured beside published, as CSV, Markdown and plot, with the paper's claims judged."""
+    from benchmarks import runner
+    from benchmarks.display import Live, print_table
+
+    device = device or ("cuda" if profile == "paper" else "cpu")
+    selection = _selection(profile, protocol, only or [], methods, seeds, device, threads, require_real, plugin or [])
+    runs = runner.prepare(_tables(_some_tables(tables)), selection, results)
+    progress = runner.take_finished(runs, fresh)
+    for reason, count in progress.reasons.items():
+        console.print(f"{count} cells to compute again: {reason}")
+    todo = progress.total - progress.cached
+    workers = jobs or runner.default_jobs(device)
+    console.print(
+        f"{progress.total} cells, {progress.cached} finished before, {todo} to run"
+        + (f" with {min(workers, todo)} workers on {device}" if todo else "")
+    )
+    if todo:
+        if device != "cpu":
+            _check_device(device)
+        with Live(console, todo) as live:
+            runner.execute(runs, workers, fresh, live.started, live.progressed, live.staged, live.done)
+    failed = 0
+    for run in runs:
+        failed += print_table(console, run, _card(run.paper, profile, protocol))
+        if profile != "paper":
+            card = f"{run.files.path('md')} or `python -m benchmarks show {run.name} --profile {profile}`"
+            console.print(f"Reduced: what is scaled down is in the protocol card, {card}.", soft_wrap=True)
+    if failed:
+        errors.print(f"[red]{failed} cells failed[/]; reasons above, tracebacks in the .log beside each table")
+        raise typer.Exit(1)
+
+
+@app.command()
+def check(
+    method: Annotated[str, typer.Argument(help="a method's name")], plugin: Plugins = None,
+) -> None:  # fmt: skip
+    """The contract tests for one method: does it learn, repeat, send what it declares, keep private data private."""
+    plugins = [str(path) for path in plugin or []]
+    entry = registry.find_method(method, plugins)
+    from benchmarks.contract import CHECKS, BrokenContractError, contract_method
+
+    subject = contract_method(entry)
+    broken = 0
+    for contract_check in CHECKS:
+        promise = str(contract_check.__doc__).split("\n")[0]
+        try:
+            contract_check(subject)
+            console.print(f"[green]kept[/]    {promise}")
+        except BrokenContractError as error:
+            broken += 1
+            console.print(f"[red]broken[/]  {promise} {escape(str(error))}")
+        except Exception as error:
+            broken += 1
+            console.print(f"[red]broken[/]  {promise} It raised {type(error).__name__}: {escape(str(error))}")
+    if broken:
+        raise typer.Exit(1)
+    console.print(f"{method} keeps the contract")
+
+
+@app.command()
+def data(
+    download: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="fetch a data set whose licence allows it; repeatable")
+    ] = None,
+) -> None:
+    """What data are present, verified, and how to get the rest."""
+    for name in download or []:
+        source = catalogue.source(name)
+        if source.download is None:
+            raise DataError(f"{source.title} cannot be fetched by a program. {source.how_to_get}")
+        console.print(f"downloading {source.title} into {catalogue.data_home()}; licence: {source.licence}")
+        try:
+            source.download(catalogue.data_home())
+        except (OSError, RuntimeError) as error:
+            raise DataError(
+                f"{source.title} could not be downloaded ({error}). Check the network, or fetch it by hand. {source.how_to_get}"
+            ) from error
+    _data_table()
+    for name, source in catalogue.sources().items():
+        if catalogue.is_present(name) and source.embedded:
+            try:
+                resolved = catalogue.resolve(name)
+                splits = catalogue.load(resolved.used)
+                sizes = ", ".join(f"{split} {len(part):,}" for split, part in splits.items())
+                console.print(f"[green]verified[/] {name}: {sizes}; digest {resolved.digest[:16]}")
+            except DataError as error:
+                console.print(f"[red]unusable[/] {name}: {escape(str(error))}")
+        elif source.embedded:
+            console.print(f"[yellow]absent[/] {name}: {source.how_to_get}")
+
+
+@app.command()
+def partition(
+    dataset: Annotated[str, typer.Option(help="data set")] = "mnist",
+    clients: Annotated[int, typer.Option(help="number of clients")] = 10,
+    kind: Annotated[str, typer.Option(help="dlad (its four distributions), dirichlet-fedkd or dirichlet-feddf")] = "dlad",
+    alpha: Annotated[float, typer.Option(help="Dirichlet concentration")] = 0.1,
+    seed: Annotated[int, typer.Option(help="seed of the partition axis")] = 0,
+    results: Annotated[Path, typer.Option(help="folder for the CSV and the picture")] = Path("results"),
+) -> None:
+    """Describe a partition as CSV (client, class, samples) and draw it as a clients x classes bubble plot."""
+    from benchmarks.display import draw_partition
+
+    _choice("--kind", kind, ("dlad", "dirichlet-fedkd", "dirichlet-feddf"))
+    for path in draw_partition(dataset, clients, kind, alpha, seed, results):
+        console.print(f"wrote {path}")

@@ -1,0 +1,190 @@
+"""The contract that every method keeps, checked on a small federation of real digits.
+
+The same checks run in the test suite on every method found, and by `python -m benchmarks check METHOD` for whoever
+adds one.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+import torch
+
+from benchmarks.registry import MethodEntry
+from benchmarks.scenario import build_federation
+from benchmarks.spec import Scalar
+from datasets import catalogue
+from federation.channel import Channel, Transfer
+from federation.client import Shard
+from federation.federation import Checkpoint, Federation
+from federation.method import Fitted, Method
+from federation.seeds import Seeds
+from federation.stages import StageCache, content_digest
+from federation.training import unit_range
+
+CONFIG: Mapping[str, Scalar] = {
+    "data.name": "digits", "data.image_size": 8,
+    "partition.kind": "iid", "partition.clients": 5, "partition.public_share": 0.8, "partition.public_split": "",
+    "partition.client_share": 0.5, "partition.public_limit": 200, "partition.pool_limit": 0, "partition.test_limit": 0,
+    "network.client": "cnn", "network.server": "cnn", "network.cnn": "cnn-small", "network.pretrained": "none",
+    "local.epochs": 8, "local.batch_size": 16, "local.lr": 5e-3,
+    "server.epochs": 8, "server.batch_size": 16, "server.lr": 5e-3,
+    "augmentation.rotation": 5, "augmentation.shift": 0.0, "augmentation.channel_shift": 0.0,
+    "augmentation.horizontal_flip": False,
+}  # fmt: skip
+"""Five clients with 144 real digits each, 200 public ones, a small network; a fit takes about two seconds."""
+
+
+class BrokenContractError(AssertionError):
+    """A method does not keep the contract; the message says which part, and what to do."""
+
+
+@dataclass
+class Fit:
+    """One run of the method under test."""
+
+    method: Method
+    seed: int = 0
+    shuffle_public_labels: bool = False
+    shuffle_test_labels: bool = False
+    payloads: list[tuple[Transfer, list[torch.Tensor]]] = field(default_factory=list)
+
+    @functools.cached_property
+    def federation(self) -> Federation:
+        channel = Channel(inspect=lambda transfer, tensors: self.payloads.append((transfer, list(tensors.values()))))
+        federation = build_federation(
+            CONFIG, catalogue.resolve("digits"), Seeds.moving(("partition", "weights", "sampling", "shuffling"), self.seed),
+            StageCache(None), type(self.method), channel=channel,
+        )  # fmt: skip
+        order = torch.Generator().manual_seed(1)
+        if self.shuffle_public_labels:
+            labels = federation._oracle_labels
+            assert labels is not None
+            federation._oracle_labels = labels[torch.randperm(len(labels), generator=order)]
+        if self.shuffle_test_labels:
+            test = federation._test
+            federation._test = replace(test, targets=test.targets[torch.randperm(len(test.targets), generator=order)])
+        return federation
+
+    @functools.cached_property
+    def fitted(self) -> Fitted:
+        return self.method.fit(self.federation)
+
+    @functools.cached_property
+    def modules(self) -> list[torch.nn.Module]:
+        """The learnt model or models."""
+        if isinstance(self.fitted, torch.nn.Module):
+            return [self.fitted]
+        checkpoints = [self.fitted] if isinstance(self.fitted, Checkpoint) else self.fitted
+        return [self.federation.module(checkpoint) for checkpoint in checkpoints]
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """Digest of everything learnt."""
+        return "".join(content_digest(module.state_dict()) for module in self.modules)
+
+
+@functools.lru_cache(maxsize=2)
+def baseline(method: Method) -> Fit:
+    """The plain run that several checks look at."""
+    return Fit(method)
+
+
+def learns(method: Method) -> None:
+    """It learns: three times better than guessing on the test set."""
+    fit = baseline(method)
+    accuracies = [fit.federation.evaluate(module)["accuracy"] for module in fit.modules]
+    mean = sum(accuracies) / len(accuracies)
+    if mean < 0.3:
+        raise BrokenContractError(f"accuracy {mean:.3f} on ten digits is no better than guessing; does the loss reach the model?")
+
+
+def is_deterministic(method: Method) -> None:
+    """The same seeds give the same weights to the last bit; other seeds give others."""
+    first = baseline(method).digest
+    if first != Fit(method).digest:
+        raise BrokenContractError("two runs with the same seeds differ; draw from federation.seeds, never from a global generator")
+    if first == Fit(method, seed=1).digest:
+        raise BrokenContractError("another seed gives the same weights; the method ignores federation.seeds")
+
+
+def declares_what_it_sends(method: Method) -> None:
+    """The kinds of payload that leave clients are exactly those in `sends`."""
+    fit = baseline(method)
+    _ = fit.fitted
+    sent = {t.kind for t in fit.federation.channel.ledger if t.direction == "up"}
+    if sent != method.sends:
+        raise BrokenContractError(f"sends = {sorted(method.sends)}, but the ledger shows {sorted(sent)} going up")
+
+
+def never_reads_public_labels(method: Method) -> None:
+    """Shuffling the hidden labels of the public set changes nothing, unless an oracle is declared, which then matters."""
+    same = baseline(method).digest == Fit(method, shuffle_public_labels=True).digest
+    if "public-labels" in method.oracle and same:
+        raise BrokenContractError("it declares the oracle public-labels but does not depend on them; drop the declaration")
+    if "public-labels" not in method.oracle and not same:
+        raise BrokenContractError("it depends on labels of the public set; declare oracle = {'public-labels'} or do without")
+
+
+def never_reads_test_labels(method: Method) -> None:
+    """Shuffling the test labels changes no weight: nothing was chosen by test accuracy."""
+    if baseline(method).digest != Fit(method, shuffle_test_labels=True).digest:
+        raise BrokenContractError("its weights depend on test labels; choose models on other data than the test set")
+
+
+def keeps_private_samples_private(method: Method) -> None:
+    """No payload that leaves a client contains one of its samples, as bytes, in [0, 1], or normalised."""
+    fit = baseline(method)
+    _ = fit.fitted
+    clients = {client.index: client for client in fit.federation.clients}
+    for transfer, tensors in fit.payloads:
+        if transfer.direction == "up":
+            for tensor in tensors:
+                if clients[transfer.client].run(_contains_sample, tensor, fit.federation):
+                    raise BrokenContractError(f"a raw private sample of client {transfer.client} crosses as {transfer.kind!r}")
+
+
+def _contains_sample(shard: Shard, payload: torch.Tensor, federation: Federation) -> bool:
+    size = shard.images[0].numel()
+    if payload.numel() % size:
+        return False
+    sent = payload.reshape(-1, size).double()
+    scaled = unit_range(shard.images)
+    views = (shard.images, scaled, federation.normalise(scaled))
+    return any(torch.cdist(sent, view.reshape(-1, size).double()).min().item() < 1e-6 * size for view in views)
+
+
+def leaves_data_alone(method: Method) -> None:
+    """Private and public images are the same after the run as before."""
+
+    def state(federation: Federation) -> str:
+        shards = [
+            client.run(lambda shard: content_digest({"x": shard.images, "y": shard.targets})) for client in federation.clients
+        ]
+        return "".join([*shards, content_digest({"public": federation.public.images})])
+
+    fit = Fit(method)
+    before = state(fit.federation)
+    _ = fit.fitted
+    if state(fit.federation) != before:
+        raise BrokenContractError("it changes images or labels in place; work on a copy")
+
+
+CHECKS: tuple[Callable[[Method], None], ...] = (
+    learns,
+    is_deterministic,
+    declares_what_it_sends,
+    never_reads_public_labels,
+    never_reads_test_labels,
+    keeps_private_samples_private,
+    leaves_data_alone,
+)
+
+
+def contract_method(entry: MethodEntry) -> Method:
+    """The method as the contract runs it: its defaults, with local loops of at most three epochs."""
+    method = entry.load()
+    short = {name: 3 for name in method.__dataclass_fields__ if name.endswith("epochs")}
+    return method(**short)

@@ -1,0 +1,259 @@
+"""What a command shows: progress while it runs, and a table's numbers, plot, claims and files when it ends."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from benchmarks.cells import Cell
+from benchmarks.runner import TableRun, write_table
+from benchmarks.spec import SpecError
+from datasets import catalogue, partitions
+from reports.table import Layout, legend, markdown, terminal_tables
+from results import published
+from results.files import write_atomic
+from results.published import format_column, parse_column
+from results.record import OK, Record
+from results.store import write_csv
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from federation.stages import StageEvent
+    from reports.claims import Tables, Value
+
+
+class Live:
+    """Progress bars: one over cells with the time that is left, and a line per worker with what it is doing."""
+
+    def __init__(self, console: Console, total: int):
+        self.console = console
+        self.stages: Counter[tuple[str, bool]] = Counter()
+        self.bar = Progress(
+            SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+            TextColumn("left"), TimeRemainingColumn(), console=console, transient=True,
+        )  # fmt: skip
+        self.cells = self.bar.add_task("cells", total=total)
+        self.workers: dict[int, TaskID] = {}
+        self.doing: dict[int, str] = {}
+
+    def __enter__(self) -> Live:
+        self.bar.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.bar.stop()
+        for kind in dict.fromkeys(kind for kind, _ in self.stages):
+            self.console.print(f"stages {kind}: {self.stages[kind, True]} computed, {self.stages[kind, False]} reused")
+
+    def started(self, worker: int, cell: Cell) -> None:
+        if worker not in self.workers:
+            self.workers[worker] = self.bar.add_task("", total=None)
+        self.doing[worker] = f"{cell.row} {cell.column}"
+        self.bar.update(self.workers[worker], description=f"  {escape(self.doing[worker])}")
+
+    def progressed(self, worker: int, text: str) -> None:
+        self.bar.update(self.workers[worker], description=f"  {escape(self.doing[worker])}: {escape(text)}")
+
+    def staged(self, cell: Cell, event: StageEvent) -> None:
+        self.stages[event.kind, event.computed] += 1
+        if event.note:
+            self.console.print(f"[yellow]{event.kind} {event.label}: {event.note}[/]")
+
+    def done(self, worker: int, cell: Cell, record: Record) -> None:
+        self.bar.advance(self.cells)
+        if record.status == OK:
+            last = record.measurements[-1].value if record.measurements else ""
+            value = f"{last:.4f}" if isinstance(last, float) else last
+            self.console.print(f"[green]done[/]   {cell.row} {cell.column} seed {cell.seed}: {value} in {record.seconds:.1f} s")
+        else:
+            self.console.print(f"[red]failed[/] {cell.row} {cell.column} seed {cell.seed}: {escape(record.reason)}", soft_wrap=True)
+
+
+def layout_of(run: TableRun, records: Sequence[Record]) -> Layout:
+    """How the table is drawn: rows and columns in print order, and the labels that say what it was made from."""
+    used = {r.data["used"]: r.data for r in records if r.data}
+    names = [catalogue.ResolvedData(d["asked"], d["used"], d["origin"], d["digest"], d["note"]).label for d in used.values()]
+    seeds = sorted({r.seed for r in records})
+    profile = run.selection.profile
+    rows = {cell.row: cell.row for cell in run.cells} | {r.row: r.row for r in records}
+    titles = {row.key: row for row in run.rows}
+    return Layout(
+        key=run.name,
+        title=run.table.title,
+        caption=run.table.caption,
+        rows={key: titles[key].title for key in titles if key in rows},
+        oracles=frozenset(key for key in titles if titles[key].upper_bound),
+        x_axis=run.table.x_axis,
+        columns=tuple(format_column(dict(column)) for column in run.table.columns),
+        labels=(
+            f"profile {profile}" + ("" if profile == "paper" else " (reduced)"),
+            f"{len(seeds)} seed" + ("s" if len(seeds) != 1 else ""),
+            f"protocol {run.selection.protocol}",
+            *names,
+        ),
+        reduced=profile != "paper",
+    )
+
+
+def values_of(records: Sequence[Record]) -> list[Value]:
+    """Mean values over the records' seeds, for claims."""
+    from reports.claims import Value
+
+    groups: dict[tuple[str, str, str], list[float]] = {}
+    for record in records:
+        for m in record.measurements if record.status == OK else ():
+            if isinstance(m.value, float):
+                groups.setdefault((record.row, f"{record.column} {m.column}".strip(), m.metric), []).append(m.value)
+    return [Value(row, parse_column(column), metric, sum(v) / len(v)) for (row, column, metric), v in groups.items()]
+
+
+def judge_claims(run: TableRun, records: Sequence[Record]) -> list[dict[str, str]]:
+    """Verdicts on the paper's claims about this table; other tables that a claim needs are read from their records."""
+    from reports.claims import judge_claim
+
+    ours: dict[str, list[Record]] = {run.table.key: list(records)}
+    folder = run.files.base.parent
+    for table in run.paper.tables:
+        path = folder / f"{table.key}.records.jsonl"
+        if table.key != run.table.key and path.exists() and run.selection.protocol == "paper":
+            ours[table.key] = type(run.files)(
+                folder.parent.parent, run.selection.profile, f"{run.paper.key}/{table.key}"
+            ).read_records()
+    seeds = sorted({r.seed for r in records})
+    means: Tables = {name: values_of(found) for name, found in ours.items()}
+    per_seed: list[Tables] = [{n: values_of([r for r in found if r.seed == seed]) for n, found in ours.items()} for seed in seeds]
+    lines = []
+    for claim in published.claims(run.paper.key):
+        if claim.table.replace("fig", "figure") != run.table.key and claim.table != run.table.key:
+            continue
+        verdict = judge_claim(claim, run.paper.key, means, per_seed)
+        lines.append(
+            {
+                "id": claim.id,
+                "claim": claim.claim,
+                "verdict": verdict.word if verdict else "not judged (the paper prints no values)",
+                "held": str(verdict.held if verdict else ""),
+                "failed": str(verdict.failed if verdict else ""),
+                "undecided": str(verdict.undecided if verdict else ""),
+                "in_print": f"{claim.holds_in_print} {claim.cells}".strip(),
+                "seeds": str(len(seeds)),
+                "fails_at": " | ".join(verdict.fails_at) if verdict else "",
+            }
+        )
+    return lines
+
+
+def print_table(console: Console, run: TableRun, card: Sequence[str]) -> int:
+    """Write all files of a table, print it; returns how many of this command's cells failed."""
+    lines, records = write_table(run)
+    layout = layout_of(run, records)
+    console.print(f"\n[bold]{run.name}: {escape(layout.title)}.[/] {escape(layout.caption)}\n{escape('; '.join(layout.labels))}")
+    curve = run.table.measure == "curve"
+    shown = lines if not curve else last_epochs(lines)
+    for table in terminal_tables(layout, shown):
+        console.print(table)
+    notes = legend(layout, shown)
+    if curve:
+        notes.insert(0, "last epoch of each curve; the CSV has all")
+    earlier = len(records) - len(run.records)
+    if earlier > 0:
+        notes.append(f"{earlier} cells are from earlier runs into this folder; the records say when and where")
+    for note in notes:
+        console.print(f"[dim]{escape(note)}[/]", soft_wrap=True)
+    claims = judge_claims(run, records)
+    for claim in claims:
+        console.print(
+            f"claim: {escape(claim['claim'])}: [bold]{claim['verdict']}[/] (in print: {claim['in_print']})", soft_wrap=True
+        )
+    if claims and len({r.seed for r in records}) == 1:
+        console.print("[dim]verdicts at one seed carry no spread; --seeds 0,1,2 gives one[/]")
+    files = [run.files.path("csv"), run.files.path("md"), run.files.path("records.jsonl")]
+    write_atomic(run.files.path("md"), markdown(layout, shown, [(c["claim"], c["verdict"], c["in_print"]) for c in claims], card))
+    if claims:
+        write_csv(run.files.path("claims.csv"), claims, list(claims[0]))
+        files.append(run.files.path("claims.csv"))
+    draw(run, layout, lines, records)
+    console.print("wrote " + ", ".join(str(path) for path in [*files, run.files.path("png")]), soft_wrap=True)
+    return sum(record.status != OK for record in run.records.values())
+
+
+def last_epochs(lines: Sequence[dict[str, str]]) -> list[dict[str, str]]:
+    """The last point of every curve, as cells of the table's columns."""
+    last: dict[tuple[str, str], tuple[int, dict[str, str]]] = {}
+    for line in lines:
+        keys = parse_column(line["column"])
+        epoch = int(keys.pop("epoch", "0"))
+        column = format_column(dict(keys))
+        if epoch >= last.get((line["row"], column), (-1, {}))[0]:
+            last[line["row"], column] = (epoch, {**line, "column": column})
+    return [line for _, line in last.values()]
+
+
+def draw(run: TableRun, layout: Layout, lines: Sequence[dict[str, str]], records: Sequence[Record]) -> None:
+    """The table's PNG."""
+    from reports import plots
+
+    path = run.files.path("png")
+    if run.table.measure == "classes":
+        counts = {kind: counts_of(str(kind), 10, records[0].data["used"], 0) for kind in layout.rows}
+        plots.partition_plot(counts, path, f"{layout.title}. {layout.caption}; {records[0].data['used']}")
+    elif run.table.measure == "curve":
+        clients = [cell.row for cell in run.cells if cell.role]
+        plots.curve_plot(layout, lines, path, run.table.metric, clients)
+    else:
+        plots.table_plot(layout, lines, path, run.table.metric)
+
+
+def counts_of(kind: str, clients: int, dataset: str, seed: int, alpha: float = 1.0) -> np.ndarray:
+    """Label counts (clients, classes) of a partition of a data set's training split."""
+    import numpy as np
+
+    labels = catalogue.load(dataset)["train"].labels
+    classes = catalogue.source(dataset).classes
+    rng = np.random.default_rng(seed)
+    if kind in partitions.DLAD_CLASSES:
+        _, pool = partitions.split_public(len(labels), 0.8, rng)
+        probabilities = partitions.dlad_class_probabilities(kind, clients)
+        parts = [pool[partitions.draw_by_class(labels[pool], p, len(pool) // 2, rng)] for p in probabilities]
+    else:
+        rule = partitions.dirichlet_fedkd if kind == "dirichlet-fedkd" else partitions.dirichlet_feddf
+        parts = rule(labels, clients, alpha, rng)
+    return partitions.label_counts(labels, parts, classes)
+
+
+def draw_partition(dataset: str, clients: int, kind: str, alpha: float, seed: int, results: Path) -> list[Path]:
+    """CSV and picture of a partition. Raises DataError for impossible ones."""
+    from reports import plots
+
+    if alpha <= 0:
+        raise SpecError(f"--alpha must be above 0, not {alpha}")
+    used = catalogue.resolve(dataset)
+    kinds = list(partitions.DLAD_CLASSES) if kind == "dlad" else [kind]
+    counts = {name: counts_of(name, clients, used.used, seed, alpha) for name in kinds}
+    stem = f"{dataset}-{kind}-{clients}" + ("" if kind == "dlad" else f"-alpha{alpha:g}") + f"-seed{seed}"
+    lines = [
+        {"partition": name, "client": str(client), "class": str(label), "samples": str(int(n))}
+        for name, matrix in counts.items()
+        for client, row in enumerate(matrix)
+        for label, n in enumerate(row)
+    ]
+    csv, png = results / "partitions" / f"{stem}.csv", results / "partitions" / f"{stem}.png"
+    write_csv(csv, lines, ("partition", "client", "class", "samples"))
+    plots.partition_plot(counts, png, f"{used.label}, {clients} clients")
+    return [csv, png]

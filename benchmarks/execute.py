@@ -1,0 +1,176 @@
+"""Runs one cell: data, partition, federation, method, evaluation, record."""
+
+from __future__ import annotations
+
+import os
+import platform
+import resource
+import sys
+import time
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from benchmarks import registry
+from benchmarks.cells import Cell
+from benchmarks.scenario import build_federation
+from benchmarks.spec import Scalar
+from federation.channel import Channel
+from federation.federation import Checkpoint, Federation
+from federation.method import Fitted, Method
+from federation.seeds import Seeds
+from federation.stages import StageCache, StageEvent
+from metrics.classification import median_of_last
+from results.record import FAILED, Measurement, Record
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a worker needs beside the cell."""
+
+    stages: str
+    """Folder of the stage cache."""
+    newer_than: float = 0.0
+    """Stages older than this count as absent (`--fresh`)."""
+    commit: str = ""
+
+
+def make_method(entry: registry.MethodEntry, config: Mapping[str, Scalar]) -> Method:
+    """The method with the fields that the configuration sets as `<name>.<field>`."""
+    prefix = f"{entry.name}."
+    return entry.load()(**{n.removeprefix(prefix): v for n, v in config.items() if n.startswith(prefix)})
+
+
+def prepare_device(device: str, threads: int) -> None:
+    """Threads and determinism for this process."""
+    torch.set_num_threads(threads)
+    if device.startswith("cuda"):
+        torch.backends.cudnn.benchmark = False
+        torch.backends.cudnn.deterministic = True
+
+
+def run_cell(
+    cell: Cell,
+    context: Context,
+    progress: Callable[[str], None] = lambda text: None,
+    on_stage: Callable[[StageEvent], None] = lambda event: None,
+) -> tuple[Record, str]:
+    """Run a cell. Never raises for what goes wrong inside: the record says `failed` and why; also the traceback."""
+    started = time.monotonic()
+    stages = StageCache(Path(context.stages), on_stage, context.newer_than, cell.device)
+    channel = Channel()
+    common: dict[str, Any] = {
+        "table": cell.table, "row": cell.row, "column": cell.column, "seed": cell.seed,
+        "seeds": Seeds.moving(cell.seed_axes, cell.seed).to_json(), "profile": cell.profile, "protocol": cell.protocol,
+        "cell": cell.key, "code": cell.code, "config": dict(cell.config),
+        "data": {"asked": cell.data.asked, "used": cell.data.used, "origin": cell.data.origin,
+                 "digest": cell.data.digest, "note": cell.data.note},
+        "machine": machine(cell, context),
+    }  # fmt: skip
+    trace = ""
+    try:
+        prepare_device(cell.device, cell.threads)
+        measurements, statistic = _measure(cell, stages, channel, progress)
+        outcome: dict[str, Any] = {"measurements": measurements, "statistic": statistic}
+    except Exception as error:
+        trace = traceback.format_exc()
+        outcome = {"status": FAILED, "reason": f"{type(error).__name__}: {error}".splitlines()[0][:500]}
+    computed = [event for event in stages.events if event.computed]
+    usage = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    record = Record(
+        **common,
+        **outcome,
+        bytes_up=channel.total("up"),
+        bytes_down=channel.total("down"),
+        bytes_by_kind=channel.by_kind(),
+        seconds=round(time.monotonic() - started, 3),
+        stages={"computed": len(computed), "reused": len(stages.events) - len(computed)},
+        peak_memory_mb=round(usage / (2**20 if sys.platform == "darwin" else 2**10), 1),
+    )
+    return record, trace
+
+
+def _measure(
+    cell: Cell, stages: StageCache, channel: Channel, progress: Callable[[str], None]
+) -> tuple[tuple[Measurement, ...], str]:
+    config = dict(cell.config)
+    entry = registry.find_method(cell.method, cell.plugins)
+    method = make_method(entry, config)
+    seeds = Seeds.moving(cell.seed_axes, cell.seed)
+    federation = build_federation(
+        config, cell.data, seeds, stages, type(method), device=cell.device, channel=channel, progress=progress
+    )
+    if cell.measure == "classes":
+        return (Measurement(cell.metric, classes_of_slot(federation, str(config["partition.slot"]))),), "the partition itself"
+    histories = fitted_histories(federation, method.fit(federation), cell.role, cell.metric)
+    undeclared = {t.kind for t in channel.ledger if t.direction == "up"} - method.sends
+    if undeclared:
+        raise ValueError(f"{cell.method} sends {', '.join(sorted(undeclared))} without declaring it in `sends`")
+    if cell.measure == "curve":
+        means = np.mean(histories, axis=0)
+        return tuple(Measurement(cell.metric, float(v), f"epoch={e}") for e, v in enumerate(means, 1)), "mean over models"
+    last = int(config["evaluation.last_epochs"])
+    value = float(np.mean([median_of_last(history, last) for history in histories]))
+    return (Measurement(cell.metric, value),), f"median of the last {last} epochs, mean over models"
+
+
+def fitted_histories(federation: Federation, fitted: Fitted, role: str, metric: str) -> list[list[float]]:
+    """The metric's history of every model that counts: the global one, or the clients' of one role.
+
+    A bare module, which has no history, is measured once.
+    """
+    if isinstance(fitted, torch.nn.Module):
+        return [[federation.evaluate(fitted)[metric]]]
+    found: Sequence[Checkpoint] = [fitted] if isinstance(fitted, Checkpoint) else fitted
+    if role:
+        owners = {f"client-{client.index}" for client in federation.clients if client.role == role}
+        found = [checkpoint for checkpoint in found if checkpoint.owner in owners]
+    return [checkpoint.history.get(metric) or [federation.evaluate(federation.module(checkpoint))[metric]] for checkpoint in found]
+
+
+def classes_of_slot(federation: Federation, slot: str) -> str:
+    """Classes that the clients of a slot `5n+k` really hold, as DLAD's Table I prints them.
+
+    Classes that every client holds come first, as a range where there are at least five in a row; then its own.
+    """
+    held = [{c for c, n in enumerate(client.label_counts) if n} for client in federation.clients]
+    position = int(slot.partition("+")[2]) - 1
+    group = {frozenset(classes) for classes in held[position::5]}
+    if len(group) != 1:
+        return "differs between clients of the slot"
+    own = set(group.pop())
+    shared = sorted(set.intersection(*held))
+    if len(shared) >= 5 and shared == list(range(shared[0], shared[-1] + 1)):
+        return ",".join([f"{shared[0]}-{shared[-1]}", *(str(c) for c in sorted(own - set(shared)))])
+    return ",".join(str(c) for c in sorted(own))
+
+
+def machine(cell: Cell, context: Context) -> dict[str, Any]:
+    """Where and with what the cell ran."""
+    device = torch.cuda.get_device_name() if cell.device.startswith("cuda") else processor_name()
+    packages = ("torch", "torchvision", "timm", "numpy", "safetensors")
+    return {
+        "device": cell.device,
+        "hardware": device,
+        "cores": os.cpu_count(),
+        "threads": cell.threads,
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "packages": {name: metadata.version(name) for name in packages},
+        "commit": context.commit,
+    }
+
+
+def processor_name() -> str:
+    """The processor's own name where the system tells it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()

@@ -1,0 +1,175 @@
+"""Reproduces tables: what is finished is taken from the cache, the rest is run, and files are written."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks import registry
+from benchmarks.cells import Cell, Selection, expand, table_rows
+from benchmarks.spec import Paper, Row, Table
+from results.files import ResultsError
+from results.record import OK, Record
+from results.sourcecode import ROOT
+from results.store import CellCache, TableFiles, cache_home, summarise, write_csv
+
+if TYPE_CHECKING:
+    from federation.stages import StageEvent
+
+
+@dataclass
+class TableRun:
+    """One table of a command: its cells, and the records as they come in."""
+
+    paper: Paper
+    table: Table
+    selection: Selection
+    cells: list[Cell]
+    files: TableFiles
+    records: dict[str, Record] = field(default_factory=dict)
+    """By cell key."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.paper.key}/{self.table.key}"
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """The table's rows with `--methods` applied."""
+        return table_rows(self.table, self.selection)
+
+    def all_records(self) -> list[Record]:
+        """Records of this command, and of earlier ones whose cells are still the table's own, in print order.
+
+        So a table can be filled column by column with `--only`.
+        """
+        every = expand(self.paper, self.table, replace(self.selection, only=None))
+        earlier = {r.cell: r for r in self.files.read_records()}
+        merged = {**earlier, **self.records}
+        return [merged[cell.key] for cell in every if cell.key in merged]
+
+
+@dataclass
+class Progress:
+    """Where a command stands; the command line draws it."""
+
+    total: int
+    cached: int
+    reasons: Counter[str]
+    """Why cells that had an entry have to be computed again."""
+
+
+def git_commit() -> str:
+    """The checkout's commit, with `+changes` if tracked files differ from it; empty outside git."""
+    try:
+        head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+        changed = subprocess.run(["git", "diff", "--quiet", "HEAD"], cwd=ROOT, capture_output=True).returncode
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return f"{head}+changes" if changed else head
+
+
+def prepare(names: Sequence[str], selection: Selection, results: Path) -> list[TableRun]:
+    """The tables of a command, expanded into cells. Raises before anything runs if something is wrong with them."""
+    runs = []
+    for name in dict.fromkeys(names):
+        paper, table = registry.find_table(name)
+        files = TableFiles(results, selection.profile, f"{paper.key}/{table.key}", selection.protocol)
+        runs.append(TableRun(paper, table, selection, expand(paper, table, selection), files))
+    for run in runs:
+        run.files.check_writable()
+    return runs
+
+
+def take_finished(runs: Sequence[TableRun], fresh: bool) -> Progress:
+    """Fill `runs` with the cells that are finished already."""
+    cache = CellCache()
+    reasons: Counter[str] = Counter()
+    for run in runs:
+        for cell in run.cells:
+            record, why = (None, "") if fresh else cache.get(cell.key, cell.code)
+            if record is not None:
+                run.records[cell.key] = record
+            elif why:
+                reasons[why] += 1
+    return Progress(sum(len(run.cells) for run in runs), sum(len(run.records) for run in runs), reasons)
+
+
+def execute(
+    runs: Sequence[TableRun],
+    jobs: int,
+    fresh: bool,
+    on_start: Callable[[int, Cell], None],
+    on_progress: Callable[[int, str], None],
+    on_stage: Callable[[Cell, StageEvent], None],
+    on_done: Callable[[int, Cell, Record], None],
+) -> None:
+    """Run the unfinished cells; every record is in the cache the moment its cell ends."""
+    from benchmarks.execute import Context
+    from benchmarks.executors import run_pool
+
+    owner = {cell.key: run for run in runs for cell in run.cells}
+    todo = [cell for run in runs for cell in run.cells if cell.key not in run.records]
+    if not todo:
+        return
+    # A paper's own method is its last row and needs the most: started first, it leaves the others little to compute.
+    place = {row.key: number for run in runs for number, row in enumerate(run.table.rows)}
+    todo.sort(key=lambda cell: -place.get(cell.row, -1))
+    cache = CellCache()
+    context = Context(str(cache_home() / "stages"), time.time() if fresh else 0.0, git_commit())
+    for event in run_pool(todo, context, jobs):
+        cell = todo[event.cell]
+        run = owner[cell.key]
+        if event.kind == "started":
+            on_start(event.worker, cell)
+        elif event.kind == "progress":
+            on_progress(event.worker, event.text)
+        elif event.kind == "stage":
+            assert event.stage is not None
+            _log(run, _stage_line(cell, event.stage))
+            on_stage(cell, event.stage)
+        elif event.kind == "done":
+            assert event.record is not None
+            run.records[cell.key] = event.record
+            if event.record.status == OK:
+                cache.put(event.record)
+            _log(run, f"{cell}: {event.record.status} {event.record.reason} in {event.record.seconds:.1f} s\n{event.text}".rstrip())
+            on_done(event.worker, cell, event.record)
+
+
+def _stage_line(cell: Cell, event: StageEvent) -> str:
+    done = f"computed in {event.seconds:.1f} s" if event.computed else "reused"
+    note = f" ({event.note})" if event.note else ""
+    return f"  {cell.row} {cell.column}: {event.kind} {event.label} {event.key[:12]} {done}{note}"
+
+
+def _log(run: TableRun, line: str) -> None:
+    path = run.files.path("log")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a") as stream:
+            stream.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}\n")
+    except OSError as error:
+        raise ResultsError(
+            f"cannot write {path}: {error.strerror}. Finished cells are kept; free some space and run again."
+        ) from error
+
+
+def write_table(run: TableRun) -> tuple[list[dict[str, str]], list[Record]]:
+    """Write the table's CSV and the records beside it; returns their lines and the records."""
+    records = run.all_records()
+    lines = summarise(records)
+    run.files.write_records(records)
+    write_csv(run.files.path("csv"), lines)
+    return lines, records
+
+
+def default_jobs(device: str) -> int:
+    """One worker per core on the CPU, one on an accelerator."""
+    return (os.cpu_count() or 1) if device == "cpu" else 1

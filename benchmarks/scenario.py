@@ -1,0 +1,176 @@
+"""From a resolved configuration to a federation: data, partition, clients, task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from benchmarks.spec import Scalar
+from datasets import catalogue, partitions
+from datasets.catalogue import ResolvedData
+from datasets.source import Split
+from federation.augmentation import Augmentation
+from federation.channel import Channel
+from federation.client import Client, Shard
+from federation.federation import Federation, PublicData, TestSet
+from federation.method import Method
+from federation.seeds import Seeds
+from federation.stages import StageCache
+from federation.tasks import Classification
+from federation.training import Normalisation, TrainingPlan
+from results.files import digest
+
+Config = Mapping[str, Scalar]
+
+
+@dataclass(frozen=True)
+class Division:
+    """Who holds what: indices into the training split, and for the public set into the split it comes from."""
+
+    public_split: str
+    public: np.ndarray
+    clients: list[np.ndarray]
+    test: np.ndarray
+
+
+def official_labels(data: ResolvedData) -> dict[str, np.ndarray]:
+    """Labels of every split; for planning without the files, balanced labels of the official sizes."""
+    source = catalogue.source(data.used)
+    if data.digest:
+        return {name: split.labels for name, split in catalogue.load(data.used).items()}
+    return {name: np.arange(size) % source.classes for name, size in source.sizes.items()}
+
+
+def _limit(indices: np.ndarray, limit: Scalar, rng: np.random.Generator) -> np.ndarray:
+    """A random subset of at most `limit` indices, in order; all of them if `limit` is 0."""
+    if not limit or len(indices) <= int(limit):
+        return indices
+    return np.sort(rng.choice(indices, int(limit), replace=False))
+
+
+def divide(config: Config, labels: Mapping[str, np.ndarray], seeds: Seeds) -> Division:
+    """DLAD's division (section V-A): X_dist and the client pool, then |D_i| draws by class for every client.
+
+    Every client draws from a stream of its own, so that client k holds the same samples however many others there
+    are; the paper's tables show the same of its clients.
+    """
+
+    def rng(*names: object) -> np.random.Generator:
+        return seeds.numpy("partition", *names)
+
+    train = labels["train"]
+    public_split = str(config["partition.public_split"])
+    if public_split and public_split in labels:
+        public, pool = np.arange(len(labels[public_split])), np.arange(len(train))
+    else:
+        public_split = "train"
+        public, pool = partitions.split_public(len(train), float(config["partition.public_share"]), rng("public"))
+    public = _limit(public, config["partition.public_limit"], rng("public limit"))
+    pool = _limit(pool, config["partition.pool_limit"], rng("pool limit"))
+    clients = int(config["partition.clients"])
+    probabilities = partitions.dlad_class_probabilities(str(config["partition.kind"]), clients)
+    size = round(float(config["partition.client_share"]) * len(pool))
+    own = [pool[partitions.draw_by_class(train[pool], probabilities[k], size, rng("client", k))] for k in range(clients)]
+    test = _limit(np.arange(len(labels["test"])), config["partition.test_limit"], rng("test limit"))
+    return Division(public_split, public, own, test)
+
+
+def roles(client_model: str, clients: int) -> list[str]:
+    """Which kind of network each client has: `resnet+densenet` gives the first half ResNet, the rest DenseNet."""
+    kinds = client_model.split("+")
+    return [kinds[k * len(kinds) // clients] for k in range(clients)]
+
+
+def _plan(config: Config, prefix: str) -> TrainingPlan:
+    names = TrainingPlan.__dataclass_fields__
+    values: dict[str, Any] = {n: config[f"{prefix}.{n}"] for n in names if f"{prefix}.{n}" in config}
+    return TrainingPlan(**values)
+
+
+def _resize(images: torch.Tensor, size: int) -> torch.Tensor:
+    """uint8 images with sides of `size` pixels, area-averaged when smaller."""
+    if images.shape[-1] == size:
+        return images
+    shape = (*images.shape[:2], size, size)
+    if images.is_meta:
+        return torch.empty(shape, dtype=torch.uint8, device="meta")
+    parts = [
+        F.interpolate(part.float(), size=(size, size), mode="area" if size < images.shape[-1] else "bilinear")
+        for part in images.split(5000)
+    ]
+    return torch.cat(parts).round().clamp(0, 255).to(torch.uint8)
+
+
+def build_federation(
+    config: Config,
+    data: ResolvedData,
+    seeds: Seeds,
+    stages: StageCache,
+    method: type[Method],
+    *,
+    device: str = "cpu",
+    channel: Channel | None = None,
+    progress: Callable[[str], None] = lambda text: None,
+) -> Federation:
+    """The federation of one cell. On the device `meta` nothing is loaded or computed, only sizes are known.
+
+    Raises DataError for absent or damaged data and impossible partitions.
+    """
+    source = catalogue.source(data.used)
+    labels = official_labels(data)
+    division = divide(config, labels, seeds)
+    size = int(config["data.image_size"])
+    splits: Mapping[str, Split] = {} if device == "meta" else catalogue.load(data.used)
+
+    def images(split: str, indices: np.ndarray) -> torch.Tensor:
+        if device == "meta":
+            return torch.empty((len(indices), source.shape[0], size, size), dtype=torch.uint8, device="meta")
+        return _resize(torch.from_numpy(splits[split].images[indices]), size).to(device)
+
+    def targets(split: str, indices: np.ndarray) -> torch.Tensor:
+        return torch.from_numpy(labels[split][indices]).to(device)
+
+    def identity(split: str, indices: np.ndarray) -> str:
+        return digest([data.used, data.digest, split, size, digest(np.ascontiguousarray(indices).astype("<i8").tobytes())])
+
+    clients = []
+    for index, role in enumerate(roles(str(config["network.client"]), len(division.clients))):
+        own = division.clients[index]
+        counts = tuple(int(n) for n in np.bincount(labels["train"][own], minlength=source.classes))
+        shard = Shard(images("train", own), targets("train", own))
+        clients.append(Client(index, role, str(config[f"network.{role}"]), shard, counts, identity("train", own)))
+    return Federation(
+        clients=clients,
+        public=PublicData(images(division.public_split, division.public), identity(division.public_split, division.public)),
+        test=TestSet(images("test", division.test), targets("test", division.test), identity("test", division.test)),
+        task=Classification(source.classes),
+        network=str(config[f"network.{config['network.server']}"]),
+        image_shape=(source.shape[0], size, size),
+        normalise=Normalisation(source.mean, source.std),
+        local=_plan(config, "local"),
+        server=_plan(config, "server"),
+        augmentation=_augmentation(config),
+        seeds=seeds,
+        stages=stages,
+        channel=channel,
+        device=device,
+        pretrained=config["network.pretrained"] == "imagenet",
+        oracle_labels=targets(division.public_split, division.public),
+        oracle_allowed=method.oracle,
+        progress=progress,
+    )
+
+
+def _augmentation(config: Config) -> Augmentation | None:
+    how = Augmentation(
+        rotation=float(config["augmentation.rotation"]),
+        shift=float(config["augmentation.shift"]),
+        channel_shift=float(config["augmentation.channel_shift"]),
+        horizontal_flip=bool(config["augmentation.horizontal_flip"]),
+    )
+    return None if how == Augmentation() else how

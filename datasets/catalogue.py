@@ -1,0 +1,121 @@
+"""Finds data: which sources exist, which are present, and what stands in for one that is not."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import importlib
+import os
+import pkgutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import datasets.sources
+from datasets.source import REAL, SURROGATE, SYNTHETIC, DataError, DataSource, Split, check_npz
+from results.files import digest, file_digest
+from results.sourcecode import source_digest
+
+
+def data_home() -> Path:
+    """`$FEDTABLES_DATA`, else `~/.cache/fedtables/data`."""
+    return Path(os.environ.get("FEDTABLES_DATA", "~/.cache/fedtables/data")).expanduser()
+
+
+@functools.cache
+def _modules() -> dict[str, tuple[DataSource, str]]:
+    found: dict[str, tuple[DataSource, str]] = {}
+    for info in pkgutil.iter_modules(datasets.sources.__path__):
+        module = importlib.import_module(f"datasets.sources.{info.name}")
+        for entry in module.SOURCES:
+            if entry.name in found:
+                raise ValueError(f"two data sets are called {entry.name!r}; rename one")
+            found[entry.name] = (entry, module.__name__)
+    return found
+
+
+def sources() -> dict[str, DataSource]:
+    """Every data set in `datasets/sources/`, by name. Raises ValueError on a duplicate name."""
+    return {name: entry for name, (entry, _) in _modules().items()}
+
+
+def source(name: str) -> DataSource:
+    """The source called `name`. Raises DataError with the known names otherwise."""
+    if name not in _modules():
+        near = difflib.get_close_matches(name, _modules()) or sorted(_modules())
+        raise DataError(f"unknown data set {name!r}; did you mean {' or '.join(near)}?")
+    return _modules()[name][0]
+
+
+@dataclass(frozen=True)
+class ResolvedData:
+    """The data a cell will really use. Plain values only: it travels to worker processes."""
+
+    asked: str
+    used: str
+    origin: str
+    """real, surrogate (other real images) or synthetic (generated)."""
+    digest: str
+    note: str
+
+    @property
+    def label(self) -> str:
+        """For titles: `MNIST (real)`, `mnist stand-in: digits (surrogate)`."""
+        if self.asked == self.used:
+            return f"{source(self.used).title} ({self.origin})"
+        return f"{self.asked} stand-in: {source(self.used).title} ({self.origin})"
+
+
+@functools.cache
+def _fingerprint(name: str, home: Path) -> str:
+    """Digest of a source's files and of the code that reads them; of many small files, their names and sizes."""
+    entry = source(name)
+    files = entry.files(home)
+    many = len(files) > 1000
+    listing = [[str(p.relative_to(home)), p.stat().st_size] if many else [p.name, file_digest(p)] for p in files]
+    return digest([name, listing, source_digest(_modules()[name][1])])
+
+
+def is_present(name: str, home: Path | None = None) -> bool:
+    """Whether the source can be read from the data home (generated and bundled sets always can)."""
+    entry = source(name)
+    return entry.embedded == "" or bool(entry.files(home or data_home()))
+
+
+def resolve(name: str, *, embedded: bool = False, require_real: bool = False, home: Path | None = None) -> ResolvedData:
+    """Decide which data a table column uses: the real set, else a surrogate, else a synthetic one.
+
+    `embedded` (the smoke profile) takes the stand-in that needs no files, so that a run is the same everywhere.
+    Raises DataError if the set is absent and `require_real` is given, or if a present file is damaged.
+    """
+    home = home or data_home()
+    wanted = source(name)
+    used = wanted
+    if embedded and wanted.embedded:
+        used = source(wanted.embedded)
+    elif not is_present(name, home) and not require_real:
+        used = next(source(s) for s in wanted.stand_ins if is_present(s, home))
+    if require_real and (used is not wanted or wanted.kind != REAL or not is_present(name, home)):
+        because = "this profile uses embedded data" if embedded else f"it is not under {home}"
+        raise DataError(f"--require-real: {wanted.title} is needed, but {because}. {wanted.how_to_get}")
+    for path in used.files(home):
+        if path.suffix == ".npz":
+            check_npz(path, used.how_to_get)
+    origin = SYNTHETIC if used.kind == SYNTHETIC else REAL if used is wanted else SURROGATE
+    return ResolvedData(name, used.name, origin, _fingerprint(used.name, home), used.note)
+
+
+@functools.lru_cache(maxsize=4)
+def load(name: str, home: Path | None = None) -> dict[str, Split]:
+    """The splits of a source. Raises DataError if it is absent or damaged."""
+    entry = source(name)
+    home = home or data_home()
+    if not is_present(name, home):
+        raise DataError(f"{entry.title} is not under {home}. {entry.how_to_get}")
+    splits = entry.load(home)
+    for split, size in entry.sizes.items():
+        if len(splits[split]) != size:
+            raise DataError(
+                f"{entry.title}: {len(splits[split])} images in split {split!r}, expected {size}. "
+                f"The files under {home} are not the official ones. {entry.how_to_get}"
+            )
+    return splits

@@ -1,0 +1,162 @@
+"""Partitions: which client holds which samples. Pure functions of labels, sizes and a random generator.
+
+Every function returns index arrays into the labels it was given. Sources: DLAD (Ma et al. 2020), section V-A and
+Table I; FedKD (Gong et al. 2022) and FedIOD (Gong et al. 2024), released split code; FedDF (Lin et al. 2020),
+released split code.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from datasets.source import DataError
+
+DLAD_CLASSES: dict[str, tuple[tuple[int, ...], ...]] = {
+    "iid": (tuple(range(10)),) * 5,
+    "niid1": ((0, 1), (2, 3), (4, 5), (6, 7), (8, 9)),
+    "niid2": tuple((0, 1, 2, 3, 4, own) for own in (5, 6, 7, 8, 9)),
+    "niid3": ((0, 1, 2, 3), (0, 4, 5, 6), (1, 4, 7, 8), (2, 5, 7, 9), (3, 6, 8, 9)),
+}
+"""Table I of DLAD: the classes of clients U_{5n+1} ... U_{5n+5} under each distribution."""
+
+
+class PartitionError(DataError):
+    """The partition asked for cannot exist; the message says why and what would."""
+
+
+def _require_samples(samples: int, clients: int) -> None:
+    if clients < 1:
+        raise PartitionError(f"a partition needs at least one client, not {clients}")
+    if samples < clients:
+        raise PartitionError(f"{clients} clients cannot share {samples} samples; use at most {samples} clients")
+
+
+def dlad_class_probabilities(distribution: str, clients: int) -> np.ndarray:
+    """Class probabilities p_i of each client, shape (clients, 10): uniform over the client's classes of Table I.
+
+    Raises PartitionError for an unknown distribution or a number of clients that is not a multiple of five,
+    since Table I describes clients in groups of five.
+    """
+    if distribution not in DLAD_CLASSES:
+        raise PartitionError(f"unknown distribution {distribution!r}; known: {', '.join(DLAD_CLASSES)}")
+    if clients < 5 or clients % 5:
+        near = sorted({max(5, clients // 5 * 5), -(-clients // 5) * 5} - {0})
+        raise PartitionError(
+            f"DLAD's distributions describe clients in groups of five, so {clients} clients are impossible; "
+            f"use {' or '.join(str(n) for n in near)}"
+        )
+    probabilities = np.zeros((clients, 10))
+    for client in range(clients):
+        classes = DLAD_CLASSES[distribution][client % 5]
+        probabilities[client, list(classes)] = 1 / len(classes)
+    return probabilities
+
+
+def split_public(samples: int, share: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Random disjoint split of `range(samples)` into round(share x samples) public indices and the client pool."""
+    if not 0 < share < 1:
+        raise PartitionError(f"the public share must lie between 0 and 1, not {share}")
+    order = rng.permutation(samples)
+    cut = round(share * samples)
+    return np.sort(order[:cut]), np.sort(order[cut:])
+
+
+def exact_counts(probabilities: np.ndarray, size: int) -> np.ndarray:
+    """Integer class counts that sum to `size` and follow `probabilities`, by largest remainder."""
+    ideal = probabilities * size
+    counts = np.floor(ideal + 1e-9).astype(int)
+    for label in np.argsort(-(ideal - counts), kind="stable")[: size - counts.sum()]:
+        counts[label] += 1
+    return counts
+
+
+def draw_by_class(labels: np.ndarray, probabilities: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
+    """`size` indices, drawn with replacement inside each class, in the exact proportions of `probabilities`.
+
+    DLAD, section V-A: |D_i| is half the pool, "allowing duplicates"; under NIID1 a client needs 2,500 samples of a
+    class of which the pool has 1,000. Raises PartitionError if a class with positive probability has no sample.
+    """
+    parts = []
+    for label, count in enumerate(exact_counts(probabilities, size)):
+        if count == 0:
+            continue
+        candidates = np.flatnonzero(labels == label)
+        if candidates.size == 0:
+            raise PartitionError(f"the client pool has no sample of class {label}; make the pool larger")
+        parts.append(rng.choice(candidates, count, replace=True))
+    return np.concatenate(parts)
+
+
+def dirichlet_fedkd(
+    labels: np.ndarray, clients: int, alpha: float, rng: np.random.Generator, proportions: np.ndarray | None = None
+) -> list[np.ndarray]:
+    """The Dirichlet split of FedKD and FedIOD.
+
+    For each class on its own, a vector p ~ Dir(alpha); the class's samples in file order are cut into consecutive
+    slices of floor(p_k n_c), and the last client takes the remainder. No shuffle, no minimum size: a client may
+    stay empty. `proportions` (classes, clients) replaces the draws.
+    """
+    _require_samples(len(labels), clients)
+    parts: list[list[np.ndarray]] = [[] for _ in range(clients)]
+    for row, label in enumerate(np.unique(labels)):
+        own = np.flatnonzero(labels == label)
+        p = rng.dirichlet(np.full(clients, alpha)) if proportions is None else proportions[row]
+        cuts = np.cumsum(np.floor(p[:-1] * own.size).astype(int))
+        for client, piece in enumerate(np.split(own, cuts)):
+            parts[client].append(piece)
+    return [np.concatenate(pieces) for pieces in parts]
+
+
+def dirichlet_feddf(
+    labels: np.ndarray, clients: int, alpha: float, rng: np.random.Generator, *, released: bool = False, tries: int = 10_000
+) -> list[np.ndarray]:
+    """The Dirichlet split of FedDF.
+
+    Samples are shuffled and dealt to groups of ten clients. Within a group each class is divided by a Dirichlet
+    draw in which clients that already hold the average get nothing; the draw is repeated until the smallest client
+    holds at least half the average. `released` then joins the lists and cuts them into equal pieces, as the
+    released class does, so that every client ends with the same number of samples and neighbours mix.
+
+    Raises PartitionError if no draw meets the minimum within `tries`.
+    """
+    _require_samples(len(labels), clients)
+    order = rng.permutation(len(labels))
+    groups = [range(start, min(start + 10, clients)) for start in range(0, clients, 10)]
+    ends = itertools.accumulate(len(group) for group in groups)
+    chunks = np.split(order, [round(len(order) * end / clients) for end in ends][:-1])
+    parts: list[np.ndarray] = []
+    for group, chunk in zip(groups, chunks, strict=True):
+        parts.extend(_balanced_group(labels, chunk, len(group), alpha, rng, tries))
+    if released:
+        parts = np.array_split(np.concatenate(parts), clients)
+    return parts
+
+
+def _balanced_group(
+    labels: np.ndarray, samples: np.ndarray, clients: int, alpha: float, rng: np.random.Generator, tries: int
+) -> list[np.ndarray]:
+    average = len(samples) / clients
+    for _ in range(tries):
+        parts = [np.empty(0, dtype=np.int64)] * clients
+        for label in np.unique(labels):
+            own = rng.permutation(samples[labels[samples] == label])
+            p = rng.dirichlet(np.full(clients, alpha)) * np.array([len(part) < average for part in parts])
+            if p.sum() == 0:
+                p = np.ones(clients)
+            cuts = (np.cumsum(p / p.sum())[:-1] * own.size).astype(int)
+            parts = [np.concatenate(pair) for pair in zip(parts, np.split(own, cuts), strict=True)]
+        if min(map(len, parts)) >= 0.5 * average:
+            return parts
+    raise PartitionError(
+        f"no Dirichlet draw with alpha={alpha} gave every one of {clients} clients half the average of "
+        f"{math.floor(average)} samples; raise alpha or use fewer clients"
+    )
+
+
+def label_counts(labels: np.ndarray, parts: Sequence[np.ndarray], classes: int) -> np.ndarray:
+    """Samples of each class on each client, shape (clients, classes)."""
+    return np.stack([np.bincount(labels[part], minlength=classes) for part in parts])

@@ -1,0 +1,99 @@
+"""CIFAR-10 and CIFAR-100: torchvision's layout (`cifar-10-batches-py/`) or one `<name>.npz`."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from datasets.source import DataError, DataSource, Split, read_npz
+
+
+class _ArrayUnpickler(pickle.Unpickler):
+    """Reads the official batches, which are pickles, and refuses everything but plain values and NumPy arrays."""
+
+    ALLOWED = frozenset(
+        {
+            ("numpy.core.multiarray", "_reconstruct"),
+            ("numpy._core.multiarray", "_reconstruct"),
+            ("numpy", "ndarray"),
+            ("numpy", "dtype"),
+            ("_codecs", "encode"),
+        }
+    )
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) not in self.ALLOWED:
+            raise pickle.UnpicklingError(f"it asks for {module}.{name}, which no CIFAR file needs")
+        if module.startswith("numpy.core"):
+            module = module.replace("numpy.core", "numpy._core")
+        return super().find_class(module, name)
+
+
+def read_batch(path: Path, label_key: str) -> tuple[np.ndarray, np.ndarray]:
+    """Images (n, 3, 32, 32) and labels of one official batch. Raises DataError if it is damaged or not one."""
+    try:
+        with path.open("rb") as stream:
+            batch = _ArrayUnpickler(stream, encoding="latin1").load()
+        return batch["data"].reshape(-1, 3, 32, 32), np.asarray(batch[label_key], dtype=np.int64)
+    except (pickle.UnpicklingError, EOFError, KeyError, AttributeError, ValueError, TypeError) as error:
+        raise DataError(f"{path} is not a whole CIFAR batch: {error}. Delete it and download it again.") from error
+
+
+def _files(name: str, folder: str, parts: tuple[str, ...]) -> Callable[[Path], list[Path]]:
+    def files(home: Path) -> list[Path]:
+        npz = home / f"{name}.npz"
+        if npz.exists():
+            return [npz]
+        official = [home / folder / part for part in parts]
+        return official if all(path.exists() for path in official) else []
+
+    return files
+
+
+def _source(name: str, class_name: str, title: str, classes: int, folder: str, parts: tuple[str, ...], label_key: str,
+            mean: tuple[float, ...], std: tuple[float, ...]) -> DataSource:  # fmt: skip
+    how = f"Run `python -m benchmarks data --download {name}`, or put {name}.npz into the data home."
+    files = _files(name, folder, parts)
+
+    def load(home: Path) -> dict[str, Split]:
+        found = files(home)
+        if found[0].suffix == ".npz":
+            return read_npz(found[0], how)
+        *train, test = (read_batch(path, label_key) for path in found)
+        images, labels = (np.concatenate(part) for part in zip(*train, strict=True))
+        return {"train": Split(images, labels), "test": Split(*test)}
+
+    def download(home: Path) -> None:
+        import torchvision.datasets
+
+        getattr(torchvision.datasets, class_name)(str(home), train=True, download=True)
+
+    return DataSource(
+        name=name,
+        title=title,
+        classes=classes,
+        shape=(3, 32, 32),
+        sizes={"train": 50_000, "test": 10_000},
+        mean=mean,
+        std=std,
+        licence="none stated by the authors; cite Krizhevsky, Learning Multiple Layers of Features from Tiny Images, 2009",
+        how_to_get=how,
+        files=files,
+        load=load,
+        download=download,
+        stand_ins=("shapes",),
+        embedded="shapes",
+    )
+
+
+SOURCES = [
+    _source("cifar10", "CIFAR10", "CIFAR-10", 10, "cifar-10-batches-py",
+            (*(f"data_batch_{i}" for i in range(1, 6)), "test_batch"), "labels",
+            (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)),
+    _source("cifar100", "CIFAR100", "CIFAR-100", 100, "cifar-100-python", ("train", "test"), "fine_labels",
+            (0.5071, 0.4865, 0.4409), (0.2673, 0.2564, 0.2762)),
+]  # fmt: skip

@@ -1,0 +1,89 @@
+"""CINIC-10: the official image folders `CINIC-10/{train,valid,test}/<class>/*.png`, 90,000 images each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from datasets.source import DataError, DataSource, Split, to_nchw
+from datasets.sources import cifar
+
+CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+SPLITS = ("train", "valid", "test")
+_HOW = (
+    "Download CINIC-10.tar.gz (Darlow et al. 2018) from https://datashare.ed.ac.uk/handle/10283/3192 "
+    "and unpack it into the data home as CINIC-10/."
+)
+
+
+def _files(home: Path) -> list[Path]:
+    folder = home / "CINIC-10"
+    if not all((folder / split / name).is_dir() for split in SPLITS for name in CLASSES):
+        return []
+    return sorted(folder.glob("*/*/*.png"))
+
+
+def read_folder(folder: Path) -> Split:
+    """Images and labels of one split, classes in alphabetical order, files in name order."""
+    from PIL import Image, UnidentifiedImageError
+
+    images, labels = [], []
+    for label, name in enumerate(CLASSES):
+        for path in sorted((folder / name).glob("*.png")):
+            try:
+                with Image.open(path) as image:
+                    images.append(np.asarray(image.convert("RGB")))
+            except (UnidentifiedImageError, OSError) as error:
+                raise DataError(f"{path} is not a readable image ({error}). Unpack CINIC-10 again.") from error
+            labels.append(label)
+    return Split(to_nchw(np.stack(images)), np.asarray(labels, dtype=np.int64))
+
+
+def _load(home: Path) -> dict[str, Split]:
+    return {split: read_folder(home / "CINIC-10" / split) for split in SPLITS}
+
+
+def _cifar_halves(home: Path) -> dict[str, Split]:
+    """CIFAR-10's training images as CINIC's train (even places) and valid (odd places) splits."""
+    cifar10 = cifar.SOURCES[0].load(home)
+    train = cifar10["train"]
+    return {
+        "train": Split(train.images[::2], train.labels[::2]),
+        "valid": Split(train.images[1::2], train.labels[1::2]),
+        "test": cifar10["test"],
+    }
+
+
+SOURCES = [
+    DataSource(
+        name="cinic10",
+        title="CINIC-10",
+        classes=10,
+        shape=(3, 32, 32),
+        sizes=dict.fromkeys(SPLITS, 90_000),
+        mean=(0.4789, 0.4723, 0.4305),
+        std=(0.2421, 0.2383, 0.2587),
+        licence="MIT for the collection; images from CIFAR-10 and ImageNet under their own terms",
+        how_to_get=_HOW,
+        files=_files,
+        load=_load,
+        stand_ins=("cinic10-cifar", "shapes-shifted"),
+        embedded="shapes-shifted",
+    ),
+    DataSource(
+        name="cinic10-cifar",
+        title="CIFAR-10 in CINIC-10's splits",
+        classes=10,
+        shape=(3, 32, 32),
+        sizes={"train": 25_000, "valid": 25_000, "test": 10_000},
+        mean=cifar.SOURCES[0].mean,
+        std=cifar.SOURCES[0].std,
+        licence=cifar.SOURCES[0].licence,
+        how_to_get=cifar.SOURCES[0].how_to_get,
+        files=cifar.SOURCES[0].files,
+        load=_cifar_halves,
+        embedded="shapes-shifted",
+        note="CINIC-10's CIFAR-10 part only, without its ImageNet images",
+    ),
+]

@@ -1,0 +1,99 @@
+"""The channel between clients and server: the one way across, and the ledger of every byte.
+
+Payloads are dictionaries of tensors. They are encoded as safetensors, counted in that form, and decoded again on
+the other side, so that nothing is shared by accident and no estimate stands in for a size. On the `meta` device,
+where `plan` runs, the same size is computed from shapes and dtypes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import safetensors.torch
+import torch
+
+PAYLOADS = frozenset({"parameters", "gradients", "logits", "attention", "features", "images", "discriminator-outputs", "labels"})
+"""What may cross. A class list or a count of labels is `labels`."""
+
+_DTYPES = {
+    torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16",
+    torch.int64: "I64", torch.int32: "I32", torch.int16: "I16", torch.int8: "I8", torch.uint8: "U8", torch.bool: "BOOL",
+}  # fmt: skip
+_ALIGNMENT_ORDER = ("F64", "I64", "F32", "I32", "BF16", "F16", "I16", "I8", "U8", "BOOL")
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """One message."""
+
+    round: int
+    direction: str
+    """`up` (client to server) or `down`."""
+    kind: str
+    client: int
+    bytes: int
+
+
+def encoded_size(tensors: Mapping[str, torch.Tensor]) -> int:
+    """Bytes of the safetensors encoding, from names, shapes and dtypes alone.
+
+    Eight bytes of header length, a JSON header padded to a multiple of eight, then the tensors, ordered by dtype
+    width and name.
+    """
+    header: dict[str, object] = {}
+    offset = 0
+    for name in sorted(tensors, key=lambda n: (_ALIGNMENT_ORDER.index(_DTYPES[tensors[n].dtype]), n)):
+        tensor = tensors[name]
+        size = tensor.numel() * tensor.element_size()
+        entry = {"dtype": _DTYPES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [offset, offset + size]}
+        header[name] = entry
+        offset += size
+    length = len(json.dumps(header, separators=(",", ":")).encode())
+    return 8 + -(-length // 8) * 8 + offset
+
+
+class Channel:
+    """Carries payloads and keeps the ledger. `inspect`, if given, sees every payload (the contract tests use it)."""
+
+    def __init__(self, inspect: Callable[[Transfer, Mapping[str, torch.Tensor]], None] | None = None):
+        self.round = 0
+        """The round that messages are booked under; a method with rounds sets it."""
+        self.ledger: list[Transfer] = []
+        self._inspect = inspect
+
+    def up(self, client: int, kind: str, tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        """Send from client to server; returns what the server receives. Raises ValueError for an unknown kind."""
+        return self._carry("up", client, kind, tensors)
+
+    def down(self, client: int, kind: str, tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        """Send from server to client; returns what the client receives. Raises ValueError for an unknown kind."""
+        return self._carry("down", client, kind, tensors)
+
+    def _carry(self, direction: str, client: int, kind: str, tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        if kind not in PAYLOADS:
+            raise ValueError(f"unknown payload kind {kind!r}; known: {', '.join(sorted(PAYLOADS))}")
+        if any(tensor.is_meta for tensor in tensors.values()):
+            size, received = encoded_size(tensors), dict(tensors)
+        else:
+            encoded = safetensors.torch.save({name: t.detach().cpu().contiguous() for name, t in tensors.items()})
+            size, decoded = len(encoded), safetensors.torch.load(encoded)
+            received = {name: decoded[name].to(tensor.device) for name, tensor in tensors.items()}
+        transfer = Transfer(self.round, direction, kind, client, size)
+        self.ledger.append(transfer)
+        if self._inspect is not None:
+            self._inspect(transfer, tensors)
+        return received
+
+    def total(self, direction: str) -> int:
+        """Bytes in one direction over all clients and rounds."""
+        return sum(t.bytes for t in self.ledger if t.direction == direction)
+
+    def by_kind(self) -> dict[str, int]:
+        """Bytes per `direction/kind`."""
+        totals: dict[str, int] = {}
+        for t in self.ledger:
+            name = f"{t.direction}/{t.kind}"
+            totals[name] = totals.get(name, 0) + t.bytes
+        return dict(sorted(totals.items()))

@@ -1,0 +1,35 @@
+"""The one interface that every method and baseline implements."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+
+from federation.federation import Checkpoint, Federation
+
+Fitted = Checkpoint | torch.nn.Module | Sequence[Checkpoint]
+"""What a method leaves: one global model, or one model per client."""
+
+
+@dataclass(frozen=True)
+class Method(ABC):
+    """A federated learning method. Its fields are its hyper-parameters; `fit` is its algorithm.
+
+    A file under `methods/` or `baselines/`, or a `--plugin` file, holds exactly one subclass; the file's name, with
+    hyphens for underscores, is the method's name.
+    """
+
+    title: ClassVar[str] = ""
+    """The row's label in tables; the file's name if empty."""
+    sends: ClassVar[frozenset[str]] = frozenset()
+    """Payload kinds that leave a client. The ledger of every run must agree (a contract test sees to it)."""
+    oracle: ClassVar[frozenset[str]] = frozenset()
+    """Knowledge no real server has, for upper bounds: `public-labels`. Tables mark such rows."""
+
+    @abstractmethod
+    def fit(self, federation: Federation) -> Fitted:
+        """Run the method and return what it learnt."""

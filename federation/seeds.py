@@ -1,0 +1,48 @@
+"""Separate seed axes: a paper's "three split seeds" moves one of them and leaves the rest."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import torch
+
+from results.files import digest
+
+AXES = ("partition", "weights", "sampling", "shuffling", "attack")
+
+
+@dataclass(frozen=True)
+class Seeds:
+    """One seed per axis of randomness. Every random stream is named, so that none depends on the order of calls."""
+
+    partition: int = 0
+    """Which client holds which samples."""
+    weights: int = 0
+    """Initial weights of networks."""
+    sampling: int = 0
+    """Which clients take part in a round."""
+    shuffling: int = 0
+    """Order of mini-batches, augmentation, dropout."""
+    attack: int = 0
+    """Starting points of privacy attacks."""
+
+    @classmethod
+    def moving(cls, axes: tuple[str, ...], seed: int) -> Seeds:
+        """All axes at 0 but `axes`, which are at `seed`. Raises TypeError for an unknown axis."""
+        return cls(**dict.fromkeys(axes, seed))
+
+    def number(self, axis: str, *names: object) -> int:
+        """A 63-bit seed for the stream `names` of `axis`: a hash, so that neighbouring seeds are unrelated."""
+        return int(digest([axis, getattr(self, axis), [str(n) for n in names]])[:16], 16) >> 1
+
+    def numpy(self, axis: str, *names: object) -> np.random.Generator:
+        """The NumPy generator of a named stream."""
+        return np.random.default_rng(self.number(axis, *names))
+
+    def torch(self, axis: str, *names: object, device: torch.device | str = "cpu") -> torch.Generator:
+        """The torch generator of a named stream, on `device`."""
+        return torch.Generator(device).manual_seed(self.number(axis, *names))
+
+    def to_json(self) -> dict[str, int]:
+        return asdict(self)

@@ -1,0 +1,166 @@
+"""The stage cache: expensive parts that many cells share are computed once, by whichever process asks first.
+
+A stage is addressed by the digest of everything that determines it: its inputs (data, partition, seeds, network,
+hyper-parameters, other stages) and the source of the code that computes it. On disk it is a safetensors file and a
+sealed JSON beside it, which is written last and holds the tensors' SHA-256; a stage that does not match is dropped
+and computed again. Locks belong to the operating system, so a killed process never leaves one behind.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+import torch
+from filelock import FileLock, Timeout
+
+from results.files import digest, read_sealed_json, write_atomic, write_sealed_json
+from results.sourcecode import code_digest
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What a stage leaves: named tensors and plain JSON values."""
+
+    tensors: dict[str, torch.Tensor]
+    info: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class StageRequest:
+    """A stage somebody needs."""
+
+    kind: str
+    """For example `local-model`; the folder it is stored in."""
+    label: str
+    """For people: which one it is."""
+    inputs: dict[str, Any]
+    """Plain values that determine the result."""
+    compute: Callable[[], Stage]
+    code: str
+    """Name of the module whose source (with all it imports) determines the result."""
+
+    @property
+    def key(self) -> str:
+        return digest([self.kind, self.inputs, code_digest(self.code)])
+
+
+@dataclass(frozen=True)
+class StageEvent:
+    """A line of the log."""
+
+    kind: str
+    label: str
+    key: str
+    computed: bool
+    seconds: float
+    note: str = ""
+
+
+class StageCache:
+    """Stages on disk under `folder`, or in memory only when `folder` is None.
+
+    `newer_than` (seconds since the epoch) makes older stages count as absent: that is `--fresh`.
+    """
+
+    def __init__(
+        self,
+        folder: Path | None,
+        report: Callable[[StageEvent], None] | None = None,
+        newer_than: float = 0.0,
+        device: torch.device | str = "cpu",
+    ):
+        self.folder = folder
+        self.events: list[StageEvent] = []
+        self._memory: dict[str, Stage] = {}
+        self._report = report
+        self._newer_than = newer_than
+        self._device = device
+
+    def get(self, request: StageRequest) -> Stage:
+        """The stage, from the cache or computed now."""
+        return self.get_all([request])[0]
+
+    def get_all(self, requests: Sequence[StageRequest]) -> list[Stage]:
+        """All stages, in order. Those that another process is computing are left to it, and waited for at the end."""
+        if self.folder is None:
+            return [self._from_memory(request) for request in requests]
+        found: dict[int, Stage] = {}
+        for patience in (0.0, -1.0):  # first pass: take what is free; second pass: wait for the others
+            for position, request in enumerate(requests):
+                if position not in found and (stage := self._from_disk(request, patience)) is not None:
+                    found[position] = stage
+        return [found[position] for position in range(len(requests))]
+
+    def _from_memory(self, request: StageRequest) -> Stage:
+        if request.key in self._memory:
+            self._log(request, computed=False)
+        else:
+            started = time.monotonic()
+            self._memory[request.key] = request.compute()
+            self._log(request, computed=True, seconds=time.monotonic() - started)
+        return self._memory[request.key]
+
+    def _from_disk(self, request: StageRequest, patience: float) -> Stage | None:
+        """The stage, or None if another process holds its lock and `patience` (seconds, -1 for ever) is over."""
+        assert self.folder is not None
+        base = self.folder / request.kind / request.key[:2] / request.key
+        stage, damage = self._load(base)
+        if stage is None:
+            base.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                with FileLock(f"{base}.lock", timeout=patience):
+                    stage, damage = self._load(base)  # it may have been finished while we waited
+                    if stage is None:
+                        started = time.monotonic()
+                        stage = request.compute()
+                        self._save(base, request, stage)
+                        self._log(request, computed=True, seconds=time.monotonic() - started, note=damage)
+                        return stage
+            except Timeout:
+                return None
+        self._log(request, computed=False)
+        return stage
+
+    def _load(self, base: Path) -> tuple[Stage | None, str]:
+        """The stage stored at `base`, or None with what is wrong with it (empty if there simply is none)."""
+        header, body = base.with_suffix(".json"), base.with_suffix(".safetensors")
+        try:
+            if header.stat().st_mtime < self._newer_than:
+                return None, ""
+            meta = read_sealed_json(header)
+            raw = body.read_bytes()
+        except FileNotFoundError:
+            return None, ""
+        if meta is None or digest(raw) != meta["sha256"]:
+            return None, "damaged cache entry, computed again"
+        tensors = {name: tensor.to(self._device) for name, tensor in safetensors.torch.load(raw).items()}
+        return Stage(tensors, meta["info"]), ""
+
+    def _save(self, base: Path, request: StageRequest, stage: Stage) -> None:
+        raw = safetensors.torch.save({name: t.detach().cpu().contiguous() for name, t in stage.tensors.items()})
+        write_atomic(base.with_suffix(".safetensors"), raw)
+        meta = {"kind": request.kind, "label": request.label, "sha256": digest(raw), "info": stage.info}
+        write_sealed_json(base.with_suffix(".json"), meta)
+
+    def _log(self, request: StageRequest, *, computed: bool, seconds: float = 0.0, note: str = "") -> None:
+        event = StageEvent(request.kind, request.label, request.key, computed, seconds, note)
+        self.events.append(event)
+        if self._report is not None:
+            self._report(event)
+
+
+def content_digest(tensors: dict[str, torch.Tensor], scope: str = "") -> str:
+    """Digest of tensors by name, shape, dtype and bytes; on the `meta` device, which has no bytes, by `scope`."""
+    parts = []
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        body = (
+            scope if tensor.is_meta else digest(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
+        )
+        parts.append([name, list(tensor.shape), str(tensor.dtype), body])
+    return digest(parts)

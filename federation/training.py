@@ -1,0 +1,151 @@
+"""The two loops that all learning here goes through: training and prediction on tensors in memory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from federation.augmentation import Augmentation, augment
+from federation.costs import active_meter
+
+Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+"""Takes outputs (n, ...) and targets (n, ...); returns one loss per sample (n,)."""
+
+
+class DivergedError(Exception):
+    """Training produced a loss that is not a number."""
+
+
+@dataclass(frozen=True)
+class TrainingPlan:
+    """How a network is trained."""
+
+    epochs: int
+    batch_size: int
+    lr: float = 1e-3
+    optimizer: str = "adam"
+    """`adam` or `sgd`."""
+    momentum: float = 0.0
+    """Of SGD."""
+    weight_decay: float = 0.0
+    schedule: str = "constant"
+    """`constant`, or `cosine` from `lr` to `final_lr` over the epochs."""
+    final_lr: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.epochs < 1 or self.batch_size < 1 or not self.lr > 0:
+            raise ValueError(f"epochs and batch_size must be at least 1 and lr above 0: {self}")
+        if self.optimizer not in ("adam", "sgd"):
+            raise ValueError(f"unknown optimizer {self.optimizer!r}; use adam or sgd")
+        if self.schedule not in ("constant", "cosine"):
+            raise ValueError(f"unknown schedule {self.schedule!r}; use constant or cosine")
+
+    def make_optimizer(self, model: nn.Module) -> torch.optim.Optimizer:
+        options: dict[str, Any] = {"lr": self.lr, "weight_decay": self.weight_decay}
+        if self.optimizer == "sgd":
+            return torch.optim.SGD(model.parameters(), momentum=self.momentum, **options)
+        return torch.optim.Adam(model.parameters(), **options)
+
+    def make_schedule(self, optimizer: torch.optim.Optimizer) -> torch.optim.lr_scheduler.LRScheduler:
+        if self.schedule == "cosine":
+            return torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, self.epochs, self.final_lr)
+        return torch.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 1.0)
+
+
+@dataclass(frozen=True)
+class Normalisation:
+    """From stored uint8 images to network inputs: scale to [0, 1], then (x - mean) / std per channel."""
+
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+
+    def __call__(self, images: torch.Tensor) -> torch.Tensor:
+        mean = torch.tensor(self.mean, device=images.device).view(1, -1, 1, 1)
+        std = torch.tensor(self.std, device=images.device).view(1, -1, 1, 1)
+        # Convolutions on CPUs and tensor cores are faster with channels last; results do not depend on it.
+        return ((images - mean) / std).contiguous(memory_format=torch.channels_last)
+
+
+def unit_range(images: torch.Tensor) -> torch.Tensor:
+    """uint8 images as float32 in [0, 1]."""
+    return images.to(torch.float32).div_(255)
+
+
+def batches(samples: int, batch_size: int, generator: torch.Generator) -> Iterator[torch.Tensor]:
+    """Shuffled index batches of one epoch; a last batch of a single sample is left out (BatchNorm cannot take it)."""
+    order = torch.randperm(samples, generator=generator, device=generator.device)
+    for batch in order.split(batch_size):
+        if len(batch) > 1 or samples == 1:
+            yield batch
+
+
+def train(
+    model: nn.Module,
+    images: torch.Tensor,
+    targets: torch.Tensor,
+    loss: Loss,
+    plan: TrainingPlan,
+    *,
+    normalise: Normalisation,
+    generator: torch.Generator | None,
+    augmentation: Augmentation | None = None,
+    sample_weights: torch.Tensor | None = None,
+    after_epoch: Callable[[int], None] | None = None,
+) -> None:
+    """Train `model` in place on uint8 `images` (n, c, h, w) and `targets` (n, ...).
+
+    The mini-batch loss is the mean over the batch of sample weight x loss (weights are 1 if not given), as in Keras.
+    `after_epoch(e)` is called after epoch e = 1, 2, ... with the model in training mode.
+    Raises DivergedError if an epoch's loss is not finite.
+    """
+    meter = active_meter()
+    if meter is not None:
+        meter.book_training(model, images, plan.epochs, plan.batch_size)
+        for epoch in range(1, plan.epochs + 1):
+            if after_epoch is not None:
+                after_epoch(epoch)
+        return
+    if generator is None:
+        raise ValueError("training needs a generator of the shuffling axis")
+    model.to(memory_format=torch.channels_last)
+    optimizer = plan.make_optimizer(model)
+    schedule = plan.make_schedule(optimizer)
+    for epoch in range(1, plan.epochs + 1):
+        model.train()
+        total = torch.zeros((), device=images.device)
+        for batch in batches(len(images), plan.batch_size, generator):
+            inputs = unit_range(images[batch])
+            if augmentation is not None:
+                inputs = augment(inputs, augmentation, generator)
+            losses = loss(model(normalise(inputs)), targets[batch])
+            if sample_weights is not None:
+                losses = losses * sample_weights[batch]
+            optimizer.zero_grad(set_to_none=True)
+            losses.mean().backward()
+            optimizer.step()
+            total += losses.detach().sum()
+        if not math.isfinite(total.item()):
+            raise DivergedError(
+                f"the training loss is {total.item()} in epoch {epoch} of {plan.epochs}; lower lr (now {plan.lr:g})"
+            )
+        schedule.step()
+        if after_epoch is not None:
+            after_epoch(epoch)
+
+
+def predict(model: nn.Module, images: torch.Tensor, *, normalise: Normalisation, batch_size: int = 1000) -> torch.Tensor:
+    """Outputs of `model` in evaluation mode for uint8 `images` (n, c, h, w), without gradients; the mode is restored."""
+    meter = active_meter()
+    if meter is not None:
+        return meter.book_prediction(model, images)
+    was_training = model.training
+    model.eval()
+    with torch.inference_mode():
+        parts = [model(normalise(unit_range(part))) for part in images.split(batch_size)]
+    model.train(was_training)
+    return torch.cat(parts)

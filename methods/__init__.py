@@ -1,0 +1,1 @@
+"""The methods of the four papers, one file each. Position is registration."""

@@ -1,0 +1,1 @@
+"""One file per network family; each lists its `NETWORKS`. Position here is the registration."""

@@ -1,0 +1,28 @@
+"""A small convolutional network for reduced profiles."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+
+class CNN(nn.Module):
+    """Two 3 x 3 convolutions with 2 x 2 max-pooling, then two linear layers. Input sides must be at least 4."""
+
+    def __init__(self, in_channels: int, num_classes: int, image_size: int, width: int = 16, hidden: int = 64):
+        super().__init__()
+        self.features = nn.Sequential(
+            nn.Conv2d(in_channels, width, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+            nn.Conv2d(width, 2 * width, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+            nn.Flatten(), nn.Linear(2 * width * (image_size // 4) ** 2, hidden), nn.ReLU(),
+        )  # fmt: skip
+        self.head = nn.Linear(hidden, num_classes)
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        return self.head(self.features(images))
+
+
+NETWORKS = {
+    "cnn": CNN,
+    "cnn-small": lambda c, k, s: CNN(c, k, s, width=8, hidden=32),
+}

@@ -1,0 +1,104 @@
+"""ResNet-18 and DenseNet from timm, adapted to small images, and their ImageNet weights when the user has them.
+
+The adaptation for images below 64 pixels is explicit: the 7 x 7 stem convolution keeps its shape, so that ImageNet
+weights load unchanged, but runs with stride 1, and the max-pooling after it is dropped. Without it a 32-pixel image
+would reach the first stage at 8 x 8. Grey images: timm sums the stem's weights over input channels, which equals
+feeding the same image to all three.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import timm
+import torch
+from timm.models.densenet import DenseNet, _filter_torchvision_pretrained
+from torch import nn
+
+from datasets.catalogue import data_home
+from datasets.source import DataError
+from results.files import file_digest
+
+SMALL = 64
+"""Images with shorter sides get the small-image stem."""
+
+
+@dataclass(frozen=True)
+class WeightFile:
+    """A file of pretrained weights that the user downloads; its name carries the head of its SHA-256."""
+
+    name: str
+    url: str
+    sha256_head: str
+
+
+IMAGENET = {
+    "resnet18": WeightFile("resnet18-f37072fd.pth", "https://download.pytorch.org/models/resnet18-f37072fd.pth", "f37072fd"),
+    "densenet121": WeightFile(
+        "densenet121-a639ec97.pth", "https://download.pytorch.org/models/densenet121-a639ec97.pth", "a639ec97"
+    ),
+}
+
+
+def weight_path(network: str) -> Path:
+    """Where the suite looks for a network's ImageNet weights: `weights/` in the data home."""
+    return data_home() / "weights" / IMAGENET[network].name
+
+
+def read_weights(path: Path, expected: WeightFile) -> dict[str, torch.Tensor]:
+    """Tensors of a downloaded weight file, after its SHA-256 was checked.
+
+    Raises DataError if the file is absent, damaged, or holds anything but tensors.
+    """
+    if not path.exists():
+        raise DataError(f"{path} is absent. Download {expected.url} and put it there.")
+    if not file_digest(path).startswith(expected.sha256_head):
+        raise DataError(f"{path} is damaged: its SHA-256 does not begin with {expected.sha256_head}. Download it again.")
+    return torch.load(path, map_location="cpu", weights_only=True)
+
+
+def load_imagenet(model: nn.Module, network: str) -> None:
+    """Load everything of the ImageNet weights but the head into `model`, summing the stem over channels if grey."""
+    state = _filter_torchvision_pretrained(read_weights(weight_path(network), IMAGENET[network]))
+    own = model.state_dict()
+    stem = next(name for name, value in own.items() if value.ndim == 4)
+    if own[stem].shape[1] == 1:
+        state[stem] = state[stem].sum(dim=1, keepdim=True)
+    body = {name: value for name, value in state.items() if name in own and own[name].shape == value.shape}
+    absent = [name for name in own if name not in body and not name.startswith(("fc.", "classifier."))]
+    if [name for name in absent if not name.endswith("num_batches_tracked")]:
+        raise DataError(f"the ImageNet weights do not fit {network}: {', '.join(absent[:3])} are missing")
+    model.load_state_dict(body, strict=False)
+
+
+def resnet18(in_channels: int, num_classes: int, image_size: int) -> nn.Module:
+    """timm's ResNet-18, with the small-image stem below 64 pixels."""
+    model = timm.create_model("resnet18", num_classes=num_classes, in_chans=in_channels)
+    if image_size < SMALL:
+        model.conv1.stride = (1, 1)
+        model.maxpool = nn.Identity()
+    return model
+
+
+def _small_stem(model: DenseNet, image_size: int) -> DenseNet:
+    if image_size < SMALL:
+        model.features.conv0.stride = (1, 1)
+        model.features.pool0 = nn.Identity()
+    return model
+
+
+def densenet121(in_channels: int, num_classes: int, image_size: int) -> nn.Module:
+    """timm's DenseNet-121, with the small-image stem below 64 pixels."""
+    return _small_stem(timm.create_model("densenet121", num_classes=num_classes, in_chans=in_channels), image_size)
+
+
+def densenet_small(in_channels: int, num_classes: int, image_size: int) -> nn.Module:
+    """A DenseNet for reduced profiles: three blocks of two layers, growth rate 12, and a 3 x 3 stem."""
+    model = DenseNet(growth_rate=12, block_config=(2, 2, 2), num_classes=num_classes, in_chans=in_channels)
+    model.features.conv0 = nn.Conv2d(in_channels, 24, 3, 1, 1, bias=False)
+    model.features.pool0 = nn.Identity()
+    return model
+
+
+NETWORKS = {"resnet18": resnet18, "densenet121": densenet121, "densenet-small": densenet_small}

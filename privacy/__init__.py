@@ -1,0 +1,1 @@
+"""Differential privacy: what was spent, under which conventions."""

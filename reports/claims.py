@@ -1,0 +1,372 @@
+"""Judges what a paper claims about its tables on any set of values: the printed ones, or ours.
+
+The grammar of predicates is that of `results/published/README.md`. A predicate is a list of clauses separated by
+`;`. A clause is a comparison, or a chain of them, and may end in `for all | some | most KEYS`. Under `for all` every
+combination of the keys counts as one comparison; `some`, `most` and no quantifier count once.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import operator
+import re
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from results.published import Claim, parse_column, published_table
+
+Bindings = dict[str, str]
+COMPARISONS: dict[str, Callable[[float, float], bool]] = {
+    "<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge, "==": operator.eq,
+}  # fmt: skip
+FUNCTIONS = ("max", "min", "mean", "abs", "count", "pearson", "argmax")
+_TOKEN = re.compile(
+    r"\s*(?:(?P<ref>(?:table\d+:)?[a-z][a-z0-9-]*\[[^\]]*\])|(?P<number>\d+(?:\.\d+)?)|(?P<key>\{[a-z0-9-]+\})"
+    r"|(?P<name>[a-z]+)|(?P<op><=|>=|==|[<>+*(),-]))"
+)
+
+
+class ClaimError(ValueError):
+    """A predicate that is not in the grammar."""
+
+
+class _MissingError(Exception):
+    """A cell that the comparison needs has no value."""
+
+
+@dataclass(frozen=True)
+class Value:
+    """One number of a table."""
+
+    row: str
+    keys: Mapping[str, str]
+    metric: str
+    number: float
+
+
+Tables = Mapping[str, Sequence[Value]]
+"""Values by table key (`table2`)."""
+
+
+def published_values(paper: str, table: str) -> list[Value]:
+    """The printed numbers of `paper/table`, dashes and texts left out."""
+    cells = published_table(f"{paper}/{table}")
+    return [Value(c.row, parse_column(c.column), c.metric, c.value) for c in cells if isinstance(c.value, float)]
+
+
+@dataclass(frozen=True)
+class _Comparison:
+    """A chain such as a < b <= c: its terms and the operators between them."""
+
+    terms: tuple[_Term, ...]
+    operators: tuple[str, ...]
+
+    def margins(self, tables: Tables, default: str, bindings: Bindings) -> list[float] | bool:
+        """For each operator how far it is from failing (negative: it fails); a truth value for comparisons of rows."""
+        values = [term(tables, default, bindings) for term in self.terms]
+        if any(isinstance(v, str) for v in values):
+            return all(a == b for a, b in itertools.pairwise(values))
+        numbers = [_scalar(v) for v in values]
+        signs = {"<": -1, "<=": -1, ">": 1, ">=": 1}
+        return [
+            signs[op] * (a - b) if op in signs else -abs(a - b)
+            for (a, b), op in zip(itertools.pairwise(numbers), self.operators, strict=True)
+        ]
+
+    def holds(self, tables: Tables, default: str, bindings: Bindings) -> bool:
+        margins = self.margins(tables, default, bindings)
+        if isinstance(margins, bool):
+            return margins
+        # Rounding of the printed digits must not decide `<=`: compare with a little slack where equality is allowed.
+        return all(m > 1e-12 if op in "<>" else m >= -1e-12 for m, op in zip(margins, self.operators, strict=True))
+
+
+_Operand = float | str | list[tuple[str, float]]
+_Term = Callable[[Tables, str, Bindings], _Operand]
+
+
+def _scalar(value: _Operand) -> float:
+    if isinstance(value, list):
+        if len(value) != 1:
+            raise _MissingError if not value else ClaimError(f"expected one value, found {len(value)}")
+        return value[0][1]
+    if isinstance(value, str):
+        raise ClaimError(f"expected a number, found {value!r}")
+    return value
+
+
+def _flatten(values: Sequence[_Operand]) -> list[float]:
+    numbers: list[float] = []
+    for value in values:
+        numbers.extend([v for _, v in value] if isinstance(value, list) else [_scalar(value)])
+    if not numbers:
+        raise _MissingError
+    return numbers
+
+
+def _reference(text: str) -> _Term:
+    """`table2:accuracy[a|b @ dataset=mnist]`: the values of a metric in some rows, keys bound or fixed."""
+    head, _, body = text[:-1].partition("[")
+    table, _, metric = head.rpartition(":")
+    rows_text, _, fixed_text = body.partition(" @ ")
+    rows_text, fixed = rows_text.strip(), parse_column(fixed_text)
+
+    def term(tables: Tables, default: str, bindings: Bindings) -> _Operand:
+        wanted = rows_text.replace("$row", bindings.get("row", "$row"))
+        excluded = wanted.startswith("* - ")
+        names = frozenset(wanted.removeprefix("* - ").split("|"))
+        bound = {key: value for key, value in bindings.items() if key != "row" and key not in fixed}
+        return [
+            (value.row, value.number)
+            for value in tables.get(table or default, ())
+            if value.metric == metric
+            and (wanted == "*" or (value.row in names) != excluded)
+            and all(value.keys.get(key) == wanted_value for key, wanted_value in fixed.items())
+            and all(value.keys.get(key, wanted_value) == wanted_value for key, wanted_value in bound.items())
+        ]
+
+    return term
+
+
+def _call(name: str, arguments: list[_Term]) -> _Term:
+    def term(tables: Tables, default: str, bindings: Bindings) -> _Operand:
+        values = [argument(tables, default, bindings) for argument in arguments]
+        if name == "count":
+            return float(sum(len(v) for v in values if isinstance(v, list)))
+        if name == "abs":
+            return abs(_scalar(values[0]))
+        if name == "argmax":
+            found = values[0]
+            if not isinstance(found, list) or not found:
+                raise _MissingError
+            return max(found, key=lambda pair: pair[1])[0]
+        if name == "pearson":
+            first, second = (dict(v) if isinstance(v, list) else {} for v in values)
+            rows = [row for row in first if row in second]
+            if len(rows) < 2:
+                raise _MissingError
+            return statistics.correlation([first[r] for r in rows], [second[r] for r in rows])
+        numbers = _flatten(values)
+        return max(numbers) if name == "max" else min(numbers) if name == "min" else statistics.fmean(numbers)
+
+    return term
+
+
+class _Parser:
+    """Recursive descent over one comparison: sums of products of references, numbers, keys and calls."""
+
+    def __init__(self, text: str):
+        self.tokens: list[tuple[str, str]] = []
+        position = 0
+        while position < len(text.rstrip()):
+            match = _TOKEN.match(text, position)
+            if match is None:
+                raise ClaimError(f"cannot read {text[position:]!r}")
+            kind = str(match.lastgroup)
+            self.tokens.append((kind, match[kind]))
+            position = match.end()
+        self.position = 0
+
+    def peek(self) -> tuple[str, str]:
+        return self.tokens[self.position] if self.position < len(self.tokens) else ("end", "")
+
+    def take(self, expected: str | None = None) -> tuple[str, str]:
+        token = self.peek()
+        if expected is not None and token[1] != expected:
+            raise ClaimError(f"expected {expected!r}, found {token[1]!r}")
+        self.position += 1
+        return token
+
+    def comparison(self) -> _Comparison:
+        terms, operators = [self.sum()], []
+        while self.peek()[1] in COMPARISONS:
+            operators.append(self.take()[1])
+            terms.append(self.sum())
+        if not operators or self.peek()[0] != "end":
+            raise ClaimError(f"expected a comparison, found {self.peek()[1]!r}")
+        return _Comparison(tuple(terms), tuple(operators))
+
+    def sum(self) -> _Term:
+        term = self.product()
+        while self.peek()[1] in ("+", "-"):
+            apply = operator.add if self.take()[1] == "+" else operator.sub
+            term = _arithmetic(term, self.product(), apply)
+        return term
+
+    def product(self) -> _Term:
+        term = self.atom()
+        while self.peek()[1] == "*":
+            self.take()
+            term = _arithmetic(term, self.atom(), operator.mul)
+        return term
+
+    def atom(self) -> _Term:
+        kind, text = self.take()
+        if kind == "ref":
+            return _reference(text)
+        if kind == "number":
+            return lambda tables, default, bindings: float(text)
+        if kind == "key":
+            return lambda tables, default, bindings: float(bindings[text[1:-1]])
+        if text == "(":
+            term = self.sum()
+            self.take(")")
+            return term
+        if kind == "name" and text in FUNCTIONS:
+            self.take("(")
+            arguments = [self.sum()]
+            while self.peek()[1] == ",":
+                self.take()
+                arguments.append(self.sum())
+            self.take(")")
+            return _call(text, arguments)
+        raise ClaimError(f"unexpected {text!r}")
+
+
+def _arithmetic(left: _Term, right: _Term, apply: Callable[[float, float], float]) -> _Term:
+    return lambda tables, default, bindings: apply(
+        _scalar(left(tables, default, bindings)), _scalar(right(tables, default, bindings))
+    )
+
+
+@dataclass(frozen=True)
+class Clause:
+    """One clause of a predicate."""
+
+    text: str
+    comparisons: tuple[_Comparison, ...]
+    """Joined by `and`."""
+    quantifier: str
+    keys: tuple[tuple[str, tuple[str, ...]], ...]
+    """Keys that are enumerated, each with its listed values; without a list, all values of the tables."""
+
+    def tables(self, default: str) -> list[str]:
+        named = re.findall(r"(table\d+):", self.text)
+        return list(dict.fromkeys(named)) or [default]
+
+    def combinations(self, tables: Tables, default: str) -> Iterator[Bindings]:
+        """All bindings of the quantified keys."""
+        options = []
+        for key, listed in self.keys:
+            cells = [value for name in self.tables(default) for value in tables.get(name, ())]
+            found = [v.row for v in cells] if key == "row" else [v.keys[key] for v in cells if key in v.keys]
+            options.append([(key, value) for value in (listed or tuple(dict.fromkeys(found)))])
+        for combination in itertools.product(*options):
+            yield dict(combination)
+
+    def outcome(self, tables: Tables, default: str, bindings: Bindings) -> bool | None:
+        """Whether the comparisons hold; None if a value is missing."""
+        try:
+            return all(c.holds(tables, default, bindings) for c in self.comparisons)
+        except _MissingError:
+            return None
+
+
+def parse(predicate: str) -> list[Clause]:
+    """The clauses of a predicate. Raises ClaimError if it is not in the grammar."""
+    clauses = []
+    for text in predicate.split(" ; "):
+        body, quantifier, tail = [*re.split(r"\s+for\s+(all|some|most)\s+", text.strip(), maxsplit=1), "", ""][:3]
+        keys = []
+        for part in re.split(r"\s+and\s+", tail) if tail else ():
+            key, _, values = part.partition(" in ")
+            keys.append((key.strip(), tuple(v.strip() for v in values.strip().strip("()").split(",")) if values else ()))
+        comparisons = tuple(_Parser(part).comparison() for part in re.split(r"\s+and\s+", body))
+        clauses.append(Clause(text.strip(), comparisons, quantifier, tuple(keys)))
+    return clauses
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How a claim stands on a set of values."""
+
+    held: int
+    failed: int
+    undecided: int
+    """Comparisons whose cells are missing, or whose difference is within the spread over seeds."""
+    fails_at: tuple[str, ...]
+    missing: int = 0
+    """Of the undecided, those with missing cells."""
+
+    @property
+    def total(self) -> int:
+        return self.held + self.failed + self.undecided
+
+    @property
+    def word(self) -> str:
+        """`holds`, `holds in 3 of 4`, `does not hold`, or `not decidable` with the reason."""
+        if self.total == self.missing:
+            return "not measured"
+        if self.held + self.failed == 0:
+            return "not decidable at this seed count"
+        if self.held == self.total:
+            return "holds"
+        if self.held == 0:
+            return "does not hold" if self.undecided == 0 else f"does not hold in {self.failed} of {self.total}"
+        return f"holds in {self.held} of {self.total}"
+
+
+def judge(predicate: str, table: str, tables: Tables, shape: Tables | None = None, seeds: Sequence[Tables] = ()) -> Verdict:
+    """Judge a predicate about `table`.
+
+    `shape` (default: `tables`) tells which combinations exist: for our values, those for which the paper printed
+    numbers; such a comparison without our values is undecided. `seeds` are the values of each seed; with at least
+    two of them, a comparison whose difference lies within its 95 % t interval over seeds is undecided.
+    """
+    counts = {True: 0, False: 0, None: 0}
+    missing = 0
+    fails_at: list[str] = []
+    clauses = parse(predicate)
+    for number, clause in enumerate(clauses, 1):
+        outcomes: list[bool | None] = []
+        for bindings in clause.combinations(shape or tables, table):
+            if clause.outcome(shape or tables, table, bindings) is None:
+                continue  # the paper prints no such cell
+            outcome = clause.outcome(tables, table, bindings)
+            if outcome is None:
+                missing += clause.quantifier in ("all", "")
+            elif len(seeds) > 1 and not _beyond_spread(clause, table, bindings, seeds):
+                outcome = None
+            outcomes.append(outcome)
+            if outcome is False and clause.quantifier in ("all", ""):
+                place = " ".join(f"{key}={value}" for key, value in bindings.items())
+                fails_at.append(f"[clause {number}] {place}".strip() if len(clauses) > 1 else place)
+        if clause.quantifier in ("all", ""):
+            for outcome in outcomes:
+                counts[outcome] += 1
+        elif outcomes:
+            yes, no = outcomes.count(True), outcomes.count(False)
+            needed = 1 if clause.quantifier == "some" else len(outcomes) // 2 + 1
+            verdict = True if yes >= needed else False if len(outcomes) - no < needed else None
+            missing += verdict is None and yes + no == 0
+            counts[verdict] += 1
+            if verdict is False:
+                fails_at.append(f"[clause {number}] {clause.quantifier}: {yes}/{len(outcomes)}")
+    return Verdict(counts[True], counts[False], counts[None], tuple(fails_at), missing)
+
+
+def _beyond_spread(clause: Clause, table: str, bindings: Bindings, seeds: Sequence[Tables]) -> bool:
+    from scipy.stats import t  # a second of import that one seed does not need
+
+    for comparison in clause.comparisons:
+        try:
+            per_seed = [comparison.margins(values, table, bindings) for values in seeds]
+        except _MissingError:
+            return False
+        if any(isinstance(margins, bool) for margins in per_seed):
+            return len({bool(margins) for margins in per_seed}) == 1
+        for margins in zip(*(m for m in per_seed if not isinstance(m, bool)), strict=True):
+            half = float(t.ppf(0.975, len(margins) - 1)) * statistics.stdev(margins) / math.sqrt(len(margins))
+            if abs(statistics.fmean(margins)) <= half:
+                return False
+    return True
+
+
+def judge_claim(claim: Claim, paper: str, ours: Tables, seeds: Sequence[Tables] = ()) -> Verdict | None:
+    """Judge a claim on our values; None for a claim about a figure whose values were not printed."""
+    if claim.predicate.startswith("figure:"):
+        return None
+    names = {claim.table} | {name for clause in parse(claim.predicate) for name in clause.tables(claim.table)}
+    return judge(claim.predicate, claim.table, ours, {name: published_values(paper, name) for name in names}, seeds)

@@ -1,0 +1,1 @@
+"""Results: the record of a run, its files on disk, and the numbers the papers print."""

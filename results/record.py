@@ -1,0 +1,70 @@
+"""The record of one cell of a table: what was measured, and everything a reader needs to trust it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+OK, FAILED = "ok", "failed"
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One number (or, for a partition table, one text) of a cell."""
+
+    metric: str
+    value: float | str
+    column: str = ""
+    """Extra `key=value` pairs beyond the cell's column, for example `epoch=3` of a curve."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """One row x column of one table for one seed."""
+
+    table: str
+    """`paper/table`, for example `dlad/table2`."""
+    row: str
+    column: str
+    """`key=value` pairs in the order of the published table."""
+    seed: int
+    seeds: dict[str, int]
+    """The value of every seed axis: partition, weights, sampling, shuffling, attack."""
+    profile: str
+    protocol: str
+    cell: str
+    """Digest of the cell: table, row, column, seed, resolved configuration, data."""
+    code: str
+    """Digest of the source that computed it (without comments and docstrings)."""
+    status: str = OK
+    reason: str = ""
+    """Why the cell failed, when it did."""
+    measurements: tuple[Measurement, ...] = ()
+    data: dict[str, str] = field(default_factory=dict)
+    """Data set asked for, the one used, its origin (real, surrogate, synthetic), digest, note."""
+    statistic: str = ""
+    """How a run's history becomes the number, for example `median of the last 10 epochs`."""
+    epsilon: float | None = None
+    """Privacy budget spent; None means that no differential privacy was claimed (epsilon is infinite)."""
+    delta: float | None = None
+    bytes_up: int = 0
+    bytes_down: int = 0
+    bytes_by_kind: dict[str, int] = field(default_factory=dict)
+    """`up/parameters`, `down/logits`, ...: bytes as encoded on the wire."""
+    config: dict[str, Any] = field(default_factory=dict)
+    seconds: float = 0.0
+    """Wall time of this cell, without the stages it found in the cache."""
+    stages: dict[str, int] = field(default_factory=dict)
+    """Stages computed and reused while the cell ran."""
+    peak_memory_mb: float = 0.0
+    machine: dict[str, Any] = field(default_factory=dict)
+    """Device, threads, processor, package versions, commit."""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Record:
+        """Raises TypeError or KeyError if `value` was not written by `to_json`."""
+        measurements = tuple(Measurement(**m) for m in value["measurements"])
+        return cls(**{**value, "measurements": measurements})

@@ -1,0 +1,181 @@
+"""Records on disk: the cell cache that makes a run resumable, and the files a table leaves behind.
+
+A finished cell is written twice. Its record goes to the cell cache under `$FEDTABLES_CACHE` as soon as it ends;
+that copy is what a later run trusts, after checking its digest. When the command ends, the table's CSV and the
+records beside it are written to the results folder; they are output, for people and for git, and a run on
+another machine never takes them for its own.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import os
+import statistics
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from results.files import ResultsError, canonical_json, read_sealed_json, write_atomic, write_sealed_json
+from results.published import published_table
+from results.record import OK, Record
+
+CSV_COLUMNS = (
+    "row", "column", "metric", "value", "std", "n",
+    "published", "difference", "status", "bytes_up", "bytes_down", "epsilon", "delta",
+    "data", "origin", "profile", "protocol", "seeds",
+)  # fmt: skip
+"""The first six are those of `results/published/`, so that the two files join."""
+
+
+def cache_home() -> Path:
+    """`$FEDTABLES_CACHE`, else `~/.cache/fedtables`."""
+    return Path(os.environ.get("FEDTABLES_CACHE", "~/.cache/fedtables")).expanduser()
+
+
+class CellCache:
+    """Finished cells by digest, one sealed JSON file each."""
+
+    def __init__(self, home: Path | None = None):
+        self.folder = (home or cache_home()) / "cells"
+
+    def _path(self, cell: str) -> Path:
+        return self.folder / cell[:2] / f"{cell}.json"
+
+    def get(self, cell: str, code: str) -> tuple[Record | None, str]:
+        """The finished record of a cell and ``""``, or None and the reason why it has to be computed."""
+        try:
+            value = read_sealed_json(self._path(cell))
+        except FileNotFoundError:
+            return None, ""
+        try:
+            record = Record.from_json(value) if value else None
+        except (TypeError, KeyError):
+            record = None
+        if record is None:
+            return None, "damaged cache entry"
+        if record.code != code:
+            return None, "computed by other code"
+        if record.status != OK:
+            return None, "failed before"
+        return record, ""
+
+    def put(self, record: Record) -> None:
+        write_sealed_json(self._path(record.cell), record.to_json())
+
+
+class TableFiles:
+    """The files of one table in the results folder: `<table>.csv`, `.md`, `.png` and `.records.jsonl`."""
+
+    def __init__(self, folder: Path, profile: str, table: str, protocol: str = "paper"):
+        paper, name = table.split("/")
+        stem = name if protocol == "paper" else f"{name}.{protocol}"
+        self.base = folder / profile / paper / stem
+
+    def path(self, suffix: str) -> Path:
+        """`suffix` is `csv`, `md`, `png`, `claims.csv`, `records.jsonl` or `log`."""
+        return self.base.parent / f"{self.base.name}.{suffix}"
+
+    def check_writable(self) -> None:
+        """Raise ResultsError now rather than after an hour of training."""
+        probe = self.path("probe")
+        write_atomic(probe, "")
+        probe.unlink(missing_ok=True)
+
+    def read_records(self) -> list[Record]:
+        """Records of earlier runs; an unreadable line is skipped, since it can be computed again."""
+        path = self.path("records.jsonl")
+        records = []
+        for line in path.read_text().splitlines() if path.exists() else ():
+            try:
+                records.append(Record.from_json(json.loads(line)))
+            except (ValueError, KeyError, TypeError):
+                continue
+        return records
+
+    def write_records(self, records: Iterable[Record]) -> None:
+        write_atomic(self.path("records.jsonl"), "".join(canonical_json(r.to_json()) + "\n" for r in records))
+
+
+def format_value(value: float | str | None) -> str:
+    """Shortest text that reads back as the same number; empty for None."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else repr(float(value))
+
+
+def summarise(records: Sequence[Record]) -> list[dict[str, str]]:
+    """Lines of a table's CSV: per row, column and metric the mean over seeds, std (n - 1) and n.
+
+    Holds only what the seeds determine. A cell that failed for any seed is listed with its reason and no value.
+    """
+    if not records:
+        return []
+    published = {(c.row, c.column, c.metric): c for c in published_table(records[0].table)}
+    groups: dict[tuple[str, str], list[Record]] = {}
+    for record in records:
+        groups.setdefault((record.row, record.column), []).append(record)
+    lines = []
+    for (row, column), group in groups.items():
+        group = sorted(group, key=lambda r: r.seed)
+        failed = [r for r in group if r.status != OK]
+        first = group[0]
+        common = {
+            "row": row,
+            "status": "ok" if not failed else f"failed: {failed[0].reason}",
+            "bytes_up": str(first.bytes_up),
+            "bytes_down": str(first.bytes_down),
+            "epsilon": format_value(first.epsilon),
+            "delta": format_value(first.delta),
+            "data": first.data.get("used", ""),
+            "origin": first.data.get("origin", ""),
+            "profile": first.profile,
+            "protocol": first.protocol,
+            "seeds": " ".join(str(r.seed) for r in group),
+        }
+        if failed:
+            lines.append({**dict.fromkeys(CSV_COLUMNS, ""), **common, "column": column, "n": "0"})
+            continue
+        for position, measurement in enumerate(first.measurements):
+            values = [r.measurements[position].value for r in group]
+            numbers = [v for v in values if isinstance(v, float | int)]
+            full_column = f"{column} {measurement.column}".strip()
+            line = {**dict.fromkeys(CSV_COLUMNS, ""), **common, "column": full_column, "metric": measurement.metric}
+            printed = published.get((row, full_column, measurement.metric))
+            line["n"] = str(len(values))
+            if len(numbers) == len(values):
+                mean = math.fsum(numbers) / len(numbers)
+                line["value"] = format_value(mean)
+                line["std"] = format_value(statistics.stdev(numbers)) if len(numbers) > 1 else ""
+                if printed is not None and isinstance(printed.value, float):
+                    line["difference"] = format_value(round(mean - printed.value, 12))
+            else:
+                line["value"] = " | ".join(dict.fromkeys(str(v) for v in values))
+                if printed is not None:
+                    line["difference"] = "same" if line["value"] == str(printed.value) else "differs"
+            line["published"] = format_value(printed.value) if printed is not None else ""
+            lines.append(line)
+    return lines
+
+
+def write_csv(path: Path, lines: Sequence[dict[str, str]], columns: Sequence[str] = CSV_COLUMNS) -> None:
+    """Write the lines of a table's CSV in one step."""
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(lines)
+    write_atomic(path, buffer.getvalue())
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    """Lines of a table's CSV. Raises ResultsError if the file is missing or is not such a CSV."""
+    try:
+        with path.open(newline="") as stream:
+            reader = csv.DictReader(stream)
+            missing = [c for c in CSV_COLUMNS[:6] if c not in (reader.fieldnames or ())]
+            if missing:
+                raise ResultsError(f"{path} is not a table of this suite: no column {', '.join(missing)}")
+            return list(reader)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise ResultsError(f"cannot read {path}: {error}. Regenerate it with `python -m benchmarks reproduce`.") from error
