@@ -75,6 +75,10 @@ def divide(config: Config, labels: Mapping[str, np.ndarray], seeds: Seeds) -> Di
     clients = int(config["partition.clients"])
     probabilities = partitions.dlad_class_probabilities(str(config["partition.kind"]), clients)
     size = round(float(config["partition.client_share"]) * len(pool))
+    if size < 1:
+        raise partitions.PartitionError(
+            f"a pool of {len(pool)} samples leaves no sample for a client; raise partition.client_share"
+        )
     own = [pool[partitions.draw_by_class(train[pool], probabilities[k], size, rng("client", k))] for k in range(clients)]
     test = _limit(np.arange(len(labels["test"])), config["partition.test_limit"], rng("test limit"))
     return Division(public_split, public, own, test)

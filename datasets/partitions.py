@@ -44,7 +44,7 @@ def dlad_class_probabilities(distribution: str, clients: int) -> np.ndarray:
     if distribution not in DLAD_CLASSES:
         raise PartitionError(f"unknown distribution {distribution!r}; known: {', '.join(DLAD_CLASSES)}")
     if clients < 5 or clients % 5:
-        near = sorted({max(5, clients // 5 * 5), -(-clients // 5) * 5} - {0})
+        near = sorted({max(5, clients // 5 * 5), max(5, -(-clients // 5) * 5)})
         raise PartitionError(
             f"DLAD's distributions describe clients in groups of five, so {clients} clients are impossible; "
             f"use {' or '.join(str(n) for n in near)}"
@@ -88,7 +88,7 @@ def draw_by_class(labels: np.ndarray, probabilities: np.ndarray, size: int, rng:
         if candidates.size == 0:
             raise PartitionError(f"the client pool has no sample of class {label}; make the pool larger")
         parts.append(rng.choice(candidates, count, replace=True))
-    return np.concatenate(parts)
+    return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
 
 
 def dirichlet_fedkd(
@@ -102,9 +102,9 @@ def dirichlet_fedkd(
     """
     _require_samples(len(labels), clients)
     parts: list[list[np.ndarray]] = [[] for _ in range(clients)]
-    for row, label in enumerate(np.unique(labels)):
+    for label in np.unique(labels):
         own = np.flatnonzero(labels == label)
-        p = rng.dirichlet(np.full(clients, alpha)) if proportions is None else proportions[row]
+        p = rng.dirichlet(np.full(clients, alpha)) if proportions is None else proportions[label]
         cuts = np.cumsum(np.floor(p[:-1] * own.size).astype(int))
         for client, piece in enumerate(np.split(own, cuts)):
             parts[client].append(piece)

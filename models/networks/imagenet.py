@@ -94,9 +94,9 @@ def densenet121(in_channels: int, num_classes: int, image_size: int) -> nn.Modul
 
 
 def densenet_small(in_channels: int, num_classes: int, image_size: int) -> nn.Module:
-    """A DenseNet for reduced profiles: three blocks of two layers, growth rate 12, and a 3 x 3 stem."""
-    model = DenseNet(growth_rate=12, block_config=(2, 2, 2), num_classes=num_classes, in_chans=in_channels)
-    model.features.conv0 = nn.Conv2d(in_channels, 24, 3, 1, 1, bias=False)
+    """A DenseNet for reduced profiles: three blocks of two layers, growth rate 8, and a 3 x 3 stem."""
+    model = DenseNet(growth_rate=8, block_config=(2, 2, 2), num_classes=num_classes, in_chans=in_channels)
+    model.features.conv0 = nn.Conv2d(in_channels, 16, 3, 1, 1, bias=False)
     model.features.pool0 = nn.Identity()
     return model
 

@@ -1,0 +1,33 @@
+"""Every test has its own cache, and no data home but the one it makes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing a test does is seen by another, or by the user's own runs."""
+    monkeypatch.setenv("FEDTABLES_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("FEDTABLES_DATA", str(tmp_path / "data"))
+
+
+@pytest.fixture
+def command(tmp_path: Path):
+    """Runs `python -m MODULE ARGUMENTS` in the checkout, with the test's cache, data home and results folder."""
+
+    def run(*arguments: str, timeout: int = 300, **environment: str) -> subprocess.CompletedProcess[str]:
+        env = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1", **environment}
+        return subprocess.run(
+            [sys.executable, "-m", *arguments], cwd=ROOT, env=env, capture_output=True, text=True, timeout=timeout, check=False
+        )
+
+    return run

@@ -1,0 +1,126 @@
+"""Files: written whole or not at all, and sealed against damage."""
+
+import hashlib
+import json
+
+import pytest
+
+from results.files import (
+    ResultsError,
+    canonical_json,
+    digest,
+    file_digest,
+    read_sealed_json,
+    write_atomic,
+    write_sealed_json,
+)
+
+
+def test_canonical_json_does_not_depend_on_the_order_of_keys():
+    assert canonical_json({"b": 1, "a": [1, 2]}) == canonical_json({"a": [1, 2], "b": 1}) == '{"a":[1,2],"b":1}'
+
+
+def test_digest_of_text_and_of_its_bytes_is_plain_sha256():
+    expected = hashlib.sha256("größer".encode()).hexdigest()
+    assert digest("größer") == expected
+    assert digest("größer".encode()) == expected
+
+
+def test_digest_of_a_value_is_that_of_its_canonical_json():
+    assert digest({"b": 1, "a": 2}) == hashlib.sha256(b'{"a":2,"b":1}').hexdigest()
+
+
+def test_file_digest_is_the_digest_of_its_bytes(tmp_path):
+    (tmp_path / "f").write_bytes(b"\x00\x01" * 100_000)
+    assert file_digest(tmp_path / "f") == digest(b"\x00\x01" * 100_000)
+
+
+def test_write_atomic_creates_folders_and_writes_text_and_bytes(tmp_path):
+    write_atomic(tmp_path / "a" / "b" / "text", "ä\n")
+    write_atomic(tmp_path / "a" / "bytes", b"\xff")
+    assert (tmp_path / "a" / "b" / "text").read_bytes() == b"\xc3\xa4\n"
+    assert (tmp_path / "a" / "bytes").read_bytes() == b"\xff"
+
+
+def test_write_atomic_replaces_the_old_file_and_leaves_no_other(tmp_path):
+    write_atomic(tmp_path / "f", "old, and much longer")
+    write_atomic(tmp_path / "f", "new")
+    assert [(p.name, p.read_text()) for p in tmp_path.iterdir()] == [("f", "new")]
+
+
+def test_write_atomic_accepts_a_file_name_of_the_greatest_length(tmp_path):
+    name = "x" * 255
+    write_atomic(tmp_path / name, "1")
+    assert (tmp_path / name).read_text() == "1"
+
+
+def test_a_write_that_fails_leaves_the_old_file_and_no_leftovers(tmp_path, monkeypatch):
+    target = tmp_path / "f"
+    write_atomic(target, "old")
+
+    def full_disk(handle):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full_disk)
+    with pytest.raises(ResultsError, match=r"No space left on device.*Free some space") as caught:
+        write_atomic(target, "new")
+    assert str(target) in str(caught.value)
+    assert [(p.name, p.read_text()) for p in tmp_path.iterdir()] == [("f", "old")]
+
+
+def test_writing_onto_a_directory_is_refused_with_advice(tmp_path):
+    (tmp_path / "f").mkdir()
+    with pytest.raises(ResultsError, match="choose another folder"):
+        write_atomic(tmp_path / "f", "new")
+    assert [p.name for p in tmp_path.iterdir()] == ["f"]
+
+
+def test_writing_below_a_file_is_refused_with_advice(tmp_path):
+    (tmp_path / "f").write_text("kept")
+    with pytest.raises(ResultsError, match="choose another folder"):
+        write_atomic(tmp_path / "f" / "g", "new")
+    assert (tmp_path / "f").read_text() == "kept"
+
+
+@pytest.mark.parametrize("value", [{}, {"a": 1.5, "b": [None, True, "ü"]}, {"z": {"y": {"x": 0.1}}}])
+def test_sealed_json_reads_back_what_was_written(tmp_path, value):
+    write_sealed_json(tmp_path / "f", value)
+    assert read_sealed_json(tmp_path / "f") == value
+
+
+def test_sealed_json_keeps_infinite_values(tmp_path):
+    write_sealed_json(tmp_path / "f", {"epsilon": float("inf")})
+    assert read_sealed_json(tmp_path / "f") == {"epsilon": float("inf")}
+
+
+def test_sealed_json_detects_every_single_flipped_bit(tmp_path):
+    value = {"accuracy": 0.5, "row": "a"}
+    write_sealed_json(tmp_path / "f", value)
+    raw = (tmp_path / "f").read_bytes().rstrip(b"\n")
+    for position in range(len(raw)):
+        (tmp_path / "f").write_bytes(raw[:position] + bytes([raw[position] ^ 1]) + raw[position + 1 :])
+        assert read_sealed_json(tmp_path / "f") is None, position
+
+
+def test_sealed_json_detects_truncation(tmp_path):
+    write_sealed_json(tmp_path / "f", {"accuracy": 0.5})
+    raw = (tmp_path / "f").read_bytes().rstrip(b"\n")
+    for length in range(len(raw)):
+        (tmp_path / "f").write_bytes(raw[:length])
+        assert read_sealed_json(tmp_path / "f") is None, length
+
+
+@pytest.mark.parametrize("other", ["[]", "3", '"text"', "{}", '{"value": {}}'])
+def test_json_that_was_never_sealed_counts_as_damaged(tmp_path, other):
+    (tmp_path / "f").write_text(other)
+    assert read_sealed_json(tmp_path / "f") is None
+
+
+def test_sealed_json_is_readable_json_for_others(tmp_path):
+    write_sealed_json(tmp_path / "f", {"a": 1})
+    assert json.loads((tmp_path / "f").read_text())["value"] == {"a": 1}
+
+
+def test_reading_an_absent_sealed_file_says_so(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        read_sealed_json(tmp_path / "absent")

@@ -1,0 +1,39 @@
+"""Records: what is written of a cell reads back unchanged."""
+
+import dataclasses
+import json
+
+import pytest
+
+from results.record import Measurement, Record
+
+RECORD = Record(
+    table="dlad/table2", row="r", column="c=1", seed=3, seeds={"partition": 3}, profile="cpu", protocol="paper", cell="a", code="b",
+    measurements=(Measurement("accuracy", 0.25, "epoch=1"), Measurement("classes", "0,1")),
+)  # fmt: skip
+
+
+def test_a_record_survives_json():
+    assert Record.from_json(json.loads(json.dumps(RECORD.to_json()))) == RECORD
+
+
+def test_a_new_record_claims_no_privacy():
+    assert RECORD.epsilon is None
+
+
+def test_a_record_cannot_be_changed():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        RECORD.seed = 4
+
+
+@pytest.mark.parametrize("missing", ["measurements", "table", "code"])
+def test_a_record_without_a_required_field_is_refused(missing):
+    value = RECORD.to_json()
+    del value[missing]
+    with pytest.raises((KeyError, TypeError)):
+        Record.from_json(value)
+
+
+def test_a_record_with_an_unknown_field_is_refused():
+    with pytest.raises(TypeError):
+        Record.from_json({**RECORD.to_json(), "surprise": 1})

@@ -1,0 +1,138 @@
+"""Digests of source code: blind to words about the code, sensitive to the code."""
+
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from results import sourcecode
+from results.sourcecode import code_digest, file_source_digest, imported_modules, source_digest
+
+CODE = '''"""Module."""
+import inner
+
+
+class A:
+    """Class."""
+
+    x: int = 1
+    """Field."""
+
+
+def f():
+    """Function."""
+    return 1  # one
+'''
+
+
+@pytest.fixture(autouse=True)
+def fresh_caches():
+    yield
+    source_digest.cache_clear()
+
+
+@pytest.fixture
+def digest_of(tmp_path, monkeypatch):
+    """The digest of `outer` in a new repository with the given files; every call is a repository of its own."""
+    numbers = iter(range(100))
+
+    def compute(outer=CODE, **others):
+        root = tmp_path / str(next(numbers))
+        for name, text in {"outer": outer, "inner": "y = 1\n", **others}.items():
+            path = root.joinpath(*name.split("__")).with_suffix(".py")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        monkeypatch.setattr(sourcecode, "ROOT", root)
+        source_digest.cache_clear()
+        return source_digest("outer")
+
+    return compute
+
+
+def test_the_same_code_in_another_place_has_the_same_digest(digest_of):
+    assert digest_of() == digest_of()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("# one", "# eins"),
+        ('"""Module."""', '"""Another module."""'),
+        ('"""Class."""', '"""Another class."""'),
+        ('"""Field."""', '"""Another field."""'),
+        ('    """Function."""\n', ""),
+        ("\n\n\nclass", "\nclass"),
+    ],
+)
+def test_a_change_of_words_or_space_keeps_the_digest(digest_of, old, new):
+    assert CODE.replace(old, new) != CODE
+    assert digest_of(CODE.replace(old, new)) == digest_of()
+
+
+@pytest.mark.parametrize(("old", "new"), [("return 1", "return 2"), ("x: int = 1", "x: int = 2"), ("def f", "def g")])
+def test_a_change_of_code_alters_the_digest(digest_of, old, new):
+    assert digest_of(CODE.replace(old, new)) != digest_of()
+
+
+def test_a_string_that_is_used_is_code(digest_of):
+    assert digest_of("import inner\nx = 'a'\n") != digest_of("import inner\nx = 'b'\n")
+
+
+def test_a_change_in_an_imported_module_alters_the_digest(digest_of):
+    assert digest_of(inner="y = 2\n") != digest_of()
+
+
+def test_a_reworded_imported_module_keeps_the_digest(digest_of):
+    assert digest_of(inner='"""New words."""\ny = 1  # more\n') == digest_of()
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["import inner", "from inner import y", "from pack import part", "from pack.part import z", "import pack.part"],
+)
+def test_every_form_of_import_reaches_a_module_at_any_depth(digest_of, line):
+    middle = {"inner": "import deep\n", "pack__part": "import deep\n", "pack____init__": ""}
+    changed = digest_of(line + "\n", deep="v = 2\n", **middle)
+    assert changed != digest_of(line + "\n", deep="v = 1\n", **middle)
+
+
+def test_an_import_inside_a_function_counts(digest_of):
+    code = "def f():\n    import inner\n    return inner\n"
+    assert digest_of(code, inner="y = 2\n") != digest_of(code, inner="y = 1\n")
+
+
+def test_an_unrelated_module_does_not_count(digest_of):
+    assert digest_of(unrelated="a = 1\n") == digest_of(unrelated="a = 2\n")
+
+
+def test_modules_that_import_each_other_have_a_digest(digest_of):
+    assert digest_of("import inner\n", inner="import outer\n") != digest_of("import inner\n", inner="import outer\nx = 1\n")
+
+
+def test_a_module_outside_the_repository_is_refused():
+    with pytest.raises(ValueError, match=r"json is not a module of this repository"):
+        source_digest("json")
+    with pytest.raises(ValueError, match=r"json is not a module of this repository"):
+        imported_modules("json")
+
+
+def test_imported_modules_lists_ours_and_only_ours():
+    assert imported_modules("results.record") == frozenset()
+    assert imported_modules("results.sourcecode") == {"results.files"}
+
+
+def test_a_plugin_file_is_digested_with_the_repository_code_it_imports(tmp_path, monkeypatch):
+    def plugin(name, text):
+        path = tmp_path / f"{name}.py"
+        path.write_text(text)
+        monkeypatch.setitem(sys.modules, name, SimpleNamespace(__file__=str(path)))
+        return code_digest(name)
+
+    first = plugin("plug_a", "from results.files import digest\nx = 1\n")
+    assert plugin("plug_b", '"""Words."""\nfrom results.files import digest\nx = 1\n') == first
+    assert plugin("plug_c", "from results.files import digest\nx = 2\n") != first
+    assert file_source_digest(tmp_path / "plug_a.py") == first
+
+
+def test_a_module_of_the_repository_has_one_digest_however_it_is_asked_for():
+    assert code_digest("results.record") == source_digest("results.record")

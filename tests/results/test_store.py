@@ -1,0 +1,217 @@
+"""The store: tables summed up over seeds, and a cell cache that trusts only itself."""
+
+import csv
+import json
+
+import pytest
+
+from results import store
+from results.files import ResultsError
+from results.published import PUBLISHED
+from results.record import FAILED, Measurement, Record
+from results.store import CSV_COLUMNS, CellCache, TableFiles, format_value, read_csv, summarise, write_csv
+
+
+def record(seed=0, value=0.5, row="global-dlad", column="dataset=mnist distribution=iid", metric="accuracy", **changes):
+    fields = {
+        "table": "dlad/table2", "row": row, "column": column, "seed": seed, "seeds": {"partition": seed},
+        "profile": "cpu", "protocol": "paper", "cell": f"ce11{seed}", "code": "c0de",
+        "measurements": (Measurement(metric, value),),
+    }  # fmt: skip
+    return Record(**{**fields, **changes})
+
+
+def test_a_summary_holds_mean_sample_deviation_and_count_over_seeds():
+    [line] = summarise([record(0, 0.2), record(1, 0.4), record(2, 0.9)])
+    assert float(line["value"]) == pytest.approx(0.5)
+    assert float(line["std"]) == pytest.approx(0.13**0.5)  # (0.09 + 0.01 + 0.16) / 2
+    assert (line["n"], line["seeds"], line["status"]) == ("3", "0 1 2", "ok")
+
+
+def test_one_seed_has_no_deviation():
+    [line] = summarise([record(4, 0.25)])
+    assert (line["value"], line["std"], line["n"], line["seeds"]) == ("0.25", "", "1", "4")
+
+
+def test_a_summary_does_not_depend_on_the_order_in_which_seeds_finished():
+    records = [record(0, 0.1), record(1, 0.2), record(2, 0.7)]
+    assert summarise(records) == summarise([records[2], records[0], records[1]])
+
+
+def test_the_printed_number_stands_beside_the_measured_one():
+    [line] = summarise([record(value=0.95, row="client-resnet")])
+    assert (line["published"], line["difference"]) == ("0.9523", "-0.0023")
+
+
+def test_a_printed_dash_gives_no_difference():
+    [line] = summarise([record(row="client-densenet")])
+    assert (line["value"], line["published"], line["difference"]) == ("0.5", "", "")
+
+
+def test_a_cell_that_failed_for_one_seed_is_listed_with_its_reason_and_no_value():
+    lines = summarise([record(0), record(1, status=FAILED, reason="DivergedError: nan", measurements=())])
+    assert [(line["status"], line["value"], line["n"], line["seeds"]) for line in lines] == [
+        ("failed: DivergedError: nan", "", "0", "0 1")
+    ]
+
+
+def test_a_failed_cell_does_not_touch_its_neighbours():
+    bad = record(row="global-avg", status=FAILED, reason="x", measurements=())
+    assert [(line["row"], line["value"]) for line in summarise([bad, record()])] == [("global-avg", ""), ("global-dlad", "0.5")]
+
+
+def classes(value, seed=0):
+    return record(seed, value, row="niid1", column="client=5n+2", metric="classes", table="dlad/table1")
+
+
+def test_a_text_that_equals_the_printed_one_is_the_same():
+    [line] = summarise([classes("2,3", 0), classes("2,3", 1)])
+    assert (line["value"], line["std"], line["n"], line["published"], line["difference"]) == ("2,3", "", "2", "2,3", "same")
+
+
+def test_texts_that_differ_between_seeds_are_all_shown():
+    [line] = summarise([classes("2,3", 0), classes("2,4", 1)])
+    assert (line["value"], line["difference"]) == ("2,3 | 2,4", "differs")
+
+
+def test_measurements_of_a_curve_become_columns_of_their_own():
+    curve = (Measurement("accuracy", 0.1, "epoch=1"), Measurement("accuracy", 0.3, "epoch=2"))
+    lines = summarise([record(column="distribution=iid", table="dlad/figure2", measurements=curve)])
+    assert [(line["column"], line["value"]) for line in lines] == [
+        ("distribution=iid epoch=1", "0.1"),
+        ("distribution=iid epoch=2", "0.3"),
+    ]
+
+
+def test_a_summary_states_privacy_bytes_and_data():
+    [line] = summarise([record(epsilon=3.1, delta=1e-5, bytes_up=12, bytes_down=7, data={"used": "digits", "origin": "surrogate"})])
+    assert [line[name] for name in ("epsilon", "delta", "bytes_up", "bytes_down", "data", "origin")] == [
+        "3.1", "1e-05", "12", "7", "digits", "surrogate",
+    ]  # fmt: skip
+
+
+def test_without_a_claim_of_privacy_epsilon_is_empty():
+    [line] = summarise([record()])
+    assert (line["epsilon"], line["delta"]) == ("", "")
+
+
+def test_no_records_give_no_lines():
+    assert summarise([]) == []
+
+
+def test_the_first_columns_are_those_of_the_published_tables():
+    for path in PUBLISHED.glob("*/table*.csv"):
+        with path.open(newline="") as stream:
+            header = next(csv.reader(stream))
+        assert header[:6] == list(CSV_COLUMNS[:6]), path
+
+
+def test_every_line_fills_every_column_of_the_csv():
+    lines = summarise([record(), record(row="x", status=FAILED, reason="r", measurements=())])
+    assert [set(line) for line in lines] == [set(CSV_COLUMNS)] * 2
+
+
+@pytest.mark.parametrize(("value", "text"), [(None, ""), (0.1, "0.1"), (3, "3.0"), ("2,3", "2,3"), (1 / 3, "0.3333333333333333")])
+def test_values_are_written_shortest_and_exact(value, text):
+    assert format_value(value) == text
+
+
+def test_a_csv_reads_back_as_it_was_written(tmp_path):
+    lines = summarise([record(), record(row='odd, "row"', status=FAILED, reason="line\nbreak", measurements=())])
+    write_csv(tmp_path / "t.csv", lines)
+    assert read_csv(tmp_path / "t.csv") == lines
+
+
+def test_the_same_records_give_the_same_bytes_of_csv(tmp_path):
+    for name in ("a", "b"):
+        write_csv(tmp_path / name, summarise([record(0, 1 / 3), record(1, 0.1)]))
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_a_foreign_csv_is_refused_naming_what_it_lacks(tmp_path):
+    (tmp_path / "t.csv").write_text("row,column,value\na,b,1\n")
+    with pytest.raises(ResultsError, match="no column metric, std, n"):
+        read_csv(tmp_path / "t.csv")
+
+
+def test_a_missing_csv_is_refused_with_advice(tmp_path):
+    with pytest.raises(ResultsError, match="Regenerate it"):
+        read_csv(tmp_path / "t.csv")
+
+
+def test_a_csv_that_is_not_text_is_refused_with_advice(tmp_path):
+    (tmp_path / "t.csv").write_bytes(b"row,\xff\xfe\x00")
+    with pytest.raises(ResultsError, match="Regenerate it"):
+        read_csv(tmp_path / "t.csv")
+
+
+def test_the_cache_returns_a_finished_record(tmp_path):
+    finished = record(measurements=(Measurement("accuracy", 0.5, "epoch=1"),), epsilon=1.5, bytes_by_kind={"up/logits": 3})
+    CellCache(tmp_path).put(finished)
+    assert CellCache(tmp_path).get(finished.cell, "c0de") == (finished, "")
+
+
+def test_the_cache_has_no_reason_for_a_cell_it_never_saw(tmp_path):
+    assert CellCache(tmp_path).get("ce11", "c0de") == (None, "")
+
+
+def test_the_cache_refuses_what_other_code_computed(tmp_path):
+    CellCache(tmp_path).put(record())
+    assert CellCache(tmp_path).get("ce110", "0ther") == (None, "computed by other code")
+
+
+def test_the_cache_never_serves_a_failure(tmp_path):
+    CellCache(tmp_path).put(record(status=FAILED, reason="r"))
+    assert CellCache(tmp_path).get("ce110", "c0de") == (None, "failed before")
+
+
+@pytest.mark.parametrize("damage", [lambda raw: raw[:-10], lambda raw: raw.replace(b"0.5", b"0.9"), lambda raw: b""])
+def test_the_cache_reports_a_damaged_entry(tmp_path, damage):
+    CellCache(tmp_path).put(record())
+    [path] = tmp_path.rglob("*.json")
+    path.write_bytes(damage(path.read_bytes()))
+    assert CellCache(tmp_path).get("ce110", "c0de") == (None, "damaged cache entry")
+
+
+def test_the_cache_reports_an_intact_file_of_another_layout_as_damaged(tmp_path):
+    CellCache(tmp_path).put(record())
+    [path] = tmp_path.rglob("*.json")
+    store.write_sealed_json(path, {"measurements": [], "unknown": 1})
+    assert CellCache(tmp_path).get("ce110", "c0de") == (None, "damaged cache entry")
+
+
+def test_the_cache_lives_where_the_environment_says(tmp_path, monkeypatch):
+    monkeypatch.setenv("FEDTABLES_CACHE", str(tmp_path / "here"))
+    CellCache().put(record())
+    assert len(list((tmp_path / "here").rglob("*.json"))) == 1
+
+
+def test_the_files_of_a_table_are_named_by_profile_paper_and_table(tmp_path):
+    assert TableFiles(tmp_path, "cpu", "dlad/table2").path("csv") == tmp_path / "cpu" / "dlad" / "table2.csv"
+
+
+def test_another_protocol_never_overwrites_the_papers(tmp_path):
+    assert TableFiles(tmp_path, "cpu", "dlad/table2", "strict").path("csv").name == "table2.strict.csv"
+
+
+def test_records_beside_a_table_read_back_and_unreadable_lines_are_skipped(tmp_path):
+    files = TableFiles(tmp_path, "cpu", "dlad/table2")
+    files.write_records([record(0), record(1)])
+    path = files.path("records.jsonl")
+    path.write_text(path.read_text() + '{"half a line\n' + json.dumps({"table": "other layout"}) + "\n")
+    assert files.read_records() == [record(0), record(1)]
+
+
+def test_a_table_that_never_ran_has_no_records(tmp_path):
+    assert TableFiles(tmp_path, "cpu", "dlad/table2").read_records() == []
+
+
+def test_a_writable_folder_passes_the_check_and_keeps_no_trace(tmp_path):
+    TableFiles(tmp_path, "cpu", "dlad/table2").check_writable()
+    assert [p for p in tmp_path.rglob("*") if p.is_file()] == []
+
+
+def test_an_unwritable_folder_is_refused_before_any_work(tmp_path):
+    (tmp_path / "cpu").write_text("a file, not a folder")
+    with pytest.raises(ResultsError, match="choose another folder"):
+        TableFiles(tmp_path, "cpu", "dlad/table2").check_writable()

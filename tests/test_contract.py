@@ -1,0 +1,125 @@
+"""The contract, on every method found and on methods that break it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import pytest
+import torch
+
+from baselines.standalone import Standalone
+from benchmarks import contract, registry
+from federation.federation import OracleError
+from federation.method import Method
+from methods.dlad import teacher_probabilities
+
+METHODS = sorted(registry.methods())
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("check", contract.CHECKS, ids=lambda check: check.__name__)
+def test_every_method_keeps_the_contract(name, check):
+    check(contract.contract_method(registry.find_method(name)))
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_hyper_parameter_is_documented_and_every_method_has_a_title(name):
+    entry = registry.find_method(name)
+    method = entry.load()
+    assert method.title
+    assert method.__doc__
+    source = Path(entry.path).read_text()
+    for field in fields(method):
+        below = source.split(f"    {field.name}: ")[1].split("\n")[1]
+        assert below.strip().startswith('"""'), field.name
+
+
+def upload_all(federation):
+    return [federation.upload(c, m) for c, m in zip(federation.clients, federation.local_models(), strict=True)]
+
+
+@dataclass(frozen=True)
+class Liar(Method):
+    """Sends parameters and says it sends nothing."""
+
+    def fit(self, federation):
+        return federation.distill(teacher_probabilities(federation, upload_all(federation)).mean(dim=0))
+
+
+@dataclass(frozen=True)
+class Leaker(Method):
+    """Sends a client's images as they are."""
+
+    sends = frozenset({"images"})
+
+    def fit(self, federation):
+        for client in federation.clients:
+            images = client.run(lambda shard: shard.images[:2])
+            federation.channel.up(client.index, "images", {"images": images.float() / 255})
+        return federation.local_models()
+
+
+@dataclass(frozen=True)
+class Peeker(Method):
+    """Chooses the client with the best test accuracy."""
+
+    sends = frozenset({"parameters"})
+
+    def fit(self, federation):
+        return max(upload_all(federation), key=lambda checkpoint: checkpoint.history["accuracy"][-1])
+
+
+@dataclass(frozen=True)
+class Thief(Method):
+    """Takes public labels without declaring an oracle."""
+
+    def fit(self, federation):
+        labels = federation.oracle_public_labels()
+        return federation.distill(torch.nn.functional.one_hot(labels, 10).float())
+
+
+@dataclass(frozen=True)
+class Gambler(Method):
+    """Draws from a generator that no seed reaches."""
+
+    sends = frozenset({"parameters"})
+
+    def fit(self, federation):
+        upload_all(federation)
+        return federation.distill(torch.empty(len(federation.public), 10).exponential_(generator=None).softmax(dim=1))
+
+
+@dataclass(frozen=True)
+class Vandal(Method):
+    """Clears the public images."""
+
+    def fit(self, federation):
+        local = federation.local_models()
+        federation.public.images.zero_()
+        return local
+
+
+@pytest.mark.parametrize(
+    ("method", "check", "message"),
+    [
+        (Liar, contract.declares_what_it_sends, "ledger shows .*parameters"),
+        (Leaker, contract.keeps_private_samples_private, "raw private sample of client 0"),
+        (Peeker, contract.never_reads_test_labels, "depend on test labels"),
+        (Gambler, contract.is_deterministic, "same seeds differ"),
+        (Gambler, contract.learns, "no better than guessing"),
+        (Vandal, contract.leaves_data_alone, "in place"),
+    ],
+)
+def test_a_method_that_breaks_the_contract_is_caught(method, check, message):
+    with pytest.raises(contract.BrokenContractError, match=message):
+        check(method())
+
+
+def test_labels_of_the_public_set_need_a_declared_oracle():
+    with pytest.raises(OracleError, match="unlabelled"):
+        _ = contract.Fit(Thief()).fitted
+
+
+def test_standalone_returns_one_model_per_client():
+    assert len(contract.Fit(Standalone()).modules) == 5
