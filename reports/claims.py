@@ -296,16 +296,25 @@ class Verdict:
 
     @property
     def word(self) -> str:
-        """`holds`, `holds in 3 of 4`, `does not hold`, or `not decidable` with the reason."""
+        """`holds`, `holds in 3 of 4`, `does not hold`, `not measured` or `not decidable at this seed count`.
+
+        What could not be judged is added: `holds; 8 not measured`.
+        """
         if self.total == self.missing:
             return "not measured"
-        if self.held + self.failed == 0:
-            return "not decidable at this seed count"
-        if self.held == self.total:
-            return "holds"
-        if self.held == 0:
-            return "does not hold" if self.undecided == 0 else f"does not hold in {self.failed} of {self.total}"
-        return f"holds in {self.held} of {self.total}"
+        decided = self.held + self.failed
+        noise = self.undecided - self.missing
+        if decided == 0:
+            words = "not decidable at this seed count"
+        elif self.failed == 0:
+            words = "holds"
+        elif self.held == 0:
+            words = "does not hold"
+        else:
+            words = f"holds in {self.held} of {decided}"
+        if noise and decided:
+            words += f"; {noise} not decidable at this seed count"
+        return words + (f"; {self.missing} not measured" if self.missing else "")
 
 
 def judge(predicate: str, table: str, tables: Tables, shape: Tables | None = None, seeds: Sequence[Tables] = ()) -> Verdict:

@@ -1,0 +1,1 @@
+"""Speed benchmarks, for pytest-benchmark."""

@@ -1,0 +1,127 @@
+"""CIFAR: official batches are pickles, read as plain values; anything else in them is refused, not run."""
+
+import os
+import pickle
+
+import numpy as np
+import pytest
+
+from datasets.source import DataError
+from datasets.sources import cifar
+from datasets.sources.cifar import read_batch
+
+CIFAR10, CIFAR100 = cifar.SOURCES
+
+
+def batch(images, label_key, labels):
+    """As the authors pickled it: Python 2 strings for keys, protocol 2, NumPy's module of that time."""
+    content = {label_key: list(labels), "data": np.asarray(images, np.uint8).reshape(len(labels), 3072)}
+    return pickle.dumps(content, protocol=2).replace(b"numpy._core", b"numpy.core")
+
+
+def write_official(home):
+    folder = home / "cifar-10-batches-py"
+    folder.mkdir(parents=True)
+    for number in range(1, 6):
+        images = np.full((2, 3072), number)
+        (folder / f"data_batch_{number}").write_bytes(batch(images, "labels", [number, 0]))
+    (folder / "test_batch").write_bytes(batch(np.full((1, 3072), 9), "labels", [9]))
+    return folder
+
+
+def test_a_batch_holds_red_then_green_then_blue_in_rows(tmp_path):
+    (tmp_path / "b").write_bytes(batch([np.arange(3072) % 256], "labels", [3]))
+    images, labels = read_batch(tmp_path / "b", "labels")
+    assert (images.shape, images.dtype, labels.tolist(), labels.dtype) == ((1, 3, 32, 32), np.uint8, [3], np.int64)
+    assert images[0, 0, 1, :2].tolist() == [32, 33]
+    assert images[0, 1, 0, 0] == 1024 % 256
+
+
+def test_a_batch_pickled_by_todays_numpy_is_read_too(tmp_path):
+    (tmp_path / "b").write_bytes(pickle.dumps({"labels": [1], "data": np.zeros((1, 3072), np.uint8)}, protocol=2))
+    assert read_batch(tmp_path / "b", "labels")[1].tolist() == [1]
+
+
+def test_the_five_batches_of_cifar10_are_joined_in_order(tmp_path):
+    write_official(tmp_path)
+    splits = CIFAR10.load(tmp_path)
+    assert splits["train"].labels.tolist() == [1, 0, 2, 0, 3, 0, 4, 0, 5, 0]
+    assert splits["train"].images[:, 0, 0, 0].tolist() == [1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
+    assert splits["test"].labels.tolist() == [9]
+
+
+def test_cifar100_is_read_by_its_fine_labels(tmp_path):
+    folder = tmp_path / "cifar-100-python"
+    folder.mkdir()
+    for name, label in (("train", 99), ("test", 42)):
+        content = {"data": np.zeros((1, 3072), np.uint8), "fine_labels": [label], "coarse_labels": [7]}
+        (folder / name).write_bytes(pickle.dumps(content, protocol=2))
+    splits = CIFAR100.load(tmp_path)
+    assert (splits["train"].labels.tolist(), splits["test"].labels.tolist()) == ([99], [42])
+
+
+def test_a_set_with_one_batch_missing_is_absent(tmp_path):
+    (write_official(tmp_path) / "data_batch_3").unlink()
+    assert CIFAR10.files(tmp_path) == []
+
+
+def test_an_npz_with_the_name_of_the_set_is_read_and_preferred(tmp_path):
+    write_official(tmp_path)
+    images, labels = np.zeros((1, 32, 32, 3), np.uint8), np.array([[6]])
+    np.savez(tmp_path / "cifar10.npz", x_train=images, y_train=labels, x_test=images, y_test=labels)
+    assert CIFAR10.load(tmp_path)["train"].labels.tolist() == [6]
+
+
+class RunsACommand:
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return (os.mkdir, (self.path,))
+
+
+@pytest.mark.parametrize("protocol", [0, 2, 4])
+def test_a_malicious_batch_is_refused_and_not_executed(tmp_path, protocol):
+    evil = {"data": RunsACommand(str(tmp_path / "executed")), "labels": [1]}
+    (tmp_path / "b").write_bytes(pickle.dumps(evil, protocol=protocol))
+    with pytest.raises(DataError, match=r"it asks for \w+\.mkdir, which no CIFAR file needs"):
+        read_batch(tmp_path / "b", "labels")
+    assert not (tmp_path / "executed").exists()
+
+
+def test_a_batch_may_not_reach_through_numpy_to_other_modules(tmp_path):
+    (tmp_path / "b").write_bytes(b"\x80\x04\x8c\x05numpy\x8c\x12ndarray.__reduce__\x93.")
+    with pytest.raises(DataError, match="which no CIFAR file needs"):
+        read_batch(tmp_path / "b", "labels")
+
+
+def test_a_truncated_batch_is_refused_with_advice(tmp_path):
+    raw = batch([np.arange(3072) % 256], "labels", [3])
+    for length in [*range(0, 200), *range(200, len(raw), 41)]:
+        (tmp_path / "b").write_bytes(raw[:length])
+        with pytest.raises(DataError, match="Delete it and download it again"):
+            read_batch(tmp_path / "b", "labels")
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_batch_with_a_damaged_opcode_is_refused_or_read_whole(tmp_path):
+    raw = batch([np.zeros(3072)], "labels", [3])
+    header = raw.index(b"\x00" * 100)
+    refused = 0
+    for position in range(header):
+        for other in (0x2E, 0x52, 0x75, 0xFF):
+            (tmp_path / "b").write_bytes(raw[:position] + bytes([other]) + raw[position + 1 :])
+            try:
+                images, _ = read_batch(tmp_path / "b", "labels")
+            except DataError:
+                refused += 1
+            else:
+                assert images.shape == (1, 3, 32, 32)
+    assert refused > header
+
+
+@pytest.mark.parametrize("content", [{}, {"labels": [1]}, [1, 2], {"data": np.zeros((1, 10), np.uint8), "labels": [1]}])
+def test_a_pickle_that_is_no_batch_is_refused(tmp_path, content):
+    (tmp_path / "b").write_bytes(pickle.dumps(content, protocol=2))
+    with pytest.raises(DataError, match="not a whole CIFAR batch"):
+        read_batch(tmp_path / "b", "labels")

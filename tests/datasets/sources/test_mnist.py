@@ -1,0 +1,128 @@
+"""MNIST and Fashion-MNIST: both layouts are read, damage is named, the download is torchvision's."""
+
+import functools
+import gzip
+import hashlib
+import http.server
+import threading
+
+import numpy as np
+import pytest
+import torchvision.datasets
+
+from datasets.source import DataError
+from datasets.sources import mnist
+from datasets.sources.mnist import read_idx
+
+MNIST, FASHION = mnist.SOURCES
+PARTS = {
+    "train-images-idx3-ubyte": np.arange(3 * 28 * 28).reshape(3, 28, 28) % 251,
+    "train-labels-idx1-ubyte": np.array([5, 0, 4]),
+    "t10k-images-idx3-ubyte": np.arange(2 * 28 * 28).reshape(2, 28, 28) % 241,
+    "t10k-labels-idx1-ubyte": np.array([7, 2]),
+}
+
+
+def idx(array):
+    array = np.asarray(array)
+    sizes = b"".join(size.to_bytes(4, "big") for size in array.shape)
+    return b"\x00\x00\x08" + bytes([array.ndim]) + sizes + array.astype(np.uint8).tobytes()
+
+
+def write_official(home, folder="MNIST"):
+    raw = home / folder / "raw"
+    raw.mkdir(parents=True)
+    for name, array in PARTS.items():
+        (raw / name).write_bytes(idx(array))
+
+
+def test_an_idx_file_is_read_in_its_shape(tmp_path):
+    (tmp_path / "f").write_bytes(b"\x00\x00\x08\x02\x00\x00\x00\x02\x00\x00\x00\x03\x01\x02\x03\x04\x05\xff")
+    assert read_idx(tmp_path / "f").tolist() == [[1, 2, 3], [4, 5, 255]]
+
+
+def test_an_idx_file_cut_anywhere_is_refused_with_advice(tmp_path):
+    raw = idx([[1, 2, 3], [4, 5, 6]])
+    for length in range(len(raw)):
+        (tmp_path / "f").write_bytes(raw[:length])
+        with pytest.raises(DataError, match="Delete it and download it again"):
+            read_idx(tmp_path / "f")
+
+
+def test_an_idx_file_that_is_too_long_is_refused(tmp_path):
+    (tmp_path / "f").write_bytes(idx([1, 2, 3]) + b"\x00")
+    with pytest.raises(DataError, match="4 bytes of 3"):
+        read_idx(tmp_path / "f")
+
+
+@pytest.mark.parametrize("start", [b"\x1f\x8b\x08\x00", b"\x00\x00\x0d\x01", b"<htm"])
+def test_a_file_of_another_format_is_refused(tmp_path, start):
+    (tmp_path / "f").write_bytes(start + b"\x00\x00\x00\x01\x07")
+    with pytest.raises(DataError, match="not an IDX file of unsigned bytes"):
+        read_idx(tmp_path / "f")
+
+
+@pytest.mark.parametrize(("source", "folder"), [(MNIST, "MNIST"), (FASHION, "FashionMNIST")])
+def test_the_official_files_are_found_and_read(tmp_path, source, folder):
+    write_official(tmp_path, folder)
+    assert [path.name for path in source.files(tmp_path)] == list(PARTS)
+    splits = source.load(tmp_path)
+    assert splits["train"].images.shape == (3, 1, 28, 28)
+    assert splits["train"].images[0, 0, 0, :3].tolist() == [0, 1, 2]
+    assert splits["train"].labels.tolist() == [5, 0, 4]
+    assert splits["test"].images.shape == (2, 1, 28, 28)
+    assert splits["test"].labels.tolist() == [7, 2]
+    assert splits["test"].labels.dtype == np.int64
+
+
+def test_a_set_with_one_file_missing_is_absent(tmp_path):
+    write_official(tmp_path)
+    (tmp_path / "MNIST" / "raw" / "t10k-labels-idx1-ubyte").unlink()
+    assert MNIST.files(tmp_path) == []
+
+
+def test_the_npz_of_keras_is_read_and_preferred(tmp_path):
+    write_official(tmp_path)
+    images, labels = np.full((1, 28, 28), 9, np.uint8), np.array([3], np.uint8)
+    np.savez(tmp_path / "mnist.npz", x_train=images, y_train=labels, x_test=images, y_test=labels)
+    assert MNIST.files(tmp_path) == [tmp_path / "mnist.npz"]
+    assert MNIST.load(tmp_path)["train"].labels.tolist() == [3]
+    assert FASHION.files(tmp_path) == []
+
+
+@pytest.fixture
+def mirror(tmp_path, monkeypatch):
+    """A local server of tiny official files, in place of the real mirrors."""
+    folder = tmp_path / "mirror"
+    folder.mkdir()
+    resources = []
+    for name, array in PARTS.items():
+        packed = gzip.compress(idx(array))
+        (folder / f"{name}.gz").write_bytes(packed)
+        resources.append((f"{name}.gz", hashlib.md5(packed).hexdigest()))
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *args):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(folder)))
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    monkeypatch.setattr(torchvision.datasets.MNIST, "mirrors", [f"http://127.0.0.1:{server.server_port}/"])
+    monkeypatch.setattr(torchvision.datasets.MNIST, "resources", resources)
+    yield folder
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_download_puts_the_official_files_where_they_are_read(tmp_path, mirror):
+    MNIST.download(tmp_path / "home")
+    assert MNIST.load(tmp_path / "home")["train"].labels.tolist() == [5, 0, 4]
+    assert MNIST.load(tmp_path / "home")["test"].labels.tolist() == [7, 2]
+
+
+def test_a_download_with_a_wrong_checksum_is_refused(tmp_path, mirror):
+    (mirror / "train-images-idx3-ubyte.gz").write_bytes(gzip.compress(b"something else"))
+    with pytest.raises(RuntimeError):
+        MNIST.download(tmp_path / "home")
+    assert MNIST.files(tmp_path / "home") == []

@@ -1,0 +1,205 @@
+"""The catalogue: real data if present, else a stand-in that says so."""
+
+import numpy as np
+import pytest
+
+from datasets import catalogue
+from datasets.catalogue import data_home, is_present, load, resolve, source, sources
+from datasets.source import DataError
+
+
+@pytest.fixture(autouse=True)
+def fresh_loads():
+    load.cache_clear()
+    yield
+    load.cache_clear()
+
+
+def write_npz(home, name, side, train=3, channels=None, value=0):
+    home.mkdir(exist_ok=True)
+    shape = (side, side) if channels is None else (side, side, channels)
+    images = np.full((train, *shape), value, np.uint8)
+    np.savez(home / f"{name}.npz", x_train=images, y_train=np.zeros(train, int), x_test=images[:1], y_test=np.zeros(1, int))
+
+
+def test_every_source_is_known_by_its_name():
+    assert set(sources()) == {
+        "mnist", "fashion-mnist", "cifar10", "cifar100", "cinic10", "cinic10-cifar", "digits", "shapes", "shapes-shifted",
+    }  # fmt: skip
+    assert all(entry.name == name for name, entry in sources().items())
+
+
+@pytest.mark.parametrize("name", sorted(sources()))
+def test_every_source_states_what_a_reader_needs(name):
+    entry = source(name)
+    assert entry.licence
+    assert entry.how_to_get.endswith(".")
+    assert len(entry.mean) == len(entry.std) == entry.shape[0]
+    assert {"train", "test"} <= set(entry.sizes)
+
+
+@pytest.mark.parametrize("name", sorted(sources()))
+def test_every_stand_in_exists_and_the_embedded_one_needs_no_files(name):
+    entry = source(name)
+    assert all(stand_in in sources() for stand_in in entry.stand_ins)
+    assert not entry.embedded or source(entry.embedded).embedded == ""
+    assert not entry.embedded or not entry.stand_ins or source(entry.stand_ins[-1]).embedded == ""
+
+
+def test_an_unknown_name_is_refused_with_near_ones():
+    with pytest.raises(DataError, match=r"unknown data set 'cifar1'; did you mean .*cifar10"):
+        source("cifar1")
+
+
+def test_a_name_like_no_other_is_refused_with_all_names():
+    with pytest.raises(DataError, match=r"did you mean cifar10 or .* or shapes-shifted\?"):
+        source("zzzzz")
+
+
+def test_the_data_home_is_where_the_environment_says(tmp_path, monkeypatch):
+    monkeypatch.setenv("FEDTABLES_DATA", str(tmp_path / "elsewhere"))
+    assert data_home() == tmp_path / "elsewhere"
+
+
+def test_bundled_and_generated_sets_are_always_present(tmp_path):
+    assert [name for name in sources() if is_present(name, tmp_path)] == ["digits", "shapes", "shapes-shifted"]
+
+
+# -- what stands in ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("asked", "used", "origin"),
+    [
+        ("mnist", "digits", "surrogate"),
+        ("fashion-mnist", "digits", "surrogate"),
+        ("cifar10", "shapes", "synthetic"),
+        ("cifar100", "shapes", "synthetic"),
+        ("cinic10", "shapes-shifted", "synthetic"),
+        ("digits", "digits", "real"),
+        ("shapes", "shapes", "synthetic"),
+    ],
+)
+def test_without_files_each_set_has_a_stand_in_that_says_what_it_is(tmp_path, asked, used, origin):
+    data = resolve(asked, home=tmp_path)
+    assert (data.asked, data.used, data.origin) == (asked, used, origin)
+
+
+def test_the_real_set_is_used_when_it_is_there(tmp_path):
+    write_npz(tmp_path, "mnist", 28)
+    data = resolve("mnist", home=tmp_path)
+    assert (data.used, data.origin, data.label) == ("mnist", "real", "MNIST (real)")
+
+
+def test_a_surrogate_of_real_images_comes_before_a_synthetic_one(tmp_path):
+    write_npz(tmp_path, "cifar10", 32, channels=3)
+    data = resolve("cinic10", home=tmp_path)
+    assert (data.used, data.origin) == ("cinic10-cifar", "surrogate")
+    assert "without its ImageNet images" in data.note
+
+
+def test_a_stand_in_is_labelled_as_one(tmp_path):
+    assert resolve("mnist", home=tmp_path).label == "mnist stand-in: scikit-learn digits (surrogate)"
+
+
+def test_the_smoke_profile_uses_embedded_data_even_if_the_real_are_there(tmp_path):
+    write_npz(tmp_path, "mnist", 28)
+    write_npz(tmp_path, "cifar10", 32, channels=3)
+    assert resolve("mnist", embedded=True, home=tmp_path).used == "digits"
+    assert resolve("cinic10", embedded=True, home=tmp_path).used == "shapes-shifted"
+
+
+def test_the_data_home_of_the_environment_is_searched_by_default(tmp_path, monkeypatch):
+    monkeypatch.setenv("FEDTABLES_DATA", str(tmp_path))
+    assert resolve("fashion-mnist").used == "digits"
+    write_npz(tmp_path, "fashion-mnist", 28)
+    assert resolve("fashion-mnist").used == "fashion-mnist"
+
+
+# -- --require-real ---------------------------------------------------------------------------------------------------
+
+
+def test_require_real_refuses_a_stand_in_and_says_how_to_get_the_data(tmp_path):
+    with pytest.raises(
+        DataError, match=r"MNIST is needed, but it is not under .* Run `python -m benchmarks data --download mnist`"
+    ):
+        resolve("mnist", require_real=True, home=tmp_path)
+
+
+def test_require_real_accepts_the_real_set(tmp_path):
+    write_npz(tmp_path, "mnist", 28)
+    assert resolve("mnist", require_real=True, home=tmp_path).origin == "real"
+    assert resolve("digits", require_real=True, home=tmp_path).origin == "real"
+
+
+def test_require_real_refuses_a_synthetic_set_even_if_it_was_asked_for(tmp_path):
+    with pytest.raises(DataError, match="--require-real"):
+        resolve("shapes", require_real=True, home=tmp_path)
+
+
+def test_require_real_refuses_the_embedded_data_of_the_smoke_profile(tmp_path):
+    write_npz(tmp_path, "mnist", 28)
+    with pytest.raises(DataError, match="this profile uses embedded data"):
+        resolve("mnist", embedded=True, require_real=True, home=tmp_path)
+
+
+# -- damage and identity ----------------------------------------------------------------------------------------------
+
+
+def test_a_damaged_file_is_refused_and_never_replaced_by_a_stand_in(tmp_path):
+    write_npz(tmp_path, "mnist", 28)
+    raw = (tmp_path / "mnist.npz").read_bytes()
+    (tmp_path / "mnist.npz").write_bytes(raw[: len(raw) // 2])
+    with pytest.raises(DataError, match=r"mnist\.npz is damaged or truncated .* Delete it"):
+        resolve("mnist", home=tmp_path)
+
+
+def test_the_digest_follows_the_content_of_the_files(tmp_path):
+    homes = [tmp_path / name for name in "abc"]
+    for home, value in zip(homes, (1, 1, 2), strict=True):
+        write_npz(home, "mnist", 28, value=value)
+    first, same, other = (resolve("mnist", home=home).digest for home in homes)
+    assert first == same != other
+
+
+def test_data_sets_have_different_digests(tmp_path):
+    assert resolve("shapes", home=tmp_path).digest != resolve("shapes-shifted", home=tmp_path).digest
+
+
+def test_loading_an_absent_set_is_refused_with_advice(tmp_path):
+    with pytest.raises(DataError, match=r"CIFAR-10 is not under .* --download cifar10"):
+        load("cifar10", tmp_path)
+
+
+def test_loading_a_set_of_the_wrong_size_is_refused(tmp_path):
+    write_npz(tmp_path, "mnist", 28, train=3)
+    with pytest.raises(DataError, match=r"3 images in split 'train', expected 60000\. .* not the official ones"):
+        load("mnist", tmp_path)
+
+
+def test_a_set_of_the_official_size_loads(tmp_path):
+    images = np.zeros((60_000, 1, 1), np.uint8)
+    np.savez_compressed(
+        tmp_path / "mnist.npz", x_train=images, y_train=np.zeros(60_000, np.uint8), x_test=images[:10_000], y_test=np.ones(10_000)
+    )
+    assert {name: len(split) for name, split in load("mnist", tmp_path).items()} == {"train": 60_000, "test": 10_000}
+
+
+@pytest.mark.parametrize("name", ["digits", "shapes", "shapes-shifted"])
+def test_bundled_sets_load_with_the_shape_and_classes_they_state(tmp_path, name):
+    entry = source(name)
+    for split, content in load(name, tmp_path).items():
+        assert content.images.shape == (entry.sizes[split], *entry.shape)
+        assert np.unique(content.labels).tolist() == list(range(entry.classes))
+
+
+def test_two_sources_of_one_name_are_refused(monkeypatch):
+    from datasets.sources import digits, shapes
+
+    monkeypatch.setattr(shapes, "SOURCES", [*shapes.SOURCES, *digits.SOURCES])
+    catalogue._modules.cache_clear()
+    try:
+        with pytest.raises(ValueError, match="two data sets are called 'digits'"):
+            sources()
+    finally:
+        catalogue._modules.cache_clear()

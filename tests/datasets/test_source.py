@@ -1,0 +1,126 @@
+"""What every data set shares: splits that are checked, and npz archives that are whole or refused."""
+
+import io
+import zipfile
+
+import numpy as np
+import pytest
+
+from datasets.source import DataError, Split, check_npz, read_npz, to_nchw
+
+ADVICE = "Get it from its site."
+
+
+def arrays(side=4, channels=None):
+    shape = (side, side) if channels is None else (side, side, channels)
+    count = side**2 * (channels or 1)
+    return {
+        "x_train": np.arange(3 * count, dtype=np.uint8).reshape(3, *shape),
+        "y_train": np.array([[2], [0], [1]], np.uint8),
+        "x_test": np.full((2, *shape), 7, np.uint8),
+        "y_test": np.array([5, 6], np.int32),
+    }
+
+
+def test_a_split_counts_its_labels():
+    assert len(Split(np.zeros((2, 1, 4, 4), np.uint8), np.array([0, 1]))) == 2
+
+
+@pytest.mark.parametrize(
+    ("images", "labels"),
+    [
+        (np.zeros((2, 1, 4, 4), np.float32), np.zeros(2)),
+        (np.zeros((2, 4, 4), np.uint8), np.zeros(2)),
+        (np.zeros((2, 1, 4, 4), np.uint8), np.zeros(3)),
+    ],
+)
+def test_a_split_of_other_types_or_sizes_is_refused(images, labels):
+    with pytest.raises(DataError, match="expected uint8 images"):
+        Split(images, labels)
+
+
+def test_grey_images_get_one_channel():
+    assert to_nchw(np.zeros((5, 2, 3), np.uint8)).shape == (5, 1, 2, 3)
+
+
+def test_colours_move_before_height_and_width():
+    image = np.arange(12).reshape(1, 2, 2, 3)
+    assert to_nchw(image)[0, 1].tolist() == [[1, 4], [7, 10]]
+    assert to_nchw(image).flags["C_CONTIGUOUS"]
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_an_npz_in_the_layout_of_keras_is_read(tmp_path, save):
+    save(tmp_path / "a.npz", **arrays())
+    splits = read_npz(tmp_path / "a.npz", ADVICE)
+    assert splits["train"].images.shape == (3, 1, 4, 4)
+    assert splits["train"].images[1, 0, 0].tolist() == [16, 17, 18, 19]
+    assert splits["train"].labels.tolist() == [2, 0, 1]
+    assert splits["test"].labels.dtype == np.int64
+
+
+def test_an_npz_of_colour_images_is_read_channels_first(tmp_path):
+    np.savez(tmp_path / "a.npz", **arrays(channels=3))
+    assert read_npz(tmp_path / "a.npz", ADVICE)["train"].images[0, :, 0, 0].tolist() == [0, 1, 2]
+
+
+def test_a_truncated_npz_is_refused_with_advice(tmp_path):
+    np.savez(tmp_path / "a.npz", **arrays())
+    raw = (tmp_path / "a.npz").read_bytes()
+    for length in range(0, len(raw), 97):
+        (tmp_path / "a.npz").write_bytes(raw[:length])
+        with pytest.raises(DataError, match=r"damaged or truncated .* Delete it and get it again\. Get it from its site\."):
+            check_npz(tmp_path / "a.npz", ADVICE)
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_an_npz_with_a_flipped_byte_is_refused_or_reads_the_same(tmp_path, save):
+    path = tmp_path / "a.npz"
+    save(path, **arrays())
+    raw = path.read_bytes()
+    refused = 0
+    for position in range(0, len(raw), 3):
+        path.write_bytes(raw[:position] + bytes([raw[position] ^ 0xFF]) + raw[position + 1 :])
+        try:
+            splits = read_npz(path, ADVICE)
+        except DataError:
+            refused += 1
+        else:
+            assert splits["train"].images.ravel().tolist() == list(range(48))
+            assert splits["train"].labels.tolist() == [2, 0, 1]
+    assert refused > len(raw) // 6
+
+
+def test_an_npz_without_labels_is_refused_naming_them(tmp_path):
+    np.savez(tmp_path / "a.npz", x_train=np.zeros(1), x_test=np.zeros(1))
+    with pytest.raises(DataError, match=r"lacks the arrays y_test, y_train\. Get it from its site\."):
+        check_npz(tmp_path / "a.npz", ADVICE)
+
+
+def test_an_npz_of_float_images_is_refused(tmp_path):
+    np.savez(tmp_path / "a.npz", **{**arrays(), "x_train": np.zeros((3, 4, 4))})
+    with pytest.raises(DataError, match="expected uint8 images"):
+        read_npz(tmp_path / "a.npz", ADVICE)
+
+
+class Touch:
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return (open, (self.path, "w"))
+
+
+def test_an_npz_with_pickled_code_is_refused_and_the_code_not_run(tmp_path):
+    np.savez(tmp_path / "a.npz", **{**arrays(), "y_train": np.array([Touch(str(tmp_path / "executed"))], dtype=object)})
+    with pytest.raises(DataError, match="damaged"):
+        read_npz(tmp_path / "a.npz", ADVICE)
+    assert not (tmp_path / "executed").exists()
+
+
+def test_a_zip_that_holds_no_arrays_is_refused(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        for name in ("x_train", "y_train", "x_test", "y_test"):
+            archive.writestr(f"{name}.npy", io.BytesIO(b"not an array").getvalue())
+    with pytest.raises(DataError, match="damaged"):
+        read_npz(tmp_path / "a.npz", ADVICE)

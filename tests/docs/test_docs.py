@@ -1,0 +1,73 @@
+"""Every command that README and docs show works; every file they name exists."""
+
+from __future__ import annotations
+
+import configparser
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+COMMANDS = list(
+    dict.fromkeys(
+        line.split("  #")[0].strip()
+        for page in PAGES
+        for block in re.findall(r"```bash\n(.*?)```", page.read_text(), re.DOTALL)
+        for line in block.splitlines()
+        if line.strip()
+    )
+)
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory) -> Path:
+    """One cache and one results folder for all documented commands, as a reader would have."""
+    folder = tmp_path_factory.mktemp("docs")
+    plugin = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert plugin is not None
+    (folder / "most_confident.py").write_text(plugin[1])
+    return folder
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_a_documented_command_works(line, shared, command):
+    """Smoke commands run as they are; for reduced and full-scale ones, `plan` resolves the same arguments."""
+    words = shlex.split(line)
+    assert words[:2] == ["python", "-m"], line
+    words = [str(shared / w) if w == "most_confident.py" else w for w in words[2:]]
+    if words[1] == "reproduce":
+        if "cpu" in words or "paper" in words:
+            words[1] = "plan"
+        else:
+            words += ["--results", str(shared / "results")]
+    elif words[1] == "partition":
+        words += ["--results", str(shared / "results")]
+    elif words[0] == "reports":
+        words = [str(shared / w) if w.startswith("results/") else w for w in words]
+    done = command(*words, FEDTABLES_CACHE=str(shared / "cache"))
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr
+
+
+def test_documented_tox_environments_exist_and_share_one_directory():
+    config = configparser.ConfigParser(interpolation=None)
+    config.read(ROOT / "tox.ini")
+    named = {name for page in PAGES for name in re.findall(r"tox run -e (\w+)", page.read_text())}
+    named |= set(re.findall(r"tox run -e (\w+)", (ROOT / ".ci" / "run").read_text()))
+    assert {"first", "tests"} <= named
+    for name in named:
+        assert f"testenv:{name}" in config
+        assert "env_dir" not in config[f"testenv:{name}"]
+
+
+def test_links_lead_to_files():
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+            if not target.startswith("http"):
+                assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_ci_and_the_workflow_run_the_same_script():
+    assert "bash .ci/run" in (ROOT / ".github" / "workflows" / "ci.yml").read_text()

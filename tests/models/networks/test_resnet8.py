@@ -1,0 +1,33 @@
+"""The two networks called ResNet-8, layer by layer."""
+
+import torch
+from torch import nn
+
+from models.networks.resnet8 import BasicBlock, ResNet8
+
+
+def test_a_block_keeps_its_input_where_the_shape_stays():
+    assert isinstance(BasicBlock(4, 4, 1).shortcut, nn.Identity)
+
+
+def test_a_block_projects_its_input_where_the_shape_changes():
+    block = BasicBlock(4, 8, 2)
+    assert block.shortcut[0].weight.shape == (8, 4, 1, 1)
+    assert block(torch.zeros(1, 4, 6, 6)).shape == (1, 8, 3, 3)
+
+
+def test_a_block_whose_residual_is_zero_passes_positive_inputs_on():
+    block = BasicBlock(2, 2, 1).eval()
+    nn.init.zeros_(block.conv2.weight)
+    inputs = torch.rand(3, 2, 5, 5)
+    torch.testing.assert_close(block(inputs), inputs)
+
+
+def test_three_stages_halve_the_map_twice_and_pool_to_the_head():
+    model = ResNet8(3, 10, (16, 32, 64), pooled=1)
+    assert model.stages(torch.zeros(1, 16, 32, 32)).shape == (1, 64, 8, 8)
+    assert model.head.in_features == 64
+
+
+def test_the_wide_head_sees_a_map_of_two_by_two():
+    assert ResNet8(3, 10, (8, 16, 32), pooled=2).head.in_features == 128

@@ -1,0 +1,104 @@
+"""The catalogue of networks: each has the published size, and a head that can be replaced."""
+
+import pytest
+import torch
+from torch import nn
+
+from models import catalogue
+from models.catalogue import build, network_digest, networks, replace_head
+
+INPUTS = [(1, 8, 8), (1, 28, 28), (3, 16, 16), (3, 32, 32)]
+
+
+def parameters(model):
+    return sum(p.numel() for p in model.parameters())
+
+
+@pytest.mark.parametrize(
+    ("network", "classes", "count"),
+    [
+        ("resnet8-narrow", 10, 78_042),
+        ("resnet8-narrow", 100, 83_892),
+        ("resnet8-wide", 10, 4_911_754),
+        ("resnet8-wide", 100, 5_096_164),
+        ("resnet18", 10, 11_181_642),
+        ("cnn", 10, 160 + 4640 + 131_136 + 650),  # of a 1 x 32 x 32 image: 9*16+16, 16*9*32+32, 2048*64+64, 64*10+10
+    ],
+)
+def test_a_network_has_the_published_number_of_parameters(network, classes, count):
+    with torch.device("meta"):
+        assert parameters(build(network, 1 if network == "cnn" else 3, classes, 32)) == count
+
+
+@pytest.mark.parametrize("shape", INPUTS, ids=str)
+@pytest.mark.parametrize("network", sorted(networks()))
+def test_every_network_takes_every_small_image(network, shape):
+    with torch.device("meta"):
+        model = build(network, shape[0], 7, shape[1])
+        assert model(torch.empty(2, *shape)).shape == (2, 7)
+
+
+@pytest.mark.parametrize("network", ["cnn-small", "resnet8-narrow", "densenet-small"])
+def test_a_built_network_computes_finite_scores_and_gradients(network):
+    model = build(network, 1, 3, 8)
+    scores = model(torch.rand(4, 1, 8, 8))
+    scores.sum().backward()
+    assert scores.isfinite().all()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
+
+
+def test_two_builds_have_different_weights_and_the_same_seed_the_same():
+    def first_weights(seed):
+        torch.manual_seed(seed)
+        return next(build("cnn-small", 1, 3, 8).parameters())
+
+    assert torch.equal(first_weights(1), first_weights(1))
+    assert not torch.equal(first_weights(1), first_weights(2))
+
+
+def test_an_unknown_network_is_refused_with_near_names():
+    with pytest.raises(ValueError, match=r"unknown network 'resnet8'; did you mean .*resnet8-"):
+        build("resnet8", 3, 10, 32)
+
+
+def test_a_name_like_no_other_is_refused_with_all_names():
+    with pytest.raises(ValueError, match="did you mean cnn or cnn-small or"):
+        network_digest("zzzzz")
+
+
+def test_networks_of_one_file_share_a_digest_and_files_differ():
+    assert network_digest("resnet8-narrow") == network_digest("resnet8-wide") != network_digest("cnn")
+
+
+def test_two_networks_of_one_name_are_refused(monkeypatch):
+    from models.networks import cnn, resnet8
+
+    monkeypatch.setattr(cnn, "NETWORKS", {**cnn.NETWORKS, **resnet8.NETWORKS})
+    catalogue.networks.cache_clear()
+    try:
+        with pytest.raises(ValueError, match="two networks are called 'resnet8-"):
+            networks()
+    finally:
+        catalogue.networks.cache_clear()
+
+
+@pytest.mark.parametrize("network", sorted(networks()))
+def test_every_network_takes_a_new_head_of_one_output(network):
+    with torch.device("meta"):
+        model = build(network, 3, 10, 16)
+        assert replace_head(model, 1) is model
+        assert model(torch.empty(2, 3, 16, 16)).shape == (2, 1)
+
+
+def test_a_new_head_leaves_the_rest_of_the_network_as_it_was():
+    model = build("cnn-small", 1, 10, 8)
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    after = replace_head(model, 2).state_dict()
+    assert {name for name in before if before[name].shape != after[name].shape} == {"head.weight", "head.bias"}
+    assert all(torch.equal(before[name], after[name]) for name in before if not name.startswith("head."))
+
+
+def test_the_head_is_the_last_linear_layer_at_any_depth():
+    model = nn.Sequential(nn.Linear(4, 5), nn.Sequential(nn.ReLU(), nn.Linear(5, 6)))
+    replace_head(model, 3)
+    assert (model[0].out_features, model[1][1].in_features, model[1][1].out_features) == (5, 5, 3)

@@ -1,0 +1,111 @@
+"""The evaluator of claims reads every predicate, agrees with print, and judges by hand-made values."""
+
+from __future__ import annotations
+
+import pytest
+
+from reports.claims import ClaimError, Value, Verdict, judge, judge_claim, parse, published_values
+from results import published
+from results.published import Claim
+
+CLAIMS = [(paper, claim) for paper in published.papers() for claim in published.claims(paper)]
+
+
+def table(**cells: dict[str, float]) -> list[Value]:
+    """`table(a={"n=1": 0.5})`: values of the metric acc by row and column."""
+    return [Value(r, published.parse_column(c), "acc", v) for r, columns in cells.items() for c, v in columns.items()]
+
+
+def test_there_are_101_claims():
+    assert len(CLAIMS) == 101
+
+
+@pytest.mark.parametrize(("paper", "claim"), CLAIMS, ids=lambda value: getattr(value, "id", value))
+def test_the_evaluator_agrees_with_two_readers_on_every_printed_claim(paper, claim):
+    printed = {name: published_values(paper, name) for name in published.tables(paper)}
+    if claim.predicate.startswith("figure:"):
+        assert claim.holds_in_print == "n/a"
+        return
+    verdict = judge(claim.predicate, claim.table, printed)
+    assert f"{verdict.held}/{verdict.total}" == claim.cells
+    word = "yes" if verdict.held == verdict.total else "no" if verdict.held == 0 else "partly"
+    assert word == claim.holds_in_print
+
+
+OURS = {"table1": table(a={"n=1 k=x": 0.9, "n=2 k=x": 0.5}, b={"n=1 k=x": 0.8, "n=2 k=x": 0.6}, c={"n=1 k=x": 0.1})}
+
+
+@pytest.mark.parametrize(
+    ("predicate", "held", "failed"),
+    [
+        ("acc[a] > acc[b] for all n", 1, 1),
+        ("acc[a] > acc[b] for some n", 1, 0),
+        ("acc[a] > acc[b] for most n", 0, 1),
+        ("acc[a @ n=1] > acc[b @ n=1]", 1, 0),
+        ("acc[a @ n=2] >= acc[b @ n=2] - 0.1", 1, 0),
+        ("acc[a @ n=1] > max(acc[b|c @ n=1])", 1, 0),
+        ("acc[a @ n=1] > max(acc[* - a @ n=1])", 1, 0),
+        ("acc[c @ n=1] < min(acc[a|b @ n=1])", 1, 0),
+        ("mean(acc[a]) == 0.7", 1, 0),
+        ("count(acc[*]) == 5", 1, 0),
+        ("abs(acc[a @ n=1] - acc[b @ n=1]) <= 0.1", 1, 0),
+        ("acc[c @ n=1] < acc[b @ n=1] < acc[a @ n=1]", 1, 0),
+        ("2 * acc[a @ n=2] == 1", 1, 0),
+        ("argmax(acc[* @ n=1]) == argmax(acc[* @ n=2])", 0, 1),
+        ("pearson(acc[* @ n=1], acc[* @ n=2]) < 0", 1, 0),
+        ("{n} < 2 for all n", 1, 1),
+        ("acc[$row @ n=1] > 0.5 for all row in (a,b,c)", 2, 1),
+        ("acc[a @ n=1] > 0.5 and acc[b @ n=1] > 0.85", 0, 1),
+        ("acc[a @ n=1] > 0.5 ; acc[b @ n=1] > 0.85", 1, 1),
+    ],
+)
+def test_by_hand(predicate, held, failed):
+    verdict = judge(predicate, "table1", OURS)
+    assert (verdict.held, verdict.failed, verdict.undecided) == (held, failed, 0)
+
+
+def test_where_a_claim_fails_is_named():
+    assert judge("acc[a] > acc[b] for all n", "table1", OURS).fails_at == ("n=2",)
+
+
+def test_a_cell_that_the_paper_prints_and_we_lack_is_undecided():
+    ours = {"table1": table(a={"n=1 k=x": 0.9}, b={"n=1 k=x": 0.8})}
+    verdict = judge("acc[a] > acc[b] for all n", "table1", ours, shape=OURS)
+    assert (verdict.held, verdict.undecided, verdict.missing) == (1, 1, 1)
+    assert verdict.word == "holds; 1 not measured"
+
+
+def test_a_difference_within_the_spread_over_seeds_is_not_decidable():
+    def seed(a: float) -> dict[str, list[Value]]:
+        return {"table1": table(a={"n=1": a}, b={"n=1": 0.5})}
+
+    noisy = [seed(0.3), seed(0.7), seed(0.6)]
+    clear = [seed(0.69), seed(0.70), seed(0.71)]
+    predicate = "acc[a] > acc[b] for all n"
+    assert judge(predicate, "table1", seed(0.5333), seeds=noisy).word == "not decidable at this seed count"
+    assert judge(predicate, "table1", seed(0.70), seeds=clear).word == "holds"
+
+
+@pytest.mark.parametrize(
+    ("verdict", "word"),
+    [
+        (Verdict(4, 0, 0, ()), "holds"),
+        (Verdict(3, 1, 0, ()), "holds in 3 of 4"),
+        (Verdict(0, 4, 0, ()), "does not hold"),
+        (Verdict(0, 0, 4, (), missing=4), "not measured"),
+        (Verdict(2, 1, 3, (), missing=2), "holds in 2 of 3; 1 not decidable at this seed count; 2 not measured"),
+    ],
+)
+def test_verdicts_in_words(verdict, word):
+    assert verdict.word == word
+
+
+@pytest.mark.parametrize("predicate", ["acc[a]", "acc[a] >", "frobnicate(acc[a]) > 1", "acc[a] ? 1"])
+def test_what_is_not_in_the_grammar_is_refused(predicate):
+    with pytest.raises(ClaimError):
+        parse(predicate)
+
+
+def test_a_claim_about_a_figure_without_numbers_is_not_judged():
+    claim = Claim("f", "fig4", "text", "figure: something", "n/a", "")
+    assert judge_claim(claim, "dlad", {}) is None

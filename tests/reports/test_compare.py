@@ -1,0 +1,86 @@
+"""The regression report: its rule, its exit codes, and what it refuses."""
+
+from __future__ import annotations
+
+import pytest
+
+from reports.compare import compare, markdown_summary, read_set
+from results.files import ResultsError
+from results.store import CSV_COLUMNS, write_csv
+
+BASE = {
+    "row": "a", "column": "n=1", "metric": "accuracy", "value": "0.9", "std": "", "n": "1", "status": "ok", "bytes_up": "10",
+    "bytes_down": "0", "profile": "smoke", "protocol": "paper", "data": "digits", "origin": "surrogate", "seeds": "0",
+}  # fmt: skip
+
+
+def line(**changes: str) -> dict[str, str]:
+    return {**dict.fromkeys(CSV_COLUMNS, ""), **BASE, **changes}
+
+
+def result_set(tmp_path, name, *lines):
+    path = tmp_path / name / "t.csv"
+    write_csv(path, lines)
+    return path.parent
+
+
+def verdicts(base, new):
+    return [d.verdict for d in compare(read_set(base), read_set(new), tolerance=0.02, effect=0.005)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "verdict"),
+    [
+        ({}, "same"),
+        ({"value": "0.885"}, "same"),
+        ({"value": "0.87"}, "worse"),
+        ({"value": "0.95"}, "better"),
+        ({"bytes_up": "11"}, "changed"),
+        ({"epsilon": "3.1"}, "changed"),
+    ],
+)
+def test_one_seed_is_judged_by_tolerance_and_bytes_exactly(tmp_path, changes, verdict):
+    assert verdicts(result_set(tmp_path, "a", line()), result_set(tmp_path, "b", line(**changes))) == [verdict]
+
+
+def test_several_seeds_are_judged_by_a_test_and_not_by_the_tolerance(tmp_path):
+    base = line(std="0.001", n="3", seeds="0 1 2")
+    clear = line(value="0.89", std="0.001", n="3", seeds="0 1 2")
+    noisy = line(value="0.85", std="0.05", n="3", seeds="0 1 2")
+    assert verdicts(result_set(tmp_path, "a", base), result_set(tmp_path, "b", clear)) == ["worse"]
+    assert verdicts(result_set(tmp_path, "a", base), result_set(tmp_path, "c", noisy)) == ["same"]
+
+
+def test_a_vanished_cell_and_a_failed_one_are_regressions_and_a_new_one_is_named(tmp_path):
+    two = result_set(tmp_path, "a", line(), line(row="b"))
+    assert verdicts(two, result_set(tmp_path, "b", line())) == ["same", "vanished"]
+    failed = line(row="b", metric="", value="", status="failed: DivergedError")
+    assert verdicts(two, result_set(tmp_path, "c", line(), failed)) == ["same", "failed"]
+    assert verdicts(result_set(tmp_path, "d", line()), two) == ["same", "new"]
+
+
+@pytest.mark.parametrize("name", ["profile", "protocol", "data", "origin"])
+def test_sets_of_different_kind_are_never_compared(tmp_path, name):
+    base, new = result_set(tmp_path, "a", line()), result_set(tmp_path, "b", line(**{name: "other"}))
+    with pytest.raises(ResultsError, match=f"{name} is .* not comparable"):
+        verdicts(base, new)
+
+
+def test_the_summary_names_the_cell_that_got_worse(tmp_path):
+    base, new = result_set(tmp_path, "a", line()), result_set(tmp_path, "b", line(value="0.5"))
+    text = markdown_summary(compare(read_set(base), read_set(new), 0.02, 0.005))
+    assert text.startswith("**Regression**: 1 worse.")
+    assert "| t a n=1 accuracy | worse | 0.9 | 0.5 |" in text
+
+
+def test_exit_codes(tmp_path, command):
+    base = result_set(tmp_path, "a", line())
+    worse = result_set(tmp_path, "b", line(value="0.5"))
+    broken = tmp_path / "broken.csv"
+    broken.write_text("not,a,table\n1,2,3\n")
+    assert command("reports", "compare", str(base), str(base)).returncode == 0
+    assert command("reports", "compare", str(base), str(worse)).returncode == 1
+    refused = command("reports", "compare", str(base), str(broken))
+    assert refused.returncode == 2
+    assert "not a table of this suite" in refused.stderr
+    assert command("reports", "compare", str(base), str(tmp_path / "nowhere")).returncode == 2
