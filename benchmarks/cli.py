@@ -34,9 +34,10 @@ def main() -> None:
     except (SpecError, DataError, ResultsError) as error:
         errors.print(f"[red]error:[/] {escape(str(error))}", soft_wrap=True)
         sys.exit(1)
-    except KeyboardInterrupt:
-        errors.print("interrupted. Finished cells and stages are kept; the same command goes on from there.")
-        sys.exit(130)
+    except SystemExit as stop:
+        if stop.code == 130:  # what typer makes of Ctrl-C
+            errors.print("interrupted. Finished cells and stages are kept; the same command goes on from there.", soft_wrap=True)
+        raise
 
 
 def _choice(option: str, value: str, known: tuple[str, ...]) -> str:

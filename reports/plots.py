@@ -20,8 +20,15 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-COLOURS = ("#9aa5b1", "#c9b48a", "#4c9f9a", "#d0a0c8", "#2f5d9b", "#c05a3c", "#6b8e3f", "#7a5ca8", "#b8860b", "#444444")
-"""Told apart in grey and by colour-blind readers well enough for up to ten rows."""
+COLOURS = ("#9aa5b1", "#6b8e3f", "#c9b48a", "#4c9f9a", "#d0a0c8", "#c05a3c", "#7a5ca8", "#b8860b", "#444444", "#87a7c7")
+OWN = "#2f5d9b"
+"""A table's last row, the method under test, stands out; the others are told apart in grey and by most eyes."""
+
+
+def colour(layout: Layout, row: str) -> str:
+    """The row's colour, the same in every panel."""
+    rows = list(layout.rows)
+    return OWN if row == rows[-1] else COLOURS[rows.index(row) % len(COLOURS)]
 
 
 def save(figure: Figure, path: Path) -> None:
@@ -59,6 +66,8 @@ def _finish(figure: Figure, axes: Sequence[Axes], layout: Layout, ylabel: str, p
             handles.setdefault(label, handle)
     figure.suptitle(f"{layout.title}. {layout.caption}\n{'; '.join(layout.labels)}", fontsize=9)
     figure.tight_layout(rect=(0, 0.06, 1, 1))
+    if "published" in handles:
+        handles["published"] = handles.pop("published")  # last
     columns = min(6, len(handles))
     figure.legend(list(handles.values()), list(handles), loc="lower center", ncol=columns, fontsize=8, frameon=False)
     save(figure, path)
@@ -91,10 +100,9 @@ def _bars(axis: Axes, panel: Panel, cells: Mapping[tuple[str, str], Line], layou
     for position, row in enumerate(rows):
         x = np.arange(len(panel.columns)) + (position - (len(rows) - 1) / 2) * width
         spread = np.nan_to_num(_series(panel, cells, row, "std"))
-        colour = COLOURS[list(layout.rows).index(row) % len(COLOURS)]
         hatch = "///" if row in layout.oracles else None
         axis.bar(
-            x, _series(panel, cells, row, "value"), width, yerr=spread if spread.any() else None, color=colour,
+            x, _series(panel, cells, row, "value"), width, yerr=spread if spread.any() else None, color=colour(layout, row),
             hatch=hatch, edgecolor="white", linewidth=0.4, label=row_title(layout, row), capsize=2,
         )  # fmt: skip
         published = _series(panel, cells, row, "published")
@@ -104,19 +112,18 @@ def _bars(axis: Axes, panel: Panel, cells: Mapping[tuple[str, str], Line], layou
 
 def _lines(axis: Axes, panel: Panel, cells: Mapping[tuple[str, str], Line], layout: Layout) -> None:
     x = [float(value) for value in panel.columns]
-    for position, row in enumerate(layout.rows):
+    for row in layout.rows:
         values = _series(panel, cells, row, "value")
         if all(math.isnan(v) for v in values):
             continue
-        colour = COLOURS[position % len(COLOURS)]
         style = "--" if row in layout.oracles else "-"
         spread = np.nan_to_num(_series(panel, cells, row, "std"))
         axis.errorbar(
-            x, values, yerr=spread if spread.any() else None, color=colour, ls=style, marker="o", ms=3.5, capsize=2,
+            x, values, yerr=spread if spread.any() else None, color=colour(layout, row), ls=style, marker="o", ms=3.5, capsize=2,
             label=row_title(layout, row),
         )  # fmt: skip
         published = _series(panel, cells, row, "published")
-        axis.plot(x, published, "D", mfc="none", mec=colour, ms=4, mew=0.9, ls="none")
+        axis.plot(x, published, "D", mfc="none", mec=colour(layout, row), ms=4, mew=0.9, ls="none")
     axis.plot([], [], "D", mfc="none", mec="black", ms=4, ls="none", label="published")
     axis.set_xticks(x)
     axis.set_xlabel(layout.x_axis, fontsize=8)
@@ -138,7 +145,7 @@ def curve_plot(layout: Layout, lines: Sequence[Line], path: Path, metric: str, f
     figure, axes = _frame(len(curves), 3.6, 2.7)
     for axis, (column, rows) in zip(axes, curves.items(), strict=True):
         offset = max((max(points) for row, points in rows.items() if row in first), default=0)
-        for position, row in enumerate(layout.rows):
+        for row in layout.rows:
             if row not in rows:
                 continue
             start = 0 if row in first else offset
@@ -146,10 +153,10 @@ def curve_plot(layout: Layout, lines: Sequence[Line], path: Path, metric: str, f
             x = np.array(epochs) + start
             y = np.array([rows[row][e][0] for e in epochs])
             s = np.nan_to_num([rows[row][e][1] for e in epochs])
-            colour = COLOURS[position % len(COLOURS)]
-            axis.plot(x, y, color=colour, ls="--" if row in layout.oracles else "-", marker=".", label=row_title(layout, row))
+            own = colour(layout, row)
+            axis.plot(x, y, color=own, ls="--" if row in layout.oracles else "-", marker=".", label=row_title(layout, row))
             if s.any():
-                axis.fill_between(x, y - s, y + s, color=colour, alpha=0.2)
+                axis.fill_between(x, y - s, y + s, color=own, alpha=0.2)
         if offset:
             axis.axvline(offset + 0.5, color="black", lw=0.6, ls=":")
         axis.set_title(column, fontsize=9)
@@ -164,7 +171,7 @@ def partition_plot(counts: Mapping[str, np.ndarray], path: Path, title: str) -> 
     largest = max(int(matrix.max()) for matrix in counts.values())
     for axis, (name, matrix) in zip(axes[0], counts.items(), strict=True):
         clients, classes = np.nonzero(matrix)
-        axis.scatter(clients, classes, s=90 * matrix[clients, classes] / largest, color=COLOURS[4], linewidths=0)
+        axis.scatter(clients, classes, s=90 * matrix[clients, classes] / largest, color=OWN, linewidths=0)
         axis.set_title(name, fontsize=9)
         axis.set_xlabel("client", fontsize=8)
         axis.set_xticks(range(0, len(matrix), max(1, len(matrix) // 10)))

@@ -1,0 +1,18 @@
+"""Standalone: each client keeps its own model, and nothing crosses."""
+
+from baselines.standalone import Standalone
+from tests.federation.tiny import make_federation
+
+
+def test_every_client_keeps_the_model_it_trained():
+    federation = make_federation(clients=3)
+    models = Standalone().fit(federation)
+    assert [model.owner for model in models] == ["client-0", "client-1", "client-2"]
+    assert [model.lineage for model in models] == [model.lineage for model in federation.local_models()]
+
+
+def test_nothing_crosses_the_channel():
+    federation = make_federation()
+    Standalone().fit(federation)
+    assert federation.channel.ledger == []
+    assert Standalone.sends == frozenset()

@@ -1,0 +1,149 @@
+"""The channel: every byte is counted as it is encoded, and nothing is shared across it."""
+
+import pytest
+import safetensors.torch
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from federation.channel import PAYLOADS, Channel, Transfer, encoded_size
+
+DTYPES = [
+    torch.float64, torch.float32, torch.float16, torch.bfloat16,
+    torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool,
+]  # fmt: skip
+SHAPES = st.lists(st.integers(0, 12), max_size=4)
+
+
+def test_the_size_of_one_small_tensor_by_hand():
+    # 8 bytes of length, the header {"a":{"dtype":"F32","shape":[3],"data_offsets":[0,12]}} of 54 padded to 56, 12 of data.
+    assert encoded_size({"a": torch.zeros(3)}) == 8 + 56 + 12
+
+
+def test_the_size_of_every_mixture_of_types_is_that_of_the_encoding():
+    for first in DTYPES:
+        for second in DTYPES:
+            for padding in range(8):
+                tensors = {"a" * (1 + padding): torch.ones(101, dtype=first), "b": torch.ones((), dtype=second)}
+                assert encoded_size(tensors) == len(safetensors.torch.save(tensors)), (first, second, padding)
+
+
+def test_the_size_of_a_payload_of_many_names_is_that_of_the_encoding():
+    tensors = {f"layer{i}.{'x' * (i % 7)}.weight": torch.ones(i % 13, dtype=DTYPES[i % len(DTYPES)]) for i in range(400)}
+    assert encoded_size(tensors) == len(safetensors.torch.save(tensors))
+
+
+def test_an_empty_payload_has_a_size_too():
+    assert encoded_size({}) == len(safetensors.torch.save({}))
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.dictionaries(st.text("abc._0123456789", min_size=1, max_size=30), st.tuples(st.sampled_from(DTYPES), SHAPES), max_size=8))
+def test_the_size_of_any_payload_is_that_of_the_encoding(layout):
+    tensors = {name: torch.zeros(shape, dtype=dtype) for name, (dtype, shape) in layout.items()}
+    assert encoded_size(tensors) == len(safetensors.torch.save(tensors))
+
+
+@pytest.mark.parametrize("name", ["größe", "\x7f", 'a "quoted" name', "back\\slash", "tab\t", "😀", "重み"])
+def test_the_size_is_right_for_names_beyond_plain_letters(name):
+    tensors = {name * 5: torch.zeros(3)}
+    assert encoded_size(tensors) == len(safetensors.torch.save(tensors))
+
+
+def test_what_is_received_equals_what_was_sent():
+    sent = {
+        "w": torch.randn(2, 3),
+        "n": torch.tensor(5),
+        "m": torch.tensor([True, False]),
+        "h": torch.ones(2, dtype=torch.bfloat16),
+    }
+    received = Channel().up(0, "parameters", sent)
+    assert list(received) == list(sent)
+    assert all(torch.equal(received[name], sent[name]) and received[name].dtype == sent[name].dtype for name in sent)
+
+
+def test_what_is_received_shares_no_memory_with_what_was_sent():
+    sent = {"w": torch.zeros(3)}
+    channel = Channel()
+    channel.up(0, "logits", sent)["w"].fill_(1)
+    channel.down(0, "logits", sent)["w"].fill_(1)
+    assert sent["w"].tolist() == [0, 0, 0]
+
+
+def test_what_is_received_carries_no_gradient():
+    weight = torch.ones(2, requires_grad=True)
+    received = Channel().up(0, "gradients", {"w": weight * 3})["w"]
+    assert (received.requires_grad, received.tolist()) == (False, [3, 3])
+
+
+def test_tensors_of_any_memory_layout_can_be_sent():
+    base = torch.arange(48.0).view(1, 3, 4, 4)
+    sent = {"last": base.to(memory_format=torch.channels_last), "cut": base[0, :, 1], "wide": torch.ones(1).expand(5)}
+    received = Channel().up(0, "features", sent)
+    assert all(torch.equal(received[name], sent[name]) for name in sent)
+
+
+def test_one_tensor_under_two_names_is_sent_twice():
+    shared = torch.arange(6.0)
+    channel = Channel()
+    received = channel.up(0, "features", {"a": shared, "b": shared.view(2, 3)})
+    assert received["b"].tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert channel.total("up") == encoded_size({"a": torch.empty(6), "b": torch.empty(2, 3)})
+
+
+def test_the_ledger_holds_every_message_in_order():
+    channel = Channel()
+    size = len(safetensors.torch.save({"x": torch.zeros(4)}))
+    channel.down(1, "images", {"x": torch.zeros(4)})
+    channel.round = 3
+    channel.up(1, "logits", {"x": torch.zeros(4)})
+    assert channel.ledger == [Transfer(0, "down", "images", 1, size), Transfer(3, "up", "logits", 1, size)]
+
+
+def test_totals_add_up_by_direction_and_kind():
+    channel = Channel()
+    small, large = {"x": torch.zeros(1)}, {"x": torch.zeros(1000)}
+    a, b = encoded_size(small), encoded_size(large)
+    channel.up(0, "logits", small)
+    channel.up(1, "logits", large)
+    channel.up(0, "labels", small)
+    channel.down(0, "logits", small)
+    assert (channel.total("up"), channel.total("down")) == (2 * a + b, a)
+    assert channel.by_kind() == {"down/logits": a, "up/labels": a, "up/logits": a + b}
+    assert list(channel.by_kind()) == sorted(channel.by_kind())
+
+
+def test_a_new_channel_has_carried_nothing():
+    assert (Channel().total("up"), Channel().total("down"), Channel().by_kind()) == (0, 0, {})
+
+
+@pytest.mark.parametrize("send", [Channel.up, Channel.down])
+def test_an_unknown_kind_is_refused_and_not_booked(send):
+    channel = Channel()
+    with pytest.raises(ValueError, match=r"unknown payload kind 'secrets'; known: attention, .*parameters"):
+        send(channel, 0, "secrets", {"x": torch.zeros(1)})
+    assert channel.ledger == []
+
+
+@pytest.mark.parametrize("kind", sorted(PAYLOADS))
+def test_every_known_kind_may_cross(kind):
+    channel = Channel()
+    channel.up(0, kind, {"x": torch.zeros(1)})
+    assert [message.kind for message in channel.ledger] == [kind]
+
+
+def test_planning_books_the_same_bytes_without_content():
+    layout = {"conv.weight": ((16, 3, 3, 3), torch.float32), "bn.count": ((), torch.int64), "scale": ((5,), torch.float64)}
+    real, planned = Channel(), Channel()
+    real.up(2, "parameters", {name: torch.zeros(shape, dtype=dtype) for name, (shape, dtype) in layout.items()})
+    received = planned.up(2, "parameters", {n: torch.empty(s, dtype=d, device="meta") for n, (s, d) in layout.items()})
+    assert planned.ledger == real.ledger
+    assert all(tensor.is_meta for tensor in received.values())
+
+
+def test_an_inspector_sees_every_message_with_its_content():
+    seen = []
+    channel = Channel(inspect=lambda transfer, tensors: seen.append((transfer.direction, transfer.client, tensors["x"].item())))
+    channel.up(4, "labels", {"x": torch.tensor(7)})
+    channel.down(5, "labels", {"x": torch.tensor(8)})
+    assert seen == [("up", 4, 7), ("down", 5, 8)]

@@ -1,0 +1,285 @@
+"""The two loops of learning, by hand."""
+
+import itertools
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from federation.augmentation import Augmentation
+from federation.costs import Meter, metering
+from federation.training import DivergedError, Normalisation, TrainingPlan, batches, predict, train, unit_range
+
+PLAIN = Normalisation((0.0,), (1.0,))
+
+
+def line(weight=2.0):
+    """x -> weight x, for images of one pixel."""
+    model = nn.Sequential(nn.Flatten(), nn.Linear(1, 1, bias=False))
+    nn.init.constant_(model[1].weight, weight)
+    return model
+
+
+def weight_of(model):
+    return model[1].weight.item()
+
+
+def pixels(*values):
+    return torch.tensor(values, dtype=torch.uint8).view(-1, 1, 1, 1)
+
+
+def squared(outputs, targets):
+    return (outputs.squeeze(1) - targets) ** 2
+
+
+def outputs_only(outputs, targets):
+    return outputs.squeeze(1)
+
+
+def generator(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def sgd(epochs=1, batch_size=10, lr=0.1, **changes):
+    return TrainingPlan(epochs, batch_size, lr, optimizer="sgd", **changes)
+
+
+def fit(model, images, targets, plan, loss=squared, **changes):
+    train(model, images, targets, loss, plan, **{"normalise": PLAIN, "generator": generator(), **changes})
+
+
+# -- steps ------------------------------------------------------------------------------------------------------------
+
+
+def test_one_step_follows_the_mean_gradient_of_the_batch():
+    model = line(2.0)
+    fit(model, pixels(255, 51), torch.tensor([1.0, 0.0]), sgd())
+    # gradient: mean of 2 (2 x - t) x = (2 (2 - 1) 1 + 2 (0.4 - 0) 0.2) / 2 = (2 + 0.16) / 2 = 1.08
+    assert weight_of(model) == pytest.approx(2.0 - 0.1 * 1.08)
+
+
+def test_sample_weights_scale_losses_before_the_mean_over_the_batch():
+    model = line(2.0)
+    fit(model, pixels(255, 51), torch.tensor([1.0, 0.0]), sgd(), sample_weights=torch.tensor([1.5, 1.0]))
+    # (1.5 x 2 + 0.16) / 2 = 1.58: divided by the two samples and not by the weights' sum of 2.5
+    assert weight_of(model) == pytest.approx(2.0 - 0.1 * 1.58)
+
+
+def test_sample_weights_stay_with_their_samples_when_these_are_shuffled():
+    weights = torch.tensor([1.0, 0, 0, 0, 0, 0, 0, 0])
+    model = line(2.0)
+    fit(model, pixels(255, *[0] * 7), torch.ones(8), sgd(batch_size=2), sample_weights=weights)
+    assert weight_of(model) == pytest.approx(2.0 - 0.1 * (2 * (2 - 1) * 1) / 2)
+
+
+def test_inputs_are_normalised():
+    model = line(2.0)
+    fit(model, pixels(255, 255), torch.zeros(2), sgd(), loss=outputs_only, normalise=Normalisation((0.5,), (0.25,)))
+    assert weight_of(model) == pytest.approx(2.0 - 0.1 * (1 - 0.5) / 0.25)
+
+
+def test_an_epoch_takes_one_step_per_batch():
+    model = line(0.0)
+    fit(model, pixels(*[255] * 6), torch.zeros(6), sgd(epochs=2, batch_size=3), loss=outputs_only)
+    assert weight_of(model) == pytest.approx(-4 * 0.1)
+
+
+def test_momentum_and_weight_decay_are_those_of_the_plan():
+    model = line(1.0)
+    fit(model, pixels(255, 255), torch.zeros(2), sgd(epochs=2, momentum=0.5, weight_decay=0.2), loss=outputs_only)
+    # Step 1: velocity 1 + 0.2 x 1 = 1.2, weight 0.88. Step 2: velocity 0.6 + 1 + 0.2 x 0.88 = 1.776, weight 0.7024.
+    assert weight_of(model) == pytest.approx(0.7024)
+
+
+def test_the_first_step_of_adam_has_the_length_of_the_learning_rate():
+    model = line(1.0)
+    fit(model, pixels(255, 255), torch.zeros(2), TrainingPlan(1, 2, lr=0.05), loss=outputs_only)
+    assert weight_of(model) == pytest.approx(0.95, abs=1e-6)
+
+
+def test_a_cosine_schedule_falls_from_the_first_rate_to_the_final_one():
+    model, weights = line(0.0), [0.0]
+    plan = sgd(epochs=4, lr=1.0, schedule="cosine", final_lr=0.2)
+    fit(model, pixels(255, 255), torch.zeros(2), plan, loss=outputs_only, after_epoch=lambda e: weights.append(weight_of(model)))
+    rates = [before - after for before, after in itertools.pairwise(weights)]
+    assert rates == pytest.approx([0.2 + 0.8 * (1 + math.cos(math.pi * e / 4)) / 2 for e in range(4)])
+
+
+def test_a_constant_schedule_keeps_the_rate():
+    model, weights = line(0.0), []
+    fit(
+        model, pixels(255, 255), torch.zeros(2), sgd(epochs=3), outputs_only, after_epoch=lambda e: weights.append(weight_of(model))
+    )
+    assert weights == pytest.approx([-0.1, -0.2, -0.3])
+
+
+def test_augmentation_is_applied_to_the_training_images():
+    model = line(0.0)
+    images = torch.zeros(50, 1, 1, 1, dtype=torch.uint8)
+    fit(model, images, torch.zeros(50), sgd(batch_size=50), outputs_only, augmentation=Augmentation(channel_shift=0.5))
+    assert weight_of(model) < -0.001  # black images alone would leave the weight at 0
+
+
+def test_the_shuffling_generator_determines_the_result():
+    def trained(seed):
+        model = line(2.0)
+        fit(model, pixels(0, 50, 100, 150, 200, 250), torch.arange(6.0), sgd(batch_size=2), generator=generator(seed))
+        return weight_of(model)
+
+    assert trained(1) == trained(1)
+    assert len({trained(seed) for seed in range(5)}) > 1
+
+
+def test_callbacks_come_after_every_epoch_in_training_mode():
+    model, seen = line(), []
+    fit(model, pixels(255, 0), torch.zeros(2), sgd(epochs=3), after_epoch=lambda epoch: seen.append((epoch, model.training)))
+    assert seen == [(1, True), (2, True), (3, True)]
+
+
+def test_a_model_put_into_evaluation_mode_by_a_callback_goes_on_training():
+    modes = []
+
+    class Watch(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.line = line()
+
+        def forward(self, images):
+            modes.append(self.training)
+            return self.line(images)
+
+    model = Watch()
+    fit(model, pixels(255, 0), torch.zeros(2), sgd(epochs=2), after_epoch=lambda epoch: model.eval())
+    assert modes == [True, True]
+
+
+# -- failure ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_a_loss_that_is_not_finite_stops_training_naming_its_epoch(bad):
+    calls = iter([1.0, bad])
+    epochs = []
+    with pytest.raises(DivergedError, match=r"loss is (nan|inf) in epoch 2 of 3; lower lr \(now 0\.1\)"):
+        fit(
+            line(), pixels(255, 0), torch.zeros(2), sgd(epochs=3),
+            loss=lambda outputs, targets: outputs.squeeze(1) * next(calls), after_epoch=epochs.append,
+        )  # fmt: skip
+    assert epochs == [1]
+
+
+def test_a_rate_that_is_far_too_high_is_told_and_not_hidden():
+    with pytest.raises(DivergedError, match="lower lr"):
+        fit(line(), pixels(255, 255), torch.zeros(2), sgd(epochs=100, lr=1e6))
+
+
+def test_training_without_a_generator_is_refused():
+    with pytest.raises(ValueError, match="needs a generator of the shuffling axis"):
+        fit(line(), pixels(0, 0), torch.zeros(2), sgd(), generator=None)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"epochs": 0}, "at least 1"),
+        ({"batch_size": 0}, "at least 1"),
+        ({"lr": 0}, "lr above 0"),
+        ({"lr": -1.0}, "lr above 0"),
+        ({"lr": float("nan")}, "lr above 0"),
+        ({"optimizer": "adamw"}, "unknown optimizer 'adamw'; use adam or sgd"),
+        ({"schedule": "step"}, "unknown schedule 'step'; use constant or cosine"),
+    ],
+)
+def test_an_impossible_plan_is_refused(changes, message):
+    with pytest.raises(ValueError, match=message):
+        TrainingPlan(**{"epochs": 1, "batch_size": 1, **changes})
+
+
+# -- batches ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_last_batch_of_one_sample_is_left_out():
+    assert [len(batch) for batch in batches(7, 3, generator())] == [3, 3]
+
+
+def test_a_last_batch_of_two_samples_is_kept():
+    assert [len(batch) for batch in batches(8, 3, generator())] == [3, 3, 2]
+
+
+def test_a_single_sample_is_a_batch():
+    assert [batch.tolist() for batch in batches(1, 3, generator())] == [[0]]
+
+
+def test_batches_of_one_hold_every_sample():
+    assert sorted(batch.item() for batch in batches(5, 1, generator())) == [0, 1, 2, 3, 4]
+
+
+@settings(deadline=None)
+@given(st.integers(0, 60), st.integers(2, 20), st.integers(0, 9))
+def test_batches_hold_every_sample_once_but_for_a_lonely_last_one(samples, batch_size, seed):
+    drawn = [index for batch in batches(samples, batch_size, generator(seed)) for index in batch.tolist()]
+    lonely = samples % batch_size == 1 and samples > 1
+    assert len(set(drawn)) == len(drawn) == samples - lonely
+    assert set(drawn) <= set(range(samples))
+
+
+def test_batches_are_shuffled_anew_in_every_epoch():
+    stream = generator()
+    assert [b.tolist() for b in batches(50, 10, stream)] != [b.tolist() for b in batches(50, 10, stream)]
+
+
+# -- inputs and prediction --------------------------------------------------------------------------------------------
+
+
+def test_unit_range_divides_by_255_and_leaves_the_images():
+    images = pixels(0, 51, 255)
+    torch.testing.assert_close(unit_range(images).flatten(), torch.tensor([0.0, 0.2, 1.0]))
+    assert images.dtype == torch.uint8
+
+
+def test_normalisation_works_channel_by_channel():
+    images = torch.tensor([0.5, 0.5, 0.5]).view(1, 3, 1, 1)
+    out = Normalisation((0.5, 0.3, 0.0), (1.0, 0.1, 0.5))(images)
+    torch.testing.assert_close(out.flatten(), torch.tensor([0.0, 2.0, 1.0]))
+
+
+class DropsHalf(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.drop, self.norm, self.line = nn.Dropout(0.5), nn.BatchNorm2d(1), line(3.0)
+
+    def forward(self, images):
+        return self.line(self.norm(self.drop(images)))
+
+
+def test_predictions_are_made_in_evaluation_mode_without_gradients():
+    model = DropsHalf()
+    first, second = (predict(model, pixels(255, 51), normalise=PLAIN) for _ in range(2))
+    torch.testing.assert_close(first, torch.tensor([[3.0], [0.6]]), atol=1e-4, rtol=0)
+    assert torch.equal(first, second)
+    assert not first.requires_grad
+    assert model.norm.num_batches_tracked == 0
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_predicting_restores_the_mode(training):
+    model = DropsHalf().train(training)
+    predict(model, pixels(1, 2), normalise=PLAIN)
+    assert all(module.training == training for module in model.modules())
+
+
+def test_predictions_do_not_depend_on_the_batch_size():
+    images = pixels(*range(0, 250, 25))
+    whole = predict(line(), images, normalise=PLAIN)
+    assert whole.shape == (10, 1)
+    torch.testing.assert_close(predict(line(), images, normalise=PLAIN, batch_size=3), whole)
+
+
+def test_under_a_meter_nothing_is_learnt_and_all_is_booked():
+    model, epochs = line(2.0), []
+    with metering(Meter()) as meter:
+        fit(model, pixels(255, 0), torch.zeros(2), sgd(epochs=3), generator=None, after_epoch=epochs.append)
+    assert (weight_of(model), epochs, meter.training_samples) == (2.0, [1, 2, 3], 6)

@@ -1,0 +1,157 @@
+"""DLAD: Eq. 2 to 4 by hand, and the steps that lead to them."""
+
+import math
+from dataclasses import replace
+
+import pytest
+import safetensors.torch
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from federation.channel import Channel
+from methods.dlad import DLAD, confidence_weights, mixture, teacher_probabilities
+from tests.federation.tiny import CLASSES, make_federation
+
+CONFIDENCE = torch.tensor([[1.0, 0.5], [0.9, 0.5]])
+
+
+def test_weights_are_the_softmax_over_clients_of_confidence_over_temperature():
+    # (1.0 - 0.9) / 0.05 = 2: the first client gets e^2 times the weight of the second.
+    high = math.e**2 / (math.e**2 + 1)
+    torch.testing.assert_close(confidence_weights(CONFIDENCE, 0.05), torch.tensor([[high, 0.5], [1 - high, 0.5]]))
+
+
+def test_a_high_temperature_makes_weights_uniform():
+    torch.testing.assert_close(confidence_weights(CONFIDENCE, 1e6), torch.full((2, 2), 0.5))
+
+
+def test_a_low_temperature_picks_the_most_confident_client():
+    torch.testing.assert_close(confidence_weights(CONFIDENCE, 1e-4)[:, 0], torch.tensor([1.0, 0.0]))
+
+
+@settings(deadline=None)
+@given(st.integers(1, 30), st.integers(1, 20), st.floats(0.01, 10), st.integers(0, 99))
+def test_weights_sum_to_one_over_clients_and_follow_confidence(clients, samples, temperature, seed):
+    confidence = torch.rand(clients, samples, generator=torch.Generator().manual_seed(seed))
+    weights = confidence_weights(confidence, temperature)
+    torch.testing.assert_close(weights.sum(dim=0), torch.ones(samples))
+    most_confident = weights.gather(0, confidence.argmax(dim=0, keepdim=True))
+    torch.testing.assert_close(most_confident[0], weights.amax(dim=0))
+
+
+def test_the_mixture_weights_each_clients_probabilities_sample_by_sample():
+    weights = torch.tensor([[0.75, 0.2], [0.25, 0.8]])
+    probabilities = torch.tensor([[[1.0, 0.0], [0.5, 0.5]], [[0.0, 1.0], [0.0, 1.0]]])
+    torch.testing.assert_close(mixture(weights, probabilities), torch.tensor([[0.75, 0.25], [0.1, 0.9]]))
+
+
+def test_a_mixture_with_equal_weights_is_the_mean():
+    probabilities = torch.rand(4, 5, 3).softmax(dim=2)
+    torch.testing.assert_close(mixture(torch.full((4, 5), 0.25), probabilities), probabilities.mean(dim=0))
+
+
+def test_teachers_give_probabilities_of_every_class_for_every_public_image():
+    federation = make_federation()
+    models = federation.local_models()
+    probabilities = teacher_probabilities(federation, models)
+    assert probabilities.shape == (2, 6, CLASSES)
+    torch.testing.assert_close(probabilities[1], federation.public_outputs(models[1]).softmax(dim=1))
+
+
+def test_the_hyper_parameters_are_those_of_the_paper():
+    assert (DLAD().temperature, DLAD().classifier_epochs, DLAD().client_weight) == (0.05, 20, 1.5)
+
+
+@pytest.fixture
+def spied(monkeypatch):
+    """A federation, and the list of what it was asked to train."""
+    federation = make_federation()
+    trained = []
+    train = federation.train
+
+    def keep(model, images, targets, loss, plan, *names, **options):
+        start = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+        trained.append({"start": start, "images": images, "targets": targets, "plan": plan, **options})
+        return train(model, images, targets, loss, plan, *names, **options)
+
+    monkeypatch.setattr(federation, "train", keep)
+    return federation, trained
+
+
+def classifiers(trained):
+    return [call for call in trained if call["targets"].shape == (18, 1)]
+
+
+def test_classifiers_tell_private_images_at_weight_one_and_a_half_from_public_ones(spied):
+    federation, trained = spied
+    DLAD(classifier_epochs=2).fit(federation)
+    for client, call in zip(federation.clients, classifiers(trained), strict=True):
+        assert torch.equal(call["images"][:12], client.run(lambda shard: shard.images))
+        assert torch.equal(call["images"][12:], federation.public.images)
+        assert call["targets"].flatten().tolist() == [1.0] * 12 + [0.0] * 6
+        assert call["sample_weights"].tolist() == [1.5] * 12 + [1.0] * 6
+        assert call["plan"] == replace(federation.local, epochs=2)
+
+
+def test_a_classifier_starts_from_the_body_of_its_clients_model(spied):
+    federation, trained = spied
+    DLAD(classifier_epochs=1).fit(federation)
+    for model, call in zip(federation.local_models(), classifiers(trained), strict=True):
+        assert call["start"]["head.weight"].shape[0] == 1
+        body = {name: tensor for name, tensor in model.state.items() if not name.startswith("head.")}
+        assert all(torch.equal(call["start"][name], tensor) for name, tensor in body.items())
+
+
+def test_the_global_model_imitates_the_confidence_weighted_mixture(monkeypatch):
+    sent, distilled = [], []
+    federation = make_federation(channel=Channel(inspect=lambda transfer, tensors: sent.append(tensors)))
+    monkeypatch.setattr(federation, "distill", distilled.append)
+    DLAD(classifier_epochs=2, temperature=0.1).fit(federation)
+    images = (federation.public.images / 255 - 0.5) / 0.25
+
+    def outputs(state, size):
+        network = federation.replace_head(federation.initial("cnn-small"), size, "any")
+        network.load_state_dict(state)
+        with torch.no_grad():
+            return network.eval()(images)
+
+    models, judges = sent[:2], sent[2:]
+    confidence = torch.stack([1 / (1 + torch.exp(-outputs(state, 1)[:, 0])) for state in judges])
+    odds = torch.exp(confidence / 0.1)
+    expected = sum(odds[k, :, None] / odds.sum(0)[:, None] * outputs(models[k], CLASSES).softmax(1) for k in range(2))
+    torch.testing.assert_close(distilled[0], expected, atol=1e-5, rtol=1e-4)
+
+
+def test_every_client_sends_its_model_and_its_classifier_once_and_gets_nothing_back():
+    federation = make_federation()
+    DLAD(classifier_epochs=1).fit(federation)
+    networks = [federation.initial("cnn-small"), federation.replace_head(federation.initial("cnn-small"), 1, "any")]
+    sizes = [len(safetensors.torch.save(network.state_dict())) for network in networks]
+    assert [(t.direction, t.kind, t.client, t.bytes) for t in federation.channel.ledger] == [
+        ("up", "parameters", client, size) for size in sizes for client in (0, 1)
+    ]
+
+
+def test_dlad_knows_no_public_labels():
+    assert DLAD.oracle == frozenset()
+    assert DLAD.sends == {"parameters"}
+
+
+def test_another_temperature_reuses_every_model_but_the_global_one():
+    federation = make_federation()
+    DLAD(classifier_epochs=1, temperature=0.05).fit(federation)
+    done = len(federation.stages.events)
+    DLAD(classifier_epochs=1, temperature=5.0).fit(federation)
+    computed = [event.kind for event in federation.stages.events[done:] if event.computed]
+    assert computed == ["global-model"]
+
+
+def test_another_client_weight_trains_the_classifiers_anew_but_not_the_models():
+    federation = make_federation()
+    DLAD(classifier_epochs=1).fit(federation)
+    done = len(federation.stages.events)
+    DLAD(classifier_epochs=1, client_weight=3.0).fit(federation)
+    computed = [event.kind for event in federation.stages.events[done:] if event.computed]
+    assert computed.count("client-classifier") == 2
+    assert "local-model" not in computed
