@@ -11,9 +11,10 @@ from benchmarks import registry
 from benchmarks.spec import Paper, Row, Scalar, SpecError, Table
 from datasets import catalogue
 from datasets.catalogue import ResolvedData
-from results.files import digest
+from results.files import DataError, digest
+from results.names import near
 from results.published import format_column
-from results.sourcecode import source_digest
+from results.sourcecode import folder_modules, package_versions, source_digest
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Cell:
 
     @property
     def code(self) -> str:
-        """Digest of the source that computes it."""
+        """Digest of the source that computes it, and of the packages it computes with."""
         return _code(self.method, self.plugins)
 
     def __str__(self) -> str:
@@ -61,7 +62,8 @@ class Cell:
 
 @functools.cache
 def _code(method: str, plugins: tuple[str, ...]) -> str:
-    return digest([source_digest("benchmarks.execute"), registry.find_method(method, plugins).code])
+    base = source_digest("benchmarks.execute", *folder_modules("models.networks"))
+    return digest([base, registry.find_method(method, plugins).code, package_versions()])
 
 
 @dataclass(frozen=True)
@@ -82,12 +84,12 @@ class Selection:
 
 def parse_only(pairs: Iterable[str]) -> dict[str, str]:
     """`["dataset=mnist", "row=global-dlad"]` as a mapping. Raises SpecError for anything but key=value."""
-    only = {}
+    only: dict[str, str] = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or not key or not value:
             raise SpecError(f"--only takes key=value, for example --only dataset=mnist; got {pair!r}")
-        only[key] = value
+        only[key] = f"{only[key]},{value}" if key in only else value
     return only
 
 
@@ -108,7 +110,7 @@ def table_rows(table: Table, selection: Selection) -> tuple[Row, ...]:
     for name in selection.drop:
         kept = [row for row in rows if name not in (row.key, row.method)]
         if len(kept) == len(rows):
-            raise SpecError(f"--methods -{name}: {table.key} has no such row; {registry.near(name, [r.key for r in table.rows])}")
+            raise SpecError(f"--methods -{name}: {table.key} has no such row; {near(name, [r.key for r in table.rows])}")
         rows = kept
     for name in selection.add:
         entry = registry.find_method(name, selection.plugins)
@@ -135,16 +137,17 @@ def _check_only(table: Table, rows: Sequence[Row], only: Mapping[str, str]) -> N
             values.setdefault(key, set()).add(value)
     for key, wanted in only.items():
         if key not in values:
-            raise SpecError(f"--only {key}=...: {table.key} has no key {key!r}; {registry.near(key, values)}")
+            raise SpecError(f"--only {key}=...: {table.key} has no key {key!r}; {near(key, values)}")
         for value in wanted.split(","):
             if value not in values[key]:
-                raise SpecError(f"--only {key}={value}: {table.key} has no such value; {registry.near(value, values[key])}")
+                raise SpecError(f"--only {key}={value}: {table.key} has no such value; {near(value, values[key])}")
 
 
-def expand(paper: Paper, table: Table, selection: Selection) -> list[Cell]:
+def expand(paper: Paper, table: Table, selection: Selection, skip_unusable: bool = False) -> list[Cell]:
     """The cells of a table, rows within columns, in print order.
 
-    Raises SpecError for a selection that fits nothing, DataError for data that `require_real` misses or that are damaged.
+    Raises SpecError for a selection that fits nothing, DataError for data that `require_real` misses or that are damaged;
+    with `skip_unusable` the columns of such data are left out.
     """
     if selection.protocol == "released" and not paper.released_code:
         raise SpecError(f"--protocol released: the authors of {paper.key} released no code; only --protocol paper exists")
@@ -160,9 +163,14 @@ def expand(paper: Paper, table: Table, selection: Selection) -> list[Cell]:
             config = paper.config(table, row, column, selection.profile, selection.protocol)
             if not row.applies(config):
                 continue
-            data = catalogue.resolve(
-                str(config["data.name"]), embedded=selection.profile == "smoke", require_real=selection.require_real
-            )
+            try:
+                data = catalogue.resolve(
+                    str(config["data.name"]), embedded=selection.profile == "smoke", require_real=selection.require_real
+                )
+            except DataError:
+                if skip_unusable:
+                    continue
+                raise
             others = known - {row.method}
             own = {name: value for name, value in config.items() if name.split(".")[0] not in others}
             plugins = tuple(str(Path(p).resolve()) for p in selection.plugins)

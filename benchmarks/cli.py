@@ -15,9 +15,10 @@ from benchmarks import registry
 from benchmarks.cells import Selection, expand, parse_methods, parse_only
 from benchmarks.spec import PROFILES, PROTOCOLS, Paper, SpecError
 from datasets import catalogue
-from datasets.source import DataError
+from datasets.source import DataError, content_digest
 from results import published
 from results.files import ResultsError
+from results.names import near
 
 app = typer.Typer(
     help="Regenerate the tables of four federated-distillation papers. Start with: python -m benchmarks reproduce dlad/table2",
@@ -42,7 +43,7 @@ def main() -> None:
 
 def _choice(option: str, value: str, known: tuple[str, ...]) -> str:
     if value not in known:
-        raise SpecError(f"{option} {value}: no such value; {registry.near(value, known)}")
+        raise SpecError(f"{option} {value}: no such value; {near(value, known)}")
     return value
 
 
@@ -138,35 +139,41 @@ def _data_table() -> None:
     console.print(table)
 
 
+def _show_value(value: object, separator: str) -> str:
+    """A setting's value: one, or one per kind of column."""
+    if isinstance(value, dict):
+        return separator.join(f"{condition or 'else'}: {scalar}" for condition, scalar in value.items())
+    return str(value)
+
+
 def _card(paper: Paper, profile: str, protocol: str) -> list[str]:
     """The protocol card: every setting, its source, and what the profile reduces, as Markdown."""
-
-    def show(value: object) -> str:
-        if isinstance(value, dict):
-            return "; ".join(f"{condition or 'else'}: {scalar}" for condition, scalar in value.items())
-        return str(value)
-
     lines = [f"{paper.title}. {paper.citation}. Profile {profile}, protocol {protocol}.", ""]
     lines += ["| setting | paper | here | source | where |", "|---|---|---|---|---|"]
     for setting in paper.settings:
         here = setting.value(profile, protocol)
-        mark = f"**{show(here)}**" if here != setting.paper else "same"
-        lines.append(f"| {setting.name} | {show(setting.paper)} | {mark} | {setting.source} | {setting.where} |")
+        mark = f"**{_show_value(here, '; ')}**" if here != setting.paper else "same"
+        lines.append(f"| {setting.name} | {_show_value(setting.paper, '; ')} | {mark} | {setting.source} | {setting.where} |")
     return [*lines, "", *(f"- {note}" for note in paper.notes)]
 
 
-def _print_card(paper: Paper, profile: str, protocol: str, reduced_only: bool = False) -> None:
-    title = f"Reduced in profile {profile}" if reduced_only else f"Protocol card, profile {profile}"
+def _print_card(paper: Paper, profile: str, protocol: str) -> None:
+    title = f"Protocol card, profile {profile}"
     table = RichTable("setting", "paper", profile, "source", "where", title=title, title_justify="left", padding=(0, 1))
-
-    def show(value: object) -> str:
-        return "\n".join(f"{k or 'else'}: {v}" for k, v in value.items()) if isinstance(value, dict) else str(value)
-
     for setting in paper.settings:
-        if not reduced_only or setting.is_reduced(profile):
-            here = setting.value(profile, protocol)
-            table.add_row(setting.name, show(setting.paper), show(here), setting.source, setting.where)
+        here = setting.value(profile, protocol)
+        table.add_row(setting.name, _show_value(setting.paper, "\n"), _show_value(here, "\n"), setting.source, setting.where)
     console.print(table)
+
+
+def _reduced(paper: Paper, profile: str) -> str:
+    """One line on what a reduced profile scales down."""
+    parts = [
+        f"{s.name} {_show_value(s.value(profile, 'paper'), '; ')} (paper {_show_value(s.paper, '; ')})"
+        for s in paper.settings
+        if s.is_reduced(profile)
+    ]
+    return f"Scaled down in profile {profile}: " + ", ".join(parts) + "."
 
 
 @app.command()
@@ -218,7 +225,12 @@ def plan(
     for name in _tables(_some_tables(tables)):
         paper, table = registry.find_table(name)
         cells = expand(paper, table, _selection(profile, protocol, only or [], methods, seeds, "cpu", 1, False, plugin or []))
-        found = make_plan(cells)
+        try:
+            found = make_plan(cells)
+        except (NotImplementedError, RuntimeError) as error:
+            raise SpecError(
+                f"{name} cannot be planned: a method needs the values of tensors, and a plan has only their sizes ({error})"
+            ) from error
         console.print(f"[bold]{name}[/] {table.title}, profile {profile}: {found.cells} cells")
         stages = RichTable("stage", "asked for", "computed", "shared", title="Stages", title_justify="left")
         for kind, needed in found.needed.items():
@@ -289,8 +301,9 @@ def reproduce(
     for run in runs:
         failed += print_table(console, run, _card(run.paper, profile, protocol))
         if profile != "paper":
-            card = f"{run.files.path('md')} or `python -m benchmarks show {run.name} --profile {profile}`"
-            console.print(f"Reduced: what is scaled down is in the protocol card, {card}.", soft_wrap=True)
+            console.print(f"[dim]{escape(_reduced(run.paper, profile))}[/]", soft_wrap=True)
+        if profile == "smoke":
+            console.print("A smoke table proves that the table runs, not what the paper found.")
     if failed:
         errors.print(f"[red]{failed} cells failed[/]; reasons above, tracebacks in the .log beside each table")
         raise typer.Exit(1)
@@ -348,7 +361,11 @@ def data(
                 resolved = catalogue.resolve(name)
                 splits = catalogue.load(resolved.used)
                 sizes = ", ".join(f"{split} {len(part):,}" for split, part in splits.items())
-                console.print(f"[green]verified[/] {name}: {sizes}; digest {resolved.digest[:16]}")
+                found = {split: content_digest(splits[split]) for split in source.content}
+                word = "[green]official content, by SHA-256[/]" if found else "whole; no official digest is known"
+                if found != source.content:
+                    word = "[red]not the official content[/]"
+                console.print(f"{name}: {sizes}; {word}")
             except DataError as error:
                 console.print(f"[red]unusable[/] {name}: {escape(str(error))}")
         elif source.embedded:
@@ -359,7 +376,9 @@ def data(
 def partition(
     dataset: Annotated[str, typer.Option(help="data set")] = "mnist",
     clients: Annotated[int, typer.Option(help="number of clients")] = 10,
-    kind: Annotated[str, typer.Option(help="dlad (its four distributions), dirichlet-fedkd or dirichlet-feddf")] = "dlad",
+    kind: Annotated[
+        str, typer.Option(help="dlad (its four distributions), dirichlet-fedkd, dirichlet-feddf or dirichlet-feddf-released")
+    ] = "dlad",
     alpha: Annotated[float, typer.Option(help="Dirichlet concentration")] = 0.1,
     seed: Annotated[int, typer.Option(help="seed of the partition axis")] = 0,
     results: Annotated[Path, typer.Option(help="folder for the CSV and the picture")] = Path("results"),
@@ -367,6 +386,6 @@ def partition(
     """Describe a partition as CSV (client, class, samples) and draw it as a clients x classes bubble plot."""
     from benchmarks.display import draw_partition
 
-    _choice("--kind", kind, ("dlad", "dirichlet-fedkd", "dirichlet-feddf"))
+    _choice("--kind", kind, ("dlad", "dirichlet-fedkd", "dirichlet-feddf", "dirichlet-feddf-released"))
     for path in draw_partition(dataset, clients, kind, alpha, seed, results):
         console.print(f"wrote {path}")

@@ -49,15 +49,31 @@ class Fit:
     seed: int = 0
     shuffle_public_labels: bool = False
     shuffle_test_labels: bool = False
-    payloads: list[tuple[Transfer, list[torch.Tensor]]] = field(default_factory=list)
+    replay: Fit | None = None
+    """Invert all private images, and deliver to the server what this other run sent."""
+    payloads: list[tuple[Transfer, dict[str, torch.Tensor]]] = field(default_factory=list)
+
+    def _inspect(self, transfer: Transfer, tensors: Mapping[str, torch.Tensor]) -> None:
+        self.payloads.append((transfer, {name: tensor.detach().clone() for name, tensor in tensors.items()}))
+
+    def _deliver(self, transfer: Transfer, received: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        if self.replay is None or transfer.direction == "down":
+            return received
+        sent, tensors = self.replay.payloads[len(self.payloads) - 1]
+        if (sent.kind, sent.client) != (transfer.kind, transfer.client):
+            raise BrokenContractError(f"what client {transfer.client} sends next depends on its private images")
+        return {name: tensor.clone() for name, tensor in tensors.items()}
 
     @functools.cached_property
     def federation(self) -> Federation:
-        channel = Channel(inspect=lambda transfer, tensors: self.payloads.append((transfer, list(tensors.values()))))
+        channel = Channel(self._inspect, self._deliver)
         federation = build_federation(
             CONFIG, catalogue.resolve("digits"), Seeds.moving(("partition", "weights", "sampling", "shuffling"), self.seed),
             StageCache(None), type(self.method), channel=channel,
         )  # fmt: skip
+        if self.replay is not None:
+            for client in federation.clients:
+                client.run(lambda shard: shard.images.bitwise_not_())
         order = torch.Generator().manual_seed(1)
         if self.shuffle_public_labels:
             labels = federation._oracle_labels
@@ -84,6 +100,11 @@ class Fit:
     def digest(self) -> str:
         """Digest of everything learnt."""
         return "".join(content_digest(module.state_dict()) for module in self.modules)
+
+    @property
+    def is_personal(self) -> bool:
+        """Whether it leaves one model per client, which stay with them, rather than one at the server."""
+        return not isinstance(self.fitted, torch.nn.Module | Checkpoint)
 
 
 @functools.lru_cache(maxsize=2)
@@ -141,7 +162,7 @@ def keeps_private_samples_private(method: Method) -> None:
     clients = {client.index: client for client in fit.federation.clients}
     for transfer, tensors in fit.payloads:
         if transfer.direction == "up":
-            for tensor in tensors:
+            for tensor in tensors.values():
                 if clients[transfer.client].run(_contains_sample, tensor, fit.federation):
                     raise BrokenContractError(f"a raw private sample of client {transfer.client} crosses as {transfer.kind!r}")
 
@@ -154,6 +175,15 @@ def _contains_sample(shard: Shard, payload: torch.Tensor, federation: Federation
     scaled = unit_range(shard.images)
     views = (shard.images, scaled, federation.normalise(scaled))
     return any(torch.cdist(sent, view.reshape(-1, size).double()).min().item() < 1e-6 * size for view in views)
+
+
+def learns_from_clients_only_by_the_channel(method: Method) -> None:
+    """With other private images but the same messages the server learns the same: nothing reached it around the channel."""
+    first = baseline(method)
+    if not first.is_personal and first.digest != Fit(method, replay=first).digest:
+        raise BrokenContractError(
+            "the server's model depends on private data that did not cross the channel; send it with federation.channel.up"
+        )
 
 
 def leaves_data_alone(method: Method) -> None:
@@ -179,6 +209,7 @@ CHECKS: tuple[Callable[[Method], None], ...] = (
     never_reads_public_labels,
     never_reads_test_labels,
     keeps_private_samples_private,
+    learns_from_clients_only_by_the_channel,
     leaves_data_alone,
 )
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,18 +12,18 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import (
     BarColumn,
-    MofNCompleteColumn,
     Progress,
     SpinnerColumn,
     TaskID,
+    TaskProgressColumn,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
 
 from benchmarks.cells import Cell
-from benchmarks.runner import TableRun, write_table
-from benchmarks.spec import SpecError
+from benchmarks.runner import TableRun, finished_records, write_table
+from benchmarks.spec import Scalar, SpecError
 from datasets import catalogue, partitions
 from reports.table import Layout, legend, markdown, terminal_tables
 from results import published
@@ -45,7 +46,7 @@ class Live:
         self.console = console
         self.stages: Counter[tuple[str, bool]] = Counter()
         self.bar = Progress(
-            SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+            SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn(),
             TextColumn("left"), TimeRemainingColumn(), console=console, transient=True,
         )  # fmt: skip
         self.cells = self.bar.add_task("cells", total=total)
@@ -63,12 +64,12 @@ class Live:
 
     def started(self, worker: int, cell: Cell) -> None:
         if worker not in self.workers:
-            self.workers[worker] = self.bar.add_task("", total=None)
+            self.workers[worker] = self.bar.add_task("", total=1.0)
         self.doing[worker] = f"{cell.row} {cell.column}"
-        self.bar.update(self.workers[worker], description=f"  {escape(self.doing[worker])}")
+        self.bar.reset(self.workers[worker], total=1.0, description=f"  {escape(self.doing[worker])}")
 
-    def progressed(self, worker: int, text: str) -> None:
-        self.bar.update(self.workers[worker], description=f"  {escape(self.doing[worker])}: {escape(text)}")
+    def progressed(self, worker: int, text: str, share: float) -> None:
+        self.bar.update(self.workers[worker], completed=share, description=f"  {escape(self.doing[worker])}: {escape(text)}")
 
     def staged(self, cell: Cell, event: StageEvent) -> None:
         self.stages[event.kind, event.computed] += 1
@@ -105,10 +106,19 @@ def layout_of(run: TableRun, records: Sequence[Record]) -> Layout:
             f"profile {profile}" + ("" if profile == "paper" else " (reduced)"),
             f"{len(seeds)} seed" + ("s" if len(seeds) != 1 else ""),
             f"protocol {run.selection.protocol}",
+            *_networks_of(records),
             *names,
         ),
-        reduced=profile != "paper",
     )
+
+
+def _networks_of(records: Sequence[Record]) -> list[str]:
+    """`resnet is cnn` where the profile replaces a network that the rows name."""
+    found: dict[str, set[str]] = {}
+    for record in records:
+        for part in [*str(record.config.get("network.client", "")).split("+"), str(record.config.get("network.server", ""))]:
+            found.setdefault(part, set()).add(str(record.config.get(f"network.{part}", part)))
+    return [f"{role} is {' or '.join(sorted(names))}" for role, names in found.items() if names != {role}]
 
 
 def values_of(records: Sequence[Record]) -> list[Value]:
@@ -124,18 +134,16 @@ def values_of(records: Sequence[Record]) -> list[Value]:
 
 
 def judge_claims(run: TableRun, records: Sequence[Record]) -> list[dict[str, str]]:
-    """Verdicts on the paper's claims about this table; other tables that a claim needs are read from their records."""
+    """Verdicts on the paper's claims about this table; other tables that a claim needs come from finished cells."""
     from reports.claims import judge_claim
 
     ours: dict[str, list[Record]] = {run.table.key: list(records)}
-    folder = run.files.base.parent
+    plain = replace(run.selection, add=(), drop=())
     for table in run.paper.tables:
-        path = folder / f"{table.key}.records.jsonl"
-        if table.key != run.table.key and path.exists() and run.selection.protocol == "paper":
-            ours[table.key] = type(run.files)(
-                folder.parent.parent, run.selection.profile, f"{run.paper.key}/{table.key}"
-            ).read_records()
+        if table.key != run.table.key and table.measure == "final":
+            ours[table.key] = finished_records(run.paper, table, plain)
     seeds = sorted({r.seed for r in records})
+    origins = " ".join(sorted({f"{r.data['asked']}:{r.data['origin']}" for r in records if r.data}))
     means: Tables = {name: values_of(found) for name, found in ours.items()}
     per_seed: list[Tables] = [{n: values_of([r for r in found if r.seed == seed]) for n, found in ours.items()} for seed in seeds]
     lines = []
@@ -153,6 +161,8 @@ def judge_claims(run: TableRun, records: Sequence[Record]) -> list[dict[str, str
                 "undecided": str(verdict.undecided if verdict else ""),
                 "in_print": f"{claim.holds_in_print} {claim.cells}".strip(),
                 "seeds": str(len(seeds)),
+                "profile": run.selection.profile,
+                "data": origins,
                 "fails_at": " | ".join(verdict.fails_at) if verdict else "",
             }
         )
@@ -211,41 +221,43 @@ def draw(run: TableRun, layout: Layout, lines: Sequence[dict[str, str]], records
 
     path = run.files.path("png")
     if run.table.measure == "classes":
-        counts = {kind: counts_of(str(kind), 10, records[0].data["used"], 0) for kind in layout.rows}
-        plots.partition_plot(counts, path, f"{layout.title}. {layout.caption}; {records[0].data['used']}")
+        first = {cell.row: cell for cell in run.cells}
+        counts = {row: counts_of(dict(cell.config), cell.data, cell.seed) for row, cell in first.items()}
+        plots.partition_plot(counts, path, f"{layout.title}. {layout.caption}; {', '.join(layout.labels)}")
     elif run.table.measure == "curve":
-        clients = [cell.row for cell in run.cells if cell.role]
+        clients = [row.key for row in run.rows if row.role]
         plots.curve_plot(layout, lines, path, run.table.metric, clients)
     else:
         plots.table_plot(layout, lines, path, run.table.metric)
 
 
-def counts_of(kind: str, clients: int, dataset: str, seed: int, alpha: float = 1.0) -> np.ndarray:
-    """Label counts (clients, classes) of a partition of a data set's training split."""
-    import numpy as np
+def counts_of(config: Mapping[str, Scalar], data: catalogue.ResolvedData, seed: int) -> np.ndarray:
+    """Label counts (clients, classes) of the division that a run with this configuration and seed uses."""
+    from benchmarks.scenario import divide, official_labels
+    from federation.seeds import Seeds
 
-    labels = catalogue.load(dataset)["train"].labels
-    classes = catalogue.source(dataset).classes
-    rng = np.random.default_rng(seed)
-    if kind in partitions.DLAD_CLASSES:
-        _, pool = partitions.split_public(len(labels), 0.8, rng)
-        probabilities = partitions.dlad_class_probabilities(kind, clients)
-        parts = [pool[partitions.draw_by_class(labels[pool], p, len(pool) // 2, rng)] for p in probabilities]
-    else:
-        rule = partitions.dirichlet_fedkd if kind == "dirichlet-fedkd" else partitions.dirichlet_feddf
-        parts = rule(labels, clients, alpha, rng)
-    return partitions.label_counts(labels, parts, classes)
+    labels = official_labels(data)
+    parts = divide(config, labels, Seeds(partition=seed)).clients
+    return partitions.label_counts(labels["train"], parts, catalogue.source(data.used).classes)
 
 
 def draw_partition(dataset: str, clients: int, kind: str, alpha: float, seed: int, results: Path) -> list[Path]:
-    """CSV and picture of a partition. Raises DataError for impossible ones."""
+    """CSV and picture of a partition: DLAD's sizes for its kinds, the whole training split for Dirichlet ones.
+
+    Raises DataError for impossible ones, SpecError for an alpha that is not positive.
+    """
     from reports import plots
 
     if alpha <= 0:
         raise SpecError(f"--alpha must be above 0, not {alpha}")
     used = catalogue.resolve(dataset)
+    config: dict[str, Scalar] = {
+        "partition.clients": clients, "partition.alpha": alpha, "partition.public_split": "", "partition.client_share": 0.5,
+        "partition.public_share": 0.8 if kind == "dlad" else 0.0, "partition.public_limit": 0, "partition.pool_limit": 0,
+        "partition.test_limit": 0,
+    }  # fmt: skip
     kinds = list(partitions.DLAD_CLASSES) if kind == "dlad" else [kind]
-    counts = {name: counts_of(name, clients, used.used, seed, alpha) for name in kinds}
+    counts = {name: counts_of({**config, "partition.kind": name}, used, seed) for name in kinds}
     stem = f"{dataset}-{kind}-{clients}" + ("" if kind == "dlad" else f"-alpha{alpha:g}") + f"-seed{seed}"
     lines = [
         {"partition": name, "client": str(client), "class": str(label), "samples": str(int(n))}

@@ -10,7 +10,6 @@ import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ from federation.seeds import Seeds
 from federation.stages import StageCache, StageEvent
 from metrics.classification import median_of_last
 from results.record import FAILED, Measurement, Record
+from results.sourcecode import package_versions
 
 
 @dataclass(frozen=True)
@@ -53,12 +53,13 @@ def prepare_device(device: str, threads: int) -> None:
     if device.startswith("cuda"):
         torch.backends.cudnn.benchmark = False
         torch.backends.cudnn.deterministic = True
+        torch.use_deterministic_algorithms(True, warn_only=True)
 
 
 def run_cell(
     cell: Cell,
     context: Context,
-    progress: Callable[[str], None] = lambda text: None,
+    progress: Callable[[str, float], None] = lambda text, share: None,
     on_stage: Callable[[StageEvent], None] = lambda event: None,
 ) -> tuple[Record, str]:
     """Run a cell. Never raises for what goes wrong inside: the record says `failed` and why; also the traceback."""
@@ -89,6 +90,7 @@ def run_cell(
         bytes_up=channel.total("up"),
         bytes_down=channel.total("down"),
         bytes_by_kind=channel.by_kind(),
+        finished=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         seconds=round(time.monotonic() - started, 3),
         stages={"computed": len(computed), "reused": len(stages.events) - len(computed)},
         peak_memory_mb=round(usage / (2**20 if sys.platform == "darwin" else 2**10), 1),
@@ -97,7 +99,7 @@ def run_cell(
 
 
 def _measure(
-    cell: Cell, stages: StageCache, channel: Channel, progress: Callable[[str], None]
+    cell: Cell, stages: StageCache, channel: Channel, progress: Callable[[str, float], None]
 ) -> tuple[tuple[Measurement, ...], str]:
     config = dict(cell.config)
     entry = registry.find_method(cell.method, cell.plugins)
@@ -115,7 +117,7 @@ def _measure(
     if cell.measure == "curve":
         means = np.mean(histories, axis=0)
         return tuple(Measurement(cell.metric, float(v), f"epoch={e}") for e, v in enumerate(means, 1)), "mean over models"
-    last = int(config["evaluation.last_epochs"])
+    last = min(int(config["evaluation.last_epochs"]), *(len(history) for history in histories))
     value = float(np.mean([median_of_last(history, last) for history in histories]))
     return (Measurement(cell.metric, value),), f"median of the last {last} epochs, mean over models"
 
@@ -154,7 +156,6 @@ def classes_of_slot(federation: Federation, slot: str) -> str:
 def machine(cell: Cell, context: Context) -> dict[str, Any]:
     """Where and with what the cell ran."""
     device = torch.cuda.get_device_name() if cell.device.startswith("cuda") else processor_name()
-    packages = ("torch", "torchvision", "timm", "numpy", "safetensors")
     return {
         "device": cell.device,
         "hardware": device,
@@ -162,7 +163,7 @@ def machine(cell: Cell, context: Context) -> dict[str, Any]:
         "threads": cell.threads,
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
-        "packages": {name: metadata.version(name) for name in packages},
+        "packages": package_versions(),
         "commit": context.commit,
     }
 

@@ -30,6 +30,8 @@ class Event:
     cell: int
     worker: int = 0
     text: str = ""
+    share: float = 0.0
+    """How much of the step in `text` is done, 0 to 1."""
     stage: StageEvent | None = None
     record: Record | None = None
 
@@ -103,11 +105,11 @@ def _worker(connection: Connection, context: Context, parent: int) -> None:
             position, cell = connection.recv()
             last = 0.0
 
-            def progress(text: str, position: int = position) -> None:
+            def progress(text: str, share: float, position: int = position) -> None:
                 nonlocal last
                 if time.monotonic() - last > 0.2:
                     last = time.monotonic()
-                    connection.send(Event("progress", position, text=text))
+                    connection.send(Event("progress", position, text=text, share=share))
 
             def on_stage(stage: StageEvent, position: int = position) -> None:
                 connection.send(Event("stage", position, stage=stage))

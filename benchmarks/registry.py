@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import importlib
 import importlib.util
@@ -14,19 +13,15 @@ from typing import TYPE_CHECKING
 
 from benchmarks.spec import Paper, SpecError, Table
 from results import published
+from results.names import near
 from results.sourcecode import ROOT, file_source_digest, source_digest
 
 if TYPE_CHECKING:
     from federation.method import Method
 
 FOLDERS = ("methods", "baselines")
-
-
-def near(name: str, known: Iterable[str]) -> str:
-    """`did you mean a or b?`, or all known names when none is near."""
-    names = sorted(known)
-    close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
-    return f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(names)}"
+RESERVED = frozenset({"augmentation", "data", "evaluation", "local", "network", "partition", "server"})
+"""Prefixes of settings, which no method may be called."""
 
 
 @functools.cache
@@ -121,6 +116,8 @@ def methods(plugins: Iterable[str] = ()) -> dict[str, MethodEntry]:
         name = path.stem.replace("_", "-")
         if path.stem == "__init__":
             continue
+        if name in RESERVED:
+            raise SpecError(f"a method cannot be called {name!r}, settings are; rename {path}")
         if name in found:
             raise SpecError(f"two methods are called {name!r}: {found[name].path} and {path}; rename one")
         found[name] = MethodEntry(name, folder, str(path))

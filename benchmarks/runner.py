@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import time
@@ -14,10 +15,10 @@ from typing import TYPE_CHECKING
 from benchmarks import registry
 from benchmarks.cells import Cell, Selection, expand, table_rows
 from benchmarks.spec import Paper, Row, Table
-from results.files import ResultsError
+from results.files import cache_home, write_atomic
 from results.record import OK, Record
 from results.sourcecode import ROOT
-from results.store import CellCache, TableFiles, cache_home, summarise, write_csv
+from results.store import CellCache, TableFiles, summarise, write_csv
 
 if TYPE_CHECKING:
     from federation.stages import StageEvent
@@ -45,14 +46,22 @@ class TableRun:
         return table_rows(self.table, self.selection)
 
     def all_records(self) -> list[Record]:
-        """Records of this command, and of earlier ones whose cells are still the table's own, in print order.
+        """Records of this command, and of earlier ones on this machine by the same code, in print order.
 
         So a table can be filled column by column with `--only`.
         """
-        every = expand(self.paper, self.table, replace(self.selection, only=None))
-        earlier = {r.cell: r for r in self.files.read_records()}
-        merged = {**earlier, **self.records}
-        return [merged[cell.key] for cell in every if cell.key in merged]
+        earlier = finished_records(self.paper, self.table, self.selection)
+        merged = {**{r.cell: r for r in earlier}, **self.records}
+        order = {cell.key: n for n, cell in enumerate(expand(self.paper, self.table, replace(self.selection, only=None), True))}
+        return sorted(merged.values(), key=lambda record: order[record.cell])
+
+
+def finished_records(paper: Paper, table: Table, selection: Selection) -> list[Record]:
+    """Records of a whole table that the cache holds and the present code stands by; `selection.only` is not applied."""
+    cache = CellCache()
+    cells = expand(paper, table, replace(selection, only=None), skip_unusable=True)
+    found = [cache.get(cell.key, cell.code)[0] for cell in cells]
+    return [record for record in found if record is not None]
 
 
 @dataclass
@@ -84,6 +93,9 @@ def prepare(names: Sequence[str], selection: Selection, results: Path) -> list[T
         runs.append(TableRun(paper, table, selection, expand(paper, table, selection), files))
     for run in runs:
         run.files.check_writable()
+    probe = cache_home() / "probe"
+    write_atomic(probe, "")
+    probe.unlink(missing_ok=True)
     return runs
 
 
@@ -106,7 +118,7 @@ def execute(
     jobs: int,
     fresh: bool,
     on_start: Callable[[int, Cell], None],
-    on_progress: Callable[[int, str], None],
+    on_progress: Callable[[int, str, float], None],
     on_stage: Callable[[Cell, StageEvent], None],
     on_done: Callable[[int, Cell, Record], None],
 ) -> None:
@@ -129,7 +141,7 @@ def execute(
         if event.kind == "started":
             on_start(event.worker, cell)
         elif event.kind == "progress":
-            on_progress(event.worker, event.text)
+            on_progress(event.worker, event.text, event.share)
         elif event.kind == "stage":
             assert event.stage is not None
             _log(run, _stage_line(cell, event.stage))
@@ -151,25 +163,27 @@ def _stage_line(cell: Cell, event: StageEvent) -> str:
 
 def _log(run: TableRun, line: str) -> None:
     path = run.files.path("log")
-    try:
+    # A log line must not end a run whose cells can still be kept.
+    with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a") as stream:
             stream.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}\n")
-    except OSError as error:
-        raise ResultsError(
-            f"cannot write {path}: {error.strerror}. Finished cells are kept; free some space and run again."
-        ) from error
 
 
 def write_table(run: TableRun) -> tuple[list[dict[str, str]], list[Record]]:
-    """Write the table's CSV and the records beside it; returns their lines and the records."""
-    records = run.all_records()
-    lines = summarise(records)
-    run.files.write_records(records)
-    write_csv(run.files.path("csv"), lines)
+    """Write the table's CSV and the records beside it; returns their lines and the records.
+
+    Under a lock, so that of two commands on one table the last to write has the cells of both.
+    """
+    with CellCache().lock(str(run.files.base.resolve())):
+        records = run.all_records()
+        lines = summarise(records)
+        run.files.write_records(records)
+        write_csv(run.files.path("csv"), lines)
     return lines, records
 
 
 def default_jobs(device: str) -> int:
     """One worker per core on the CPU, one on an accelerator."""
-    return (os.cpu_count() or 1) if device == "cpu" else 1
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return usable if device == "cpu" else 1

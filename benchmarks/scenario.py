@@ -54,34 +54,50 @@ def _limit(indices: np.ndarray, limit: Scalar, rng: np.random.Generator) -> np.n
 
 
 def divide(config: Config, labels: Mapping[str, np.ndarray], seeds: Seeds) -> Division:
-    """DLAD's division (section V-A): X_dist and the client pool, then |D_i| draws by class for every client.
+    """The public set, every client's samples and the test set, drawn from the streams of the partition axis.
 
-    Every client draws from a stream of its own, so that client k holds the same samples however many others there
-    are; the paper's tables show the same of its clients.
+    Raises PartitionError for a partition that cannot exist.
     """
 
     def rng(*names: object) -> np.random.Generator:
         return seeds.numpy("partition", *names)
 
     train = labels["train"]
-    public_split = str(config["partition.public_split"])
-    if public_split and public_split in labels:
-        public, pool = np.arange(len(labels[public_split])), np.arange(len(train))
-    else:
-        public_split = "train"
+    public_split = str(config["partition.public_split"]) or "train"
+    if public_split not in labels:
+        raise partitions.PartitionError(
+            f"the data set has no split {public_split!r} to be the public set; it has {', '.join(labels)}"
+        )
+    if public_split == "train":
         public, pool = partitions.split_public(len(train), float(config["partition.public_share"]), rng("public"))
+    else:
+        public, pool = np.arange(len(labels[public_split])), np.arange(len(train))
     public = _limit(public, config["partition.public_limit"], rng("public limit"))
     pool = _limit(pool, config["partition.pool_limit"], rng("pool limit"))
-    clients = int(config["partition.clients"])
-    probabilities = partitions.dlad_class_probabilities(str(config["partition.kind"]), clients)
-    size = round(float(config["partition.client_share"]) * len(pool))
-    if size < 1:
-        raise partitions.PartitionError(
-            f"a pool of {len(pool)} samples leaves no sample for a client; raise partition.client_share"
-        )
-    own = [pool[partitions.draw_by_class(train[pool], probabilities[k], size, rng("client", k))] for k in range(clients)]
+    own = [pool[part] for part in _client_parts(config, train[pool], rng)]
     test = _limit(np.arange(len(labels["test"])), config["partition.test_limit"], rng("test limit"))
     return Division(public_split, public, own, test)
+
+
+def _client_parts(config: Config, labels: np.ndarray, rng: Callable[..., np.random.Generator]) -> list[np.ndarray]:
+    """Each client's indices into the pool, whose labels are given, by the partition's kind.
+
+    Under DLAD's kinds (section V-A) every client draws from a stream of its own, so that client k holds the same
+    samples however many others there are; the paper's tables show the same of its clients.
+    """
+    kind, clients = str(config["partition.kind"]), int(config["partition.clients"])
+    if kind == "dirichlet-fedkd":
+        return partitions.dirichlet_fedkd(labels, clients, float(config["partition.alpha"]), rng("clients"))
+    if kind in ("dirichlet-feddf", "dirichlet-feddf-released"):
+        released = kind.endswith("released")
+        return partitions.dirichlet_feddf(labels, clients, float(config["partition.alpha"]), rng("clients"), released=released)
+    probabilities = partitions.dlad_class_probabilities(kind, clients)
+    if labels.max() >= probabilities.shape[1]:
+        raise partitions.PartitionError(f"DLAD's distributions are for ten classes, the data have at least {labels.max() + 1}")
+    size = round(float(config["partition.client_share"]) * len(labels))
+    if size < 1:
+        raise partitions.PartitionError(f"a pool of {len(labels)} samples leaves none for a client; raise partition.client_share")
+    return [partitions.draw_by_class(labels, p, size, rng("client", k)) for k, p in enumerate(probabilities)]
 
 
 def roles(client_model: str, clients: int) -> list[str]:
@@ -119,7 +135,7 @@ def build_federation(
     *,
     device: str = "cpu",
     channel: Channel | None = None,
-    progress: Callable[[str], None] = lambda text: None,
+    progress: Callable[[str, float], None] = lambda text, share: None,
 ) -> Federation:
     """The federation of one cell. On the device `meta` nothing is loaded or computed, only sizes are known.
 

@@ -12,7 +12,10 @@ from typing import Any
 
 Scalar = bool | int | float | str
 Value = Scalar | Mapping[str, Scalar]
-"""One value, or one per column: `{"dataset=mnist": 5, "": 15}` takes the first entry whose pairs all hold."""
+"""One value, or one per column: `{"dataset=mnist": 5, "": 15}` takes the first entry whose pairs all hold.
+
+Pairs name the column's keys, `row` or `method`.
+"""
 
 PROFILES = ("smoke", "cpu", "paper")
 PROTOCOLS = ("paper", "released")
@@ -130,14 +133,20 @@ class Paper:
         """The resolved configuration of a row in a column."""
         own = {table.axes[key]: _scalar(value) for key, value in column.items()}
         config: dict[str, Scalar] = {**table.fixed, **own, **row.config}
-        known = {**{key: str(table.fixed[entry]) for key, entry in table.axes.items() if entry in table.fixed}, **column}
+        facts = {"row": row.key, "method": row.method}
+        known = {**{key: str(table.fixed[entry]) for key, entry in table.axes.items() if entry in table.fixed}, **column, **facts}
         for setting in self.settings:
             config.setdefault(setting.name, pick(setting.value(profile, protocol), known))
         return config
 
 
 def _scalar(text: str) -> Scalar:
-    return int(text) if text.isdigit() else text
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
 
 
 def grid(**keys: tuple[str, ...]) -> tuple[dict[str, str], ...]:

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import importlib
-import os
 import pkgutil
 from dataclasses import dataclass
 from pathlib import Path
 
 import datasets.sources
 from datasets.source import REAL, SURROGATE, SYNTHETIC, DataError, DataSource, Split, check_npz
-from results.files import digest, file_digest
+from results.files import data_home, digest, file_digest
+from results.names import near
 from results.sourcecode import source_digest
-
-
-def data_home() -> Path:
-    """`$FEDTABLES_DATA`, else `~/.cache/fedtables/data`."""
-    return Path(os.environ.get("FEDTABLES_DATA", "~/.cache/fedtables/data")).expanduser()
 
 
 @functools.cache
@@ -41,8 +35,7 @@ def sources() -> dict[str, DataSource]:
 def source(name: str) -> DataSource:
     """The source called `name`. Raises DataError with the known names otherwise."""
     if name not in _modules():
-        near = difflib.get_close_matches(name, _modules()) or sorted(_modules())
-        raise DataError(f"unknown data set {name!r}; did you mean {' or '.join(near)}?")
+        raise DataError(f"unknown data set {name!r}; {near(name, _modules())}")
     return _modules()[name][0]
 
 
@@ -93,7 +86,10 @@ def resolve(name: str, *, embedded: bool = False, require_real: bool = False, ho
     if embedded and wanted.embedded:
         used = source(wanted.embedded)
     elif not is_present(name, home) and not require_real:
-        used = next(source(s) for s in wanted.stand_ins if is_present(s, home))
+        present = [source(s) for s in wanted.stand_ins if is_present(s, home)]
+        if not present:
+            raise DataError(f"{wanted.title} is not under {home}, and nothing can stand in for it. {wanted.how_to_get}")
+        used = present[0]
     if require_real and (used is not wanted or wanted.kind != REAL or not is_present(name, home)):
         because = "this profile uses embedded data" if embedded else f"it is not under {home}"
         raise DataError(f"--require-real: {wanted.title} is needed, but {because}. {wanted.how_to_get}")
@@ -113,9 +109,11 @@ def load(name: str, home: Path | None = None) -> dict[str, Split]:
         raise DataError(f"{entry.title} is not under {home}. {entry.how_to_get}")
     splits = entry.load(home)
     for split, size in entry.sizes.items():
-        if len(splits[split]) != size:
+        found = splits[split]
+        if found.images.shape != (size, *entry.shape) or not 0 <= found.labels.min() <= found.labels.max() < entry.classes:
             raise DataError(
-                f"{entry.title}: {len(splits[split])} images in split {split!r}, expected {size}. "
+                f"{entry.title}: images {found.images.shape} with labels {found.labels.min()} to {found.labels.max()} in split "
+                f"{split!r}, expected {(size, *entry.shape)} with {entry.classes} classes. "
                 f"The files under {home} are not the official ones. {entry.how_to_get}"
             )
     return splits

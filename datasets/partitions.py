@@ -58,8 +58,8 @@ def dlad_class_probabilities(distribution: str, clients: int) -> np.ndarray:
 
 def split_public(samples: int, share: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Random disjoint split of `range(samples)` into round(share x samples) public indices and the client pool."""
-    if not 0 < share < 1:
-        raise PartitionError(f"the public share must lie between 0 and 1, not {share}")
+    if not 0 <= share < 1:
+        raise PartitionError(f"the public share must be at least 0 and below 1, not {share}")
     order = rng.permutation(samples)
     cut = round(share * samples)
     return np.sort(order[:cut]), np.sort(order[cut:])

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import zipfile
+import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
+from results.files import DataError
+
 REAL, SURROGATE, SYNTHETIC = "real", "surrogate", "synthetic"
-
-
-class DataError(Exception):
-    """Data are missing, damaged or unusable; the message says what to do."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,15 @@ class DataSource:
     kind: str = REAL
     """`real`, or `synthetic` for generated images."""
     note: str = ""
+    content: Mapping[str, str] = field(default_factory=dict)
+    """SHA-256 by split of the official images and labels (see `content_digest`), where known."""
+
+
+def content_digest(split: Split) -> str:
+    """SHA-256 of a split's images (uint8, n c h w) and labels (as little-endian int64), whatever file they came in."""
+    content = hashlib.sha256(np.ascontiguousarray(split.images).data)
+    content.update(split.labels.astype("<i8").tobytes())
+    return content.hexdigest()
 
 
 def to_nchw(images: np.ndarray) -> np.ndarray:
@@ -93,5 +102,5 @@ def read_npz(path: Path, how_to_get: str) -> dict[str, Split]:
                 split: Split(to_nchw(arrays[f"x_{split}"]), arrays[f"y_{split}"].reshape(-1).astype(np.int64))
                 for split in ("train", "test")
             }
-    except (ValueError, OSError, zipfile.BadZipFile, EOFError) as error:
+    except (ValueError, OSError, zipfile.BadZipFile, EOFError, zlib.error, RuntimeError, AttributeError) as error:
         raise DataError(f"{path} is damaged ({error}). Delete it and get it again. {how_to_get}") from error

@@ -21,7 +21,7 @@ _DTYPES = {
     torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16",
     torch.int64: "I64", torch.int32: "I32", torch.int16: "I16", torch.int8: "I8", torch.uint8: "U8", torch.bool: "BOOL",
 }  # fmt: skip
-_ALIGNMENT_ORDER = ("F64", "I64", "F32", "I32", "BF16", "F16", "I16", "I8", "U8", "BOOL")
+_ALIGNMENT_ORDER = ("I64", "F64", "F32", "I32", "BF16", "F16", "I16", "I8", "U8", "BOOL")
 
 
 @dataclass(frozen=True)
@@ -50,18 +50,26 @@ def encoded_size(tensors: Mapping[str, torch.Tensor]) -> int:
         entry = {"dtype": _DTYPES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [offset, offset + size]}
         header[name] = entry
         offset += size
-    length = len(json.dumps(header, separators=(",", ":")).encode())
+    length = len(json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode())
     return 8 + -(-length // 8) * 8 + offset
 
 
 class Channel:
-    """Carries payloads and keeps the ledger. `inspect`, if given, sees every payload (the contract tests use it)."""
+    """Carries payloads and keeps the ledger.
 
-    def __init__(self, inspect: Callable[[Transfer, Mapping[str, torch.Tensor]], None] | None = None):
+    For contract tests: `inspect` sees every payload, and `deliver` may put another in its place.
+    """
+
+    def __init__(
+        self,
+        inspect: Callable[[Transfer, Mapping[str, torch.Tensor]], None] | None = None,
+        deliver: Callable[[Transfer, dict[str, torch.Tensor]], dict[str, torch.Tensor]] | None = None,
+    ):
         self.round = 0
         """The round that messages are booked under; a method with rounds sets it."""
         self.ledger: list[Transfer] = []
         self._inspect = inspect
+        self._deliver = deliver
 
     def up(self, client: int, kind: str, tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         """Send from client to server; returns what the server receives. Raises ValueError for an unknown kind."""
@@ -77,14 +85,16 @@ class Channel:
         if any(tensor.is_meta for tensor in tensors.values()):
             size, received = encoded_size(tensors), dict(tensors)
         else:
-            encoded = safetensors.torch.save({name: t.detach().cpu().contiguous() for name, t in tensors.items()})
+            encoded = safetensors.torch.save(
+                {name: t.detach().cpu().clone(memory_format=torch.contiguous_format) for name, t in tensors.items()}
+            )
             size, decoded = len(encoded), safetensors.torch.load(encoded)
             received = {name: decoded[name].to(tensor.device) for name, tensor in tensors.items()}
         transfer = Transfer(self.round, direction, kind, client, size)
         self.ledger.append(transfer)
         if self._inspect is not None:
             self._inspect(transfer, tensors)
-        return received
+        return received if self._deliver is None else self._deliver(transfer, received)
 
     def total(self, direction: str) -> int:
         """Bytes in one direction over all clients and rounds."""

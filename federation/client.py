@@ -23,8 +23,8 @@ class Shard:
 class Client:
     """One client of a federation.
 
-    The server may know its index, its network, how many samples it holds and (for methods that weight by them) its
-    label counts. The samples are only seen by functions handed to `run`.
+    The server may know its index, its network and how many samples it holds. Label counts are the client's: a method
+    whose server uses them sends them as `labels`. The samples are only seen by functions handed to `run`.
     """
 
     def __init__(self, index: int, role: str, network: str, shard: Shard, label_counts: tuple[int, ...], digest: str):

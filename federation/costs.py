@@ -35,7 +35,7 @@ class Meter:
     def _per_sample(self, model: nn.Module, shape: tuple[int, ...]) -> tuple[int, int, torch.Size]:
         """Forward FLOPs, bytes of activations and the output's shape for one sample of `shape`; computed once."""
         if model not in self._names:
-            self._names[model] = (type(model).__name__, *(str(tuple(p.shape)) for p in model.parameters()))
+            self._names[model] = (repr(model), *(str(tuple(p.shape)) for p in model.parameters()))
         key = (*self._names[model], str(shape))
         if key not in self._known:
             activations = 0

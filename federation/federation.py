@@ -26,6 +26,9 @@ from federation.tasks import Task
 from federation.training import Loss, Normalisation, TrainingPlan, predict, train
 from models import catalogue
 
+History = dict[str, list[float]]
+"""Metrics by name, a value per epoch."""
+
 
 class OracleError(Exception):
     """A method reached for knowledge that it did not declare."""
@@ -65,8 +68,12 @@ class Checkpoint:
     """`server`, or `client-3`."""
     lineage: str
     """Digest of everything that determined the weights; stages computed from the checkpoint are keyed by it."""
-    history: dict[str, list[float]] = field(default_factory=dict)
+    history: History = field(default_factory=dict)
     """Test metrics after each epoch of training."""
+
+    def with_state(self, state: dict[str, torch.Tensor]) -> Checkpoint:
+        """The same network with other weights (averaged, noised, ...): a new lineage, and no history."""
+        return dataclasses.replace(self, state=state, lineage=content_digest(state, _scope()), history={})
 
 
 class Federation:
@@ -92,7 +99,7 @@ class Federation:
         pretrained: bool = False,
         oracle_labels: torch.Tensor | None = None,
         oracle_allowed: frozenset[str] = frozenset(),
-        progress: Callable[[str], None] = lambda text: None,
+        progress: Callable[[str, float], None] = lambda text, share: None,
     ):
         self.clients = tuple(clients)
         self.public = public
@@ -158,7 +165,7 @@ class Federation:
     def checkpoint(self, model: nn.Module, network: str, outputs: int, owner: str = "server") -> Checkpoint:
         """A checkpoint of a module that a method trained by itself."""
         state = {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
-        return Checkpoint(network, outputs, state, owner, content_digest(state, self._scope()))
+        return Checkpoint(network, outputs, state, owner, content_digest(state, _scope()))
 
     # -- training ---------------------------------------------------------------------------------------------------
 
@@ -173,15 +180,15 @@ class Federation:
         sample_weights: torch.Tensor | None = None,
         track: bool = False,
         label: str = "",
-    ) -> dict[str, list[float]]:
+    ) -> History:
         """Train `model` in place with the run's augmentation; `names` name the stream of the shuffling axis.
 
         With `track` the test metrics after every epoch are returned; no method may choose anything by them.
         """
-        history: dict[str, list[float]] = {}
+        history: History = {}
 
         def after_epoch(epoch: int) -> None:
-            self.progress(f"{label} epoch {epoch}/{plan.epochs}")
+            self.progress(f"{label} epoch {epoch}/{plan.epochs}", epoch / plan.epochs)
             if track:
                 for metric, value in self.evaluate(model).items():
                     history.setdefault(metric, []).append(value)
@@ -220,10 +227,6 @@ class Federation:
     def _stream(self, *axes: str) -> dict[str, int]:
         return {axis: getattr(self.seeds, axis) for axis in axes}
 
-    def _scope(self) -> str:
-        meter = active_meter()
-        return meter.scope if meter is not None else ""
-
     def checkpoints(self, requests: Sequence[StageRequest]) -> list[Checkpoint]:
         """Checkpoints that are stages: each computed once, whoever asks first."""
         found = self.stages.get_all(requests)
@@ -233,48 +236,64 @@ class Federation:
         self,
         kind: str,
         client: Client,
-        compute: Callable[[], Checkpoint],
-        code: str,
+        compute: Callable[[], tuple[nn.Module, History]],
         *parts: Any,
+        outputs: int,
+        code: str,
     ) -> StageRequest:
-        """A request for a checkpoint computed on one client; `parts` are its other inputs, `code` its module."""
+        """A request for a network trained on one client.
+
+        `compute` gives the trained network and its history, `parts` are plain values that determine it beside the
+        client, `outputs` is the size of its last layer and `code` the name of the module that computes it.
+        """
+
+        def stage() -> Stage:
+            model, history = compute()
+            return _as_stage(model, client.network, outputs, f"client-{client.index}", history)
+
         inputs = self._inputs(
             client.index, client.digest, client.network, catalogue.network_digest(client.network),
             self._stream("weights", "shuffling"), *parts,
         )  # fmt: skip
         label = f"client {client.index + 1} of {len(self.clients)} ({client.network})"
-        return StageRequest(kind, label, inputs, lambda: as_stage(compute()), code)
+        return StageRequest(kind, label, inputs, stage, code)
 
     def local_models(self) -> list[Checkpoint]:
         """Every client's own model, trained on its own shard; tracked on the test set."""
 
-        def train_locally(client: Client) -> Checkpoint:
+        def train_locally(client: Client) -> tuple[nn.Module, History]:
             model = self.initial(client.network)
             label = f"client {client.index + 1}/{len(self.clients)}"
-            history = client.run(_fit_shard, self, model, label, client.index)
-            state = {name: tensor.detach() for name, tensor in model.state_dict().items()}
-            return Checkpoint(client.network, self.task.outputs, state, f"client-{client.index}", "", history)
+            return model, client.run(_fit_shard, self, model, label, client.index)
 
         return self.checkpoints(
             [
-                self.client_stage("local-model", client, functools.partial(train_locally, client), __name__, asdict(self.local))
+                self.client_stage(
+                    "local-model", client, functools.partial(train_locally, client), asdict(self.local),
+                    outputs=self.task.outputs, code=__name__,
+                )
                 for client in self.clients
             ]
-        )
+        )  # fmt: skip
 
     def upload(self, client: Client, checkpoint: Checkpoint) -> Checkpoint:
-        """Send a checkpoint's parameters (BatchNorm buffers included) from client to server."""
+        """Send a checkpoint's parameters (BatchNorm buffers included) from client to server; what arrives is the same."""
         return dataclasses.replace(checkpoint, state=self.channel.up(client.index, "parameters", checkpoint.state))
 
     def public_outputs(self, checkpoint: Checkpoint) -> torch.Tensor:
         """Outputs (n, outputs) of a checkpoint on the public images, without augmentation; computed once."""
 
         def compute() -> Stage:
-            self.progress(f"outputs of {checkpoint.owner} on the public set")
+            self.progress(f"outputs of {checkpoint.owner} on the public set", 0.0)
             return Stage({"outputs": predict(self.module(checkpoint), self.public.images, normalise=self.normalise)})
 
         inputs = {
-            "checkpoint": checkpoint.lineage,
+            "checkpoint": [
+                checkpoint.lineage,
+                checkpoint.network,
+                checkpoint.outputs,
+                catalogue.network_digest(checkpoint.network),
+            ],
             "public": self.public.digest,
             "image": list(self._image_shape),
             "normalise": asdict(self.normalise),
@@ -292,11 +311,10 @@ class Federation:
                 model, self.public.images, targets, self.task.distillation_loss, self.server, "server",
                 track=True, label="global model",
             )  # fmt: skip
-            state = {name: tensor.detach() for name, tensor in model.state_dict().items()}
-            return as_stage(Checkpoint(self.network, self.task.outputs, state, "server", "", history))
+            return _as_stage(model, self.network, self.task.outputs, "server", history)
 
         inputs = self._inputs(
-            content_digest({"targets": targets}, self._scope()), self.public.digest, self.network,
+            content_digest({"targets": targets}, _scope()), self.public.digest, self.network,
             catalogue.network_digest(self.network), asdict(self.server), self._stream("weights", "shuffling"),
         )  # fmt: skip
         request = StageRequest("global-model", f"server ({self.network})", inputs, compute, __name__)
@@ -321,18 +339,19 @@ def _meta_module(network: str, channels: int, outputs: int, size: int) -> nn.Mod
         return catalogue.build(network, channels, outputs, size)
 
 
-def as_stage(checkpoint: Checkpoint) -> Stage:
-    """A checkpoint as it is stored; its lineage is the stage's key."""
-    info = {
-        "network": checkpoint.network,
-        "outputs": checkpoint.outputs,
-        "owner": checkpoint.owner,
-        "history": checkpoint.history,
-    }
-    return Stage(checkpoint.state, info)
+def _scope() -> str:
+    """What stands in for the content of tensors while planning."""
+    meter = active_meter()
+    return meter.scope if meter is not None else ""
 
 
-def _fit_shard(shard: Shard, federation: Federation, model: nn.Module, label: str, index: int) -> dict[str, list[float]]:
+def _as_stage(model: nn.Module, network: str, outputs: int, owner: str, history: History) -> Stage:
+    """A trained network as it is stored; as a checkpoint its lineage is the stage's key."""
+    state = {name: tensor.detach() for name, tensor in model.state_dict().items()}
+    return Stage(state, {"network": network, "outputs": outputs, "owner": owner, "history": history})
+
+
+def _fit_shard(shard: Shard, federation: Federation, model: nn.Module, label: str, index: int) -> History:
     """Supervised training on a client."""
     return federation.train(
         model, shard.images, shard.targets, federation.task.loss, federation.local, "client", index, track=True, label=label

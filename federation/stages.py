@@ -19,7 +19,7 @@ import torch
 from filelock import FileLock, Timeout
 
 from results.files import digest, read_sealed_json, write_atomic, write_sealed_json
-from results.sourcecode import code_digest
+from results.sourcecode import code_digest, package_versions
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class StageRequest:
 
     @property
     def key(self) -> str:
-        return digest([self.kind, self.inputs, code_digest(self.code)])
+        return digest([self.kind, self.inputs, code_digest(self.code), package_versions()])
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,9 @@ class StageCache:
         return Stage(tensors, meta["info"]), ""
 
     def _save(self, base: Path, request: StageRequest, stage: Stage) -> None:
-        raw = safetensors.torch.save({name: t.detach().cpu().contiguous() for name, t in stage.tensors.items()})
+        raw = safetensors.torch.save(
+            {name: t.detach().cpu().clone(memory_format=torch.contiguous_format) for name, t in stage.tensors.items()}
+        )
         write_atomic(base.with_suffix(".safetensors"), raw)
         meta = {"kind": request.kind, "label": request.label, "sha256": digest(raw), "info": stage.info}
         write_sealed_json(base.with_suffix(".json"), meta)

@@ -80,7 +80,7 @@ def batches(samples: int, batch_size: int, generator: torch.Generator) -> Iterat
     """Shuffled index batches of one epoch; a last batch of a single sample is left out (BatchNorm cannot take it)."""
     order = torch.randperm(samples, generator=generator, device=generator.device)
     for batch in order.split(batch_size):
-        if len(batch) > 1 or samples == 1:
+        if len(batch) > 1 or batch_size == 1 or samples == 1:
             yield batch
 
 

@@ -14,8 +14,10 @@ import torch
 import torch.nn.functional as F
 
 from federation.client import Client, Shard
-from federation.federation import Checkpoint, Federation
+from federation.federation import Checkpoint, Federation, History
 from federation.method import Method
+from federation.stages import StageRequest
+from federation.training import TrainingPlan
 
 
 def confidence_weights(confidence: torch.Tensor, temperature: float) -> torch.Tensor:
@@ -34,6 +36,11 @@ def mixture(weights: torch.Tensor, probabilities: torch.Tensor) -> torch.Tensor:
 def teacher_probabilities(federation: Federation, teachers: Sequence[Checkpoint]) -> torch.Tensor:
     """M_i(x) for the public images, (clients, n, classes)."""
     return torch.stack([federation.task.probabilities(federation.public_outputs(t)) for t in teachers])
+
+
+def binary_cross_entropy(logits: torch.Tensor, own: torch.Tensor) -> torch.Tensor:
+    """Loss per sample, (n,), of the classifiers' logits (n, 1) against targets (n, 1)."""
+    return F.binary_cross_entropy_with_logits(logits, own, reduction="none").squeeze(1)
 
 
 @dataclass(frozen=True)
@@ -62,24 +69,25 @@ class DLAD(Method):
         weights = confidence_weights(confidence, self.temperature)
         return federation.distill(mixture(weights, teacher_probabilities(federation, teachers)))
 
-    def classifier_stage(self, federation: Federation, client: Client, model: Checkpoint):  # type: ignore[no-untyped-def]
+    def classifier_stage(self, federation: Federation, client: Client, model: Checkpoint) -> StageRequest:
         """C_i of Eq. 3, trained on the client from its own model."""
         plan = replace(federation.local, epochs=self.classifier_epochs)
         return federation.client_stage(
-            "client-classifier", client, lambda: client.run(self.train_classifier, federation, client, model), __name__,
-            model.lineage, federation.public.digest, asdict(plan), self.client_weight,
+            "client-classifier", client, lambda: client.run(self.train_classifier, federation, client.index, model, plan),
+            model.lineage, federation.public.digest, asdict(plan), self.client_weight, outputs=1, code=__name__,
         )  # fmt: skip
 
-    def train_classifier(self, shard: Shard, federation: Federation, client: Client, model: Checkpoint) -> Checkpoint:
+    def train_classifier(
+        self, shard: Shard, federation: Federation, index: int, model: Checkpoint, plan: TrainingPlan
+    ) -> tuple[torch.nn.Module, History]:
         """On the client: tell its samples X_i (label 1, sample weight 1.5) from the public ones X_dist (label 0)."""
-        network = federation.replace_head(federation.module(model), 1, "classifier", client.index)
+        network = federation.replace_head(federation.module(model), 1, "classifier", index)
         images = torch.cat([shard.images, federation.public.images])
         own = torch.zeros(len(images), 1, device=images.device)
         own[: len(shard.images)] = 1
-        federation.train(
-            network, images, own, lambda out, target: F.binary_cross_entropy_with_logits(out, target, reduction="none").squeeze(1),
-            replace(federation.local, epochs=self.classifier_epochs), "classifier", client.index,
+        history = federation.train(
+            network, images, own, binary_cross_entropy, plan, "classifier", index,
             sample_weights=1 + (self.client_weight - 1) * own.squeeze(1),
-            label=f"classifier {client.index + 1}/{len(federation.clients)}",
+            label=f"classifier {index + 1}/{len(federation.clients)}",
         )  # fmt: skip
-        return replace(federation.checkpoint(network, model.network, 1, model.owner), lineage="")
+        return network, history

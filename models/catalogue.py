@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import importlib
 import pkgutil
@@ -12,6 +11,7 @@ from types import ModuleType
 from torch import nn
 
 import models.networks
+from results.names import near
 from results.sourcecode import source_digest
 
 Builder = Callable[[int, int, int], nn.Module]
@@ -33,8 +33,7 @@ def networks() -> dict[str, tuple[Builder, ModuleType]]:
 
 def _entry(name: str) -> tuple[Builder, ModuleType]:
     if name not in networks():
-        near = difflib.get_close_matches(name, networks()) or sorted(networks())
-        raise ValueError(f"unknown network {name!r}; did you mean {' or '.join(near)}?")
+        raise ValueError(f"unknown network {name!r}; {near(name, networks())}")
     return networks()[name]
 
 

@@ -330,12 +330,13 @@ def judge(predicate: str, table: str, tables: Tables, shape: Tables | None = Non
     clauses = parse(predicate)
     for number, clause in enumerate(clauses, 1):
         outcomes: list[bool | None] = []
+        absent = 0
         for bindings in clause.combinations(shape or tables, table):
             if clause.outcome(shape or tables, table, bindings) is None:
                 continue  # the paper prints no such cell
             outcome = clause.outcome(tables, table, bindings)
             if outcome is None:
-                missing += clause.quantifier in ("all", "")
+                absent += 1
             elif len(seeds) > 1 and not _beyond_spread(clause, table, bindings, seeds):
                 outcome = None
             outcomes.append(outcome)
@@ -343,13 +344,14 @@ def judge(predicate: str, table: str, tables: Tables, shape: Tables | None = Non
                 place = " ".join(f"{key}={value}" for key, value in bindings.items())
                 fails_at.append(f"[clause {number}] {place}".strip() if len(clauses) > 1 else place)
         if clause.quantifier in ("all", ""):
+            missing += absent
             for outcome in outcomes:
                 counts[outcome] += 1
         elif outcomes:
             yes, no = outcomes.count(True), outcomes.count(False)
             needed = 1 if clause.quantifier == "some" else len(outcomes) // 2 + 1
             verdict = True if yes >= needed else False if len(outcomes) - no < needed else None
-            missing += verdict is None and yes + no == 0
+            missing += verdict is None and absent > 0
             counts[verdict] += 1
             if verdict is False:
                 fails_at.append(f"[clause {number}] {clause.quantifier}: {yes}/{len(outcomes)}")

@@ -77,6 +77,12 @@ def compare(base: Mapping[Key, Cell], new: Mapping[Key, Cell], tolerance: float,
     found: dict[Key, Difference] = {}
     for key, old in base.items():
         now = new.get(key)
+        if old["status"] != "ok":
+            still = now is not None and now["status"] != "ok"
+            found[key] = Difference(
+                key, "same" if still else "better", "", "", "failed in the base set" + (" too" if still else "")
+            )
+            continue
         if now is None:
             # A failed cell has no metric, so its line has another key: say failed rather than vanished.
             failed = next((c for k, c in new.items() if k[:3] == key[:3] and c["status"] != "ok"), None)

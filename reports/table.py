@@ -30,8 +30,7 @@ class Layout:
     columns: tuple[str, ...]
     """All columns, in print order."""
     labels: tuple[str, ...]
-    """Profile, seeds, and the data sets used, for subtitles."""
-    reduced: bool
+    """Profile, seeds, networks and data sets used, for subtitles."""
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,20 @@ class ResultsError(Exception):
     """Results cannot be written or read; the message says what to do."""
 
 
+class DataError(Exception):
+    """Data or weights are missing, damaged or unusable; the message says what to do."""
+
+
+def cache_home() -> Path:
+    """Where finished cells and stages are kept: `$FEDTABLES_CACHE`, else `~/.cache/fedtables`."""
+    return Path(os.environ.get("FEDTABLES_CACHE", "~/.cache/fedtables")).expanduser()
+
+
+def data_home() -> Path:
+    """Where data sets and weights are looked for: `$FEDTABLES_DATA`, else `~/.cache/fedtables/data`."""
+    return Path(os.environ.get("FEDTABLES_DATA", "~/.cache/fedtables/data")).expanduser()
+
+
 def canonical_json(value: Any) -> str:
     """JSON with sorted keys and no spare spaces, so that equal values give equal text."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=True)

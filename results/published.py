@@ -22,14 +22,6 @@ class PublishedCell:
     n: int | None
     note: str
 
-    @property
-    def unit(self) -> str:
-        """`fraction`, `percent`, `dB`, ... as the note states it."""
-        for part in self.note.split(";"):
-            if part.strip().startswith("unit="):
-                return part.strip()[len("unit=") :]
-        return ""
-
 
 @dataclass(frozen=True)
 class Claim:

@@ -52,11 +52,14 @@ class Record:
     bytes_by_kind: dict[str, int] = field(default_factory=dict)
     """`up/parameters`, `down/logits`, ...: bytes as encoded on the wire."""
     config: dict[str, Any] = field(default_factory=dict)
+    finished: str = ""
+    """When the cell ended, UTC."""
     seconds: float = 0.0
     """Wall time of this cell, without the stages it found in the cache."""
     stages: dict[str, int] = field(default_factory=dict)
     """Stages computed and reused while the cell ran."""
     peak_memory_mb: float = 0.0
+    """Largest resident set of the worker so far, which may have run other cells before."""
     machine: dict[str, Any] = field(default_factory=dict)
     """Device, threads, processor, package versions, commit."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import functools
 import sys
+from importlib import metadata
 from pathlib import Path
 
 from results.files import digest
@@ -76,6 +77,22 @@ def source_digest(*modules: str) -> str:
         seen[module], imports = _parse(path)
         waiting.extend(imports)
     return digest(sorted(seen.items()))
+
+
+PACKAGES = ("torch", "torchvision", "timm", "numpy")
+"""Packages whose version may change a number."""
+
+
+@functools.cache
+def package_versions() -> dict[str, str]:
+    """Versions of the packages that compute; a result is only reused under the same ones."""
+    return {name: metadata.version(name) for name in PACKAGES}
+
+
+def folder_modules(package: str) -> list[str]:
+    """The modules of a package that is scanned rather than imported by name (`models.networks`)."""
+    folder = ROOT.joinpath(*package.split("."))
+    return [f"{package}.{path.stem}" for path in sorted(folder.glob("*.py")) if path.stem != "__init__"]
 
 
 def code_digest(module: str) -> str:

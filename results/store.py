@@ -1,23 +1,23 @@
 """Records on disk: the cell cache that makes a run resumable, and the files a table leaves behind.
 
 A finished cell is written twice. Its record goes to the cell cache under `$FEDTABLES_CACHE` as soon as it ends;
-that copy is what a later run trusts, after checking its digest. When the command ends, the table's CSV and the
-records beside it are written to the results folder; they are output, for people and for git, and a run on
-another machine never takes them for its own.
+that copy is what a later run trusts, after checking its digest and the code it came from. When the command ends, the
+table's CSV and the records beside it are written to the results folder; they are output, for people and for git,
+and are never read back.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-import json
 import math
-import os
 import statistics
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from results.files import ResultsError, canonical_json, read_sealed_json, write_atomic, write_sealed_json
+from filelock import FileLock
+
+from results.files import ResultsError, cache_home, canonical_json, digest, read_sealed_json, write_atomic, write_sealed_json
 from results.published import published_table
 from results.record import OK, Record
 
@@ -27,11 +27,6 @@ CSV_COLUMNS = (
     "data", "origin", "profile", "protocol", "seeds",
 )  # fmt: skip
 """The first six are those of `results/published/`, so that the two files join."""
-
-
-def cache_home() -> Path:
-    """`$FEDTABLES_CACHE`, else `~/.cache/fedtables`."""
-    return Path(os.environ.get("FEDTABLES_CACHE", "~/.cache/fedtables")).expanduser()
 
 
 class CellCache:
@@ -49,17 +44,16 @@ class CellCache:
             value = read_sealed_json(self._path(cell))
         except FileNotFoundError:
             return None, ""
-        try:
-            record = Record.from_json(value) if value else None
-        except (TypeError, KeyError):
-            record = None
-        if record is None:
+        if value is None:
             return None, "damaged cache entry"
-        if record.code != code:
-            return None, "computed by other code"
-        if record.status != OK:
-            return None, "failed before"
-        return record, ""
+        if value.get("code") != code:
+            return None, "computed by other code or packages"
+        return Record.from_json(value), ""
+
+    def lock(self, name: str) -> FileLock:
+        """A lock between processes that write the files of one table."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        return FileLock(self.folder / f"{digest(name)[:16]}.lock")
 
     def put(self, record: Record) -> None:
         write_sealed_json(self._path(record.cell), record.to_json())
@@ -82,17 +76,6 @@ class TableFiles:
         probe = self.path("probe")
         write_atomic(probe, "")
         probe.unlink(missing_ok=True)
-
-    def read_records(self) -> list[Record]:
-        """Records of earlier runs; an unreadable line is skipped, since it can be computed again."""
-        path = self.path("records.jsonl")
-        records = []
-        for line in path.read_text().splitlines() if path.exists() else ():
-            try:
-                records.append(Record.from_json(json.loads(line)))
-            except (ValueError, KeyError, TypeError):
-                continue
-        return records
 
     def write_records(self, records: Iterable[Record]) -> None:
         write_atomic(self.path("records.jsonl"), "".join(canonical_json(r.to_json()) + "\n" for r in records))

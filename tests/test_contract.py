@@ -91,6 +91,30 @@ class Gambler(Method):
 
 
 @dataclass(frozen=True)
+class Pooler(Method):
+    """Trains one model at the server on everybody's raw images, and sends nothing."""
+
+    def fit(self, federation):
+        shards = [client.run(lambda shard: shard) for client in federation.clients]
+        images = torch.cat([shard.images for shard in shards])
+        targets = torch.cat([shard.targets for shard in shards])
+        model = federation.initial(federation.network)
+        federation.train(model, images, targets, federation.task.loss, federation.server, "pooled")
+        return model
+
+
+@dataclass(frozen=True)
+class Shortcut(Method):
+    """Uploads every model for show, and distils the ones it took without asking."""
+
+    sends = frozenset({"parameters"})
+
+    def fit(self, federation):
+        upload_all(federation)
+        return federation.distill(teacher_probabilities(federation, federation.local_models()).mean(dim=0))
+
+
+@dataclass(frozen=True)
 class Vandal(Method):
     """Clears the public images."""
 
@@ -108,6 +132,8 @@ class Vandal(Method):
         (Peeker, contract.never_reads_test_labels, "depend on test labels"),
         (Gambler, contract.is_deterministic, "same seeds differ"),
         (Gambler, contract.learns, "no better than guessing"),
+        (Pooler, contract.learns_from_clients_only_by_the_channel, "did not cross the channel"),
+        (Shortcut, contract.learns_from_clients_only_by_the_channel, "did not cross the channel"),
         (Vandal, contract.leaves_data_alone, "in place"),
     ],
 )

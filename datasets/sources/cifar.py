@@ -39,7 +39,7 @@ def read_batch(path: Path, label_key: str) -> tuple[np.ndarray, np.ndarray]:
         with path.open("rb") as stream:
             batch = _ArrayUnpickler(stream, encoding="latin1").load()
         return batch["data"].reshape(-1, 3, 32, 32), np.asarray(batch[label_key], dtype=np.int64)
-    except (pickle.UnpicklingError, EOFError, KeyError, AttributeError, ValueError, TypeError) as error:
+    except (pickle.UnpicklingError, EOFError, LookupError, AttributeError, ValueError, TypeError) as error:
         raise DataError(f"{path} is not a whole CIFAR batch: {error}. Delete it and download it again.") from error
 
 
@@ -55,7 +55,7 @@ def _files(name: str, folder: str, parts: tuple[str, ...]) -> Callable[[Path], l
 
 
 def _source(name: str, class_name: str, title: str, classes: int, folder: str, parts: tuple[str, ...], label_key: str,
-            mean: tuple[float, ...], std: tuple[float, ...]) -> DataSource:  # fmt: skip
+            mean: tuple[float, ...], std: tuple[float, ...], content: dict[str, str]) -> DataSource:  # fmt: skip
     how = f"Run `python -m benchmarks data --download {name}`, or put {name}.npz into the data home."
     files = _files(name, folder, parts)
 
@@ -87,13 +87,19 @@ def _source(name: str, class_name: str, title: str, classes: int, folder: str, p
         download=download,
         stand_ins=("shapes",),
         embedded="shapes",
+        content=content,
     )
 
+
+CIFAR10_CONTENT = {
+    "train": "973ef2abb5897efc795681a4d79a6f5f642fa2bcb1a828f7476017c89db53a57",
+    "test": "2c33b053d1cd726af8d86e174a96dd89d7000ba1412add026d68142375b89d51",
+}
 
 SOURCES = [
     _source("cifar10", "CIFAR10", "CIFAR-10", 10, "cifar-10-batches-py",
             (*(f"data_batch_{i}" for i in range(1, 6)), "test_batch"), "labels",
-            (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)),
+            (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616), CIFAR10_CONTENT),
     _source("cifar100", "CIFAR100", "CIFAR-100", 100, "cifar-100-python", ("train", "test"), "fine_labels",
-            (0.5071, 0.4865, 0.4409), (0.2673, 0.2564, 0.2762)),
+            (0.5071, 0.4865, 0.4409), (0.2673, 0.2564, 0.2762), {}),
 ]  # fmt: skip

@@ -37,6 +37,8 @@ def read_folder(folder: Path) -> Split:
             except (UnidentifiedImageError, OSError) as error:
                 raise DataError(f"{path} is not a readable image ({error}). Unpack CINIC-10 again.") from error
             labels.append(label)
+    if len({image.shape for image in images}) != 1:
+        raise DataError(f"{folder} holds no images, or images of several sizes. Unpack CINIC-10 again.")
     return Split(to_nchw(np.stack(images)), np.asarray(labels, dtype=np.int64))
 
 
@@ -73,7 +75,7 @@ SOURCES = [
     ),
     DataSource(
         name="cinic10-cifar",
-        title="CIFAR-10 in CINIC-10's splits",
+        title="CIFAR-10 halves",
         classes=10,
         shape=(3, 32, 32),
         sizes={"train": 25_000, "valid": 25_000, "test": 10_000},
@@ -84,6 +86,6 @@ SOURCES = [
         files=cifar.SOURCES[0].files,
         load=_cifar_halves,
         embedded="shapes-shifted",
-        note="CINIC-10's CIFAR-10 part only, without its ImageNet images",
+        note="CIFAR-10's training images halved into pool and public set; no ImageNet images",
     ),
 ]

@@ -22,7 +22,7 @@ def _load(home: Path) -> dict[str, Split]:
         table = np.loadtxt(stream, delimiter=",", dtype=np.int64)
     images = to_nchw((table[:, :-1].reshape(-1, 8, 8) * 255 // 16).astype(np.uint8))
     labels = table[:, -1]
-    # The file has no official split: its last fifth, written by other people than the rest, is the test set.
+    # The file has no official split: its last fifth is the test set.
     return {"train": Split(images[:1437], labels[:1437]), "test": Split(images[1437:], labels[1437:])}
 
 

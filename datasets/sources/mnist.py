@@ -18,6 +18,8 @@ def read_idx(path: Path) -> np.ndarray:
     if len(raw) < 4 or raw[:3] != b"\x00\x00\x08":
         raise DataError(f"{path} is not an IDX file of unsigned bytes. Delete it and download it again.")
     dimensions = raw[3]
+    if len(raw) < 4 + 4 * dimensions:
+        raise DataError(f"{path} is truncated. Delete it and download it again.")
     shape = np.frombuffer(raw, ">i4", dimensions, 4)
     body = np.frombuffer(raw, np.uint8, offset=4 + 4 * dimensions)
     if body.size != int(np.prod(shape)):
@@ -59,7 +61,7 @@ def _downloader(class_name: str) -> Callable[[Path], None]:
     return download
 
 
-def _source(name: str, class_name: str, title: str, mean: float, std: float, licence: str) -> DataSource:
+def _source(name: str, class_name: str, title: str, mean: float, std: float, licence: str, content: dict[str, str]) -> DataSource:
     how = f"Run `python -m benchmarks data --download {name}`, or put {name}.npz into the data home."
     return DataSource(
         name=name,
@@ -76,10 +78,16 @@ def _source(name: str, class_name: str, title: str, mean: float, std: float, lic
         download=_downloader(class_name),
         stand_ins=("digits",),
         embedded="digits",
+        content=content,
     )
 
 
+MNIST_CONTENT = {
+    "train": "d18cfd466eb143ac1097fde604dba9eec4116885869d04cc648b510949f9e88c",
+    "test": "a0863a96c44e5666edbb30c4071ee79ca0514c621e6349c5967fc78e7305c891",
+}
+
 SOURCES = [
-    _source("mnist", "MNIST", "MNIST", 0.1307, 0.3081, "CC BY-SA 3.0 (Yann LeCun and Corinna Cortes)"),
-    _source("fashion-mnist", "FashionMNIST", "Fashion-MNIST", 0.2860, 0.3530, "MIT (Zalando SE)"),
+    _source("mnist", "MNIST", "MNIST", 0.1307, 0.3081, "CC BY-SA 3.0 (Yann LeCun and Corinna Cortes)", MNIST_CONTENT),
+    _source("fashion-mnist", "FashionMNIST", "Fashion-MNIST", 0.2860, 0.3530, "MIT (Zalando SE)", {}),
 ]

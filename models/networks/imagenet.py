@@ -8,6 +8,7 @@ feeding the same image to all three.
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,9 +17,7 @@ import torch
 from timm.models.densenet import DenseNet, _filter_torchvision_pretrained
 from torch import nn
 
-from datasets.catalogue import data_home
-from datasets.source import DataError
-from results.files import file_digest
+from results.files import DataError, data_home, file_digest
 
 SMALL = 64
 """Images with shorter sides get the small-image stem."""
@@ -55,7 +54,10 @@ def read_weights(path: Path, expected: WeightFile) -> dict[str, torch.Tensor]:
         raise DataError(f"{path} is absent. Download {expected.url} and put it there.")
     if not file_digest(path).startswith(expected.sha256_head):
         raise DataError(f"{path} is damaged: its SHA-256 does not begin with {expected.sha256_head}. Download it again.")
-    return torch.load(path, map_location="cpu", weights_only=True)
+    try:
+        return torch.load(path, map_location="cpu", weights_only=True)
+    except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
+        raise DataError(f"{path} holds something else than tensors: {str(error).splitlines()[0]}") from error
 
 
 def load_imagenet(model: nn.Module, network: str) -> None:
@@ -65,7 +67,11 @@ def load_imagenet(model: nn.Module, network: str) -> None:
     stem = next(name for name, value in own.items() if value.ndim == 4)
     if own[stem].shape[1] == 1:
         state[stem] = state[stem].sum(dim=1, keepdim=True)
-    body = {name: value for name, value in state.items() if name in own and own[name].shape == value.shape}
+    body = {
+        name: value
+        for name, value in state.items()
+        if name in own and own[name].shape == value.shape and not name.startswith(("fc.", "classifier."))
+    }
     absent = [name for name in own if name not in body and not name.startswith(("fc.", "classifier."))]
     if [name for name in absent if not name.endswith("num_batches_tracked")]:
         raise DataError(f"the ImageNet weights do not fit {network}: {', '.join(absent[:3])} are missing")

@@ -52,7 +52,7 @@ def test_an_unknown_name_is_refused_with_near_ones():
 
 
 def test_a_name_like_no_other_is_refused_with_all_names():
-    with pytest.raises(DataError, match=r"did you mean cifar10 or .* or shapes-shifted\?"):
+    with pytest.raises(DataError, match=r"known: cifar10, .*, shapes-shifted"):
         source("zzzzz")
 
 
@@ -95,7 +95,7 @@ def test_a_surrogate_of_real_images_comes_before_a_synthetic_one(tmp_path):
     write_npz(tmp_path, "cifar10", 32, channels=3)
     data = resolve("cinic10", home=tmp_path)
     assert (data.used, data.origin) == ("cinic10-cifar", "surrogate")
-    assert "without its ImageNet images" in data.note
+    assert "no ImageNet images" in data.note
 
 
 def test_a_stand_in_is_labelled_as_one(tmp_path):
@@ -173,12 +173,20 @@ def test_loading_an_absent_set_is_refused_with_advice(tmp_path):
 
 def test_loading_a_set_of_the_wrong_size_is_refused(tmp_path):
     write_npz(tmp_path, "mnist", 28, train=3)
-    with pytest.raises(DataError, match=r"3 images in split 'train', expected 60000\. .* not the official ones"):
+    with pytest.raises(DataError, match=r"\(3, 1, 28, 28\) .* 'train', expected \(60000, 1, 28, 28\) .* not the official ones"):
+        load("mnist", tmp_path)
+
+
+@pytest.mark.parametrize(("side", "label"), [(8, 0), (28, 10)])
+def test_a_set_of_the_right_size_with_other_images_or_labels_is_refused(tmp_path, side, label):
+    images, labels = np.zeros((60_000, side, side), np.uint8), np.full(60_000, label)
+    np.savez_compressed(tmp_path / "mnist.npz", x_train=images, y_train=labels, x_test=images[:10_000], y_test=labels[:10_000])
+    with pytest.raises(DataError, match="not the official ones"):
         load("mnist", tmp_path)
 
 
 def test_a_set_of_the_official_size_loads(tmp_path):
-    images = np.zeros((60_000, 1, 1), np.uint8)
+    images = np.zeros((60_000, 28, 28), np.uint8)
     np.savez_compressed(
         tmp_path / "mnist.npz", x_train=images, y_train=np.zeros(60_000, np.uint8), x_test=images[:10_000], y_test=np.ones(10_000)
     )

@@ -187,8 +187,8 @@ def test_tracking_does_not_change_what_is_learnt():
 
 def test_progress_names_client_and_epoch():
     lines = []
-    make_federation(progress=lines.append).local_models()
-    assert lines[:3] == [f"client 1/2 epoch {epoch}/3" for epoch in (1, 2, 3)]
+    make_federation(progress=lambda text, share: lines.append((text, share))).local_models()
+    assert lines[:3] == [(f"client 1/2 epoch {epoch}/3", epoch / 3) for epoch in (1, 2, 3)]
 
 
 # -- the channel ------------------------------------------------------------------------------------------------------

@@ -36,11 +36,6 @@ def test_every_column_is_written_as_it_is_parsed(table):
         assert format_column(parse_column(cell.column)) == cell.column
 
 
-@pytest.mark.parametrize("table", TABLES)
-def test_every_cell_states_its_unit(table):
-    assert [cell for cell in published_table(table) if not cell.unit] == []
-
-
 def test_one_cell_of_each_paper_reads_as_printed():
     def value(table, row, column, metric):
         [cell] = [c for c in published_table(table) if (c.row, c.column, c.metric) == (row, column, metric)]
@@ -93,5 +88,5 @@ def test_a_dash_is_none_an_infinity_is_a_number(tmp_path, monkeypatch):
     (tmp_path / "p" / "table1.csv").write_text("row,column,metric,value,std,n,note\nr,c=1,m,,,,\nr,c=2,m,inf,0.5,3,a; unit=dB\n")
     dash, infinite = published_table("p/table1")
     published_table.cache_clear()
-    assert (dash.value, dash.std, dash.n, dash.unit) == (None, None, None, "")
-    assert (infinite.value, infinite.std, infinite.n, infinite.unit) == (float("inf"), 0.5, 3, "dB")
+    assert (dash.value, dash.std, dash.n) == (None, None, None)
+    assert (infinite.value, infinite.std, infinite.n) == (float("inf"), 0.5, 3)
