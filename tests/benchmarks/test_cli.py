@@ -128,7 +128,7 @@ def test_ctrl_c_ends_with_a_word_and_keeps_what_is_finished(tmp_path):
     command = [sys.executable, "-m", "benchmarks", "reproduce", "dlad/table2", "--results", str(tmp_path / "results")]
     process = subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 120
-    while not list((tmp_path / "cache").rglob("*.safetensors")) and time.monotonic() < deadline:
+    while not list((tmp_path / "cache" / "stages").rglob("*.json")) and time.monotonic() < deadline:
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
