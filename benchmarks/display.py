@@ -81,7 +81,8 @@ class Live:
         if record.status == OK:
             last = record.measurements[-1].value if record.measurements else ""
             value = f"{last:.4f}" if isinstance(last, float) else last
-            self.console.print(f"[green]done[/]   {cell.row} {cell.column} seed {cell.seed}: {value} in {record.seconds:.1f} s")
+            line = f"[green]done[/]   {cell.row} {cell.column} seed {cell.seed}: {value} in {record.seconds:.1f} s"
+            self.console.print(line, soft_wrap=True)
         else:
             self.console.print(f"[red]failed[/] {cell.row} {cell.column} seed {cell.seed}: {escape(record.reason)}", soft_wrap=True)
 

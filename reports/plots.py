@@ -44,7 +44,7 @@ def _float(text: str) -> float:
 
 
 def _frame(count: int, width: float, height: float) -> tuple[Figure, list[Axes]]:
-    across = min(count, 3)
+    across = 2 if count == 4 else min(count, 3)
     down = -(-count // across)
     figure, axes = plt.subplots(down, across, figsize=(width * across, height * down + 0.9), squeeze=False, sharey=True)
     flat = [axis for line in axes for axis in line]
@@ -58,8 +58,10 @@ def _frame(count: int, width: float, height: float) -> tuple[Figure, list[Axes]]
 
 
 def _finish(figure: Figure, axes: Sequence[Axes], layout: Layout, ylabel: str, path: Path) -> None:
-    for axis in axes[:: min(len(axes), 3)]:
-        axis.set_ylabel(ylabel)
+    for axis in axes:
+        place = axis.get_subplotspec()
+        if place is not None and place.is_first_col():
+            axis.set_ylabel(ylabel)
     handles: dict[str, Artist] = {}
     for axis in axes:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
