@@ -51,7 +51,7 @@ def test_a_documented_command_works(line, shared, command):
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr
 
 
-def test_documented_tox_environments_exist_and_share_one_directory():
+def test_documented_tox_environments_exist_and_share_one_interpreter():
     config = configparser.ConfigParser(interpolation=None)
     config.read(ROOT / "tox.ini")
     named = {name for page in PAGES for name in re.findall(r"tox run -e (\w+)", page.read_text())}
@@ -59,7 +59,7 @@ def test_documented_tox_environments_exist_and_share_one_directory():
     assert {"first", "tests"} <= named
     for name in named:
         assert f"testenv:{name}" in config
-        assert "env_dir" not in config[f"testenv:{name}"]
+        assert "{[testenv]python_of_env}" in config[f"testenv:{name}"]["commands"]
 
 
 def test_links_lead_to_files():
