@@ -112,7 +112,7 @@ def row_title(layout: Layout, row: str) -> str:
 
 def legend(layout: Layout, lines: Sequence[Line]) -> list[str]:
     """What the marks in the table mean, and what failed or was not run."""
-    notes = ["measured, below it (published, measured - published); bold: best of its column"]
+    notes = ["measured, in brackets published and measured - published; bold: best of its column"]
     if layout.oracles & set(layout.rows):
         notes.append("† upper bound: uses the labels of the public set")
     notes += [f"failed: {line['row']} {line['column']}: {line['status']}" for line in lines if line["status"] != "ok"]
