@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -15,7 +16,7 @@ from benchmarks import registry
 from benchmarks.cells import Selection, expand, parse_methods, parse_only
 from benchmarks.spec import PROFILES, PROTOCOLS, Paper, SpecError
 from datasets import catalogue
-from datasets.source import DataError, content_digest
+from datasets.source import REAL, DataError, content_digest
 from results import published
 from results.files import ResultsError
 from results.names import near
@@ -64,11 +65,15 @@ def _selection(
     plugins: list[Path],
 ) -> Selection:  # fmt: skip
     try:
-        numbers = tuple(dict.fromkeys(int(seed) for seed in seeds.split(",")))
+        numbers = tuple(int(seed) for seed in seeds.split(","))
     except ValueError:
-        raise SpecError(f"--seeds takes whole numbers separated by commas, for example --seeds 0,1,2; got {seeds!r}") from None
-    kind = device.split(":")[0]
-    _choice("--device", kind, ("cpu", "cuda", "mps"))
+        numbers = ()
+    if not numbers or min(numbers) < 0 or len(set(numbers)) < len(numbers):
+        raise SpecError(f"--seeds takes different whole numbers from 0, separated by commas, as in --seeds 0,1,2; got {seeds!r}")
+    if not re.fullmatch(r"cuda:\d+", device):
+        _choice("--device", device, ("cpu", "cuda", "mps"))
+    for path in plugins:  # so that a broken file is named before anything else is wrong
+        registry.find_method(path.stem.replace("_", "-"), [str(p) for p in plugins]).load()
     add, drop = parse_methods(methods)
     return Selection(
         profile=_choice("--profile", profile, PROFILES), protocol=_choice("--protocol", protocol, PROTOCOLS), seeds=numbers,
@@ -126,17 +131,20 @@ def _data_table() -> None:
     home = catalogue.data_home()
     table = RichTable("data set", "what", "state", "else uses", title=f"Data sets (data home: {home})", title_justify="left")
     for name, source in catalogue.sources().items():
-        state = (
-            "generated"
-            if source.kind != "real"
-            else "bundled"
-            if not source.embedded
-            else "present"
-            if catalogue.is_present(name)
-            else "absent"
-        )
+        if not source.embedded:
+            state = "bundled" if source.kind == REAL else "generated"
+        elif not catalogue.is_present(name):
+            state = "absent"
+        else:
+            try:
+                catalogue.resolve(name)
+                state = "present"
+            except DataError:
+                state = "damaged"
         table.add_row(name, source.title, state, ", ".join(source.stand_ins))
     console.print(table)
+    if not home.is_dir():
+        console.print(f"{home} does not exist; FEDTABLES_DATA names another data home")
 
 
 def _show_value(value: object, separator: str) -> str:
@@ -159,7 +167,9 @@ def _card(paper: Paper, profile: str, protocol: str) -> list[str]:
 
 def _print_card(paper: Paper, profile: str, protocol: str) -> None:
     title = f"Protocol card, profile {profile}"
-    table = RichTable("setting", "paper", profile, "source", "where", title=title, title_justify="left", padding=(0, 1))
+    table = RichTable(title=title, title_justify="left", padding=(0, 1))
+    for heading in ("setting", "paper", profile, "source", "where"):
+        table.add_column(heading, overflow="fold", no_wrap=heading in ("setting", "source"))
     for setting in paper.settings:
         here = setting.value(profile, protocol)
         table.add_row(setting.name, _show_value(setting.paper, "\n"), _show_value(here, "\n"), setting.source, setting.where)
@@ -177,7 +187,7 @@ def _reduced(paper: Paper, profile: str) -> str:
 
 
 @app.command()
-def show(table: Annotated[str, typer.Argument(help="paper/table")], profile: Profile = "cpu", protocol: Protocol = "paper") -> None:
+def show(table: Annotated[str, typer.Argument(help="paper/table")], profile: Profile = "smoke", protocol: Protocol = "paper") -> None:
     """Published numbers of a table, and its protocol card with the source of every hyper-parameter."""
     _choice("--profile", profile, PROFILES)
     if table not in registry.all_tables():
@@ -188,7 +198,9 @@ def show(table: Annotated[str, typer.Argument(help="paper/table")], profile: Pro
     metrics = list(dict.fromkeys(cell.metric for cell in cells))
     for metric in metrics:
         values = {(cell.row, cell.column): cell for cell in cells if cell.metric == metric}
-        drawn = RichTable("column", *rows, title=f"{table}: published {metric}", title_justify="left")
+        drawn = RichTable(title=f"{table}: published {metric}", title_justify="left")
+        for heading in ("column", *rows):
+            drawn.add_column(heading, overflow="fold")
         for column in columns:
             shown = [values.get((row, column)) for row in rows]
             if any(shown):
@@ -282,6 +294,8 @@ def reproduce(
 
     device = device or ("cuda" if profile == "paper" else "cpu")
     selection = _selection(profile, protocol, only or [], methods, seeds, device, threads, require_real, plugin or [])
+    if device != "cpu":
+        _check_device(device)
     runs = runner.prepare(_tables(_some_tables(tables)), selection, results)
     progress = runner.take_finished(runs, fresh)
     for reason, count in progress.reasons.items():
@@ -290,11 +304,9 @@ def reproduce(
     workers = jobs or runner.default_jobs(device)
     console.print(
         f"{progress.total} cells, {progress.cached} finished before, {todo} to run"
-        + (f" with {min(workers, todo)} workers on {device}" if todo else "")
+        + (f", workers: {min(workers, todo)} on {device}" if todo else "")
     )
     if todo:
-        if device != "cpu":
-            _check_device(device)
         with Live(console, todo) as live:
             runner.execute(runs, workers, fresh, live.started, live.progressed, live.staged, live.done)
     failed = 0
@@ -305,7 +317,7 @@ def reproduce(
         if profile == "smoke":
             console.print("A smoke table proves that the table runs, not what the paper found.")
     if failed:
-        errors.print(f"[red]{failed} cells failed[/]; reasons above, tracebacks in the .log beside each table")
+        errors.print(f"[red]failed cells: {failed}[/]; reasons above, tracebacks in the .log beside each table")
         raise typer.Exit(1)
 
 
@@ -317,8 +329,11 @@ def check(
     plugins = [str(path) for path in plugin or []]
     entry = registry.find_method(method, plugins)
     from benchmarks.contract import CHECKS, BrokenContractError, contract_method
+    from benchmarks.execute import prepare_device
 
+    prepare_device("cpu", 1)
     subject = contract_method(entry)
+    console.print(f"{method}: {len(CHECKS)} promises, each with a small federation of real digits")
     broken = 0
     for contract_check in CHECKS:
         promise = str(contract_check.__doc__).split("\n")[0]
@@ -329,8 +344,7 @@ def check(
             broken += 1
             console.print(f"[red]broken[/]  {promise} {escape(str(error))}")
         except Exception as error:
-            broken += 1
-            console.print(f"[red]broken[/]  {promise} It raised {type(error).__name__}: {escape(str(error))}")
+            raise SpecError(f"{method} does not run: {type(error).__name__}: {error}") from error
     if broken:
         raise typer.Exit(1)
     console.print(f"{method} keeps the contract")
@@ -355,6 +369,7 @@ def data(
                 f"{source.title} could not be downloaded ({error}). Check the network, or fetch it by hand. {source.how_to_get}"
             ) from error
     _data_table()
+    unusable = 0
     for name, source in catalogue.sources().items():
         if catalogue.is_present(name) and source.embedded:
             try:
@@ -364,12 +379,16 @@ def data(
                 found = {split: content_digest(splits[split]) for split in source.content}
                 word = "[green]official content, by SHA-256[/]" if found else "whole; no official digest is known"
                 if found != source.content:
+                    unusable += 1
                     word = "[red]not the official content[/]"
                 console.print(f"{name}: {sizes}; {word}")
             except DataError as error:
-                console.print(f"[red]unusable[/] {name}: {escape(str(error))}")
+                unusable += 1
+                console.print(f"[red]unusable[/] {name}: {escape(str(error))}", soft_wrap=True)
         elif source.embedded:
-            console.print(f"[yellow]absent[/] {name}: {source.how_to_get}")
+            console.print(f"[yellow]absent[/] {name}: {source.how_to_get}", soft_wrap=True)
+    if unusable:
+        raise typer.Exit(1)
 
 
 @app.command()

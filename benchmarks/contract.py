@@ -7,7 +7,7 @@ adds one.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 
 import torch
@@ -94,6 +94,8 @@ class Fit:
         if isinstance(self.fitted, torch.nn.Module):
             return [self.fitted]
         checkpoints = [self.fitted] if isinstance(self.fitted, Checkpoint) else self.fitted
+        if not isinstance(checkpoints, Sequence) or not checkpoints:
+            raise BrokenContractError(f"fit returned {self.fitted!r}; it must return a module, a checkpoint, or one per client")
         return [self.federation.module(checkpoint) for checkpoint in checkpoints]
 
     @functools.cached_property

@@ -30,7 +30,7 @@ from results import published
 from results.files import write_atomic
 from results.published import format_column, parse_column
 from results.record import OK, Record
-from results.store import write_csv
+from results.store import TableFiles, write_csv
 
 if TYPE_CHECKING:
     import numpy as np
@@ -101,6 +101,7 @@ def layout_of(run: TableRun, records: Sequence[Record]) -> Layout:
         caption=run.table.caption,
         rows={key: titles[key].title for key in titles if key in rows},
         oracles=frozenset(key for key in titles if titles[key].upper_bound),
+        own=run.table.rows[-1].key,
         x_axis=run.table.x_axis,
         columns=tuple(format_column(dict(column)) for column in run.table.columns),
         labels=(
@@ -142,7 +143,8 @@ def judge_claims(run: TableRun, records: Sequence[Record]) -> list[dict[str, str
     plain = replace(run.selection, add=(), drop=())
     for table in run.paper.tables:
         if table.key != run.table.key and table.measure == "final":
-            ours[table.key] = finished_records(run.paper, table, plain)
+            files = TableFiles(run.files.base.parents[2], plain.profile, f"{run.paper.key}/{table.key}", plain.protocol)
+            ours[table.key] = finished_records(run.paper, table, plain, files)
     seeds = sorted({r.seed for r in records})
     origins = " ".join(sorted({f"{r.data['asked']}:{r.data['origin']}" for r in records if r.data}))
     means: Tables = {name: values_of(found) for name, found in ours.items()}
@@ -184,7 +186,7 @@ def print_table(console: Console, run: TableRun, card: Sequence[str]) -> int:
         notes.insert(0, "last epoch of each curve; the CSV has all")
     earlier = len(records) - len(run.records)
     if earlier > 0:
-        notes.append(f"{earlier} cells are from earlier runs into this folder; the records say when and where")
+        notes.append(f"{earlier} cells are from earlier commands into this folder; the records say when")
     for note in notes:
         console.print(f"[dim]{escape(note)}[/]", soft_wrap=True)
     claims = judge_claims(run, records)

@@ -130,6 +130,10 @@ def fitted_histories(federation: Federation, fitted: Fitted, role: str, metric: 
     if isinstance(fitted, torch.nn.Module):
         return [[federation.evaluate(fitted)[metric]]]
     found: Sequence[Checkpoint] = [fitted] if isinstance(fitted, Checkpoint) else fitted
+    if not isinstance(found, Sequence) or not found or not all(isinstance(checkpoint, Checkpoint) for checkpoint in found):
+        raise TypeError(
+            f"fit returned {type(fitted).__name__}; it must return a module, a checkpoint, or one checkpoint per client"
+        )
     if role:
         owners = {f"client-{client.index}" for client in federation.clients if client.role == role}
         found = [checkpoint for checkpoint in found if checkpoint.owner in owners]

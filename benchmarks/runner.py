@@ -46,21 +46,26 @@ class TableRun:
         return table_rows(self.table, self.selection)
 
     def all_records(self) -> list[Record]:
-        """Records of this command, and of earlier ones on this machine by the same code, in print order.
+        """Records of this command, and of earlier ones into the same folder, in print order.
 
         So a table can be filled column by column with `--only`.
         """
-        earlier = finished_records(self.paper, self.table, self.selection)
+        earlier = finished_records(self.paper, self.table, self.selection, self.files)
         merged = {**{r.cell: r for r in earlier}, **self.records}
         order = {cell.key: n for n, cell in enumerate(expand(self.paper, self.table, replace(self.selection, only=None), True))}
         return sorted(merged.values(), key=lambda record: order[record.cell])
 
 
-def finished_records(paper: Paper, table: Table, selection: Selection) -> list[Record]:
-    """Records of a whole table that the cache holds and the present code stands by; `selection.only` is not applied."""
-    cache = CellCache()
+def finished_records(paper: Paper, table: Table, selection: Selection, files: TableFiles) -> list[Record]:
+    """Records of the cells that a table's folder names, from the cache, if the present code stands by them.
+
+    `selection.only` is not applied.
+    """
+    cache, listed = CellCache(), files.listed_cells()
+    if not listed:
+        return []
     cells = expand(paper, table, replace(selection, only=None), skip_unusable=True)
-    found = [cache.get(cell.key, cell.code)[0] for cell in cells]
+    found = [cache.get(cell.key, cell.code)[0] for cell in cells if cell.key in listed]
     return [record for record in found if record is not None]
 
 

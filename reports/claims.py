@@ -298,7 +298,7 @@ class Verdict:
     def word(self) -> str:
         """`holds`, `holds in 3 of 4`, `does not hold`, `not measured` or `not decidable at this seed count`.
 
-        What could not be judged is added: `holds; 8 not measured`.
+        What could not be judged is added: `holds in 1 of 1 measured; 8 of 9 not measured`.
         """
         if self.total == self.missing:
             return "not measured"
@@ -306,15 +306,15 @@ class Verdict:
         noise = self.undecided - self.missing
         if decided == 0:
             words = "not decidable at this seed count"
-        elif self.failed == 0:
+        elif decided == self.total and self.failed == 0:
             words = "holds"
-        elif self.held == 0:
+        elif decided == self.total and self.held == 0:
             words = "does not hold"
         else:
-            words = f"holds in {self.held} of {decided}"
+            words = f"holds in {self.held} of {decided}" + (" measured" if self.missing else "")
         if noise and decided:
             words += f"; {noise} not decidable at this seed count"
-        return words + (f"; {self.missing} not measured" if self.missing else "")
+        return words + (f"; {self.missing} of {self.total} not measured" if self.missing else "")
 
 
 def judge(predicate: str, table: str, tables: Tables, shape: Tables | None = None, seeds: Sequence[Tables] = ()) -> Verdict:

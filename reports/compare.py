@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from reports.table import number
 from results.files import ResultsError
 from results.store import read_csv
 
@@ -48,7 +49,9 @@ def read_set(path: Path) -> dict[Key, Cell]:
     cells: dict[Key, Cell] = {}
     for file in files:
         table = file.stem if path.is_file() else str(file.relative_to(path).with_suffix(""))
-        for line in read_csv(file):
+        for position, line in enumerate(read_csv(file), 2):
+            if line["status"] == "ok" and not _is_number(line["value"]) and line["metric"] != "classes":
+                raise ResultsError(f"{file} line {position}: value {line['value']!r} is not a number; regenerate the table")
             cells[table, line["row"], line["column"], line["metric"]] = line
     if not cells:
         raise ResultsError(f"{path} holds no table of this suite; give a CSV or a folder written by `reproduce`")
@@ -138,5 +141,5 @@ def markdown_summary(differences: Sequence[Difference]) -> str:
     shown = regressions + [d for d in differences if d.verdict in ("better", "new")]
     if shown:
         lines += ["| cell | verdict | base | new | why |", "|---|---|---|---|---|"]
-        lines += [f"| {' '.join(d.cell)} | {d.verdict} | {d.base} | {d.new} | {d.why} |" for d in shown]
+        lines += [f"| {' '.join(d.cell)} | {d.verdict} | {number(d.base)} | {number(d.new)} | {d.why} |" for d in shown]
     return "\n".join(lines)

@@ -10,7 +10,7 @@ from pathlib import Path
 import matplotlib
 import numpy as np
 
-from reports.table import Layout, Line, Panel, by_cell, panels, row_title
+from reports.table import Layout, Line, Panel, by_cell, measured_panels, row_title
 from results.files import write_atomic
 from results.published import parse_column
 
@@ -22,13 +22,12 @@ from matplotlib.figure import Figure
 
 COLOURS = ("#9aa5b1", "#6b8e3f", "#c9b48a", "#4c9f9a", "#d0a0c8", "#c05a3c", "#7a5ca8", "#b8860b", "#444444", "#87a7c7")
 OWN = "#2f5d9b"
-"""A table's last row, the method under test, stands out; the others are told apart in grey and by most eyes."""
+"""The method under test stands out; the others are told apart in grey and by most eyes."""
 
 
 def colour(layout: Layout, row: str) -> str:
     """The row's colour, the same in every panel."""
-    rows = list(layout.rows)
-    return OWN if row == rows[-1] else COLOURS[rows.index(row) % len(COLOURS)]
+    return OWN if row == layout.own else COLOURS[list(layout.rows).index(row) % len(COLOURS)]
 
 
 def save(figure: Figure, path: Path) -> None:
@@ -78,7 +77,7 @@ def _finish(figure: Figure, axes: Sequence[Axes], layout: Layout, ylabel: str, p
 def table_plot(layout: Layout, lines: Sequence[Line], path: Path, metric: str) -> None:
     """Bars per column, or lines along the layout's horizontal key; published values as open diamonds."""
     cells = by_cell(lines)
-    shown = [p for p in panels(layout) if any((r, c) in cells for r in layout.rows for c in p.columns.values())]
+    shown = measured_panels(layout, cells)
     # A line plot needs a numeric axis; a panel is drawn for every combination of the other keys.
     draw: Callable[[Axes, Panel, Mapping[tuple[str, str], Line], Layout], None] = _lines if layout.x_axis else _bars
     figure, axes = _frame(len(shown), 4.6 if not layout.x_axis else 3.4, 2.9)
@@ -97,7 +96,7 @@ def _series(panel: Panel, cells: Mapping[tuple[str, str], Line], row: str, name:
 
 
 def _bars(axis: Axes, panel: Panel, cells: Mapping[tuple[str, str], Line], layout: Layout) -> None:
-    rows = [row for row in layout.rows if any((row, c) in cells for c in panel.columns.values())]
+    rows = [row for row in layout.rows if not np.isnan(_series(panel, cells, row, "value")).all()]
     width = 0.82 / max(1, len(rows))
     for position, row in enumerate(rows):
         x = np.arange(len(panel.columns)) + (position - (len(rows) - 1) / 2) * width
@@ -110,6 +109,7 @@ def _bars(axis: Axes, panel: Panel, cells: Mapping[tuple[str, str], Line], layou
         published = _series(panel, cells, row, "published")
         axis.plot(x, published, "D", mfc="none", mec="black", ms=3.6, mew=0.8, label="published", ls="none")
     axis.set_xticks(range(len(panel.columns)), list(panel.columns), fontsize=8)
+    axis.set_xlim(-0.6, len(panel.columns) - 0.4)
 
 
 def _lines(axis: Axes, panel: Panel, cells: Mapping[tuple[str, str], Line], layout: Layout) -> None:

@@ -25,6 +25,8 @@ class Layout:
     """Printed label by row slug, in print order."""
     oracles: frozenset[str]
     """Rows that use knowledge no real server has."""
+    own: str
+    """The row of the method under test, which stands out in plots."""
     x_axis: str
     """Column key along the horizontal axis; the last one if empty."""
     columns: tuple[str, ...]
@@ -58,6 +60,11 @@ def panels(layout: Layout) -> list[Panel]:
         rest = tuple((key, value) for key, value in pairs.items() if key != axis)
         found.setdefault(rest, {})[pairs[axis]] = column
     return [Panel(dict(rest), columns) for rest, columns in found.items()]
+
+
+def measured_panels(layout: Layout, cells: Mapping[tuple[str, str], Line]) -> list[Panel]:
+    """The panels that have at least one measured cell."""
+    return [p for p in panels(layout) if any((row, column) in cells for row in layout.rows for column in p.columns.values())]
 
 
 def number(text: str, digits: int = 4) -> str:
@@ -123,9 +130,7 @@ def terminal_tables(layout: Layout, lines: Sequence[Line]) -> list[RichTable]:
     """One rich table per panel that has at least one measured cell."""
     cells = by_cell(lines)
     drawn = []
-    for panel in panels(layout):
-        if not any((row, column) in cells for row in layout.rows for column in panel.columns.values()):
-            continue
+    for panel in measured_panels(layout, cells):
         table = RichTable(title=panel.title or None, title_justify="left", title_style="bold", padding=(0, 1))
         table.add_column("")
         for heading in panel.columns:
@@ -145,11 +150,16 @@ def terminal_tables(layout: Layout, lines: Sequence[Line]) -> list[RichTable]:
     return drawn
 
 
+def escape_cell(text: str) -> str:
+    """Text for a cell of a Markdown table."""
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
 def markdown(layout: Layout, lines: Sequence[Line], claims: Sequence[tuple[str, str, str]], card: Sequence[str]) -> str:
     """The whole page of a table: title, numbers, claims (text, verdict, in print) and the protocol card."""
     cells = by_cell(lines)
     parts = [f"# {layout.key}: {layout.title}", "", layout.caption + ".", "", "; ".join(layout.labels) + ".", ""]
-    for panel in panels(layout):
+    for panel in measured_panels(layout, cells):
         if panel.title:
             parts += [f"**{panel.title}**", ""]
         parts.append("| | " + " | ".join(panel.columns) + " |")
@@ -164,11 +174,11 @@ def markdown(layout: Layout, lines: Sequence[Line], claims: Sequence[tuple[str, 
                     continue
                 bold = "**" if row in best[column] and line["status"] == "ok" else ""
                 texts.append(f"{bold}{measured_text(line)}{bold} {published_text(line)}")
-            parts.append(f"| {row_title(layout, row)} | " + " | ".join(texts) + " |")
+            parts.append(f"| {escape_cell(row_title(layout, row))} | " + " | ".join(map(escape_cell, texts)) + " |")
         parts.append("")
     parts += [f"- {note}" for note in legend(layout, lines)]
     if claims:
         parts += ["", "## Claims", "", "| the paper's claim | here | in print |", "|---|---|---|"]
-        parts += [f"| {text} | {verdict} | {printed} |" for text, verdict, printed in claims]
+        parts += ["| " + " | ".join(map(escape_cell, claim)) + " |" for claim in claims]
     parts += ["", "## Protocol", "", *card, ""]
     return "\n".join(parts)

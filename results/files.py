@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -66,8 +67,9 @@ def write_atomic(path: Path, content: str | bytes) -> None:
     except OSError as error:
         if temporary is not None:
             Path(temporary).unlink(missing_ok=True)
+        advice = "Free some space, or choose" if error.errno == errno.ENOSPC else "Choose"
         raise ResultsError(
-            f"cannot write {path}: {error.strerror or error}. Free some space, or choose another folder "
+            f"cannot write {path}: {error.strerror or error}. {advice} another folder "
             "(--results FOLDER for tables, FEDTABLES_CACHE for the cache). Finished cells are kept; "
             "the same command goes on from there."
         ) from error

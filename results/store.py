@@ -2,14 +2,16 @@
 
 A finished cell is written twice. Its record goes to the cell cache under `$FEDTABLES_CACHE` as soon as it ends;
 that copy is what a later run trusts, after checking its digest and the code it came from. When the command ends, the
-table's CSV and the records beside it are written to the results folder; they are output, for people and for git,
-and are never read back.
+table's CSV and the records beside it are written to the results folder; they are output, for people and for git.
+No number is ever read back from there: the records only tell which other cells belong into the table.
 """
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
+import json
 import math
 import statistics
 from collections.abc import Iterable, Sequence
@@ -76,6 +78,15 @@ class TableFiles:
         probe = self.path("probe")
         write_atomic(probe, "")
         probe.unlink(missing_ok=True)
+
+    def listed_cells(self) -> set[str]:
+        """Keys of the cells that the records beside the table name; what they measured is read from the cache only."""
+        path = self.path("records.jsonl")
+        found = set()
+        for line in path.read_text().splitlines() if path.exists() else ():
+            with contextlib.suppress(ValueError, KeyError, TypeError):
+                found.add(json.loads(line)["cell"])
+        return found
 
     def write_records(self, records: Iterable[Record]) -> None:
         write_atomic(self.path("records.jsonl"), "".join(canonical_json(r.to_json()) + "\n" for r in records))

@@ -271,6 +271,8 @@ def test_the_curves_of_figure_two_have_every_epoch(tmp_path):
         (("reproduce", "dlad/table2", "--only", "datset=mnist"), "did you mean dataset"),
         (("reproduce", "dlad/table2", "--only", "mnist"), "key=value"),
         (("reproduce", "dlad/table2", "--seeds", "one"), "whole numbers"),
+        (("reproduce", "dlad/table2", "--seeds", "0,0"), "different whole numbers"),
+        (("reproduce", "dlad/table2", "--seeds", "-1"), "from 0"),
         (("reproduce", "dlad/table2", "--device", "gpu"), "no such value"),
         (("reproduce", "dlad/table2", "--plugin", "nowhere.py"), "no such file"),
         (("reproduce", "dlad/table2", "--require-real"), "--require-real: MNIST is needed"),
@@ -307,6 +309,28 @@ def test_a_results_folder_that_cannot_be_written_is_refused_at_once(tmp_path):
     assert "cannot write" in done.stderr
     assert "--results FOLDER" in done.stderr
     assert not (tmp_path / "cache" / "cells").exists()
+
+
+def test_a_method_that_returns_nothing_is_told_what_to_return(tmp_path):
+    path = tmp_path / "nothing.py"
+    path.write_text(
+        "from dataclasses import dataclass\nfrom federation.method import Method\n\n\n"
+        "@dataclass(frozen=True)\nclass Nothing(Method):\n    def fit(self, federation):\n        return None\n"
+    )
+    extra = ("--only", "row=nothing", "--plugin", str(path), "--methods", "+nothing")
+    done = run(tmp_path, "reproduce", "dlad/table2", *COLUMN, *extra)
+    assert done.returncode == 1
+    assert "fit returned NoneType; it must return a module, a checkpoint" in done.stdout
+    assert run(tmp_path, "check", "nothing", "--plugin", str(path)).returncode == 1
+
+
+def test_only_the_cells_of_a_folder_are_merged_into_its_tables(copy):
+    done = run(copy, "reproduce", "dlad/table2", *COLUMN, "--only", "row=client-resnet")
+    assert len(lines(copy)) == 4
+    (copy / "results").rename(copy / "elsewhere")
+    done = run(copy, "reproduce", "dlad/table2", *COLUMN, "--only", "row=client-resnet")
+    assert "1 cells, 1 finished before" in done.stdout
+    assert [line["row"] for line in lines(copy)] == ["client-resnet"]
 
 
 def test_list_show_and_data_say_what_there_is(tmp_path):

@@ -37,16 +37,16 @@ def test_a_documented_command_works(line, shared, command):
     """Smoke commands run as they are; for reduced and full-scale ones, `plan` resolves the same arguments."""
     words = shlex.split(line)
     assert words[:2] == ["python", "-m"], line
-    words = [str(shared / w) if w == "most_confident.py" else w for w in words[2:]]
+    words = [str(shared / w) if w in ("most_confident.py", "baseline") else w for w in words[2:]]
     if words[1] == "reproduce":
         if "cpu" in words or "paper" in words:
             words[1] = "plan"
-        else:
+        elif "--results" not in words:
             words += ["--results", str(shared / "results")]
     elif words[1] == "partition":
         words += ["--results", str(shared / "results")]
     elif words[0] == "reports":
-        words = [str(shared / w) if w.startswith("results/") else w for w in words]
+        words = [str(shared / w) if w.startswith(("results/", "baseline/")) else w for w in words]
     done = command(*words, FEDTABLES_CACHE=str(shared / "cache"))
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr
 

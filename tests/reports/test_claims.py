@@ -72,7 +72,7 @@ def test_a_cell_that_the_paper_prints_and_we_lack_is_undecided():
     ours = {"table1": table(a={"n=1 k=x": 0.9}, b={"n=1 k=x": 0.8})}
     verdict = judge("acc[a] > acc[b] for all n", "table1", ours, shape=OURS)
     assert (verdict.held, verdict.undecided, verdict.missing) == (1, 1, 1)
-    assert verdict.word == "holds; 1 not measured"
+    assert verdict.word == "holds in 1 of 1 measured; 1 of 2 not measured"
 
 
 def test_a_difference_within_the_spread_over_seeds_is_not_decidable():
@@ -93,7 +93,7 @@ def test_a_difference_within_the_spread_over_seeds_is_not_decidable():
         (Verdict(3, 1, 0, ()), "holds in 3 of 4"),
         (Verdict(0, 4, 0, ()), "does not hold"),
         (Verdict(0, 0, 4, (), missing=4), "not measured"),
-        (Verdict(2, 1, 3, (), missing=2), "holds in 2 of 3; 1 not decidable at this seed count; 2 not measured"),
+        (Verdict(2, 1, 3, (), missing=2), "holds in 2 of 3 measured; 1 not decidable at this seed count; 2 of 6 not measured"),
     ],
 )
 def test_verdicts_in_words(verdict, word):

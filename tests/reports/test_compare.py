@@ -70,7 +70,12 @@ def test_the_summary_names_the_cell_that_got_worse(tmp_path):
     base, new = result_set(tmp_path, "a", line()), result_set(tmp_path, "b", line(value="0.5"))
     text = markdown_summary(compare(read_set(base), read_set(new), 0.02, 0.005))
     assert text.startswith("**Regression**: 1 worse.")
-    assert "| t a n=1 accuracy | worse | 0.9 | 0.5 |" in text
+    assert "| t a n=1 accuracy | worse | 0.9000 | 0.5000 |" in text
+
+
+def test_a_value_that_is_no_number_makes_a_set_unusable(tmp_path):
+    with pytest.raises(ResultsError, match="line 2: value 'abc' is not a number"):
+        read_set(result_set(tmp_path, "a", line(value="abc")))
 
 
 def test_exit_codes(tmp_path, command):

@@ -16,7 +16,7 @@ COLUMNS = tuple(
 def layout(columns=COLUMNS, x_axis=""):
     return Layout(
         key="dlad/table2", title="Table II", caption="Accuracy", rows={"a": "Row A", "b": "Row B", "top": "Bound"},
-        oracles=frozenset({"top"}), x_axis=x_axis, columns=columns, labels=("profile smoke (reduced)", "1 seed"),
+        oracles=frozenset({"top"}), own="b", x_axis=x_axis, columns=columns, labels=("profile smoke (reduced)", "1 seed"),
     )  # fmt: skip
 
 
