@@ -187,7 +187,9 @@ def _reduced(paper: Paper, profile: str) -> str:
 
 
 @app.command()
-def show(table: Annotated[str, typer.Argument(help="paper/table")], profile: Profile = "smoke", protocol: Protocol = "paper") -> None:
+def show(
+    table: Annotated[str, typer.Argument(help="paper/table")], profile: Profile = "smoke", protocol: Protocol = "paper"
+) -> None:
     """Published numbers of a table, and its protocol card with the source of every hyper-parameter."""
     _choice("--profile", profile, PROFILES)
     if table not in registry.all_tables():

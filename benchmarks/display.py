@@ -93,7 +93,7 @@ def layout_of(run: TableRun, records: Sequence[Record]) -> Layout:
     names = [catalogue.ResolvedData(d["asked"], d["used"], d["origin"], d["digest"], d["note"]).label for d in used.values()]
     seeds = sorted({r.seed for r in records})
     profile = run.selection.profile
-    rows = {cell.row: cell.row for cell in run.cells} | {r.row: r.row for r in records}
+    rows = {record.row for record in records}
     titles = {row.key: row for row in run.rows}
     return Layout(
         key=run.name,

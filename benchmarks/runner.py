@@ -57,16 +57,22 @@ class TableRun:
 
 
 def finished_records(paper: Paper, table: Table, selection: Selection, files: TableFiles) -> list[Record]:
-    """Records of the cells that a table's folder names, from the cache, if the present code stands by them.
+    """Records of the cells that a table's folder names: from the cache, if the present code stands by them, or failed.
 
     `selection.only` is not applied.
     """
     cache, listed = CellCache(), files.listed_cells()
     if not listed:
         return []
-    cells = expand(paper, table, replace(selection, only=None), skip_unusable=True)
-    found = [cache.get(cell.key, cell.code)[0] for cell in cells if cell.key in listed]
-    return [record for record in found if record is not None]
+    found = []
+    for cell in expand(paper, table, replace(selection, only=None), skip_unusable=True):
+        if cell.key in listed:
+            record, _ = cache.get(cell.key, cell.code)
+            if record is None and listed[cell.key].status != OK:
+                record = listed[cell.key]  # a failure has no number to doubt, and must not vanish
+            if record is not None:
+                found.append(record)
+    return found
 
 
 @dataclass

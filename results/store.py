@@ -79,13 +79,14 @@ class TableFiles:
         write_atomic(probe, "")
         probe.unlink(missing_ok=True)
 
-    def listed_cells(self) -> set[str]:
-        """Keys of the cells that the records beside the table name; what they measured is read from the cache only."""
+    def listed_cells(self) -> dict[str, Record]:
+        """Records beside the table by cell. They tell which cells it has and which failed; numbers come from the cache."""
         path = self.path("records.jsonl")
-        found = set()
+        found = {}
         for line in path.read_text().splitlines() if path.exists() else ():
             with contextlib.suppress(ValueError, KeyError, TypeError):
-                found.add(json.loads(line)["cell"])
+                record = Record.from_json(json.loads(line))
+                found[record.cell] = record
         return found
 
     def write_records(self, records: Iterable[Record]) -> None:

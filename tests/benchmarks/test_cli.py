@@ -223,6 +223,9 @@ def test_a_diverged_run_is_shown_as_failed_and_the_others_are_kept(tmp_path):
     assert found["exploding"]["status"].startswith("failed: DivergedError")
     assert found["exploding"]["value"] == ""
     assert found["client-resnet"]["status"] == "ok"
+    again = (*COLUMN, "--only", "row=client-resnet", "--plugin", str(path), "--methods", "+exploding")
+    assert run(tmp_path, "reproduce", "dlad/table2", *again).returncode == 0
+    assert [line["status"].split(":")[0] for line in lines(tmp_path)] == ["ok", "failed"]
 
 
 def test_table_one_is_printed_from_the_partition_itself(tmp_path):

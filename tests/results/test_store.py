@@ -195,5 +195,5 @@ def test_a_writable_folder_passes_the_check_and_keeps_no_trace(tmp_path):
 
 def test_an_unwritable_folder_is_refused_before_any_work(tmp_path):
     (tmp_path / "cpu").write_text("a file, not a folder")
-    with pytest.raises(ResultsError, match="[Cc]hoose another folder"):
+    with pytest.raises(ResultsError, match=r"[Cc]hoose another folder"):
         TableFiles(tmp_path, "cpu", "dlad/table2").check_writable()
