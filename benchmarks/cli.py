@@ -17,6 +17,7 @@ from benchmarks.cells import Selection, expand, parse_methods, parse_only
 from benchmarks.spec import PROFILES, PROTOCOLS, Paper, SpecError
 from datasets import catalogue
 from datasets.source import REAL, DataError, content_digest
+from reports.table import escape_cell
 from results import published
 from results.files import ResultsError
 from results.names import near
@@ -161,7 +162,8 @@ def _card(paper: Paper, profile: str, protocol: str) -> list[str]:
     for setting in paper.settings:
         here = setting.value(profile, protocol)
         mark = f"**{_show_value(here, '; ')}**" if here != setting.paper else "same"
-        lines.append(f"| {setting.name} | {_show_value(setting.paper, '; ')} | {mark} | {setting.source} | {setting.where} |")
+        cells = (setting.name, _show_value(setting.paper, "; "), mark, setting.source, setting.where)
+        lines.append("| " + " | ".join(map(escape_cell, cells)) + " |")
     return [*lines, "", *(f"- {note}" for note in paper.notes)]
 
 
