@@ -99,12 +99,17 @@ def densenet121(in_channels: int, num_classes: int, image_size: int) -> nn.Modul
     return _small_stem(timm.create_model("densenet121", num_classes=num_classes, in_chans=in_channels), image_size)
 
 
-def densenet_small(in_channels: int, num_classes: int, image_size: int) -> nn.Module:
-    """A DenseNet for reduced profiles: three blocks of two layers, growth rate 8, and a 3 x 3 stem."""
-    model = DenseNet(growth_rate=8, block_config=(2, 2, 2), num_classes=num_classes, in_chans=in_channels)
+def small_densenet(in_channels: int, num_classes: int, blocks: tuple[int, ...]) -> nn.Module:
+    """A DenseNet for reduced profiles: `blocks` layers per block, growth rate 8, and a 3 x 3 stem."""
+    model = DenseNet(growth_rate=8, block_config=blocks, num_classes=num_classes, in_chans=in_channels)
     model.features.conv0 = nn.Conv2d(in_channels, 16, 3, 1, 1, bias=False)
     model.features.pool0 = nn.Identity()
     return model
 
 
-NETWORKS = {"resnet18": resnet18, "densenet121": densenet121, "densenet-small": densenet_small}
+NETWORKS = {
+    "resnet18": resnet18,
+    "densenet121": densenet121,
+    "densenet-small": lambda c, k, s: small_densenet(c, k, (2, 2, 2)),
+    "densenet-tiny": lambda c, k, s: small_densenet(c, k, (1, 1)),
+}
