@@ -37,12 +37,7 @@ class LabeledDistillation(Method):
     def fit(self, federation: Federation) -> Checkpoint:
         local = federation.local_models()
         teachers = [federation.upload(c, m) for c, m in zip(federation.clients, local, strict=True)]
-        counts = torch.stack([self.send_counts(federation, client.index) for client in federation.clients])
+        counts = federation.label_counts()
         confidence = optimal_confidence(counts, federation.oracle_public_labels())
         weights = confidence_weights(confidence, self.temperature)
         return federation.distill(mixture(weights, teacher_probabilities(federation, teachers)))
-
-    def send_counts(self, federation: Federation, index: int) -> torch.Tensor:
-        """A client's label counts (classes,), sent as `labels`."""
-        counts = torch.tensor(federation.clients[index].label_counts, device=federation.device)
-        return federation.channel.up(index, "labels", {"counts": counts})["counts"]

@@ -27,7 +27,8 @@ class Cell:
     method: str
     role: str
     measure: str
-    metric: str
+    metrics: tuple[str, ...]
+    unit: str
     seed: int
     seed_axes: tuple[str, ...]
     profile: str
@@ -35,6 +36,8 @@ class Cell:
     config: tuple[tuple[str, Scalar], ...]
     """Resolved configuration, without the fields of other methods."""
     data: ResolvedData
+    public: ResolvedData | None = None
+    """The data set of the public images, where it is another."""
     plugins: tuple[str, ...] = ()
     device: str = "cpu"
     threads: int = 1
@@ -42,12 +45,16 @@ class Cell:
     @property
     def key(self) -> str:
         """Digest of everything that determines the cell's numbers, except the code."""
-        data = {"asked": self.data.asked, "used": self.data.used, "digest": self.data.digest}
+        data = [
+            {"asked": source.asked, "used": source.used, "digest": source.digest}
+            for source in (self.data, self.public)
+            if source is not None
+        ]
         identity = {
             "table": self.table, "row": self.row, "column": self.column, "method": self.method, "role": self.role,
-            "measure": self.measure, "metric": self.metric, "seed": self.seed, "axes": self.seed_axes, "profile": self.profile,
-            "protocol": self.protocol, "config": self.config, "data": data, "device": self.device.split(":")[0],
-            "threads": self.threads,
+            "measure": self.measure, "metrics": self.metrics, "unit": self.unit, "seed": self.seed, "axes": self.seed_axes,
+            "profile": self.profile, "protocol": self.protocol, "config": self.config, "data": data,
+            "device": self.device.split(":")[0], "threads": self.threads,
         }  # fmt: skip
         return digest(identity)
 
@@ -80,6 +87,43 @@ class Selection:
     require_real: bool = False
     device: str = "cpu"
     threads: int = 1
+    overrides: tuple[tuple[str, Scalar], ...] = ()
+    """Settings of the user's own, from `--set`."""
+
+    @property
+    def variant(self) -> str:
+        """What sets this selection's files apart from the table's own: its protocol and overrides; empty for neither."""
+        own = [f"set-{digest(self.overrides)[:8]}"] if self.overrides else []
+        return ".".join([*([self.protocol] if self.protocol != "paper" else []), *own])
+
+
+def parse_overrides(pairs: Iterable[str], paper: Paper) -> tuple[tuple[str, Scalar], ...]:
+    """`["local.epochs=2"]` as settings of `paper`. Raises SpecError for an unknown one or a value of another kind."""
+    known = {setting.name: setting for setting in paper.settings}
+    overrides: dict[str, Scalar] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals or not text:
+            raise SpecError(f"--set takes setting=value, for example --set local.epochs=2; got {pair!r}")
+        if name not in known:
+            raise SpecError(f"--set {name}: {paper.key} has no such setting; {near(name, known)}")
+        paper_value = known[name].paper
+        example = next(iter(paper_value.values())) if isinstance(paper_value, Mapping) else paper_value
+        overrides[name] = _parse_like(example, text, name)
+    return tuple(sorted(overrides.items()))
+
+
+def _parse_like(example: Scalar, text: str, name: str) -> Scalar:
+    if isinstance(example, bool):
+        if text not in ("true", "false"):
+            raise SpecError(f"--set {name}={text}: it is true or false")
+        return text == "true"
+    if isinstance(example, str):
+        return text
+    try:
+        return int(text) if isinstance(example, int) else float(text)
+    except ValueError:
+        raise SpecError(f"--set {name}={text}: it is a{' whole' if isinstance(example, int) else ''} number") from None
 
 
 def parse_only(pairs: Iterable[str]) -> dict[str, str]:
@@ -112,12 +156,16 @@ def table_rows(table: Table, selection: Selection) -> tuple[Row, ...]:
         if len(kept) == len(rows):
             raise SpecError(f"--methods -{name}: {table.key} has no such row; {near(name, [r.key for r in table.rows])}")
         rows = kept
+    offered = {row.key: row for row in table.offered}
     for name in selection.add:
+        if name in [row.key for row in rows]:
+            raise SpecError(f"--methods +{name}: {table.key} has that row already")
+        if name in offered:
+            rows.append(offered[name])
+            continue
         entry = registry.find_method(name, selection.plugins)
         if table.measure == "classes":
             raise SpecError(f"--methods +{name}: {table.key} prints a partition, no method can be added to it")
-        if name in [row.key for row in rows]:
-            raise SpecError(f"--methods +{name}: {table.key} has that row already")
         method = entry.load()
         rows.append(Row(name, name, method.title or name, upper_bound=bool(method.oracle)))
     if not rows:
@@ -160,13 +208,19 @@ def expand(paper: Paper, table: Table, selection: Selection, skip_unusable: bool
         for row in rows:
             if not _matches(row, column, table, only):
                 continue
-            config = paper.config(table, row, column, selection.profile, selection.protocol)
+            protocol = row.protocol or selection.protocol
+            own_settings = {name: value for name, value in selection.overrides if name not in row.config}
+            config = paper.config(table, row, column, selection.profile, protocol) | own_settings
             if not row.applies(config):
                 continue
+            entry = registry.find_method(row.method, selection.plugins)
+            other = str(config.get("public.name", ""))
+            if other and row.upper_bound and "public-labels" in entry.load().oracle:
+                continue  # the public set's labels are of other classes
+            embedded = selection.profile == "smoke"
             try:
-                data = catalogue.resolve(
-                    str(config["data.name"]), embedded=selection.profile == "smoke", require_real=selection.require_real
-                )
+                data = catalogue.resolve(str(config["data.name"]), embedded=embedded, require_real=selection.require_real)
+                public = catalogue.resolve(other, embedded=embedded, require_real=selection.require_real) if other else None
             except DataError:
                 if skip_unusable:
                     continue
@@ -174,7 +228,7 @@ def expand(paper: Paper, table: Table, selection: Selection, skip_unusable: bool
             others = known - {row.method}
             own = {name: value for name, value in config.items() if name.split(".")[0] not in others}
             plugins = tuple(str(Path(p).resolve()) for p in selection.plugins)
-            needed = plugins if registry.find_method(row.method, plugins).folder == "plugin" else ()
+            needed = plugins if entry.folder == "plugin" else ()
             for seed in selection.seeds:
                 cells.append(
                     Cell(
@@ -184,18 +238,23 @@ def expand(paper: Paper, table: Table, selection: Selection, skip_unusable: bool
                         method=row.method,
                         role=row.role,
                         measure=table.measure,
-                        metric=table.metric,
+                        metrics=table.metrics,
+                        unit=table.unit,
                         seed=seed,
                         seed_axes=paper.seed_axes,
                         profile=selection.profile,
-                        protocol=selection.protocol,
+                        protocol=protocol,
                         config=tuple(sorted(own.items())),
                         data=data,
+                        public=public,
                         plugins=needed,
                         device=selection.device,
                         threads=selection.threads,
                     )
                 )
     if not cells:
-        raise SpecError(f"nothing of {table.key} is left to run; loosen --only or --methods")
+        raise SpecError(
+            f"nothing of {table.key} is left to run; loosen --only or --methods (a method that reads public labels has no cell "
+            "where the public set is of another data set, whose classes are not the task's)"
+        )
     return cells

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -13,8 +14,8 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 
 from benchmarks import registry
-from benchmarks.cells import Selection, expand, parse_methods, parse_only
-from benchmarks.spec import PROFILES, PROTOCOLS, Paper, SpecError
+from benchmarks.cells import Selection, expand, parse_methods, parse_only, parse_overrides
+from benchmarks.spec import PROFILES, PROTOCOLS, Paper, Scalar, SpecError
 from datasets import catalogue
 from datasets.source import REAL, DataError, content_digest
 from reports.table import escape_cell
@@ -83,6 +84,14 @@ def _selection(
     )  # fmt: skip
 
 
+def _overrides(names: list[str], pairs: list[str]) -> tuple[tuple[str, Scalar], ...]:
+    """The settings of `--set`. Raises SpecError if the tables are of several papers."""
+    papers = {paper.key: paper for paper, _ in map(registry.find_table, names)}
+    if pairs and len(papers) > 1:
+        raise SpecError(f"--set takes tables of one paper, these are of {', '.join(papers)}")
+    return parse_overrides(pairs, next(iter(papers.values())))
+
+
 def _check_device(device: str) -> None:
     """Raise SpecError if the run's device is not there. Imports torch, so only for runs that need a device."""
     import torch
@@ -100,6 +109,10 @@ Profile = Annotated[str, typer.Option(help="smoke (embedded data, seconds), cpu 
 Protocol = Annotated[str, typer.Option(help="paper, or released: what the authors' code does where it departs")]
 Only = Annotated[
     list[str] | None, typer.Option(metavar="KEY=VALUE", help="only these columns or rows; values may be a,b; repeatable")
+]
+Override = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="SETTING=VALUE", help="a setting of your own; the table's files are named apart; repeatable"),
 ]
 Methods = Annotated[str, typer.Option(metavar="+NAME,-NAME", help="add methods as rows, drop rows")]
 Seeds = Annotated[str, typer.Option(help="comma-separated; tables print mean and standard deviation over them")]
@@ -233,14 +246,17 @@ def show(
 @app.command()
 def plan(
     tables: Tables = None, profile: Profile = "paper", protocol: Protocol = "paper", only: Only = None, methods: Methods = "",
-    seeds: Seeds = "0", plugin: Plugins = None,
+    seeds: Seeds = "0", plugin: Plugins = None, override: Override = None,
 ) -> None:  # fmt: skip
     """Cells, shared stages, data, FLOPs, bytes, memory and hours of a table, on any machine, before running it."""
     from benchmarks.plan import SUSTAINED, make_plan
 
-    for name in _tables(_some_tables(tables)):
+    names = _tables(_some_tables(tables))
+    selection = _selection(profile, protocol, only or [], methods, seeds, "cpu", 1, False, plugin or [])
+    selection = replace(selection, overrides=_overrides(names, override or []))
+    for name in names:
         paper, table = registry.find_table(name)
-        cells = expand(paper, table, _selection(profile, protocol, only or [], methods, seeds, "cpu", 1, False, plugin or []))
+        cells = expand(paper, table, selection)
         try:
             found = make_plan(cells)
         except (NotImplementedError, RuntimeError) as error:
@@ -291,6 +307,7 @@ def reproduce(
     device: Device = "", threads: Threads = 1, require_real: RequireReal = False, plugin: Plugins = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="compute everything again, cached or not")] = False,
     results: Annotated[Path, typer.Option(help="folder for CSV, plots and records")] = Path("results"),
+    override: Override = None,
 ) -> None:  # fmt: skip
     """Regenerate tables: measured beside published, as CSV, Markdown and plot, with the paper's claims judged."""
     from benchmarks import runner
@@ -298,9 +315,11 @@ def reproduce(
 
     device = device or ("cuda" if profile == "paper" else "cpu")
     selection = _selection(profile, protocol, only or [], methods, seeds, device, threads, require_real, plugin or [])
+    names = _tables(_some_tables(tables))
+    selection = replace(selection, overrides=_overrides(names, override or []))
     if device != "cpu":
         _check_device(device)
-    runs = runner.prepare(_tables(_some_tables(tables)), selection, results)
+    runs = runner.prepare(names, selection, results)
     progress = runner.take_finished(runs, fresh)
     for reason, count in progress.reasons.items():
         console.print(f"{count} cells to compute again: {reason}")

@@ -79,9 +79,9 @@ class Live:
     def done(self, worker: int, cell: Cell, record: Record) -> None:
         self.bar.advance(self.cells)
         if record.status == OK:
-            last = record.measurements[-1].value if record.measurements else ""
-            value = f"{last:.4f}" if isinstance(last, float) else last
-            line = f"[green]done[/]   {cell.row} {cell.column} seed {cell.seed}: {value} in {record.seconds:.1f} s"
+            last = {m.metric: f"{m.value:.4g}" if isinstance(m.value, float) else m.value for m in record.measurements}
+            values = ", ".join(f"{name} {value}" if len(last) > 1 else value for name, value in last.items())
+            line = f"[green]done[/]   {cell.row} {cell.column} seed {cell.seed}: {values} in {record.seconds:.1f} s"
             self.console.print(line, soft_wrap=True)
         else:
             self.console.print(f"[red]failed[/] {cell.row} {cell.column} seed {cell.seed}: {escape(record.reason)}", soft_wrap=True)
@@ -89,8 +89,6 @@ class Live:
 
 def layout_of(run: TableRun, records: Sequence[Record]) -> Layout:
     """How the table is drawn: rows and columns in print order, and the labels that say what it was made from."""
-    used = {r.data["used"]: r.data for r in records if r.data}
-    names = [catalogue.ResolvedData(d["asked"], d["used"], d["origin"], d["digest"], d["note"]).label for d in used.values()]
     seeds = sorted({r.seed for r in records})
     profile = run.selection.profile
     rows = {record.row for record in records}
@@ -99,7 +97,7 @@ def layout_of(run: TableRun, records: Sequence[Record]) -> Layout:
         key=run.name,
         title=run.table.title,
         caption=run.table.caption,
-        rows={key: titles[key].title for key in titles if key in rows},
+        rows={key: titles[key].title + _other_protocols(key, run.selection.protocol, records) for key in titles if key in rows},
         oracles=frozenset(key for key in titles if titles[key].upper_bound),
         own=run.table.rows[-1].key,
         x_axis=run.table.x_axis,
@@ -108,10 +106,25 @@ def layout_of(run: TableRun, records: Sequence[Record]) -> Layout:
             f"profile {profile}" + ("" if profile == "paper" else " (reduced)"),
             f"{len(seeds)} seed" + ("s" if len(seeds) != 1 else ""),
             f"protocol {run.selection.protocol}",
+            *(f"set {name} = {value}" for name, value in run.selection.overrides),
             *_networks_of(records),
-            *names,
+            *_data_labels([r.data for r in records]),
+            *(f"public data: {label}" for label in _data_labels([r.public for r in records])),
         ),
+        unit=run.table.unit,
     )
+
+
+def _data_labels(found: Sequence[Mapping[str, str]]) -> list[str]:
+    """`MNIST (real)` and the like, once for every data set asked for."""
+    used = {(d["asked"], d["used"]): d for d in found if d}
+    return [catalogue.ResolvedData(d["asked"], d["used"], d["origin"], d["digest"], d["note"]).label for d in used.values()]
+
+
+def _other_protocols(row: str, protocol: str, records: Sequence[Record]) -> str:
+    """` [released]` for a row that was run under another protocol than the table's."""
+    others = sorted({r.protocol for r in records if r.row == row} - {protocol})
+    return f" [{', '.join(others)}]" if others else ""
 
 
 def _networks_of(records: Sequence[Record]) -> list[str]:
@@ -143,7 +156,7 @@ def judge_claims(run: TableRun, records: Sequence[Record]) -> list[dict[str, str
     plain = replace(run.selection, add=(), drop=())
     for table in run.paper.tables:
         if table.key != run.table.key and table.measure == "final":
-            files = TableFiles(run.files.base.parents[2], plain.profile, f"{run.paper.key}/{table.key}", plain.protocol)
+            files = TableFiles(run.files.base.parents[2], plain.profile, f"{run.paper.key}/{table.key}", plain.variant)
             ours[table.key] = finished_records(run.paper, table, plain, files)
     seeds = sorted({r.seed for r in records})
     origins = " ".join(sorted({f"{r.data['asked']}:{r.data['origin']}" for r in records if r.data}))
@@ -208,13 +221,14 @@ def print_table(console: Console, run: TableRun, card: Sequence[str]) -> int:
 
 def last_epochs(lines: Sequence[dict[str, str]]) -> list[dict[str, str]]:
     """The last point of every curve, as cells of the table's columns."""
-    last: dict[tuple[str, str], tuple[int, dict[str, str]]] = {}
+    last: dict[tuple[str, str, str], tuple[int, dict[str, str]]] = {}
     for line in lines:
         keys = parse_column(line["column"])
         epoch = int(keys.pop("epoch", "0"))
         column = format_column(dict(keys))
-        if epoch >= last.get((line["row"], column), (-1, {}))[0]:
-            last[line["row"], column] = (epoch, {**line, "column": column})
+        key = (line["row"], column, line["metric"])
+        if epoch >= last.get(key, (-1, {}))[0]:
+            last[key] = (epoch, {**line, "column": column})
     return [line for _, line in last.values()]
 
 
@@ -229,9 +243,9 @@ def draw(run: TableRun, layout: Layout, lines: Sequence[dict[str, str]], records
         plots.partition_plot(counts, path, f"{layout.title}. {layout.caption}; {', '.join(layout.labels)}")
     elif run.table.measure == "curve":
         clients = [row.key for row in run.rows if row.role]
-        plots.curve_plot(layout, lines, path, run.table.metric, clients)
+        plots.curve_plot(layout, lines, path, clients)
     else:
-        plots.table_plot(layout, lines, path, run.table.metric)
+        plots.table_plot(layout, lines, path)
 
 
 def counts_of(config: Mapping[str, Scalar], data: catalogue.ResolvedData, seed: int) -> np.ndarray:

@@ -99,7 +99,7 @@ PAPER = Paper(
             axes={"client": "partition.slot"},
             fixed={"data.name": "mnist", "partition.clients": 10, "network.client": "resnet", "network.server": "resnet"},
             measure="classes",
-            metric="classes",
+            metrics=("classes",),
         ),
         Table(
             key="table2",

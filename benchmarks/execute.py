@@ -9,7 +9,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +22,14 @@ from benchmarks.scenario import build_federation
 from benchmarks.spec import Scalar
 from federation.channel import Channel
 from federation.federation import Checkpoint, Federation
-from federation.method import Fitted, Method
+from federation.fitting import fit
+from federation.method import Method
 from federation.seeds import Seeds
 from federation.stages import StageCache, StageEvent
+from federation.training import predict, unit_range
 from metrics.classification import median_of_last
+from metrics.inception import adapted_inception_score, inception_score
+from metrics.names import LOWER, facts
 from results.record import FAILED, Measurement, Record
 from results.sourcecode import package_versions
 
@@ -70,8 +74,7 @@ def run_cell(
         "table": cell.table, "row": cell.row, "column": cell.column, "seed": cell.seed,
         "seeds": Seeds.moving(cell.seed_axes, cell.seed).to_json(), "profile": cell.profile, "protocol": cell.protocol,
         "cell": cell.key, "code": cell.code, "config": dict(cell.config),
-        "data": {"asked": cell.data.asked, "used": cell.data.used, "origin": cell.data.origin,
-                 "digest": cell.data.digest, "note": cell.data.note},
+        "data": asdict(cell.data), "public": asdict(cell.public) if cell.public is not None else {},
         "machine": machine(cell, context),
     }  # fmt: skip
     trace = ""
@@ -101,43 +104,71 @@ def run_cell(
 def _measure(
     cell: Cell, stages: StageCache, channel: Channel, progress: Callable[[str, float], None]
 ) -> tuple[tuple[Measurement, ...], str]:
+    """The cell's numbers, and how they were made from the run."""
     config = dict(cell.config)
     entry = registry.find_method(cell.method, cell.plugins)
     method = make_method(entry, config)
     seeds = Seeds.moving(cell.seed_axes, cell.seed)
     federation = build_federation(
-        config, cell.data, seeds, stages, type(method), device=cell.device, channel=channel, progress=progress
+        config, cell.data, seeds, stages, type(method), device=cell.device, channel=channel, progress=progress, public=cell.public
     )
     if cell.measure == "classes":
-        return (Measurement(cell.metric, classes_of_slot(federation, str(config["partition.slot"]))),), "the partition itself"
-    histories = fitted_histories(federation, method.fit(federation), cell.role, cell.metric)
+        return (Measurement(cell.metrics[0], classes_of_slot(federation, str(config["partition.slot"]))),), "the partition itself"
+    fitted = fit(federation, method)
     undeclared = {t.kind for t in channel.ledger if t.direction == "up"} - method.sends
     if undeclared:
         raise ValueError(f"{cell.method} sends {', '.join(sorted(undeclared))} without declaring it in `sends`")
-    if cell.measure == "curve":
-        means = np.mean(histories, axis=0)
-        return tuple(Measurement(cell.metric, float(v), f"epoch={e}") for e, v in enumerate(means, 1)), "mean over models"
-    last = min(int(config["evaluation.last_epochs"]), *(len(history) for history in histories))
-    value = float(np.mean([median_of_last(history, last) for history in histories]))
-    return (Measurement(cell.metric, value),), f"median of the last {last} epochs, mean over models"
+    if cell.measure == "samples":
+        return measure_samples(cell, federation, fitted)
+    counted = [c for c in fitted if not cell.role or c.owner in owners(federation, cell.role)]
+    found: list[Measurement] = []
+    for metric in cell.metrics:
+        histories = [checkpoint.history[metric] for checkpoint in counted]
+        scale = 100 if cell.unit == "percent" and facts(metric).share else 1
+        if cell.measure == "curve":
+            means = np.mean(histories, axis=0) * scale
+            found += [Measurement(metric, float(v), f"epoch={e}") for e, v in enumerate(means, 1)]
+        else:
+            values = [statistic_of(metric, history, config) for history in histories]
+            found.append(Measurement(metric, float(np.mean(values)) * scale))
+    how = "epochs" if cell.measure == "curve" else statistic_name(histories, config)
+    return tuple(found), f"{how}, mean over models" if len(counted) > 1 else how
 
 
-def fitted_histories(federation: Federation, fitted: Fitted, role: str, metric: str) -> list[list[float]]:
-    """The metric's history of every model that counts: the global one, or the clients' of one role.
+def owners(federation: Federation, role: str) -> set[str]:
+    """Checkpoint owners whose network is of the kind `role`."""
+    return {f"client-{client.index}" for client in federation.clients if client.role == role}
 
-    A bare module, which has no history, is measured once.
-    """
-    if isinstance(fitted, torch.nn.Module):
-        return [[federation.evaluate(fitted)[metric]]]
-    found: Sequence[Checkpoint] = [fitted] if isinstance(fitted, Checkpoint) else fitted
-    if not isinstance(found, Sequence) or not found or not all(isinstance(checkpoint, Checkpoint) for checkpoint in found):
-        raise TypeError(
-            f"fit returned {type(fitted).__name__}; it must return a module, a checkpoint, or one checkpoint per client"
-        )
-    if role:
-        owners = {f"client-{client.index}" for client in federation.clients if client.role == role}
-        found = [checkpoint for checkpoint in found if checkpoint.owner in owners]
-    return [checkpoint.history.get(metric) or [federation.evaluate(federation.module(checkpoint))[metric]] for checkpoint in found]
+
+def statistic_of(metric: str, history: Sequence[float], config: Mapping[str, Scalar]) -> float:
+    """A run's number from its history: the median of the last epochs, or what the released code reports, the best."""
+    if config.get("evaluation.statistic") == "best":
+        return min(history) if facts(metric).better == LOWER else max(history)
+    return median_of_last(history, int(config["evaluation.last_epochs"]))
+
+
+def statistic_name(histories: Sequence[Sequence[float]], config: Mapping[str, Scalar]) -> str:
+    """The statistic in words."""
+    length = min(len(history) for history in histories)
+    if config.get("evaluation.statistic") == "best":
+        return f"best of {length} epochs or rounds by test accuracy (optimistic, as the authors' code reports it)"
+    last = min(int(config["evaluation.last_epochs"]), length)
+    return f"median of the last {last} epochs" if last > 1 else f"after the last of {length} epochs or rounds"
+
+
+def measure_samples(cell: Cell, federation: Federation, fitted: Sequence[Checkpoint]) -> tuple[tuple[Measurement, ...], str]:
+    """Inception Scores of the images that the method generated: by an ImageNet network, and by every local model."""
+    from models import extractors  # imports much that other cells have no use for
+
+    images = fitted[0].samples
+    if images is None:
+        raise ValueError(f"{cell.method} generated no images to measure; set {cell.method}.samples above 0")
+    extractor = extractors.load(extractors.default(embedded=cell.profile == "smoke"), cell.device)
+    score, _ = inception_score(extractor.probabilities(unit_range(images)))
+    local = [federation.module(c) for c, client in zip(federation.local_models(), federation.clients, strict=True) if client.size]
+    adapted = adapted_inception_score([predict(model, images, normalise=federation.normalise).softmax(dim=1) for model in local])
+    how = f"{len(images):,} images in one split; plain score by {extractor.title}, adapted by {len(local)} local models"
+    return (Measurement("inception-score", score), Measurement("adapted-inception-score", adapted)), how
 
 
 def classes_of_slot(federation: Federation, slot: str) -> str:

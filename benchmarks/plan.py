@@ -15,6 +15,7 @@ from datasets.catalogue import ResolvedData
 from datasets.source import REAL
 from federation.channel import Channel
 from federation.costs import Meter, metering
+from federation.fitting import fit
 from federation.seeds import Seeds
 from federation.stages import StageCache
 from results.files import digest
@@ -51,6 +52,11 @@ def _planned_data(data: ResolvedData, profile: str) -> ResolvedData:
     return ResolvedData(data.asked, data.asked, REAL, "", "not present")
 
 
+def _availability(data: ResolvedData) -> str:
+    entry = catalogue.source(data.asked)
+    return data.label if data.digest else f"{entry.title} is not present. {entry.how_to_get}"
+
+
 def make_plan(cells: Sequence[Cell]) -> Plan:
     """Follow every cell on the `meta` device and add up what it would do."""
     plan = Plan(cells=len(cells))
@@ -58,8 +64,9 @@ def make_plan(cells: Sequence[Cell]) -> Plan:
     with metering(plan.meter):
         for cell in cells:
             data = _planned_data(cell.data, cell.profile)
-            entry = catalogue.source(cell.data.asked)
-            plan.data[cell.data.asked] = data.label if data.digest else f"{entry.title} is not present. {entry.how_to_get}"
+            for found in (cell.data, cell.public):
+                if found is not None:
+                    plan.data[found.asked] = _availability(_planned_data(found, cell.profile))
             if cell.measure == "classes":
                 continue
             config = dict(cell.config)
@@ -67,9 +74,16 @@ def make_plan(cells: Sequence[Cell]) -> Plan:
             method = make_method(registry.find_method(cell.method, cell.plugins), config)
             channel = Channel()
             federation = build_federation(
-                config, data, Seeds.moving(cell.seed_axes, cell.seed), stages, type(method), device="meta", channel=channel
+                config,
+                data,
+                Seeds.moving(cell.seed_axes, cell.seed),
+                stages,
+                type(method),
+                device="meta",
+                channel=channel,
+                public=None if cell.public is None else _planned_data(cell.public, cell.profile),
             )
-            method.fit(federation)
+            fit(federation, method)
             plan.bytes_up[cell.method] = max(plan.bytes_up[cell.method], channel.total("up"))
             plan.bytes_down[cell.method] = max(plan.bytes_down[cell.method], channel.total("down"))
     for event in stages.events:

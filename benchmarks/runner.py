@@ -100,7 +100,7 @@ def prepare(names: Sequence[str], selection: Selection, results: Path) -> list[T
     runs = []
     for name in dict.fromkeys(names):
         paper, table = registry.find_table(name)
-        files = TableFiles(results, selection.profile, f"{paper.key}/{table.key}", selection.protocol)
+        files = TableFiles(results, selection.profile, f"{paper.key}/{table.key}", selection.variant)
         runs.append(TableRun(paper, table, selection, expand(paper, table, selection), files))
     for run in runs:
         run.files.check_writable()

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from benchmarks.spec import Scalar
 from datasets import catalogue, partitions
 from datasets.catalogue import ResolvedData
-from datasets.source import Split
+from datasets.source import DataError
 from federation.augmentation import Augmentation
 from federation.channel import Channel
 from federation.client import Client, Shard
@@ -30,10 +30,15 @@ Config = Mapping[str, Scalar]
 
 @dataclass(frozen=True)
 class Division:
-    """Who holds what: indices into the training split, and for the public set into the split it comes from."""
+    """Who holds what: indices into the training split, and for the public set into the split it comes from.
+
+    The public set is of the same data set as the clients', unless `public.name` names another.
+    """
 
     public_split: str
     public: np.ndarray
+    validation: np.ndarray
+    """Training samples that the server holds, with labels; for most methods none."""
     clients: list[np.ndarray]
     test: np.ndarray
 
@@ -53,9 +58,12 @@ def _limit(indices: np.ndarray, limit: Scalar, rng: np.random.Generator) -> np.n
     return np.sort(rng.choice(indices, int(limit), replace=False))
 
 
-def divide(config: Config, labels: Mapping[str, np.ndarray], seeds: Seeds) -> Division:
+def divide(
+    config: Config, labels: Mapping[str, np.ndarray], seeds: Seeds, other: Mapping[str, np.ndarray] | None = None
+) -> Division:
     """The public set, every client's samples and the test set, drawn from the streams of the partition axis.
 
+    `other` are the labels of the data set that the public set comes from, where that is another one.
     Raises PartitionError for a partition that cannot exist.
     """
 
@@ -64,19 +72,22 @@ def divide(config: Config, labels: Mapping[str, np.ndarray], seeds: Seeds) -> Di
 
     train = labels["train"]
     public_split = str(config["partition.public_split"]) or "train"
-    if public_split not in labels:
+    available = labels if other is None else other
+    if public_split not in available:
         raise partitions.PartitionError(
-            f"the data set has no split {public_split!r} to be the public set; it has {', '.join(labels)}"
+            f"the data set has no split {public_split!r} to be the public set; it has {', '.join(available)}"
         )
-    if public_split == "train":
+    if other is None and public_split == "train":
         public, pool = partitions.split_public(len(train), float(config["partition.public_share"]), rng("public"))
     else:
-        public, pool = np.arange(len(labels[public_split])), np.arange(len(train))
+        public, pool = np.arange(len(available[public_split])), np.arange(len(train))
     public = _limit(public, config["partition.public_limit"], rng("public limit"))
     pool = _limit(pool, config["partition.pool_limit"], rng("pool limit"))
+    held, rest = partitions.split_public(len(pool), float(config.get("partition.validation_share", 0)), rng("validation"))
+    held_out, pool = pool[held], pool[rest]
     own = [pool[part] for part in _client_parts(config, train[pool], rng)]
     test = _limit(np.arange(len(labels["test"])), config["partition.test_limit"], rng("test limit"))
-    return Division(public_split, public, own, test)
+    return Division(public_split, public, held_out, own, test)
 
 
 def _client_parts(config: Config, labels: np.ndarray, rng: Callable[..., np.random.Generator]) -> list[np.ndarray]:
@@ -136,40 +147,54 @@ def build_federation(
     device: str = "cpu",
     channel: Channel | None = None,
     progress: Callable[[str, float], None] = lambda text, share: None,
+    public: ResolvedData | None = None,
 ) -> Federation:
     """The federation of one cell. On the device `meta` nothing is loaded or computed, only sizes are known.
 
-    Raises DataError for absent or damaged data and impossible partitions.
+    `public` is the data set of the public images where it is another than the clients'. Raises DataError for absent or
+    damaged data and impossible partitions.
     """
     source = catalogue.source(data.used)
     labels = official_labels(data)
-    division = divide(config, labels, seeds)
+    shared = public or data
+    if catalogue.source(shared.used).shape[0] != source.shape[0]:
+        raise DataError(f"public images of {shared.used} have another number of channels than the private ones of {data.used}")
+    shared_labels = labels if public is None else official_labels(public)
+    division = divide(config, labels, seeds, None if public is None else shared_labels)
     size = int(config["data.image_size"])
-    splits: Mapping[str, Split] = {} if device == "meta" else catalogue.load(data.used)
 
-    def images(split: str, indices: np.ndarray) -> torch.Tensor:
+    def images(split: str, indices: np.ndarray, origin: ResolvedData = data) -> torch.Tensor:
         if device == "meta":
             return torch.empty((len(indices), source.shape[0], size, size), dtype=torch.uint8, device="meta")
-        return _resize(torch.from_numpy(splits[split].images[indices]), size).to(device)
+        return _resize(torch.from_numpy(catalogue.load(origin.used)[split].images[indices]), size).to(device)
 
     def targets(split: str, indices: np.ndarray) -> torch.Tensor:
         return torch.from_numpy(labels[split][indices]).to(device)
 
-    def identity(split: str, indices: np.ndarray) -> str:
-        return digest([data.used, data.digest, split, size, digest(np.ascontiguousarray(indices).astype("<i8").tobytes())])
+    def identity(split: str, indices: np.ndarray, origin: ResolvedData = data) -> str:
+        return digest([origin.used, origin.digest, split, size, digest(np.ascontiguousarray(indices).astype("<i8").tobytes())])
+
+    def labelled(split: str, indices: np.ndarray) -> TestSet:
+        return TestSet(images(split, indices), targets(split, indices), identity(split, indices))
+
+    def network_of(role: str) -> str:
+        return str(config.get(f"network.{role}", role))  # a role may name a network itself
 
     clients = []
     for index, role in enumerate(roles(str(config["network.client"]), len(division.clients))):
         own = division.clients[index]
         counts = tuple(int(n) for n in np.bincount(labels["train"][own], minlength=source.classes))
         shard = Shard(images("train", own), targets("train", own))
-        clients.append(Client(index, role, str(config[f"network.{role}"]), shard, counts, identity("train", own)))
+        clients.append(Client(index, role, network_of(role), shard, counts, identity("train", own)))
     return Federation(
         clients=clients,
-        public=PublicData(images(division.public_split, division.public), identity(division.public_split, division.public)),
-        test=TestSet(images("test", division.test), targets("test", division.test), identity("test", division.test)),
+        public=PublicData(
+            images(division.public_split, division.public, shared), identity(division.public_split, division.public, shared)
+        ),
+        test=labelled("test", division.test),
+        validation=labelled("train", division.validation) if len(division.validation) else None,
         task=Classification(source.classes),
-        network=str(config[f"network.{config['network.server']}"]),
+        network=network_of(str(config["network.server"])),
         image_shape=(source.shape[0], size, size),
         normalise=Normalisation(source.mean, source.std),
         local=_plan(config, "local"),
@@ -180,17 +205,14 @@ def build_federation(
         channel=channel,
         device=device,
         pretrained=config["network.pretrained"] == "imagenet",
-        oracle_labels=targets(division.public_split, division.public),
+        oracle_labels=targets(division.public_split, division.public) if public is None else None,
         oracle_allowed=method.oracle,
         progress=progress,
     )
 
 
 def _augmentation(config: Config) -> Augmentation | None:
-    how = Augmentation(
-        rotation=float(config["augmentation.rotation"]),
-        shift=float(config["augmentation.shift"]),
-        channel_shift=float(config["augmentation.channel_shift"]),
-        horizontal_flip=bool(config["augmentation.horizontal_flip"]),
-    )
+    names = Augmentation.__dataclass_fields__
+    values: dict[str, Any] = {n: config[f"augmentation.{n}"] for n in names if f"augmentation.{n}" in config}
+    how = Augmentation(**values)
     return None if how == Augmentation() else how

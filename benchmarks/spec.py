@@ -14,7 +14,7 @@ Scalar = bool | int | float | str
 Value = Scalar | Mapping[str, Scalar]
 """One value, or one per column: `{"dataset=mnist": 5, "": 15}` takes the first entry whose pairs all hold.
 
-Pairs name the column's keys, `row` or `method`.
+Pairs name the column's keys, `row`, `method` or `protocol`; a value may be one of several, `method=fedavg|fedprox`.
 """
 
 PROFILES = ("smoke", "cpu", "paper")
@@ -59,12 +59,17 @@ class Setting:
         return profile != "paper" and self.value(profile, "paper") != self.paper
 
 
+def _fits(column: Mapping[str, Any], pair: str) -> bool:
+    key, _, wanted = pair.partition("=")
+    return str(column.get(key)) in wanted.split("|")
+
+
 def pick(value: Value, column: Mapping[str, Any]) -> Scalar:
     """The scalar that `value` takes in a column. Raises SpecError if no entry fits."""
     if not isinstance(value, Mapping):
         return value
     for condition, scalar in value.items():
-        if all(str(column.get(key)) == wanted for key, wanted in (pair.split("=") for pair in condition.split())):
+        if all(_fits(column, pair) for pair in condition.split()):
             return scalar
     raise SpecError(f"no entry of {dict(value)} fits the column {dict(column)}; add one with the key ''")
 
@@ -86,7 +91,9 @@ class Row:
     needs: tuple[str, str] | None = None
     """(configuration name, text): the row exists only in columns whose configuration contains the text."""
     config: Mapping[str, Scalar] = field(default_factory=dict)
-    """Configuration of this row only."""
+    """Configuration of this row only: what the row is, as the paper's table defines it."""
+    protocol: str = ""
+    """The row is always run under this protocol; empty for the one asked for."""
 
     def applies(self, config: Mapping[str, Scalar]) -> bool:
         return self.needs is None or self.needs[1] in str(config[self.needs[0]]).split("+")
@@ -107,8 +114,13 @@ class Table:
     fixed: Mapping[str, Scalar] = field(default_factory=dict)
     """Configuration that is the same in all columns of this table only."""
     measure: str = "final"
-    """`final` (one number), `curve` (a number per epoch) or `classes` (the partition itself)."""
-    metric: str = "accuracy"
+    """`final` (a number per metric), `curve` (numbers per epoch), `classes` (the partition itself) or `samples` (measures of
+    the images that a method generated)."""
+    metrics: tuple[str, ...] = ("accuracy",)
+    unit: str = "fraction"
+    """How the paper prints shares such as accuracy, and so do we: `fraction` or `percent`."""
+    offered: tuple[Row, ...] = ()
+    """Rows that the paper does not print, added with `--methods +KEY`."""
     x_axis: str = ""
     """The column key that a line plot runs along; bars if empty."""
 
@@ -133,7 +145,7 @@ class Paper:
         """The resolved configuration of a row in a column."""
         own = {table.axes[key]: _scalar(value) for key, value in column.items()}
         config: dict[str, Scalar] = {**table.fixed, **own, **row.config}
-        facts = {"row": row.key, "method": row.method}
+        facts = {"row": row.key, "method": row.method, "protocol": protocol}
         known = {**{key: str(table.fixed[entry]) for key, entry in table.axes.items() if entry in table.fixed}, **column, **facts}
         for setting in self.settings:
             config.setdefault(setting.name, pick(setting.value(profile, protocol), known))

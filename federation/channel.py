@@ -8,11 +8,13 @@ where `plan` runs, the same size is computed from shapes and dtypes.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import safetensors.torch
 import torch
+
+from federation.costs import active_meter
 
 PAYLOADS = frozenset({"parameters", "gradients", "logits", "attention", "features", "images", "discriminator-outputs", "labels"})
 """What may cross. A class list or a count of labels is `labels`."""
@@ -26,7 +28,7 @@ _ALIGNMENT_ORDER = ("I64", "F64", "F32", "I32", "BF16", "F16", "I16", "I8", "U8"
 
 @dataclass(frozen=True)
 class Transfer:
-    """One message."""
+    """A message; in the ledger, all messages of one kind between one client and the server in one round."""
 
     round: int
     direction: str
@@ -34,6 +36,7 @@ class Transfer:
     kind: str
     client: int
     bytes: int
+    messages: int = 1
 
 
 def encoded_size(tensors: Mapping[str, torch.Tensor]) -> int:
@@ -67,7 +70,7 @@ class Channel:
     ):
         self.round = 0
         """The round that messages are booked under; a method with rounds sets it."""
-        self.ledger: list[Transfer] = []
+        self._booked: dict[tuple[int, str, str, int], tuple[int, int]] = {}
         self._inspect = inspect
         self._deliver = deliver
 
@@ -91,10 +94,27 @@ class Channel:
             size, decoded = len(encoded), safetensors.torch.load(encoded)
             received = {name: decoded[name].to(tensor.device) for name, tensor in tensors.items()}
         transfer = Transfer(self.round, direction, kind, client, size)
-        self.ledger.append(transfer)
+        meter = active_meter()
+        self._book(transfer, meter.times if meter is not None else 1)
         if self._inspect is not None:
             self._inspect(transfer, tensors)
         return received if self._deliver is None else self._deliver(transfer, received)
+
+    def _book(self, transfer: Transfer, times: int = 1) -> None:
+        key = (transfer.round, transfer.direction, transfer.kind, transfer.client)
+        size, messages = self._booked.get(key, (0, 0))
+        self._booked[key] = (size + times * transfer.bytes, messages + times * transfer.messages)
+
+    def restore(self, ledger: Iterable[Transfer]) -> None:
+        """Put the ledger of an earlier run, whose outcome is used now, in place of this one."""
+        self._booked.clear()
+        for transfer in ledger:
+            self._book(transfer)
+
+    @property
+    def ledger(self) -> list[Transfer]:
+        """Everything that crossed, by round, direction, kind and client, in the order of first messages."""
+        return [Transfer(*key, size, messages) for key, (size, messages) in self._booked.items()]
 
     def total(self, direction: str) -> int:
         """Bytes in one direction over all clients and rounds."""

@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 
 import torch
 from torch import nn
+from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils.flop_counter import FlopCounterMode
 
 BACKWARD = 2
@@ -25,6 +26,8 @@ class Meter:
     def __init__(self) -> None:
         self.scope = ""
         """Identity of the cell being planned; stands in for the content of tensors that have none."""
+        self.times = 1
+        """How often what is booked now would be done: a loop of like steps is followed once (see `Federation.steps`)."""
         self.flops = 0
         self.training_samples = 0
         self.predicted_samples = 0
@@ -48,7 +51,8 @@ class Meter:
             hooks = [module.register_forward_hook(count) for module in model.modules()]
             was_training = model.training
             model.eval()
-            with FlopCounterMode(display=False) as counter, torch.no_grad():
+            # An enclosing counter (see `repeated`) must not count this one measurement.
+            with _disable_current_modes(), FlopCounterMode(display=False) as counter, torch.no_grad():
                 outputs = model(torch.empty(1, *shape, device="meta"))
             model.train(was_training)
             for hook in hooks:
@@ -56,10 +60,35 @@ class Meter:
             self._known[key] = (counter.get_total_flops(), activations, outputs.shape[1:])
         return self._known[key]
 
+    @contextlib.contextmanager
+    def repeated(self, times: int, counted: bool) -> Iterator[None]:
+        """Book what happens inside `times` times; with `counted` also its tensor operations, which no loop here books."""
+        self.times *= times
+        saved = 0
+
+        def keep(tensor: torch.Tensor) -> torch.Tensor:
+            nonlocal saved
+            saved += tensor.numel() * tensor.element_size()
+            return tensor
+
+        try:
+            if counted:
+                with (
+                    FlopCounterMode(display=False) as counter,
+                    torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor),
+                ):
+                    yield
+                self.flops += counter.get_total_flops() * self.times
+                self.peak_bytes = max(self.peak_bytes, saved)
+            else:
+                yield
+        finally:
+            self.times //= times
+
     def book_training(self, model: nn.Module, images: torch.Tensor, epochs: int, batch_size: int) -> None:
         flops, activations, _ = self._per_sample(model, tuple(images.shape[1:]))
-        self.flops += (1 + BACKWARD) * flops * len(images) * epochs
-        self.training_samples += len(images) * epochs
+        self.flops += (1 + BACKWARD) * flops * len(images) * epochs * self.times
+        self.training_samples += len(images) * epochs * self.times
         weights = sum(p.numel() * p.element_size() for p in model.parameters())
         # Weights, gradients and two moments of Adam; activations kept for the backward pass.
         self.peak_bytes = max(self.peak_bytes, 4 * weights + activations * min(batch_size, len(images)) + images.numel())
@@ -67,8 +96,8 @@ class Meter:
     def book_prediction(self, model: nn.Module, images: torch.Tensor) -> torch.Tensor:
         """Book the pass; returns outputs of the right shape, without content."""
         flops, _, outputs = self._per_sample(model, tuple(images.shape[1:]))
-        self.flops += flops * len(images)
-        self.predicted_samples += len(images)
+        self.flops += flops * len(images) * self.times
+        self.predicted_samples += len(images) * self.times
         return torch.empty(len(images), *outputs, device="meta")
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import copy
 import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import nn
@@ -20,18 +20,25 @@ from federation.augmentation import Augmentation
 from federation.channel import Channel
 from federation.client import Client, Shard
 from federation.costs import active_meter
-from federation.seeds import Seeds
+from federation.seeds import Seeds, Stream
+from federation.snapshots import Snapshots
 from federation.stages import Stage, StageCache, StageRequest, content_digest
 from federation.tasks import Task
-from federation.training import Loss, Normalisation, TrainingPlan, predict, train
+from federation.training import DivergedError, Loss, Normalisation, Penalty, TrainingPlan, predict, train
 from models import catalogue
 
+M = TypeVar("M", bound=nn.Module)
+
 History = dict[str, list[float]]
-"""Metrics by name, a value per epoch."""
+"""Metrics by name, a value per epoch or round."""
 
 
 class OracleError(Exception):
     """A method reached for knowledge that it did not declare."""
+
+
+class HeterogeneousClientsError(Exception):
+    """A method that needs one network everywhere was given several."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +56,7 @@ class PublicData:
 
 @dataclass(frozen=True)
 class TestSet:
-    """What models are measured on."""
+    """Labelled images that models are measured on: the test set, or a validation set of the server's."""
 
     images: torch.Tensor
     targets: torch.Tensor
@@ -69,11 +76,9 @@ class Checkpoint:
     lineage: str
     """Digest of everything that determined the weights; stages computed from the checkpoint are keyed by it."""
     history: History = field(default_factory=dict)
-    """Test metrics after each epoch of training."""
-
-    def with_state(self, state: dict[str, torch.Tensor]) -> Checkpoint:
-        """The same network with other weights (averaged, noised, ...): a new lineage, and no history."""
-        return dataclasses.replace(self, state=state, lineage=content_digest(state, _scope()), history={})
+    """Test metrics after each epoch or round of training."""
+    samples: torch.Tensor | None = None
+    """Images that the method generated, uint8 (n, c, h, w), for measures of their quality."""
 
 
 class Federation:
@@ -85,6 +90,7 @@ class Federation:
         clients: Sequence[Client],
         public: PublicData,
         test: TestSet,
+        validation: TestSet | None = None,
         task: Task,
         network: str,
         image_shape: tuple[int, int, int],
@@ -117,8 +123,14 @@ class Federation:
         self.device = torch.device(device)
         self.normalise = normalise
         self.progress = progress
+        self.snapshots: Snapshots | None = None
+        """Where rounds are kept while a fit goes on; None for a fit that starts anew."""
+        self.image_shape = image_shape
+        """Channels, height, width."""
+        self.history: History = {}
+        """What `track` has measured so far."""
         self._test = test
-        self._image_shape = image_shape
+        self._validation = validation
         self._pretrained = pretrained
         self._oracle_labels = oracle_labels
         self._oracle_allowed = oracle_allowed
@@ -130,23 +142,31 @@ class Federation:
 
         All parties that use the same network start from the same weights, as they do from ImageNet's.
         """
-        channels, height, _ = self._image_shape
+        channels, height, _ = self.image_shape
         if self.device.type == "meta":
             return _meta_module(network, channels, self.task.outputs, height)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(self.seeds.number("weights", network))
-            model = catalogue.build(network, channels, self.task.outputs, height)
+        model = self.new_module(lambda: catalogue.build(network, channels, self.task.outputs, height), network)
         if self._pretrained:
             from models.networks.imagenet import load_imagenet
 
             load_imagenet(model, network)
-        return model.to(self.device)
+        return model
+
+    def new_module(self, build: Callable[[], M], *names: object) -> M:
+        """What `build` makes, on the run's device, with random weights from the stream `names` of the weights axis."""
+        if self.device.type == "meta":
+            with torch.device("meta"):
+                return build()
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.seeds.number("weights", *names))
+            module = build()
+        return module.to(self.device).to(memory_format=torch.channels_last)
 
     def module(self, checkpoint: Checkpoint) -> nn.Module:
         """The network of a checkpoint, with its weights, in evaluation mode."""
-        channels, height, _ = self._image_shape
+        channels, height, _ = self.image_shape
         if self.device.type == "meta":
-            return _meta_module(checkpoint.network, channels, checkpoint.outputs, height)
+            return copy.deepcopy(_meta_module(checkpoint.network, channels, checkpoint.outputs, height)).eval()
         with torch.random.fork_rng(devices=[]):
             model = catalogue.build(checkpoint.network, channels, self.task.outputs, height)
             if checkpoint.outputs != self.task.outputs:
@@ -162,10 +182,88 @@ class Federation:
             torch.manual_seed(self.seeds.number("weights", "head", *names))
             return catalogue.replace_head(model, outputs)
 
-    def checkpoint(self, model: nn.Module, network: str, outputs: int, owner: str = "server") -> Checkpoint:
-        """A checkpoint of a module that a method trained by itself."""
-        state = {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
-        return Checkpoint(network, outputs, state, owner, content_digest(state, _scope()))
+    def checkpoint(self, model: nn.Module, network: str, owner: str = "server") -> Checkpoint:
+        """A checkpoint of a module that a method trained by itself, with the history tracked so far."""
+        state = state_of(model)
+        return Checkpoint(network, self.task.outputs, state, owner, content_digest(state, _scope()), self.history)
+
+    def shared_network(self) -> str:
+        """The one network that clients and server use, for methods that average parameters.
+
+        Raises HeterogeneousClientsError if there are several.
+        """
+        names = sorted({self.network, *(client.network for client in self.clients)})
+        if len(names) > 1:
+            raise HeterogeneousClientsError(
+                f"this method averages parameters, so clients and server must share one network; here are {', '.join(names)}. "
+                "Use a model-agnostic method (fedmd, fedkd, fediod, dlad), or the same network everywhere"
+            )
+        return names[0]
+
+    # -- rounds -----------------------------------------------------------------------------------------------------
+
+    def rounds(self, count: int, *, alike: bool = False, **parts: Any) -> Iterator[int]:
+        """Rounds 1 to `count`, booked as such by the channel; an interrupted fit goes on after its last snapshot.
+
+        `parts` are all that a round takes over from the one before (anything with state_dict and load_state_dict).
+        Randomness must come from streams named by the round. With `alike` every round costs the same, so that `plan`
+        follows one and counts it `count` times.
+        """
+        meter = active_meter()
+        if meter is not None and alike:
+            with meter.repeated(count, counted=False):
+                self.channel.round = 1
+                yield 1
+            return
+        done = 0
+        if self.snapshots is not None:
+            done, self.history, ledger = self.snapshots.resume(parts)
+            if done:
+                self.channel.restore(ledger)
+        for number in range(done + 1, count + 1):
+            self.channel.round = number
+            self.progress(f"round {number}/{count}", (number - 1) / count)
+            yield number
+            if self.snapshots is not None:
+                self.snapshots.offer(number, parts, self.history, self.channel.ledger)
+
+    def steps(self, count: int) -> Iterator[int]:
+        """Steps 0 to `count` - 1 of a loop whose steps cost the same; `plan` follows one and counts it `count` times."""
+        meter = active_meter()
+        if meter is None:
+            yield from range(count)
+        elif count:
+            with meter.repeated(count, counted=True):
+                yield 0
+
+    def stream(self, *names: object, axis: str = "shuffling") -> Stream:
+        """The stream `names` of a seed axis."""
+        meta = self.device.type == "meta"
+        return Stream(None if meta else self.seeds.torch(axis, *names, device=self.device), self.device)
+
+    def participants(self, number: int, share: float) -> list[Client]:
+        """The clients of round `number`: round(share x clients), at least one, drawn without replacement.
+
+        Drawn from the sampling axis among the clients that hold samples. Raises ValueError for a share outside (0, 1].
+        """
+        if not 0 < share <= 1:
+            raise ValueError(f"the share of participating clients must be above 0 and at most 1, not {share}")
+        able = [client for client in self.clients if client.size]
+        count = min(len(able), max(1, round(share * len(self.clients))))
+        chosen = self.seeds.numpy("sampling", "round", number).choice(len(able), count, replace=False)
+        return [able[position] for position in sorted(chosen)]
+
+    def check_finite(self, *models: nn.Module) -> None:
+        """Raise DivergedError if a weight is not a number, for methods that train with loops of their own."""
+        for model in models:
+            for name, tensor in model.state_dict().items():
+                if not tensor.is_meta and not tensor.isfinite().all():
+                    raise DivergedError(f"{name} is no longer a number after round {self.channel.round}; lower the learning rates")
+
+    def track(self, model: nn.Module) -> None:
+        """Note the test metrics of the global model after a round. No method may choose anything by them."""
+        for metric, value in self.evaluate(model).items():
+            self.history.setdefault(metric, []).append(value)
 
     # -- training ---------------------------------------------------------------------------------------------------
 
@@ -178,6 +276,9 @@ class Federation:
         plan: TrainingPlan,
         *names: object,
         sample_weights: torch.Tensor | None = None,
+        penalty: Penalty | None = None,
+        optimizer: torch.optim.Optimizer | None = None,
+        augmented: bool = True,
         track: bool = False,
         label: str = "",
     ) -> History:
@@ -200,8 +301,10 @@ class Federation:
                 model, images, targets, loss, plan,
                 normalise=self.normalise,
                 generator=None if meta else self.seeds.torch("shuffling", *names, device=self.device),
-                augmentation=self.augmentation,
+                augmentation=self.augmentation if augmented else None,
+                optimizer=optimizer,
                 sample_weights=sample_weights,
+                penalty=penalty,
                 after_epoch=after_epoch,
             )  # fmt: skip
         return history
@@ -211,10 +314,35 @@ class Federation:
         outputs = predict(model, self._test.images, normalise=self.normalise)
         return {} if outputs.is_meta else self.task.metrics(outputs, self._test.targets)
 
+    def validate(self, model: nn.Module) -> dict[str, float]:
+        """Metrics on the server's validation set (none while planning). Raises ValueError if it has none."""
+        validation = self.require_validation()
+        outputs = predict(model, validation.images, normalise=self.normalise)
+        return {} if outputs.is_meta else self.task.metrics(outputs, validation.targets)
+
+    def require_validation(self) -> TestSet:
+        """The server's validation set.
+
+        Raises ValueError if it has none: `partition.validation_share` sets one aside before clients get theirs.
+        """
+        if self._validation is None:
+            raise ValueError("this method needs a validation set at the server; set partition.validation_share above 0")
+        return self._validation
+
+    def identity(self) -> dict[str, Any]:
+        """What determines the outcome of any method run on this federation."""
+        networks = sorted({self.network, *(client.network for client in self.clients)})
+        return self._inputs(
+            [[client.index, client.digest, client.network] for client in self.clients],
+            {name: catalogue.network_digest(name) for name in networks}, self.network,
+            self.public.digest, self._validation.digest if self._validation else "", asdict(self.local), asdict(self.server),
+            self.seeds.to_json(), sorted(self._oracle_allowed),
+        )  # fmt: skip
+
     def _inputs(self, *parts: Any) -> dict[str, Any]:
         """What determines any stage of this federation, and `parts`."""
         return {
-            "image": list(self._image_shape),
+            "image": list(self.image_shape),
             "normalise": asdict(self.normalise),
             "augmentation": asdict(self.augmentation) if self.augmentation else None,
             "task": repr(self.task),
@@ -263,8 +391,7 @@ class Federation:
 
         def train_locally(client: Client) -> tuple[nn.Module, History]:
             model = self.initial(client.network)
-            label = f"client {client.index + 1}/{len(self.clients)}"
-            return model, client.run(_fit_shard, self, model, label, client.index)
+            return model, self.train_on_client(client, model, self.local, track=True)
 
         return self.checkpoints(
             [
@@ -276,9 +403,27 @@ class Federation:
             ]
         )  # fmt: skip
 
+    def train_on_client(
+        self,
+        client: Client,
+        model: nn.Module,
+        plan: TrainingPlan,
+        *names: object,
+        penalty: Penalty | None = None,
+        track: bool = False,
+    ) -> History:
+        """Supervised training of `model` in place on the client's shard; `names` tell one call's stream from another's."""
+        label = " ".join([f"client {client.index + 1}/{len(self.clients)}", *map(str, names)])
+        return client.run(_fit_shard, self, model, plan, ("client", client.index, *names), penalty, track, label)
+
     def upload(self, client: Client, checkpoint: Checkpoint) -> Checkpoint:
         """Send a checkpoint's parameters (BatchNorm buffers included) from client to server; what arrives is the same."""
         return dataclasses.replace(checkpoint, state=self.channel.up(client.index, "parameters", checkpoint.state))
+
+    def label_counts(self) -> torch.Tensor:
+        """N_k^c, (clients, classes): every client sends its label counts as `labels`."""
+        counts = [torch.tensor(client.label_counts, device=self.device) for client in self.clients]
+        return torch.stack([self.channel.up(k, "labels", {"counts": own})["counts"] for k, own in enumerate(counts)])
 
     def public_outputs(self, checkpoint: Checkpoint) -> torch.Tensor:
         """Outputs (n, outputs) of a checkpoint on the public images, without augmentation; computed once."""
@@ -295,30 +440,25 @@ class Federation:
                 catalogue.network_digest(checkpoint.network),
             ],
             "public": self.public.digest,
-            "image": list(self._image_shape),
+            "image": list(self.image_shape),
             "normalise": asdict(self.normalise),
             "device": [self.device.type, torch.get_num_threads()],
         }
         request = StageRequest("public-outputs", f"{checkpoint.owner} ({checkpoint.network})", inputs, compute, __name__)
         return self.stages.get(request).tensors["outputs"]
 
-    def distill(self, targets: torch.Tensor) -> Checkpoint:
-        """Train a new global model to imitate `targets`, teacher probabilities (n, classes) for the public images."""
+    def distill(self, targets: torch.Tensor, loss: Loss | None = None) -> Checkpoint:
+        """Train a new global model to imitate the teachers' `targets` (n, classes) for the public images.
 
-        def compute() -> Stage:
-            model = self.initial(self.network)
-            history = self.train(
-                model, self.public.images, targets, self.task.distillation_loss, self.server, "server",
-                track=True, label="global model",
-            )  # fmt: skip
-            return _as_stage(model, self.network, self.task.outputs, "server", history)
-
-        inputs = self._inputs(
-            content_digest({"targets": targets}, _scope()), self.public.digest, self.network,
-            catalogue.network_digest(self.network), asdict(self.server), self._stream("weights", "shuffling"),
+        `loss` is the task's distillation loss, against probabilities, if not given; tracked on the test set.
+        """
+        model = self.initial(self.network)
+        history = self.train(
+            model, self.public.images, targets, loss or self.task.distillation_loss, self.server, "server",
+            track=True, label="global model",
         )  # fmt: skip
-        request = StageRequest("global-model", f"server ({self.network})", inputs, compute, __name__)
-        return self.checkpoints([request])[0]
+        self.history = history
+        return self.checkpoint(model, self.network)
 
     # -- upper bounds -----------------------------------------------------------------------------------------------
 
@@ -345,14 +485,21 @@ def _scope() -> str:
     return meter.scope if meter is not None else ""
 
 
+def state_of(model: nn.Module) -> dict[str, torch.Tensor]:
+    """A copy of a network's parameters and buffers."""
+    return {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
+
+
 def _as_stage(model: nn.Module, network: str, outputs: int, owner: str, history: History) -> Stage:
     """A trained network as it is stored; as a checkpoint its lineage is the stage's key."""
-    state = {name: tensor.detach() for name, tensor in model.state_dict().items()}
-    return Stage(state, {"network": network, "outputs": outputs, "owner": owner, "history": history})
+    return Stage(state_of(model), {"network": network, "outputs": outputs, "owner": owner, "history": history})
 
 
-def _fit_shard(shard: Shard, federation: Federation, model: nn.Module, label: str, index: int) -> History:
+def _fit_shard(
+    shard: Shard, federation: Federation, model: nn.Module, plan: TrainingPlan, names: Sequence[object],
+    penalty: Penalty | None, track: bool, label: str,
+) -> History:  # fmt: skip
     """Supervised training on a client."""
     return federation.train(
-        model, shard.images, shard.targets, federation.task.loss, federation.local, "client", index, track=True, label=label
+        model, shard.images, shard.targets, federation.task.loss, plan, *names, penalty=penalty, track=track, label=label
     )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 
@@ -28,7 +28,10 @@ class Method(ABC):
     sends: ClassVar[frozenset[str]] = frozenset()
     """Payload kinds that leave a client. The ledger of every run must agree (a contract test sees to it)."""
     oracle: ClassVar[frozenset[str]] = frozenset()
-    """Knowledge no real server has, for upper bounds: `public-labels`. Tables mark such rows."""
+    """Knowledge no real server has, for upper bounds: `public-labels`, `private-samples`. Tables mark such rows."""
+
+    quick: ClassVar[Mapping[str, Any]] = {}
+    """Field values with which it learns something within seconds on the contract's small federation."""
 
     @abstractmethod
     def fit(self, federation: Federation) -> Fitted:

@@ -46,3 +46,27 @@ class Seeds:
 
     def to_json(self) -> dict[str, int]:
         return asdict(self)
+
+
+class Stream:
+    """Draws from one named stream, on the run's device; on the `meta` device, where `plan` runs, only shapes."""
+
+    def __init__(self, generator: torch.Generator | None, device: torch.device):
+        self.generator = generator
+        self.device = device
+
+    def choose(self, population: int, size: int) -> torch.Tensor:
+        """`size` indices below `population`, drawn with replacement."""
+        return torch.randint(population, (size,), generator=self.generator, device=self.device)
+
+    def shuffled(self, population: int) -> torch.Tensor:
+        """The indices below `population` in random order."""
+        return torch.randperm(population, generator=self.generator, device=self.device)
+
+    def normal(self, *shape: int) -> torch.Tensor:
+        """Standard normal numbers."""
+        return torch.randn(shape, generator=self.generator, device=self.device)
+
+    def uniform(self, *shape: int) -> torch.Tensor:
+        """Uniform numbers in [0, 1)."""
+        return torch.rand(shape, generator=self.generator, device=self.device)

@@ -61,6 +61,31 @@ class StageEvent:
     note: str = ""
 
 
+def write_stage(base: Path, stage: Stage, **about: str) -> None:
+    """Write a stage to `base`.safetensors and, last, `base`.json."""
+    raw = safetensors.torch.save(
+        {name: t.detach().cpu().clone(memory_format=torch.contiguous_format) for name, t in stage.tensors.items()}
+    )
+    write_atomic(base.with_suffix(".safetensors"), raw)
+    write_sealed_json(base.with_suffix(".json"), {**about, "sha256": digest(raw), "info": stage.info})
+
+
+def read_stage(base: Path, device: torch.device | str = "cpu", newer_than: float = 0.0) -> tuple[Stage | None, str]:
+    """The stage stored at `base`, or None with what is wrong with it (empty if there simply is none)."""
+    header, body = base.with_suffix(".json"), base.with_suffix(".safetensors")
+    try:
+        if header.stat().st_mtime < newer_than:
+            return None, ""
+        meta = read_sealed_json(header)
+        raw = body.read_bytes()
+    except FileNotFoundError:
+        return None, ""
+    if meta is None or digest(raw) != meta["sha256"]:
+        return None, "damaged cache entry, computed again"
+    tensors = {name: tensor.to(device) for name, tensor in safetensors.torch.load(raw).items()}
+    return Stage(tensors, meta["info"]), ""
+
+
 class StageCache:
     """Stages on disk under `folder`, or in memory only when `folder` is None.
 
@@ -78,7 +103,7 @@ class StageCache:
         self.events: list[StageEvent] = []
         self._memory: dict[str, Stage] = {}
         self._report = report
-        self._newer_than = newer_than
+        self.newer_than = newer_than
         self._device = device
 
     def get(self, request: StageRequest) -> Stage:
@@ -107,8 +132,8 @@ class StageCache:
 
     def _from_disk(self, request: StageRequest, patience: float) -> Stage | None:
         """The stage, or None if another process holds its lock and `patience` (seconds, -1 for ever) is over."""
-        assert self.folder is not None
-        base = self.folder / request.kind / request.key[:2] / request.key
+        base = self.path(request)
+        assert base is not None
         stage, damage = self._load(base)
         if stage is None:
             base.parent.mkdir(parents=True, exist_ok=True)
@@ -118,7 +143,7 @@ class StageCache:
                     if stage is None:
                         started = time.monotonic()
                         stage = request.compute()
-                        self._save(base, request, stage)
+                        write_stage(base, stage, kind=request.kind, label=request.label)
                         self._log(request, computed=True, seconds=time.monotonic() - started, note=damage)
                         return stage
             except Timeout:
@@ -126,28 +151,12 @@ class StageCache:
         self._log(request, computed=False)
         return stage
 
-    def _load(self, base: Path) -> tuple[Stage | None, str]:
-        """The stage stored at `base`, or None with what is wrong with it (empty if there simply is none)."""
-        header, body = base.with_suffix(".json"), base.with_suffix(".safetensors")
-        try:
-            if header.stat().st_mtime < self._newer_than:
-                return None, ""
-            meta = read_sealed_json(header)
-            raw = body.read_bytes()
-        except FileNotFoundError:
-            return None, ""
-        if meta is None or digest(raw) != meta["sha256"]:
-            return None, "damaged cache entry, computed again"
-        tensors = {name: tensor.to(self._device) for name, tensor in safetensors.torch.load(raw).items()}
-        return Stage(tensors, meta["info"]), ""
+    def path(self, request: StageRequest) -> Path | None:
+        """Where the stage's files are, without suffix; None if stages are kept in memory."""
+        return None if self.folder is None else self.folder / request.kind / request.key[:2] / request.key
 
-    def _save(self, base: Path, request: StageRequest, stage: Stage) -> None:
-        raw = safetensors.torch.save(
-            {name: t.detach().cpu().clone(memory_format=torch.contiguous_format) for name, t in stage.tensors.items()}
-        )
-        write_atomic(base.with_suffix(".safetensors"), raw)
-        meta = {"kind": request.kind, "label": request.label, "sha256": digest(raw), "info": stage.info}
-        write_sealed_json(base.with_suffix(".json"), meta)
+    def _load(self, base: Path) -> tuple[Stage | None, str]:
+        return read_stage(base, self._device, self.newer_than)
 
     def _log(self, request: StageRequest, *, computed: bool, seconds: float = 0.0, note: str = "") -> None:
         event = StageEvent(request.kind, request.label, request.key, computed, seconds, note)

@@ -16,6 +16,9 @@ from federation.costs import active_meter
 Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 """Takes outputs (n, ...) and targets (n, ...); returns one loss per sample (n,)."""
 
+Penalty = Callable[[nn.Module, torch.Tensor, torch.Tensor], torch.Tensor]
+"""Takes the model, a batch's outputs and its targets; returns a scalar to add to the batch's mean loss."""
+
 
 class DivergedError(Exception):
     """Training produced a loss that is not a number."""
@@ -36,6 +39,8 @@ class TrainingPlan:
     schedule: str = "constant"
     """`constant`, or `cosine` from `lr` to `final_lr` over the epochs."""
     final_lr: float = 0.0
+    clip_norm: float = 0.0
+    """Largest norm of a step's gradient, over all parameters; 0 for no limit."""
 
     def __post_init__(self) -> None:
         if self.epochs < 1 or self.batch_size < 1 or not self.lr > 0:
@@ -45,8 +50,9 @@ class TrainingPlan:
         if self.schedule not in ("constant", "cosine"):
             raise ValueError(f"unknown schedule {self.schedule!r}; use constant or cosine")
 
-    def make_optimizer(self, model: nn.Module) -> torch.optim.Optimizer:
-        options: dict[str, Any] = {"lr": self.lr, "weight_decay": self.weight_decay, "fused": True}
+    def make_optimizer(self, model: nn.Module, *, fused: bool = True) -> torch.optim.Optimizer:
+        """The optimiser; not `fused` if snapshots keep its state, which they store in another memory layout."""
+        options: dict[str, Any] = {"lr": self.lr, "weight_decay": self.weight_decay, "fused": fused}
         if self.optimizer == "sgd":
             return torch.optim.SGD(model.parameters(), momentum=self.momentum, **options)
         return torch.optim.Adam(model.parameters(), **options)
@@ -80,7 +86,7 @@ def batches(samples: int, batch_size: int, generator: torch.Generator) -> Iterat
     """Shuffled index batches of one epoch; a last batch of a single sample is left out (BatchNorm cannot take it)."""
     order = torch.randperm(samples, generator=generator, device=generator.device)
     for batch in order.split(batch_size):
-        if len(batch) > 1 or batch_size == 1 or samples == 1:
+        if len(batch) > 1 or (len(batch) == 1 and 1 in (batch_size, samples)):
             yield batch
 
 
@@ -94,12 +100,15 @@ def train(
     normalise: Normalisation,
     generator: torch.Generator | None,
     augmentation: Augmentation | None = None,
+    optimizer: torch.optim.Optimizer | None = None,
     sample_weights: torch.Tensor | None = None,
+    penalty: Penalty | None = None,
     after_epoch: Callable[[int], None] | None = None,
 ) -> None:
-    """Train `model` in place on uint8 `images` (n, c, h, w) and `targets` (n, ...).
+    """Train `model` in place on uint8 `images` (n, c, h, w) and `targets` (n, ...); no images leave it as it is.
 
-    The mini-batch loss is the mean over the batch of sample weight x loss (weights are 1 if not given), as in Keras.
+    The mini-batch loss is the mean over the batch of sample weight x loss (weights are 1 if not given), as in Keras,
+    plus the penalty. An `optimizer` goes on from an earlier call, at the learning rate that it has.
     `after_epoch(e)` is called after epoch e = 1, 2, ... with the model in training mode.
     Raises DivergedError if an epoch's loss is not finite.
     """
@@ -113,27 +122,36 @@ def train(
     if generator is None:
         raise ValueError("training needs a generator of the shuffling axis")
     model.to(memory_format=torch.channels_last)
-    optimizer = plan.make_optimizer(model)
-    schedule = plan.make_schedule(optimizer)
+    schedule = None
+    if optimizer is None:
+        optimizer = plan.make_optimizer(model)
+        schedule = plan.make_schedule(optimizer)
     for epoch in range(1, plan.epochs + 1):
         model.train()
         total = torch.zeros((), device=images.device)
         for batch in batches(len(images), plan.batch_size, generator):
             inputs = unit_range(images[batch])
             if augmentation is not None:
-                inputs = augment(inputs, augmentation, generator)
-            losses = loss(model(normalise(inputs)), targets[batch])
+                inputs = augment(inputs, augmentation, generator, mean=normalise.mean)
+            outputs = model(normalise(inputs))
+            losses = loss(outputs, targets[batch])
             if sample_weights is not None:
                 losses = losses * sample_weights[batch]
+            objective = losses.mean()
+            if penalty is not None:
+                objective = objective + penalty(model, outputs, targets[batch])
             optimizer.zero_grad(set_to_none=True)
-            losses.mean().backward()
+            objective.backward()
+            if plan.clip_norm:
+                torch.nn.utils.clip_grad_norm_(model.parameters(), plan.clip_norm)
             optimizer.step()
             total += losses.detach().sum()
         if not math.isfinite(total.item()):
             raise DivergedError(
                 f"the training loss is {total.item()} in epoch {epoch} of {plan.epochs}; lower lr (now {plan.lr:g})"
             )
-        schedule.step()
+        if schedule is not None and len(images):
+            schedule.step()
         if after_epoch is not None:
             after_epoch(epoch)
 

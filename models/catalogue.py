@@ -47,9 +47,14 @@ def network_digest(name: str) -> str:
     return source_digest(_entry(name)[1].__name__)
 
 
+def find_head(model: nn.Module) -> tuple[str, nn.Linear]:
+    """Name and module of a network's head: its last Linear."""
+    return next((n, m) for n, m in reversed(list(model.named_modules())) if isinstance(m, nn.Linear))
+
+
 def replace_head(model: nn.Module, num_outputs: int) -> nn.Module:
-    """Put a new linear head with `num_outputs` outputs on `model`, in place; returns it. The head is its last Linear."""
-    name, head = next((n, m) for n, m in reversed(list(model.named_modules())) if isinstance(m, nn.Linear))
+    """Put a new linear head with `num_outputs` outputs on `model`, in place; returns it."""
+    name, head = find_head(model)
     parent, _, attribute = name.rpartition(".")
     setattr(model.get_submodule(parent), attribute, nn.Linear(head.in_features, num_outputs, device=head.weight.device))
     return model

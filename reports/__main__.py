@@ -23,8 +23,8 @@ def reports() -> None:
 def compare_sets(
     base: Annotated[Path, typer.Argument(help="a table's CSV, or a folder of results")],
     new: Annotated[Path, typer.Argument(help="the same, to be judged")],
-    tolerance: Annotated[float, typer.Option(help="loss that one seed may show")] = 0.02,
-    effect: Annotated[float, typer.Option(help="smallest significant loss that matters, with more seeds")] = 0.005,
+    tolerance: Annotated[float, typer.Option(help="loss that one seed may show, of a fraction; 0.02 is 2 in percent")] = 0.02,
+    effect: Annotated[float, typer.Option(help="smallest significant loss that matters, with more seeds; scaled alike")] = 0.005,
     output: Annotated[Path | None, typer.Option(help="write the Markdown to this file too")] = None,
 ) -> None:
     """Compare two result sets; exit code 1 on a regression, 0 without, 2 for sets that cannot be compared."""

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import io
+import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 import numpy as np
 
-from reports.table import Layout, Line, Panel, by_cell, measured_panels, row_title
+from reports.table import Block, Layout, Line, Panel, blocks, heading, is_number, row_title
+from reports.units import scale_of
 from results.files import write_atomic
 from results.published import parse_column
 
@@ -19,6 +23,7 @@ import matplotlib.pyplot as plt
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 COLOURS = ("#9aa5b1", "#6b8e3f", "#c9b48a", "#4c9f9a", "#d0a0c8", "#c05a3c", "#7a5ca8", "#b8860b", "#444444", "#87a7c7")
 OWN = "#2f5d9b"
@@ -42,129 +47,243 @@ def _float(text: str) -> float:
     return float(text) if text else math.nan
 
 
-def _frame(count: int, width: float, height: float) -> tuple[Figure, list[Axes]]:
-    across = 2 if count == 4 else min(count, 3)
-    down = -(-count // across)
-    figure, axes = plt.subplots(down, across, figsize=(width * across, height * down + 0.9), squeeze=False, sharey=True)
-    flat = [axis for line in axes for axis in line]
-    for axis in flat[count:]:
-        axis.set_visible(False)
-    for axis in flat:
+def _frame(blocks: Sequence[int], width: float, height: float) -> tuple[Figure, list[list[Axes]]]:
+    """Axes for the panels of every metric: one metric below the other, or side by side if each has a single panel."""
+    beside = max(blocks) == 1
+    groups = [len(blocks)] if beside else list(blocks)
+    across = 2 if max(groups) == 4 else min(max(groups), 3)
+    downs = [-(-count // across) for count in groups]
+    figure, axes = plt.subplots(sum(downs), across, figsize=(width * across, height * sum(downs)), squeeze=False)
+    shown: list[list[Axes]] = []
+    for count, down, last in zip(groups, downs, itertools.accumulate(downs), strict=True):
+        places = list(axes[last - down : last].flat)
+        for axis in places[count:]:
+            axis.set_visible(False)
+        shown.append(places[:count])
+    for axis in itertools.chain(*shown):
         axis.spines[["top", "right"]].set_visible(False)
-        axis.grid(axis="y", alpha=0.3)
         axis.set_axisbelow(True)
-    return figure, flat[:count]
+        axis.tick_params(labelsize=8)
+    return figure, [[axis] for axis in shown[0]] if beside else shown
 
 
-def _finish(figure: Figure, axes: Sequence[Axes], layout: Layout, ylabel: str, path: Path) -> None:
-    for axis in axes:
-        place = axis.get_subplotspec()
-        if place is not None and place.is_first_col():
-            axis.set_ylabel(ylabel)
+def limits(values: Iterable[float], bounds: tuple[float, float] | None) -> tuple[float, float]:
+    """Ends of an axis: from zero through the metric's bounds, or less of them where the values do not reach that far.
+
+    Values that lie close together and far from zero get an axis of their own, which does not begin there.
+    """
+    found = [value for value in values if math.isfinite(value)]
+    if not found:
+        return bounds or (0, 1)
+    low, high = min(found), max(found)
+    bottom, top = min(low, bounds[0] if bounds else 0), max(high, bounds[1] if bounds else 0)
+    if 0 < high - low < min(0.1 * (top - bottom), (low - bottom) / 3):
+        margin = (high - low) / 4
+        return low - margin, min(high + margin, top + 0.02 * (top - bottom)) if bounds else high + margin
+    if bounds is None or high < bottom + 0.6 * (top - bottom):
+        top = high + 0.06 * (high - bottom) or 1
+    return bottom, top + (0.02 * (top - bottom) if bounds else 0)
+
+
+def _finish(figure: Figure, axes: Sequence[Axes], layout: Layout, path: Path) -> None:
     handles: dict[str, Artist] = {}
     for axis in axes:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
-    figure.suptitle(f"{layout.title}. {layout.caption}\n{'; '.join(layout.labels)}", fontsize=9)
-    figure.tight_layout(rect=(0, 0.06, 1, 1))
     if "published" in handles:
         handles["published"] = handles.pop("published")  # last
-    columns = min(6, len(handles))
-    figure.legend(list(handles.values()), list(handles), loc="lower center", ncol=columns, fontsize=8, frameon=False)
+    figure.tight_layout()
+    # Title and legend lie outside and the saved picture grows by them, so neither can cover a panel. A character of
+    # this size is about 0.07 inches wide.
+    width = figure.get_size_inches()[0]
+    lines = [f"{layout.title}. {layout.caption}", "; ".join(layout.labels)]
+    text = "\n".join(
+        wrapped for line in lines for wrapped in textwrap.wrap(line, max(50, int(width / 0.07)), break_on_hyphens=False)
+    )
+    figure.text(0.5, 1.0, text, ha="center", va="bottom", fontsize=9)
+    fitting = int(width / (0.065 * max(map(len, handles), default=1) + 0.5))
+    columns = max(1, min(6, len(handles), fitting))
+    # Equal rows rather than a last one of a single entry.
+    columns = -(-len(handles) // -(-len(handles) // columns)) if handles else 1
+    below: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "frameon": False}
+    figure.legend(list(handles.values()), list(handles), ncol=columns, fontsize=8, **below)
     save(figure, path)
 
 
-def table_plot(layout: Layout, lines: Sequence[Line], path: Path, metric: str) -> None:
-    """Bars per column, or lines along the layout's horizontal key; published values as open diamonds."""
-    cells = by_cell(lines)
-    shown = measured_panels(layout, cells)
-    # A line plot needs a numeric axis; a panel is drawn for every combination of the other keys.
-    draw: Callable[[Axes, Panel, Mapping[tuple[str, str], Line], Layout], None] = _lines if layout.x_axis else _bars
-    figure, axes = _frame(len(shown), 4.6 if not layout.x_axis else 3.4, 2.9)
-    for axis, panel in zip(axes, shown, strict=True):
-        draw(axis, panel, cells, layout)
-        axis.set_title(panel.title, fontsize=9)
-        axis.set_ylim(0, 1.02)
-    _finish(figure, axes, layout, metric, path)
+def table_plot(layout: Layout, lines: Sequence[Line], path: Path) -> None:
+    """The panels of every metric; published values as open diamonds.
+
+    Bars per column, or lines along the layout's horizontal key; a table of one column has its rows on the vertical axis.
+    """
+    found = [block for block in blocks(layout, lines) if block.panels]
+    if not found:
+        return
+    single = not layout.x_axis and all(len(panel.columns) == 1 for block in found for panel in block.panels)
+    height = 0.3 * len(layout.rows) + 1.0 if single else 2.9
+    # Room for the names of the rows, for a curve, or for the groups of bars.
+    if single:
+        width = 3.4 + 0.06 * max(len(row_title(layout, row)) for row in layout.rows) / min(len(found), 2)
+    elif layout.x_axis:
+        width = 3.4
+    else:
+        width = max(4.6, *(_bars_width(panel, len(layout.rows)) for block in found for panel in block.panels))
+    figure, axes = _frame([len(block.panels) for block in found], width, height)
+    for block, places in zip(found, axes, strict=True):
+        span = limits(_drawn(layout, block), block.scale.bounds)
+        for number, (axis, panel) in enumerate(zip(places, block.panels, strict=True)):
+            if single:
+                _rows(axis, panel, block, layout, span)
+            elif layout.x_axis and all(is_number(name) for name in panel.columns.values()):
+                _lines(axis, panel, block, layout)
+            else:
+                _bars(axis, panel, block, layout, span)
+            if not single:
+                _vertical(axis, span, block.scale.title, number == 0)
+            axis.set_title(panel.title or (next(iter(panel.columns.values())) if single else ""), fontsize=9)
+    _finish(figure, list(itertools.chain(*axes)), layout, path)
 
 
-def _series(panel: Panel, cells: Mapping[tuple[str, str], Line], row: str, name: str) -> list[float]:
-    return [
-        _float(line[name]) if (line := cells.get((row, column))) is not None and line["status"] == "ok" else math.nan
-        for column in panel.columns.values()
-    ]
+def _bars_width(panel: Panel, rows: int) -> float:
+    """Inches that keep the bars of a panel distinct and its headings apart."""
+    longest = max(len(part) for name in panel.columns.values() for part in name.split(", "))
+    return 1.0 + len(panel.columns) * max(0.16 * rows, 0.075 * longest + 0.15)
 
 
-def _bars(axis: Axes, panel: Panel, cells: Mapping[tuple[str, str], Line], layout: Layout) -> None:
-    rows = [row for row in layout.rows if not np.isnan(_series(panel, cells, row, "value")).all()]
+def _vertical(axis: Axes, span: tuple[float, float], title: str, named: bool) -> None:
+    axis.set_ylim(*span)
+    axis.grid(axis="y", alpha=0.3)
+    place = axis.get_subplotspec()
+    if named or (place is not None and place.is_first_col()):
+        axis.set_ylabel(title, fontsize=9)
+    else:
+        axis.tick_params(labelleft=False)
+
+
+def _series(panel: Panel, block: Block, row: str, name: str) -> np.ndarray:
+    lines = (block.cells.get((row, column)) for column in panel.columns)
+    return np.array([_float(line[name]) if line is not None and line["status"] == "ok" else math.nan for line in lines])
+
+
+def _drawn(layout: Layout, block: Block) -> list[float]:
+    """All that the axis of a metric has to show: values and printed ones, with their spreads."""
+    found: list[float] = []
+    for panel, row in itertools.product(block.panels, layout.rows):
+        for name, spread in (("value", "std"), ("published", "published_std")):
+            values, around = _series(panel, block, row, name), np.nan_to_num(_series(panel, block, row, spread))
+            found += [*(values - around), *(values + around)]
+    return found
+
+
+def _spread(values: np.ndarray) -> np.ndarray | None:
+    return None if np.isnan(values).all() else np.nan_to_num(values)
+
+
+PUBLISHED: dict[str, Any] = {"fmt": "D", "mfc": "white", "mec": "black", "ms": 3.6, "mew": 0.8, "ecolor": "black", "lw": 0.7}
+"""How a printed value is drawn."""
+
+
+def _bars(axis: Axes, panel: Panel, block: Block, layout: Layout, span: tuple[float, float]) -> None:
+    rows = [row for row in layout.rows if not np.isnan(_series(panel, block, row, "value")).all()]
     width = 0.82 / max(1, len(rows))
     for position, row in enumerate(rows):
         x = np.arange(len(panel.columns)) + (position - (len(rows) - 1) / 2) * width
-        spread = np.nan_to_num(_series(panel, cells, row, "std"))
-        hatch = "///" if row in layout.oracles else None
-        axis.bar(
-            x, _series(panel, cells, row, "value"), width, yerr=spread if spread.any() else None, color=colour(layout, row),
-            hatch=hatch, edgecolor="white", linewidth=0.4, label=row_title(layout, row), capsize=2,
-        )  # fmt: skip
-        published = _series(panel, cells, row, "published")
-        axis.plot(x, published, "D", mfc="none", mec="black", ms=3.6, mew=0.8, label="published", ls="none")
-    axis.set_xticks(range(len(panel.columns)), list(panel.columns), fontsize=8)
-    axis.set_xlim(-0.6, len(panel.columns) - 0.4)
+        values, spread = _series(panel, block, row, "value"), _spread(_series(panel, block, row, "std"))
+        look: dict[str, Any] = {"color": colour(layout, row), "label": row_title(layout, row)}
+        if span[0] > 0:  # a bar says nothing on an axis that does not begin at zero
+            axis.errorbar(x, values, yerr=spread, fmt="s", ms=5, elinewidth=1, capsize=2, **look)
+        else:
+            look["hatch"] = "///" if row in layout.oracles else None
+            axis.bar(x, values, width, yerr=spread, edgecolor="white", linewidth=0.4, capsize=2, **look)
+        printed = _series(panel, block, row, "published"), _spread(_series(panel, block, row, "published_std"))
+        axis.errorbar(x, printed[0], yerr=printed[1], label="published", **PUBLISHED)
+    names = [name.replace(", ", "\n") for name in panel.columns.values()]
+    axis.set_xticks(range(len(names)), names, fontsize=8)
+    axis.set_xlim(-0.6, len(names) - 0.4)
 
 
-def _lines(axis: Axes, panel: Panel, cells: Mapping[tuple[str, str], Line], layout: Layout) -> None:
-    x = [float(value) for value in panel.columns]
+def _rows(axis: Axes, panel: Panel, block: Block, layout: Layout, span: tuple[float, float]) -> None:
+    for position, row in enumerate(layout.rows):
+        values, spread = _series(panel, block, row, "value"), _spread(_series(panel, block, row, "std"))
+        look: dict[str, Any] = {"color": OWN if row == layout.own else COLOURS[0], "label": "measured"}
+        if span[0] > 0:
+            axis.errorbar(values, [position], xerr=spread, fmt="s", ms=6, elinewidth=1, capsize=2, **look)
+        else:
+            hatch = "///" if row in layout.oracles else None
+            axis.barh([position], values, 0.7, xerr=spread, hatch=hatch, edgecolor="white", capsize=2, **look)
+        printed = _series(panel, block, row, "published"), _spread(_series(panel, block, row, "published_std"))
+        axis.errorbar(printed[0], [position], xerr=printed[1], label="published", **PUBLISHED)
+    axis.set_yticks(range(len(layout.rows)), [row_title(layout, row) for row in layout.rows], fontsize=8)
+    axis.set_ylim(len(layout.rows) - 0.4, -0.6)
+    axis.set_xlim(*span)
+    axis.set_xlabel(block.scale.title, fontsize=9)
+    axis.grid(axis="x", alpha=0.3)
+    place = axis.get_subplotspec()
+    if place is not None and not place.is_first_col():
+        axis.tick_params(labelleft=False)
+
+
+def _lines(axis: Axes, panel: Panel, block: Block, layout: Layout) -> None:
+    x = [float(value) for value in panel.columns.values()]
     for row in layout.rows:
-        values = _series(panel, cells, row, "value")
-        if all(math.isnan(v) for v in values):
+        values = _series(panel, block, row, "value")
+        if np.isnan(values).all():
             continue
+        own: dict[str, Any] = {"color": colour(layout, row), "label": row_title(layout, row)}
         style = "--" if row in layout.oracles else "-"
-        spread = np.nan_to_num(_series(panel, cells, row, "std"))
-        axis.errorbar(
-            x, values, yerr=spread if spread.any() else None, color=colour(layout, row), ls=style, marker="o", ms=3.5, capsize=2,
-            label=row_title(layout, row),
-        )  # fmt: skip
-        published = _series(panel, cells, row, "published")
-        axis.plot(x, published, "D", mfc="none", mec=colour(layout, row), ms=4, mew=0.9, ls="none")
+        axis.errorbar(x, values, yerr=_spread(_series(panel, block, row, "std")), ls=style, marker="o", ms=3.5, capsize=2, **own)
+        published = _series(panel, block, row, "published")
+        axis.plot(x, published, "D", mfc="none", mec=own["color"], ms=4, mew=0.9, ls="none")
     axis.plot([], [], "D", mfc="none", mec="black", ms=4, ls="none", label="published")
     axis.set_xticks(x)
     axis.set_xlabel(layout.x_axis, fontsize=8)
 
 
-def curve_plot(layout: Layout, lines: Sequence[Line], path: Path, metric: str, first: Sequence[str]) -> None:
-    """Curves over epochs, a panel per column: the rows in `first` (clients), and after their end the other rows."""
-    curves: dict[str, dict[str, dict[int, tuple[float, float]]]] = {}
+Curve = dict[int, tuple[float, float]]
+"""Value and std by epoch."""
+
+
+def curve_plot(layout: Layout, lines: Sequence[Line], path: Path, first: Sequence[str]) -> None:
+    """Curves over epochs, a panel per metric and column: the rows in `first` (clients), and after their end the other rows."""
+    curves: dict[str, dict[str, dict[str, Curve]]] = {}
     for line in lines:
-        if line["status"] != "ok":
-            continue
         keys = parse_column(line["column"])
+        if line["status"] != "ok" or "epoch" not in keys:
+            continue
         epoch = int(keys.pop("epoch"))
-        column = " ".join(keys.values())
         point = (float(line["value"]), _float(line["std"]))
-        curves.setdefault(column, {}).setdefault(line["row"], {})[epoch] = point
+        curves.setdefault(line["metric"], {}).setdefault(heading(keys), {}).setdefault(line["row"], {})[epoch] = point
     if not curves:
         return
-    figure, axes = _frame(len(curves), 3.6, 2.7)
-    for axis, (column, rows) in zip(axes, curves.items(), strict=True):
-        offset = max((max(points) for row, points in rows.items() if row in first), default=0)
-        for row in layout.rows:
-            if row not in rows:
-                continue
-            start = 0 if row in first else offset
-            epochs = sorted(rows[row])
-            x = np.array(epochs) + start
-            y = np.array([rows[row][e][0] for e in epochs])
-            s = np.nan_to_num([rows[row][e][1] for e in epochs])
-            own = colour(layout, row)
-            axis.plot(x, y, color=own, ls="--" if row in layout.oracles else "-", marker=".", label=row_title(layout, row))
-            if s.any():
-                axis.fill_between(x, y - s, y + s, color=own, alpha=0.2)
-        if offset:
-            axis.axvline(offset + 0.5, color="black", lw=0.6, ls=":")
-        axis.set_title(column, fontsize=9)
-        axis.set_xlabel("epoch (clients, then global model)", fontsize=8)
-        axis.set_ylim(0, 1.02)
-    _finish(figure, axes, layout, metric, path)
+    figure, axes = _frame([len(columns) for columns in curves.values()], 3.6, 2.9)
+    for (metric, columns), places in zip(curves.items(), axes, strict=True):
+        scale = scale_of(metric, layout.unit)
+        points = [point for rows in columns.values() for curve in rows.values() for point in curve.values()]
+        span = limits([value + sign * np.nan_to_num(std) for value, std in points for sign in (-1, 1)], scale.bounds)
+        for number, (axis, (column, rows)) in enumerate(zip(places, columns.items(), strict=True)):
+            _curves(axis, layout, rows, first)
+            axis.set_title(column, fontsize=9)
+            _vertical(axis, span, scale.title, number == 0)
+    _finish(figure, list(itertools.chain(*axes)), layout, path)
+
+
+def _curves(axis: Axes, layout: Layout, rows: Mapping[str, Curve], first: Sequence[str]) -> None:
+    offset = max((max(points) for row, points in rows.items() if row in first), default=0)
+    for row in layout.rows:
+        if row not in rows:
+            continue
+        start = 0 if row in first else offset
+        epochs = sorted(rows[row])
+        x = np.array(epochs) + start
+        y = np.array([rows[row][e][0] for e in epochs])
+        s = np.nan_to_num([rows[row][e][1] for e in epochs])
+        own = colour(layout, row)
+        axis.plot(x, y, color=own, ls="--" if row in layout.oracles else "-", marker=".", label=row_title(layout, row))
+        if s.any():
+            axis.fill_between(x, y - s, y + s, color=own, alpha=0.2)
+    if offset:
+        axis.axvline(offset + 0.5, color="black", lw=0.6, ls=":")
+    axis.set_xlabel("epoch (clients, then global model)" if offset else "epoch", fontsize=8)
+    axis.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
 def partition_plot(counts: Mapping[str, np.ndarray], path: Path, title: str) -> None:

@@ -1,4 +1,4 @@
-"""A table as the paper prints it, measured beside published: for the terminal and as Markdown."""
+"""A table as the paper prints it, measured beside published: for the terminal and as Markdown, one per metric."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from results.published import parse_column
+from reports.units import FRACTION, Scale, scale_of
+from results.published import parse_column, published_table
+from results.store import format_value
 
 Line = Mapping[str, str]
 """A line of a table's CSV."""
@@ -33,6 +35,8 @@ class Layout:
     """All columns, in print order."""
     labels: tuple[str, ...]
     """Profile, seeds, networks and data sets used, for subtitles."""
+    unit: str = FRACTION
+    """How the table prints shares such as accuracy and dice: `fraction`, `percent`, or empty if it has none."""
 
 
 @dataclass(frozen=True)
@@ -41,112 +45,176 @@ class Panel:
 
     keys: Mapping[str, str]
     columns: Mapping[str, str]
-    """Column by its value of the horizontal key."""
+    """Heading by column."""
 
     @property
     def title(self) -> str:
         return ", ".join(f"{key} {value}" for key, value in self.keys.items())
 
 
-def panels(layout: Layout) -> list[Panel]:
-    """Split the columns into panels; up to eight columns stay in one."""
-    parsed = {column: parse_column(column) for column in layout.columns}
-    keys = list(next(iter(parsed.values())))
-    axis = layout.x_axis if layout.x_axis in keys else keys[-1]
-    if len(parsed) <= 8:
-        return [Panel({}, {" ".join(parsed[c].values()): c for c in parsed})]
+@dataclass(frozen=True)
+class Block:
+    """What is drawn of one metric."""
+
+    scale: Scale
+    cells: Mapping[tuple[str, str], Line]
+    """By row and column."""
+    panels: Sequence[Panel]
+    """Those with at least one measured cell."""
+
+
+def blocks(layout: Layout, lines: Sequence[Line]) -> list[Block]:
+    """The metrics of a table in the order of its lines, each with its cells and panels."""
+    # A cell that failed has no metric; a table of nothing else is still drawn.
+    metrics = list(dict.fromkeys(line["metric"] for line in lines if line["status"] == "ok")) or [""]
+    columns = measured_columns(layout, lines)
+    found = []
+    for metric in metrics if lines else ():
+        cells = cells_of(layout.key, lines, metric, columns)
+        drawn = [p for p in panels(columns, layout.x_axis) if any((row, c) in cells for row in layout.rows for c in p.columns)]
+        found.append(Block(scale_of(metric, layout.unit), cells, drawn))
+    return found
+
+
+def measured_columns(layout: Layout, lines: Sequence[Line]) -> list[str]:
+    """The layout's columns, then those that only the lines have (`test=tcga` of a measurement) as they appear.
+
+    A column that was measured only with such additions is replaced by them.
+    """
+    ok = list(dict.fromkeys(line["column"] for line in lines if line["status"] == "ok"))
+    own = [c for c in layout.columns if c in ok or not any(other.startswith(f"{c} ") for other in ok)]
+    failed = [line["column"] for line in lines if line["status"] != "ok" and line["column"] not in layout.columns]
+    return list(dict.fromkeys([*own, *ok, *(c for c in failed if not any(other.startswith(f"{c} ") for other in ok))]))
+
+
+def cells_of(table: str, lines: Sequence[Line], metric: str, columns: Sequence[str]) -> dict[tuple[str, str], Line]:
+    """A metric's lines by row and column, with `published_std` added.
+
+    A failure stands, beside the printed value, in every column that its cell would have filled.
+    """
+    printed = {(c.row, c.column): c for c in published_table(table) if c.metric == metric}
+    cells: dict[tuple[str, str], Line] = {}
+    for line in lines:
+        row, column = line["row"], line["column"]
+        if line["status"] == "ok" and line["metric"] != metric:
+            continue
+        failed = line["status"] != "ok"
+        for place in [c for c in columns if c.startswith(f"{column} ") or c == column] if failed else [column]:
+            cell = printed.get((row, place))
+            known = {"published_std": format_value(cell.std) if cell else ""}
+            if failed and cell is not None:
+                known["published"] = format_value(cell.value)
+            cells[row, place] = {**line, **known}
+    return cells
+
+
+def panels(columns: Sequence[str], x_axis: str) -> list[Panel]:
+    """Split columns into panels that run along a key, by default the last; up to eight columns stay in one.
+
+    What all columns of a panel share stands in its title.
+    """
+    parsed = {column: parse_column(column) for column in columns}
+    if not x_axis and len(parsed) <= 8:
+        first, *others = parsed.values() if parsed else ({},)
+        shared = {key: value for key, value in first.items() if others and all(pairs.get(key) == value for pairs in others)}
+        names = {c: heading({k: v for k, v in pairs.items() if k not in shared} or pairs) for c, pairs in parsed.items()}
+        return [Panel(shared, names)]
+    keys = list(next(iter(parsed.values()), {"": ""}))
+    axis = x_axis if x_axis in keys else keys[-1]
     found: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
     for column, pairs in parsed.items():
-        rest = tuple((key, value) for key, value in pairs.items() if key != axis)
-        found.setdefault(rest, {})[pairs[axis]] = column
-    return [Panel(dict(rest), columns) for rest, columns in found.items()]
+        rest = tuple((key, value) for key, value in pairs.items() if key != axis) if axis in pairs else ()
+        found.setdefault(rest, {})[column] = pairs[axis] if axis in pairs else heading(pairs)
+    return [Panel(dict(rest), headings) for rest, headings in found.items()]
 
 
-def measured_panels(layout: Layout, cells: Mapping[tuple[str, str], Line]) -> list[Panel]:
-    """The panels that have at least one measured cell."""
-    return [p for p in panels(layout) if any((row, column) in cells for row in layout.rows for column in p.columns.values())]
+def heading(pairs: Mapping[str, str]) -> str:
+    """`cifar10, alpha 0.1`: the values of a column, with the key where the value says nothing without it."""
+    return ", ".join(f"{key} {value}" if value in ("yes", "no") or is_number(value) else value for key, value in pairs.items())
 
 
-def number(text: str, digits: int = 4) -> str:
-    """A CSV value with a readable number of digits; texts as they are."""
+def is_number(text: str) -> bool:
     try:
-        return f"{float(text):.{digits}f}"
+        float(text)
     except ValueError:
-        return text
+        return False
+    return True
 
 
-def by_cell(lines: Sequence[Line]) -> dict[tuple[str, str], Line]:
-    """Lines by row and column."""
-    return {(line["row"], line["column"]): line for line in lines}
-
-
-def best_rows(layout: Layout, cells: Mapping[tuple[str, str], Line], column: str) -> set[str]:
-    """Rows with the highest value of a column, upper bounds left out."""
+def best_rows(layout: Layout, block: Block, column: str) -> set[str]:
+    """Rows with the best value of a column, upper bounds left out; none if the metric has no better or worse."""
     values: dict[str, float] = {}
     for row in layout.rows:
-        line = cells.get((row, column))
-        if line is not None and row not in layout.oracles and line["status"] == "ok":
-            try:
-                values[row] = float(line["value"])
-            except ValueError:
-                continue
-    return {row for row, value in values.items() if len(values) > 1 and value == max(values.values())}
+        line = block.cells.get((row, column))
+        if line is not None and row not in layout.oracles and line["status"] == "ok" and is_number(line["value"]):
+            values[row] = block.scale.sign * float(line["value"])
+    if block.scale.sign == 0 or len(values) < 2:
+        return set()
+    return {row for row, value in values.items() if value == max(values.values())}
 
 
-def measured_text(line: Line) -> str:
+def measured_text(line: Line, scale: Scale) -> str:
     """`0.9812 ± 0.0013`, or the failure."""
     if line["status"] != "ok":
         return "failed"
-    return number(line["value"]) + (f" ± {number(line['std'])}" if line["std"] else "")
+    return scale.text(line["value"]) + (f" ± {scale.text(line['std'])}" if line["std"] else "")
 
 
-def published_text(line: Line) -> str:
-    """`(0.9820, -0.0008)`: the printed value and ours minus it."""
+def published_text(line: Line, scale: Scale) -> str:
+    """`(78.57 ± 0.22, -0.80)`: the printed value with its spread, and ours minus it."""
     if not line["published"]:
         return "(not printed)"
+    printed = scale.text(line["published"]) + (f" ± {scale.text(line['published_std'])}" if line["published_std"] else "")
     difference = line["difference"]
     if not difference or not line["value"]:
-        return f"({number(line['published'])})"
-    try:
-        return f"({number(line['published'])}, {float(difference):+.4f})"
-    except ValueError:
-        return f"({line['published']}, {difference})"
+        return f"({printed})"
+    return f"({printed}, {float(difference):+.{scale.digits}f})" if is_number(difference) else f"({printed}, {difference})"
 
 
 def row_title(layout: Layout, row: str) -> str:
     return layout.rows[row] + (" †" if row in layout.oracles else "")
 
 
+def block_title(block: Block) -> str:
+    """`HD95 (pixel), lower is better`."""
+    return block.scale.title + {1: "", 0: "", -1: ", lower is better"}[block.scale.sign]
+
+
 def legend(layout: Layout, lines: Sequence[Line]) -> list[str]:
     """What the marks in the table mean, and what failed or was not run."""
     notes = ["measured, in brackets published and measured - published; bold: best of its column"]
     if layout.oracles & set(layout.rows):
-        notes.append("† upper bound: uses the labels of the public set")
+        notes.append("† upper bound: uses what no real server has, labels of the public set or the clients' samples")
+    notes += [block_title(block) for block in blocks(layout, lines) if block.scale.sign < 0]
     notes += [f"failed: {line['row']} {line['column']}: {line['status']}" for line in lines if line["status"] != "ok"]
     return notes
 
 
 def terminal_tables(layout: Layout, lines: Sequence[Line]) -> list[RichTable]:
-    """One rich table per panel that has at least one measured cell."""
-    cells = by_cell(lines)
+    """One rich table per metric and panel that has at least one measured cell."""
     drawn = []
-    for panel in measured_panels(layout, cells):
-        table = RichTable(title=panel.title or None, title_justify="left", title_style="bold", padding=(0, 1))
-        table.add_column("")
-        for heading in panel.columns:
-            table.add_column(heading, justify="right")
-        best = {column: best_rows(layout, cells, column) for column in panel.columns.values()}
-        for row in layout.rows:
-            texts: list[Text] = []
-            for column in panel.columns.values():
-                line = cells.get((row, column))
-                if line is None:
-                    texts.append(Text("–", style="dim"))
-                    continue
-                style = "red" if line["status"] != "ok" else "bold" if row in best[column] else ""
-                texts.append(Text.assemble((measured_text(line), style), "\n", (published_text(line), "dim")))
-            table.add_row(row_title(layout, row), *texts)
-        drawn.append(table)
+    found = blocks(layout, lines)
+    for block in found:
+        for panel in block.panels:
+            title = "; ".join(filter(None, (block_title(block) if len(found) > 1 else "", panel.title)))
+            # Titles are Text, because rich reads `[released]` in a plain string as a style.
+            table = RichTable(title=Text(title) if title else None, title_justify="left", title_style="bold", padding=(0, 1))
+            table.add_column("")
+            for name in panel.columns.values():
+                table.add_column(Text(name), justify="right")
+            best = {column: best_rows(layout, block, column) for column in panel.columns}
+            for row in layout.rows:
+                texts: list[Text] = []
+                for column in panel.columns:
+                    line = block.cells.get((row, column))
+                    if line is None:
+                        texts.append(Text("–", style="dim"))
+                        continue
+                    style = "red" if line["status"] != "ok" else "bold" if row in best[column] else ""
+                    printed = (published_text(line, block.scale), "dim")
+                    texts.append(Text.assemble((measured_text(line, block.scale), style), "\n", printed))
+                table.add_row(Text(row_title(layout, row)), *texts)
+            drawn.append(table)
     return drawn
 
 
@@ -157,25 +225,28 @@ def escape_cell(text: str) -> str:
 
 def markdown(layout: Layout, lines: Sequence[Line], claims: Sequence[tuple[str, str, str]], card: Sequence[str]) -> str:
     """The whole page of a table: title, numbers, claims (text, verdict, in print) and the protocol card."""
-    cells = by_cell(lines)
     parts = [f"# {layout.key}: {layout.title}", "", layout.caption + ".", "", "; ".join(layout.labels) + ".", ""]
-    for panel in measured_panels(layout, cells):
-        if panel.title:
-            parts += [f"**{panel.title}**", ""]
-        parts.append("| | " + " | ".join(panel.columns) + " |")
-        parts.append("|---" * (len(panel.columns) + 1) + "|")
-        best = {column: best_rows(layout, cells, column) for column in panel.columns.values()}
-        for row in layout.rows:
-            texts = []
-            for column in panel.columns.values():
-                line = cells.get((row, column))
-                if line is None:
-                    texts.append("–")
-                    continue
-                bold = "**" if row in best[column] and line["status"] == "ok" else ""
-                texts.append(f"{bold}{measured_text(line)}{bold} {published_text(line)}")
-            parts.append(f"| {escape_cell(row_title(layout, row))} | " + " | ".join(map(escape_cell, texts)) + " |")
-        parts.append("")
+    found = blocks(layout, lines)
+    for block in found:
+        if len(found) > 1:
+            parts += [f"## {block_title(block)}", ""]
+        for panel in block.panels:
+            if panel.title:
+                parts += [f"**{panel.title}**", ""]
+            parts.append("| | " + " | ".join(map(escape_cell, panel.columns.values())) + " |")
+            parts.append("|---" * (len(panel.columns) + 1) + "|")
+            best = {column: best_rows(layout, block, column) for column in panel.columns}
+            for row in layout.rows:
+                texts = []
+                for column in panel.columns:
+                    line = block.cells.get((row, column))
+                    if line is None:
+                        texts.append("–")
+                        continue
+                    bold = "**" if row in best[column] else ""
+                    texts.append(f"{bold}{measured_text(line, block.scale)}{bold} {published_text(line, block.scale)}")
+                parts.append(f"| {escape_cell(row_title(layout, row))} | " + " | ".join(map(escape_cell, texts)) + " |")
+            parts.append("")
     parts += [f"- {note}" for note in legend(layout, lines)]
     if claims:
         parts += ["", "## Claims", "", "| the paper's claim | here | in print |", "|---|---|---|"]

@@ -42,6 +42,8 @@ class Record:
     measurements: tuple[Measurement, ...] = ()
     data: dict[str, str] = field(default_factory=dict)
     """Data set asked for, the one used, its origin (real, surrogate, synthetic), digest, note."""
+    public: dict[str, str] = field(default_factory=dict)
+    """The same of the public set, where it is of another data set; else empty."""
     statistic: str = ""
     """How a run's history becomes the number, for example `median of the last 10 epochs`."""
     epsilon: float | None = None

@@ -26,7 +26,7 @@ from results.record import OK, Record
 CSV_COLUMNS = (
     "row", "column", "metric", "value", "std", "n",
     "published", "difference", "status", "bytes_up", "bytes_down", "epsilon", "delta",
-    "data", "origin", "profile", "protocol", "seeds",
+    "data", "origin", "profile", "protocol", "seeds", "public", "public_origin", "statistic",
 )  # fmt: skip
 """The first six are those of `results/published/`, so that the two files join."""
 
@@ -64,9 +64,9 @@ class CellCache:
 class TableFiles:
     """The files of one table in the results folder: `<table>.csv`, `.md`, `.png` and `.records.jsonl`."""
 
-    def __init__(self, folder: Path, profile: str, table: str, protocol: str = "paper"):
+    def __init__(self, folder: Path, profile: str, table: str, variant: str = ""):
         paper, name = table.split("/")
-        stem = name if protocol == "paper" else f"{name}.{protocol}"
+        stem = f"{name}.{variant}" if variant else name
         self.base = folder / profile / paper / stem
 
     def path(self, suffix: str) -> Path:
@@ -128,6 +128,9 @@ def summarise(records: Sequence[Record]) -> list[dict[str, str]]:
             "profile": first.profile,
             "protocol": first.protocol,
             "seeds": " ".join(str(r.seed) for r in group),
+            "public": first.public.get("used", ""),
+            "public_origin": first.public.get("origin", ""),
+            "statistic": first.statistic,
         }
         if failed:
             lines.append({**dict.fromkeys(CSV_COLUMNS, ""), **common, "column": column, "n": "0"})

@@ -55,7 +55,8 @@ def _files(name: str, folder: str, parts: tuple[str, ...]) -> Callable[[Path], l
 
 
 def _source(name: str, class_name: str, title: str, classes: int, folder: str, parts: tuple[str, ...], label_key: str,
-            mean: tuple[float, ...], std: tuple[float, ...], content: dict[str, str]) -> DataSource:  # fmt: skip
+            mean: tuple[float, ...], std: tuple[float, ...], stand_ins: tuple[str, ...],
+            content: dict[str, str]) -> DataSource:  # fmt: skip
     how = f"Run `python -m benchmarks data --download {name}`, or put {name}.npz into the data home."
     files = _files(name, folder, parts)
 
@@ -85,8 +86,8 @@ def _source(name: str, class_name: str, title: str, classes: int, folder: str, p
         files=files,
         load=load,
         download=download,
-        stand_ins=("shapes",),
-        embedded="shapes",
+        stand_ins=stand_ins,
+        embedded=stand_ins[-1],
         content=content,
     )
 
@@ -99,7 +100,7 @@ CIFAR10_CONTENT = {
 SOURCES = [
     _source("cifar10", "CIFAR10", "CIFAR-10", 10, "cifar-10-batches-py",
             (*(f"data_batch_{i}" for i in range(1, 6)), "test_batch"), "labels",
-            (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616), CIFAR10_CONTENT),
+            (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616), ("shapes",), CIFAR10_CONTENT),
     _source("cifar100", "CIFAR100", "CIFAR-100", 100, "cifar-100-python", ("train", "test"), "fine_labels",
-            (0.5071, 0.4865, 0.4409), (0.2673, 0.2564, 0.2762), {}),
+            (0.5071, 0.4865, 0.4409), (0.2673, 0.2564, 0.2762), ("caltech100", "shapes-100"), {}),
 ]  # fmt: skip

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks import cells, registry
-from benchmarks.cells import Selection, expand, parse_methods, parse_only
+from benchmarks.cells import Selection, expand, parse_methods, parse_only, parse_overrides
 from benchmarks.spec import SpecError
 from datasets import catalogue
 from results.files import DataError
@@ -51,8 +51,10 @@ def test_a_cell_is_known_by_all_that_determines_its_numbers(table2):
     others = [
         replace(first, seed=1), replace(first, config=(*first.config, ("x", 1))), replace(first, threads=2),
         replace(first, data=replace(first.data, digest="other")), replace(first, device="cuda"),
+        replace(first, metrics=("accuracy", "loss")), replace(first, unit="percent"), replace(first, protocol="released"),
+        replace(first, public=first.data), replace(first, public=replace(first.data, digest="other")),
     ]  # fmt: skip
-    assert len({first.key, *(cell.key for cell in others)}) == 6
+    assert len({first.key, *(cell.key for cell in others)}) == 11
     assert replace(first, device="cuda:0").key == replace(first, device="cuda:1").key
 
 
@@ -88,3 +90,125 @@ def test_columns_whose_data_are_unusable_stop_a_run_but_not_the_merging_of_earli
     assert {cell.data.asked for cell in found} == {"mnist"}
     (tmp_path / "cifar10.npz").write_bytes(b"PK\x03\x04 half a file")
     assert {cell.data.asked for cell in expand(*table2, replace(real, require_real=False), skip_unusable=True)} >= {"mnist"}
+
+
+# -- FedIOD's tables: other public data, rows of another protocol, offered rows -----------------------------------------
+
+
+@pytest.fixture
+def table1():
+    return registry.find_table("fediod/table1")
+
+
+def test_a_cell_knows_the_data_set_of_its_public_images(table1, table2):
+    found = {cell.data.asked: cell for cell in expand(*table1, Selection())}
+    assert {asked: cell.public.asked for asked, cell in found.items()} == {"cifar10": "cifar100", "cifar100": "cifar10"}
+    assert found["cifar10"].public.used == found["cifar100"].data.used
+    assert {cell.public for cell in expand(*table2, Selection())} == {None}
+
+
+def test_metrics_and_unit_are_the_tables(table1, table2):
+    def kinds(paper, table):
+        return {(cell.metrics, cell.unit, cell.measure) for cell in expand(paper, table, Selection())}
+
+    assert kinds(*table1) == {(("accuracy",), "percent", "final")}
+    assert kinds(*table2) == {(("accuracy",), "fraction", "final")}
+    scores = (("inception-score", "adapted-inception-score"), "", "samples")
+    assert kinds(*registry.find_table("fediod/table7")) == {scores}
+
+
+def test_an_offered_row_joins_by_its_key_with_its_own_configuration(table1):
+    plain, more = expand(*table1, Selection()), expand(*table1, Selection(add=("fediod-own",)))
+    assert (len(plain), len(more)) == (36, 40)
+    assert [cell for cell in more if cell.row != "fediod-own"] == plain
+    own, printed = (next(dict(c.config) for c in more if c.row == row) for row in ("fediod-own", "fediod"))
+    assert {name for name in own if own[name] != printed[name]} == {"fediod.weights"}
+    assert own["fediod.weights"] == "eq8-own"
+    only = expand(*table1, Selection(add=("fediod-own",), only={"row": "fediod-own", "dataset": "cifar10"}))
+    assert [cell.row for cell in only] == ["fediod-own"] * 2
+
+
+def test_an_offered_row_cannot_be_added_twice(table1):
+    with pytest.raises(SpecError, match="has that row already"):
+        expand(*table1, Selection(add=("fediod-own", "fediod-own")))
+
+
+def test_a_row_of_another_protocol_is_run_under_it_whatever_the_command_says(table1):
+    rows = {"add": ("fediod-released",), "only": {"row": "fediod,fediod-released", "dataset": "cifar10", "alpha": "0.1"}}
+    both = {cell.row: cell for cell in expand(*table1, Selection(profile="paper", **rows))}
+    assert {row: cell.protocol for row, cell in both.items()} == {"fediod": "paper", "fediod-released": "released"}
+    values = [
+        [dict(cell.config)[name] for name in ("fediod.epochs", "fediod.weights", "evaluation.statistic")] for cell in both.values()
+    ]
+    assert values == [[300, "eq8", "last"], [500, "class-count", "best"]]
+    released = {cell.row: cell for cell in expand(*table1, Selection(profile="paper", protocol="released", **rows))}
+    assert {cell.protocol for cell in released.values()} == {"released"}
+    assert released["fediod-released"].key == both["fediod-released"].key
+    assert released["fediod"].config == released["fediod-released"].config
+
+
+def test_a_method_that_reads_public_labels_has_no_cell_where_these_are_of_other_classes(table1, table2):
+    added = Selection(add=("public-only", "labeled-distillation", "centralized"))
+    assert {cell.row for cell in expand(*table1, added)} - {row.key for row in table1[1].rows} == {"centralized"}
+    assert {cell.row for cell in expand(*table2, Selection(add=("public-only",)))} >= {"public-only", "global-labeled"}
+
+
+def test_when_nothing_is_left_of_a_selection_the_reason_is_told(table1):
+    with pytest.raises(SpecError, match=r"nothing of table1 is left to run.*reads public labels has no cell.*another data set"):
+        expand(*table1, Selection(add=("public-only",), only={"row": "public-only"}))
+
+
+def test_another_public_set_that_is_not_there_is_told_like_the_clients(table1, tmp_path, monkeypatch):
+    monkeypatch.setenv("FEDTABLES_DATA", str(tmp_path))
+    catalogue._fingerprint.cache_clear()
+    small = np.zeros((1, 32, 32, 3), np.uint8)
+    np.savez(tmp_path / "cifar10.npz", x_train=small, y_train=[0], x_test=small, y_test=[0])
+    real = Selection(profile="cpu", require_real=True, only={"dataset": "cifar10"})
+    with pytest.raises(DataError, match="CIFAR-100 is needed"):
+        expand(*table1, real)
+    with pytest.raises(SpecError, match="nothing of table1 is left"):
+        expand(*table1, real, skip_unusable=True)
+
+
+# -- settings of the user's own ---------------------------------------------------------------------------------------
+
+
+def test_overrides_take_the_kind_of_the_papers_value(table1):
+    pairs = ["local.epochs=2", "local.lr=1", "network.resnet8=cnn-small", "augmentation.horizontal_flip=false", "local.epochs=3"]
+    found = dict(parse_overrides(pairs, table1[0]))
+    assert found == {
+        "local.epochs": 3, "local.lr": 1.0, "network.resnet8": "cnn-small", "augmentation.horizontal_flip": False,
+    }  # fmt: skip
+    assert [type(found[name]) for name in ("local.epochs", "local.lr")] == [int, float]
+
+
+@pytest.mark.parametrize(
+    ("pair", "message"),
+    [
+        ("local.epochs", "setting=value"),
+        ("local.epochs=", "setting=value"),
+        ("local.epohcs=2", "has no such setting; did you mean local.epochs"),
+        ("local.epochs=2.5", "it is a whole number"),
+        ("local.lr=fast", "it is a number"),
+        ("augmentation.horizontal_flip=yes", "it is true or false"),
+    ],
+)
+def test_an_override_that_cannot_be_meant_is_refused(table1, pair, message):
+    with pytest.raises(SpecError, match=message):
+        parse_overrides([pair], table1[0])
+
+
+def test_overridden_cells_are_cells_of_their_own(table1):
+    only = {"row": "fedavg", "dataset": "cifar10"}
+    plain, other = Selection(only=only), Selection(only=only, overrides=(("local.epochs", 7),))
+    changed = expand(*table1, other)
+    assert {dict(cell.config)["local.epochs"] for cell in changed} == {7}
+    assert not {cell.key for cell in changed} & {cell.key for cell in expand(*table1, plain)}
+
+
+def test_the_files_of_a_selection_are_set_apart_by_protocol_and_overrides():
+    changed = [Selection(overrides=(("local.epochs", epochs),)) for epochs in (1, 2)]
+    assert Selection().variant == ""
+    assert Selection(protocol="released").variant == "released"
+    assert len({"", *(selection.variant for selection in changed)}) == 3
+    assert replace(changed[0], protocol="released").variant == f"released.{changed[0].variant}"

@@ -20,7 +20,7 @@ def test_one_column_counts_its_samples_by_hand():
     plan = planned("dlad/table2", "paper", **ONLY)
     # Clients 10 x 50 epochs x 6,000; classifiers 10 x 20 x (6,000 + 48,000); three global models of 100 x 48,000.
     assert plan.meter.training_samples == 10 * 50 * 6_000 + 10 * 20 * 54_000 + 3 * 100 * 48_000
-    assert plan.distinct == {"local-model": 10, "client-classifier": 10, "public-outputs": 20, "global-model": 3}
+    assert plan.distinct == {"local-model": 10, "client-classifier": 10, "public-outputs": 20, "fit": 4}
     assert plan.needed["local-model"] == 40
 
 
@@ -44,3 +44,56 @@ def test_absent_data_are_planned_at_their_official_size(tmp_path):
     plan = planned("dlad/table2", "paper", dataset="cinic10", distribution="iid", row="client-resnet")
     assert plan.meter.training_samples == 10 * 50 * 20_000
     assert re.search("not present.*CINIC-10.tar.gz", plan.data["cinic10"])
+
+
+FEDIOD = {"dataset": "cifar10", "alpha": "1"}
+
+
+def test_averaging_sends_the_model_both_ways_in_every_round_for_the_share_of_clients():
+    plan = planned("fediod/table1", "cpu", row="fedavg", **FEDIOD)
+    # 25 rounds, 4 of 10 clients, ResNet-8 of 78,042 parameters and three BatchNorms each of 16, 32 and 64 channels.
+    model = 4 * (78_042 + 2 * 3 * (16 + 32 + 64)) + 8 * 9
+    assert plan.bytes_up["fedavg"] == plan.bytes_down["fedavg"]
+    assert 0 < plan.bytes_up["fedavg"] - 25 * 4 * model < 25 * 4 * 6_000  # the headers of the messages
+    assert plan.distinct == {"fit": 1}
+
+
+def test_fedkd_sends_its_logits_once_and_its_label_counts():
+    plan = planned("fediod/table1", "paper", row="fedkd", **FEDIOD)
+    assert plan.bytes_down["fedkd"] == 0
+    assert 0 < plan.bytes_up["fedkd"] - 20 * (50_000 * 10 * 4 + 10 * 8) < 20 * 2 * 100
+    # 500 local epochs over 50,000 samples, 200 of the server over the public set.
+    assert plan.meter.training_samples == (500 + 200) * 50_000
+
+
+def test_every_row_of_fediods_tables_can_be_planned_and_fediod_books_every_step():
+    paper, table = registry.find_table("fediod/table1")
+    cells = expand(paper, table, Selection(add=tuple(row.key for row in table.offered), only=FEDIOD))
+    plan = make_plan(cells)
+    assert plan.cells == len(table.rows) + len(table.offered)
+    # Two epochs of four steps for four clients, a batch of 16 grey-free images of 8 x 8 pixels.
+    only = planned("fediod/table1", "smoke", row="fediod", **FEDIOD)
+    images = 16 * 3 * 8 * 8 * 4
+    assert 0 < only.bytes_down["fediod"] - 2 * 4 * 4 * (images + 16 * 10 * 4 + 16 * 2 * 2 * 4) < 2 * 4 * 4 * 2 * 200
+
+
+def test_both_data_sets_of_a_cell_are_told():
+    plan = planned("fediod/table1", "paper", row="standalone", **FEDIOD)
+    assert set(plan.data) == {"cifar10", "cifar100"}
+    assert all("not present" in text for text in plan.data.values())
+
+
+def test_cells_that_share_a_fit_are_planned_once():
+    paper, table = registry.find_table("fediod/table1")
+    only = {"row": "fedavg", **FEDIOD}
+    once, twice, seeds = (
+        make_plan(cells)
+        for cells in (
+            expand(paper, table, Selection(only=only)),
+            expand(paper, table, Selection(only=only)) * 2,
+            expand(paper, table, Selection(only=only, seeds=(0, 1))),
+        )
+    )
+    assert [plan.needed["fit"] for plan in (once, twice, seeds)] == [1, 2, 2]
+    assert [plan.distinct["fit"] for plan in (once, twice, seeds)] == [1, 1, 2]
+    assert once.meter.flops == twice.meter.flops < seeds.meter.flops

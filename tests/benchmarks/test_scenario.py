@@ -2,23 +2,42 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from baselines.standalone import Standalone
 from benchmarks import registry
 from benchmarks.scenario import build_federation, divide, roles
-from datasets import catalogue
+from datasets import catalogue, partitions
 from datasets.catalogue import ResolvedData
 from datasets.partitions import PartitionError
+from federation.augmentation import Augmentation
+from federation.federation import OracleError
 from federation.seeds import Seeds
 from federation.stages import StageCache
+from federation.training import TrainingPlan
+from results.files import DataError
 
 
 def config_of(table: str, profile: str = "paper", **column: str):
     paper, found = registry.find_table(f"dlad/{table}")
     keys = {k.replace("_", "-"): v for k, v in column.items()}
     return paper.config(found, found.rows[-1], keys, profile, "paper")
+
+
+def fediod_config(profile: str = "smoke", dataset: str = "cifar10", alpha: str = "1", row: str = "fedavg", **changes):
+    paper, found = registry.find_table("fediod/table1")
+    wanted = next(r for r in found.rows if r.key == row)
+    return {**paper.config(found, wanted, {"dataset": dataset, "alpha": alpha}, profile, "paper"), **changes}
+
+
+def build(config, device="cpu", name="cifar10", other: str = "", **changes):
+    """A federation on embedded data, with the public set of another data set if one is named."""
+    data = catalogue.resolve(name, embedded=True)
+    public = catalogue.resolve(other, embedded=True) if other else None
+    return build_federation(config, data, Seeds(), StageCache(None), Standalone, device=device, public=public, **changes)
 
 
 def mnist_labels():
@@ -84,3 +103,150 @@ def test_images_are_resized_to_the_configured_side():
     federation = build_federation(config, data, Seeds(), StageCache(None), Standalone)
     assert federation.public.images.shape[1:] == (3, 8, 8)
     assert federation.public.images.float().mean() > 10
+
+
+# -- the public set of another data set -------------------------------------------------------------------------------
+
+
+def test_public_images_of_another_data_set_leave_the_whole_pool_to_the_clients():
+    labels, other = {"train": np.arange(100) % 10, "test": np.arange(20) % 10}, {"train": np.arange(70) % 7, "test": np.arange(9)}
+    config = fediod_config("paper", **{"partition.clients": 4, "partition.public_share": 0.8})
+    division = divide(config, labels, Seeds(), other)
+    assert division.public.tolist() == list(range(70))
+    assert sorted(np.concatenate(division.clients).tolist()) == list(range(100))
+    assert len(division.test) == 20
+
+
+def test_a_split_and_a_limit_of_the_other_data_set_are_its_own():
+    labels, other = {"train": np.arange(100) % 10, "test": np.arange(20) % 10}, {"train": np.arange(70) % 7, "test": np.arange(9)}
+    changes = {"partition.clients": 4, "partition.public_split": "test", "partition.public_limit": 5}
+    division = divide(fediod_config("paper", **changes), labels, Seeds(), other)
+    assert division.public_split == "test"
+    assert len(set(division.public)) == 5
+    assert set(division.public) <= set(range(9))
+    with pytest.raises(PartitionError, match="has no split 'valid' to be the public set; it has train, test"):
+        divide({**fediod_config("paper"), "partition.public_split": "valid"}, {**labels, "valid": labels["test"]}, Seeds(), other)
+
+
+def test_a_federation_takes_its_public_images_from_the_other_data_set():
+    federation = build(fediod_config(), other="cifar100")
+    assert len(federation.public) == 300
+    assert sum(client.size for client in federation.clients) == 600
+    assert federation.task.classes == 10
+    own, public = catalogue.source("shapes"), catalogue.source("shapes-100")
+    assert federation.normalise.mean == own.mean != public.mean  # one normalisation for all: that of the task's data
+
+    def resized(name, indices):
+        config = {**fediod_config(), "data.name": name, "partition.public_limit": 0}
+        return build(config, name=name, other=name).public.images[indices]
+
+    everything = {tuple(image.flatten().tolist()) for image in resized("cifar100", slice(None))}
+    assert {tuple(image.flatten().tolist()) for image in federation.public.images} <= everything
+
+
+def test_the_classes_of_the_task_are_those_of_the_clients_data():
+    federation = build(fediod_config(dataset="cifar100"), name="cifar100", other="cifar10")
+    assert federation.task.classes == 100
+    assert {len(client.label_counts) for client in federation.clients} == {100}
+
+
+def test_labels_of_another_data_set_are_never_the_oracles():
+    class Oracle(Standalone):
+        oracle = frozenset({"public-labels"})
+
+    data, other = (catalogue.resolve(name, embedded=True) for name in ("cifar10", "cifar100"))
+    federation = build_federation(fediod_config(), data, Seeds(), StageCache(None), Oracle, public=other)
+    with pytest.raises(OracleError):
+        federation.oracle_public_labels()
+
+
+def test_the_public_sets_identity_is_that_of_the_data_it_comes_from():
+    other = catalogue.resolve("cifar100", embedded=True)
+    own = catalogue.resolve("cifar10", embedded=True)
+
+    def digest(public):
+        config = {**fediod_config(), "partition.public_limit": 10}
+        return build_federation(config, own, Seeds(), StageCache(None), Standalone, device="meta", public=public).public.digest
+
+    assert digest(other) == digest(replace(other, asked="by another name", note="x"))
+    assert len({digest(other), digest(replace(other, digest="other content")), digest(own)}) == 3
+
+
+def test_public_images_with_another_number_of_channels_are_refused():
+    with pytest.raises(DataError, match="public images of digits have another number of channels than the private ones of shapes"):
+        build(fediod_config(), other="digits")
+
+
+def test_a_planned_federation_knows_the_size_of_the_other_public_set():
+    data = {name: ResolvedData(name, name, "real", "", "not present") for name in ("cifar10", "cifar100")}
+    config = fediod_config("paper")
+    federation = build_federation(
+        config, data["cifar10"], Seeds(), StageCache(None), Standalone, device="meta", public=data["cifar100"]
+    )
+    assert federation.public.images.shape == (50_000, 3, 32, 32)
+    assert federation.public.images.is_meta
+    assert sum(client.size for client in federation.clients) == 50_000
+
+
+# -- the server's validation set --------------------------------------------------------------------------------------
+
+
+def test_a_validation_share_is_taken_off_the_pool_exactly_and_from_no_client():
+    labels = {"train": np.arange(1000) % 10, "test": np.arange(20) % 10}
+    changes = {"partition.clients": 4, "partition.validation_share": 0.13, "partition.pool_limit": 700}
+    division = divide(fediod_config("paper", **changes), labels, Seeds(), labels)
+    assert len(division.validation) == 91  # 0.13 x 700
+    assert sum(map(len, division.clients)) == 609
+    assert len(set(division.validation) | set(np.concatenate(division.clients))) == 700
+
+
+def test_validation_samples_are_neither_public_nor_a_clients_where_one_data_set_serves_all():
+    config = {**config_of("table2", dataset="mnist", distribution="iid"), "partition.validation_share": 0.1}
+    division = divide(config, mnist_labels(), Seeds())
+    assert (len(division.public), len(division.validation)) == (48_000, 1_200)
+    assert [len(own) for own in division.clients] == [5_400] * 10
+    held = set(division.validation)
+    assert not held & set(division.public)
+    assert not held & set(np.concatenate(division.clients))
+
+
+def test_without_a_validation_share_divisions_are_as_they_were_before_there_was_one():
+    config = config_of("table2", dataset="mnist", distribution="niid1")
+    without, zero = (divide(c, mnist_labels(), Seeds()) for c in (config, {**config, "partition.validation_share": 0.0}))
+    assert len(zero.validation) == 0
+    for one, other in zip([without.public, *without.clients], [zero.public, *zero.clients], strict=True):
+        np.testing.assert_array_equal(one, other)
+    # The clients' samples by hand, from their streams: 20 % of the training set, sorted; half the pool by client.
+    seeds, labels = Seeds(), mnist_labels()["train"]
+    _, pool = partitions.split_public(60_000, 0.8, seeds.numpy("partition", "public"))
+    probabilities = partitions.dlad_class_probabilities("niid1", 10)
+    first = partitions.draw_by_class(labels[pool], probabilities[0], 6_000, seeds.numpy("partition", "client", 0))
+    np.testing.assert_array_equal(zero.clients[0], pool[first])
+
+
+def test_a_federation_has_a_labelled_validation_set_where_a_share_is_set_aside():
+    federation = build(fediod_config(row="feddf"), other="cifar100")
+    assert sum(client.size for client in federation.clients) == 540  # smoke: 600, of which FedDF's server takes a tenth
+    assert set(federation.validate(federation.initial(federation.network))) == {"accuracy"}
+    without = build(fediod_config(), other="cifar100")
+    with pytest.raises(ValueError, match="validation_share"):
+        without.validate(without.initial(without.network))
+
+
+# -- plans and augmentation -------------------------------------------------------------------------------------------
+
+
+def test_settings_of_plans_and_augmentation_reach_the_federation():
+    config = fediod_config("cpu", row="fediod", **{"local.clip_norm": 5.0, "augmentation.cutout": 3})
+    federation = build(config, other="cifar100", device="meta")
+    assert federation.augmentation == Augmentation(crop=2, horizontal_flip=True, cutout=3)
+    assert federation.local == TrainingPlan(
+        epochs=30, batch_size=64, lr=0.05, optimizer="sgd", momentum=0.9, weight_decay=3e-4, schedule="cosine",
+        final_lr=0.001, clip_norm=5.0,
+    )  # fmt: skip
+    assert federation.server == TrainingPlan(epochs=40, batch_size=128, lr=1e-3)
+
+
+def test_no_augmentation_at_all_is_none():
+    names = dict.fromkeys(("augmentation.crop", "augmentation.horizontal_flip", "augmentation.cutout"), 0)
+    assert build(fediod_config(**names), other="cifar100", device="meta").augmentation is None

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from benchmarks import registry
-from benchmarks.spec import Setting, SpecError, grid, pick
+from benchmarks.spec import Paper, Row, Setting, SpecError, Table, grid, pick
 from results.published import format_column, published_table
 
 TABLES = [(paper, table) for paper in registry.papers().values() for table in paper.tables]
@@ -74,6 +76,67 @@ def test_a_value_per_column_takes_the_first_entry_that_fits():
     assert pick(value, {"dataset": "cifar10", "alpha": "0.1"}) == 3
     with pytest.raises(SpecError, match="no entry"):
         pick({"dataset=mnist": 1}, {"dataset": "cifar10"})
+
+
+def test_a_condition_may_name_several_values_of_the_row_or_the_method():
+    value = {"method=fedavg|fedprox dataset=cifar10": 1, "method=fedavg|fedprox": 2, "row=fedkd-online|x": 3, "": 4}
+    assert pick(value, {"method": "fedprox", "dataset": "cifar10"}) == 1
+    assert pick(value, {"method": "fedavg", "dataset": "cifar100"}) == 2
+    assert pick(value, {"method": "fedkd", "row": "fedkd-online"}) == 3
+    assert pick(value, {"method": "fedavgm", "row": "fedkd"}) == 4
+    assert pick(value, {"method": "fedavg|fedprox"}) == 4
+    assert pick(value, {}) == 4
+
+
+def tiny_paper(*settings):
+    row = Row("printed", "fedavg", "Printed")
+    other = Row("own", "fedprox", "Own", config={"local.epochs": 9})
+    table = Table("table1", "Table 1", "", (row, other), ({"dataset": "a"}, {"dataset": "b"}), {"dataset": "data.name"})
+    return Paper("p", "", "", settings, (table,), True, ("partition",)), table
+
+
+def test_a_value_may_depend_on_the_method_and_a_rows_own_configuration_comes_first():
+    paper, table = tiny_paper(Setting("local.epochs", {"method=fedavg|feddf": 40, "": 500}, "paper", ""))
+    configs = [paper.config(table, row, table.columns[0], "paper", "paper") for row in table.rows]
+    assert [config["local.epochs"] for config in configs] == [40, 9]
+    third = paper.config(table, Row("x", "fedkd", "X"), table.columns[0], "paper", "paper")
+    assert third["local.epochs"] == 500
+
+
+def test_a_released_value_per_column_is_picked_like_any_other():
+    setting = Setting("m.epochs", 300, "paper", "", released={"dataset=a": 500, "": 800}, smoke=2)
+    paper, table = tiny_paper(setting)
+    values = {
+        (profile, protocol, column["dataset"]): paper.config(table, table.rows[0], column, profile, protocol)["m.epochs"]
+        for profile in ("paper", "cpu", "smoke") for protocol in ("paper", "released") for column in table.columns
+    }  # fmt: skip
+    assert {key: value for key, value in values.items() if key[0] == "smoke"} == dict.fromkeys(
+        [("smoke", protocol, column) for protocol in ("paper", "released") for column in "ab"], 2
+    )
+    assert [values["paper", "paper", c] for c in "ab"] == [values["cpu", "paper", c] for c in "ab"] == [300, 300]
+    assert [values["paper", "released", c] for c in "ab"] == [values["cpu", "released", c] for c in "ab"] == [500, 800]
+
+
+@pytest.mark.parametrize(("paper", "table"), TABLES, ids=lambda value: value.key)
+def test_offered_rows_are_not_printed_and_declare_their_oracles(paper, table):
+    printed = {row.key for row in table.rows}
+    assert len({row.key for row in table.offered}) == len(table.offered)
+    for row in table.offered:
+        assert row.key not in printed
+        assert row.upper_bound == bool(registry.find_method(row.method).load().oracle), row.key
+        for profile in ("smoke", "cpu", "paper"):
+            assert paper.config(table, row, table.columns[0], profile, row.protocol or "paper")
+
+
+@pytest.mark.parametrize(("paper", "table"), TABLES, ids=lambda value: value.key)
+@pytest.mark.parametrize("protocol", ["paper", "released"])
+def test_every_setting_of_a_method_is_a_field_of_it(paper, table, protocol):
+    for row in (*table.rows, *table.offered):
+        entry = registry.find_method(row.method)
+        for column in table.columns:
+            config = paper.config(table, row, column, "paper", protocol)
+            own = {name.split(".")[1] for name in config if name.startswith(f"{row.method}.")}
+            assert own <= {field.name for field in dataclasses.fields(entry.load())}, row.key
 
 
 def test_an_unknown_source_of_a_value_is_refused():

@@ -24,7 +24,8 @@ def write_npz(home, name, side, train=3, channels=None, value=0):
 
 def test_every_source_is_known_by_its_name():
     assert set(sources()) == {
-        "mnist", "fashion-mnist", "cifar10", "cifar100", "cinic10", "cinic10-cifar", "digits", "shapes", "shapes-shifted",
+        "mnist", "fashion-mnist", "cifar10", "cifar100", "caltech100", "cinic10", "cinic10-cifar", "digits", "shapes",
+        "shapes-shifted", "shapes-100",
     }  # fmt: skip
     assert all(entry.name == name for name, entry in sources().items())
 
@@ -52,7 +53,7 @@ def test_an_unknown_name_is_refused_with_near_ones():
 
 
 def test_a_name_like_no_other_is_refused_with_all_names():
-    with pytest.raises(DataError, match=r"known: cifar10, .*, shapes-shifted"):
+    with pytest.raises(DataError, match=r"known: caltech100, .*, shapes-shifted"):
         source("zzzzz")
 
 
@@ -62,7 +63,7 @@ def test_the_data_home_is_where_the_environment_says(tmp_path, monkeypatch):
 
 
 def test_bundled_and_generated_sets_are_always_present(tmp_path):
-    assert [name for name in sources() if is_present(name, tmp_path)] == ["digits", "shapes", "shapes-shifted"]
+    assert [name for name in sources() if is_present(name, tmp_path)] == ["digits", "shapes", "shapes-shifted", "shapes-100"]
 
 
 # -- what stands in ---------------------------------------------------------------------------------------------------
@@ -74,7 +75,8 @@ def test_bundled_and_generated_sets_are_always_present(tmp_path):
         ("mnist", "digits", "surrogate"),
         ("fashion-mnist", "digits", "surrogate"),
         ("cifar10", "shapes", "synthetic"),
-        ("cifar100", "shapes", "synthetic"),
+        ("cifar100", "shapes-100", "synthetic"),
+        ("caltech100", "shapes-100", "synthetic"),
         ("cinic10", "shapes-shifted", "synthetic"),
         ("digits", "digits", "real"),
         ("shapes", "shapes", "synthetic"),
@@ -109,6 +111,33 @@ def test_the_smoke_profile_uses_embedded_data_even_if_the_real_are_there(tmp_pat
     assert resolve("cinic10", embedded=True, home=tmp_path).used == "shapes-shifted"
 
 
+def test_caltech_stands_in_for_cifar100_and_says_so(tmp_path):
+    write_npz(tmp_path, "caltech100_32", 32, channels=3)
+    data = resolve("cifar100", home=tmp_path)
+    assert (data.asked, data.used, data.origin) == ("cifar100", "caltech100", "surrogate")
+    assert data.label == "cifar100 stand-in: Caltech-101, 100 classes (surrogate)"
+    assert resolve("cifar100", embedded=True, home=tmp_path).used == "shapes-100"
+
+
+def test_cifar100_itself_comes_before_caltech(tmp_path):
+    write_npz(tmp_path, "caltech100_32", 32, channels=3)
+    write_npz(tmp_path, "cifar100", 32, channels=3)
+    data = resolve("cifar100", home=tmp_path)
+    assert (data.used, data.origin) == ("cifar100", "real")
+
+
+def test_caltech_asked_for_by_its_name_is_real(tmp_path):
+    write_npz(tmp_path, "caltech100_32", 32, channels=3)
+    data = resolve("caltech100", require_real=True, home=tmp_path)
+    assert (data.used, data.origin) == ("caltech100", "real")
+
+
+@pytest.mark.parametrize("name", sorted(sources()))
+def test_a_stand_in_has_as_many_classes_as_the_set_it_stands_for(name):
+    entry = source(name)
+    assert {source(s).classes for s in (*entry.stand_ins, entry.embedded or name)} == {entry.classes}
+
+
 def test_the_data_home_of_the_environment_is_searched_by_default(tmp_path, monkeypatch):
     monkeypatch.setenv("FEDTABLES_DATA", str(tmp_path))
     assert resolve("fashion-mnist").used == "digits"
@@ -135,6 +164,12 @@ def test_require_real_accepts_the_real_set(tmp_path):
 def test_require_real_refuses_a_synthetic_set_even_if_it_was_asked_for(tmp_path):
     with pytest.raises(DataError, match="--require-real"):
         resolve("shapes", require_real=True, home=tmp_path)
+
+
+def test_require_real_refuses_caltech_in_the_place_of_cifar100(tmp_path):
+    write_npz(tmp_path, "caltech100_32", 32, channels=3)
+    with pytest.raises(DataError, match=r"CIFAR-100 is needed, but it is not under .* --download cifar100"):
+        resolve("cifar100", require_real=True, home=tmp_path)
 
 
 def test_require_real_refuses_the_embedded_data_of_the_smoke_profile(tmp_path):
@@ -193,7 +228,7 @@ def test_a_set_of_the_official_size_loads(tmp_path):
     assert {name: len(split) for name, split in load("mnist", tmp_path).items()} == {"train": 60_000, "test": 10_000}
 
 
-@pytest.mark.parametrize("name", ["digits", "shapes", "shapes-shifted"])
+@pytest.mark.parametrize("name", ["digits", "shapes", "shapes-shifted", "shapes-100"])
 def test_bundled_sets_load_with_the_shape_and_classes_they_state(tmp_path, name):
     entry = source(name)
     for split, content in load(name, tmp_path).items():

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from federation.channel import PAYLOADS, Channel, Transfer, encoded_size
+from federation.costs import Meter, metering
 
 DTYPES = [
     torch.float64, torch.float32, torch.float16, torch.bfloat16,
@@ -91,13 +92,54 @@ def test_one_tensor_under_two_names_is_sent_twice():
     assert channel.total("up") == encoded_size({"a": torch.empty(6), "b": torch.empty(2, 3)})
 
 
-def test_the_ledger_holds_every_message_in_order():
+def test_the_ledger_holds_messages_in_the_order_of_their_first():
     channel = Channel()
     size = len(safetensors.torch.save({"x": torch.zeros(4)}))
     channel.down(1, "images", {"x": torch.zeros(4)})
     channel.round = 3
     channel.up(1, "logits", {"x": torch.zeros(4)})
     assert channel.ledger == [Transfer(0, "down", "images", 1, size), Transfer(3, "up", "logits", 1, size)]
+
+
+def test_messages_of_one_round_direction_kind_and_client_are_one_line_of_the_ledger():
+    channel = Channel()
+    small, large = {"x": torch.zeros(1)}, {"x": torch.zeros(1000)}
+    a, b = encoded_size(small), encoded_size(large)
+    channel.up(0, "logits", small)
+    channel.up(1, "logits", small)
+    channel.up(0, "logits", large)
+    channel.up(0, "labels", small)
+    channel.down(0, "logits", small)
+    channel.round = 1
+    channel.up(0, "logits", small)
+    assert channel.ledger == [
+        Transfer(0, "up", "logits", 0, a + b, 2), Transfer(0, "up", "logits", 1, a), Transfer(0, "up", "labels", 0, a),
+        Transfer(0, "down", "logits", 0, a), Transfer(1, "up", "logits", 0, a),
+    ]  # fmt: skip
+    assert channel.ledger[1].messages == 1
+
+
+def test_restoring_puts_another_ledger_in_the_place_of_this_one():
+    channel, other = Channel(), Channel()
+    for number in range(3):
+        other.round = number // 2
+        other.down(number, "images", {"x": torch.zeros(number)})
+    other.down(0, "images", {"x": torch.zeros(9)})
+    channel.up(0, "labels", {"x": torch.zeros(1)})
+    channel.restore(other.ledger)
+    assert channel.ledger == other.ledger
+    assert channel.total("up") == 0
+    channel.round = 1
+    channel.down(0, "images", {"x": torch.zeros(9)})
+    assert channel.ledger[-1] == Transfer(1, "down", "images", 0, 2 * encoded_size({"x": torch.zeros(9)}), 2)
+
+
+def test_a_restored_ledger_counts_as_it_is_also_in_a_plan_of_repeated_steps():
+    channel, ledger = Channel(), [Transfer(1, "up", "logits", 0, 70, 7)]
+    meter = Meter()
+    with metering(meter), meter.repeated(5, counted=False):
+        channel.restore(ledger)
+    assert channel.ledger == ledger
 
 
 def test_totals_add_up_by_direction_and_kind():

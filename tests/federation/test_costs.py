@@ -4,8 +4,17 @@ import pytest
 import torch
 from torch import nn
 
+from baselines.fedgen import FedGEN
+from baselines.fedkd import FedKD
+from federation.channel import Channel, Transfer, encoded_size
 from federation.costs import Meter, active_meter, metering
+from federation.fitting import fit
 from federation.training import Normalisation, TrainingPlan, predict, train
+from methods.fedavg import FedAvg
+from methods.feddf import FedDF
+from methods.fediod import FedIOD
+from methods.fedmd import FedMD
+from tests.federation.tiny import make_client, make_federation
 
 PLAIN = Normalisation((0.0,) * 3, (1.0,) * 3)
 
@@ -101,3 +110,176 @@ def test_the_loops_of_learning_book_on_the_active_meter_what_they_would_do():
         )
         predict(model, images(7), normalise=PLAIN)
     assert (meter.flops, meter.training_samples, meter.predicted_samples) == (3 * 120 * 20 + 7 * 120, 20, 7)
+
+
+# -- repetition -------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_repeated_counts_as_often_as_it_would_be_done():
+    meter, channel = Meter(), Channel()
+    size = encoded_size({"x": torch.empty(3)})
+    with metering(meter), meter.repeated(4, counted=False):
+        meter.book_prediction(linear(), images(7))
+        meter.book_training(linear(), images(10), epochs=2, batch_size=5)
+        for _ in range(2):
+            channel.up(1, "logits", {"x": torch.empty(3, device="meta")})
+    assert meter.flops == 4 * (120 * 7 + 3 * 120 * 20)
+    assert (meter.predicted_samples, meter.training_samples) == (28, 80)
+    assert channel.ledger == [Transfer(0, "up", "logits", 1, 4 * 2 * size, 8)]
+
+
+def test_repetitions_multiply_and_end_also_by_an_error():
+    meter = Meter()
+    with meter.repeated(3, counted=False), meter.repeated(5, counted=False):
+        meter.book_prediction(linear(), images(1))
+        assert meter.times == 15
+    assert (meter.flops, meter.times) == (15 * 120, 1)
+    with pytest.raises(KeyError), meter.repeated(7, counted=True):
+        raise KeyError
+    assert meter.times == 1
+
+
+def test_tensor_operations_of_a_repeated_step_are_counted_forward_and_backward():
+    layer = nn.Linear(12, 5, device="meta")
+    meter = Meter()
+    with meter.repeated(6, counted=True):
+        layer(torch.empty(10, 12, device="meta")).sum().backward()
+    # A product of 2 x 10 x 12 x 5 forward, one as large for the weights' gradient; inputs need none.
+    assert meter.flops == 6 * 2 * 1200
+
+
+def test_tensor_operations_outside_of_counted_steps_are_not_booked():
+    layer = nn.Linear(12, 5, device="meta")
+    meter = Meter()
+    with meter.repeated(6, counted=False):
+        layer(torch.empty(10, 12, device="meta")).sum().backward()
+    assert meter.flops == 0
+
+
+def test_what_a_step_keeps_for_its_backward_pass_is_peak_memory():
+    meter = Meter()
+    weight = torch.empty(1, requires_grad=True, device="meta")
+    with meter.repeated(6, counted=True):
+        (torch.empty(1000, device="meta") * weight).sum().backward()
+    assert 4000 <= meter.peak_bytes < 4100
+
+
+@pytest.mark.parametrize("known", [False, True], ids=["new network", "known network"])
+def test_a_prediction_within_counted_steps_is_booked_once(known):
+    meter, model = Meter(), linear()
+    with metering(meter):
+        if known:
+            predict(model, images(1), normalise=PLAIN)
+        before = meter.flops
+        with meter.repeated(3, counted=True):
+            predict(model, images(7), normalise=PLAIN)
+    assert meter.flops - before == 3 * 7 * 120
+
+
+# -- whole fits -------------------------------------------------------------------------------------------------------
+
+
+def clients_of(sizes, device):
+    return [make_client(index, size, device) for index, size in enumerate(sizes)]
+
+
+def ledgers(method, sizes=(12, 12), **changes):
+    """The ledger of a run, that of its plan, and the plan's meter."""
+    real = make_federation(clients=clients_of(sizes, "cpu"), **changes)
+    fit(real, method)
+    planned = make_federation(clients=clients_of(sizes, "meta"), device="meta", **changes)
+    with metering(Meter()) as meter:
+        fit(planned, method)
+    return real.channel, planned.channel, meter
+
+
+IOD = {"batch_size": 4, "latent": 5, "width": 4, "discriminator_width": 4, "samples": 3}
+
+
+@pytest.mark.parametrize(
+    ("method", "sizes"),
+    [
+        (FedIOD(epochs=3, steps=5, **IOD), (12, 12)),
+        (FedIOD(epochs=3, **IOD), (12, 7)),
+        (FedIOD(epochs=2, steps=3, student_steps=4, weights="class-count", optimizer="sgd", **IOD), (12, 12)),
+        (FedIOD(epochs=2, steps=3, **IOD), (12, 0, 5)),
+    ],
+    ids=["given steps", "steps by the largest client", "as released", "an empty client"],
+)
+@pytest.mark.parametrize("network", ["resnet8-narrow", "cnn-small"], ids=["another student", "one network"])
+def test_a_plan_of_fediod_counts_the_bytes_of_a_run_exactly(method, sizes, network):
+    real, planned, _ = ledgers(method, sizes, network=network)
+    assert planned.by_kind() == real.by_kind()
+    messages = [sum(t.messages for t in channel.ledger) for channel in (real, planned)]
+    assert messages[0] == messages[1]
+
+
+def test_the_bytes_of_fediod_by_hand():
+    method = FedIOD(epochs=3, steps=5, **IOD)
+    real, planned, _ = ledgers(method, network="resnet8-narrow")
+    times = 3 * 5 * 2  # epochs, steps, clients
+
+    def size(*shape, name="outputs"):
+        return encoded_size({name: torch.empty(shape)})
+
+    assert planned.by_kind() == real.by_kind() == {
+        "down/gradients": times * encoded_size({"0": torch.empty(4, 3), "1": torch.empty(4, 2, 2)}),
+        "down/images": times * size(4, 1, 8, 8, name="images"),
+        "up/discriminator-outputs": times * (size(4, 2, 2) + size(name="own")),
+        "up/gradients": times * size(4, 1, 8, 8, name="images"),
+        "up/labels": 2 * encoded_size({"counts": torch.zeros(3, dtype=torch.int64)}),
+        "up/logits": times * size(4, 3),
+    }  # fmt: skip
+
+
+def test_a_plan_of_fedavg_counts_the_bytes_of_a_run_exactly_and_by_round():
+    method = FedAvg(rounds=3, participation=0.5)
+    real, planned, meter = ledgers(method, (12, 6, 9, 0))
+    assert planned.ledger == real.ledger
+    model = encoded_size(make_federation().initial("cnn-small").state_dict())
+    assert (planned.total("up"), planned.total("down")) == (3 * 2 * model, 3 * 2 * model)
+    assert meter.predicted_samples == 3 * 6  # the test set after every round
+
+
+def test_a_plan_of_fedavg_trains_every_participant_in_every_round():
+    _, _, meter = ledgers(FedAvg(rounds=4, participation=1.0), (12, 6))
+    assert meter.training_samples == 4 * 3 * (12 + 6)  # rounds, local epochs, samples
+
+
+@pytest.mark.parametrize(
+    "method",
+    [FedKD(), FedKD(multi_round=True), FedMD(rounds=3, public_samples=4), FedGEN(rounds=3, participation=0.5, generator_steps=2)],
+    ids=["fedkd", "fedkd in rounds", "fedmd", "fedgen"],
+)
+def test_a_plan_of_other_methods_counts_the_bytes_of_a_run_exactly_too(method):
+    real, planned, _ = ledgers(method, (12, 6, 9))
+    assert planned.ledger == real.ledger
+
+
+def test_a_plan_of_feddf_counts_its_steps_of_distillation():
+    def flops(steps):
+        method = FedDF(rounds=2, participation=1.0, distillation_steps=steps, distillation_batch_size=4)
+        real, planned, meter = ledgers(method)
+        assert planned.ledger == real.ledger
+        return meter.flops
+
+    one = flops(2) - flops(1)
+    assert one > 0
+    assert flops(11) - flops(1) == 10 * one
+
+
+def test_the_work_of_fediods_plan_grows_with_steps_as_with_epochs():
+    def work(epochs, steps):
+        _, _, meter = ledgers(FedIOD(epochs=epochs, steps=steps, **IOD), network="resnet8-narrow")
+        return meter.flops - epochs * evaluation, meter.predicted_samples
+
+    federation = make_federation(device="meta", network="resnet8-narrow")
+    with metering(Meter()) as meter:
+        federation.evaluate(federation.initial("resnet8-narrow"))
+    evaluation = meter.flops
+    with metering(Meter()) as meter:
+        federation.local_models()
+    local = meter.flops
+    assert work(1, 6)[0] - local == 6 * (work(1, 1)[0] - local)
+    assert work(6, 1)[0] - local == 6 * (work(1, 1)[0] - local)
+    assert work(6, 1)[1] - work(1, 1)[1] == 5 * 6  # the test set after every epoch

@@ -6,14 +6,15 @@ import pytest
 import safetensors.torch
 import torch
 
-from federation.channel import encoded_size
+from federation.channel import Transfer, encoded_size
 from federation.costs import Meter, metering
-from federation.federation import Checkpoint, OracleError, PublicData
+from federation.federation import Checkpoint, HeterogeneousClientsError, OracleError, PublicData
+from federation.federation import TestSet as LabelledSet
 from federation.seeds import Seeds
 from federation.stages import StageCache, content_digest
 from federation.training import TrainingPlan, predict
 from models import catalogue
-from tests.federation.tiny import CLASSES, make_federation
+from tests.federation.tiny import CLASSES, make_client, make_federation
 
 
 def same(a, b):
@@ -59,15 +60,18 @@ def test_a_checkpoint_survives_the_round_trip_to_a_module(trained):
     module = federation.module(model)
     assert same(dict(module.state_dict()), model.state)
     assert not module.training
-    again = federation.checkpoint(module, model.network, model.outputs, model.owner)
+    again = federation.checkpoint(module, model.network, model.owner)
     assert same(again.state, model.state)
     assert (again.network, again.outputs, again.owner) == (model.network, CLASSES, "client-0")
+    assert federation.checkpoint(module, model.network).owner == "server"
 
 
 def test_a_checkpoint_with_another_head_survives_too():
     federation = make_federation()
     module = federation.replace_head(federation.initial("cnn-small"), 1, "classifier", 0)
-    restored = federation.module(federation.checkpoint(module, "cnn-small", 1))
+    request = federation.client_stage("judge", federation.clients[0], lambda: (module, {}), outputs=1, code="federation.stages")
+    [checkpoint] = federation.checkpoints([request])
+    restored = federation.module(checkpoint)
     assert same(dict(restored.state_dict()), dict(module.state_dict()))
     assert restored(torch.zeros(2, 1, 8, 8)).shape == (2, 1)
 
@@ -75,12 +79,12 @@ def test_a_checkpoint_with_another_head_survives_too():
 def test_a_checkpoint_does_not_change_with_the_module_it_was_taken_from():
     federation = make_federation()
     module = federation.initial("cnn-small")
-    checkpoint = federation.checkpoint(module, "cnn-small", CLASSES)
+    checkpoint = federation.checkpoint(module, "cnn-small")
     before = content_digest(checkpoint.state)
     with torch.no_grad():
         module.head.bias.add_(1)
     assert content_digest(checkpoint.state) == before
-    assert federation.checkpoint(module, "cnn-small", CLASSES).lineage != checkpoint.lineage
+    assert federation.checkpoint(module, "cnn-small").lineage != checkpoint.lineage
 
 
 def test_a_new_head_is_named_by_its_stream_and_leaves_the_body():
@@ -212,7 +216,7 @@ def test_an_uploaded_model_shares_no_memory_with_the_clients(trained):
 
 def test_batchnorm_buffers_are_uploaded_too():
     federation = make_federation()
-    checkpoint = federation.checkpoint(federation.initial("resnet8-narrow"), "resnet8-narrow", CLASSES)
+    checkpoint = federation.checkpoint(federation.initial("resnet8-narrow"), "resnet8-narrow")
     state = federation.upload(federation.clients[0], checkpoint).state
     assert {"bn.running_mean", "bn.running_var", "bn.num_batches_tracked"} <= set(state)
     weights = sum(p.numel() for p in catalogue.build("resnet8-narrow", 1, CLASSES, 8).parameters())
@@ -247,7 +251,7 @@ def test_networks_of_equal_weights_do_not_share_public_outputs(monkeypatch):
 
     monkeypatch.setitem(catalogue.networks(), "negated", (negated, module))
     network = federation.initial("cnn-small")
-    plain, other = (federation.checkpoint(network, name, CLASSES) for name in ("cnn-small", "negated"))
+    plain, other = (federation.checkpoint(network, name) for name in ("cnn-small", "negated"))
     torch.testing.assert_close(federation.public_outputs(other), -federation.public_outputs(plain))
 
 
@@ -260,12 +264,251 @@ def test_distillation_imitates_its_targets():
     assert (model.network, model.owner, len(model.history["accuracy"])) == ("cnn-small", "server", 40)
 
 
-def test_distillation_of_the_same_targets_is_done_once():
+def test_distillation_of_the_same_targets_gives_the_same_model():
     federation = make_federation()
     targets = torch.full((6, CLASSES), 1 / 3)
     first, again, other = federation.distill(targets), federation.distill(targets.clone()), federation.distill(targets * 0.5)
     assert first.lineage == again.lineage != other.lineage
-    assert [event.computed for event in federation.stages.events] == [True, False, True]
+    assert same(first.state, again.state)
+    assert not same(first.state, other.state)
+
+
+def test_distillation_may_be_against_another_loss_than_that_against_probabilities():
+    federation = make_federation(server=TrainingPlan(epochs=60, batch_size=6, lr=0.01))
+    targets = torch.tensor([[0.0, 1.0, -1.0], [-1.0, 0.0, 1.0], [1.0, -1.0, 0.0]] * 2)
+    model = federation.distill(targets, lambda outputs, wanted: (outputs - wanted).square().mean(dim=1))
+    outputs = predict(federation.module(model), federation.public.images, normalise=federation.normalise)
+    assert (outputs - targets).abs().max() < 0.4  # logits near the targets, which are no probabilities
+
+
+# -- rounds and steps -------------------------------------------------------------------------------------------------
+
+
+def test_rounds_are_counted_from_one_and_booked_by_the_channel():
+    federation, lines = make_federation(), []
+    federation.progress = lambda text, share: lines.append((text, share))
+    numbers = []
+    for number in federation.rounds(4):
+        federation.channel.up(0, "labels", {"x": torch.tensor(1)})
+        numbers.append(number)
+    assert numbers == [1, 2, 3, 4]
+    assert [transfer.round for transfer in federation.channel.ledger] == [1, 2, 3, 4]
+    assert lines == [("round 1/4", 0), ("round 2/4", 0.25), ("round 3/4", 0.5), ("round 4/4", 0.75)]
+
+
+def test_what_is_sent_before_the_first_round_belongs_to_none():
+    federation = make_federation()
+    federation.label_counts()
+    assert list(federation.rounds(0)) == []
+    assert {transfer.round for transfer in federation.channel.ledger} == {0}
+
+
+def test_rounds_that_are_alike_all_happen_in_a_run():
+    assert list(make_federation().rounds(3, alike=True)) == [1, 2, 3]
+
+
+def test_a_plan_follows_like_rounds_once_and_others_one_by_one():
+    federation = make_federation(device="meta")
+    with metering(Meter()) as meter:
+        followed = [(number, meter.times) for number in federation.rounds(5, alike=True)]
+        others = [(number, meter.times) for number in federation.rounds(5)]
+    assert followed == [(1, 5)]
+    assert others == [(number, 1) for number in range(1, 6)]
+    assert meter.times == 1
+
+
+def test_steps_are_counted_from_zero_and_followed_once_by_a_plan():
+    assert list(make_federation().steps(3)) == [0, 1, 2]
+    federation = make_federation(device="meta")
+    with metering(Meter()) as meter:
+        assert [(step, meter.times) for step in federation.steps(7)] == [(0, 7)]
+        assert list(federation.steps(0)) == []
+        nested = [meter.times for _ in federation.rounds(3, alike=True) for _ in federation.steps(4)]
+    assert (nested, meter.times) == ([12], 1)
+
+
+def test_leaving_a_planned_loop_early_ends_its_repetition():
+    federation = make_federation(device="meta")
+    with metering(Meter()) as meter:
+        for _ in federation.steps(9):
+            break
+        assert meter.times == 1
+
+
+# -- participants -----------------------------------------------------------------------------------------------------
+
+
+def indices(federation, number=1, share=1.0):
+    return [client.index for client in federation.participants(number, share)]
+
+
+@pytest.mark.parametrize(("clients", "share", "count"), [(10, 0.4, 4), (10, 0.01, 1), (10, 1.0, 10), (3, 0.5, 2), (20, 0.33, 7)])
+def test_the_rounded_share_of_the_clients_takes_part_and_at_least_one(clients, share, count):
+    chosen = indices(make_federation(clients=clients), share=share)
+    assert len(chosen) == len(set(chosen)) == count
+    assert chosen == sorted(chosen)
+    assert set(chosen) <= set(range(clients))
+
+
+def test_participants_follow_the_sampling_axis_and_the_round_only():
+    def drawn(**axes):
+        federation = make_federation(clients=10, seeds=Seeds(**axes))
+        return [indices(federation, number, 0.3) for number in range(1, 9)]
+
+    first = drawn()
+    assert first == drawn(partition=1, weights=1, shuffling=1, attack=1)
+    assert first != drawn(sampling=1)
+    assert len({tuple(chosen) for chosen in first}) > 4
+    assert {index for chosen in first for index in chosen} == set(range(10))
+
+
+def test_a_round_draws_alike_whatever_was_drawn_before():
+    federation = make_federation(clients=10)
+    drawn = [indices(federation, number, 0.3) for number in (1, 2, 3)]
+    assert indices(federation, 2, 0.3) == drawn[1]
+
+
+def test_a_client_without_samples_never_takes_part():
+    federation = make_federation(clients=[make_client(0), make_client(1, samples=0), make_client(2), make_client(3, samples=0)])
+    assert all(set(indices(federation, number, 0.5)) <= {0, 2} for number in range(1, 20))
+    assert indices(federation, 1, 1.0) == [0, 2]
+    assert indices(federation, 1, 0.75) == [0, 2]  # three of four are asked for, two can
+
+
+@pytest.mark.parametrize("share", [0, -0.5, 1.01, float("nan")])
+def test_a_share_outside_of_0_to_1_is_refused(share):
+    with pytest.raises(ValueError, match="above 0 and at most 1"):
+        make_federation().participants(1, share)
+
+
+# -- tracking and validation ------------------------------------------------------------------------------------------
+
+
+def constant(federation, label):
+    """A network that answers `label` to everything; a third of the test and of the validation set is right."""
+    model = federation.initial("cnn-small")
+    with torch.no_grad():
+        model.head.weight.zero_()
+        model.head.bias.copy_(torch.nn.functional.one_hot(torch.tensor(label), CLASSES))
+    return model
+
+
+def test_tracking_adds_the_test_metrics_to_the_history_that_a_checkpoint_takes():
+    federation = make_federation()
+    assert federation.checkpoint(federation.initial("cnn-small"), "cnn-small").history == {}
+    model = constant(federation, 1)
+    federation.track(model)
+    federation.track(model)
+    assert federation.history == {"accuracy": [1 / 3, 1 / 3]}
+    assert federation.checkpoint(model, "cnn-small").history == {"accuracy": [1 / 3, 1 / 3]}
+
+
+def test_validation_is_on_the_servers_own_set_and_not_on_the_test_set():
+    images = torch.zeros(4, 1, 8, 8, dtype=torch.uint8)
+    federation = make_federation(validation=LabelledSet(images, torch.tensor([1, 1, 1, 2]), "v"))
+    assert federation.validate(constant(federation, 1)) == {"accuracy": 0.75}
+    assert federation.evaluate(constant(federation, 1)) == {"accuracy": 1 / 3}
+    assert federation.history == {}
+
+
+def test_without_a_validation_set_the_setting_that_makes_one_is_named():
+    federation = make_federation(validation=None)
+    with pytest.raises(ValueError, match=r"partition\.validation_share above 0"):
+        federation.validate(federation.initial("cnn-small"))
+
+
+def test_planning_measures_nothing_and_books_what_it_would_predict():
+    federation = make_federation(device="meta")
+    with metering(Meter()) as meter:
+        model = federation.initial("cnn-small")
+        assert (federation.evaluate(model), federation.validate(model)) == ({}, {})
+        federation.track(model)
+    assert federation.history == {}
+    assert meter.predicted_samples == 18
+
+
+# -- streams and new modules ------------------------------------------------------------------------------------------
+
+
+def test_a_stream_is_named_and_belongs_to_an_axis():
+    def drawn(*names, axis="shuffling", **axes):
+        return make_federation(seeds=Seeds(**axes)).stream(*names, axis=axis).normal(3).tolist()
+
+    assert drawn("a", 1) == drawn("a", 1) == drawn("a", 1, weights=5)
+    assert len({tuple(d) for d in (drawn("a", 1), drawn("a", 2), drawn("a", 1, axis="weights"), drawn("a", 1, shuffling=1))}) == 4
+
+
+def test_a_planned_stream_has_no_content():
+    assert make_federation(device="meta").stream("a").normal(2, 3).is_meta
+
+
+def test_new_modules_follow_their_names_on_the_weights_axis_and_leave_the_global_state_alone():
+    def weight(*names, **axes):
+        return make_federation(seeds=Seeds(**axes)).new_module(lambda: torch.nn.Linear(3, 2), *names).weight.tolist()
+
+    before = torch.random.get_rng_state()
+    assert weight("critic", 1) == weight("critic", 1) == weight("critic", 1, shuffling=3)
+    assert weight("critic", 1) != weight("critic", 2)
+    assert weight("critic", 1) != weight("critic", 1, weights=3)
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
+def test_a_planned_new_module_has_no_weights():
+    module = make_federation(device="meta").new_module(lambda: torch.nn.Linear(3, 2), "critic")
+    assert module.weight.is_meta
+
+
+# -- what a method may ask of the clients -----------------------------------------------------------------------------
+
+
+def test_label_counts_are_sent_by_every_client():
+    federation = make_federation(clients=3)
+    counts = federation.label_counts()
+    assert counts.tolist() == [[6, 6, 0], [0, 6, 6], [6, 0, 6]]
+    size = encoded_size({"counts": torch.zeros(CLASSES, dtype=torch.int64)})
+    assert federation.channel.ledger == [Transfer(0, "up", "labels", client, size) for client in range(3)]
+
+
+def test_one_network_everywhere_is_shared():
+    assert make_federation().shared_network() == "cnn-small"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"network": "resnet8-narrow"}, {"clients": [make_client(0), make_client(1, network="resnet8-narrow")]}],
+    ids=["server", "client"],
+)
+def test_different_networks_are_named_to_a_method_that_averages_them(changes):
+    with pytest.raises(HeterogeneousClientsError, match=r"here are cnn-small, resnet8-narrow\. Use a model-agnostic method"):
+        make_federation(**changes).shared_network()
+
+
+def test_training_on_a_client_uses_its_samples_the_given_plan_and_its_own_stream():
+    federation = make_federation()
+
+    def trained_on(client, *names, epochs=1):
+        model = federation.initial("cnn-small")
+        plan = TrainingPlan(epochs=epochs, batch_size=4, lr=0.01)
+        history = federation.train_on_client(federation.clients[client], model, plan, *names, track=True)
+        assert len(history["accuracy"]) == epochs
+        return dict(model.state_dict())
+
+    first = trained_on(0, "round", 1)
+    assert same(first, trained_on(0, "round", 1))
+    assert not same(first, trained_on(0, "round", 2))
+    assert not same(first, trained_on(1, "round", 1))
+    assert not same(first, trained_on(0, "round", 1, epochs=2))
+
+
+def test_a_client_adds_its_penalty_to_the_loss():
+    federation = make_federation(local=TrainingPlan(epochs=20, batch_size=12, lr=0.05))
+
+    def head_norm(penalty):
+        model = federation.initial("cnn-small")
+        federation.train_on_client(federation.clients[0], model, federation.local, penalty=penalty)
+        return model.head.weight.norm().item()
+
+    assert head_norm(lambda model, outputs, targets: 10 * model.head.weight.square().sum()) < 0.5 * head_norm(None)
 
 
 # -- what the server may know -----------------------------------------------------------------------------------------
@@ -317,6 +560,14 @@ def test_a_planned_head_does_not_change_the_shared_network():
     module = federation.initial("cnn-small")
     assert federation.replace_head(module, 1, "x").head.out_features == 1
     assert federation.initial("cnn-small").head.out_features == CLASSES
+
+
+def test_planned_modules_do_not_change_the_shared_network():
+    federation = make_federation(device="meta", clients=[make_client(0, network="cnn", device="meta")])
+    with metering(Meter()):
+        [model] = federation.local_models()
+    federation.module(model).requires_grad_(False)
+    assert all(parameter.requires_grad for parameter in federation.initial("cnn").parameters())
 
 
 def test_a_checkpoint_is_frozen(trained):

@@ -5,7 +5,7 @@ import hashlib
 import pytest
 import torch
 
-from federation.seeds import AXES, Seeds
+from federation.seeds import AXES, Seeds, Stream
 
 
 def test_the_axes_are_the_fields():
@@ -64,3 +64,51 @@ def test_a_generator_does_not_touch_the_global_one():
     before = torch.random.get_rng_state()
     torch.rand(3, generator=Seeds().torch("weights"))
     assert torch.equal(torch.random.get_rng_state(), before)
+
+
+# -- streams ----------------------------------------------------------------------------------------------------------
+
+
+def stream(name="a"):
+    return Stream(Seeds().torch("shuffling", name), torch.device("cpu"))
+
+
+def test_a_stream_goes_on_where_it_was_and_repeats_under_its_name():
+    first, again = stream(), stream()
+    drawn = [first.normal(3).tolist() for _ in range(2)]
+    assert drawn[0] != drawn[1]
+    assert drawn == [again.normal(3).tolist() for _ in range(2)]
+    assert stream("b").normal(3).tolist() != drawn[0]
+
+
+def test_choices_are_below_the_population_and_with_replacement():
+    chosen = stream().choose(3, 200)
+    assert set(chosen.tolist()) == {0, 1, 2}
+    assert chosen.shape == (200,)
+
+
+def test_a_shuffle_holds_every_index_once():
+    order = stream().shuffled(50).tolist()
+    assert sorted(order) == list(range(50)) != order
+
+
+def test_numbers_are_standard_normal_or_uniform():
+    normal, uniform = stream().normal(100, 100), stream().uniform(100, 100)
+    assert (normal.mean().abs() < 0.05, (normal.std() - 1).abs() < 0.05, normal.shape) == (True, True, (100, 100))
+    assert 0 <= uniform.min() < 0.01
+    assert 0.99 < uniform.max() < 1
+    assert abs(uniform.mean() - 0.5) < 0.02
+
+
+def test_a_planned_stream_has_shapes_only():
+    planned = Stream(None, torch.device("meta"))
+    drawn = [planned.choose(5, 3), planned.shuffled(4), planned.normal(2, 3), planned.uniform(1)]
+    assert [tuple(tensor.shape) for tensor in drawn] == [(3,), (4,), (2, 3), (1,)]
+    assert all(tensor.is_meta for tensor in drawn)
+
+
+def test_streams_leave_the_global_generator_alone():
+    before = torch.random.get_rng_state()
+    own = stream()
+    for _ in (own.choose(5, 3), own.shuffled(4), own.normal(2, 3), own.uniform(1)):
+        assert torch.equal(torch.random.get_rng_state(), before)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from federation.stages import Stage, StageCache, StageRequest, content_digest
+from federation.stages import Stage, StageCache, StageRequest, content_digest, read_stage, write_stage
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -178,6 +178,27 @@ def test_a_fresh_run_ignores_older_stages_once(tmp_path):
     fresh.get(request(calls=calls))
     StageCache(tmp_path, newer_than=time.time() - 60).get(request(calls=calls))
     assert len(calls) == 2
+
+
+def test_a_cache_says_where_a_stage_is_or_that_it_is_in_memory(tmp_path):
+    cache = StageCache(tmp_path)
+    cache.get(request())
+    base = cache.path(request())
+    assert base.with_suffix(".json").is_file()
+    assert base.with_suffix(".safetensors").is_file()
+    assert cache.path(request({"seed": 1})) != base
+    assert StageCache(None).path(request()) is None
+
+
+def test_a_stage_may_be_written_and_read_anywhere(tmp_path):
+    written = Stage({"x": torch.tensor([1, 2])}, {"round": 3})
+    write_stage(tmp_path / "here", written, kind="snapshot")
+    found, note = read_stage(tmp_path / "here")
+    assert (found.tensors["x"].tolist(), found.info, note) == ([1, 2], {"round": 3}, "")
+    assert read_stage(tmp_path / "here", newer_than=time.time() + 60) == (None, "")
+    assert read_stage(tmp_path / "nowhere") == (None, "")
+    (tmp_path / "here.safetensors").write_bytes(b"")
+    assert read_stage(tmp_path / "here") == (None, "damaged cache entry, computed again")
 
 
 # -- several at once --------------------------------------------------------------------------------------------------

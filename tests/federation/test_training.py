@@ -156,6 +156,89 @@ def test_a_model_put_into_evaluation_mode_by_a_callback_goes_on_training():
     assert modes == [True, True]
 
 
+# -- penalties, limits and empty sets -----------------------------------------------------------------------------------
+
+
+def decay(model, outputs, targets):
+    """0.5 w^2, whose gradient is w."""
+    return 0.5 * model[1].weight.square().sum()
+
+
+def test_a_penalty_is_added_once_to_the_mean_loss_of_a_batch_of_any_size():
+    for samples in (1, 2, 5):
+        model = line(2.0)
+        fit(model, pixels(*[255] * samples), torch.zeros(samples), sgd(), loss=outputs_only, penalty=decay)
+        # gradient: mean of x = 1, and 2 of the penalty
+        assert weight_of(model) == pytest.approx(2.0 - 0.1 * (1 + 2))
+
+
+def test_a_penalty_is_added_in_every_batch():
+    model = line(2.0)
+    fit(model, pixels(*[0] * 6), torch.zeros(6), sgd(batch_size=2, epochs=2), loss=outputs_only, penalty=decay)
+    assert weight_of(model) == pytest.approx(2.0 * 0.9**6)  # black images have no gradient of their own
+
+
+def test_a_penalty_sees_the_batchs_outputs_and_targets_and_no_sample_weights():
+    seen = []
+
+    def penalty(model, outputs, targets):
+        seen.append((outputs.squeeze(1).tolist(), targets.tolist()))
+        return (outputs.squeeze(1) - targets).sum()
+
+    model = line(2.0)
+    fit(
+        model, pixels(255, 255), torch.tensor([1.0, 1.0]), sgd(), loss=outputs_only,
+        sample_weights=torch.tensor([3.0, 3.0]), penalty=penalty,
+    )  # fmt: skip
+    assert seen == [([2, 2], [1, 1])]
+    assert weight_of(model) == pytest.approx(2.0 - 0.1 * (3 + 2))  # mean of 3 x, and the sum of x
+
+
+class Plane(nn.Module):
+    """Two weights: a x + b y, of images of two pixels."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Parameter(torch.zeros(1)), nn.Parameter(torch.zeros(1))
+
+    def forward(self, images):
+        return images.flatten(1) @ torch.stack([self.a, self.b])
+
+
+def test_the_norm_of_a_steps_gradient_is_limited_over_all_parameters_together():
+    images = torch.tensor([[255, 255]], dtype=torch.uint8).view(1, 1, 1, 2)
+
+    def moved(clip_norm):
+        model = Plane()
+        fit(model, images, torch.zeros(1), sgd(lr=1.0, clip_norm=clip_norm), loss=lambda o, t: 3 * o.squeeze(1) + 0 * t)
+        return model.a.item(), model.b.item()
+
+    assert moved(0) == (-3, -3)  # no limit
+    assert moved(10) == (-3, -3)  # the norm is 4.24
+    assert moved(2**0.5) == (pytest.approx(-1, abs=1e-5), pytest.approx(-1, abs=1e-5))
+
+
+def test_the_penaltys_gradient_is_limited_too():
+    model = line(2.0)
+    fit(model, pixels(255), torch.zeros(1), sgd(lr=1.0, clip_norm=0.5), loss=outputs_only, penalty=decay)
+    assert weight_of(model) == pytest.approx(1.5, abs=1e-5)
+
+
+def test_no_images_leave_a_model_as_it_is():
+    model, epochs = DropsHalf(), []
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    empty = torch.empty(0, 1, 1, 1, dtype=torch.uint8)
+    fit(model, empty, torch.empty(0), sgd(epochs=2, momentum=0.9, weight_decay=0.1), penalty=decay, after_epoch=epochs.append)
+    assert epochs == [1, 2]
+    assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
+
+
+def test_no_images_cost_nothing():
+    with metering(Meter()) as meter:
+        fit(line(), torch.empty(0, 1, 1, 1, dtype=torch.uint8), torch.empty(0), sgd(epochs=2))
+    assert (meter.flops, meter.training_samples) == (0, 0)
+
+
 # -- failure ----------------------------------------------------------------------------------------------------------
 
 
@@ -199,6 +282,10 @@ def test_an_impossible_plan_is_refused(changes, message):
 
 
 # -- batches ----------------------------------------------------------------------------------------------------------
+
+
+def test_no_samples_make_no_batch():
+    assert list(batches(0, 3, generator())) == list(batches(0, 1, generator())) == []
 
 
 def test_a_last_batch_of_one_sample_is_left_out():

@@ -18,23 +18,29 @@ def bright_images(labels, seed):
     return (40 + 80 * labels.view(-1, 1, 1, 1) + noise).clamp(0, 255).to(torch.uint8)
 
 
+def make_client(index, samples=12, device="cpu", network="cnn-small", digest=None):
+    """Client k with `samples` images of classes k and k + 1 in turn."""
+    targets = torch.tensor([index % CLASSES, (index + 1) % CLASSES] * samples, dtype=torch.int64)[:samples]
+    counts = tuple(torch.bincount(targets, minlength=CLASSES).tolist())
+    shard = Shard(bright_images(targets, index).to(device), targets.to(device))
+    return Client(index, "cnn", network, shard, counts, digest or f"shard {index}")
+
+
 def make_federation(clients=2, device="cpu", network="cnn-small", **changes):
-    """Client k holds 12 images of classes k and k + 1; six public images and six test images hold all."""
+    """Client k holds 12 images of classes k and k + 1; six public, six test and six validation images hold all.
+
+    `clients` is their number, or the clients themselves.
+    """
 
     def put(tensor):
         return tensor.to(device)
 
-    def client(index):
-        targets = torch.tensor([index % CLASSES, (index + 1) % CLASSES] * 6)
-        counts = tuple(torch.bincount(targets, minlength=CLASSES).tolist())
-        shard = Shard(put(bright_images(targets, index)), put(targets))
-        return Client(index, "cnn", "cnn-small", shard, counts, f"shard {index}")
-
     labels = torch.tensor([0, 1, 2] * 2)
     settings = {
-        "clients": [client(index) for index in range(clients)],
+        "clients": [make_client(index, device=device) for index in range(clients)] if isinstance(clients, int) else clients,
         "public": PublicData(put(bright_images(labels, 100)), "public"),
         "test": TestSet(put(bright_images(labels, 200)), put(labels), "test"),
+        "validation": TestSet(put(bright_images(labels, 300)), put(labels), "validation"),
         "task": Classification(CLASSES),
         "network": network,
         "image_shape": (1, 8, 8),

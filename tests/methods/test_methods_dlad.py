@@ -127,9 +127,9 @@ def test_every_client_sends_its_model_and_its_classifier_once_and_gets_nothing_b
     federation = make_federation()
     DLAD(classifier_epochs=1).fit(federation)
     networks = [federation.initial("cnn-small"), federation.replace_head(federation.initial("cnn-small"), 1, "any")]
-    sizes = [len(safetensors.torch.save(network.state_dict())) for network in networks]
-    assert [(t.direction, t.kind, t.client, t.bytes) for t in federation.channel.ledger] == [
-        ("up", "parameters", client, size) for size in sizes for client in (0, 1)
+    sizes = [len(safetensors.torch.save({k: w.contiguous() for k, w in network.state_dict().items()})) for network in networks]
+    assert [(t.direction, t.kind, t.client, t.bytes, t.messages) for t in federation.channel.ledger] == [
+        ("up", "parameters", client, sum(sizes), 2) for client in (0, 1)
     ]
 
 
@@ -138,13 +138,14 @@ def test_dlad_knows_no_public_labels():
     assert DLAD.sends == {"parameters"}
 
 
-def test_another_temperature_reuses_every_model_but_the_global_one():
+def test_another_temperature_reuses_every_model_and_classifier_of_the_clients():
     federation = make_federation()
     DLAD(classifier_epochs=1, temperature=0.05).fit(federation)
     done = len(federation.stages.events)
     DLAD(classifier_epochs=1, temperature=5.0).fit(federation)
-    computed = [event.kind for event in federation.stages.events[done:] if event.computed]
-    assert computed == ["global-model"]
+    later = federation.stages.events[done:]
+    assert {event.kind for event in later} >= {"local-model", "client-classifier"}
+    assert not any(event.computed for event in later)
 
 
 def test_another_client_weight_trains_the_classifiers_anew_but_not_the_models():

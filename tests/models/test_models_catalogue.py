@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from models import catalogue
-from models.catalogue import build, network_digest, networks, replace_head
+from models.catalogue import build, find_head, network_digest, networks, replace_head
 
 INPUTS = [(1, 8, 8), (1, 28, 28), (3, 16, 16), (3, 32, 32)]
 
@@ -102,3 +102,17 @@ def test_the_head_is_the_last_linear_layer_at_any_depth():
     model = nn.Sequential(nn.Linear(4, 5), nn.Sequential(nn.ReLU(), nn.Linear(5, 6)))
     replace_head(model, 3)
     assert (model[0].out_features, model[1][1].in_features, model[1][1].out_features) == (5, 5, 3)
+
+
+def test_the_head_is_found_with_its_name():
+    model = nn.Sequential(nn.Linear(4, 5), nn.Sequential(nn.ReLU(), nn.Linear(5, 6)), nn.ReLU())
+    name, head = find_head(model)
+    assert (name, head) == ("1.1", model[1][1])
+    assert set(model.state_dict()) >= {f"{name}.weight", f"{name}.bias"}
+
+
+@pytest.mark.parametrize("network", ["cnn-small", "resnet8-narrow", "densenet-small"])
+def test_a_networks_head_has_its_outputs(network):
+    name, head = find_head(build(network, 1, 7, 8))
+    assert head.out_features == 7
+    assert name

@@ -100,6 +100,58 @@ def test_verdicts_in_words(verdict, word):
     assert verdict.word == word
 
 
+FEDIOD = {claim.id: claim for claim in published.claims("fediod")}
+FULL = "gan=eq2 mimic=eq8 tau=inf conf unique"
+
+
+def invented(table: str, metric: str, rows: dict[str, float], columns: tuple[str, ...]) -> dict[str, list[Value]]:
+    """The same value in all columns, by row."""
+    return {table: [Value(row, published.parse_column(c), metric, v) for row, v in rows.items() for c in columns]}
+
+
+@pytest.mark.parametrize(
+    ("claim", "word"),
+    [
+        ("a", "does not hold"),  # of the seven that it must beat, FedProx is better
+        ("b", "holds"),  # 60 is more than 95 % of 61
+        ("c", "holds in 4 of 4 measured; 4 of 8 not measured"),  # no FedKD
+        ("d", "holds in 0 of 4 measured; 8 of 12 not measured"),  # neither FedAvg nor FedAvgM
+        ("g", "not measured"),  # no standalone
+    ],
+)
+def test_claims_of_fediod_table_1(claim, word):
+    columns = tuple(f"dataset={d} alpha={a}" for d in ("cifar10", "cifar100") for a in ("1", "0.1"))
+    ours = invented("table1", "accuracy", {"fedmd": 50.0, "fedprox": 61.0, "fediod": 60.0}, columns)
+    assert judge_claim(FEDIOD[f"fediod-t1-{claim}"], "fediod", ours).word == word
+
+
+@pytest.mark.parametrize(
+    ("claim", "held", "failed", "missing"),
+    [("a", 1, 0, 0), ("b", 0, 0, 1), ("c", 1, 0, 0), ("d", 1, 1, 0), ("e", 2, 0, 0), ("f", 1, 0, 0), ("g", 1, 0, 0)],
+)
+def test_claims_of_fediod_table_6_whose_rows_have_spaces_and_equal_signs(claim, held, failed, missing):
+    rows = {
+        "gan=avg": 50.0, "gan=eq2": 51.0, "gan=eq2 mimic=eq8 tau=1": 52.0, "gan=eq2 mimic=eq8 tau=inf": 54.0,
+        "gan=eq2 mimic=eq8 tau=inf conf": 53.0, "gan=eq2 mimic=eq8 tau=inf unique": 55.0, FULL: 56.0,
+    }  # fmt: skip
+    ours = invented("table6", "accuracy", rows, ("dataset=cifar10 alpha=0.1",))
+    verdict = judge_claim(FEDIOD[f"fediod-t6-{claim}"], "fediod", ours)
+    assert (verdict.held, verdict.failed, verdict.missing) == (held, failed, missing)
+
+
+@pytest.mark.parametrize(("claim", "held", "fails_at"), [("a", 1, ("[clause 2]",)), ("b", 6, ("[clause 6]", "[clause 8]"))])
+def test_claims_of_fediod_table_7_judge_two_metrics_apart(claim, held, fails_at):
+    scores = {"gan": (1.0, 1.0), "gan mimic=common": (1.5, 3.5), "gan mimic=eq8": (2.0, 2.0), "gan mimic=eq8 conf": (2.5, 4.0)}
+    scores["gan mimic=eq8 conf unique"] = (3.0, 3.0)
+    column = ("dataset=cifar10 alpha=0.1",)
+    plain, adapted = (
+        invented("table7", metric, {row: pair[place] for row, pair in scores.items()}, column)["table7"]
+        for place, metric in enumerate(("inception-score", "adapted-inception-score"))
+    )
+    verdict = judge_claim(FEDIOD[f"fediod-t7-{claim}"], "fediod", {"table7": plain + adapted})
+    assert (verdict.held, verdict.fails_at) == (held, fails_at)
+
+
 @pytest.mark.parametrize("predicate", ["acc[a]", "acc[a] >", "frobnicate(acc[a]) > 1", "acc[a] ? 1"])
 def test_what_is_not_in_the_grammar_is_refused(predicate):
     with pytest.raises(ClaimError):

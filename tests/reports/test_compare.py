@@ -51,6 +51,63 @@ def test_several_seeds_are_judged_by_a_test_and_not_by_the_tolerance(tmp_path):
     assert verdicts(result_set(tmp_path, "a", base), result_set(tmp_path, "c", noisy)) == ["same"]
 
 
+@pytest.mark.parametrize(
+    ("metric", "base", "new", "verdict"),
+    [
+        ("hd95", "12.0", "14.5", "worse"),  # lower is better; 2 pixels are tolerated
+        ("hd95", "12.0", "13.5", "same"),
+        ("hd95", "12.0", "9.5", "better"),
+        ("inception-score", "2.8", "2.5", "worse"),
+        ("inception-score", "2.8", "2.65", "same"),
+        ("psnr", "33.0", "32.1", "same"),
+        ("bandwidth-gb", "1.0", "1.001", "worse"),
+        ("num-classes", "12", "13", "changed"),
+        ("fog", "200", "203", "same"),  # an unknown metric: 2 % of the value, in either direction
+        ("fog", "200", "205", "changed"),
+        ("fog", "200", "195", "changed"),
+    ],
+)
+def test_a_loss_is_judged_by_the_metrics_direction_and_unit(tmp_path, metric, base, new, verdict):
+    old, now = (result_set(tmp_path, name, line(metric=metric, value=value)) for name, value in (("a", base), ("b", new)))
+    assert verdicts(old, now) == [verdict]
+
+
+@pytest.mark.parametrize(
+    ("metric", "base", "new", "verdict"),
+    [("accuracy", "70", "68", "worse"), ("hd95", "12", "14", "worse"), ("hd95", "12", "10", "same"), ("fog", "1", "2", "changed")],
+)
+def test_over_seeds_too(tmp_path, metric, base, new, verdict):
+    more = {"metric": metric, "std": "0.1", "n": "3", "seeds": "0 1 2"}
+    old, now = (result_set(tmp_path, name, line(value=value, **more)) for name, value in (("a", base), ("b", new)))
+    assert verdicts(old, now) == [verdict]
+
+
+def test_percent_is_told_from_print_else_from_the_values(tmp_path):
+    lines = (line(value="0.9"), line(row="b", value="0.8"))
+    for place, unit in (("fediod/table1.csv", "percent"), ("dlad/table2.released.csv", "fraction"), ("x/t.csv", "fraction")):
+        path = tmp_path / place
+        write_csv(path, lines)
+        assert {cell["unit"] for cell in read_set(path).values()} == {unit}
+    write_csv(tmp_path / "y" / "t.csv", [*lines, line(row="c", value="70.0")])
+    assert {cell["unit"] for cell in read_set(tmp_path).values() if cell["row"] == "c"} == {"percent"}
+    with pytest.raises(ResultsError, match="unit is 'fraction' and 'percent'"):
+        verdicts(tmp_path / "x", tmp_path / "y")
+
+
+def test_a_table_in_percent_tolerates_two_points_and_prints_two_decimals(tmp_path):
+    base = result_set(tmp_path, "a", line(value="70.5"), line(row="b", value="60.0"))
+    new = result_set(tmp_path, "b", line(value="68.75"), line(row="b", value="57.125"))
+    found = compare(read_set(base), read_set(new), tolerance=0.02, effect=0.005)
+    assert [d.verdict for d in found] == ["same", "worse"]
+    assert "| t b n=1 accuracy | worse | 60.00 | 57.12 | loss +2.88, one seed, tolerance 2 |" in markdown_summary(found)
+
+
+def test_committed_results_are_readable(command):
+    table = "results/cpu/dlad/table2.csv"
+    assert command("reports", "compare", table, table).stdout.startswith("**No regression**: 48 same.")
+    assert command("reports", "compare", "results/cpu", "results/cpu").returncode == 0
+
+
 def test_a_vanished_cell_and_a_failed_one_are_regressions_and_a_new_one_is_named(tmp_path):
     two = result_set(tmp_path, "a", line(), line(row="b"))
     assert verdicts(two, result_set(tmp_path, "b", line())) == ["same", "vanished"]

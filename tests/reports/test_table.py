@@ -1,64 +1,158 @@
-"""Tables as drawn: panels, marks, failures, and plots that are written."""
+"""Tables as drawn: panels, metrics, marks, units and failures."""
 
 from __future__ import annotations
 
+import io
+from dataclasses import replace
+
 import pytest
+from rich.console import Console
 
-from reports import plots
-from reports.table import Layout, best_rows, by_cell, legend, markdown, panels, published_text
-from results.store import CSV_COLUMNS
-
-COLUMNS = tuple(
-    f"dataset={d} distribution={k}" for d in ("mnist", "cifar10", "cinic10") for k in ("iid", "niid1", "niid2", "niid3")
+from reports.table import (
+    best_rows,
+    blocks,
+    legend,
+    markdown,
+    measured_columns,
+    measured_text,
+    panels,
+    published_text,
+    terminal_tables,
 )
+from reports.units import scale_of
+from tests.reports.drawn import COLUMNS, layout, line
+
+FRACTION = scale_of("accuracy", "fraction")
+TWO = [
+    line("a", "test=x", "71.5", metric="dice"), line("a", "test=x", "12.5", metric="hd95"),
+    line("b", "test=x", "70.25", metric="dice"), line("b", "test=x", "11.75", metric="hd95"),
+    line("top", "test=x", "80.0", metric="dice"), line("top", "test=x", "9.0", metric="hd95"),
+]  # fmt: skip
 
 
-def layout(columns=COLUMNS, x_axis=""):
-    return Layout(
-        key="dlad/table2", title="Table II", caption="Accuracy", rows={"a": "Row A", "b": "Row B", "top": "Bound"},
-        oracles=frozenset({"top"}), own="b", x_axis=x_axis, columns=columns, labels=("profile smoke (reduced)", "1 seed"),
-    )  # fmt: skip
+def terminal(drawn, lines):
+    console = Console(file=io.StringIO(), width=160)
+    for table in terminal_tables(drawn, lines):
+        console.print(table)
+    return console.file.getvalue()
 
 
-def line(row, column, value, published="", **more):
-    difference = f"{float(value) - float(published):.4f}" if published and value else ""
-    base = dict.fromkeys(CSV_COLUMNS, "")
-    return {
-        **base,
-        "row": row,
-        "column": column,
-        "value": value,
-        "published": published,
-        "difference": difference,
-        "status": "ok",
-        **more,
-    }
+def rows_of(text):
+    """The cells of Markdown rows, as lists."""
+    return [[cell.strip() for cell in row.strip("|").split(" | ")] for row in text.splitlines() if row.startswith("|")]
 
 
 def test_many_columns_are_split_into_panels_by_all_keys_but_the_last():
-    found = panels(layout())
+    found = panels(COLUMNS, "")
     assert [p.title for p in found] == ["dataset mnist", "dataset cifar10", "dataset cinic10"]
-    assert list(found[0].columns) == ["iid", "niid1", "niid2", "niid3"]
+    assert list(found[0].columns.values()) == ["iid", "niid1", "niid2", "niid3"]
 
 
 def test_panels_run_along_the_named_axis():
     columns = tuple(f"clients={n} model={m} d={d}" for d in "xyz" for m in ("r", "s") for n in (5, 10))
-    found = panels(layout(columns, "clients"))
+    found = panels(columns, "clients")
     assert len(found) == 6
-    assert list(found[0].columns) == ["5", "10"]
+    assert list(found[0].columns.values()) == ["5", "10"]
+    assert len(panels(columns[:4], "clients")) == 2
+
+
+def test_headings_name_the_key_of_a_number_and_what_all_columns_share_is_the_title():
+    (panel,) = panels(("dataset=cifar10 alpha=1", "dataset=cifar100 alpha=0.1"), "")
+    assert (panel.title, list(panel.columns.values())) == ("", ["cifar10, alpha 1", "cifar100, alpha 0.1"])
+    (panel,) = panels(("train=a,b dp=yes", "train=a,b dp=no"), "")
+    assert (panel.title, list(panel.columns.values())) == ("train a,b", ["dp yes", "dp no"])
+
+
+def test_a_column_that_only_the_lines_have_is_appended():
+    one = layout(("test=x", "test=y"))
+    lines = [line("a", "test=x", "0.5"), line("a", "test=z", "0.6")]
+    assert measured_columns(one, lines) == ["test=x", "test=y", "test=z"]
+    assert rows_of(markdown(one, lines, [], []))[0] == ["", "x", "y", "z"]
+
+
+def test_a_column_of_another_key_than_the_axis_does_not_vanish():
+    lines = [line("a", COLUMNS[0], "0.5"), line("a", "extra=1", "0.7"), line("a", "other=1", "0.8")]
+    text = markdown(layout(), lines, [], [])
+    assert "extra 1" in text
+    assert "0.7000" in text
+    assert "0.8000" in text
+
+
+def test_a_column_that_is_measured_only_with_additions_is_replaced_by_them_and_failures_stand_in_each():
+    one = layout(("train=p", "train=q"))
+    failed = line("b", "train=p", "", metric="", status="failed: no")
+    lines = [line("a", "train=p test=x", "0.5"), line("a", "train=p test=y", "0.6"), failed]
+    assert measured_columns(one, lines) == ["train=q", "train=p test=x", "train=p test=y"]
+    (block,) = blocks(one, lines)
+    assert {column for row, column in block.cells if row == "b"} == {"train=p test=x", "train=p test=y"}
+
+
+def test_a_table_in_which_everything_failed_is_still_drawn():
+    failed = [line("a", "test=x", "", metric="", status="failed: no")]
+    assert "failed" in terminal(layout(("test=x",)), failed)
+    assert terminal_tables(layout(), []) == []
 
 
 def test_the_best_row_leaves_out_upper_bounds_and_failures():
     lines = [line("a", "x=1", "0.5"), line("b", "x=1", "0.6"), line("top", "x=1", "0.9")]
-    assert best_rows(layout(), by_cell(lines), "x=1") == {"b"}
+    (block,) = blocks(layout(("x=1",)), lines)
+    assert best_rows(layout(), block, "x=1") == {"b"}
     lines[1]["status"] = "failed: no"
-    assert best_rows(layout(), by_cell(lines), "x=1") == set()
+    (block,) = blocks(layout(("x=1",)), lines)
+    assert best_rows(layout(), block, "x=1") == set()
+
+
+@pytest.mark.parametrize(("metric", "best"), [("dice", {"a"}), ("hd95", {"b"}), ("fog", set())])
+def test_the_best_is_the_highest_or_the_lowest_by_the_metric(metric, best):
+    one = layout(("test=x",), unit="percent")
+    lines = [line("a", "test=x", "71.5", metric=metric), line("b", "test=x", "70.25", metric=metric)]
+    (block,) = blocks(one, lines)
+    assert best_rows(one, block, "test=x") == best
+
+
+def test_a_table_of_two_metrics_is_drawn_as_two_tables_each_with_its_title_unit_and_best():
+    one = layout(("test=x",), unit="percent")
+    text = markdown(one, TWO, [], [])
+    dice, hd95 = text.split("## HD95 (pixel), lower is better")
+    assert "## Dice (%)" in dice
+    assert [row[1] for row in rows_of(dice)[2:]] == ["**71.50** (not printed)", "70.25 (not printed)", "80.00 (not printed)"]
+    assert [row[1].split()[0] for row in rows_of(hd95)[2:]] == ["12.50", "**11.75**", "9.00"]
+    shown = terminal(one, TWO)
+    assert shown.index("Dice (%)") < shown.index("71.50") < shown.index("HD95 (pixel)") < shown.index("11.75")
+
+
+def test_a_single_metric_needs_no_title_unless_lower_is_better():
+    one = layout(("test=x",), unit="percent")
+    assert "##" not in markdown(one, TWO[::2], [], []).split("## Protocol")[0]
+    assert "HD95 (pixel), lower is better" in legend(one, TWO[1::2])
 
 
 def test_measured_stands_beside_published_with_the_difference():
-    assert published_text(line("a", "x=1", "0.9812", "0.9820")) == "(0.9820, -0.0008)"
-    assert published_text(line("a", "x=1", "0.9812")) == "(not printed)"
-    assert published_text({**line("a", "x=1", ""), "value": "0,1", "published": "0,1", "difference": "same"}) == "(0,1, same)"
+    (block,) = blocks(layout(("x=1",)), [line("a", "x=1", "0.9812", "0.9820"), line("b", "x=1", "0.9812", std="0.01")])
+    assert published_text(block.cells["a", "x=1"], FRACTION) == "(0.9820, -0.0008)"
+    assert published_text(block.cells["b", "x=1"], FRACTION) == "(not printed)"
+    assert measured_text(block.cells["b", "x=1"], FRACTION) == "0.9812 ± 0.0100"
+    classes = {**line("a", "x=1", ""), "value": "0,1", "published": "0,1", "published_std": "", "difference": "same"}
+    assert published_text(classes, scale_of("classes", "")) == "(0,1, same)"
+
+
+def test_the_printed_spread_stands_beside_the_printed_value_also_of_a_failed_cell():
+    column = "dataset=cifar10 alpha=1"
+    one = replace(layout((column,), unit="percent", key="fediod/table1"), rows={"fedavg": "FedAvg", "fediod": "FedIOD"})
+    failed = line("fedavg", column, "", metric="", status="failed: no")
+    lines = [line("fediod", column, "80.0", "82.78", std="0.5"), failed]
+    assert [row[1] for row in rows_of(markdown(one, lines, [], []))[2:]] == [
+        "failed (78.57 ± 0.22)",
+        "80.00 ± 0.50 (82.78 ± 0.18, -2.78)",
+    ]
+    assert "(82.78 ± 0.18, -2.78)" in terminal(one, lines)
+
+
+def test_the_terminal_shows_brackets_in_titles():
+    one = replace(layout(("test=[x]",)), rows={"a": "Row A [released]"})
+    shown = terminal(one, [line("a", "test=[x]", "0.5")])
+    assert "Row A [released]" in shown
+    assert "[x]" in shown
 
 
 def test_markdown_shows_numbers_failures_claims_and_the_protocol():
@@ -73,18 +167,3 @@ def test_markdown_shows_numbers_failures_claims_and_the_protocol():
 
 def test_the_legend_explains_upper_bounds():
     assert any("upper bound" in note for note in legend(layout(), []))
-
-
-@pytest.mark.parametrize("x_axis", ["", "clients"])
-def test_plots_are_written_as_png(tmp_path, x_axis):
-    columns = tuple(f"model={m} clients={n}" for m in ("r", "s", "t") for n in (5, 10, 20))
-    lines = [line(r, c, "0.5", "0.6", std="0.01") for r in ("a", "b", "top") for c in columns]
-    plots.table_plot(layout(columns, x_axis), lines, tmp_path / "t.png", "accuracy")
-    assert (tmp_path / "t.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_the_same_numbers_give_the_same_picture(tmp_path):
-    lines = [line("a", COLUMNS[0], "0.5", "0.6")]
-    for name in ("one.png", "two.png"):
-        plots.table_plot(layout(), lines, tmp_path / name, "accuracy")
-    assert (tmp_path / "one.png").read_bytes() == (tmp_path / "two.png").read_bytes()

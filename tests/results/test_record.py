@@ -10,6 +10,7 @@ from results.record import Measurement, Record
 RECORD = Record(
     table="dlad/table2", row="r", column="c=1", seed=3, seeds={"partition": 3}, profile="cpu", protocol="paper", cell="a", code="b",
     measurements=(Measurement("accuracy", 0.25, "epoch=1"), Measurement("classes", "0,1")),
+    public={"asked": "cifar100", "used": "shapes-100"}, statistic="after the last of 3 epochs or rounds",
 )  # fmt: skip
 
 
@@ -19,6 +20,12 @@ def test_a_record_survives_json():
 
 def test_a_new_record_claims_no_privacy():
     assert RECORD.epsilon is None
+
+
+def test_a_record_of_one_data_set_names_no_public_one():
+    value = RECORD.to_json()
+    del value["public"], value["statistic"]
+    assert (Record.from_json(value).public, Record.from_json(value).statistic) == ({}, "")
 
 
 def test_a_record_cannot_be_changed():

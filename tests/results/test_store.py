@@ -6,7 +6,7 @@ import json
 import pytest
 
 from results.files import ResultsError
-from results.published import PUBLISHED
+from results.published import PUBLISHED, published_table
 from results.record import FAILED, Measurement, Record
 from results.store import CSV_COLUMNS, CellCache, TableFiles, format_value, read_csv, summarise, write_csv
 
@@ -87,6 +87,35 @@ def test_a_summary_states_privacy_bytes_and_data():
     assert [line[name] for name in ("epsilon", "delta", "bytes_up", "bytes_down", "data", "origin")] == [
         "3.1", "1e-05", "12", "7", "digits", "surrogate",
     ]  # fmt: skip
+
+
+def test_a_summary_states_the_public_set_and_how_a_run_became_a_number():
+    public = {"asked": "cifar100", "used": "shapes-100", "origin": "synthetic"}
+    [line] = summarise([record(public=public, statistic="after the last of 3 epochs or rounds"), record(1)])
+    assert [line[name] for name in ("public", "public_origin", "statistic")] == [
+        "shapes-100", "synthetic", "after the last of 3 epochs or rounds",
+    ]  # fmt: skip
+
+
+def test_without_another_public_set_its_columns_are_empty():
+    [line] = summarise([record(data={"used": "digits", "origin": "surrogate"})])
+    assert (line["public"], line["public_origin"]) == ("", "")
+
+
+def test_the_protocol_is_that_of_the_row_and_not_of_its_neighbours():
+    lines = summarise([record(), record(row="x", protocol="released")])
+    assert [line["protocol"] for line in lines] == ["paper", "released"]
+
+
+def test_every_metric_has_a_line_beside_the_printed_one():
+    scores = (Measurement("inception-score", 3.0), Measurement("adapted-inception-score", 2.0))
+    fields = {"table": "fediod/table7", "row": "gan", "column": "dataset=cifar10 alpha=0.1"}
+    lines = summarise([record(**fields, measurements=scores)])
+    printed = {(c.row, c.metric): c.value for c in published_table("fediod/table7")}
+    assert [(line["metric"], line["value"]) for line in lines] == [("inception-score", "3.0"), ("adapted-inception-score", "2.0")]
+    for line, value in zip(lines, (3.0, 2.0), strict=True):
+        assert float(line["published"]) == printed["gan", line["metric"]]
+        assert float(line["difference"]) == pytest.approx(value - printed["gan", line["metric"]])
 
 
 def test_without_a_claim_of_privacy_epsilon_is_empty():

@@ -1,0 +1,38 @@
+"""Centralized training: all samples in one place, which federated learning exists to avoid; an upper bound."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from federation.client import Client, Shard
+from federation.federation import Checkpoint, Federation
+from federation.method import Method
+
+
+@dataclass(frozen=True)
+class Centralized(Method):
+    """Clients send every sample they hold, once; the server trains on all of them."""
+
+    title = "Centralized"
+    sends = frozenset({"images", "labels"})
+    oracle = frozenset({"private-samples"})
+
+    def fit(self, federation: Federation) -> Checkpoint:
+        shards = [self.send(federation, client) for client in federation.clients]
+        images, targets = (torch.cat(part) for part in zip(*shards, strict=True))
+        model = federation.initial(federation.network)
+        federation.history = federation.train(
+            model, images, targets, federation.task.loss, federation.local, "centralized", track=True, label="centralized"
+        )
+        return federation.checkpoint(model, federation.network)
+
+    def send(self, federation: Federation, client: Client) -> tuple[torch.Tensor, torch.Tensor]:
+        """A client's images and targets, as they arrive at the server."""
+
+        def upload(shard: Shard) -> tuple[torch.Tensor, torch.Tensor]:
+            images = federation.channel.up(client.index, "images", {"images": shard.images})["images"]
+            return images, federation.channel.up(client.index, "labels", {"targets": shard.targets})["targets"]
+
+        return client.run(upload)

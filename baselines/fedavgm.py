@@ -1,0 +1,44 @@
+"""FedAvgM: FedAvg with server momentum (Hsu, Qi and Brown 2019, "Measuring the effects of non-identical data ...")."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from federation.averaging import average_states
+from federation.client import Client
+from federation.federation import Federation
+from methods.fedavg import FedAvg, State
+
+
+@dataclass(frozen=True)
+class FedAvgM(FedAvg):
+    """v <- beta v + dw; w <- w - lr v, with dw the difference between the global model and the clients' average.
+
+    Momentum acts on parameters; BatchNorm's buffers take the plain average.
+    """
+
+    title = "FedAvgM"
+
+    server_momentum: float = 0.9
+    """beta (Hsu et al. 2019, section 4.3; what FedDF and FedIOD used is unknown)."""
+    server_lr: float = 1.0
+    """Step size of the server (Hsu et al. 2019)."""
+
+    def server_state(self, federation: Federation, model: nn.Module) -> dict[str, Any]:
+        return {"optimizer": torch.optim.SGD(model.parameters(), lr=self.server_lr, momentum=self.server_momentum)}
+
+    def aggregate(
+        self, federation: Federation, model: nn.Module, clients: Sequence[Client], states: Sequence[State], number: int,
+        server: dict[str, Any],
+    ) -> None:  # fmt: skip
+        average = average_states(states, [client.size for client in clients])
+        for name, weights in model.named_parameters():
+            weights.grad = weights.detach() - average[name]
+        for name, buffer in model.named_buffers():
+            buffer.copy_(average[name])
+        server["optimizer"].step()

@@ -1,0 +1,151 @@
+"""FedGEN: data-free knowledge distillation for heterogeneous federated learning (Zhu, Hong and Zhou, ICML 2021).
+
+FedAvg, in which the server also learns a generator of features: given a label it makes what the clients' heads take
+for that class. Clients get it with the global model and train their heads on its features as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from federation.client import Client
+from federation.federation import Federation, state_of
+from federation.training import Penalty
+from methods.fedavg import FedAvg, State
+from models.catalogue import find_head
+
+
+class FeatureGenerator(nn.Module):
+    """Noise (n, noise) and labels (n,) to features (n, features) of a network's last layer."""
+
+    def __init__(self, noise: int, classes: int, hidden: int, features: int):
+        super().__init__()
+        self.noise, self.classes = noise, classes
+        self.layers = nn.Sequential(
+            nn.Linear(noise + classes, hidden), nn.BatchNorm1d(hidden), nn.ReLU(), nn.Linear(hidden, features), nn.ReLU()
+        )
+
+    def forward(self, noise: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        features: torch.Tensor = self.layers(torch.cat([noise, F.one_hot(labels, self.classes).to(noise)], dim=1))
+        return features
+
+
+def label_weighted_loss(logits: torch.Tensor, labels: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+    """sum_k alpha_k^y CE(h_k(G(z, y)), y), mean over the batch (Eq. 4 of FedGEN, with the released code's label weights).
+
+    Head outputs (clients, n, classes), labels (n,), weights (clients, classes).
+    """
+    per_client = torch.stack([F.cross_entropy(own, labels, reduction="none") for own in logits])
+    return (weights[:, labels] * per_client).sum(dim=0).mean()
+
+
+def diversity_loss(noise: torch.Tensor, features: torch.Tensor) -> torch.Tensor:
+    """exp(-mean_ij |z_i - z_j|^2 |G_i - G_j|) (released code): low when different noise gives different features.
+
+    Distances are means over dimensions: of squared differences for the noise, of absolute ones for the features.
+    """
+    apart = (noise[:, None] - noise).square().mean(dim=2) * (features[:, None] - features).abs().mean(dim=2)
+    return (-apart.mean()).exp()
+
+
+@dataclass(frozen=True)
+class FedGEN(FedAvg):
+    """FedAvg with a server-side generator over label-conditioned features.
+
+    Noise is normal, as in the paper (the released code draws it uniformly), and labels are drawn from all classes.
+    """
+
+    title = "FedGEN"
+    sends = frozenset({"parameters", "labels"})
+    quick: ClassVar[Mapping[str, Any]] = {**FedAvg.quick, "generator_steps": 10}
+
+    noise: int = 64
+    """Size of the generator's noise (released configuration for CIFAR)."""
+    hidden: int = 512
+    """Width of the generator's hidden layer (released configuration for CIFAR)."""
+    generator_steps: int = 50
+    """Steps of the generator in a round (released code: 5 x 10)."""
+    generator_batch_size: int = 32
+    """Labels in such a step (released code)."""
+    generator_lr: float = 3e-4
+    """Learning rate of Adam for the generator (released code)."""
+    generator_weight_decay: float = 1e-2
+    """Weight decay of the generator (released code)."""
+    diversity: float = 1.0
+    """Weight of the diversity loss (released code)."""
+    generative_alpha: float = 10.0
+    """Weight of a client's loss on generated features with labels drawn from all classes (released code)."""
+    generative_beta: float = 10.0
+    """Weight of the divergence between a client's outputs and its head on generated features of the same labels."""
+    decay: float = 0.98
+    """Factor of both weights from round to round (released code)."""
+
+    def server_state(self, federation: Federation, model: nn.Module) -> dict[str, Any]:
+        _, head = find_head(model)
+        generator = federation.new_module(
+            lambda: FeatureGenerator(self.noise, federation.task.outputs, self.hidden, head.in_features), "feature generator"
+        ).eval()
+        optimizer = torch.optim.Adam(generator.parameters(), self.generator_lr, weight_decay=self.generator_weight_decay)
+        return {"generator": generator, "optimizer": optimizer, "counts": federation.label_counts()}
+
+    def penalty(
+        self, federation: Federation, client: Client, worker: nn.Module, number: int, server: dict[str, Any]
+    ) -> Penalty | None:
+        """alpha CE(h(G(z, y')), y') + beta KL(h(G(z, y)) || f(x)) for drawn labels y' and the batch's own y."""
+        if number == 1:  # the generator has learnt nothing yet
+            return None
+        generator = server["generator"]
+        received = federation.channel.down(client.index, "parameters", state_of(generator))
+        stream = federation.stream("fedgen client", client.index, number)
+        factor = self.decay ** (number - 1)
+
+        def term(model: nn.Module, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+            _, head = find_head(model)
+
+            def through_head(labels: torch.Tensor) -> torch.Tensor:
+                noise = stream.normal(len(labels), self.noise)
+                with torch.no_grad():
+                    features = torch.func.functional_call(generator, received, (noise, labels))
+                logits: torch.Tensor = head(features)
+                return logits
+
+            drawn = stream.choose(generator.classes, len(targets))
+            same = F.kl_div(outputs.log_softmax(dim=1), through_head(targets).detach().softmax(dim=1), reduction="batchmean")
+            return factor * (self.generative_alpha * F.cross_entropy(through_head(drawn), drawn) + self.generative_beta * same)
+
+        return term
+
+    def aggregate(
+        self, federation: Federation, model: nn.Module, clients: Sequence[Client], states: Sequence[State], number: int,
+        server: dict[str, Any],
+    ) -> None:  # fmt: skip
+        self.train_generator(federation, model, clients, states, number, server)
+        super().aggregate(federation, model, clients, states, number, server)
+
+    def train_generator(
+        self, federation: Federation, model: nn.Module, clients: Sequence[Client], states: Sequence[State], number: int,
+        server: dict[str, Any],
+    ) -> None:  # fmt: skip
+        """Fit the generator to the heads of this round's clients, weighted per label by the samples they hold."""
+        generator, optimizer = server["generator"], server["optimizer"]
+        counts = server["counts"][[client.index for client in clients]]
+        weights = counts / counts.sum(dim=0).clamp(min=1)
+        name, _ = find_head(model)
+        stream = federation.stream("fedgen server", number)
+        generator.train()
+        for _ in federation.steps(self.generator_steps):
+            labels = stream.choose(generator.classes, self.generator_batch_size)
+            noise = stream.normal(len(labels), self.noise)
+            features = generator(noise, labels)
+            logits = torch.stack([F.linear(features, s[f"{name}.weight"], s[f"{name}.bias"]) for s in states])
+            loss = label_weighted_loss(logits, labels, weights) + self.diversity * diversity_loss(noise, features)
+            optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            optimizer.step()
+        generator.eval()

@@ -1,0 +1,84 @@
+"""FedKD: preserving privacy in federated learning with ensemble cross-domain knowledge distillation (Gong et al., AAAI 2022).
+
+Not the other method of that name (Wu et al. 2022, communication-efficient mutual distillation).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+
+from federation.augmentation import augment
+from federation.federation import Checkpoint, Federation
+from federation.method import Method
+from federation.training import predict, unit_range
+from methods.fedmd import absolute_error
+
+
+def class_count_weights(counts: torch.Tensor) -> torch.Tensor:
+    """N_k^c / sum_k N_k^c, (clients, classes), from label counts; uniform for a class that no client holds."""
+    total = counts.sum(dim=0)
+    return torch.where(total > 0, counts / total.clamp(min=1), 1 / len(counts))
+
+
+def weighted_ensemble(logits: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+    """Per-class weighted sum of logits (clients, n, classes) with weights (clients, classes): (n, classes)."""
+    return torch.einsum("knc,kc->nc", logits, weights)
+
+
+@dataclass(frozen=True)
+class FedKD(Method):
+    """One-way distillation of an ensemble whose members are weighted per class by the samples they hold."""
+
+    title = "FedKD"
+    sends = frozenset({"logits", "labels"})
+
+    multi_round: bool = False
+    """False: clients answer once, on the plain public images. True: every epoch anew, on freshly augmented ones."""
+
+    def fit(self, federation: Federation) -> Checkpoint:
+        teachers = federation.local_models()
+        weights = class_count_weights(federation.label_counts())
+        if self.multi_round:
+            return self.distill_online(federation, teachers, weights)
+        logits = [
+            federation.channel.up(client.index, "logits", {"logits": federation.public_outputs(teacher)})["logits"]
+            for client, teacher in zip(federation.clients, teachers, strict=True)
+        ]
+        return federation.distill(weighted_ensemble(torch.stack(logits), weights), absolute_error)
+
+    def distill_online(self, federation: Federation, teachers: Sequence[Checkpoint], weights: torch.Tensor) -> Checkpoint:
+        """A round is an epoch: all parties augment the public images by a shared seed, clients send their logits."""
+        plan = federation.server
+        student = federation.initial(federation.network)
+        modules = [federation.module(teacher) for teacher in teachers]
+        optimizer = plan.make_optimizer(student, fused=False)
+        schedule = plan.make_schedule(optimizer)
+        epoch = replace(plan, epochs=1)
+        for number in federation.rounds(plan.epochs, student=student, optimizer=optimizer, schedule=schedule):
+            images = self.view(federation, number)
+            outputs = [predict(module, images, normalise=federation.normalise) for module in modules]
+            logits = [
+                federation.channel.up(client.index, "logits", {"logits": own})["logits"]
+                for client, own in zip(federation.clients, outputs, strict=True)
+            ]
+            federation.train(
+                student, images, weighted_ensemble(torch.stack(logits), weights), absolute_error, epoch, "student", number,
+                optimizer=optimizer, augmented=False,
+            )  # fmt: skip
+            schedule.step()
+            federation.track(student)
+        return federation.checkpoint(student, federation.network)
+
+    def view(self, federation: Federation, number: int) -> torch.Tensor:
+        """The public images as all parties see them in a round, uint8."""
+        stream = federation.stream("view", number)
+        if federation.augmentation is None or stream.generator is None:
+            return federation.public.images
+        parts = [
+            augment(unit_range(part), federation.augmentation, stream.generator, mean=federation.normalise.mean)
+            for part in federation.public.images.split(1000)
+        ]
+        return torch.cat(parts).mul_(255).round_().to(torch.uint8)

@@ -1,0 +1,27 @@
+"""Training on the public set's own labels, where it has any: what a server could do without any client."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from federation.federation import Checkpoint, Federation
+from federation.method import Method
+
+
+@dataclass(frozen=True)
+class PublicOnly(Method):
+    """Supervised training on the labelled public set; nothing crosses. Distillation should do better to be worth its name.
+
+    Offered for tables whose public set is labelled with the task's own classes.
+    """
+
+    title = "Public labels only"
+    oracle = frozenset({"public-labels"})
+
+    def fit(self, federation: Federation) -> Checkpoint:
+        model = federation.initial(federation.network)
+        federation.history = federation.train(
+            model, federation.public.images, federation.oracle_public_labels(), federation.task.loss, federation.server,
+            "public only", track=True, label="public only",
+        )  # fmt: skip
+        return federation.checkpoint(model, federation.network)

@@ -1,0 +1,201 @@
+"""FedIOD: "Federated Learning via Input-Output Collaborative Distillation" (Gong et al., AAAI 2024).
+
+The classification tables. Values marked `code` are those of the authors' release (lsl001006/FedIOD) or of a
+comparator's: FedKD (gong-xuan/FedKD), FedDF (epfml), FedGEN (zhuangdizhu), FedMD (diogenes0319).
+"""
+
+from benchmarks.spec import Paper, Row, Setting, Table, grid
+
+AVERAGING = ("fedavg", "fedprox", "fedavgm", "fedgen", "feddf")
+AVERAGED = "method=" + "|".join(AVERAGING)
+
+ROWS = (
+    Row("standalone", "standalone", "Standalone"),
+    Row("fedavg", "fedavg", "FedAvg"),
+    Row("fedprox", "fedprox", "FedProx"),
+    Row("fedavgm", "fedavgm", "FedAvgM"),
+    Row("fedgen", "fedgen", "FedGEN"),
+    Row("feddf", "feddf", "FedDF"),
+    Row("fedmd", "fedmd", "FedMD"),
+    Row("fedkd", "fedkd", "FedKD"),
+    Row("fediod", "fediod", "FedIOD"),
+)
+
+OFFERED = (
+    Row("fediod-released", "fediod", "FedIOD", protocol="released"),
+    Row("fediod-own", "fediod", "FedIOD, D(x) as own", config={"fediod.weights": "eq8-own"}),
+    Row("fediod-printed", "fediod", "FedIOD, linear Eq. 2", config={"fediod.logarithmic": False}),
+    Row("centralized", "centralized", "Centralized", upper_bound=True),
+    Row("fedkd-online", "fedkd", "FedKD, multi-round", config={"fedkd.multi_round": True}),
+)
+
+NO_MIMIC = {"fediod.mimic": 0.0}
+COMMON = {"fediod.weights": "size"}
+TAU_1 = {"fediod.temperature": 1.0}
+NO_CONF = {"fediod.confidence": 0.0}
+NO_UNIQUE = {"fediod.uniqueness": 0.0}
+PLAIN = {**NO_CONF, **NO_UNIQUE}
+
+AXES = {"dataset": "data.name", "alpha": "partition.alpha"}
+
+SETTINGS = (
+    Setting("data.image_size", 32, "paper", "CIFAR section: x = G(w) has a size of 32 x 32", cpu=16, smoke=8),
+    Setting("public.name", {"dataset=cifar10": "cifar100", "": "cifar10"}, "assumed",
+            "CIFAR-10 tables: CIFAR-100, as FedKD's and FedDF's code; CIFAR-100 tables: these use down-sampled ImageNet, "
+            "we CIFAR-10, as FedMD pairs the two"),
+    Setting("partition.kind", "dirichlet-fedkd", "code", "Dirichlet per class, slices in file order"),
+    Setting("partition.clients", 20, "paper", "K, CIFAR section", cpu=10, smoke=4),
+    Setting("partition.validation_share", {"method=feddf": 0.1, "": 0.0}, "code",
+            "FedDF's early stopping needs labelled validation data at the server; its clients share the rest"),
+    Setting("partition.public_split", "", "assumed", "the public data set's training split"),
+    Setting("partition.public_share", 0.0, "paper", "none of the clients' data set is public"),
+    Setting("partition.public_limit", 0, "paper", "all of it (0 means no limit)", cpu=5000, smoke=300),
+    Setting("partition.pool_limit", 0, "paper", "all training samples (0 means no limit)", cpu=20_000, smoke=600),
+    Setting("partition.test_limit", 0, "paper", "the data set's test split (0 means no limit)", cpu=2000, smoke=300),
+    Setting("network.client", "resnet8", "paper", "CIFAR section"),
+    Setting("network.server", "resnet8", "paper", "CIFAR section"),
+    Setting("network.resnet8", "resnet8-wide", "code",
+            "4.9 million parameters; the appendix cites Lin et al. 2020, whose ResNet-8 has 78,042",
+            cpu="resnet8-narrow", smoke="resnet8-narrow"),
+    Setting("network.pretrained", "none", "paper", "the text names no pre-training"),
+    Setting("local.optimizer", "sgd", "paper", "appendix; for methods that average parameters FedDF's code"),
+    Setting("local.lr", {AVERAGED: 0.1, "": 0.0025}, "paper", "appendix; averaging methods: FedDF's code",
+            cpu={AVERAGED: 0.1, "": 0.05}, smoke={AVERAGED: 0.1, "": 0.05}),
+    Setting("local.momentum", {AVERAGED: 0.0, "": 0.9}, "code", "FedKD's code; averaging methods: FedDF's code"),
+    Setting("local.weight_decay", {AVERAGED: 0.0, "": 3e-4}, "code", "FedKD's code; averaging methods: FedDF's code"),
+    Setting("local.schedule", {AVERAGED: "constant", "": "cosine"}, "code", "FedKD's code; averaging methods: FedDF's code"),
+    Setting("local.final_lr", {AVERAGED: 0.0, "": 0.001}, "code", "FedKD's code"),
+    Setting("local.batch_size", {AVERAGED: 64, "": 16}, "paper", "appendix; averaging methods: FedDF's code", cpu=64, smoke=16),
+    Setting("local.epochs", {AVERAGED: 40, "": 500}, "paper", "appendix; averaging methods: FedDF's code, per round",
+            cpu={AVERAGED: 2, "": 20}, smoke={AVERAGED: 1, "": 3}),
+    *(Setting(f"{name}.rounds", 100, "code", "FedDF's released commands; the paper is silent", cpu=25, smoke=3)
+      for name in AVERAGING),
+    *(Setting(f"{name}.participation", 0.4, "code", "FedDF's text; its commands say 0.1; the paper is silent", smoke=0.5)
+      for name in AVERAGING),
+    Setting("fedprox.mu", 0.01, "assumed", "FedProx's authors tune it; the paper is silent"),
+    Setting("fedavgm.server_momentum", 0.9, "assumed", "Hsu et al. 2019; the paper is silent"),
+    Setting("fedgen.generator_steps", 50, "code", "FedGEN's code, for MNIST-like data; its set-up here is unknown", smoke=5),
+    Setting("feddf.distillation_steps", 10_000, "code", "FedDF's code", cpu=150, smoke=20),
+    Setting("feddf.evaluation_interval", 100, "code", "FedDF's code", cpu=50, smoke=10),
+    Setting("feddf.patience", 1_000, "code", "FedDF's code", cpu=100, smoke=10),
+    Setting("fedmd.rounds", 20, "code", "FedMD's code; the paper is silent", cpu=6, smoke=2),
+    Setting("fedmd.public_samples", 5_000, "code", "FedMD's code", cpu=2_000, smoke=100),
+    Setting("fedmd.revisit_epochs", 4, "code", "FedMD's code", cpu=2, smoke=1),
+    Setting("fedkd.multi_round", False, "assumed", "FedKD's mode in the table is unknown; its one-shot mode here"),
+    Setting("server.optimizer", "adam", "code", "FedKD's code; also for FedMD's central model, which the paper leaves open"),
+    Setting("server.lr", 1e-3, "code", "FedKD's code, constant"),
+    Setting("server.batch_size", 512, "code", "FedKD's code", cpu=128, smoke=32),
+    Setting("server.epochs", 200, "code", "FedKD's code", cpu=30, smoke=4),
+    Setting("augmentation.crop", 4, "code", "pixels of padding", cpu=2, smoke=1),
+    Setting("augmentation.horizontal_flip", True, "code", ""),
+    Setting("augmentation.cutout", {AVERAGED: 0, "": 16}, "code", "FedKD's code; averaging methods: FedDF's code", cpu=0, smoke=0),
+    Setting("fediod.epochs", 300, "paper", "appendix", cpu={"dataset=cifar100": 48, "": 16}, smoke=2,
+            released={"dataset=cifar10": 500, "alpha=0.1": 300, "": 800}),
+    Setting("fediod.steps", 0, "code", "as many in an epoch as the largest client has batches", smoke=4),
+    Setting("fediod.batch_size", 64, "paper", "appendix", cpu=32, smoke=16),
+    Setting("fediod.latent", 100, "paper", "CIFAR section"),
+    Setting("fediod.width", 64, "code", "2,026,051 parameters of G", cpu=32, smoke=8),
+    Setting("fediod.discriminator_width", 128, "code", "531,328 parameters of D_k", cpu=32, smoke=8),
+    Setting("fediod.second_upsampling", "nearest", "paper", "appendix: as Fang et al. 2021", released="bilinear"),
+    Setting("fediod.optimizer", "adam", "paper", "appendix", released="sgd"),
+    Setting("fediod.lr", 1e-3, "paper", "appendix, with a cosine", released=5e-3, cpu={"protocol=released": 5e-3, "": 3e-3}),
+    Setting("fediod.final_lr", 0.0, "paper", "appendix", released=1e-5),
+    Setting("fediod.generator_lr", 1e-3, "paper", "appendix, also for D_k", released=1e-4,
+            cpu={"protocol=released": 1e-4, "": 2e-3}),
+    Setting("fediod.generator_beta", 0.5, "code", "also usual for GANs; the text gives none"),
+    Setting("fediod.augment_own", False, "assumed", "Algorithm 1 names no augmentation", released=True),
+    Setting("fediod.logarithmic", True, "code",
+            "the text says classical adversarial; Eq. 2 is printed without logarithms (row fediod-printed)"),
+    Setting("fediod.weights", "eq8", "paper", "Eq. 8", released="class-count"),
+    Setting("fediod.temperature", 0.0, "paper", "Eq. 10; 0 stands for infinity", released=10_001.0),
+    Setting("fediod.gan", 1.0, "paper", "Eq. 11", released={"dataset=cifar100 alpha=0.1": 0.6, "": 1.0}),
+    Setting("fediod.mimic", 1.0, "paper", "Eq. 11; in the few steps of the cpu profile a weight from 0.001 up drives G to "
+            "adversarial noise. Released: the script for CIFAR-10, alpha = 0.1 is that of Table 6's second column, so that of "
+            "alpha = 1 stands in", released={"dataset=cifar10": 0.2, "": 1.0},
+            cpu={"protocol=released": 0.2, "": 1e-4}),
+    Setting("fediod.confidence", 1.0, "paper", "Eq. 11; less in the cpu profile for the same reason", released=1.0,
+            cpu={"protocol=released": 1.0, "": 0.1}),
+    Setting("fediod.uniqueness", 1.0, "paper", "Eq. 11; the same", released=0.0,
+            cpu={"protocol=released": 0.0, "": 0.1}),
+    Setting("fediod.diversity", 0.0, "paper", "not in the paper; the code's term has the other sign",
+            released={"dataset=cifar10": 5.0, "": 0.0}),
+    Setting("fediod.balance", 0.0, "paper", "not in the paper", released=10.0),
+    Setting("fediod.student_steps", 1, "paper", "Algorithm 1", released=5),
+    Setting("fediod.samples", 10_000, "assumed", "images for Table 7; the paper gives no number", cpu=2_000, smoke=64),
+    Setting("evaluation.last_epochs", 1, "assumed", "accuracy at the end"),
+    Setting("evaluation.statistic", "last", "assumed", "the paper does not say; the code tracks the best test accuracy",
+            released="best"),
+)  # fmt: skip
+
+FULL_COLUMN = ({"dataset": "cifar10", "alpha": "0.1"},)
+
+PAPER = Paper(
+    key="fediod",
+    title="Federated Learning via Input-Output Collaborative Distillation",
+    citation="X. Gong, S. Li, Y. Bao, et al. AAAI 2024",
+    settings=SETTINGS,
+    released_code=True,
+    seed_axes=("partition",),
+    notes=(
+        "Standalone is the mean over clients; its published deviation is over clients, ours over seeds.",
+        "Eq. 2 is read with pi_k on a client's whole term: as printed, on its own images only, D_k = 1 everywhere is optimal.",
+        "Eq. 8: D_k is the probability that an image is generated, as Eq. 2 has it; the row fediod-own (--methods +fediod-own) "
+        "takes 1 - D_k. Its weights are constants to the generator. Label ratios are shares of a client's labels.",
+        "Where L_mimic is off in Tables 6 and 7 it is off for the generator; the student always learns by it.",
+        "Common weights (the asterisk) are n_k / n; --protocol released uses class counts. At tau = 1 the teacher is "
+        "softmax(A). Table 7 does not give tau; infinity here.",
+        "The discriminators and what the server asks of clients in a step: images down; logits, patch scores and E[D_k(x')] up; "
+        "gradients of the outputs down, of the images up. Everything is in float32 and counted.",
+        "FedAvg's family averages BatchNorm's buffers with the weights. Whether the paper ran these rows itself is unknown.",
+        "FedMD has no central model; here one learns the clients' last consensus. It does not train on public labels first.",
+        "Partitions are drawn by the authors' rule; their own matrices are not shipped.",
+    ),
+    tables=(
+        Table(
+            key="table1",
+            title="Table 1",
+            caption="Accuracy on CIFAR-10 and CIFAR-100 under Dirichlet partitions (ResNet-8)",
+            rows=ROWS,
+            columns=grid(dataset=("cifar10", "cifar100"), alpha=("1", "0.1")),
+            axes=AXES,
+            unit="percent",
+            offered=OFFERED,
+        ),
+        Table(
+            key="table6",
+            title="Table 6",
+            caption="Ablation of FedIOD's losses and weights (CIFAR-10, alpha = 0.1, ResNet-8)",
+            rows=(
+                Row("gan=avg", "fediod", "GAN avg", config={"fediod.gan_weights": "average", **NO_MIMIC, **PLAIN}),
+                Row("gan=eq2", "fediod", "GAN Eq. 2", config={**NO_MIMIC, **PLAIN}),
+                Row("gan=eq2 mimic=common tau=1", "fediod", "+ mimic *, tau 1", config={**COMMON, **TAU_1, **PLAIN}),
+                Row("gan=eq2 mimic=eq8 tau=1", "fediod", "+ mimic Eq. 8, tau 1", config={**TAU_1, **PLAIN}),
+                Row("gan=eq2 mimic=eq8 tau=inf", "fediod", "+ mimic Eq. 8, tau inf", config={**PLAIN}),
+                Row("gan=eq2 mimic=eq8 tau=inf conf", "fediod", "the same + conf", config={**NO_UNIQUE}),
+                Row("gan=eq2 mimic=eq8 tau=inf unique", "fediod", "the same + unique", config={**NO_CONF}),
+                Row("gan=eq2 mimic=eq8 tau=inf conf unique", "fediod", "FedIOD (all)"),
+            ),
+            columns=FULL_COLUMN,
+            axes=AXES,
+            unit="percent",
+            offered=(Row("gan=eq2 mimic=common tau=inf conf unique", "fediod", "FedIOD, common weights", config={**COMMON}),),
+        ),
+        Table(
+            key="table7",
+            title="Table 7",
+            caption="Inception Scores of the generated images (CIFAR-10, alpha = 0.1)",
+            rows=(
+                Row("gan", "fediod", "GAN", config={**NO_MIMIC, **PLAIN}),
+                Row("gan mimic=common", "fediod", "+ mimic *", config={**COMMON, **PLAIN}),
+                Row("gan mimic=eq8", "fediod", "+ mimic Eq. 8", config={**PLAIN}),
+                Row("gan mimic=eq8 conf", "fediod", "+ conf", config={**NO_UNIQUE}),
+                Row("gan mimic=eq8 conf unique", "fediod", "FedIOD (all)"),
+            ),
+            columns=FULL_COLUMN,
+            axes=AXES,
+            measure="samples",
+            metrics=("inception-score", "adapted-inception-score"),
+            unit="",
+        ),
+    ),
+)

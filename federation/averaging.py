@@ -1,0 +1,32 @@
+"""Averages of network states, the step that all parameter-based methods share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import torch
+
+
+def average_states(states: Sequence[Mapping[str, torch.Tensor]], weights: Sequence[float]) -> dict[str, torch.Tensor]:
+    """The weighted mean of every entry of networks' states; weights are normalised to sum to one.
+
+    Entries are parameters and buffers alike, so that BatchNorm's running means and variances are averaged too. Sums
+    are taken in float64; integer entries (BatchNorm's count of batches) are rounded. FedAvg (McMahan et al. 2017),
+    Algorithm 1, with weights n_k.
+
+    Raises ValueError for states that do not match, or weights that are negative or sum to zero.
+    """
+    if not states or len(states) != len(weights):
+        raise ValueError(f"as many weights as states are needed, got {len(states)} states and {len(weights)} weights")
+    if min(weights) < 0 or sum(weights) <= 0:
+        raise ValueError(f"weights must be at least 0 and not all 0: {list(weights)}")
+    shapes = [{name: tensor.shape for name, tensor in state.items()} for state in states]
+    if any(other != shapes[0] for other in shapes[1:]):
+        raise ValueError("states of different networks cannot be averaged")
+    total = sum(weights)
+    averaged = {}
+    for name, first in states[0].items():
+        mean = sum(state[name].double() * (weight / total) for state, weight in zip(states, weights, strict=True))
+        assert isinstance(mean, torch.Tensor)
+        averaged[name] = (mean if first.is_floating_point() else mean.round()).to(first.dtype)
+    return averaged

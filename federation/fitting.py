@@ -1,0 +1,84 @@
+"""Runs a method: its whole fit is a stage, with the ledger, so that cells that differ only in what they measure share it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import asdict, astuple
+from typing import Any
+
+import torch
+
+from federation.channel import Transfer
+from federation.federation import Checkpoint, Federation, state_of
+from federation.method import Fitted, Method
+from federation.snapshots import Snapshots
+from federation.stages import Stage, StageRequest
+
+
+def fit(federation: Federation, method: Method) -> list[Checkpoint]:
+    """What `method.fit` leaves: the global model, or one model per client; computed once per configuration.
+
+    The channel's ledger is afterwards as if the method had just run. Raises TypeError if `fit` returned something else
+    than a module or checkpoints.
+    """
+
+    def compute() -> Stage:
+        federation.history, federation.channel.round = {}, 0
+        federation.channel.restore([])
+        base = federation.stages.path(request)
+        if base is not None:
+            running = base.with_name(f"{base.name}-running")
+            federation.snapshots = Snapshots(running, federation.device, federation.stages.newer_than)
+        checkpoints = as_checkpoints(federation, method.fit(federation))
+        if federation.snapshots is not None:
+            federation.snapshots.discard()
+        return _as_stage(checkpoints, federation.channel.ledger)
+
+    inputs = {
+        **federation.identity(),
+        "method": [type(method).__qualname__, {name: str(value) for name, value in asdict(method).items()}],
+    }
+    request = StageRequest("fit", type(method).__name__, inputs, compute, type(method).__module__)
+    stage = federation.stages.get(request)
+    federation.channel.restore([Transfer(*entry) for entry in stage.info["ledger"]])
+    return _checkpoints(stage)
+
+
+def as_checkpoints(federation: Federation, fitted: Fitted) -> list[Checkpoint]:
+    """`fitted` as a list; a bare module, which has no history, is measured once."""
+    if isinstance(fitted, torch.nn.Module):
+        history = {metric: [value] for metric, value in federation.evaluate(fitted).items()}
+        return [Checkpoint("", federation.task.outputs, state_of(fitted), "server", "", history)]
+    found: Sequence[Checkpoint] = [fitted] if isinstance(fitted, Checkpoint) else fitted
+    if not isinstance(found, Sequence) or not found or not all(isinstance(checkpoint, Checkpoint) for checkpoint in found):
+        raise TypeError(
+            f"fit returned {type(fitted).__name__}; it must return a module, a checkpoint, or one checkpoint per client"
+        )
+    measured = []
+    for checkpoint in found:
+        if not checkpoint.history and federation.device.type != "meta":
+            metrics = federation.evaluate(federation.module(checkpoint))
+            checkpoint = dataclasses.replace(checkpoint, history={metric: [value] for metric, value in metrics.items()})
+        measured.append(checkpoint)
+    return measured
+
+
+def _as_stage(checkpoints: Sequence[Checkpoint], ledger: Sequence[Transfer]) -> Stage:
+    tensors: dict[str, torch.Tensor] = {}
+    about: list[dict[str, Any]] = []
+    for number, checkpoint in enumerate(checkpoints):
+        tensors |= {f"{number}/state/{name}": tensor for name, tensor in checkpoint.state.items()}
+        if checkpoint.samples is not None:
+            tensors[f"{number}/samples"] = checkpoint.samples
+        about.append({name: getattr(checkpoint, name) for name in ("network", "outputs", "owner", "lineage", "history")})
+    return Stage(tensors, {"checkpoints": about, "ledger": [astuple(transfer) for transfer in ledger]})
+
+
+def _checkpoints(stage: Stage) -> list[Checkpoint]:
+    found = []
+    for number, about in enumerate(stage.info["checkpoints"]):
+        prefix = f"{number}/state/"
+        state = {name.removeprefix(prefix): tensor for name, tensor in stage.tensors.items() if name.startswith(prefix)}
+        found.append(Checkpoint(state=state, samples=stage.tensors.get(f"{number}/samples"), **about))
+    return found

@@ -1,0 +1,74 @@
+"""FedAvg: communication-efficient learning of deep networks from decentralized data (McMahan et al., AISTATS 2017).
+
+In every round the server sends the global model to some of the clients; each trains it on its own samples and sends
+it back; the server averages, weighted by the clients' sizes. FedProx, FedAvgM, FedGEN and FedDF change one step each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import nn
+
+from federation.averaging import average_states
+from federation.client import Client
+from federation.federation import Checkpoint, Federation, state_of
+from federation.method import Method
+from federation.training import Penalty
+
+State = dict[str, torch.Tensor]
+
+
+@dataclass(frozen=True)
+class FedAvg(Method):
+    """Algorithm 1 of McMahan et al. 2017; local epochs, batch size and learning rate are those of the local plan."""
+
+    title = "FedAvg"
+    sends = frozenset({"parameters"})
+    quick: ClassVar[Mapping[str, Any]] = {"rounds": 3, "participation": 0.6}
+
+    rounds: int = 100
+    """Rounds of communication (FedDF's released recipe, Lin et al. 2020)."""
+    participation: float = 0.4
+    """C, the share of clients that take part in a round (FedDF's text; its released commands say 0.1)."""
+
+    def fit(self, federation: Federation) -> Checkpoint:
+        network = federation.shared_network()
+        model, worker = federation.initial(network), federation.initial(network)
+        server = self.server_state(federation, model)
+        stateful = {name: part for name, part in server.items() if hasattr(part, "state_dict")}
+        for number in federation.rounds(self.rounds, model=model, **stateful):
+            clients = federation.participants(number, self.participation)
+            states = [self.client_update(federation, client, model, worker, number, server) for client in clients]
+            self.aggregate(federation, model, clients, states, number, server)
+            federation.track(model)
+        return federation.checkpoint(model, network)
+
+    def client_update(
+        self, federation: Federation, client: Client, model: nn.Module, worker: nn.Module, number: int, server: dict[str, Any]
+    ) -> State:
+        """ClientUpdate of Algorithm 1: the global model down, local epochs from it, the local model up."""
+        worker.load_state_dict(federation.channel.down(client.index, "parameters", state_of(model)))
+        penalty = self.penalty(federation, client, worker, number, server)
+        federation.train_on_client(client, worker, federation.local, "round", number, penalty=penalty)
+        return federation.channel.up(client.index, "parameters", state_of(worker))
+
+    def server_state(self, federation: Federation, model: nn.Module) -> dict[str, Any]:
+        """What the server has beside the global model, by name; an interrupted fit restores what has a state_dict."""
+        return {}
+
+    def penalty(
+        self, federation: Federation, client: Client, worker: nn.Module, number: int, server: dict[str, Any]
+    ) -> Penalty | None:
+        """A term that a client adds to its loss; `worker` holds the weights it has just received."""
+        return None
+
+    def aggregate(
+        self, federation: Federation, model: nn.Module, clients: Sequence[Client], states: Sequence[State], number: int,
+        server: dict[str, Any],
+    ) -> None:  # fmt: skip
+        """w <- sum_k n_k / n w_k, BatchNorm's buffers included; in place in `model`."""
+        model.load_state_dict(average_states(states, [client.size for client in clients]))

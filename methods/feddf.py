@@ -1,0 +1,93 @@
+"""FedDF: ensemble distillation for robust model fusion in federated learning (Lin et al., NeurIPS 2020)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from federation.client import Client
+from federation.federation import Federation, state_of
+from federation.training import predict, unit_range
+from methods.fedavg import FedAvg, State
+
+
+def ensemble_divergence(student: torch.Tensor, teachers: torch.Tensor) -> torch.Tensor:
+    """KL(softmax(mean of the teachers' logits) || softmax(student)), mean over the batch (Algorithm 1, AVGLOGITS).
+
+    Student logits (n, classes), teacher logits (teachers, n, classes).
+    """
+    target = teachers.mean(dim=0).log_softmax(dim=1)
+    return F.kl_div(student.log_softmax(dim=1), target, reduction="batchmean", log_target=True)
+
+
+@dataclass(frozen=True)
+class FedDF(FedAvg):
+    """FedAvg whose average the server fine-tunes to imitate the ensemble of the received models on public images.
+
+    The weights that do best on the server's validation set are kept. The teachers' outputs are computed once a round.
+    """
+
+    title = "FedDF"
+    quick: ClassVar[Mapping[str, Any]] = {**FedAvg.quick, "distillation_steps": 20, "evaluation_interval": 10}
+
+    distillation_steps: int = 10_000
+    """Most steps of distillation in a round (released code)."""
+    distillation_batch_size: int = 64
+    """Public images in a step (released code)."""
+    distillation_lr: float = 1e-3
+    """Of Adam, with a cosine to 0 over the steps (released code)."""
+    evaluation_interval: int = 100
+    """Steps between two looks at the validation set (released code)."""
+    patience: int = 1_000
+    """Steps without a gain after which distillation stops (released code)."""
+    clip_norm: float = 5.0
+    """Largest norm of a step's gradient (released code)."""
+
+    def server_state(self, federation: Federation, model: nn.Module) -> dict[str, Any]:
+        federation.require_validation()  # to say now, rather than after a round, that there is none
+        return {}
+
+    def aggregate(
+        self, federation: Federation, model: nn.Module, clients: Sequence[Client], states: Sequence[State], number: int,
+        server: dict[str, Any],
+    ) -> None:  # fmt: skip
+        super().aggregate(federation, model, clients, states, number, server)
+        images = federation.public.images
+        teacher = federation.initial(federation.network)
+        outputs = []
+        for state in states:
+            teacher.load_state_dict(state)
+            outputs.append(predict(teacher, images, normalise=federation.normalise))
+        teachers = torch.stack(outputs)
+
+        optimizer = torch.optim.Adam(model.parameters(), lr=self.distillation_lr)
+        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, self.distillation_steps)
+        stream = federation.stream("public", number)
+        best, best_score, best_step = state_of(model), _score(federation, model), -1
+        for step in federation.steps(self.distillation_steps):
+            model.train()
+            batch = stream.choose(len(images), self.distillation_batch_size)
+            student = model(federation.normalise(unit_range(images[batch])))
+            optimizer.zero_grad(set_to_none=True)
+            ensemble_divergence(student, teachers[:, batch]).backward()
+            nn.utils.clip_grad_norm_(model.parameters(), self.clip_norm)
+            optimizer.step()
+            schedule.step()
+            if (step + 1) % self.evaluation_interval == 0:
+                score = _score(federation, model)
+                if score > best_score:
+                    best, best_score, best_step = state_of(model), score, step
+                elif step - best_step >= self.patience:
+                    break
+        model.load_state_dict(best)
+
+
+def _score(federation: Federation, model: nn.Module) -> float:
+    """The headline metric on the validation set (nothing while planning)."""
+    return next(iter(federation.validate(model).values()), -math.inf)

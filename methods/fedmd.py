@@ -1,0 +1,78 @@
+"""FedMD: heterogeneous federated learning via model distillation (Li and Wang, 2019)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import torch
+
+from federation.client import Client
+from federation.federation import Checkpoint, Federation
+from federation.method import Method
+from federation.training import TrainingPlan, predict
+
+
+def absolute_error(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    """Mean absolute difference of logits per sample, (n,), of (n, classes): FedMD's and FedKD's distillation loss."""
+    return (outputs - targets).abs().mean(dim=1)
+
+
+@dataclass(frozen=True)
+class FedMD(Method):
+    """Algorithm 1: communicate logits on public data, agree on their mean, digest it, revisit the private data.
+
+    Networks may differ between clients. Every round draws a fresh part of the public set. The paper first trains on the
+    public labels; here the public set has other classes and no labels, so clients begin with their own data. FedMD has
+    no central model; ours learns the clients' last consensus on the whole public set.
+    """
+
+    title = "FedMD"
+    sends = frozenset({"logits"})
+    quick: ClassVar[Mapping[str, Any]] = {"rounds": 2, "public_samples": 100}
+
+    rounds: int = 20
+    """Rounds of communication (released code, balanced setting)."""
+    public_samples: int = 5_000
+    """Public images in a round (released code)."""
+    digest_epochs: int = 1
+    """Epochs on the consensus in a round (released code)."""
+    digest_batch_size: int = 256
+    """Batch size of digest (released code)."""
+    digest_lr: float = 1e-3
+    """Learning rate of Adam in digest (released code)."""
+    revisit_epochs: int = 4
+    """Epochs on the private data in a round (released code, balanced setting)."""
+
+    def fit(self, federation: Federation) -> Checkpoint:
+        able = [client for client in federation.clients if client.size]
+        trained = federation.local_models()
+        models = {client.index: federation.module(trained[client.index]) for client in able}
+        parts: dict[str, Any] = {f"client-{index}": model for index, model in models.items()}
+        digest = TrainingPlan(epochs=self.digest_epochs, batch_size=self.digest_batch_size, lr=self.digest_lr)
+        revisit = replace(federation.local, epochs=self.revisit_epochs)
+        for number in federation.rounds(self.rounds, **parts):
+            # Drawn from a seed that all know, so that no image has to cross.
+            chosen = federation.stream("public", number).shuffled(len(federation.public))[: self.public_samples]
+            images = federation.public.images[chosen]
+            consensus = self.agree(federation, able, models, images)
+            for client in able:
+                model = models[client.index]
+                target = federation.channel.down(client.index, "logits", {"consensus": consensus})["consensus"]
+                federation.train(model, images, target, absolute_error, digest, "digest", client.index, number, augmented=False)
+                federation.train_on_client(client, model, revisit, "revisit", number)
+        federation.channel.round = self.rounds + 1
+        return federation.distill(self.agree(federation, able, models, federation.public.images), absolute_error)
+
+    def agree(
+        self, federation: Federation, clients: list[Client], models: dict[int, torch.nn.Module], images: torch.Tensor
+    ) -> torch.Tensor:
+        """The consensus: the mean of the clients' logits (n, classes) for public images."""
+        logits = [
+            federation.channel.up(
+                client.index, "logits", {"logits": predict(models[client.index], images, normalise=federation.normalise)}
+            )["logits"]
+            for client in clients
+        ]
+        return torch.stack(logits).mean(dim=0)

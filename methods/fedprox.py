@@ -1,0 +1,37 @@
+"""FedProx: federated optimization in heterogeneous networks (Li et al., MLSys 2020)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from federation.client import Client
+from federation.federation import Federation
+from federation.training import Penalty
+from methods.fedavg import FedAvg
+
+
+def proximal_term(weights: Sequence[torch.Tensor], received: Sequence[torch.Tensor], mu: float) -> torch.Tensor:
+    """mu / 2 ||w - w_t||^2, the second term of Eq. 2 (h_k): the norm is squared, over all parameters together."""
+    squared = [(w - w_t).square().sum() for w, w_t in zip(weights, received, strict=True)]
+    return mu / 2 * torch.stack(squared).sum()
+
+
+@dataclass(frozen=True)
+class FedProx(FedAvg):
+    """FedAvg with a proximal term in the clients' loss (Eq. 2)."""
+
+    title = "FedProx"
+
+    mu: float = 0.01
+    """Weight of the proximal term (the authors tune it over 0.001, 0.01, 0.1, 0.5 and 1)."""
+
+    def penalty(
+        self, federation: Federation, client: Client, worker: nn.Module, number: int, server: dict[str, Any]
+    ) -> Penalty | None:
+        received = [w.detach().clone() for w in worker.parameters()]
+        return lambda model, outputs, targets: proximal_term(list(model.parameters()), received, self.mu)

@@ -1,0 +1,67 @@
+"""What is known of each metric by its name: its title, which way is better, its range and unit. Data only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+HIGHER, LOWER, NEITHER = "higher", "lower", ""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """Facts about one metric."""
+
+    title: str
+    """For axes and headings."""
+    better: str = NEITHER
+    """`higher`, `lower`, or empty where neither is."""
+    bounds: tuple[float, float] | None = None
+    """Natural range, of a share as a fraction; None if it has none worth an axis."""
+    share: bool = False
+    """Whether it is a share of something, which a table prints as a fraction or in percent."""
+    unit: str = ""
+    """Unit of what is no share: `pixel`, `dB`."""
+    digits: int = 4
+    """Decimals when printed; a share in percent has two."""
+    scale: float | None = None
+    """The difference that counts as 1 when a tolerance such as 0.02 is applied; 0 for what is counted and must be
+    equal, None if nothing is known."""
+
+
+def _share(title: str) -> Metric:
+    return Metric(title, HIGHER, (0, 1), share=True, scale=1)
+
+
+METRICS: Mapping[str, Metric] = {
+    "accuracy": _share("Accuracy"),
+    "transfer-accuracy": _share("Transfer accuracy"),
+    "auc": _share("AUC"),
+    "mauc": _share("Mean AUC"),
+    "dice": _share("Dice"),
+    "obj-dice": _share("Object Dice"),
+    "aji": _share("AJI"),
+    "sensitivity": _share("Sensitivity"),
+    "specificity": _share("Specificity"),
+    # No share, for FedSA prints it as a fraction beside an accuracy in percent; so are the next two everywhere.
+    "miou": Metric("Mean IoU", HIGHER, (0, 1), scale=1),
+    "ssim": Metric("SSIM", HIGHER, (0, 1), scale=1),
+    "saliency-similarity": Metric("Saliency similarity", HIGHER, (0, 1), scale=1),
+    "psnr": Metric("PSNR", HIGHER, unit="dB", digits=2, scale=50),
+    "hd95": Metric("HD95", LOWER, unit="pixel", digits=2, scale=100),
+    # A classifier of ten classes gives at most 10.
+    "inception-score": Metric("Inception score", HIGHER, digits=2, scale=10),
+    "adapted-inception-score": Metric("Adapted inception score", HIGHER, digits=2, scale=10),
+    "bandwidth-gb": Metric("Bandwidth", LOWER, unit="GB", digits=2, scale=0),
+    "privacy-cost": Metric("Privacy cost", LOWER, unit="ε", digits=2, scale=0),
+    "privacy-eps1": Metric("Privacy parameter ε1", digits=2, scale=0),
+    "privacy-eps3": Metric("Privacy parameter ε3", digits=2, scale=0),
+    "classes": Metric("Classes", digits=0, scale=0),
+    "num-classes": Metric("Number of classes", digits=0, scale=0),
+    "num-test-subjects": Metric("Test subjects", digits=0, scale=0),
+}
+
+
+def facts(name: str) -> Metric:
+    """What is known of a metric; of one that a plug-in brings, its name alone."""
+    return METRICS.get(name, Metric(name))

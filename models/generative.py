@@ -1,0 +1,67 @@
+"""The image generator and the patch discriminator of FedIOD, which are those of MosaicKD (Fang et al. 2021)."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+
+class Generator(nn.Module):
+    """Latent vectors (n, latent) to images (n, channels, image_size, image_size) in [0, 1].
+
+    A linear layer to a map of a quarter of the size, then twice: enlarge by two, 3 x 3 convolution, BatchNorm,
+    LeakyReLU; a last convolution and a sigmoid. With the defaults it has 2,026,051 parameters. `upsampling` are the
+    modes of the two enlargements: nearest for both in MosaicKD, nearest and bilinear in FedIOD's released code.
+
+    Raises ValueError unless `image_size` is a multiple of four.
+    """
+
+    def __init__(
+        self,
+        latent: int = 100,
+        image_size: int = 32,
+        channels: int = 3,
+        width: int = 64,
+        upsampling: tuple[str, str] = ("nearest", "nearest"),
+    ):
+        super().__init__()
+        if image_size % 4:
+            raise ValueError(f"the generator makes images with sides of a multiple of 4 pixels, not {image_size}")
+        self.start = (4 * width, image_size // 4, image_size // 4)
+        self.project = nn.Linear(latent, 4 * width * (image_size // 4) ** 2)
+        self.layers = nn.Sequential(
+            nn.BatchNorm2d(4 * width),
+            nn.Upsample(scale_factor=2, mode=upsampling[0]),
+            nn.Conv2d(4 * width, 2 * width, 3, 1, 1, bias=False),
+            nn.BatchNorm2d(2 * width),
+            nn.LeakyReLU(0.2),
+            nn.Upsample(scale_factor=2, mode=upsampling[1]),
+            nn.Conv2d(2 * width, width, 3, 1, 1, bias=False),
+            nn.BatchNorm2d(width),
+            nn.LeakyReLU(0.2),
+            nn.Conv2d(width, channels, 3, 1, 1),
+            nn.Sigmoid(),
+        )
+
+    def forward(self, latents: torch.Tensor) -> torch.Tensor:
+        images: torch.Tensor = self.layers(self.project(latents).unflatten(1, self.start))
+        return images
+
+
+class PatchDiscriminator(nn.Module):
+    """Images (n, channels, h, w) to one logit per patch, (n, h / 4, w / 4); 531,328 parameters with the defaults."""
+
+    def __init__(self, channels: int = 3, width: int = 128):
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Conv2d(channels, width, 4, 2, 1),
+            nn.LeakyReLU(0.2),
+            nn.Conv2d(width, 2 * width, 4, 2, 1, bias=False),
+            nn.BatchNorm2d(2 * width),
+            nn.LeakyReLU(0.2),
+            nn.Conv2d(2 * width, 1, 1, bias=False),
+        )
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        logits: torch.Tensor = self.layers(images).squeeze(1)
+        return logits

@@ -1,0 +1,263 @@
+"""Fits as stages: shared where everything is equal, with the ledger; whatever differs makes another."""
+
+from dataclasses import dataclass, replace
+
+import pytest
+import torch
+
+from federation.augmentation import Augmentation
+from federation.channel import Transfer, encoded_size
+from federation.costs import Meter, metering
+from federation.federation import PublicData
+from federation.federation import TestSet as LabelledSet
+from federation.fitting import fit
+from federation.method import Method
+from federation.seeds import Seeds
+from federation.stages import StageCache, content_digest
+from federation.tasks import Classification
+from federation.training import Normalisation, TrainingPlan
+from tests.federation.tiny import CLASSES, make_client, make_federation
+
+
+def same(a, b):
+    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
+
+
+@dataclass(frozen=True)
+class Constant(Method):
+    """A network whose last biases are `level`; every client sends them once."""
+
+    level: float = 0.5
+
+    def fit(self, federation):
+        model = federation.initial(federation.network)
+        torch.nn.init.constant_(model.head.bias, self.level)
+        for number in federation.rounds(2):
+            for client in federation.clients[:number]:
+                federation.channel.up(client.index, "parameters", {"bias": model.head.bias})
+            federation.track(model)
+        return federation.checkpoint(model, federation.network)
+
+
+@dataclass(frozen=True)
+class Returning(Method):
+    """Returns one of `RETURNED`."""
+
+    what: str
+
+    def fit(self, federation):
+        return RETURNED[self.what](federation)
+
+
+def make_checkpoint(federation):
+    return federation.checkpoint(federation.initial(federation.network), federation.network)
+
+
+RETURNED = {
+    "module": lambda federation: federation.initial(federation.network),
+    "checkpoint": make_checkpoint,
+    "list": lambda federation: federation.local_models(),
+    "tuple": lambda federation: tuple(federation.local_models()),
+    "samples": lambda federation: replace(
+        make_checkpoint(federation), samples=torch.arange(256).to(torch.uint8).view(4, 1, 8, 8)
+    ),
+    "nothing": lambda federation: None,
+    "empty list": lambda federation: [],
+    "tensor": lambda federation: torch.zeros(3),
+    "modules": lambda federation: [federation.initial(federation.network)],
+    "state": lambda federation: federation.initial(federation.network).state_dict(),
+    "generator": lambda federation: (checkpoint for checkpoint in federation.local_models()),
+}  # fmt: skip
+
+
+@pytest.fixture(params=["disk", "memory"])
+def stages(request, tmp_path):
+    return StageCache(tmp_path / "stages" if request.param == "disk" else None)
+
+
+def fits(stages):
+    return [event.computed for event in stages.events if event.kind == "fit"]
+
+
+# -- sharing ----------------------------------------------------------------------------------------------------------
+
+
+def test_two_federations_of_one_configuration_share_a_fit_and_its_ledger(stages):
+    first, second = make_federation(stages=stages), make_federation(stages=stages)
+    [found], [again] = fit(first, Constant()), fit(second, Constant())
+    assert fits(stages) == [True, False]
+    assert same(found.state, again.state)
+    assert replace(again, state=found.state) == found
+    size = encoded_size({"bias": torch.empty(CLASSES)})
+    expected = [Transfer(number, "up", "parameters", client, size) for number, client in ((1, 0), (2, 0), (2, 1))]
+    assert first.channel.ledger == second.channel.ledger == expected
+
+
+def test_a_shared_fit_keeps_its_history_and_lineage(stages):
+    for _ in range(2):
+        federation = make_federation(stages=stages)
+        [checkpoint] = fit(federation, Constant())
+        assert checkpoint.history == {"accuracy": [federation.evaluate(federation.module(checkpoint))["accuracy"]] * 2}
+        assert checkpoint.lineage == content_digest(checkpoint.state)
+
+
+def test_a_shared_fit_replaces_what_the_channel_had_booked(stages):
+    fit(make_federation(stages=stages), Constant())
+    federation = make_federation(stages=stages)
+    federation.channel.down(1, "images", {"x": torch.zeros(1000)})
+    fit(federation, Constant())
+    assert federation.channel.total("down") == 0
+    assert len(federation.channel.ledger) == 3
+
+
+def moved(**changes):
+    """Client 1 replaced by one that differs."""
+    return [make_client(0), make_client(1, **changes)]
+
+
+LABELS = torch.tensor([0, 1, 2] * 2)
+OTHERS = {
+    "a client's shard": {"clients": moved(digest="other samples")},
+    "a client's network": {"clients": moved(network="cnn")},
+    "more clients": {"clients": 3},
+    "the order of clients": {"clients": [make_client(1), make_client(0)]},
+    "the global network": {"network": "cnn"},
+    "the public set": {"public": PublicData(torch.zeros(6, 1, 8, 8, dtype=torch.uint8), "other")},
+    "the validation set": {"validation": LabelledSet(torch.zeros(6, 1, 8, 8, dtype=torch.uint8), LABELS, "other")},
+    "no validation set": {"validation": None},
+    "the test set": {"test": LabelledSet(torch.zeros(6, 1, 8, 8, dtype=torch.uint8), LABELS, "other")},
+    "the local plan": {"local": TrainingPlan(epochs=3, batch_size=4, lr=0.02)},
+    "the server's plan": {"server": TrainingPlan(epochs=2, batch_size=3, lr=0.01, clip_norm=1.0)},
+    "the augmentation": {"augmentation": Augmentation(crop=1)},
+    "the normalisation": {"normalise": Normalisation((0.4,), (0.25,))},
+    "the oracle": {"oracle_allowed": frozenset({"public-labels"})},
+    "pre-training": {"pretrained": True},
+    "the task": {"task": Classification(4)},
+    **{f"the seed of {axis}": {"seeds": Seeds(**{axis: 1})} for axis in Seeds().to_json()},
+}
+
+
+@pytest.mark.parametrize("changes", OTHERS.values(), ids=OTHERS)
+def test_what_may_change_an_outcome_makes_another_fit(monkeypatch, changes):
+    monkeypatch.setattr("models.networks.imagenet.load_imagenet", lambda model, network: None)
+    stages = StageCache(None)
+    fit(make_federation(stages=stages), Constant())
+    fit(make_federation(stages=stages, **changes), Constant())
+    assert fits(stages) == [True, True]
+
+
+@dataclass(frozen=True)
+class Other(Constant):
+    """Another method with the same fields."""
+
+
+def test_another_hyper_parameter_or_method_makes_another_fit():
+    stages = StageCache(None)
+    for method in (Constant(), Constant(level=0.25), Other(), Constant()):
+        fit(make_federation(stages=stages), method)
+    assert fits(stages) == [True, True, True, False]
+
+
+def test_the_name_and_the_code_of_a_fit_are_the_methods():
+    stages = StageCache(None)
+    fit(make_federation(stages=stages), Constant())
+    assert [(event.kind, event.label) for event in stages.events] == [("fit", "Constant")]
+
+
+def test_a_damaged_fit_is_computed_again_with_the_same_outcome(tmp_path):
+    first = make_federation(stages=StageCache(tmp_path))
+    [found] = fit(first, Constant())
+    [body] = tmp_path.rglob("*.safetensors")
+    body.write_bytes(body.read_bytes()[:-1] + b"x")
+    second = make_federation(stages=StageCache(tmp_path))
+    [again] = fit(second, Constant())
+    assert [event.note for event in second.stages.events] == ["damaged cache entry, computed again"]
+    assert same(found.state, again.state)
+    assert first.channel.ledger == second.channel.ledger
+
+
+def test_a_second_fit_on_one_federation_counts_and_tracks_only_itself():
+    federation = make_federation()
+    [first] = fit(federation, Constant())
+    sent = federation.channel.total("up")
+    [second] = fit(federation, Constant(level=0.25))
+    assert federation.channel.total("up") == sent
+    assert (len(first.history["accuracy"]), len(second.history["accuracy"])) == (2, 2)
+
+
+# -- what a fit may leave ---------------------------------------------------------------------------------------------
+
+
+def test_a_bare_module_becomes_a_checkpoint_of_the_server_and_is_measured_once(stages):
+    for _ in range(2):
+        federation = make_federation(stages=stages)
+        [checkpoint] = fit(federation, Returning("module"))
+        module = federation.initial(federation.network)
+        assert same(checkpoint.state, dict(module.state_dict()))
+        assert checkpoint.history == {"accuracy": [federation.evaluate(module)["accuracy"]]}
+        assert (checkpoint.owner, checkpoint.outputs, checkpoint.samples) == ("server", CLASSES, None)
+
+
+def test_a_checkpoint_without_a_history_is_measured_once(stages):
+    for _ in range(2):
+        federation = make_federation(stages=stages)
+        [checkpoint] = fit(federation, Returning("checkpoint"))
+        assert checkpoint.history == {"accuracy": [federation.evaluate(federation.module(checkpoint))["accuracy"]]}
+
+
+@pytest.mark.parametrize("what", ["list", "tuple"])
+def test_one_checkpoint_per_client_stays_in_order_with_its_own_history(stages, what):
+    for _ in range(2):
+        federation = make_federation(stages=stages)
+        found = fit(federation, Returning(what))
+        assert [checkpoint.owner for checkpoint in found] == ["client-0", "client-1"]
+        for checkpoint, own in zip(found, federation.local_models(), strict=True):
+            assert same(checkpoint.state, own.state)
+            assert replace(checkpoint, state=own.state) == own
+            assert len(checkpoint.history["accuracy"]) == 3
+
+
+def test_generated_samples_are_kept(stages):
+    for _ in range(2):
+        [checkpoint] = fit(make_federation(stages=stages), Returning("samples"))
+        assert checkpoint.samples.flatten().tolist() == list(range(256))
+        assert checkpoint.samples.shape == (4, 1, 8, 8)
+        assert checkpoint.samples.dtype == torch.uint8
+
+
+@pytest.mark.parametrize(
+    ("what", "name"),
+    [("nothing", "NoneType"), ("empty list", "list"), ("tensor", "Tensor"), ("modules", "list"), ("state", "OrderedDict"),
+     ("generator", "generator")],
+)  # fmt: skip
+def test_anything_else_is_refused_and_not_kept(what, name):
+    stages = StageCache(None)
+    for _ in range(2):
+        with pytest.raises(TypeError, match=f"fit returned {name}; it must return a module, a checkpoint, or one checkpoint per"):
+            fit(make_federation(stages=stages), Returning(what))
+    assert fits(stages) == []
+
+
+# -- planning ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("what", ["module", "checkpoint", "list"])
+def test_a_planned_fit_has_no_history_and_no_content(what):
+    with metering(Meter()):
+        found = fit(make_federation(device="meta"), Returning(what))
+    assert all(checkpoint.history == {} for checkpoint in found)
+    assert all(tensor.is_meta for checkpoint in found for tensor in checkpoint.state.values())
+
+
+def test_a_planned_fit_is_shared_too():
+    stages, ledgers = StageCache(None, device="meta"), []
+    for _ in range(2):
+        federation = make_federation(device="meta", stages=stages)
+        with metering(Meter()):
+            fit(federation, Constant())
+        ledgers.append(federation.channel.ledger)
+    assert fits(stages) == [True, False]
+    assert ledgers[0] == ledgers[1]
+    real = make_federation()
+    fit(real, Constant())
+    assert ledgers[0] == real.channel.ledger

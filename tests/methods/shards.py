@@ -1,0 +1,67 @@
+"""Clients of any size and network for the tiny federation, and gradient descent on them in plain PyTorch."""
+
+import torch
+import torch.nn.functional as F
+
+from federation.client import Client, Shard
+from federation.federation import TestSet
+from federation.training import TrainingPlan
+from tests.federation.tiny import CLASSES, bright_images
+
+WHOLE_BATCHES = TrainingPlan(epochs=2, batch_size=100, lr=0.1, optimizer="sgd")
+"""Two steps down the gradient of all of a client's samples: nothing depends on their order."""
+
+
+def client_with(index, labels, network="cnn-small"):
+    """A client that holds one bright image for each of `labels`."""
+    targets = torch.tensor(labels, dtype=torch.long)
+    counts = tuple(torch.bincount(targets, minlength=CLASSES).tolist())
+    return Client(index, network, network, Shard(bright_images(targets, index), targets), counts, f"{network} {index} {labels}")
+
+
+def uneven_clients():
+    """Five clients with 2, 4, 6, 8 and 10 samples of two classes each."""
+    return [client_with(k, [k % CLASSES, (k + 1) % CLASSES] * (k + 1)) for k in range(5)]
+
+
+def mixed_clients():
+    """Two clients with 12 and 6 samples and different networks."""
+    return [client_with(0, [0, 1] * 6), client_with(1, [1, 2] * 3, "resnet8-narrow")]
+
+
+def validation_set(device="cpu"):
+    """Thirty images of all classes that nobody trains on."""
+    labels = torch.arange(30) % CLASSES
+    return TestSet(bright_images(labels, 300).to(device), labels.to(device), "validation")
+
+
+def network_inputs(images):
+    """uint8 images as the tiny federation's networks see them."""
+    return (images / 255 - 0.5) / 0.25
+
+
+def descend(network, images, targets, steps=2, lr=0.1, penalty=lambda weights: 0.0):
+    """`steps` of gradient descent on the mean cross-entropy of all samples, and a penalty on the weights; in place."""
+    weights = list(network.parameters())
+    for _ in range(steps):
+        loss = F.cross_entropy(network(network_inputs(images)), targets) + penalty(weights)
+        gradients = torch.autograd.grad(loss, weights)
+        with torch.no_grad():
+            for weight, gradient in zip(weights, gradients, strict=True):
+                weight -= lr * gradient
+    return network
+
+
+def samples_of(client):
+    """A client's images and targets, as only a test may see them."""
+    return client.run(lambda shard: (shard.images, shard.targets))
+
+
+def distance(first, second):
+    """Euclidean distance of two states."""
+    return torch.stack([(first[name] - second[name]).square().sum() for name in first]).sum().sqrt().item()
+
+
+def same_bits(first, second):
+    """Whether two states are equal to the last bit."""
+    return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)

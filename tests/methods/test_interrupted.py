@@ -1,0 +1,84 @@
+"""An interrupted fit of any method with rounds goes on after its last snapshot, and ends as if nothing had happened."""
+
+import pytest
+import torch
+
+from baselines.fedavgm import FedAvgM
+from baselines.fedgen import FedGEN
+from baselines.fedkd import FedKD
+from federation.snapshots import Snapshots
+from federation.training import TrainingPlan
+from methods.fedavg import FedAvg
+from methods.feddf import FedDF
+from methods.fediod import FedIOD
+from methods.fedmd import FedMD
+from methods.fedprox import FedProx
+from tests.federation.tiny import make_federation
+from tests.methods.shards import same_bits, validation_set
+
+METHODS = [
+    FedAvg(rounds=4),
+    FedProx(rounds=4),
+    FedAvgM(rounds=4),
+    FedGEN(rounds=4, noise=4, hidden=8, generator_steps=3),
+    FedDF(rounds=4, distillation_steps=6, evaluation_interval=2),
+    FedMD(rounds=4, public_samples=4, revisit_epochs=1),
+    FedIOD(epochs=4, steps=2, batch_size=4, latent=5, width=4, discriminator_width=4, samples=5),
+    FedIOD(
+        epochs=4,
+        steps=1,
+        batch_size=4,
+        latent=5,
+        width=4,
+        discriminator_width=4,
+        samples=5,
+        optimizer="sgd",
+        student_steps=2,
+        weights="size",
+    ),
+]
+
+
+class PowerCutError(Exception):
+    """Not a bug."""
+
+
+def fit(method, folder=None, cut=False):
+    """The outcome and the federation of a fit with four rounds; with `cut` it stops before the third."""
+
+    def progress(text, share):
+        if cut and text.startswith("round 3/"):
+            raise PowerCutError
+
+    server = TrainingPlan(epochs=4, batch_size=3, lr=0.01, schedule="cosine")
+    federation = make_federation(clients=3, server=server, validation=validation_set(), progress=progress)
+    if folder is not None:
+        federation.snapshots = Snapshots(folder / "snapshot", every=0)
+    return method.fit(federation), federation
+
+
+@pytest.mark.parametrize("method", [*METHODS, FedKD(multi_round=True)], ids=lambda method: type(method).__name__)
+def test_a_fit_cut_off_after_two_rounds_ends_like_one_that_was_not(method, tmp_path):
+    whole, undisturbed = fit(method)
+    with pytest.raises(PowerCutError):
+        fit(method, tmp_path, cut=True)
+    resumed, federation = fit(method, tmp_path)
+    assert same_bits(resumed.state, whole.state)
+    assert resumed.history == whole.history
+    assert federation.channel.ledger == undisturbed.channel.ledger
+    if whole.samples is not None:
+        assert torch.equal(resumed.samples, whole.samples)
+
+
+@pytest.mark.parametrize("method", [*METHODS, FedKD(multi_round=True)], ids=lambda method: type(method).__name__)
+def test_a_resumed_fit_does_not_start_again(method, tmp_path):
+    with pytest.raises(PowerCutError):
+        fit(method, tmp_path, cut=True)
+    rounds = []
+    federation = make_federation(
+        clients=3, server=TrainingPlan(epochs=4, batch_size=3, lr=0.01, schedule="cosine"), validation=validation_set(),
+        progress=lambda text, share: rounds.append(text) if text.startswith("round ") else None,
+    )  # fmt: skip
+    federation.snapshots = Snapshots(tmp_path / "snapshot", every=0)
+    method.fit(federation)
+    assert rounds == ["round 3/4", "round 4/4"]

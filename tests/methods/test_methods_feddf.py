@@ -1,0 +1,207 @@
+"""FedDF: the divergence by hand, the server's distillation beside plain PyTorch, and which weights it keeps."""
+
+import math
+
+import pytest
+import torch
+
+from federation.channel import Channel
+from federation.costs import Meter, metering
+from federation.federation import PublicData, state_of
+from methods.fedavg import FedAvg
+from methods.feddf import FedDF, ensemble_divergence
+from tests.federation.tiny import bright_images, make_federation
+from tests.methods.shards import distance, network_inputs, same_bits, validation_set
+
+
+def quick(**changes):
+    fields = {"rounds": 1, "participation": 1.0, "distillation_steps": 20, "evaluation_interval": 5, "patience": 20}
+    return FedDF(**{**fields, **changes})
+
+
+def test_the_divergence_is_that_of_the_student_from_the_softmax_of_the_teachers_mean_logits():
+    # The mean of the logits is (ln 3, 0), so the target is (3/4, 1/4); the mean of the probabilities would be (0.7, 0.3).
+    teachers = torch.tensor([[[2 * math.log(3), 0.0]], [[0.0, 0.0]]])
+    expected = 0.75 * math.log(0.75 / 0.5) + 0.25 * math.log(0.25 / 0.5)
+    assert ensemble_divergence(torch.zeros(1, 2), teachers).item() == pytest.approx(expected)
+
+
+def test_the_divergence_is_a_mean_over_the_batch():
+    teachers = torch.tensor([[[2 * math.log(3), 0.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]]])
+    expected = (0.75 * math.log(1.5) + 0.25 * math.log(0.5) + 0) / 2
+    assert ensemble_divergence(torch.zeros(2, 2), teachers).item() == pytest.approx(expected)
+
+
+def test_a_student_that_agrees_with_identical_teachers_has_no_divergence_and_no_gradient():
+    logits = torch.tensor([[1.0, -2.0, 0.5]])
+    student = logits.clone().requires_grad_()
+    loss = ensemble_divergence(student, torch.stack([logits, logits, logits]))
+    loss.backward()
+    assert loss.item() == pytest.approx(0, abs=1e-7)
+    torch.testing.assert_close(student.grad, torch.zeros(1, 3), atol=1e-7, rtol=0)
+
+
+def one_image_federation(**changes):
+    """A federation whose public set repeats one image, so that every batch is the same."""
+    images = bright_images(torch.tensor([1]), 7).repeat(3, 1, 1, 1)
+    return make_federation(public=PublicData(images, "one image"), validation=validation_set(), **changes)
+
+
+def test_the_server_starts_at_the_average_and_descends_the_divergence_with_adam_and_a_cosine(monkeypatch):
+    up = []
+    federation = one_image_federation(channel=Channel(inspect=lambda t, tensors: up.append(tensors) if t.direction == "up" else 0))
+    scores = iter([0.0, 1.0])
+    monkeypatch.setattr(federation, "validate", lambda model: {"accuracy": next(scores)})
+    model = quick(distillation_steps=3, evaluation_interval=3, distillation_batch_size=2, distillation_lr=0.01).fit(federation)
+
+    image = network_inputs(federation.public.images[:1])
+    student, teacher = federation.initial("cnn-small"), federation.initial("cnn-small").eval()
+    logits = []
+    for state in up:
+        teacher.load_state_dict(state)
+        logits.append(teacher(image).detach())
+    student.load_state_dict({name: (up[0][name] + up[1][name]) / 2 for name in up[0]})
+    optimizer = torch.optim.Adam(student.parameters())
+    for step in range(3):
+        optimizer.param_groups[0]["lr"] = 0.01 * (1 + math.cos(math.pi * step / 3)) / 2
+        target = (sum(logits) / 2).softmax(dim=1)
+        loss = (target * (target.log() - student(image).log_softmax(dim=1))).sum()
+        optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(student.parameters(), 5.0)
+        optimizer.step()
+    torch.testing.assert_close(model.state, state_of(student), atol=1e-4, rtol=1e-3)
+    assert distance(model.state, state_of(student)) < 0.02 * distance(
+        model.state, FedAvg(rounds=1).fit(one_image_federation()).state
+    )
+
+
+class Judge:
+    """Stands in for the validation set: gives these scores in turn and remembers the weights it was shown."""
+
+    def __init__(self, *scores):
+        self.scores, self.seen = list(scores), []
+
+    def __call__(self, model):
+        self.seen.append(state_of(model))
+        return {"accuracy": self.scores[len(self.seen) - 1]}
+
+
+def judged(*scores, **fields):
+    federation = make_federation(validation=validation_set())
+    federation.validate = Judge(*scores)
+    return quick(**fields).fit(federation).state, federation.validate.seen
+
+
+def test_the_weights_that_do_best_on_the_validation_set_are_kept():
+    kept, seen = judged(0.3, 0.4, 0.8, 0.5, 0.6)
+    assert len(seen) == 5
+    assert same_bits(kept, seen[2])
+    assert not any(same_bits(kept, other) for i, other in enumerate(seen) if i != 2)
+
+
+def test_the_average_is_kept_where_distillation_only_does_harm():
+    kept, seen = judged(0.9, 0.8, 0.7, 0.6, 0.5)
+    assert same_bits(kept, seen[0])
+    assert same_bits(kept, FedAvg(rounds=1, participation=1.0).fit(make_federation()).state)
+
+
+def test_of_equally_good_weights_the_first_are_kept():
+    kept, seen = judged(0.5, 0.8, 0.8, 0.8, 0.8)
+    assert same_bits(kept, seen[1])
+
+
+def test_it_is_never_worse_on_the_validation_set_than_the_average():
+    average, distilled = make_federation(validation=validation_set()), make_federation(validation=validation_set())
+    plain = FedAvg(rounds=1, participation=1.0).fit(average)
+    model = quick(distillation_lr=0.1, evaluation_interval=1, distillation_steps=10).fit(distilled)
+    before, after = (average.validate(average.module(m))["accuracy"] for m in (plain, model))
+    assert after >= before
+
+
+def test_distillation_stops_when_patience_steps_after_the_best_have_brought_no_gain():
+    # Looks at the average and after steps 2, 4, 6, 8; the best is after step 4, and patience ends with step 8.
+    kept, seen = judged(0.1, 0.2, 0.9, *[0.3] * 20, distillation_steps=40, evaluation_interval=2, patience=4)
+    assert len(seen) == 5
+    assert same_bits(kept, seen[2])
+
+
+def test_distillation_stops_after_patience_steps_if_nothing_beats_the_average():
+    # Looks at the average and after steps 2 and 4.
+    _, seen = judged(*[0.5] * 30, distillation_steps=40, evaluation_interval=2, patience=4)
+    assert len(seen) == 3
+
+
+def test_a_gain_in_time_lets_distillation_go_on_to_its_last_step():
+    scores = [step / 100 for step in range(11)]
+    kept, seen = judged(*scores, distillation_steps=20, evaluation_interval=2, patience=2)
+    assert len(seen) == 11
+    assert same_bits(kept, seen[-1])
+
+
+def test_without_a_validation_set_the_error_says_which_option_sets_one_aside():
+    with pytest.raises(ValueError, match=r"validation set.*partition\.validation_share"):
+        quick().fit(make_federation(validation=None))
+
+
+def test_nothing_crosses_that_does_not_with_fedavg():
+    federation, plain = make_federation(clients=5, validation=validation_set()), make_federation(clients=5)
+    quick(rounds=2, participation=0.4).fit(federation)
+    FedAvg(rounds=2).fit(plain)
+    assert federation.channel.ledger == plain.channel.ledger
+    assert FedDF.sends == FedAvg.sends
+
+
+def test_the_server_looks_at_public_images_and_no_others(monkeypatch):
+    federation = make_federation(validation=validation_set())
+    scores = iter(range(100))
+    monkeypatch.setattr(federation, "validate", lambda model: {"accuracy": next(scores)})
+    shown = []
+    hook = torch.nn.modules.module.register_module_forward_pre_hook(
+        lambda module, inputs: shown.append(inputs[0]) if type(module).__name__ == "CNN" else None
+    )
+    try:
+        quick().aggregate(
+            federation, federation.initial("cnn-small"), federation.clients,
+            [state_of(federation.initial("cnn-small"))] * 2, 1, {},
+        )  # fmt: skip
+    finally:
+        hook.remove()
+    public = network_inputs(federation.public.images)
+    assert len(shown) == 2 + 20
+    for batch in shown:
+        nearest = (batch[:, None] - public).abs().flatten(2).amax(dim=2).amin(dim=1)
+        assert nearest.max() < 1e-5
+
+
+def test_other_public_images_give_another_model_after_the_same_clients():
+    def state(seed):
+        public = PublicData(bright_images(torch.tensor([0, 1, 2] * 2), seed), f"public {seed}")
+        federation = make_federation(public=public, validation=validation_set())
+        scores = iter(range(100))
+        federation.validate = lambda model: {"accuracy": next(scores)}
+        return quick().fit(federation).state
+
+    assert same_bits(state(1), state(1))
+    assert not same_bits(state(1), state(2))
+
+
+def test_a_plan_books_the_bytes_of_the_run():
+    real, planned = make_federation(validation=validation_set()), make_federation(device="meta", validation=validation_set("meta"))
+    quick(rounds=2).fit(real)
+    with metering(Meter()):
+        quick(rounds=2).fit(planned)
+    assert planned.channel.ledger == real.channel.ledger
+
+
+def test_it_learns():
+    federation = make_federation(clients=3, validation=validation_set())
+    model = quick(rounds=5).fit(federation)
+    assert model.history["accuracy"][-1] >= 5 / 6
+    assert len(model.history["accuracy"]) == 5
+
+
+def test_the_hyper_parameters_are_those_of_the_released_code():
+    method = FedDF()
+    assert (method.distillation_steps, method.evaluation_interval, method.patience) == (10_000, 100, 1_000)
+    assert (method.distillation_batch_size, method.distillation_lr, method.clip_norm) == (64, 1e-3, 5.0)

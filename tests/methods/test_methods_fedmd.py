@@ -1,0 +1,199 @@
+"""FedMD: the consensus and the order of a round, and every byte that crosses."""
+
+import pytest
+import torch
+
+from federation.channel import Channel, encoded_size
+from federation.costs import Meter, metering
+from federation.federation import PublicData
+from federation.seeds import Seeds
+from federation.training import predict
+from methods.fedmd import FedMD, absolute_error
+from tests.federation.tiny import CLASSES, bright_images, make_federation
+from tests.methods.shards import client_with, mixed_clients, same_bits
+
+PUBLIC = PublicData(bright_images(torch.arange(20) % CLASSES, 100), "twenty images")
+METHOD = FedMD(rounds=3, public_samples=8, digest_epochs=2, digest_batch_size=4, revisit_epochs=1)
+
+
+def test_the_absolute_error_is_the_mean_over_classes_for_each_sample():
+    outputs = torch.tensor([[1.0, 2.0, 3.0], [0.0, 0.0, 0.0]])
+    targets = torch.tensor([[1.0, 0.0, 7.0], [0.5, -0.5, 2.0]])
+    assert absolute_error(outputs, targets).tolist() == [2.0, 1.0]
+
+
+def spied(monkeypatch, **changes):
+    """A federation with twenty public images, the payloads it sends, and what it trains, in order."""
+    events = []
+    federation = make_federation(
+        **{"public": PUBLIC, **changes},
+        channel=Channel(inspect=lambda t, tensors: events.append((t.direction, t.client, t.round, tensors))),
+    )
+    train = federation.train
+
+    def keep(model, images, targets, loss, plan, *names, **options):
+        start = predict(model, federation.public.images, normalise=federation.normalise)
+        events.append(("train", None, federation.channel.round, {"images": images, "targets": targets, "loss": loss, "plan": plan}))
+        history = train(model, images, targets, loss, plan, *names, **options)
+        events[-1][3].update(start=start, end=predict(model, federation.public.images, normalise=federation.normalise))
+        return history
+
+    federation.local_models()
+    monkeypatch.setattr(federation, "train", keep)
+    return federation, events
+
+
+def of(events, what, number):
+    return [content for kind, _, round_, content in events if (kind, round_) == (what, number)]
+
+
+def test_the_consensus_that_goes_down_is_the_plain_mean_of_the_logits_that_came_up(monkeypatch):
+    federation, events = spied(monkeypatch, clients=3)
+    federation.clients = (client_with(0, [0] * 20 + [1] * 10), *federation.clients[1:])  # sizes do not matter
+    METHOD.fit(federation)
+    for number in (1, 2, 3):
+        up, down = of(events, "up", number), of(events, "down", number)
+        assert len(up) == len(down) == 3
+        mean = (up[0]["logits"] + up[1]["logits"] + up[2]["logits"]) / 3
+        for content in down:
+            torch.testing.assert_close(content["consensus"], mean)
+
+
+def test_a_round_is_communicate_then_for_each_client_digest_then_revisit(monkeypatch):
+    federation, events = spied(monkeypatch)
+    METHOD.fit(federation)
+    order = [(kind, client) for kind, client, number, _ in events if number == 2]
+    assert order == [
+        ("up", 0),
+        ("up", 1),
+        ("down", 0),
+        ("train", None),
+        ("train", None),
+        ("down", 1),
+        ("train", None),
+        ("train", None),
+    ]
+    for client, position in zip(federation.clients, (0, 2), strict=True):
+        digest, revisit = of(events, "train", 2)[position : position + 2]
+        assert torch.equal(digest["targets"], of(events, "down", 2)[client.index]["consensus"])
+        assert digest["loss"] is absolute_error
+        assert (digest["plan"].epochs, digest["plan"].batch_size, digest["plan"].optimizer) == (2, 4, "adam")
+        assert torch.equal(revisit["images"], client.run(lambda shard: shard.images))
+        assert torch.equal(revisit["targets"], client.run(lambda shard: shard.targets))
+        assert (revisit["plan"].epochs, revisit["plan"].lr) == (1, federation.local.lr)
+        torch.testing.assert_close(revisit["start"], digest["end"])
+
+
+def test_what_a_client_sends_next_is_what_it_thinks_after_its_revisit(monkeypatch):
+    federation, events = spied(monkeypatch)
+    METHOD.fit(federation)
+    after = [content["end"] for content in of(events, "train", 3)[1::2]]
+    for sent, thought in zip(of(events, "up", 4), after, strict=True):
+        torch.testing.assert_close(sent["logits"], thought)
+
+
+def test_clients_come_with_models_trained_on_their_own_data(monkeypatch):
+    federation, events = spied(monkeypatch)
+    METHOD.fit(federation)
+    first = of(events, "train", 1)[::2]
+    for model, digest in zip(federation.local_models(), first, strict=True):
+        torch.testing.assert_close(
+            digest["start"], predict(federation.module(model), PUBLIC.images, normalise=federation.normalise)
+        )
+
+
+def digested(monkeypatch, **changes):
+    """Positions in the public set of the images that clients digest in each round."""
+    federation, events = spied(monkeypatch, **changes)
+    METHOD.fit(federation)
+    positions = []
+    for number in (1, 2, 3):
+        batches = [content["images"] for content in of(events, "train", number)[::2]]
+        assert torch.equal(batches[0], batches[1])
+        same = (batches[0][:, None] == PUBLIC.images[None]).flatten(2).all(dim=2)
+        positions.append(same.float().argmax(dim=1).tolist())
+        assert same.any(dim=1).all()
+    return positions
+
+
+def test_every_round_draws_fresh_public_images_without_repeats_the_same_for_all(monkeypatch):
+    positions = digested(monkeypatch)
+    assert [len(set(chosen)) for chosen in positions] == [8, 8, 8]
+    assert len({frozenset(chosen) for chosen in positions}) == 3
+
+
+def test_the_draw_follows_the_seed(monkeypatch):
+    assert digested(monkeypatch) == digested(monkeypatch)
+    assert digested(monkeypatch) != digested(monkeypatch, seeds=Seeds(shuffling=1))
+
+
+def test_the_central_model_learns_the_last_consensus_on_all_public_images(monkeypatch):
+    federation, events = spied(monkeypatch)
+    distilled = []
+    monkeypatch.setattr(federation, "distill", lambda *arguments: distilled.append(arguments))
+    METHOD.fit(federation)
+    first, second = (content["logits"] for content in of(events, "up", 4))
+    ((targets, loss),) = distilled
+    torch.testing.assert_close(targets, (first + second) / 2)
+    assert targets.shape == (20, CLASSES)
+    assert loss is absolute_error
+
+
+def test_every_byte_is_logits_of_the_rounds_samples_both_ways_and_of_the_whole_public_set_at_the_end():
+    federation = make_federation(clients=3, public=PUBLIC)
+    METHOD.fit(federation)
+    up = encoded_size({"logits": torch.empty(8, CLASSES)})
+    down = encoded_size({"consensus": torch.empty(8, CLASSES)})
+    whole = encoded_size({"logits": torch.empty(20, CLASSES)})
+    expected = [(n, way, k, size) for n in (1, 2, 3) for way, size in (("up", up), ("down", down)) for k in range(3)]
+    expected += [(4, "up", k, whole) for k in range(3)]
+    assert sorted((t.round, t.direction, t.client, t.bytes) for t in federation.channel.ledger) == sorted(expected)
+    assert {t.kind for t in federation.channel.ledger} == {"logits"} == FedMD.sends
+
+
+def test_a_public_set_smaller_than_a_rounds_share_is_used_whole():
+    federation = make_federation()
+    FedMD(rounds=1, revisit_epochs=1).fit(federation)
+    assert len(federation.public) < FedMD().public_samples
+    assert {t.bytes for t in federation.channel.ledger if t.direction == "up"} == {
+        encoded_size({"logits": torch.empty(6, CLASSES)})
+    }
+
+
+def test_networks_may_differ_between_clients_and_from_the_servers():
+    federation = make_federation(mixed_clients(), public=PUBLIC, network="densenet-tiny")
+    model = METHOD.fit(federation)
+    assert model.network == "densenet-tiny"
+    assert federation.module(model)(torch.zeros(2, 1, 8, 8)).shape == (2, CLASSES)
+
+
+def test_a_client_without_samples_takes_no_part():
+    federation = make_federation([client_with(0, [0, 1, 2] * 4), client_with(1, [])], public=PUBLIC)
+    METHOD.fit(federation)
+    assert {t.client for t in federation.channel.ledger} == {0}
+
+
+def test_it_learns_and_repeats_to_the_last_bit():
+    federation = make_federation(clients=3, public=PUBLIC)
+    federation.server = federation.local
+    model = METHOD.fit(federation)
+    again = make_federation(clients=3, public=PUBLIC)
+    again.server = again.local
+    assert same_bits(model.state, METHOD.fit(again).state)
+    assert model.history["accuracy"][-1] >= 2 / 3
+
+
+def test_a_plan_books_the_bytes_of_the_run():
+    real, planned = make_federation(public=PUBLIC), make_federation(device="meta")
+    planned.public = PublicData(PUBLIC.images.to("meta"), PUBLIC.digest)
+    METHOD.fit(real)
+    with metering(Meter()):
+        METHOD.fit(planned)
+    assert planned.channel.ledger == real.channel.ledger
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("rounds", 20), ("public_samples", 5_000), ("digest_epochs", 1), ("revisit_epochs", 4)]
+)
+def test_the_hyper_parameters_are_those_of_the_released_code(field, value):
+    assert getattr(FedMD(), field) == value

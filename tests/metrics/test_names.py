@@ -1,0 +1,42 @@
+"""Facts about metrics: every metric that a paper prints is known, and what is known fits the printed numbers."""
+
+from __future__ import annotations
+
+import pytest
+
+from metrics.names import HIGHER, LOWER, METRICS, NEITHER, Metric, facts
+from results import published
+
+PRINTED = [
+    cell for paper in published.papers() for t in published.tables(paper) for cell in published.published_table(f"{paper}/{t}")
+]
+
+
+def test_every_metric_of_the_papers_is_known_and_no_other():
+    assert {cell.metric for cell in PRINTED} == set(METRICS)
+
+
+def test_each_metric_has_a_title_of_its_own_and_a_direction():
+    assert len({metric.title for metric in METRICS.values()}) == len(METRICS)
+    assert {metric.better for metric in METRICS.values()} == {HIGHER, LOWER, NEITHER}
+    assert (facts("accuracy").better, facts("hd95").better, facts("classes").better) == (HIGHER, LOWER, NEITHER)
+
+
+def test_shares_are_those_that_a_paper_prints_in_percent_and_have_the_bounds_of_a_share():
+    in_percent = {cell.metric for cell in PRINTED if cell.note.startswith("unit=percent")}
+    assert {name for name, metric in METRICS.items() if metric.share} == in_percent
+    assert {facts(name).bounds for name in in_percent} == {(0, 1)}
+
+
+@pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if metric.bounds])
+def test_printed_values_lie_within_the_bounds(name):
+    low, high = facts(name).bounds
+    cells = [cell for cell in PRINTED if cell.metric == name and cell.value is not None]
+    assert cells
+    for cell in cells:
+        factor = 100 if cell.note.startswith("unit=percent") else 1
+        assert low * factor <= cell.value <= high * factor
+
+
+def test_of_a_metric_that_a_plug_in_brings_only_the_name_is_known():
+    assert facts("fog") == Metric("fog", better=NEITHER, bounds=None, share=False, unit="", digits=4, scale=None)

@@ -1,0 +1,105 @@
+"""What a command shows of a run: labels and titles from the records, claims from their values, pictures of several metrics."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from benchmarks.cells import Selection
+from benchmarks.display import draw, judge_claims, last_epochs, layout_of, values_of
+from benchmarks.runner import TableRun
+from benchmarks.spec import Paper, Row, Table
+from reports.claims import Value
+from results.published import parse_column, published_table
+from results.record import FAILED, Measurement, Record
+from results.store import TableFiles, summarise
+from tests.reports.drawn import line
+
+COLUMN = "dataset=cifar10 alpha=0.1"
+DIGITS = {"asked": "cifar10", "used": "digits", "origin": "surrogate", "digest": "d", "note": ""}
+SCORES = ("inception-score", "adapted-inception-score")
+
+
+def record(row, measurements, seed=0, **more):
+    return Record(
+        table="fediod/table7", row=row, column=COLUMN, seed=seed, seeds={"partition": seed}, profile="smoke", cell=f"{row} {seed}",
+        code="", measurements=measurements, **{"protocol": "paper", "data": DIGITS, **more},
+    )  # fmt: skip
+
+
+def scored(row, first, second, **more):
+    return record(row, tuple(Measurement(name, value) for name, value in zip(SCORES, (first, second), strict=True)), **more)
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A run of FedIOD's Table 7 with the paper's rows."""
+    rows = tuple(Row(key, "fediod", key) for key in dict.fromkeys(c.row for c in published_table("fediod/table7")))
+    table = Table(
+        key="table7", title="Table 7", caption="Scores", rows=rows, columns=(parse_column(COLUMN),), axes={}, metrics=SCORES,
+        unit="percent",
+    )  # fmt: skip
+    paper = Paper("fediod", "FedIOD", "", settings=(), tables=(table,), released_code=True, seed_axes=("partition",))
+    return TableRun(paper, table, Selection(), [], TableFiles(tmp_path, "smoke", "fediod/table7"))
+
+
+def test_the_layout_names_every_data_set_once_the_public_one_apart(run):
+    public = {**DIGITS, "asked": "cifar100"}
+    records = [scored("gan", 2.0, 1.0), scored("gan mimic=eq8", 3.0, 2.0, public=public), scored("gan", 2.0, 1.0, seed=1)]
+    layout = layout_of(run, records)
+    stand_in = [label for label in layout.labels if "stand-in" in label]
+    assert stand_in[0].startswith("cifar10 stand-in: ")
+    assert stand_in[1].startswith("public data: cifar100 stand-in: ")
+    assert len(stand_in) == 2
+    assert "2 seeds" in layout.labels
+    assert layout.unit == "percent"
+
+
+def test_two_data_sets_with_one_stand_in_are_both_named(run):
+    records = [scored("gan", 2.0, 1.0), scored("gan mimic=eq8", 3.0, 2.0, data={**DIGITS, "asked": "cifar100"})]
+    assert sum("stand-in" in label for label in layout_of(run, records).labels) == 2
+
+
+def test_a_row_under_another_protocol_than_the_tables_says_so(run):
+    records = [scored("gan", 2.0, 1.0), scored("gan mimic=eq8", 3.0, 2.0, protocol="released")]
+    assert layout_of(run, records).rows == {"gan": "gan", "gan mimic=eq8": "gan mimic=eq8 [released]"}
+    released = replace(run, selection=Selection(protocol="released"))
+    assert layout_of(released, records).rows == {"gan": "gan [paper]", "gan mimic=eq8": "gan mimic=eq8"}
+
+
+def test_values_are_means_over_seeds_by_row_column_and_metric(run):
+    records = [scored("gan", 2.0, 1.0), scored("gan", 3.0, 1.5, seed=1), scored("gan mimic=eq8", 9.0, 9.0, status=FAILED)]
+    keys = {"dataset": "cifar10", "alpha": "0.1"}
+    assert values_of(records) == [Value("gan", keys, SCORES[0], 2.5), Value("gan", keys, SCORES[1], 1.25)]
+
+
+def test_claims_are_judged_on_the_metrics_of_the_records(run):
+    rows = {"gan": (1.0, 1.0), "gan mimic=common": (1.5, 3.5), "gan mimic=eq8": (2.0, 2.0), "gan mimic=eq8 conf": (2.5, 4.0)}
+    records = [scored(row, *scores) for row, scores in {**rows, "gan mimic=eq8 conf unique": (3.0, 3.0)}.items()]
+    found = {claim["id"]: (claim["verdict"], claim["fails_at"]) for claim in judge_claims(run, records)}
+    assert found["fediod-t7-a"] == ("holds in 1 of 2", "[clause 2]")
+    assert found["fediod-t7-b"] == ("holds in 6 of 8", "[clause 6] | [clause 8]")
+
+
+def test_the_last_epoch_is_taken_of_each_metric():
+    lines = [
+        line("a", f"{COLUMN} epoch={epoch}", str(value * epoch), metric=metric)
+        for epoch in (1, 2, 10)
+        for metric, value in (("accuracy", 1.0), ("hd95", 3.0))
+    ]
+    assert [(last["column"], last["metric"], last["value"]) for last in last_epochs(lines)] == [
+        (COLUMN, "accuracy", "10.0"),
+        (COLUMN, "hd95", "30.0"),
+    ]
+
+
+@pytest.mark.parametrize("measure", ["final", "curve"])
+def test_the_picture_of_a_run_with_two_metrics_is_written(run, measure):
+    run.table = replace(run.table, measure=measure)
+    epochs = ("epoch=1", "epoch=2") if measure == "curve" else ("",)
+    records = [
+        record(row.key, tuple(Measurement(metric, 2.0, epoch) for epoch in epochs for metric in SCORES)) for row in run.table.rows
+    ]
+    draw(run, layout_of(run, records), summarise(records), records)
+    assert run.files.path("png").read_bytes().startswith(b"\x89PNG")
