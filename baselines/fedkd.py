@@ -68,7 +68,8 @@ class FedKD(Method):
                 student, images, weighted_ensemble(torch.stack(logits), weights), absolute_error, epoch, "student", number,
                 optimizer=optimizer, augmented=False,
             )  # fmt: skip
-            schedule.step()
+            if federation.device.type != "meta":  # a plan makes no steps, and a schedule must follow them
+                schedule.step()
             federation.track(student)
         return federation.checkpoint(student, federation.network)
 

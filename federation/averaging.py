@@ -23,6 +23,8 @@ def average_states(states: Sequence[Mapping[str, torch.Tensor]], weights: Sequen
     shapes = [{name: tensor.shape for name, tensor in state.items()} for state in states]
     if any(other != shapes[0] for other in shapes[1:]):
         raise ValueError("states of different networks cannot be averaged")
+    if any(tensor.is_meta for tensor in states[0].values()):
+        return dict(states[0])  # while planning there are only shapes
     total = sum(weights)
     averaged = {}
     for name, first in states[0].items():

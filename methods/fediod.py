@@ -10,9 +10,9 @@ D_k is, as in Eq. 2, the probability that an image is generated: it is trained t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -184,6 +184,10 @@ class FedIOD(Method):
 
     title = "FedIOD"
     sends = frozenset({"logits", "discriminator-outputs", "gradients", "labels"})
+    quick: ClassVar[Mapping[str, Any]] = {
+        "epochs": 2, "steps": 50, "batch_size": 32, "width": 16, "discriminator_width": 16, "samples": 20, "lr": 0.01,
+        "generator_lr": 2e-3, "mimic": 1e-4, "confidence": 0.1, "uniqueness": 0.1,
+    }  # fmt: skip
 
     epochs: int = 300
     """Epochs of distillation (appendix)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
 import sys
@@ -20,14 +21,22 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FEDTABLES_DATA", str(tmp_path / "data"))
 
 
+def run_command(*arguments: str, timeout: int = 300, **environment: str) -> subprocess.CompletedProcess[str]:
+    """`python -m MODULE ARGUMENTS` in the checkout."""
+    env = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1", **environment}
+    return subprocess.run(
+        [sys.executable, "-m", *arguments], cwd=ROOT, env=env, capture_output=True, text=True, timeout=timeout, check=False
+    )
+
+
 @pytest.fixture
-def command(tmp_path: Path):
-    """Runs `python -m MODULE ARGUMENTS` in the checkout, with the test's cache, data home and results folder."""
+def command():
+    """Runs `python -m MODULE ARGUMENTS` with the test's cache and data home."""
+    return run_command
 
-    def run(*arguments: str, timeout: int = 300, **environment: str) -> subprocess.CompletedProcess[str]:
-        env = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1", **environment}
-        return subprocess.run(
-            [sys.executable, "-m", *arguments], cwd=ROOT, env=env, capture_output=True, text=True, timeout=timeout, check=False
-        )
 
-    return run
+@pytest.fixture(scope="module")
+def module_command(tmp_path_factory):
+    """The same with one cache for a whole file of tests, and no data home."""
+    folder = tmp_path_factory.mktemp("home")
+    return functools.partial(run_command, FEDTABLES_CACHE=str(folder / "cache"), FEDTABLES_DATA=str(folder / "data"))

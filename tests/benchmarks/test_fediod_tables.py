@@ -1,0 +1,109 @@
+"""FedIOD's tables from the command line: shared teachers and fits, released rows, networks that differ."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory, module_command):
+    """Tables 6 and 7, then Table 1's FedIOD cell of the same setting, into one cache."""
+    results = tmp_path_factory.mktemp("fediod")
+    outcomes = [
+        module_command("benchmarks", "reproduce", "fediod/table6", "fediod/table7", "--results", str(results)),
+        module_command(
+            "benchmarks", "reproduce", "fediod/table1", "--results", str(results), "--methods", "+fediod-released",
+            "--only", "method=fediod,fedkd", "--only", "dataset=cifar10", "--only", "alpha=0.1",
+        ),
+    ]  # fmt: skip
+    for outcome in outcomes:
+        assert outcome.returncode == 0, outcome.stdout[-2000:] + outcome.stderr
+    return results / "smoke" / "fediod"
+
+
+def lines(path):
+    with path.open(newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def events(folder, kind):
+    """How often stages of a kind were computed and reused, by the logs."""
+    text = "".join((folder / f"{table}.log").read_text() for table in ("table1", "table6", "table7"))
+    found = re.findall(rf": {kind} .* (computed|reused)", text)
+    return found.count("computed"), found.count("reused")
+
+
+def test_every_row_and_metric_is_there(tables):
+    assert len(lines(tables / "table6.csv")) == 8
+    scores = lines(tables / "table7.csv")
+    assert [(line["row"], line["metric"]) for line in scores] == [
+        (row, metric)
+        for row in ("gan", "gan mimic=common", "gan mimic=eq8", "gan mimic=eq8 conf", "gan mimic=eq8 conf unique")
+        for metric in ("inception-score", "adapted-inception-score")
+    ]
+    assert all(1 <= float(line["value"]) <= 1000 for line in scores)
+
+
+def test_scores_name_their_network_and_how_many_images(tables):
+    for line in lines(tables / "table7.csv"):
+        assert line["statistic"].startswith("64 images in one split; plain score by EfficientNet-Lite0")
+        assert line["statistic"].endswith("adapted by 4 local models")
+
+
+def test_teachers_are_trained_once_for_all_three_tables(tables):
+    assert events(tables, "local-model")[0] == 4
+
+
+def test_cells_that_differ_only_in_what_they_measure_share_a_fit(tables):
+    # Table 6 has eight fits; Table 7 shares four of its five with them, Table 1 its FedIOD; FedKD and the released row are new.
+    computed, reused = events(tables, "fit")
+    assert computed == 8 + 1 + 2
+    assert reused == 4 + 1
+
+
+def test_the_released_code_stands_beside_the_paper_in_one_table(tables):
+    protocols = {line["row"]: line["protocol"] for line in lines(tables / "table1.csv")}
+    assert protocols == {"fedkd": "paper", "fediod": "paper", "fediod-released": "released"}
+    assert "FedIOD [released]" in (tables / "table1.md").read_text()
+
+
+def test_the_public_set_is_named_in_record_and_csv(tables):
+    record = json.loads((tables / "table1.records.jsonl").read_text().splitlines()[0])
+    assert (record["public"]["asked"], record["public"]["used"]) == ("cifar100", "shapes-100")
+    assert {line["public"] for line in lines(tables / "table1.csv")} == {"shapes-100"}
+    assert {line["public_origin"] for line in lines(tables / "table1.csv")} == {"synthetic"}
+
+
+def test_networks_that_differ_suit_distillation_and_are_refused_by_averaging(command, tmp_path):
+    done = command(
+        "benchmarks", "reproduce", "fediod/table1", "--results", str(tmp_path), "--only", "row=fedavg,fedmd,fediod",
+        "--only", "dataset=cifar10", "--only", "alpha=1", "--set", "network.client=resnet8+cnn-small",
+    )  # fmt: skip
+    assert done.returncode == 1
+    (path,) = (tmp_path / "smoke" / "fediod").glob("table1.set-*.claims.csv")
+    status = {line["row"]: line["status"] for line in lines(path.with_name(path.name.replace(".claims", "")))}
+    assert (status["fedmd"], status["fediod"]) == ("ok", "ok")
+    assert re.search("averages parameters.*cnn-small, resnet8-narrow.*model-agnostic", status["fedavg"])
+    assert not (tmp_path / "smoke" / "fediod" / "table1.csv").exists()
+
+
+def test_public_labels_of_other_classes_make_no_row(command, tmp_path):
+    done = command(
+        "benchmarks", "reproduce", "fediod/table1", "--results", str(tmp_path), "--methods", "+public-only",
+        "--only", "row=public-only",
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "whose classes are not the task's" in done.stderr
+
+
+def test_public_labels_of_the_task_make_a_row(command, tmp_path):
+    done = command(
+        "benchmarks", "reproduce", "dlad/table2", "--results", str(tmp_path), "--methods", "+public-only",
+        "--only", "row=public-only", "--only", "dataset=mnist", "--only", "distribution=iid",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert float(lines(tmp_path / "smoke" / "dlad" / "table2.csv")[0]["value"]) > 0.5
