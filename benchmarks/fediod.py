@@ -68,7 +68,7 @@ SETTINGS = (
     Setting("local.batch_size", {AVERAGED: 64, "": 16}, "paper", "appendix; averaging methods: FedDF's code", cpu=64, smoke=16),
     Setting("local.epochs", {AVERAGED: 40, "": 500}, "paper", "appendix; averaging methods: FedDF's code, per round",
             cpu={AVERAGED: 2, "": 20}, smoke={AVERAGED: 1, "": 3}),
-    *(Setting(f"{name}.rounds", 100, "code", "FedDF's released commands; the paper is silent", cpu=25, smoke=3)
+    *(Setting(f"{name}.rounds", 100, "code", "FedDF's released commands; the paper is silent", cpu=20, smoke=3)
       for name in AVERAGING),
     *(Setting(f"{name}.participation", 0.4, "code", "FedDF's text; its commands say 0.1; the paper is silent", smoke=0.5)
       for name in AVERAGING),
@@ -89,7 +89,7 @@ SETTINGS = (
     Setting("augmentation.crop", 4, "code", "pixels of padding", cpu=2, smoke=1),
     Setting("augmentation.horizontal_flip", True, "code", ""),
     Setting("augmentation.cutout", {AVERAGED: 0, "": 16}, "code", "FedKD's code; averaging methods: FedDF's code", cpu=0, smoke=0),
-    Setting("fediod.epochs", 300, "paper", "appendix", cpu={"dataset=cifar100": 48, "": 16}, smoke=2,
+    Setting("fediod.epochs", 300, "paper", "appendix", cpu=16, smoke=2,
             released={"dataset=cifar10": 500, "alpha=0.1": 300, "": 800}),
     Setting("fediod.steps", 0, "code", "as many in an epoch as the largest client has batches", smoke=4),
     Setting("fediod.batch_size", 64, "paper", "appendix", cpu=32, smoke=16),
