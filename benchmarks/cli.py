@@ -15,7 +15,7 @@ from rich.table import Table as RichTable
 
 from benchmarks import registry
 from benchmarks.cells import Selection, expand, parse_methods, parse_only, parse_overrides
-from benchmarks.spec import PROFILES, PROTOCOLS, Paper, Scalar, SpecError
+from benchmarks.spec import PROFILES, PROTOCOLS, Paper, Scalar, SpecError, Table
 from datasets import catalogue
 from datasets.source import REAL, DataError, content_digest
 from reports.table import escape_cell
@@ -168,7 +168,16 @@ def _show_value(value: object, separator: str) -> str:
     return str(value)
 
 
-def _card(paper: Paper, profile: str, protocol: str) -> list[str]:
+def _row_settings(table: Table) -> list[str]:
+    """What rows of a table set for themselves, a line for each such row."""
+    return [
+        f"row {row.title} ({row.key}): " + ", ".join(f"{name} = {value}" for name, value in row.config.items())
+        for row in (*table.rows, *table.offered)
+        if row.config
+    ]
+
+
+def _card(paper: Paper, table: Table, profile: str, protocol: str) -> list[str]:
     """The protocol card: every setting, its source, and what the profile reduces, as Markdown."""
     lines = [f"{paper.title}. {paper.citation}. Profile {profile}, protocol {protocol}.", ""]
     lines += ["| setting | paper | here | source | where |", "|---|---|---|---|---|"]
@@ -177,7 +186,7 @@ def _card(paper: Paper, profile: str, protocol: str) -> list[str]:
         mark = f"**{_show_value(here, '; ')}**" if here != setting.paper else "same"
         cells = (setting.name, _show_value(setting.paper, "; "), mark, setting.source, setting.where)
         lines.append("| " + " | ".join(map(escape_cell, cells)) + " |")
-    return [*lines, "", *(f"- {note}" for note in paper.notes)]
+    return [*lines, "", *(f"- {line}" for line in _row_settings(table)), *(f"- {note}" for note in paper.notes)]
 
 
 def _print_card(paper: Paper, profile: str, protocol: str) -> None:
@@ -216,13 +225,15 @@ def show(
     for metric in metrics:
         values = {(cell.row, cell.column): cell for cell in cells if cell.metric == metric}
         drawn = RichTable(title=f"{table}: published {metric}", title_justify="left")
-        for heading in ("column", *rows):
+        # The longer side runs down the page.
+        down, across = (rows, columns) if len(rows) > len(columns) else (columns, rows)
+        for heading in ("row" if down is rows else "column", *across):
             drawn.add_column(heading, overflow="fold")
-        for column in columns:
-            shown = [values.get((row, column)) for row in rows]
+        for name in down:
+            shown = [values.get((name, other) if down is rows else (other, name)) for other in across]
             if any(shown):
                 drawn.add_row(
-                    column,
+                    name,
                     *(
                         "" if c is None else "–" if c.value is None else f"{c.value}" + (f" ± {c.std}" if c.std else "")
                         for c in shown
@@ -237,6 +248,9 @@ def show(
             )
     if paper in registry.papers():
         _print_card(registry.papers()[paper], profile, protocol)
+        spec = registry.all_tables()[table]
+        for line in _row_settings(spec) if spec is not None else ():
+            console.print(escape(line))
         for note in registry.papers()[paper].notes:
             console.print(f"note: {note}")
     else:
@@ -334,7 +348,7 @@ def reproduce(
             runner.execute(runs, workers, fresh, live.started, live.progressed, live.staged, live.done)
     failed = 0
     for run in runs:
-        failed += print_table(console, run, _card(run.paper, profile, protocol))
+        failed += print_table(console, run, _card(run.paper, run.table, profile, protocol))
         if profile != "paper":
             console.print(f"[dim]{escape(_reduced(run.paper, profile))}[/]", soft_wrap=True)
         if profile == "smoke":
