@@ -28,7 +28,8 @@ def average_states(states: Sequence[Mapping[str, torch.Tensor]], weights: Sequen
     total = sum(weights)
     averaged = {}
     for name, first in states[0].items():
-        mean = sum(state[name].double() * (weight / total) for state, weight in zip(states, weights, strict=True))
+        wide = torch.float32 if first.device.type == "mps" else torch.float64  # MPS has no double precision
+        mean = sum(state[name].to(wide) * (weight / total) for state, weight in zip(states, weights, strict=True))
         assert isinstance(mean, torch.Tensor)
         averaged[name] = (mean if first.is_floating_point() else mean.round()).to(first.dtype)
     return averaged

@@ -40,10 +40,14 @@ def unpack(packed: Any, tensors: Mapping[str, torch.Tensor]) -> Any:
 
 
 class Snapshots:
-    """The latest snapshot of one fit, at `base`; written when `every` seconds have passed since the last."""
+    """Snapshots of one fit, at `base`; one is written when `every` seconds have passed since the last.
+
+    The last two are kept, so that a kill while one is written costs no more than that one.
+    """
 
     def __init__(self, base: Path, device: torch.device | str = "cpu", newer_than: float = 0.0, every: float = 60.0):
-        self._base = base
+        self._slots = [base.with_name(f"{base.name}-{slot}") for slot in (0, 1)]
+        self._latest = 0
         self._device = device
         self._newer_than = newer_than
         self._every = every
@@ -51,9 +55,11 @@ class Snapshots:
 
     def resume(self, parts: Mapping[str, Any]) -> tuple[int, dict[str, list[float]], list[Transfer]]:
         """Restore `parts` (anything with load_state_dict); returns rounds done, history and ledger so far."""
-        stage, _ = read_stage(self._base, self._device, self._newer_than)
-        if stage is None:
+        found = [read_stage(base, self._device, self._newer_than)[0] for base in self._slots]
+        whole = [(stage.info["round"], slot, stage) for slot, stage in enumerate(found) if stage is not None]
+        if not whole:
             return 0, {}, []
+        _, self._latest, stage = max(whole, key=lambda entry: entry[0])
         for name, part in parts.items():
             part.load_state_dict(unpack(stage.info["parts"][name], stage.tensors))
         return stage.info["round"], stage.info["history"], [Transfer(*entry) for entry in stage.info["ledger"]]
@@ -65,10 +71,12 @@ class Snapshots:
         tensors: dict[str, torch.Tensor] = {}
         packed = {name: pack(part.state_dict(), tensors) for name, part in parts.items()}
         info = {"round": number, "history": dict(history), "ledger": [astuple(t) for t in ledger], "parts": packed}
-        write_stage(self._base, Stage(tensors, info))
+        self._latest = 1 - self._latest
+        write_stage(self._slots[self._latest], Stage(tensors, info))
         self._last = time.monotonic()
 
     def discard(self) -> None:
         """The fit is complete; its result is kept elsewhere."""
-        for suffix in (".json", ".safetensors"):
-            self._base.with_suffix(suffix).unlink(missing_ok=True)
+        for base in self._slots:
+            for suffix in (".json", ".safetensors"):
+                base.with_suffix(suffix).unlink(missing_ok=True)

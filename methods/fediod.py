@@ -10,6 +10,7 @@ D_k is, as in Eq. 2, the probability that an image is generated: it is trained t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -90,7 +91,7 @@ def released_diversity(probabilities: torch.Tensor) -> torch.Tensor:
 
 def class_balance(probabilities: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
     """The released code's term: sum_k pi_k sum_c p_k^c log2 p_k^c of the batch's mean prediction p_k; in bits."""
-    return -(weights @ entropy(probabilities.mean(dim=1))) / torch.log(torch.tensor(2.0))
+    return -(weights @ entropy(probabilities.mean(dim=1))) / math.log(2)
 
 
 def label_ratio(counts: torch.Tensor) -> torch.Tensor:
@@ -124,8 +125,9 @@ def mimic_loss(student: torch.Tensor, ensemble: torch.Tensor, temperature: float
     """
     if temperature == 0:
         return (student - ensemble).square().sum(dim=1).mean()
-    target = (ensemble.double() / temperature).log_softmax(dim=1)
-    divergence = F.kl_div((student.double() / temperature).log_softmax(dim=1), target, reduction="batchmean", log_target=True)
+    wide = torch.float32 if student.device.type == "mps" else torch.float64  # MPS has no double precision
+    target = (ensemble.to(wide) / temperature).log_softmax(dim=1)
+    divergence = F.kl_div((student.to(wide) / temperature).log_softmax(dim=1), target, reduction="batchmean", log_target=True)
     return (temperature**2 * divergence).to(student.dtype)
 
 
@@ -211,8 +213,8 @@ class FedIOD(Method):
     """Where the student's cosine ends (appendix)."""
     generator_lr: float = 1e-3
     """Of Adam for G and D_k, with a cosine to 0 (appendix)."""
-    generator_beta: float = 0.9
-    """First beta of Adam for G and D_k (the library's default; 0.5 in the released code)."""
+    generator_beta: float = 0.5
+    """First beta of Adam for G and D_k (released code)."""
     augment_own: bool = False
     """Whether D_k sees its client's images augmented (released code), which G then learns to imitate: black borders."""
     logarithmic: bool = True
@@ -381,7 +383,8 @@ class FedIOD(Method):
         """A step of D_k on the received images and as many of its own; returns E[D_k(x')] of this batch."""
         own = unit_range(shard.images[stream.choose(len(shard.images), len(generated))])
         if self.augment_own and federation.augmentation is not None and stream.generator is not None:
-            own = augment(own, federation.augmentation, stream.generator, mean=federation.normalise.mean)
+            crop_and_flip = replace(federation.augmentation, cutout=0)
+            own = augment(own, crop_and_flip, stream.generator)
         on_generated, on_own = node.discriminator.module(generated), node.discriminator.module(federation.normalise(own))
         discriminator_loss(on_generated, on_own, self.logarithmic).backward()
         node.discriminator.step()
@@ -420,12 +423,14 @@ class FedIOD(Method):
         return federation.normalise(server.generator.module(latents.normal(self.batch_size, self.latent)))
 
     def make_samples(self, federation: Federation, generator: nn.Module) -> torch.Tensor | None:
-        """`samples` images of the final generator, uint8."""
+        """`samples` images of the final generator, uint8; None for 0."""
+        if not self.samples:
+            return None
         latents = federation.stream("fediod samples").normal(self.samples, self.latent)
         generator.eval()
         with torch.no_grad():
             parts = [generator(part).mul(255).round().to(torch.uint8) for part in latents.split(500)]
-        return torch.cat(parts) if parts else None
+        return torch.cat(parts)
 
 
 def ask_logits(federation: Federation, node: Node, images: torch.Tensor) -> torch.Tensor:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-import torch
 
 from benchmarks import contract
 from federation.averaging import average_states
@@ -13,15 +12,6 @@ from models.catalogue import build
 
 TEN_STEPS = FedIOD(epochs=1, steps=10, batch_size=64, width=32, discriminator_width=32, samples=0)
 ONE_ROUND = FedAvg(rounds=1, participation=1.0)
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Workers run with one thread each."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.mark.parametrize("method", [TEN_STEPS, ONE_ROUND], ids=["ten steps of FedIOD", "a round of FedAvg"])

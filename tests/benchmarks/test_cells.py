@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import replace
 
 import numpy as np
@@ -9,8 +10,10 @@ import pytest
 
 from benchmarks import cells, registry
 from benchmarks.cells import Selection, expand, parse_methods, parse_only, parse_overrides
+from benchmarks.execute import make_method
 from benchmarks.spec import SpecError
 from datasets import catalogue
+from models import extractors
 from results.files import DataError
 from results.sourcecode import folder_modules, source_digest
 
@@ -101,10 +104,25 @@ def table1():
 
 
 def test_a_cell_knows_the_data_set_of_its_public_images(table1, table2):
-    found = {cell.data.asked: cell for cell in expand(*table1, Selection())}
+    found = {cell.data.asked: cell for cell in expand(*table1, Selection(only={"row": "fedkd"}))}
     assert {asked: cell.public.asked for asked, cell in found.items()} == {"cifar10": "cifar100", "cifar100": "cifar10"}
     assert found["cifar10"].public.used == found["cifar100"].data.used
     assert {cell.public for cell in expand(*table2, Selection())} == {None}
+
+
+@pytest.mark.parametrize("protocol", ["paper", "released"])
+def test_only_methods_that_use_public_images_have_any(table1, protocol):
+    added = ("centralized", "fedkd-online", "fediod-own", "fediod-printed", "fediod-released", "dlad")
+    found = expand(*table1, Selection(protocol=protocol, add=added))
+    with_public, without = ({cell.row for cell in found if (cell.public is not None) is wanted} for wanted in (True, False))
+    assert with_public == {"feddf", "fedmd", "fedkd", "fedkd-online", "dlad"}
+    assert not with_public & without
+    assert {dict(cell.config)["public.name"] for cell in found if cell.row in without} == {""}
+
+
+@pytest.mark.parametrize("name", ["fediod/table6", "fediod/table7"])
+def test_ablations_of_a_method_without_public_images_have_none(name):
+    assert {cell.public for cell in expand(*registry.find_table(name), Selection())} == {None}
 
 
 def test_metrics_and_unit_are_the_tables(table1, table2):
@@ -163,11 +181,74 @@ def test_another_public_set_that_is_not_there_is_told_like_the_clients(table1, t
     catalogue._fingerprint.cache_clear()
     small = np.zeros((1, 32, 32, 3), np.uint8)
     np.savez(tmp_path / "cifar10.npz", x_train=small, y_train=[0], x_test=small, y_test=[0])
-    real = Selection(profile="cpu", require_real=True, only={"dataset": "cifar10"})
+    real = Selection(profile="cpu", require_real=True, only={"row": "fedkd", "dataset": "cifar10"})
     with pytest.raises(DataError, match="CIFAR-100 is needed"):
         expand(*table1, real)
     with pytest.raises(SpecError, match="nothing of table1 is left"):
         expand(*table1, real, skip_unusable=True)
+
+
+def test_a_method_without_public_images_needs_the_clients_data_alone(table1, tmp_path, monkeypatch):
+    monkeypatch.setenv("FEDTABLES_DATA", str(tmp_path))
+    catalogue._fingerprint.cache_clear()
+    small = np.zeros((1, 32, 32, 3), np.uint8)
+    np.savez(tmp_path / "cifar10.npz", x_train=small, y_train=[0], x_test=small, y_test=[0])
+    real = Selection(profile="cpu", require_real=True, only={"dataset": "cifar10"})
+    found = expand(*table1, replace(real, only={"row": "fediod", "dataset": "cifar10"}))
+    assert {(cell.data.used, cell.data.origin, cell.public) for cell in found} == {("cifar10", "real", None)}
+    rows = {cell.row for cell in expand(*table1, real, skip_unusable=True)}
+    assert rows == {"standalone", "fedavg", "fedprox", "fedavgm", "fedgen", "fediod"}
+
+
+# -- the released code ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["fediod/table6", "fediod/table7"])
+def test_tables_of_variants_that_the_released_code_lacks_refuse_its_protocol(name):
+    with pytest.raises(SpecError, match=rf"--protocol released: the rows of {name.split('/')[1]} are variants"):
+        expand(*registry.find_table(name), Selection(protocol="released"))
+    assert expand(*registry.find_table(name), Selection())
+
+
+def test_variants_of_the_papers_equations_keep_to_the_paper_in_a_table_of_the_released_code(table1):
+    rows = ("fediod-own", "fediod-printed")
+    only = {"row": "fediod,fediod-own,fediod-printed", "dataset": "cifar10", "alpha": "0.1"}
+    found = {cell.row: cell for cell in expand(*table1, Selection("paper", "released", add=rows, only=only))}
+    assert {row: cell.protocol for row, cell in found.items()} == {
+        "fediod": "released", "fediod-own": "paper", "fediod-printed": "paper",
+    }  # fmt: skip
+    configs = {row: dict(cell.config) for row, cell in found.items()}
+    assert {row: config["fediod.student_steps"] for row, config in configs.items()} == {
+        "fediod": 5, "fediod-own": 1, "fediod-printed": 1,
+    }  # fmt: skip
+    for row in rows:  # no combination that the method refuses
+        make_method(registry.find_method("fediod"), configs[row])
+    beside = {cell.row: cell for cell in expand(*table1, Selection("paper", add=rows, only=only))}
+    assert [found[row].key for row in rows] == [beside[row].key for row in rows]
+
+
+# -- the network that measures generated images -----------------------------------------------------------------------
+
+
+def test_a_cell_of_generated_images_is_known_by_the_network_that_measures_them(monkeypatch):
+    table7 = registry.find_table("fediod/table7")
+    table6 = registry.find_table("fediod/table6")
+    before, others = expand(*table7, Selection()), expand(*table6, Selection())
+    assert {dict(cell.config)["evaluation.extractor"] for cell in before} == {"efficientnet-lite0"}
+    monkeypatch.setattr(extractors, "default", lambda embedded: "inception-v3")
+    after = expand(*table7, Selection())
+    assert {dict(cell.config)["evaluation.extractor"] for cell in after} == {"inception-v3"}
+    assert not {cell.key for cell in before} & {cell.key for cell in after}
+    assert expand(*table6, Selection()) == others
+    assert not any("evaluation.extractor" in dict(cell.config) for cell in others)
+
+
+def test_the_smoke_profile_never_measures_with_a_file_of_the_users(monkeypatch):
+    asked = []
+    monkeypatch.setattr(extractors, "default", lambda embedded: asked.append(embedded) or "x")
+    for profile in ("smoke", "cpu", "paper"):
+        expand(*registry.find_table("fediod/table7"), Selection(profile, only={"row": "gan"}))
+    assert asked == [True, False, False]
 
 
 # -- settings of the user's own ---------------------------------------------------------------------------------------
@@ -198,6 +279,82 @@ def test_an_override_that_cannot_be_meant_is_refused(table1, pair, message):
         parse_overrides([pair], table1[0])
 
 
+PLUGIN = '''
+from dataclasses import dataclass
+from federation.method import Method
+
+@dataclass(frozen=True)
+class Mine(Method):
+    depth: int = 2
+    """An integer."""
+    rate: float = 1.0
+    """A number."""
+    careful: bool = True
+    """A switch."""
+    how: str = "gently"
+    """A word."""
+
+    def fit(self, federation):
+        return federation.initial(federation.network)
+'''
+
+
+def test_fields_of_methods_that_are_not_on_the_card_may_be_set_too(table1, tmp_path):
+    assert "dlad.temperature" not in {setting.name for setting in table1[0].settings}
+    assert parse_overrides(["dlad.temperature=1", "fedkd.multi_round=true"], table1[0]) == (
+        ("dlad.temperature", 1.0), ("fedkd.multi_round", True),
+    )  # fmt: skip
+    path = tmp_path / "my_own.py"
+    path.write_text(PLUGIN)
+    pairs = ["my-own.depth=5", "my-own.rate=2", "my-own.careful=false", "my-own.how=7"]
+    found = dict(parse_overrides(pairs, table1[0], (str(path),)))
+    assert found == {"my-own.depth": 5, "my-own.rate": 2.0, "my-own.careful": False, "my-own.how": "7"}
+    assert [type(found[f"my-own.{name}"]) for name in ("depth", "rate", "careful", "how")] == [int, float, bool, str]
+    for pair, kind in (("depth=2.5", "a whole number"), ("careful=1", "true or false"), ("rate=x", "a number")):
+        with pytest.raises(SpecError, match=f"it is {kind}"):
+            parse_overrides([f"my-own.{pair}"], table1[0], (str(path),))
+    with pytest.raises(SpecError, match="has no such setting"):
+        parse_overrides(["my-own.depth=5"], table1[0])  # without the plug-in
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("dlad.temprature", "fediod has no such setting; did you mean dlad.temperature"),
+        ("fediod.temprature", "did you mean fediod.temperature"),
+        ("dlad.fit", "has no such setting"),
+        ("dlad.title", "has no such setting"),
+        ("dlad", "has no such setting"),
+        ("nobody.temperature", "has no such setting"),
+    ],
+)
+def test_what_is_neither_a_setting_nor_a_field_is_refused(table1, name, message):
+    with pytest.raises(SpecError, match=message):
+        parse_overrides([f"{name}=1"], table1[0])
+
+
+def test_a_field_that_is_set_reaches_the_cells_of_its_method_alone(table1):
+    overrides = parse_overrides(["dlad.temperature=3"], table1[0])
+    only = {"dataset": "cifar10", "alpha": "1"}
+    plain, changed = (
+        {cell.row: cell for cell in expand(*table1, Selection(add=("dlad",), only=only, overrides=own))} for own in ((), overrides)
+    )
+    assert dict(changed["dlad"].config)["dlad.temperature"] == 3
+    assert make_method(registry.find_method("dlad"), dict(changed["dlad"].config)).temperature == 3
+    assert {row for row in plain if plain[row].key != changed[row].key} == {"dlad"}
+
+
+@pytest.mark.parametrize("paper", registry.papers().values(), ids=lambda paper: paper.key)
+def test_a_setting_of_a_method_has_the_kind_of_its_field(paper):
+    """So that a value of --set is of one kind, whether the card or the method says which."""
+    for setting in paper.settings:
+        method, _, name = setting.name.partition(".")
+        if method in registry.methods():
+            kinds = {type(v) for v in (setting.paper.values() if isinstance(setting.paper, dict) else [setting.paper])}
+            fields = {field.name: field.default for field in dataclasses.fields(registry.find_method(method).load())}
+            assert kinds == {type(fields[name])}, setting.name
+
+
 def test_overridden_cells_are_cells_of_their_own(table1):
     only = {"row": "fedavg", "dataset": "cifar10"}
     plain, other = Selection(only=only), Selection(only=only, overrides=(("local.epochs", 7),))
@@ -212,3 +369,8 @@ def test_the_files_of_a_selection_are_set_apart_by_protocol_and_overrides():
     assert Selection(protocol="released").variant == "released"
     assert len({"", *(selection.variant for selection in changed)}) == 3
     assert replace(changed[0], protocol="released").variant == f"released.{changed[0].variant}"
+
+
+def test_set_public_name_leaves_methods_without_public_images_alone(table1):
+    own = parse_overrides(["public.name=cinic10"], table1[0])
+    assert {c.public for c in expand(*table1, Selection(only={"row": "fediod"}, overrides=own))} == {None}

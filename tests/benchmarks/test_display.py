@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import io
+from dataclasses import asdict, replace
 
 import pytest
+from rich.console import Console
 
-from benchmarks.cells import Selection
-from benchmarks.display import draw, judge_claims, last_epochs, layout_of, values_of
-from benchmarks.runner import TableRun
+from benchmarks import registry
+from benchmarks.cells import Selection, expand
+from benchmarks.display import draw, judge_claims, last_epochs, layout_of, print_table, values_of
+from benchmarks.runner import TableRun, finished_records
 from benchmarks.spec import Paper, Row, Table
 from reports.claims import Value
 from results.published import parse_column, published_table
@@ -50,10 +53,64 @@ def test_the_layout_names_every_data_set_once_the_public_one_apart(run):
     layout = layout_of(run, records)
     stand_in = [label for label in layout.labels if "stand-in" in label]
     assert stand_in[0].startswith("cifar10 stand-in: ")
-    assert stand_in[1].startswith("public data: cifar100 stand-in: ")
+    assert stand_in[1].startswith("public data of methods that use any: cifar100 stand-in: ")
     assert len(stand_in) == 2
     assert "2 seeds" in layout.labels
     assert layout.unit == "percent"
+
+
+def test_without_public_images_the_layout_names_no_public_data(run):
+    assert not any("public" in label for label in layout_of(run, [scored("gan", 2.0, 1.0, public={})]).labels)
+
+
+def test_pictures_of_scores_say_by_which_networks(run):
+    records = [scored("gan", 2.0, 1.0, statistic="by a network"), scored("gan", 2.0, 1.0, seed=1, statistic="by a network")]
+    run.table = replace(run.table, measure="samples")
+    assert layout_of(run, records).labels.count("by a network") == 1
+    run.table = replace(run.table, measure="final")
+    assert "by a network" not in layout_of(run, records).labels
+
+
+@pytest.fixture
+def printed(tmp_path, monkeypatch):
+    """Prints FedIOD's Table 1 as if its selection's cells had all been run; returns what is shown."""
+
+    def show(**selection):
+        paper, table = registry.find_table("fediod/table1")
+        chosen = Selection(**selection)
+        run = TableRun(paper, table, chosen, expand(paper, table, chosen), TableFiles(tmp_path, "smoke", "fediod/table1"))
+        records = [
+            Record(
+                table=cell.table, row=cell.row, column=cell.column, seed=cell.seed, seeds={}, profile=cell.profile, cell=cell.key,
+                code=cell.code, protocol=cell.protocol, config=dict(cell.config), data=asdict(cell.data),
+                public=asdict(cell.public) if cell.public else {}, measurements=(Measurement("accuracy", 50.0),),
+                statistic="best of 3" if cell.protocol == "released" else "after the last of 3",
+            )
+            for cell in run.cells
+        ]  # fmt: skip
+        run.records = {record.cell: record for record in records}
+        console = Console(file=io.StringIO(), width=200)
+        assert print_table(console, run, []) == 0
+        return console.file.getvalue()
+
+    return show
+
+
+def test_an_added_row_without_a_cell_is_told(printed):
+    only = {"dataset": "cifar10", "alpha": "1"}
+    shown = printed(add=("public-only", "fediod-own"), only=only)
+    assert "row public-only has no cell here: the public set's labels are not of the task's classes" in shown
+    assert shown.count("has no cell here") == 1
+    assert "FedIOD, D(x) as own" in shown
+    assert "has no cell here" not in printed(only=only)
+
+
+def test_a_table_says_how_runs_became_its_numbers(printed):
+    only = {"dataset": "cifar10", "alpha": "1", "row": "fedkd,fediod,fediod-released"}
+    shown = printed(add=("fediod-released",), only=only)
+    assert "FedKD, FedIOD: after the last of 3\n" in shown
+    assert "FedIOD [released]: best of 3\n" in shown
+    assert "each number: after the last of 3\n" in printed(only={**only, "row": "fedkd,fediod"})
 
 
 def test_two_data_sets_with_one_stand_in_are_both_named(run):
@@ -103,3 +160,15 @@ def test_the_picture_of_a_run_with_two_metrics_is_written(run, measure):
     ]
     draw(run, layout_of(run, records), summarise(records), records)
     assert run.files.path("png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_row_that_only_leaves_out_is_not_said_to_lack_public_labels(printed):
+    shown = printed(add=("centralized",), only={"row": "fediod", "dataset": "cifar10"})
+    assert "labels are not of the task" not in shown
+
+
+def test_an_earlier_released_table_in_the_folder_does_not_break_the_claims_of_another(tmp_path):
+    paper, table6 = registry.find_table("fediod/table6")
+    files = TableFiles(tmp_path, "smoke", "fediod/table6", "released")
+    files.write_records([record("gan=avg", ())])
+    assert finished_records(paper, table6, Selection(protocol="released"), files) == []

@@ -149,6 +149,7 @@ def test_a_record_names_the_data_of_the_clients_and_of_the_public_set(cell, tmp_
     assert record.data == asdict(cell.data)
     assert record.public == asdict(cell.public)
     assert [record.public[name] for name in ("asked", "used", "origin")] == ["cifar100", "shapes-100", "synthetic"]
+    assert run(replace(cell, public=None), tmp_path).public == {}
 
 
 def test_without_another_public_set_the_record_names_none(plugin, tmp_path):
@@ -181,13 +182,34 @@ def test_a_method_without_images_cannot_be_measured_by_them(cell, tmp_path):
     assert record.reason == "ValueError: scripted generated no images to measure; set scripted.samples above 0"
 
 
+ONE_STEP = {"fediod.epochs": 1, "fediod.steps": 1, "local.epochs": 1}
+
+
 def test_the_inception_scores_of_generated_images_are_measured_with_their_extractor_named(tmp_path):
     [found] = expand(*registry.find_table("fediod/table7"), Selection(only={"row": "gan"}))
-    record = run(configured(found, **{"fediod.epochs": 1, "fediod.steps": 1, "local.epochs": 1}), tmp_path)
+    record = run(configured(found, **ONE_STEP), tmp_path)
     assert record.status == OK, record.reason
     assert [m.metric for m in record.measurements] == ["inception-score", "adapted-inception-score"]
     plain, adapted = (m.value for m in record.measurements)
     assert 1 <= plain <= 64
     assert 1 <= adapted <= 10
-    assert record.statistic.startswith("64 images in one split; plain score by EfficientNet-Lite0")
-    assert record.statistic.endswith("adapted by 4 local models")
+    assert record.statistic == (
+        "64 images in one split; plain score by EfficientNet-Lite0 (ImageNet-1k), not Inception-v3, "
+        "adapted by 4 local models (resnet8-narrow)"
+    )
+    assert record.config["evaluation.extractor"] == "efficientnet-lite0"
+    mixed = configured(found, **{**ONE_STEP, "network.client": "resnet8+cnn-small"})
+    assert run(mixed, tmp_path).statistic.endswith("adapted by 4 local models (cnn-small, resnet8-narrow)")
+
+
+def test_images_are_measured_by_the_network_that_the_cell_names(tmp_path):
+    [found] = expand(*registry.find_table("fediod/table7"), Selection(only={"row": "gan"}))
+    named = configured(found, **{**ONE_STEP, "evaluation.extractor": "inception-v4"})
+    assert run(named, tmp_path).reason.startswith("ValueError: unknown extractor 'inception-v4'")
+
+
+def test_no_images_asked_for_are_none_to_measure(tmp_path):
+    [found] = expand(*registry.find_table("fediod/table7"), Selection(only={"row": "gan"}))
+    record = run(configured(found, **{**ONE_STEP, "fediod.samples": 0}), tmp_path)
+    assert record.status == FAILED
+    assert record.reason == "ValueError: fediod generated no images to measure; set fediod.samples above 0"

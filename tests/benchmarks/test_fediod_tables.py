@@ -51,7 +51,12 @@ def test_every_row_and_metric_is_there(tables):
 def test_scores_name_their_network_and_how_many_images(tables):
     for line in lines(tables / "table7.csv"):
         assert line["statistic"].startswith("64 images in one split; plain score by EfficientNet-Lite0")
-        assert line["statistic"].endswith("adapted by 4 local models")
+        assert line["statistic"].endswith("adapted by 4 local models (resnet8-narrow)")
+    records = [json.loads(text) for text in (tables / "table7.records.jsonl").read_text().splitlines()]
+    assert {record["config"]["evaluation.extractor"] for record in records} == {"efficientnet-lite0"}
+    assert "evaluation.extractor" not in (tables / "table6.records.jsonl").read_text()
+    page = (tables / "table7.md").read_text()
+    assert "- each number: 64 images in one split" in page
 
 
 def test_teachers_are_trained_once_for_all_three_tables(tables):
@@ -72,10 +77,25 @@ def test_the_released_code_stands_beside_the_paper_in_one_table(tables):
 
 
 def test_the_public_set_is_named_in_record_and_csv(tables):
-    record = json.loads((tables / "table1.records.jsonl").read_text().splitlines()[0])
-    assert (record["public"]["asked"], record["public"]["used"]) == ("cifar100", "shapes-100")
-    assert {line["public"] for line in lines(tables / "table1.csv")} == {"shapes-100"}
-    assert {line["public_origin"] for line in lines(tables / "table1.csv")} == {"synthetic"}
+    records = {(r := json.loads(text))["row"]: r for text in (tables / "table1.records.jsonl").read_text().splitlines()}
+    used = records["fedkd"]["public"]
+    assert (used["asked"], used["used"]) == ("cifar100", "shapes-100")
+    assert [records[row]["public"] for row in ("fediod", "fediod-released")] == [{}, {}]
+    assert {line["row"]: (line["public"], line["public_origin"]) for line in lines(tables / "table1.csv")} == {
+        "fedkd": ("shapes-100", "synthetic"), "fediod": ("", ""), "fediod-released": ("", ""),
+    }  # fmt: skip
+    assert "public data of methods that use any: cifar100 stand-in" in (tables / "table1.md").read_text()
+    assert "public data" not in (tables / "table6.md").read_text().split("## Protocol")[0]
+
+
+def test_a_table_says_which_rows_report_their_best_epoch_and_does_not_rank_them_beside_the_others(tables):
+    page = (tables / "table1.md").read_text().split("## Protocol")[0]
+    notes = [text for text in page.splitlines() if text.startswith("- ")]
+    assert any(text.startswith("- FedIOD [released]: best of 2 epochs or rounds by test accuracy") for text in notes)
+    assert any(": after the last of" in text and "FedIOD [released]" not in text for text in notes)
+    bold = {text.split(" | ")[0].strip("| ") for text in page.splitlines() if text.startswith("|") and "**" in text}
+    assert bold
+    assert bold <= {"FedKD", "FedIOD"}
 
 
 def test_networks_that_differ_suit_distillation_and_are_refused_by_averaging(command, tmp_path):

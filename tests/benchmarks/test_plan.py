@@ -77,10 +77,13 @@ def test_every_row_of_fediods_tables_can_be_planned_and_fediod_books_every_step(
     assert 0 < only.bytes_down["fediod"] - 2 * 4 * 4 * (images + 16 * 10 * 4 + 16 * 2 * 2 * 4) < 2 * 4 * 4 * 2 * 200
 
 
-def test_both_data_sets_of_a_cell_are_told():
-    plan = planned("fediod/table1", "paper", row="standalone", **FEDIOD)
+def test_both_data_sets_of_a_cell_are_told_and_only_one_of_a_method_without_public_images():
+    plan = planned("fediod/table1", "paper", row="fedkd", **FEDIOD)
     assert set(plan.data) == {"cifar10", "cifar100"}
     assert all("not present" in text for text in plan.data.values())
+    alone = planned("fediod/table1", "paper", row="standalone", **FEDIOD)
+    assert set(alone.data) == {"cifar10"}
+    assert alone.meter.training_samples == 500 * 50_000  # the clients hold the whole training set all the same
 
 
 def test_cells_that_share_a_fit_are_planned_once():

@@ -136,12 +136,10 @@ def test_a_federation_takes_its_public_images_from_the_other_data_set():
     own, public = catalogue.source("shapes"), catalogue.source("shapes-100")
     assert federation.normalise.mean == own.mean != public.mean  # one normalisation for all: that of the task's data
 
-    def resized(name, indices):
-        config = {**fediod_config(), "data.name": name, "partition.public_limit": 0}
-        return build(config, name=name, other=name).public.images[indices]
-
-    everything = {tuple(image.flatten().tolist()) for image in resized("cifar100", slice(None))}
-    assert {tuple(image.flatten().tolist()) for image in federation.public.images} <= everything
+    everything = build({**fediod_config(), "partition.public_limit": 0}, other="cifar100").public.images
+    assert len(everything) == public.sizes["train"]
+    known = {tuple(image.flatten().tolist()) for image in everything}
+    assert {tuple(image.flatten().tolist()) for image in federation.public.images} <= known
 
 
 def test_the_classes_of_the_task_are_those_of_the_clients_data():
@@ -164,12 +162,39 @@ def test_the_public_sets_identity_is_that_of_the_data_it_comes_from():
     other = catalogue.resolve("cifar100", embedded=True)
     own = catalogue.resolve("cifar10", embedded=True)
 
+    third = catalogue.resolve("cinic10", embedded=True)
+
     def digest(public):
         config = {**fediod_config(), "partition.public_limit": 10}
         return build_federation(config, own, Seeds(), StageCache(None), Standalone, device="meta", public=public).public.digest
 
     assert digest(other) == digest(replace(other, asked="by another name", note="x"))
-    assert len({digest(other), digest(replace(other, digest="other content")), digest(own)}) == 3
+    assert len({digest(other), digest(replace(other, digest="other content")), digest(third)}) == 3
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+@pytest.mark.parametrize("asked", ["cifar10", "shapes"])
+def test_a_public_set_that_is_the_clients_own_data_is_refused(asked, device):
+    message = rf"the clients' own data: {asked} and cifar10 are both shapes here; name another with --set public\.name"
+    with pytest.raises(PartitionError, match=message):
+        build(fediod_config(row="fedkd"), other=asked, device=device)
+
+
+@pytest.mark.parametrize("profile", ["smoke", "cpu", "paper"])
+@pytest.mark.parametrize("dataset", ["cifar10", "cifar100"])
+def test_clients_hold_the_same_samples_whether_or_not_their_method_has_public_images(profile, dataset):
+    labels = {"train": np.arange(5_000) % 10, "test": np.arange(50) % 10}
+    configs = [fediod_config(profile, dataset, row=row) for row in ("fediod", "fedkd")]
+    without, beside = (divide(c, labels, Seeds(), o) for c, o in zip(configs, (None, {"train": np.arange(40)}), strict=True))
+    assert (len(without.public), len(beside.public)) == (0, 40)
+    for one, other in zip([without.test, *without.clients], [beside.test, *beside.clients], strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_method_without_public_images_has_an_empty_public_set():
+    federation = build(fediod_config(row="fediod"))
+    assert len(federation.public) == 0
+    assert sum(client.size for client in federation.clients) == 600
 
 
 def test_public_images_with_another_number_of_channels_are_refused():
@@ -238,15 +263,24 @@ def test_a_federation_has_a_labelled_validation_set_where_a_share_is_set_aside()
 
 def test_settings_of_plans_and_augmentation_reach_the_federation():
     config = fediod_config("cpu", row="fediod", **{"local.clip_norm": 5.0, "augmentation.cutout": 3})
-    federation = build(config, other="cifar100", device="meta")
+    federation = build(config, device="meta")
     assert federation.augmentation == Augmentation(crop=2, horizontal_flip=True, cutout=3)
     assert federation.local == TrainingPlan(
-        epochs=30, batch_size=64, lr=0.05, optimizer="sgd", momentum=0.9, weight_decay=3e-4, schedule="cosine",
+        epochs=20, batch_size=64, lr=0.05, optimizer="sgd", momentum=0.9, weight_decay=3e-4, schedule="cosine",
         final_lr=0.001, clip_norm=5.0,
     )  # fmt: skip
-    assert federation.server == TrainingPlan(epochs=40, batch_size=128, lr=1e-3)
+    assert federation.server == TrainingPlan(epochs=30, batch_size=128, lr=1e-3)
 
 
 def test_no_augmentation_at_all_is_none():
     names = dict.fromkeys(("augmentation.crop", "augmentation.horizontal_flip", "augmentation.cutout"), 0)
     assert build(fediod_config(**names), other="cifar100", device="meta").augmentation is None
+
+
+def test_set_public_share_takes_no_samples_from_the_clients_of_methods_without_public_images():
+    labels = {"train": np.arange(5_000) % 10, "test": np.arange(50) % 10}
+    without, other = (
+        divide(fediod_config("paper", row=row, **{"partition.public_share": 0.5}), labels, Seeds(), public)
+        for row, public in (("fediod", None), ("fedkd", {"train": np.arange(40)}))
+    )
+    assert sum(map(len, without.clients)) == sum(map(len, other.clients)) == 5_000

@@ -139,6 +139,30 @@ def test_every_setting_of_a_method_is_a_field_of_it(paper, table, protocol):
             assert own <= {field.name for field in dataclasses.fields(entry.load())}, row.key
 
 
+FEDIOD = registry.papers()["fediod"]
+
+
+@pytest.mark.parametrize("table", FEDIOD.tables, ids=lambda table: table.key)
+def test_every_field_of_a_method_of_fediods_tables_stands_on_the_card_or_in_its_row(table):
+    stated = {setting.name for setting in FEDIOD.settings}
+    for row in (*table.rows, *table.offered):
+        fields = {f"{row.method}.{field.name}" for field in dataclasses.fields(registry.find_method(row.method).load())}
+        assert fields - stated - set(row.config) == set(), row.key
+
+
+@pytest.mark.parametrize("table", [t for t in FEDIOD.tables if t.key in ("table6", "table7")], ids=lambda table: table.key)
+@pytest.mark.parametrize("profile", ["smoke", "cpu", "paper"])
+def test_no_two_rows_of_an_ablation_are_the_same_run(table, profile):
+    rows = (*table.rows, *table.offered)
+    configs = {tuple(sorted(FEDIOD.config(table, row, table.columns[0], profile, "paper").items())) for row in rows}
+    assert len(configs) == len(rows)
+
+
+def test_only_fediods_ablations_cannot_follow_the_released_code():
+    refusing = {f"{paper.key}/{table.key}" for paper, table in TABLES if not table.released}
+    assert refusing == {"fediod/table6", "fediod/table7"}
+
+
 def test_an_unknown_source_of_a_value_is_refused():
     with pytest.raises(ValueError, match="source must be one of"):
         Setting("x", 1, "hearsay", "")

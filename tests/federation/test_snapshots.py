@@ -18,7 +18,7 @@ from federation.channel import Transfer
 from federation.fitting import fit
 from federation.method import Method
 from federation.snapshots import Snapshots, pack, unpack
-from federation.stages import StageCache, content_digest
+from federation.stages import StageCache, content_digest, read_stage
 from federation.training import TrainingPlan
 from methods.fedavg import FedAvg
 from methods.feddf import FedDF
@@ -133,6 +133,53 @@ def test_the_latest_snapshot_replaces_the_one_before(tmp_path):
     assert snapshots.resume(parts)[:2] == (2, {"accuracy": [0.1, 0.4]})
 
 
+def rounds_on_disk(folder):
+    """The round of every whole snapshot."""
+    stages = [read_stage(path.with_suffix(""))[0] for path in folder.rglob("*running-?.json")]
+    return sorted(stage.info["round"] for stage in stages if stage is not None)
+
+
+def newest(folder, suffix):
+    """The file of the snapshot with the highest round."""
+    headers = folder.rglob("*running-?.json")
+    return max(headers, key=lambda path: read_stage(path.with_suffix(""))[0].info["round"]).with_suffix(f".{suffix}")
+
+
+def test_the_last_two_snapshots_are_kept_and_no_more(tmp_path):
+    snapshots = Snapshots(tmp_path / "running", every=0)
+    kept = []
+    for number in range(1, 5):
+        snapshots.offer(number, {}, {}, [])
+        kept.append(rounds_on_disk(tmp_path))
+    assert kept == [[1], [1, 2], [2, 3], [3, 4]]
+    assert len(list(tmp_path.iterdir())) == 4
+
+
+@pytest.mark.parametrize("suffix", ["json", "safetensors"])
+def test_when_the_newest_snapshot_is_not_whole_the_one_before_is_taken_and_outlives_the_next(tmp_path, suffix):
+    parts = learner(OPTIMIZERS["adam"], SCHEDULES["cosine"])
+    first = Snapshots(tmp_path / "running", every=0)
+    for number in (1, 2, 3):
+        first.offer(number, parts, {"accuracy": [0.1] * number}, [])
+    newest(tmp_path, suffix).write_bytes(b"cut")
+    again = Snapshots(tmp_path / "running", every=0)
+    assert again.resume(parts)[:2] == (2, {"accuracy": [0.1, 0.1]})
+    again.offer(3, parts, {}, [])
+    assert rounds_on_disk(tmp_path) == [2, 3]  # the damaged one was written over
+    newest(tmp_path, suffix).unlink()
+    assert Snapshots(tmp_path / "running").resume(parts)[0] == 2
+
+
+def test_a_resumed_fit_writes_over_the_older_snapshot(tmp_path):
+    first = Snapshots(tmp_path / "running", every=0)
+    for number in (1, 2):
+        first.offer(number, {}, {}, [])
+    second = Snapshots(tmp_path / "running", every=0)
+    assert second.resume({})[0] == 2
+    second.offer(3, {}, {}, [])
+    assert rounds_on_disk(tmp_path) == [2, 3]
+
+
 def test_a_snapshot_is_only_taken_when_it_is_time(tmp_path):
     parts = learner(OPTIMIZERS["adam"], SCHEDULES["cosine"])
     Snapshots(tmp_path / "running", every=3600).offer(1, parts, {}, [])
@@ -152,8 +199,9 @@ def test_the_time_between_snapshots_is_counted_from_the_last_one(tmp_path, monke
 def test_a_discarded_snapshot_is_gone_and_may_be_discarded_again(tmp_path):
     parts = learner(OPTIMIZERS["adam"], SCHEDULES["cosine"])
     snapshots = Snapshots(tmp_path / "running", every=0)
-    snapshots.offer(1, parts, {}, [])
-    assert list(tmp_path.iterdir())
+    for number in (1, 2):
+        snapshots.offer(number, parts, {}, [])
+    assert len(list(tmp_path.iterdir())) == 4
     for _ in range(2):
         snapshots.discard()
         assert list(tmp_path.iterdir()) == []
@@ -161,11 +209,17 @@ def test_a_discarded_snapshot_is_gone_and_may_be_discarded_again(tmp_path):
 
 def test_a_fresh_run_takes_no_older_snapshot(tmp_path):
     parts = learner(OPTIMIZERS["adam"], SCHEDULES["cosine"])
-    Snapshots(tmp_path / "running", every=0).offer(1, parts, {}, [])
-    hour_ago = time.time() - 3600
-    os.utime(tmp_path / "running.json", (hour_ago, hour_ago))
-    assert Snapshots(tmp_path / "running").resume(parts)[0] == 1
-    assert Snapshots(tmp_path / "running", newer_than=time.time() - 60).resume(parts)[0] == 0
+    snapshots = Snapshots(tmp_path / "running", every=0)
+    snapshots.offer(1, parts, {}, [])
+    snapshots.offer(2, parts, {}, [])
+    hour_ago, minute_ago = time.time() - 3600, time.time() - 60
+    os.utime(newest(tmp_path, "json"), (hour_ago, hour_ago))
+    assert Snapshots(tmp_path / "running").resume(parts)[0] == 2
+    assert Snapshots(tmp_path / "running", newer_than=minute_ago).resume(parts)[0] == 1
+    for path in tmp_path.glob("running-?.json"):
+        os.utime(path, (hour_ago, hour_ago))
+    assert Snapshots(tmp_path / "running").resume(parts)[0] == 2
+    assert Snapshots(tmp_path / "running", newer_than=minute_ago).resume(parts)[0] == 0
 
 
 # -- whole fits -------------------------------------------------------------------------------------------------------
@@ -211,13 +265,17 @@ def cut_at(wanted):
 
 
 def running(folder):
-    return sorted(path.suffix for path in folder.rglob("*-running.*"))
+    """The files of each snapshot on disk, by their suffixes."""
+    found = {}
+    for path in sorted(folder.rglob("*-running*")):
+        found.setdefault(path.stem, []).append(path.suffix)
+    return list(found.values())
 
 
-def interrupted(folder, method, wanted="round 3/4", **changes):
+def interrupted(folder, method, wanted="round 3/4", snapshots=2, **changes):
     with pytest.raises(PowerCutError):
         fit(federation_of(folder, cut_at(wanted), **changes), method)
-    assert running(folder) == [".json", ".safetensors"]
+    assert running(folder) == [[".json", ".safetensors"]] * snapshots
 
 
 def outcome(federation, method):
@@ -258,18 +316,41 @@ def test_a_fit_may_be_cut_again_and_again(tmp_path):
     method = METHODS["fedgen"]
     expected = outcome(federation_of(tmp_path / "whole"), method)
     for number in (2, 3, 4):
-        interrupted(tmp_path / "cut", method, f"round {number}/4")
+        interrupted(tmp_path / "cut", method, f"round {number}/4", snapshots=min(number - 1, 2))
     assert outcome(federation_of(tmp_path / "cut"), method) == expected
 
 
+DAMAGES = pytest.mark.parametrize(
+    "damage", [lambda raw: raw[: len(raw) // 2], lambda raw: raw[:-3] + b"xyz"], ids=["half", "altered"]
+)
+
+
 @pytest.mark.parametrize("suffix", ["json", "safetensors"])
-@pytest.mark.parametrize("damage", [lambda raw: raw[: len(raw) // 2], lambda raw: raw[:-3] + b"xyz"], ids=["half", "altered"])
-def test_a_damaged_snapshot_means_starting_anew_with_the_same_result(tmp_path, suffix, damage):
+@DAMAGES
+@pytest.mark.parametrize("name", ["server momentum", "fediod"])
+def test_when_the_newest_snapshot_is_damaged_the_fit_goes_on_from_the_one_before_with_the_same_result(
+    tmp_path, suffix, damage, name
+):
+    method, lines = METHODS[name], []
+    expected = outcome(federation_of(tmp_path / "whole"), method)
+    interrupted(tmp_path / "cut", method)
+    path = newest(tmp_path / "cut", suffix)
+    path.write_bytes(damage(path.read_bytes()))
+    again = federation_of(tmp_path / "cut", lambda text, share: lines.append(text))
+    assert outcome(again, method) == expected
+    assert [line for line in lines if line.startswith("round")] == ["round 2/4", "round 3/4", "round 4/4"]
+
+
+@pytest.mark.parametrize("suffix", ["json", "safetensors"])
+@DAMAGES
+def test_when_both_snapshots_are_damaged_the_fit_starts_anew_with_the_same_result(tmp_path, suffix, damage):
     method, lines = METHODS["server momentum"], []
     expected = outcome(federation_of(tmp_path / "whole"), method)
     interrupted(tmp_path / "cut", method)
-    [path] = (tmp_path / "cut").rglob(f"*-running.{suffix}")
-    path.write_bytes(damage(path.read_bytes()))
+    paths = list((tmp_path / "cut").rglob(f"*-running-?.{suffix}"))
+    assert len(paths) == 2
+    for path in paths:
+        path.write_bytes(damage(path.read_bytes()))
     again = federation_of(tmp_path / "cut", lambda text, share: lines.append(text))
     assert outcome(again, method) == expected
     assert [line for line in lines if line.startswith("round")] == [f"round {number}/4" for number in (1, 2, 3, 4)]

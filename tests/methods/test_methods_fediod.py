@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from federation.augmentation import Augmentation, augment
 from federation.channel import Channel, encoded_size
 from federation.costs import Meter, metering
 from federation.federation import PublicData
@@ -472,11 +473,36 @@ def test_networks_may_differ_between_clients_and_from_the_servers():
     assert len(model.history["accuracy"]) == 2
 
 
-@pytest.mark.parametrize("count", [7, 501, 0])
+@pytest.mark.parametrize("count", [7, 501])
 def test_as_many_images_are_generated_in_the_end_as_asked_for(count):
     samples = quick(epochs=1, steps=1, samples=count).fit(make_federation()).samples
     assert samples.shape == (count, 1, 8, 8)
     assert samples.dtype == torch.uint8
+
+
+def test_no_images_are_generated_in_the_end_if_none_are_asked_for():
+    none, some = (quick(epochs=1, steps=1, samples=count).fit(make_federation()) for count in (0, 7))
+    assert none.samples is None
+    assert same_bits(none.state, some.state)
+
+
+def test_a_clients_own_images_are_cropped_and_flipped_for_its_discriminator_and_never_holed(monkeypatch):
+    seen = []
+
+    def look(images, how, generator, mean=None):
+        assert mean is None
+        seen.append(how)
+        return augment(images, how, generator, mean)
+
+    monkeypatch.setattr("methods.fediod.augment", look)
+    changes = {"augmentation": Augmentation(crop=1, horizontal_flip=True, cutout=4)}
+    first, again = (quick(augment_own=True).fit(make_federation(**changes)) for _ in range(2))
+    assert seen == [Augmentation(crop=1, horizontal_flip=True)] * (2 * 2 * 2 * 3)  # runs, clients, epochs, steps
+    assert same_bits(first.state, again.state)
+    seen.clear()
+    assert not same_bits(quick().fit(make_federation(**changes)).state, first.state)
+    quick(augment_own=True).fit(make_federation())
+    assert seen == []
 
 
 def test_generated_images_differ_and_span_the_range_of_bytes():

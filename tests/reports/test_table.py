@@ -102,6 +102,47 @@ def test_the_best_row_leaves_out_upper_bounds_and_failures():
     assert best_rows(layout(), block, "x=1") == set()
 
 
+BEST_OF, LAST = {"statistic": "best of 9 epochs"}, {"statistic": "after the last of 9 epochs"}
+
+
+def best_of_a_column(*lines):
+    one = replace(layout(("x=1",)), rows={key: key for key in ("a", "b", "c", "top")})
+    (block,) = blocks(one, lines)
+    return best_rows(one, block, "x=1")
+
+
+def test_a_number_that_was_read_off_at_its_best_is_not_the_best_beside_others():
+    lines = [line("a", "x=1", "0.5", **LAST), line("b", "x=1", "0.6", **LAST), line("c", "x=1", "0.9", **BEST_OF)]
+    assert best_of_a_column(*lines) == {"b"}
+    assert best_of_a_column(*lines[1:]) == set()  # one row alone is no best
+
+
+def test_among_numbers_that_were_all_read_off_at_their_best_one_is_the_best():
+    lines = [line("a", "x=1", "0.5", **BEST_OF), line("b", "x=1", "0.6", **BEST_OF)]
+    assert best_of_a_column(*lines) == {"b"}
+    bound = line("top", "x=1", "0.9", **LAST)  # an upper bound is not ranked, so it does not count as another statistic
+    assert best_of_a_column(*lines, bound) == {"b"}
+
+
+def test_the_legend_says_once_how_every_number_was_made_if_all_were_made_alike():
+    one = replace(layout(("x=1", "x=2")), rows={"a": "Row A", "b": "Row B"})
+    alike = [line(row, column, "0.5", **LAST) for row in "ab" for column in ("x=1", "x=2")]
+    assert legend(one, alike)[1:] == ["each number: after the last of 9 epochs"]
+    assert "- each number: after the last of 9 epochs" in markdown(one, alike, [], []).splitlines()
+    assert len(legend(one, [line("a", "x=1", "0.5")])) == 1  # lines of before there was a statistic
+
+
+def test_the_legend_says_by_rows_how_numbers_were_made_if_they_were_made_differently():
+    one = replace(layout(("x=1", "x=2")), rows={"a": "Row A", "b": "Row B", "c": "Row C"})
+    lines = [
+        *(line(row, column, "0.5", **LAST) for row in "ab" for column in ("x=1", "x=2")), line("c", "x=1", "0.5", **BEST_OF),
+        line("c", "x=2", "", metric="", status="failed: no", statistic="never reached"),
+    ]  # fmt: skip
+    assert legend(one, lines)[1:] == [
+        "Row A, Row B: after the last of 9 epochs", "Row C: best of 9 epochs", "failed: c x=2: failed: no",
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(("metric", "best"), [("dice", {"a"}), ("hd95", {"b"}), ("fog", set())])
 def test_the_best_is_the_highest_or_the_lowest_by_the_metric(metric, best):
     one = layout(("test=x",), unit="percent")
@@ -167,3 +208,15 @@ def test_markdown_shows_numbers_failures_claims_and_the_protocol():
 
 def test_the_legend_explains_upper_bounds():
     assert any("upper bound" in note for note in legend(layout(), []))
+
+
+def test_a_failed_row_does_not_unrank_the_others():
+    best_of = {"statistic": "best of 9 epochs"}
+    one = replace(layout(("x=1",)), rows={k: k for k in "abc"})
+    lines = [
+        line("a", "x=1", "0.5", **best_of),
+        line("b", "x=1", "0.6", **best_of),
+        line("c", "x=1", "", metric="", status="failed: no"),
+    ]
+    (block,) = blocks(one, lines)
+    assert best_rows(one, block, "x=1") == {"b"}
