@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from benchmarks import registry
-from benchmarks.spec import Paper, Row, Scalar, SpecError, Table
+from benchmarks.spec import Paper, Row, Scalar, SpecError, Table, Value
 from datasets import catalogue
 from datasets.catalogue import ResolvedData
 from results.files import DataError, digest
@@ -97,17 +99,25 @@ class Selection:
         return ".".join([*([self.protocol] if self.protocol != "paper" else []), *own])
 
 
-def parse_overrides(pairs: Iterable[str], paper: Paper) -> tuple[tuple[str, Scalar], ...]:
-    """`["local.epochs=2"]` as settings of `paper`. Raises SpecError for an unknown one or a value of another kind."""
-    known = {setting.name: setting for setting in paper.settings}
+def parse_overrides(pairs: Iterable[str], paper: Paper, plugins: Sequence[str] = ()) -> tuple[tuple[str, Scalar], ...]:
+    """`["local.epochs=2"]` as settings of `paper`, or fields of methods.
+
+    Raises SpecError for an unknown one or a value of another kind.
+    """
+    known: dict[str, Value] = {setting.name: setting.paper for setting in paper.settings}
     overrides: dict[str, Scalar] = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")
         if not equals or not text:
             raise SpecError(f"--set takes setting=value, for example --set local.epochs=2; got {pair!r}")
+        method = name.partition(".")[0]
+        if name not in known and method in registry.methods(plugins):
+            for own in dataclasses.fields(registry.find_method(method, plugins).load()):
+                default: Any = own.default
+                known[f"{method}.{own.name}"] = default
         if name not in known:
             raise SpecError(f"--set {name}: {paper.key} has no such setting; {near(name, known)}")
-        paper_value = known[name].paper
+        paper_value = known[name]
         example = next(iter(paper_value.values())) if isinstance(paper_value, Mapping) else paper_value
         overrides[name] = _parse_like(example, text, name)
     return tuple(sorted(overrides.items()))
@@ -173,7 +183,8 @@ def table_rows(table: Table, selection: Selection) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def _matches(row: Row, column: Mapping[str, str], table: Table, only: Mapping[str, str]) -> bool:
+def matches(row: Row, column: Mapping[str, str], only: Mapping[str, str]) -> bool:
+    """Whether `--only` takes a row in a column."""
     facts = {"row": row.key, "method": row.method, **column}
     return all(value in wanted.split(",") for key, wanted in only.items() for value in [facts.get(key, "")])
 
@@ -191,6 +202,11 @@ def _check_only(table: Table, rows: Sequence[Row], only: Mapping[str, str]) -> N
                 raise SpecError(f"--only {key}={value}: {table.key} has no such value; {near(value, values[key])}")
 
 
+def _may_set(name: str, row: Row, config: Mapping[str, Scalar]) -> bool:
+    """Whether `--set` reaches a row: not what the row is defined by, nor a public set where its method uses none."""
+    return name not in row.config and not (name == "public.name" and not config.get(name))
+
+
 def expand(paper: Paper, table: Table, selection: Selection, skip_unusable: bool = False) -> list[Cell]:
     """The cells of a table, rows within columns, in print order.
 
@@ -199,6 +215,11 @@ def expand(paper: Paper, table: Table, selection: Selection, skip_unusable: bool
     """
     if selection.protocol == "released" and not paper.released_code:
         raise SpecError(f"--protocol released: the authors of {paper.key} released no code; only --protocol paper exists")
+    if selection.protocol == "released" and not table.released:
+        raise SpecError(
+            f"--protocol released: the rows of {table.key} are variants of the paper's equations, which the released code lacks; "
+            "another table may offer it as a row (`show` lists offered rows)"
+        )
     rows = table_rows(table, selection)
     only = selection.only or {}
     _check_only(table, rows, only)
@@ -206,11 +227,11 @@ def expand(paper: Paper, table: Table, selection: Selection, skip_unusable: bool
     cells = []
     for column in table.columns:
         for row in rows:
-            if not _matches(row, column, table, only):
+            if not matches(row, column, only):
                 continue
             protocol = row.protocol or selection.protocol
-            own_settings = {name: value for name, value in selection.overrides if name not in row.config}
-            config = paper.config(table, row, column, selection.profile, protocol) | own_settings
+            config = paper.config(table, row, column, selection.profile, protocol)
+            config |= {name: value for name, value in selection.overrides if _may_set(name, row, config)}
             if not row.applies(config):
                 continue
             entry = registry.find_method(row.method, selection.plugins)
@@ -218,6 +239,10 @@ def expand(paper: Paper, table: Table, selection: Selection, skip_unusable: bool
             if other and row.upper_bound and "public-labels" in entry.load().oracle:
                 continue  # the public set's labels are of other classes
             embedded = selection.profile == "smoke"
+            if table.measure == "samples":
+                from models import extractors  # imports much that other tables have no use for
+
+                config["evaluation.extractor"] = extractors.default(embedded)
             try:
                 data = catalogue.resolve(str(config["data.name"]), embedded=embedded, require_real=selection.require_real)
                 public = catalogue.resolve(other, embedded=embedded, require_real=selection.require_real) if other else None

@@ -15,7 +15,7 @@ from rich.table import Table as RichTable
 
 from benchmarks import registry
 from benchmarks.cells import Selection, expand, parse_methods, parse_only, parse_overrides
-from benchmarks.spec import PROFILES, PROTOCOLS, Paper, Scalar, SpecError
+from benchmarks.spec import PROFILES, PROTOCOLS, Paper, Scalar, SpecError, Table
 from datasets import catalogue
 from datasets.source import REAL, DataError, content_digest
 from reports.table import escape_cell
@@ -50,12 +50,13 @@ def _choice(option: str, value: str, known: tuple[str, ...]) -> str:
     return value
 
 
-def _tables(names: list[str]) -> list[str]:
-    """Table names, with a paper's key standing for all of its reproducible tables. Raises SpecError if unknown."""
+def _tables(names: list[str], protocol: str = "paper") -> list[str]:
+    """Table names, with a paper's key standing for all of its tables that the protocol has. Raises SpecError if unknown."""
     found: list[str] = []
     for name in names:
         if name in registry.papers():
-            found += [f"{name}/{table.key}" for table in registry.papers()[name].tables]
+            tables = registry.papers()[name].tables
+            found += [f"{name}/{table.key}" for table in tables if table.released or protocol != "released"]
         else:
             registry.find_table(name)
             found.append(name)
@@ -84,12 +85,12 @@ def _selection(
     )  # fmt: skip
 
 
-def _overrides(names: list[str], pairs: list[str]) -> tuple[tuple[str, Scalar], ...]:
+def _overrides(names: list[str], pairs: list[str], plugins: tuple[str, ...]) -> tuple[tuple[str, Scalar], ...]:
     """The settings of `--set`. Raises SpecError if the tables are of several papers."""
     papers = {paper.key: paper for paper, _ in map(registry.find_table, names)}
     if pairs and len(papers) > 1:
         raise SpecError(f"--set takes tables of one paper, these are of {', '.join(papers)}")
-    return parse_overrides(pairs, next(iter(papers.values())))
+    return parse_overrides(pairs, next(iter(papers.values())), plugins)
 
 
 def _check_device(device: str) -> None:
@@ -168,16 +169,29 @@ def _show_value(value: object, separator: str) -> str:
     return str(value)
 
 
-def _card(paper: Paper, profile: str, protocol: str) -> list[str]:
+def _row_settings(table: Table) -> list[str]:
+    """What rows of a table set for themselves, a line for each such row."""
+    return [
+        f"row {row.title} ({row.key}{', offered' if row in table.offered else ''}): "
+        + ", ".join([*([f"protocol {row.protocol}"] if row.protocol else []), *(f"{n} = {v}" for n, v in row.config.items())])
+        for row in (*table.rows, *table.offered)
+        if row.config or row.protocol
+    ]
+
+
+def _card(paper: Paper, table: Table, selection: Selection) -> list[str]:
     """The protocol card: every setting, its source, and what the profile reduces, as Markdown."""
+    profile, protocol, own = selection.profile, selection.protocol, dict(selection.overrides)
     lines = [f"{paper.title}. {paper.citation}. Profile {profile}, protocol {protocol}.", ""]
+    lines += [f"Set by hand, except in rows that set it themselves: {name} = {value}." for name, value in own.items()]
+    lines += [""] if own else []
     lines += ["| setting | paper | here | source | where |", "|---|---|---|---|---|"]
     for setting in paper.settings:
-        here = setting.value(profile, protocol)
+        here = own.get(setting.name, setting.value(profile, protocol))
         mark = f"**{_show_value(here, '; ')}**" if here != setting.paper else "same"
         cells = (setting.name, _show_value(setting.paper, "; "), mark, setting.source, setting.where)
         lines.append("| " + " | ".join(map(escape_cell, cells)) + " |")
-    return [*lines, "", *(f"- {note}" for note in paper.notes)]
+    return [*lines, "", *(f"- {line}" for line in _row_settings(table)), *(f"- {note}" for note in paper.notes)]
 
 
 def _print_card(paper: Paper, profile: str, protocol: str) -> None:
@@ -216,13 +230,15 @@ def show(
     for metric in metrics:
         values = {(cell.row, cell.column): cell for cell in cells if cell.metric == metric}
         drawn = RichTable(title=f"{table}: published {metric}", title_justify="left")
-        for heading in ("column", *rows):
+        # The longer side runs down the page.
+        down, across = (rows, columns) if len(rows) > len(columns) else (columns, rows)
+        for heading in ("row" if down is rows else "column", *across):
             drawn.add_column(heading, overflow="fold")
-        for column in columns:
-            shown = [values.get((row, column)) for row in rows]
+        for name in down:
+            shown = [values.get((name, other) if down is rows else (other, name)) for other in across]
             if any(shown):
                 drawn.add_row(
-                    column,
+                    name,
                     *(
                         "" if c is None else "–" if c.value is None else f"{c.value}" + (f" ± {c.std}" if c.std else "")
                         for c in shown
@@ -237,6 +253,9 @@ def show(
             )
     if paper in registry.papers():
         _print_card(registry.papers()[paper], profile, protocol)
+        spec = registry.all_tables()[table]
+        for line in _row_settings(spec) if spec is not None else ():
+            console.print(escape(line))
         for note in registry.papers()[paper].notes:
             console.print(f"note: {note}")
     else:
@@ -251,9 +270,9 @@ def plan(
     """Cells, shared stages, data, FLOPs, bytes, memory and hours of a table, on any machine, before running it."""
     from benchmarks.plan import SUSTAINED, make_plan
 
-    names = _tables(_some_tables(tables))
+    names = _tables(_some_tables(tables), protocol)
     selection = _selection(profile, protocol, only or [], methods, seeds, "cpu", 1, False, plugin or [])
-    selection = replace(selection, overrides=_overrides(names, override or []))
+    selection = replace(selection, overrides=_overrides(names, override or [], selection.plugins))
     for name in names:
         paper, table = registry.find_table(name)
         cells = expand(paper, table, selection)
@@ -315,8 +334,8 @@ def reproduce(
 
     device = device or ("cuda" if profile == "paper" else "cpu")
     selection = _selection(profile, protocol, only or [], methods, seeds, device, threads, require_real, plugin or [])
-    names = _tables(_some_tables(tables))
-    selection = replace(selection, overrides=_overrides(names, override or []))
+    names = _tables(_some_tables(tables), protocol)
+    selection = replace(selection, overrides=_overrides(names, override or [], selection.plugins))
     if device != "cpu":
         _check_device(device)
     runs = runner.prepare(names, selection, results)
@@ -334,7 +353,7 @@ def reproduce(
             runner.execute(runs, workers, fresh, live.started, live.progressed, live.staged, live.done)
     failed = 0
     for run in runs:
-        failed += print_table(console, run, _card(run.paper, profile, protocol))
+        failed += print_table(console, run, _card(run.paper, run.table, selection))
         if profile != "paper":
             console.print(f"[dim]{escape(_reduced(run.paper, profile))}[/]", soft_wrap=True)
         if profile == "smoke":

@@ -21,7 +21,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from benchmarks.cells import Cell
+from benchmarks.cells import Cell, matches
 from benchmarks.runner import TableRun, finished_records, write_table
 from benchmarks.spec import Scalar, SpecError
 from datasets import catalogue, partitions
@@ -109,7 +109,8 @@ def layout_of(run: TableRun, records: Sequence[Record]) -> Layout:
             *(f"set {name} = {value}" for name, value in run.selection.overrides),
             *_networks_of(records),
             *_data_labels([r.data for r in records]),
-            *(f"public data: {label}" for label in _data_labels([r.public for r in records])),
+            *(f"public data of methods that use any: {label}" for label in _data_labels([r.public for r in records])),
+            *(dict.fromkeys(r.statistic for r in records if r.statistic) if run.table.measure == "samples" else ()),
         ),
         unit=run.table.unit,
     )
@@ -197,6 +198,10 @@ def print_table(console: Console, run: TableRun, card: Sequence[str]) -> int:
     notes = legend(layout, shown)
     if curve:
         notes.insert(0, "last epoch of each curve; the CSV has all")
+    wanted = [row.key for row in run.rows if any(matches(row, column, run.selection.only or {}) for column in run.table.columns)]
+    for key in run.selection.add:
+        if key in wanted and key not in {record.row for record in records}:
+            notes.append(f"row {key} has no cell here: the public set's labels are not of the task's classes")
     earlier = len(records) - len(run.records)
     if earlier > 0:
         notes.append(f"{earlier} cells are from earlier commands into this folder; the records say when")

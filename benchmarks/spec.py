@@ -119,6 +119,8 @@ class Table:
     metrics: tuple[str, ...] = ("accuracy",)
     unit: str = "fraction"
     """How the paper prints shares such as accuracy, and so do we: `fraction` or `percent`."""
+    released: bool = True
+    """Whether `--protocol released` makes sense: not if the rows are of what the released code lacks."""
     offered: tuple[Row, ...] = ()
     """Rows that the paper does not print, added with `--methods +KEY`."""
     x_axis: str = ""

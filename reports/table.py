@@ -141,13 +141,19 @@ def is_number(text: str) -> bool:
     return True
 
 
+OPTIMISTIC = "best of"
+"""How the statistic of a run begins that was read off at its best test accuracy."""
+
+
 def best_rows(layout: Layout, block: Block, column: str) -> set[str]:
-    """Rows with the best value of a column, upper bounds left out; none if the metric has no better or worse."""
-    values: dict[str, float] = {}
-    for row in layout.rows:
-        line = block.cells.get((row, column))
-        if line is not None and row not in layout.oracles and line["status"] == "ok" and is_number(line["value"]):
-            values[row] = block.scale.sign * float(line["value"])
+    """Rows with the best value of a column; none if the metric has no better or worse.
+
+    Upper bounds are left out, and rows that report their best epoch beside others that do not.
+    """
+    found = {row: block.cells[row, column] for row in layout.rows if (row, column) in block.cells and row not in layout.oracles}
+    lines = {row: line for row, line in found.items() if line["status"] == "ok" and is_number(line["value"])}
+    fair = {row: line for row, line in lines.items() if not line.get("statistic", "").startswith(OPTIMISTIC)}
+    values = {row: block.scale.sign * float(line["value"]) for row, line in (fair or lines).items()}
     if block.scale.sign == 0 or len(values) < 2:
         return set()
     return {row for row, value in values.items() if value == max(values.values())}
@@ -180,12 +186,24 @@ def block_title(block: Block) -> str:
     return block.scale.title + {1: "", 0: "", -1: ", lower is better"}[block.scale.sign]
 
 
+def statistics_of(layout: Layout, lines: Sequence[Line]) -> list[str]:
+    """How a run became its number: one line for the table, or one for each kind with its rows."""
+    rows: dict[str, dict[str, None]] = {}
+    for line in lines:
+        if line["status"] == "ok" and line.get("statistic"):
+            rows.setdefault(line["statistic"], {})[layout.rows.get(line["row"], line["row"])] = None
+    if len(rows) == 1:
+        return [f"each number: {next(iter(rows))}"]
+    return [f"{', '.join(titles)}: {statistic}" for statistic, titles in rows.items()]
+
+
 def legend(layout: Layout, lines: Sequence[Line]) -> list[str]:
     """What the marks in the table mean, and what failed or was not run."""
     notes = ["measured, in brackets published and measured - published; bold: best of its column"]
     if layout.oracles & set(layout.rows):
         notes.append("† upper bound: uses what no real server has, labels of the public set or the clients' samples")
     notes += [block_title(block) for block in blocks(layout, lines) if block.scale.sign < 0]
+    notes += statistics_of(layout, lines)
     notes += [f"failed: {line['row']} {line['column']}: {line['status']}" for line in lines if line["status"] != "ok"]
     return notes
 

@@ -14,15 +14,6 @@ CASES = [("cnn", 1, 28), ("resnet8-narrow", 3, 16), ("densenet-small", 3, 16)]
 IMAGES = 2000
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Workers run with one thread each."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 def _data(channels: int, size: int) -> tuple[torch.Tensor, torch.Tensor, Normalisation]:
     generator = torch.Generator().manual_seed(0)
     images = torch.randint(0, 256, (IMAGES, channels, size, size), dtype=torch.uint8, generator=generator)
