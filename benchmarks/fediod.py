@@ -208,7 +208,10 @@ PAPER = Paper(
             axes=AXES,
             released=False,
             unit="percent",
-            offered=(Row("gan=eq2 mimic=common tau=inf conf unique", "fediod", "FedIOD, common weights", config={**COMMON}),),
+            offered=(
+                Row("gan=eq2 mimic=common tau=inf", "fediod", "+ mimic *, tau inf", config={**COMMON, **PLAIN}),
+                Row("gan=eq2 mimic=common tau=inf conf unique", "fediod", "FedIOD, common weights", config={**COMMON}),
+            ),
         ),
         Table(
             key="table7",
