@@ -175,6 +175,7 @@ PAPER = Paper(
         "to the clients. --set partition.validation_share=0.1 takes them from all.",
         "Released: every client trains its discriminator in every step, with replacement, where the code stops with the client's "
         "epoch; CIFAR-100 is normalised with its own statistics, where the code uses CIFAR-10's; w has 100 dimensions throughout.",
+        "A plain Inception Score by another network than Inception-v3 cannot be compared with print; rows can be with each other.",
         "Generated images for Table 7 come from the generator in evaluation mode.",
         "FedMD has no central model; here one learns the clients' last consensus. It does not train on public labels first.",
         "Partitions are drawn by the authors' rule; their own matrices are not shipped.",
