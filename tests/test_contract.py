@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
+import itertools
+import textwrap
 from dataclasses import dataclass, fields
-from pathlib import Path
 
 import pytest
 import torch
@@ -29,10 +32,19 @@ def test_every_hyper_parameter_is_documented_and_every_method_has_a_title(name):
     method = entry.load()
     assert method.title
     assert method.__doc__
-    source = Path(entry.path).read_text()
     for field in fields(method):
-        below = source.split(f"    {field.name}: ")[1].split("\n")[1]
-        assert below.strip().startswith('"""'), field.name
+        owner = next(c for c in method.__mro__ if field.name in inspect.get_annotations(c))
+        assert field.name in documented(owner), field.name
+
+
+def documented(owner):
+    """Names of a class's fields that are followed by a sentence."""
+    (tree,) = ast.parse(textwrap.dedent(inspect.getsource(owner))).body
+    return {
+        first.target.id
+        for first, then in itertools.pairwise(tree.body)
+        if isinstance(first, ast.AnnAssign) and isinstance(then, ast.Expr) and isinstance(then.value, ast.Constant)
+    }
 
 
 def upload_all(federation):
