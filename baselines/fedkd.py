@@ -11,16 +11,11 @@ from dataclasses import dataclass, replace
 import torch
 
 from federation.augmentation import augment
+from federation.averaging import class_count_weights
 from federation.federation import Checkpoint, Federation
 from federation.method import Method
 from federation.training import predict, unit_range
 from methods.fedmd import absolute_error
-
-
-def class_count_weights(counts: torch.Tensor) -> torch.Tensor:
-    """N_k^c / sum_k N_k^c, (clients, classes), from label counts; uniform for a class that no client holds."""
-    total = counts.sum(dim=0)
-    return torch.where(total > 0, counts / total.clamp(min=1), 1 / len(counts))
 
 
 def weighted_ensemble(logits: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
@@ -66,10 +61,8 @@ class FedKD(Method):
             ]
             federation.train(
                 student, images, weighted_ensemble(torch.stack(logits), weights), absolute_error, epoch, "student", number,
-                optimizer=optimizer, augmented=False,
+                optimizer=optimizer, schedule=schedule, augmented=False,
             )  # fmt: skip
-            if federation.device.type != "meta":  # a plan makes no steps, and a schedule must follow them
-                schedule.step()
             federation.track(student)
         return federation.checkpoint(student, federation.network)
 

@@ -13,12 +13,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as RichTable
 
-from benchmarks import registry
+from benchmarks import cards, registry
 from benchmarks.cells import Selection, expand, parse_methods, parse_only, parse_overrides
-from benchmarks.spec import PROFILES, PROTOCOLS, Paper, Scalar, SpecError, Table
+from benchmarks.spec import PROFILES, PROTOCOLS, Scalar, SpecError
 from datasets import catalogue
 from datasets.source import REAL, DataError, content_digest
-from reports.table import escape_cell
 from results import published
 from results.files import ResultsError
 from results.names import near
@@ -162,59 +161,6 @@ def _data_table() -> None:
         console.print(f"{home} does not exist; FEDTABLES_DATA names another data home")
 
 
-def _show_value(value: object, separator: str) -> str:
-    """A setting's value: one, or one per kind of column."""
-    if isinstance(value, dict):
-        return separator.join(f"{condition or 'else'}: {scalar}" for condition, scalar in value.items())
-    return str(value)
-
-
-def _row_settings(table: Table) -> list[str]:
-    """What rows of a table set for themselves, a line for each such row."""
-    return [
-        f"row {row.title} ({row.key}{', offered' if row in table.offered else ''}): "
-        + ", ".join([*([f"protocol {row.protocol}"] if row.protocol else []), *(f"{n} = {v}" for n, v in row.config.items())])
-        for row in (*table.rows, *table.offered)
-        if row.config or row.protocol
-    ]
-
-
-def _card(paper: Paper, table: Table, selection: Selection) -> list[str]:
-    """The protocol card: every setting, its source, and what the profile reduces, as Markdown."""
-    profile, protocol, own = selection.profile, selection.protocol, dict(selection.overrides)
-    lines = [f"{paper.title}. {paper.citation}. Profile {profile}, protocol {protocol}.", ""]
-    lines += [f"Set by hand, except in rows that set it themselves: {name} = {value}." for name, value in own.items()]
-    lines += [""] if own else []
-    lines += ["| setting | paper | here | source | where |", "|---|---|---|---|---|"]
-    for setting in paper.settings:
-        here = own.get(setting.name, setting.value(profile, protocol))
-        mark = f"**{_show_value(here, '; ')}**" if here != setting.paper else "same"
-        cells = (setting.name, _show_value(setting.paper, "; "), mark, setting.source, setting.where)
-        lines.append("| " + " | ".join(map(escape_cell, cells)) + " |")
-    return [*lines, "", *(f"- {line}" for line in _row_settings(table)), *(f"- {note}" for note in paper.notes)]
-
-
-def _print_card(paper: Paper, profile: str, protocol: str) -> None:
-    title = f"Protocol card, profile {profile}"
-    table = RichTable(title=title, title_justify="left", padding=(0, 1))
-    for heading in ("setting", "paper", profile, "source", "where"):
-        table.add_column(heading, overflow="fold", no_wrap=heading in ("setting", "source"))
-    for setting in paper.settings:
-        here = setting.value(profile, protocol)
-        table.add_row(setting.name, _show_value(setting.paper, "\n"), _show_value(here, "\n"), setting.source, setting.where)
-    console.print(table)
-
-
-def _reduced(paper: Paper, profile: str) -> str:
-    """One line on what a reduced profile scales down."""
-    parts = [
-        f"{s.name} {_show_value(s.value(profile, 'paper'), '; ')} (paper {_show_value(s.paper, '; ')})"
-        for s in paper.settings
-        if s.is_reduced(profile)
-    ]
-    return f"Scaled down in profile {profile}: " + ", ".join(parts) + "."
-
-
 @app.command()
 def show(
     table: Annotated[str, typer.Argument(help="paper/table")], profile: Profile = "smoke", protocol: Protocol = "paper"
@@ -252,9 +198,9 @@ def show(
                 f"claim {claim.id}: {escape(claim.claim)} (in print: {claim.holds_in_print}, {claim.cells or 'no numbers'})"
             )
     if paper in registry.papers():
-        _print_card(registry.papers()[paper], profile, protocol)
+        console.print(cards.terminal(registry.papers()[paper], profile, protocol))
         spec = registry.all_tables()[table]
-        for line in _row_settings(spec) if spec is not None else ():
+        for line in cards.row_settings(spec) if spec is not None else ():
             console.print(escape(line))
         for note in registry.papers()[paper].notes:
             console.print(f"note: {note}")
@@ -276,12 +222,7 @@ def plan(
     for name in names:
         paper, table = registry.find_table(name)
         cells = expand(paper, table, selection)
-        try:
-            found = make_plan(cells)
-        except (NotImplementedError, RuntimeError) as error:
-            raise SpecError(
-                f"{name} cannot be planned: a method needs the values of tensors, and a plan has only their sizes ({error})"
-            ) from error
+        found = make_plan(cells)
         console.print(f"[bold]{name}[/] {table.title}, profile {profile}: {found.cells} cells")
         stages = RichTable("stage", "asked for", "computed", "shared", title="Stages", title_justify="left")
         for kind, needed in found.needed.items():
@@ -353,9 +294,9 @@ def reproduce(
             runner.execute(runs, workers, fresh, live.started, live.progressed, live.staged, live.done)
     failed = 0
     for run in runs:
-        failed += print_table(console, run, _card(run.paper, run.table, selection))
+        failed += print_table(console, run, cards.markdown(run.paper, run.table, selection))
         if profile != "paper":
-            console.print(f"[dim]{escape(_reduced(run.paper, profile))}[/]", soft_wrap=True)
+            console.print(f"[dim]{escape(cards.reduced(run.paper, profile))}[/]", soft_wrap=True)
         if profile == "smoke":
             console.print("A smoke table proves that the table runs, not what the paper found.")
     if failed:

@@ -10,11 +10,13 @@ from benchmarks import registry
 from benchmarks.cells import Cell
 from benchmarks.execute import make_method
 from benchmarks.scenario import build_federation
+from benchmarks.spec import SpecError
 from datasets import catalogue
 from datasets.catalogue import ResolvedData
 from datasets.source import REAL
 from federation.channel import Channel
 from federation.costs import Meter, metering
+from federation.federation import HeterogeneousClientsError
 from federation.fitting import fit
 from federation.seeds import Seeds
 from federation.stages import StageCache
@@ -83,7 +85,14 @@ def make_plan(cells: Sequence[Cell]) -> Plan:
                 channel=channel,
                 public=None if cell.public is None else _planned_data(cell.public, cell.profile),
             )
-            fit(federation, method)
+            try:
+                fit(federation, method)
+            except (NotImplementedError, RuntimeError) as error:
+                raise SpecError(
+                    f"{cell} cannot be planned: a method needs the values of tensors, and a plan has only their sizes ({error})"
+                ) from error
+            except (ValueError, HeterogeneousClientsError) as error:
+                raise SpecError(f"{cell} cannot be planned: {error}") from error
             plan.bytes_up[cell.method] = max(plan.bytes_up[cell.method], channel.total("up"))
             plan.bytes_down[cell.method] = max(plan.bytes_down[cell.method], channel.total("down"))
     for event in stages.events:

@@ -1,4 +1,4 @@
-"""Averages of network states, the step that all parameter-based methods share."""
+"""Averages over clients: of network states, and the weights that averages of outputs share."""
 
 from __future__ import annotations
 
@@ -33,3 +33,9 @@ def average_states(states: Sequence[Mapping[str, torch.Tensor]], weights: Sequen
         assert isinstance(mean, torch.Tensor)
         averaged[name] = (mean if first.is_floating_point() else mean.round()).to(first.dtype)
     return averaged
+
+
+def class_count_weights(counts: torch.Tensor) -> torch.Tensor:
+    """N_k^c / sum_k N_k^c, (clients, classes), from label counts; uniform for a class that no client holds."""
+    total = counts.sum(dim=0)
+    return torch.where(total > 0, counts / total.clamp(min=1), 1 / len(counts))

@@ -236,10 +236,10 @@ class Federation:
             with meter.repeated(count, counted=True):
                 yield 0
 
-    def stream(self, *names: object, axis: str = "shuffling") -> Stream:
-        """The stream `names` of a seed axis."""
+    def stream(self, *names: object) -> Stream:
+        """The stream `names` of the shuffling axis."""
         meta = self.device.type == "meta"
-        return Stream(None if meta else self.seeds.torch(axis, *names, device=self.device), self.device)
+        return Stream(None if meta else self.seeds.torch("shuffling", *names, device=self.device), self.device)
 
     def participants(self, number: int, share: float) -> list[Client]:
         """The clients of round `number`: round(share x clients), at least one, drawn without replacement.
@@ -278,6 +278,7 @@ class Federation:
         sample_weights: torch.Tensor | None = None,
         penalty: Penalty | None = None,
         optimizer: torch.optim.Optimizer | None = None,
+        schedule: torch.optim.lr_scheduler.LRScheduler | None = None,
         augmented: bool = True,
         track: bool = False,
         label: str = "",
@@ -303,6 +304,7 @@ class Federation:
                 generator=None if meta else self.seeds.torch("shuffling", *names, device=self.device),
                 augmentation=self.augmentation if augmented else None,
                 optimizer=optimizer,
+                schedule=schedule,
                 sample_weights=sample_weights,
                 penalty=penalty,
                 after_epoch=after_epoch,

@@ -66,7 +66,3 @@ class Stream:
     def normal(self, *shape: int) -> torch.Tensor:
         """Standard normal numbers."""
         return torch.randn(shape, generator=self.generator, device=self.device)
-
-    def uniform(self, *shape: int) -> torch.Tensor:
-        """Uniform numbers in [0, 1)."""
-        return torch.rand(shape, generator=self.generator, device=self.device)

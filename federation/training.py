@@ -101,6 +101,7 @@ def train(
     generator: torch.Generator | None,
     augmentation: Augmentation | None = None,
     optimizer: torch.optim.Optimizer | None = None,
+    schedule: torch.optim.lr_scheduler.LRScheduler | None = None,
     sample_weights: torch.Tensor | None = None,
     penalty: Penalty | None = None,
     after_epoch: Callable[[int], None] | None = None,
@@ -108,7 +109,7 @@ def train(
     """Train `model` in place on uint8 `images` (n, c, h, w) and `targets` (n, ...); no images leave it as it is.
 
     The mini-batch loss is the mean over the batch of sample weight x loss (weights are 1 if not given), as in Keras,
-    plus the penalty. An `optimizer` goes on from an earlier call, at the learning rate that it has.
+    plus the penalty. An `optimizer`, with its `schedule` if it has one, goes on from an earlier call.
     `after_epoch(e)` is called after epoch e = 1, 2, ... with the model in training mode.
     Raises DivergedError if an epoch's loss is not finite.
     """
@@ -122,7 +123,6 @@ def train(
     if generator is None:
         raise ValueError("training needs a generator of the shuffling axis")
     model.to(memory_format=torch.channels_last)
-    schedule = None
     if optimizer is None:
         optimizer = plan.make_optimizer(model)
         schedule = plan.make_schedule(optimizer)

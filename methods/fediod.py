@@ -20,6 +20,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from federation.augmentation import augment
+from federation.averaging import class_count_weights
 from federation.client import Client, Shard
 from federation.federation import Checkpoint, Federation
 from federation.method import Method
@@ -102,13 +103,13 @@ def label_ratio(counts: torch.Tensor) -> torch.Tensor:
     return counts / counts.sum(dim=1, keepdim=True).clamp(min=1)
 
 
-def importance(labels: torch.Tensor, discriminators: torch.Tensor | None = None) -> torch.Tensor:
+def importance(labels: torch.Tensor, discriminators: torch.Tensor) -> torch.Tensor:
     """Eq. 8, normalised over clients for each class: (clients, n, classes).
 
-    `labels` (clients, classes) is its first factor, `discriminators` (clients, n) its second, D_k(x) / E[D_k(x')]; one
-    if not given. For a class that nobody holds clients count alike.
+    `labels` (clients, classes) is its first factor, `discriminators` (clients, n) its second, D_k(x) / E[D_k(x')]. For a
+    class that nobody holds clients count alike.
     """
-    weights = labels[:, None, :] if discriminators is None else labels[:, None, :] * discriminators[:, :, None]
+    weights = labels[:, None, :] * discriminators[:, :, None]
     total = weights.sum(dim=0)
     return torch.where(total > 0, weights / total.clamp_min(1e-30), 1 / len(weights))
 
@@ -337,7 +338,7 @@ class FedIOD(Method):
         if self.weights == "size":
             return server.pi[:, None, None]
         if self.weights == "class-count":
-            return importance(server.counts)
+            return class_count_weights(server.counts)[:, None]
         generated = scores.sigmoid().mean(dim=(2, 3))
         if self.weights == "eq8-own":
             generated, own = 1 - generated, 1 - own

@@ -202,11 +202,6 @@ def _present(name: str) -> bool:
         return False
 
 
-def available() -> list[str]:
-    """Names of the extractors whose weight file is on this machine, best first. Files are not read."""
-    return [name for name in RECIPES if _present(name)]
-
-
 def default(embedded: bool) -> str:
     """The extractor to use: Inception-v3 if the user put its file there, else EfficientNet-Lite0.
 

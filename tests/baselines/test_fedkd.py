@@ -3,8 +3,9 @@
 import pytest
 import torch
 
-from baselines.fedkd import FedKD, class_count_weights, weighted_ensemble
+from baselines.fedkd import FedKD, weighted_ensemble
 from federation.augmentation import Augmentation
+from federation.averaging import class_count_weights
 from federation.channel import Channel, encoded_size
 from federation.costs import Meter, metering
 from federation.federation import PublicData

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from benchmarks import registry
 from benchmarks.cells import Selection, expand
 from benchmarks.plan import make_plan
+from benchmarks.spec import SpecError
 
 ONLY = {"dataset": "mnist", "distribution": "niid1"}
 
@@ -100,3 +103,19 @@ def test_cells_that_share_a_fit_are_planned_once():
     assert [plan.needed["fit"] for plan in (once, twice, seeds)] == [1, 2, 2]
     assert [plan.distinct["fit"] for plan in (once, twice, seeds)] == [1, 1, 2]
     assert once.meter.flops == twice.meter.flops < seeds.meter.flops
+
+
+@pytest.mark.parametrize(
+    ("name", "selection", "why"),
+    [
+        (
+            "fediod/table1",
+            Selection(only={"row": "fedavg", "dataset": "cifar10"}, overrides=(("network.client", "resnet8+cnn"),)),
+            "averages parameters.*cnn, resnet8-narrow",
+        ),
+        ("dlad/table2", Selection(add=("feddf",), only={"row": "feddf", "dataset": "mnist"}), "partition.validation_share"),
+    ],
+)
+def test_a_cell_that_cannot_be_planned_is_named_with_its_reason(name, selection, why):
+    with pytest.raises(SpecError, match=rf"{selection.only['row']} dataset=.* cannot be planned: .*{why}"):
+        make_plan(expand(*registry.find_table(name), selection))

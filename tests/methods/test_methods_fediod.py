@@ -165,9 +165,9 @@ def test_the_label_ratio_is_a_classs_share_among_a_clients_own_labels():
     assert label_ratio(counts).tolist() == [*RATIO.tolist(), [0.0, 0.0, 0.0]]
 
 
-def test_without_the_discriminators_importance_is_the_label_ratio_normalised_class_by_class():
+def test_where_discriminators_agree_importance_is_the_label_ratio_normalised_class_by_class():
     expected = torch.tensor([[2 / 3, 0.4, 0.5], [1 / 3, 0.6, 0.5]])
-    torch.testing.assert_close(importance(RATIO), expected[:, None])
+    torch.testing.assert_close(importance(RATIO, torch.full((2, 1), 0.3)), expected[:, None])
 
 
 def test_importance_multiplies_by_the_discriminators_ratio_sample_by_sample():

@@ -12,7 +12,7 @@ from sklearn.datasets import load_sample_image
 from torch import nn
 
 from models import extractors
-from models.extractors import INCEPTION_SIDE, LITE0_PACKAGE, RECIPES, Prepare, available, default, lite0_names, load
+from models.extractors import INCEPTION_SIDE, LITE0_PACKAGE, RECIPES, Prepare, default, lite0_names, load
 from models.networks.imagenet import WeightFile
 from results.files import DataError, data_home, file_digest
 from results.sourcecode import ROOT
@@ -220,20 +220,18 @@ def test_titles_say_that_none_is_the_network_of_the_published_scores():
 
 def test_the_packages_code_is_never_run():
     code = (
-        "import sys; from models.extractors import available, load; load(available()[-1], 'cpu');"
+        "import sys; from models.extractors import default, load; load(default(embedded=True), 'cpu');"
         f"sys.exit('{LITE0_PACKAGE.replace('-', '_')}' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
 
 
 def test_without_the_users_file_the_packaged_weights_are_what_there_is():
-    assert available() == [LITE0]
     assert default(embedded=False) == default(embedded=True) == LITE0
 
 
 def test_the_users_file_is_preferred_except_for_embedded_data():
     put_inception(b"anything")
-    assert available() == [INCEPTION, LITE0]
     assert default(embedded=False) == INCEPTION
     assert default(embedded=True) == LITE0
 
@@ -282,7 +280,6 @@ def test_an_absent_package_is_refused_with_the_command_that_installs_it(monkeypa
         raise importlib.metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(importlib.metadata, "distribution", absent)
-    assert available() == []
     with pytest.raises(DataError, match=rf"{LITE0_PACKAGE} is not installed\. Run: pip install .*{LITE0_PACKAGE}==0\.1\.0"):
         load(LITE0, "cpu")
 

@@ -1,0 +1,63 @@
+"""Protocol cards: every setting of a paper's tables, where it comes from, and what a profile reduces."""
+
+from __future__ import annotations
+
+from rich.table import Table as RichTable
+
+from benchmarks.cells import Selection
+from benchmarks.spec import Paper, Table
+from reports.table import escape_cell
+
+
+def _show_value(value: object, separator: str) -> str:
+    """A setting's value: one, or one per kind of column."""
+    if isinstance(value, dict):
+        return separator.join(f"{condition or 'else'}: {scalar}" for condition, scalar in value.items())
+    return str(value)
+
+
+def row_settings(table: Table) -> list[str]:
+    """What rows of a table set for themselves, a line for each such row."""
+    return [
+        f"row {row.title} ({row.key}{', offered' if row in table.offered else ''}): "
+        + ", ".join([*([f"protocol {row.protocol}"] if row.protocol else []), *(f"{n} = {v}" for n, v in row.config.items())])
+        for row in (*table.rows, *table.offered)
+        if row.config or row.protocol
+    ]
+
+
+def markdown(paper: Paper, table: Table, selection: Selection) -> list[str]:
+    """The protocol card: every setting, its source, and what the profile reduces, as Markdown."""
+    profile, protocol, own = selection.profile, selection.protocol, dict(selection.overrides)
+    lines = [f"{paper.title}. {paper.citation}. Profile {profile}, protocol {protocol}.", ""]
+    lines += [f"Set by hand, except in rows that set it themselves: {name} = {value}." for name, value in own.items()]
+    lines += [""] if own else []
+    lines += ["| setting | paper | here | source | where |", "|---|---|---|---|---|"]
+    for setting in paper.settings:
+        here = own.get(setting.name, setting.value(profile, protocol))
+        mark = f"**{_show_value(here, '; ')}**" if here != setting.paper else "same"
+        cells = (setting.name, _show_value(setting.paper, "; "), mark, setting.source, setting.where)
+        lines.append("| " + " | ".join(map(escape_cell, cells)) + " |")
+    return [*lines, "", *(f"- {line}" for line in row_settings(table)), *(f"- {note}" for note in paper.notes)]
+
+
+def terminal(paper: Paper, profile: str, protocol: str) -> RichTable:
+    """The same for a terminal, without rows and notes."""
+    title = f"Protocol card, profile {profile}"
+    table = RichTable(title=title, title_justify="left", padding=(0, 1))
+    for heading in ("setting", "paper", profile, "source", "where"):
+        table.add_column(heading, overflow="fold", no_wrap=heading in ("setting", "source"))
+    for setting in paper.settings:
+        here = setting.value(profile, protocol)
+        table.add_row(setting.name, _show_value(setting.paper, "\n"), _show_value(here, "\n"), setting.source, setting.where)
+    return table
+
+
+def reduced(paper: Paper, profile: str) -> str:
+    """One line on what a reduced profile scales down."""
+    parts = [
+        f"{s.name} {_show_value(s.value(profile, 'paper'), '; ')} (paper {_show_value(s.paper, '; ')})"
+        for s in paper.settings
+        if s.is_reduced(profile)
+    ]
+    return f"Scaled down in profile {profile}: " + ", ".join(parts) + "."
