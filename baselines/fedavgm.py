@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,7 +33,7 @@ class FedAvgM(FedAvg):
         return {"optimizer": torch.optim.SGD(model.parameters(), lr=self.server_lr, momentum=self.server_momentum)}
 
     def aggregate(
-        self, federation: Federation, model: nn.Module, clients: Sequence[Client], states: Sequence[State], number: int,
+        self, federation: Federation, model: nn.Module, clients: Sequence[Client], states: Iterator[State], number: int,
         server: dict[str, Any],
     ) -> None:  # fmt: skip
         average = average_states(states, [client.size for client in clients])

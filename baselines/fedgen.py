@@ -6,7 +6,7 @@ for that class. Clients get it with the global model and train their heads on it
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -122,11 +122,12 @@ class FedGEN(FedAvg):
         return term
 
     def aggregate(
-        self, federation: Federation, model: nn.Module, clients: Sequence[Client], states: Sequence[State], number: int,
+        self, federation: Federation, model: nn.Module, clients: Sequence[Client], states: Iterator[State], number: int,
         server: dict[str, Any],
     ) -> None:  # fmt: skip
-        self.train_generator(federation, model, clients, states, number, server)
-        super().aggregate(federation, model, clients, states, number, server)
+        received = list(states)
+        self.train_generator(federation, model, clients, received, number, server)
+        super().aggregate(federation, model, clients, iter(received), number, server)
 
     def train_generator(
         self, federation: Federation, model: nn.Module, clients: Sequence[Client], states: Sequence[State], number: int,

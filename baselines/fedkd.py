@@ -49,7 +49,7 @@ class FedKD(Method):
         plan = federation.server
         student = federation.initial(federation.network)
         modules = [federation.module(teacher) for teacher in teachers]
-        optimizer = plan.make_optimizer(student, fused=False)
+        optimizer = plan.make_optimizer(student.parameters(), fused=False)
         schedule = plan.make_schedule(optimizer)
         epoch = replace(plan, epochs=1)
         for number in federation.rounds(plan.epochs, student=student, optimizer=optimizer, schedule=schedule):

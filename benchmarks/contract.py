@@ -73,8 +73,7 @@ class Fit:
             StageCache(None), type(self.method), channel=channel,
         )  # fmt: skip
         if self.replay is not None:
-            for client in federation.clients:
-                client.run(lambda shard: shard.images.bitwise_not_())
+            federation.clients[0].run(lambda shard: shard._images.bitwise_not_())  # all shards are views of one tensor
         order = torch.Generator().manual_seed(1)
         if self.shuffle_public_labels:
             labels = federation._oracle_labels

@@ -135,9 +135,10 @@ def _resize(images: torch.Tensor, size: int) -> torch.Tensor:
         return torch.empty(shape, dtype=torch.uint8, device="meta")
     parts = [
         F.interpolate(part.float(), size=(size, size), mode="area" if size < images.shape[-1] else "bilinear")
+        .round().clamp(0, 255).to(torch.uint8)
         for part in images.split(5000)
-    ]
-    return torch.cat(parts).round().clamp(0, 255).to(torch.uint8)
+    ]  # fmt: skip
+    return torch.cat(parts)
 
 
 def build_federation(
@@ -188,11 +189,14 @@ def build_federation(
     def network_of(role: str) -> str:
         return str(config.get(f"network.{role}", role))  # a role may name a network itself
 
+    held = np.unique(np.concatenate(division.clients))  # what any client holds, once
+    pool = labelled("train", held)
     clients = []
     for index, role in enumerate(roles(str(config["network.client"]), len(division.clients))):
         own = division.clients[index]
         counts = tuple(int(n) for n in np.bincount(labels["train"][own], minlength=source.classes))
-        shard = Shard(images("train", own), targets("train", own))
+        positions = torch.from_numpy(np.searchsorted(held, own)).to(device)
+        shard = Shard(pool.images, pool.targets, positions)
         clients.append(Client(index, role, network_of(role), shard, counts, identity("train", own)))
     return Federation(
         clients=clients,

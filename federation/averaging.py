@@ -2,37 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import torch
 
 
-def average_states(states: Sequence[Mapping[str, torch.Tensor]], weights: Sequence[float]) -> dict[str, torch.Tensor]:
+def average_states(states: Iterable[Mapping[str, torch.Tensor]], weights: Sequence[float]) -> dict[str, torch.Tensor]:
     """The weighted mean of every entry of networks' states; weights are normalised to sum to one.
 
     Entries are parameters and buffers alike, so that BatchNorm's running means and variances are averaged too. Sums
     are taken in float64; integer entries (BatchNorm's count of batches) are rounded. FedAvg (McMahan et al. 2017),
-    Algorithm 1, with weights n_k.
+    Algorithm 1, with weights n_k. States are looked at one at a time, so that an iterator need never hold them all.
 
     Raises ValueError for states that do not match, or weights that are negative or sum to zero.
     """
-    if not states or len(states) != len(weights):
-        raise ValueError(f"as many weights as states are needed, got {len(states)} states and {len(weights)} weights")
-    if min(weights) < 0 or sum(weights) <= 0:
+    if weights and (min(weights) < 0 or sum(weights) <= 0):
         raise ValueError(f"weights must be at least 0 and not all 0: {list(weights)}")
-    shapes = [{name: tensor.shape for name, tensor in state.items()} for state in states]
-    if any(other != shapes[0] for other in shapes[1:]):
-        raise ValueError("states of different networks cannot be averaged")
-    if any(tensor.is_meta for tensor in states[0].values()):
-        return dict(states[0])  # while planning there are only shapes
-    total = sum(weights)
-    averaged = {}
-    for name, first in states[0].items():
-        wide = torch.float32 if first.device.type == "mps" else torch.float64  # MPS has no double precision
-        mean = sum(state[name].to(wide) * (weight / total) for state, weight in zip(states, weights, strict=True))
-        assert isinstance(mean, torch.Tensor)
-        averaged[name] = (mean if first.is_floating_point() else mean.round()).to(first.dtype)
-    return averaged
+    first: dict[str, torch.Tensor] = {}
+    shapes: dict[str, torch.Size] = {}
+    mean = torch.empty(0)
+    count = 0
+    for count, state in enumerate(states, 1):
+        if count > len(weights):
+            break
+        if count == 1:
+            first, shapes = dict(state), {name: tensor.shape for name, tensor in state.items()}
+        elif {name: tensor.shape for name, tensor in state.items()} != shapes:
+            raise ValueError("states of different networks cannot be averaged")
+        on_mps = any(tensor.device.type == "mps" for tensor in state.values())
+        wide = torch.float32 if on_mps else torch.float64  # MPS has no double precision
+        flat = torch.cat([state[name].reshape(-1).to(wide) for name in shapes]).mul_(weights[count - 1] / sum(weights))
+        mean = flat if count == 1 else mean.add_(flat)
+    if count != len(weights) or not count:
+        raise ValueError(f"as many weights as states are needed, got {count} states and {len(weights)} weights")
+    parts = mean.split([shape.numel() for shape in shapes.values()])
+    return {
+        name: (part if like.is_floating_point() else part.round()).to(like.dtype).view(like.shape)
+        for (name, like), part in zip(first.items(), parts, strict=True)
+    }
 
 
 def class_count_weights(counts: torch.Tensor) -> torch.Tensor:

@@ -39,22 +39,46 @@ class Transfer:
     messages: int = 1
 
 
-def encoded_size(tensors: Mapping[str, torch.Tensor]) -> int:
-    """Bytes of the safetensors encoding, from names, shapes and dtypes alone.
+def _header(tensors: Mapping[str, torch.Tensor]) -> tuple[bytes, list[str], int]:
+    """The header of the safetensors encoding, the names in the order of their data, and the data's size.
 
-    Eight bytes of header length, a JSON header padded to a multiple of eight, then the tensors, ordered by dtype
-    width and name.
+    Eight bytes of length, then JSON padded to a multiple of eight; data are ordered by dtype width and name.
     """
-    header: dict[str, object] = {}
+    entries: dict[str, object] = {}
     offset = 0
     for name in sorted(tensors, key=lambda n: (_ALIGNMENT_ORDER.index(_DTYPES[tensors[n].dtype]), n)):
         tensor = tensors[name]
         size = tensor.numel() * tensor.element_size()
-        entry = {"dtype": _DTYPES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [offset, offset + size]}
-        header[name] = entry
+        entries[name] = {"dtype": _DTYPES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [offset, offset + size]}
         offset += size
-    length = len(json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode())
-    return 8 + -(-length // 8) * 8 + offset
+    text = json.dumps(entries, separators=(",", ":"), ensure_ascii=False).encode()
+    padded = text.ljust(-(-len(text) // 8) * 8)
+    return len(padded).to_bytes(8, "little") + padded, list(entries), offset
+
+
+def encoded_size(tensors: Mapping[str, torch.Tensor]) -> int:
+    """Bytes of the safetensors encoding, from names, shapes and dtypes alone."""
+    header, _, size = _header(tensors)
+    return len(header) + size
+
+
+def encode(tensors: Mapping[str, torch.Tensor]) -> bytes:
+    """The safetensors encoding, byte for byte that of the library, whose own writer takes three times as long.
+
+    A network has many small tensors, and every client's crosses twice a round. The library decodes, and so checks it.
+    """
+    header, names, _ = _header(tensors)
+    host = _on_host(tensors)
+    return b"".join([header, *(host[name].contiguous().reshape(-1).view(torch.uint8).numpy().data for name in names)])
+
+
+def _on_host(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """The tensors in main memory; copies from a GPU are queued together and waited for once."""
+    tensors = dict(tensors)
+    host = {name: tensor.detach().to("cpu", non_blocking=True) for name, tensor in tensors.items()}
+    for device in {tensor.device for tensor in tensors.values() if tensor.is_cuda}:
+        torch.cuda.synchronize(device)
+    return host
 
 
 class Channel:
@@ -85,14 +109,13 @@ class Channel:
     def _carry(self, direction: str, client: int, kind: str, tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         if kind not in PAYLOADS:
             raise ValueError(f"unknown payload kind {kind!r}; known: {', '.join(sorted(PAYLOADS))}")
+        tensors = dict(tensors)  # stored ones are read once
         if any(tensor.is_meta for tensor in tensors.values()):
-            size, received = encoded_size(tensors), dict(tensors)
+            size, received = encoded_size(tensors), tensors
         else:
-            encoded = safetensors.torch.save(
-                {name: t.detach().cpu().clone(memory_format=torch.contiguous_format) for name, t in tensors.items()}
-            )
+            encoded = encode(tensors)
             size, decoded = len(encoded), safetensors.torch.load(encoded)
-            received = {name: decoded[name].to(tensor.device) for name, tensor in tensors.items()}
+            received = {name: decoded[name].to(tensor.device, non_blocking=True) for name, tensor in tensors.items()}
         transfer = Transfer(self.round, direction, kind, client, size)
         meter = active_meter()
         self._book(transfer, meter.times if meter is not None else 1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Concatenate, ParamSpec, TypeVar
 
 import torch
@@ -12,12 +11,31 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-@dataclass(frozen=True)
 class Shard:
-    """A client's private samples: uint8 images (n, c, h, w) and targets (n, ...), on the run's device."""
+    """A client's private samples: a view into a set of samples, so that a thousand clients take no more memory than one."""
 
-    images: torch.Tensor
-    targets: torch.Tensor
+    def __init__(self, images: torch.Tensor, targets: torch.Tensor, indices: torch.Tensor | None = None):
+        """uint8 images (n, c, h, w) and targets (n, ...), on the run's device; the client's are those at `indices`, or all."""
+        self._images = images
+        self._targets = targets
+        self._indices = torch.arange(len(images), device=images.device) if indices is None else indices
+
+    def __len__(self) -> int:
+        return len(self._indices)
+
+    @property
+    def images(self) -> torch.Tensor:
+        """A copy of the images, uint8 (n, c, h, w)."""
+        return self._images[self._indices]
+
+    @property
+    def targets(self) -> torch.Tensor:
+        """A copy of the targets, (n, ...)."""
+        return self._targets[self._indices]
+
+    def images_at(self, positions: torch.Tensor) -> torch.Tensor:
+        """A copy of the images at some positions (m,) of the shard; (m, c, h, w)."""
+        return self._images[self._indices[positions]]
 
 
 class Client:
@@ -34,7 +52,7 @@ class Client:
         """The table's name for its kind of network, for example `resnet`."""
         self.network = network
         """The network it trains, for example `resnet8-narrow`."""
-        self.size = len(shard.images)
+        self.size = len(shard)
         """Number of samples, n_k."""
         self.label_counts = label_counts
         """Samples per class, N_k^c."""

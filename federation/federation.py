@@ -6,10 +6,11 @@ for the same step again, share them.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dataclasses
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, TypeVar
 
@@ -20,11 +21,13 @@ from federation.augmentation import Augmentation
 from federation.channel import Channel
 from federation.client import Client, Shard
 from federation.costs import active_meter
+from federation.execution import Execution
 from federation.seeds import Seeds, Stream
 from federation.snapshots import Snapshots
+from federation.stacked import train_stacked
 from federation.stages import Stage, StageCache, StageRequest, content_digest
 from federation.tasks import Task
-from federation.training import DivergedError, Loss, Normalisation, Penalty, TrainingPlan, predict, train
+from federation.training import DEFAULT, DivergedError, Loss, Normalisation, Penalty, TrainingPlan, predict, train
 from models import catalogue
 
 M = TypeVar("M", bound=nn.Module)
@@ -70,7 +73,8 @@ class Checkpoint:
     network: str
     outputs: int
     """Size of its last layer."""
-    state: dict[str, torch.Tensor]
+    state: Mapping[str, torch.Tensor]
+    """Weights and buffers by name; those of a stage are read when they are looked at."""
     owner: str
     """`server`, or `client-3`."""
     lineage: str
@@ -102,6 +106,7 @@ class Federation:
         stages: StageCache,
         channel: Channel | None = None,
         device: torch.device | str = "cpu",
+        execution: Execution = DEFAULT,
         pretrained: bool = False,
         oracle_labels: torch.Tensor | None = None,
         oracle_allowed: frozenset[str] = frozenset(),
@@ -121,6 +126,7 @@ class Federation:
         self.stages = stages
         self.channel = channel or Channel()
         self.device = torch.device(device)
+        self.execution = execution
         self.normalise = normalise
         self.progress = progress
         self.snapshots: Snapshots | None = None
@@ -158,7 +164,7 @@ class Federation:
             with torch.device("meta"):
                 return build()
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(self.seeds.number("weights", *names))
+            torch.default_generator.manual_seed(self.seeds.number("weights", *names))
             module = build()
         return module.to(self.device).to(memory_format=torch.channels_last)
 
@@ -172,14 +178,14 @@ class Federation:
             if checkpoint.outputs != self.task.outputs:
                 catalogue.replace_head(model, checkpoint.outputs)
         model.load_state_dict(checkpoint.state)
-        return model.to(self.device).eval()
+        return model.to(self.device).to(memory_format=torch.channels_last).eval()
 
     def replace_head(self, model: nn.Module, outputs: int, *names: object) -> nn.Module:
         """Give `model` a new random linear head; `names` name the stream of the weights axis it is drawn from."""
         if self.device.type == "meta":
             return catalogue.replace_head(copy.deepcopy(model), outputs)
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(self.seeds.number("weights", "head", *names))
+            torch.default_generator.manual_seed(self.seeds.number("weights", "head", *names))
             return catalogue.replace_head(model, outputs)
 
     def checkpoint(self, model: nn.Module, network: str, owner: str = "server") -> Checkpoint:
@@ -295,21 +301,34 @@ class Federation:
                 for metric, value in self.evaluate(model).items():
                     history.setdefault(metric, []).append(value)
 
-        meta = self.device.type == "meta"
-        with torch.random.fork_rng(enabled=not meta):
-            torch.manual_seed(self.seeds.number("shuffling", "dropout", *names))
+        with self._default_stream("dropout", *names):
             train(
                 model, images, targets, loss, plan,
                 normalise=self.normalise,
-                generator=None if meta else self.seeds.torch("shuffling", *names, device=self.device),
+                generator=self.stream(*names).generator,
                 augmentation=self.augmentation if augmented else None,
                 optimizer=optimizer,
                 schedule=schedule,
                 sample_weights=sample_weights,
                 penalty=penalty,
                 after_epoch=after_epoch,
+                execution=self.execution,
             )  # fmt: skip
         return history
+
+    @contextlib.contextmanager
+    def _default_stream(self, *names: object) -> Iterator[None]:
+        """Inside, what draws without a generator (dropout) draws from the stream `names` of the shuffling axis."""
+        kind, index = self.device.type, self.device.index
+        if kind == "meta":
+            yield
+            return
+        # Not torch.manual_seed: without a GPU it keeps a traceback of every call, for the day that there is one.
+        with torch.random.fork_rng([] if kind == "cpu" else [index or 0], device_type="cuda" if kind == "cpu" else kind):
+            torch.default_generator.manual_seed(self.seeds.number("shuffling", *names))
+            if kind != "cpu":
+                getattr(torch, kind).manual_seed(self.seeds.number("shuffling", *names))
+            yield
 
     def evaluate(self, model: nn.Module) -> dict[str, float]:
         """Metrics on the test set (none while planning)."""
@@ -350,7 +369,7 @@ class Federation:
             "task": repr(self.task),
             "pretrained": self._pretrained,
             "test": self._test.digest,
-            "device": [self.device.type, torch.get_num_threads()],
+            "device": [self.device.type, torch.get_num_threads(), self.execution.to_json()],
             "parts": list(parts),
         }
 
@@ -418,6 +437,29 @@ class Federation:
         label = " ".join([f"client {client.index + 1}/{len(self.clients)}", *map(str, names)])
         return client.run(_fit_shard, self, model, plan, ("client", client.index, *names), penalty, track, label)
 
+    def train_on_clients(
+        self,
+        group: Sequence[tuple[Client, nn.Module]],
+        plan: TrainingPlan,
+        *names: object,
+        penalties: Sequence[Penalty | None],
+    ) -> None:
+        """The same for several clients, each with a model of its own, as one computation where no client has a penalty."""
+        if len(group) == 1 or any(penalties):
+            for (client, model), penalty in zip(group, penalties, strict=True):
+                self.train_on_client(client, model, plan, *names, penalty=penalty)
+            return
+        self.progress(f"{len(group)} clients together {' '.join(map(str, names))}", 0.0)
+        clients, models = zip(*group, strict=True)
+        with self._default_stream("dropout", "together", *names):
+            train_stacked(
+                models, [client.run(lambda shard: shard) for client in clients], self.task.loss, plan,
+                normalise=self.normalise,
+                generators=[self.seeds.torch("shuffling", "client", c.index, *names, device=self.device) for c in clients],
+                augmentation=self.augmentation,
+                execution=self.execution,
+            )  # fmt: skip
+
     def upload(self, client: Client, checkpoint: Checkpoint) -> Checkpoint:
         """Send a checkpoint's parameters (BatchNorm buffers included) from client to server; what arrives is the same."""
         return dataclasses.replace(checkpoint, state=self.channel.up(client.index, "parameters", checkpoint.state))
@@ -444,7 +486,7 @@ class Federation:
             "public": self.public.digest,
             "image": list(self.image_shape),
             "normalise": asdict(self.normalise),
-            "device": [self.device.type, torch.get_num_threads()],
+            "device": [self.device.type, torch.get_num_threads(), self.execution.precision == "tf32"],
         }
         request = StageRequest("public-outputs", f"{checkpoint.owner} ({checkpoint.network})", inputs, compute, __name__)
         return self.stages.get(request).tensors["outputs"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, astuple
 from typing import Any
 
@@ -13,7 +13,7 @@ from federation.channel import Transfer
 from federation.federation import Checkpoint, Federation, state_of
 from federation.method import Fitted, Method
 from federation.snapshots import Snapshots
-from federation.stages import Stage, StageRequest
+from federation.stages import Stage, StageCache, StageRequest
 
 
 def fit(federation: Federation, method: Method) -> list[Checkpoint]:
@@ -33,7 +33,7 @@ def fit(federation: Federation, method: Method) -> list[Checkpoint]:
         checkpoints = as_checkpoints(federation, method.fit(federation))
         if federation.snapshots is not None:
             federation.snapshots.discard()
-        return _as_stage(checkpoints, federation.channel.ledger)
+        return _as_stage(checkpoints, federation.stages, federation.channel.ledger)
 
     inputs = {
         **federation.identity(),
@@ -42,7 +42,7 @@ def fit(federation: Federation, method: Method) -> list[Checkpoint]:
     request = StageRequest("fit", type(method).__name__, inputs, compute, type(method).__module__)
     stage = federation.stages.get(request)
     federation.channel.restore([Transfer(*entry) for entry in stage.info["ledger"]])
-    return _checkpoints(stage)
+    return _checkpoints(stage, federation.stages)
 
 
 def as_checkpoints(federation: Federation, fitted: Fitted) -> list[Checkpoint]:
@@ -64,21 +64,28 @@ def as_checkpoints(federation: Federation, fitted: Fitted) -> list[Checkpoint]:
     return measured
 
 
-def _as_stage(checkpoints: Sequence[Checkpoint], ledger: Sequence[Transfer]) -> Stage:
+def _as_stage(checkpoints: Sequence[Checkpoint], stages: StageCache, ledger: Sequence[Transfer]) -> Stage:
     tensors: dict[str, torch.Tensor] = {}
     about: list[dict[str, Any]] = []
     for number, checkpoint in enumerate(checkpoints):
-        tensors |= {f"{number}/state/{name}": tensor for name, tensor in checkpoint.state.items()}
+        stored = stages.reference(checkpoint.state)
+        if stored is None:
+            tensors |= {f"{number}/state/{name}": tensor for name, tensor in checkpoint.state.items()}
         if checkpoint.samples is not None:
             tensors[f"{number}/samples"] = checkpoint.samples
-        about.append({name: getattr(checkpoint, name) for name in ("network", "outputs", "owner", "lineage", "history")})
+        facts = {name: getattr(checkpoint, name) for name in ("network", "outputs", "owner", "lineage", "history")}
+        about.append({"stored": stored, "facts": facts})
     return Stage(tensors, {"checkpoints": about, "ledger": [astuple(transfer) for transfer in ledger]})
 
 
-def _checkpoints(stage: Stage) -> list[Checkpoint]:
+def _checkpoints(stage: Stage, stages: StageCache) -> list[Checkpoint]:
     found = []
     for number, about in enumerate(stage.info["checkpoints"]):
         prefix = f"{number}/state/"
-        state = {name.removeprefix(prefix): tensor for name, tensor in stage.tensors.items() if name.startswith(prefix)}
-        found.append(Checkpoint(state=state, samples=stage.tensors.get(f"{number}/samples"), **about))
+        state: Mapping[str, torch.Tensor]
+        if about["stored"] is not None:
+            state = stages.referenced(about["stored"])
+        else:
+            state = {name.removeprefix(prefix): stage.tensors[name] for name in stage.tensors if name.startswith(prefix)}
+        found.append(Checkpoint(state=state, samples=stage.tensors.get(f"{number}/samples"), **about["facts"]))
     return found

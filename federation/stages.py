@@ -8,8 +8,9 @@ and computed again. Locks belong to the operating system, so a killed process ne
 
 from __future__ import annotations
 
+import functools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,15 +19,51 @@ import safetensors.torch
 import torch
 from filelock import FileLock, Timeout
 
-from results.files import digest, read_sealed_json, write_atomic, write_sealed_json
+from federation.channel import encode
+from results.files import ResultsError, digest, read_sealed_json, write_atomic, write_sealed_json
 from results.sourcecode import code_digest, package_versions
+
+
+class StoredTensors(Mapping[str, torch.Tensor]):
+    """Tensors on disk by name, read whenever they are asked for: a thousand clients' models need not be in memory at once.
+
+    What is read is checked against `sha256`; ResultsError is raised if it was changed or removed since.
+    """
+
+    def __init__(self, body: Path, sha256: str, device: torch.device | str):
+        self.body = body
+        self.sha256 = sha256
+        self._device = device
+
+    def _read(self) -> dict[str, torch.Tensor]:
+        return _read_tensors(self.body, self.sha256, self._device)
+
+    def __getitem__(self, name: str) -> torch.Tensor:
+        return self._read()[name].clone()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._read())
+
+    def __len__(self) -> int:
+        return len(self._read())
+
+
+@functools.lru_cache(maxsize=2)  # a network's tensors are asked for one by one
+def _read_tensors(body: Path, sha256: str, device: torch.device | str) -> dict[str, torch.Tensor]:
+    try:
+        raw = body.read_bytes()
+    except FileNotFoundError:
+        raw = b""
+    if digest(raw) != sha256:
+        raise ResultsError(f"{body} was changed or removed while a run relied on it; give the command again")
+    return {name: tensor.to(device) for name, tensor in safetensors.torch.load(raw).items()}
 
 
 @dataclass(frozen=True)
 class Stage:
     """What a stage leaves: named tensors and plain JSON values."""
 
-    tensors: dict[str, torch.Tensor]
+    tensors: Mapping[str, torch.Tensor]
     info: dict[str, Any] = field(default_factory=dict)
 
 
@@ -61,29 +98,32 @@ class StageEvent:
     note: str = ""
 
 
-def write_stage(base: Path, stage: Stage, **about: str) -> None:
-    """Write a stage to `base`.safetensors and, last, `base`.json."""
-    raw = safetensors.torch.save(
-        {name: t.detach().cpu().clone(memory_format=torch.contiguous_format) for name, t in stage.tensors.items()}
-    )
-    write_atomic(base.with_suffix(".safetensors"), raw)
-    write_sealed_json(base.with_suffix(".json"), {**about, "sha256": digest(raw), "info": stage.info})
+def write_stage(base: Path, stage: Stage, **about: str) -> str:
+    """Write a stage to `base`.safetensors and, last, `base`.json; returns the SHA-256 of its tensors."""
+    raw = encode(stage.tensors)
+    write_atomic(_body(base), raw)
+    sha256 = digest(raw)
+    write_sealed_json(base.with_suffix(".json"), {**about, "sha256": sha256, "info": stage.info})
+    return sha256
+
+
+def _body(base: Path) -> Path:
+    return base.with_suffix(".safetensors")
 
 
 def read_stage(base: Path, device: torch.device | str = "cpu", newer_than: float = 0.0) -> tuple[Stage | None, str]:
     """The stage stored at `base`, or None with what is wrong with it (empty if there simply is none)."""
-    header, body = base.with_suffix(".json"), base.with_suffix(".safetensors")
+    header, body = base.with_suffix(".json"), _body(base)
     try:
         if header.stat().st_mtime < newer_than:
             return None, ""
         meta = read_sealed_json(header)
-        raw = body.read_bytes()
+        intact = meta is not None and digest(body.read_bytes()) == meta["sha256"]
     except FileNotFoundError:
         return None, ""
-    if meta is None or digest(raw) != meta["sha256"]:
+    if meta is None or not intact:
         return None, "damaged cache entry, computed again"
-    tensors = {name: tensor.to(device) for name, tensor in safetensors.torch.load(raw).items()}
-    return Stage(tensors, meta["info"]), ""
+    return Stage(StoredTensors(body, meta["sha256"], device), meta["info"]), ""
 
 
 class StageCache:
@@ -142,10 +182,10 @@ class StageCache:
                     stage, damage = self._load(base)  # it may have been finished while we waited
                     if stage is None:
                         started = time.monotonic()
-                        stage = request.compute()
-                        write_stage(base, stage, kind=request.kind, label=request.label)
+                        computed = request.compute()
+                        sha256 = write_stage(base, computed, kind=request.kind, label=request.label)
                         self._log(request, computed=True, seconds=time.monotonic() - started, note=damage)
-                        return stage
+                        return Stage(StoredTensors(_body(base), sha256, self._device), computed.info)
             except Timeout:
                 return None
         self._log(request, computed=False)
@@ -154,6 +194,18 @@ class StageCache:
     def path(self, request: StageRequest) -> Path | None:
         """Where the stage's files are, without suffix; None if stages are kept in memory."""
         return None if self.folder is None else self.folder / request.kind / request.key[:2] / request.key
+
+    def reference(self, tensors: Mapping[str, torch.Tensor]) -> list[str] | None:
+        """How to find again tensors that a stage of this cache holds already; None for others."""
+        if self.folder is None or not isinstance(tensors, StoredTensors):
+            return None
+        return [str(tensors.body.relative_to(self.folder)), tensors.sha256]
+
+    def referenced(self, reference: Sequence[str]) -> StoredTensors:
+        """The tensors of a `reference`."""
+        assert self.folder is not None
+        name, sha256 = reference
+        return StoredTensors(self.folder / name, sha256, self._device)
 
     def _load(self, base: Path) -> tuple[Stage | None, str]:
         return read_stage(base, self._device, self.newer_than)
@@ -165,7 +217,7 @@ class StageCache:
             self._report(event)
 
 
-def content_digest(tensors: dict[str, torch.Tensor], scope: str = "") -> str:
+def content_digest(tensors: Mapping[str, torch.Tensor], scope: str = "") -> str:
     """Digest of tensors by name, shape, dtype and bytes; on the `meta` device, which has no bytes, by `scope`."""
     parts = []
     for name in sorted(tensors):

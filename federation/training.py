@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,12 +13,16 @@ from torch import nn
 
 from federation.augmentation import Augmentation, augment
 from federation.costs import active_meter
+from federation.execution import Execution
 
 Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 """Takes outputs (n, ...) and targets (n, ...); returns one loss per sample (n,)."""
 
 Penalty = Callable[[nn.Module, torch.Tensor, torch.Tensor], torch.Tensor]
 """Takes the model, a batch's outputs and its targets; returns a scalar to add to the batch's mean loss."""
+
+
+DEFAULT = Execution()
 
 
 class DivergedError(Exception):
@@ -50,12 +55,12 @@ class TrainingPlan:
         if self.schedule not in ("constant", "cosine"):
             raise ValueError(f"unknown schedule {self.schedule!r}; use constant or cosine")
 
-    def make_optimizer(self, model: nn.Module, *, fused: bool = True) -> torch.optim.Optimizer:
+    def make_optimizer(self, parameters: Iterable[nn.Parameter], *, fused: bool = True) -> torch.optim.Optimizer:
         """The optimiser; not `fused` if snapshots keep its state, which they store in another memory layout."""
         options: dict[str, Any] = {"lr": self.lr, "weight_decay": self.weight_decay, "fused": fused}
         if self.optimizer == "sgd":
-            return torch.optim.SGD(model.parameters(), momentum=self.momentum, **options)
-        return torch.optim.Adam(model.parameters(), **options)
+            return torch.optim.SGD(parameters, momentum=self.momentum, **options)
+        return torch.optim.Adam(parameters, **options)
 
     def make_schedule(self, optimizer: torch.optim.Optimizer) -> torch.optim.lr_scheduler.LRScheduler:
         if self.schedule == "cosine":
@@ -71,10 +76,16 @@ class Normalisation:
     std: tuple[float, ...]
 
     def __call__(self, images: torch.Tensor) -> torch.Tensor:
-        mean = torch.tensor(self.mean, device=images.device).view(1, -1, 1, 1)
-        std = torch.tensor(self.std, device=images.device).view(1, -1, 1, 1)
+        mean, std = (channel_values(values, images.device) for values in (self.mean, self.std))
         # Convolutions on CPUs and tensor cores are faster with channels last; results do not depend on it.
         return ((images - mean) / std).contiguous(memory_format=torch.channels_last)
+
+
+@functools.lru_cache(maxsize=64)
+def channel_values(values: tuple[float, ...], device: torch.device) -> torch.Tensor:
+    """A value per channel, (1, c, 1, 1); kept, since a copy to the device in every step would make it wait."""
+    with torch.inference_mode(False):  # the first to ask may be a prediction, the next one may need gradients
+        return torch.tensor(values, device=device).view(1, -1, 1, 1)
 
 
 def unit_range(images: torch.Tensor) -> torch.Tensor:
@@ -105,6 +116,7 @@ def train(
     sample_weights: torch.Tensor | None = None,
     penalty: Penalty | None = None,
     after_epoch: Callable[[int], None] | None = None,
+    execution: Execution = DEFAULT,
 ) -> None:
     """Train `model` in place on uint8 `images` (n, c, h, w) and `targets` (n, ...); no images leave it as it is.
 
@@ -122,10 +134,10 @@ def train(
         return
     if generator is None:
         raise ValueError("training needs a generator of the shuffling axis")
-    model.to(memory_format=torch.channels_last)
     if optimizer is None:
-        optimizer = plan.make_optimizer(model)
+        optimizer = plan.make_optimizer(model.parameters())
         schedule = plan.make_schedule(optimizer)
+    forward = {whole: execution.forward(images.device, whole) for whole in (True, False)}
     for epoch in range(1, plan.epochs + 1):
         model.train()
         total = torch.zeros((), device=images.device)
@@ -133,7 +145,7 @@ def train(
             inputs = unit_range(images[batch])
             if augmentation is not None:
                 inputs = augment(inputs, augmentation, generator, mean=normalise.mean)
-            outputs = model(normalise(inputs))
+            outputs = forward[len(batch) == plan.batch_size](model, normalise(inputs))
             losses = loss(outputs, targets[batch])
             if sample_weights is not None:
                 losses = losses * sample_weights[batch]
@@ -162,7 +174,7 @@ def predict(model: nn.Module, images: torch.Tensor, *, normalise: Normalisation,
     if meter is not None:
         return meter.book_prediction(model, images)
     was_training = model.training
-    model.to(memory_format=torch.channels_last).eval()
+    model.eval()
     with torch.inference_mode():
         parts = [model(normalise(unit_range(part))) for part in images.split(batch_size)]
     model.train(was_training)

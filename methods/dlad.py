@@ -84,7 +84,7 @@ class DLAD(Method):
         network = federation.replace_head(federation.module(model), 1, "classifier", index)
         images = torch.cat([shard.images, federation.public.images])
         own = torch.zeros(len(images), 1, device=images.device)
-        own[: len(shard.images)] = 1
+        own[: len(shard)] = 1
         history = federation.train(
             network, images, own, binary_cross_entropy, plan, "classifier", index,
             sample_weights=1 + (self.client_weight - 1) * own.squeeze(1),

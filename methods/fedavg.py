@@ -6,7 +6,7 @@ it back; the server averages, weighted by the clients' sizes. FedProx, FedAvgM, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -37,24 +37,34 @@ class FedAvg(Method):
 
     def fit(self, federation: Federation) -> Checkpoint:
         network = federation.shared_network()
-        model, worker = federation.initial(network), federation.initial(network)
+        model = federation.initial(network)
+        workers = [federation.initial(network) for _ in range(min(federation.execution.stacked, len(federation.clients)))]
         server = self.server_state(federation, model)
         stateful = {name: part for name, part in server.items() if hasattr(part, "state_dict")}
         for number in federation.rounds(self.rounds, model=model, **stateful):
             clients = federation.participants(number, self.participation)
-            states = [self.client_update(federation, client, model, worker, number, server) for client in clients]
+            states = self.client_updates(federation, clients, model, workers, number, server)
             self.aggregate(federation, model, clients, states, number, server)
             federation.track(model)
         return federation.checkpoint(model, network)
 
-    def client_update(
-        self, federation: Federation, client: Client, model: nn.Module, worker: nn.Module, number: int, server: dict[str, Any]
-    ) -> State:
-        """ClientUpdate of Algorithm 1: the global model down, local epochs from it, the local model up."""
-        worker.load_state_dict(federation.channel.down(client.index, "parameters", state_of(model)))
-        penalty = self.penalty(federation, client, worker, number, server)
-        federation.train_on_client(client, worker, federation.local, "round", number, penalty=penalty)
-        return federation.channel.up(client.index, "parameters", state_of(worker))
+    def client_updates(
+        self, federation: Federation, clients: Sequence[Client], model: nn.Module, workers: Sequence[nn.Module], number: int,
+        server: dict[str, Any],
+    ) -> Iterator[State]:  # fmt: skip
+        """ClientUpdate of Algorithm 1: the global model down, local epochs from it, the local model up; client by client.
+
+        `workers` are the networks that clients train: one, or as many as are trained together.
+        """
+        sent = state_of(model)
+        for start in range(0, len(clients), len(workers)):
+            group = list(zip(clients[start:], workers, strict=False))
+            for client, worker in group:
+                worker.load_state_dict(federation.channel.down(client.index, "parameters", sent))
+            penalties = [self.penalty(federation, client, worker, number, server) for client, worker in group]
+            federation.train_on_clients(group, federation.local, "round", number, penalties=penalties)
+            for client, worker in group:
+                yield federation.channel.up(client.index, "parameters", worker.state_dict())
 
     def server_state(self, federation: Federation, model: nn.Module) -> dict[str, Any]:
         """What the server has beside the global model, by name; an interrupted fit restores what has a state_dict."""
@@ -67,8 +77,11 @@ class FedAvg(Method):
         return None
 
     def aggregate(
-        self, federation: Federation, model: nn.Module, clients: Sequence[Client], states: Sequence[State], number: int,
+        self, federation: Federation, model: nn.Module, clients: Sequence[Client], states: Iterator[State], number: int,
         server: dict[str, Any],
     ) -> None:  # fmt: skip
-        """w <- sum_k n_k / n w_k, BatchNorm's buffers included; in place in `model`."""
+        """w <- sum_k n_k / n w_k, BatchNorm's buffers included; in place in `model`.
+
+        `states` come as clients finish, in their order, so that the average never holds more than one of them.
+        """
         model.load_state_dict(average_states(states, [client.size for client in clients]))

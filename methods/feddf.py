@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -17,13 +17,12 @@ from federation.training import predict, unit_range
 from methods.fedavg import FedAvg, State
 
 
-def ensemble_divergence(student: torch.Tensor, teachers: torch.Tensor) -> torch.Tensor:
-    """KL(softmax(mean of the teachers' logits) || softmax(student)), mean over the batch (Algorithm 1, AVGLOGITS).
+def ensemble_divergence(student: torch.Tensor, ensemble: torch.Tensor) -> torch.Tensor:
+    """KL(softmax(ensemble) || softmax(student)), mean over the batch (Algorithm 1, AVGLOGITS).
 
-    Student logits (n, classes), teacher logits (teachers, n, classes).
+    Student logits (n, classes), and the means of the teachers' logits (n, classes).
     """
-    target = teachers.mean(dim=0).log_softmax(dim=1)
-    return F.kl_div(student.log_softmax(dim=1), target, reduction="batchmean", log_target=True)
+    return F.kl_div(student.log_softmax(dim=1), ensemble.log_softmax(dim=1), reduction="batchmean", log_target=True)
 
 
 @dataclass(frozen=True)
@@ -54,17 +53,21 @@ class FedDF(FedAvg):
         return {}
 
     def aggregate(
-        self, federation: Federation, model: nn.Module, clients: Sequence[Client], states: Sequence[State], number: int,
+        self, federation: Federation, model: nn.Module, clients: Sequence[Client], states: Iterator[State], number: int,
         server: dict[str, Any],
     ) -> None:  # fmt: skip
-        super().aggregate(federation, model, clients, states, number, server)
         images = federation.public.images
         teacher = federation.initial(federation.network)
         outputs = []
-        for state in states:
-            teacher.load_state_dict(state)
-            outputs.append(predict(teacher, images, normalise=federation.normalise))
-        teachers = torch.stack(outputs)
+
+        def answered() -> Iterator[State]:
+            for state in states:
+                teacher.load_state_dict(state)
+                outputs.append(predict(teacher, images, normalise=federation.normalise))
+                yield state
+
+        super().aggregate(federation, model, clients, answered(), number, server)
+        ensemble = torch.stack(outputs).mean(dim=0)  # of fixed images, so that a step costs the same with any number of teachers
 
         optimizer = torch.optim.Adam(model.parameters(), lr=self.distillation_lr)
         schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, self.distillation_steps)
@@ -75,7 +78,7 @@ class FedDF(FedAvg):
             batch = stream.choose(len(images), self.distillation_batch_size)
             student = model(federation.normalise(unit_range(images[batch])))
             optimizer.zero_grad(set_to_none=True)
-            ensemble_divergence(student, teachers[:, batch]).backward()
+            ensemble_divergence(student, ensemble[batch]).backward()
             nn.utils.clip_grad_norm_(model.parameters(), self.clip_norm)
             optimizer.step()
             schedule.step()

@@ -382,7 +382,7 @@ class FedIOD(Method):
         self, shard: Shard, federation: Federation, node: Node, generated: torch.Tensor, stream: Stream
     ) -> torch.Tensor:
         """A step of D_k on the received images and as many of its own; returns E[D_k(x')] of this batch."""
-        own = unit_range(shard.images[stream.choose(len(shard.images), len(generated))])
+        own = unit_range(shard.images_at(stream.choose(len(shard), len(generated))))
         if self.augment_own and federation.augmentation is not None and stream.generator is not None:
             crop_and_flip = replace(federation.augmentation, cutout=0)
             own = augment(own, crop_and_flip, stream.generator)

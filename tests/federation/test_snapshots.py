@@ -76,8 +76,8 @@ def test_a_dictionary_that_looks_like_a_packed_value_is_still_a_dictionary():
 OPTIMIZERS = {
     "adam": lambda model: torch.optim.Adam(model.parameters(), lr=0.1, betas=(0.5, 0.9)),
     "sgd with momentum": lambda model: torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9),
-    "adam of a plan": lambda model: TrainingPlan(9, 1, lr=0.1, weight_decay=0.01).make_optimizer(model, fused=False),
-    "sgd of a plan": lambda model: TrainingPlan(9, 1, 0.1, "sgd", momentum=0.9).make_optimizer(model, fused=False),
+    "adam of a plan": lambda model: TrainingPlan(9, 1, lr=0.1, weight_decay=0.01).make_optimizer(model.parameters(), fused=False),
+    "sgd of a plan": lambda model: TrainingPlan(9, 1, 0.1, "sgd", momentum=0.9).make_optimizer(model.parameters(), fused=False),
 }
 SCHEDULES = {
     "cosine": lambda optimizer: torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 9, 0.01),

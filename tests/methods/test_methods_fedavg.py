@@ -16,6 +16,7 @@ from tests.federation.tiny import make_federation
 from tests.methods.shards import (
     WHOLE_BATCHES,
     client_with,
+    copied,
     descend,
     mixed_clients,
     same_bits,
@@ -54,7 +55,7 @@ def test_the_second_round_starts_from_the_first_rounds_average():
 def test_what_goes_down_is_the_weighted_average_of_what_came_up_the_round_before():
     sent = []
     clients = uneven_clients()
-    federation = make_federation(clients, channel=Channel(inspect=lambda t, tensors: sent.append((t, tensors))))
+    federation = make_federation(clients, channel=Channel(inspect=lambda t, tensors: sent.append((t, copied(tensors)))))
     FedAvg(rounds=4, participation=0.4).fit(federation)
     for number in (2, 3, 4):
         up = [(clients[t.client].size, state) for t, state in sent if (t.round, t.direction) == (number - 1, "up")]
