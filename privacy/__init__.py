@@ -1,1 +1,1 @@
-"""Differential privacy: what was spent, under which conventions."""
+"""Privacy: what was spent, under which conventions, and what attacks recover."""

@@ -1,0 +1,1 @@
+"""Attacks on what clients share, one file each."""
