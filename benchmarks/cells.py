@@ -13,6 +13,7 @@ from benchmarks import registry
 from benchmarks.spec import Paper, Row, Scalar, SpecError, Table, Value
 from datasets import catalogue
 from datasets.catalogue import ResolvedData
+from models import weight_files
 from results.files import DataError, digest
 from results.names import near
 from results.published import format_column
@@ -224,6 +225,7 @@ def expand(paper: Paper, table: Table, selection: Selection, skip_unusable: bool
     only = selection.only or {}
     _check_only(table, rows, only)
     known = set(registry.methods(selection.plugins))
+    entries = {row.method: registry.find_method(row.method, selection.plugins) for row in rows}
     cells = []
     for column in table.columns:
         for row in rows:
@@ -234,15 +236,13 @@ def expand(paper: Paper, table: Table, selection: Selection, skip_unusable: bool
             config |= {name: value for name, value in selection.overrides if _may_set(name, row, config)}
             if not row.applies(config):
                 continue
-            entry = registry.find_method(row.method, selection.plugins)
+            entry = entries[row.method]
             other = str(config.get("public.name", ""))
             if other and row.upper_bound and "public-labels" in entry.load().oracle:
                 continue  # the public set's labels are of other classes
             embedded = selection.profile == "smoke"
             if table.measure == "samples":
-                from models import extractors  # imports much that other tables have no use for
-
-                config["evaluation.extractor"] = extractors.default(embedded)
+                config["evaluation.extractor"] = weight_files.default_extractor(embedded)
             try:
                 data = catalogue.resolve(str(config["data.name"]), embedded=embedded, require_real=selection.require_real)
                 public = catalogue.resolve(other, embedded=embedded, require_real=selection.require_real) if other else None

@@ -1,4 +1,7 @@
-"""The command line. Every command says what it did, what it did not, and what to do next."""
+"""The command line. Every command says what it did, what it did not, and what to do next.
+
+Only what every command needs is imported up here: `--help` and `list` answer at once.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +9,21 @@ import re
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as RichTable
 
-from benchmarks import cards, registry
-from benchmarks.cells import Selection, expand, parse_methods, parse_only, parse_overrides
+from benchmarks import registry
 from benchmarks.spec import PROFILES, PROTOCOLS, Scalar, SpecError
-from datasets import catalogue
-from datasets.source import REAL, DataError, content_digest
 from results import published
-from results.files import ResultsError
+from results.files import DataError, ResultsError
 from results.names import near
+
+if TYPE_CHECKING:
+    from benchmarks.cells import Selection
 
 app = typer.Typer(
     help="Regenerate the tables of four federated-distillation papers. Start with: python -m benchmarks reproduce dlad/table2",
@@ -66,6 +69,8 @@ def _selection(
     profile: str, protocol: str, only: list[str], methods: str, seeds: str, device: str, threads: int, require_real: bool,
     plugins: list[Path],
 ) -> Selection:  # fmt: skip
+    from benchmarks.cells import Selection, parse_methods, parse_only
+
     try:
         numbers = tuple(int(seed) for seed in seeds.split(","))
     except ValueError:
@@ -86,6 +91,8 @@ def _selection(
 
 def _overrides(names: list[str], pairs: list[str], plugins: tuple[str, ...]) -> tuple[tuple[str, Scalar], ...]:
     """The settings of `--set`. Raises SpecError if the tables are of several papers."""
+    from benchmarks.cells import parse_overrides
+
     papers = {paper.key: paper for paper, _ in map(registry.find_table, names)}
     if pairs and len(papers) > 1:
         raise SpecError(f"--set takes tables of one paper, these are of {', '.join(papers)}")
@@ -142,6 +149,9 @@ def list_everything() -> None:
 
 
 def _data_table() -> None:
+    from datasets import catalogue
+    from datasets.source import REAL
+
     home = catalogue.data_home()
     table = RichTable("data set", "what", "state", "else uses", title=f"Data sets (data home: {home})", title_justify="left")
     for name, source in catalogue.sources().items():
@@ -151,7 +161,7 @@ def _data_table() -> None:
             state = "absent"
         else:
             try:
-                catalogue.resolve(name)
+                catalogue.check(name)
                 state = "present"
             except DataError:
                 state = "damaged"
@@ -166,6 +176,8 @@ def show(
     table: Annotated[str, typer.Argument(help="paper/table")], profile: Profile = "smoke", protocol: Protocol = "paper"
 ) -> None:
     """Published numbers of a table, and its protocol card with the source of every hyper-parameter."""
+    from benchmarks import cards
+
     _choice("--profile", profile, PROFILES)
     if table not in registry.all_tables():
         registry.find_table(table)
@@ -214,6 +226,7 @@ def plan(
     seeds: Seeds = "0", plugin: Plugins = None, override: Override = None,
 ) -> None:  # fmt: skip
     """Cells, shared stages, data, FLOPs, bytes, memory and hours of a table, on any machine, before running it."""
+    from benchmarks.cells import expand
     from benchmarks.plan import SUSTAINED, make_plan
 
     names = _tables(_some_tables(tables), protocol)
@@ -270,7 +283,7 @@ def reproduce(
     override: Override = None,
 ) -> None:  # fmt: skip
     """Regenerate tables: measured beside published, as CSV, Markdown and plot, with the paper's claims judged."""
-    from benchmarks import runner
+    from benchmarks import cards, runner
     from benchmarks.display import Live, print_table
 
     device = device or ("cuda" if profile == "paper" else "cpu")
@@ -340,6 +353,9 @@ def data(
     ] = None,
 ) -> None:
     """What data are present, verified, and how to get the rest."""
+    from datasets import catalogue
+    from datasets.source import content_digest
+
     for name in download or []:
         source = catalogue.source(name)
         if source.download is None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,9 +29,10 @@ from benchmarks.spec import Scalar, SpecError
 from datasets import catalogue, partitions
 from reports.table import Layout, legend, markdown, terminal_tables
 from results import published
-from results.files import write_atomic
+from results.files import cache_home, digest, file_digest, read_sealed_json, write_atomic, write_sealed_json
 from results.published import format_column, parse_column
 from results.record import OK, Record
+from results.sourcecode import source_digest
 from results.store import TableFiles, write_csv
 
 if TYPE_CHECKING:
@@ -219,7 +222,7 @@ def print_table(console: Console, run: TableRun, card: Sequence[str]) -> int:
     if claims:
         write_csv(run.files.path("claims.csv"), claims, list(claims[0]))
         files.append(run.files.path("claims.csv"))
-    draw(run, layout, lines, records)
+    draw(run, layout, lines)
     console.print("wrote " + ", ".join(str(path) for path in [*files, run.files.path("png")]), soft_wrap=True)
     return sum(record.status != OK for record in run.records.values())
 
@@ -237,11 +240,38 @@ def last_epochs(lines: Sequence[dict[str, str]]) -> list[dict[str, str]]:
     return [line for _, line in last.values()]
 
 
-def draw(run: TableRun, layout: Layout, lines: Sequence[dict[str, str]], records: Sequence[Record]) -> None:
-    """The table's PNG."""
+def draw(run: TableRun, layout: Layout, lines: Sequence[dict[str, str]]) -> None:
+    """The table's PNG; a picture that shows all this already is left alone, for drawing takes longer than the rest together.
+
+    The note of what a picture shows lies in the cache with the digest of its file, so a damaged picture is drawn again.
+    """
+    path = run.files.path("png")
+    note = cache_home() / "pictures" / f"{digest(str(path.resolve()))}.json"
+    shows = _shown(run, layout, lines)
+    with contextlib.suppress(FileNotFoundError):
+        if read_sealed_json(note) == {"shows": shows, "file": file_digest(path)}:
+            return
+    _draw(run, layout, lines, path)
+    if path.exists():  # a table without numbers has no picture
+        write_sealed_json(note, {"shows": shows, "file": file_digest(path)})
+
+
+def _shown(run: TableRun, layout: Layout, lines: Sequence[dict[str, str]]) -> str:
+    """Digest of everything that determines a picture: numbers, printed ones, cells, layout and the code that draws."""
+    return digest(
+        repr(
+            [
+                replace(layout, oracles=frozenset()), sorted(layout.oracles), lines, published.published_table(run.name),
+                run.table.measure, [(row.key, row.role) for row in run.rows], [(cell.key, cell.code) for cell in run.cells],
+                source_digest("reports.plots", "benchmarks.display"), metadata.version("matplotlib"),
+            ]
+        )
+    )  # fmt: skip
+
+
+def _draw(run: TableRun, layout: Layout, lines: Sequence[dict[str, str]], path: Path) -> None:
     from reports import plots
 
-    path = run.files.path("png")
     if run.table.measure == "classes":
         first = {cell.row: cell for cell in run.cells}
         counts = {row: counts_of(dict(cell.config), cell.data, cell.seed) for row, cell in first.items()}

@@ -74,6 +74,14 @@ def is_present(name: str, home: Path | None = None) -> bool:
     return entry.embedded == "" or bool(entry.files(home or data_home()))
 
 
+def check(name: str, home: Path | None = None) -> None:
+    """Raise DataError if a file of the source is damaged, as far as that can be told without reading all of it."""
+    entry = source(name)
+    for path in entry.files(home or data_home()):
+        if path.suffix == ".npz":
+            check_npz(path, entry.how_to_get)
+
+
 def resolve(name: str, *, embedded: bool = False, require_real: bool = False, home: Path | None = None) -> ResolvedData:
     """Decide which data a table column uses: the real set, else a surrogate, else a synthetic one.
 
@@ -93,9 +101,7 @@ def resolve(name: str, *, embedded: bool = False, require_real: bool = False, ho
     if require_real and (used is not wanted or wanted.kind != REAL or not is_present(name, home)):
         because = "this profile uses embedded data" if embedded else f"it is not under {home}"
         raise DataError(f"--require-real: {wanted.title} is needed, but {because}. {wanted.how_to_get}")
-    for path in used.files(home):
-        if path.suffix == ".npz":
-            check_npz(path, used.how_to_get)
+    check(used.name, home)
     origin = SYNTHETIC if used.kind == SYNTHETIC else REAL if used is wanted else SURROGATE
     return ResolvedData(name, used.name, origin, _fingerprint(used.name, home), used.note)
 

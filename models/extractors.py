@@ -1,8 +1,8 @@
 """Classifiers pre-trained on ImageNet that judge images: class probabilities and features, by name, without a hub.
 
-`load(default(embedded=False), device)` gives the best one there is on this machine. A number that an extractor led to is
-reported under its `title`: only the TensorFlow Inception-v3 makes an Inception Score or a FID that can be compared with
-a published one, and none of these is it.
+`load(default_extractor(embedded=False), device)` gives the best one there is on this machine. A number that an extractor
+led to is reported under its `title`: only the TensorFlow Inception-v3 makes an Inception Score or a FID that can be
+compared with a published one, and none of these is it.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ import torchvision
 from torch import Tensor, nn
 from torch.nn import functional
 
-from models.networks.imagenet import WeightFile, read_weights
-from results.files import DataError, data_home
+from models.networks.imagenet import read_weights
+from models.weight_files import INCEPTION, WeightFile
+from results.files import DataError
 from results.names import near
 
 BATCH = 32
@@ -116,11 +117,6 @@ class Recipe:
     """What to do about a damaged file, beyond what `read_weights` says."""
 
 
-def inception_path() -> Path:
-    """Where the user puts torchvision's Inception-v3: `weights/` in the data home."""
-    return data_home() / "weights" / RECIPES["inception-v3"].weights.name
-
-
 def lite0_path() -> Path:
     """EfficientNet-Lite0's weight file, as its package installed it; found by metadata, so that none of its code runs.
 
@@ -173,10 +169,8 @@ RECIPES = {
         build=lambda: torchvision.models.inception_v3(weights=None, init_weights=False, transform_input=False),
         head="fc",
         prepare=(INCEPTION_SIDE, 127.5, 127.5),
-        weights=WeightFile(
-            "inception_v3_google-0cc3c7bd.pth", "https://download.pytorch.org/models/inception_v3_google-0cc3c7bd.pth", "0cc3c7bd"
-        ),
-        path=inception_path,
+        weights=INCEPTION,
+        path=lambda: INCEPTION.path,
         rename=lambda state: state,
     ),
     # TensorFlow's weights: timm's `tf_` variant pads as TensorFlow does ("SAME") and has its batch-norm epsilon, 1e-3.
@@ -193,21 +187,6 @@ RECIPES = {
     ),
 }
 """Best first."""
-
-
-def _present(name: str) -> bool:
-    try:
-        return RECIPES[name].path().exists()
-    except DataError:
-        return False
-
-
-def default(embedded: bool) -> str:
-    """The extractor to use: Inception-v3 if the user put its file there, else EfficientNet-Lite0.
-
-    `embedded` asks for what is the same on every machine, and so never for a file of the user's.
-    """
-    return "inception-v3" if not embedded and _present("inception-v3") else "efficientnet-lite0"
 
 
 def load(name: str, device: str | torch.device) -> Extractor:

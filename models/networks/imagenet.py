@@ -9,7 +9,6 @@ feeding the same image to all three.
 from __future__ import annotations
 
 import pickle
-from dataclasses import dataclass
 from pathlib import Path
 
 import timm
@@ -17,19 +16,11 @@ import torch
 from timm.models.densenet import DenseNet, _filter_torchvision_pretrained
 from torch import nn
 
-from results.files import DataError, data_home, file_digest
+from models.weight_files import WeightFile
+from results.files import DataError, file_digest
 
 SMALL = 64
 """Images with shorter sides get the small-image stem."""
-
-
-@dataclass(frozen=True)
-class WeightFile:
-    """A file of pretrained weights that the user downloads; its name carries the head of its SHA-256."""
-
-    name: str
-    url: str
-    sha256_head: str
 
 
 IMAGENET = {
@@ -42,7 +33,7 @@ IMAGENET = {
 
 def weight_path(network: str) -> Path:
     """Where the suite looks for a network's ImageNet weights: `weights/` in the data home."""
-    return data_home() / "weights" / IMAGENET[network].name
+    return IMAGENET[network].path
 
 
 def read_weights(path: Path, expected: WeightFile) -> dict[str, torch.Tensor]:

@@ -13,7 +13,7 @@ from benchmarks.cells import Selection, expand, parse_methods, parse_only, parse
 from benchmarks.execute import make_method
 from benchmarks.spec import SpecError
 from datasets import catalogue
-from models import extractors
+from models import weight_files
 from results.files import DataError
 from results.sourcecode import folder_modules, source_digest
 
@@ -235,7 +235,7 @@ def test_a_cell_of_generated_images_is_known_by_the_network_that_measures_them(m
     table6 = registry.find_table("fediod/table6")
     before, others = expand(*table7, Selection()), expand(*table6, Selection())
     assert {dict(cell.config)["evaluation.extractor"] for cell in before} == {"efficientnet-lite0"}
-    monkeypatch.setattr(extractors, "default", lambda embedded: "inception-v3")
+    monkeypatch.setattr(weight_files, "default_extractor", lambda embedded: "inception-v3")
     after = expand(*table7, Selection())
     assert {dict(cell.config)["evaluation.extractor"] for cell in after} == {"inception-v3"}
     assert not {cell.key for cell in before} & {cell.key for cell in after}
@@ -245,7 +245,7 @@ def test_a_cell_of_generated_images_is_known_by_the_network_that_measures_them(m
 
 def test_the_smoke_profile_never_measures_with_a_file_of_the_users(monkeypatch):
     asked = []
-    monkeypatch.setattr(extractors, "default", lambda embedded: asked.append(embedded) or "x")
+    monkeypatch.setattr(weight_files, "default_extractor", lambda embedded: asked.append(embedded) or "x")
     for profile in ("smoke", "cpu", "paper"):
         expand(*registry.find_table("fediod/table7"), Selection(profile, only={"row": "gan"}))
     assert asked == [True, False, False]

@@ -353,6 +353,12 @@ def test_list_show_and_data_say_what_there_is(tmp_path):
     assert "--download mnist" in run(tmp_path, "data").stdout
 
 
+def test_list_names_a_data_set_whose_file_is_damaged(tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "mnist.npz").write_bytes(b"half of it")
+    assert re.search(r"MNIST\s*│ damaged", run(tmp_path, "list").stdout)
+
+
 def test_plan_counts_bytes_at_the_papers_scale_without_data(tmp_path):
     plan = run(tmp_path, "plan", "dlad/table2", "--only", "dataset=cinic10", "--only", "row=global-avg")
     assert plan.returncode == 0, plan.stderr

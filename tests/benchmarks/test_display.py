@@ -8,12 +8,14 @@ from dataclasses import asdict, replace
 import pytest
 from rich.console import Console
 
-from benchmarks import registry
+from benchmarks import display, registry
 from benchmarks.cells import Selection, expand
 from benchmarks.display import draw, judge_claims, last_epochs, layout_of, print_table, values_of
 from benchmarks.runner import TableRun, finished_records
 from benchmarks.spec import Paper, Row, Table
+from reports import plots
 from reports.claims import Value
+from results.files import cache_home, write_atomic
 from results.published import parse_column, published_table
 from results.record import FAILED, Measurement, Record
 from results.store import TableFiles, summarise
@@ -158,8 +160,42 @@ def test_the_picture_of_a_run_with_two_metrics_is_written(run, measure):
     records = [
         record(row.key, tuple(Measurement(metric, 2.0, epoch) for epoch in epochs for metric in SCORES)) for row in run.table.rows
     ]
-    draw(run, layout_of(run, records), summarise(records), records)
+    draw(run, layout_of(run, records), summarise(records))
     assert run.files.path("png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_picture_is_drawn_again_only_if_it_would_differ_or_is_damaged(run, monkeypatch):
+    drawn = []
+
+    def table_plot(layout, lines, path):
+        drawn.append(layout.title)
+        write_atomic(path, f"picture {len(drawn)}")
+
+    def draws(records, **layout):
+        before = len(drawn)
+        draw(run, replace(layout_of(run, records), **layout), summarise(records))
+        return len(drawn) - before
+
+    monkeypatch.setattr(plots, "table_plot", table_plot)
+    records = [scored("gan", 2.0, 1.0)]
+    path = run.files.path("png")
+    assert draws(records) == 1
+    assert draws(records) == 0
+    assert draws([scored("gan", 2.5, 1.0)]) == 1
+    assert draws(records) == 1
+    assert draws(records, title="Another") == 1
+    assert draws(records, title="Another", oracles=frozenset({"gan"})) == 1
+    monkeypatch.setattr(display, "source_digest", lambda *modules: "other code")
+    assert draws(records) == 1
+    assert draws(records) == 0
+    path.write_text("damaged")
+    assert draws(records) == 1
+    path.unlink()
+    assert draws(records) == 1
+    (note,) = (cache_home() / "pictures").iterdir()
+    note.write_text(note.read_text().replace("shows", "show"))
+    assert draws(records) == 1
+    assert draws(records) == 0
 
 
 def test_a_row_that_only_leaves_out_is_not_said_to_lack_public_labels(printed):

@@ -12,8 +12,9 @@ from sklearn.datasets import load_sample_image
 from torch import nn
 
 from models import extractors
-from models.extractors import INCEPTION_SIDE, LITE0_PACKAGE, RECIPES, Prepare, default, lite0_names, load
-from models.networks.imagenet import WeightFile
+from models.extractors import INCEPTION_SIDE, LITE0_PACKAGE, RECIPES, Prepare, lite0_names, load
+from models.weight_files import INCEPTION as INCEPTION_FILE
+from models.weight_files import WeightFile, default_extractor
 from results.files import DataError, data_home, file_digest
 from results.sourcecode import ROOT
 
@@ -39,7 +40,7 @@ def photograph(name):
 
 def put_inception(content):
     """Make `content` the file in the data home where the user would put Inception-v3's weights; returns its path."""
-    path = extractors.inception_path()
+    path = INCEPTION_FILE.path
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
     return path
@@ -220,20 +221,20 @@ def test_titles_say_that_none_is_the_network_of_the_published_scores():
 
 def test_the_packages_code_is_never_run():
     code = (
-        "import sys; from models.extractors import default, load; load(default(embedded=True), 'cpu');"
+        "import sys; from models.extractors import load; load('efficientnet-lite0', 'cpu');"
         f"sys.exit('{LITE0_PACKAGE.replace('-', '_')}' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
 
 
 def test_without_the_users_file_the_packaged_weights_are_what_there_is():
-    assert default(embedded=False) == default(embedded=True) == LITE0
+    assert default_extractor(embedded=False) == default_extractor(embedded=True) == LITE0
 
 
 def test_the_users_file_is_preferred_except_for_embedded_data():
     put_inception(b"anything")
-    assert default(embedded=False) == INCEPTION
-    assert default(embedded=True) == LITE0
+    assert default_extractor(embedded=False) == INCEPTION
+    assert default_extractor(embedded=True) == LITE0
 
 
 def test_an_absent_inception_file_is_refused_naming_file_and_address():
@@ -257,7 +258,7 @@ def test_a_refusal_is_not_remembered():
 
 
 def test_weights_of_another_network_are_refused(monkeypatch):
-    path = extractors.inception_path()
+    path = INCEPTION_FILE.path
     path.parent.mkdir(parents=True)
     torch.save({"conv1.weight": torch.ones(1)}, path)
     expect(monkeypatch, INCEPTION, WeightFile(path.name, "https://example.invalid", file_digest(path)[:8]))
@@ -297,7 +298,7 @@ def test_inception_loads_a_file_as_torchvision_saves_it(monkeypatch, images):
     network = torchvision.models.inception_v3(weights=None, init_weights=False).eval()
     # The official file is older than batch normalisation's counters.
     state = {name: tensor for name, tensor in network.state_dict().items() if not name.endswith("num_batches_tracked")}
-    path = extractors.inception_path()
+    path = INCEPTION_FILE.path
     path.parent.mkdir(parents=True)
     try:
         torch.save(state, path)
@@ -315,4 +316,4 @@ def test_inception_loads_a_file_as_torchvision_saves_it(monkeypatch, images):
 
 
 def test_the_inception_file_is_looked_for_in_the_data_home():
-    assert extractors.inception_path() == data_home() / "weights" / "inception_v3_google-0cc3c7bd.pth"
+    assert INCEPTION_FILE.path == data_home() / "weights" / "inception_v3_google-0cc3c7bd.pth"

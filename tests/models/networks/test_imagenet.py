@@ -9,7 +9,8 @@ from torch import nn
 
 from datasets.source import DataError
 from models.networks import imagenet
-from models.networks.imagenet import WeightFile, densenet121, load_imagenet, read_weights, resnet18, weight_path
+from models.networks.imagenet import densenet121, load_imagenet, read_weights, resnet18, weight_path
+from models.weight_files import WeightFile
 from results.files import file_digest
 
 URL = "https://example.invalid/w.pth"
