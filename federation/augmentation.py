@@ -66,8 +66,16 @@ def augment(
         images = _windows(images, how.crop, pixels(2 * how.crop + 1), pixels(2 * how.crop + 1))
     if how.cutout and mean is not None:
         hole = _squares(images, how.cutout, pixels(images.shape[2]), pixels(images.shape[3]))
-        images = torch.where(hole, torch.tensor(mean, dtype=images.dtype, device=device)[:, None, None], images)
+        images = torch.where(hole, filled(mean, images)[:, None, None], images)
     return images
+
+
+def filled(values: Sequence[float], like: torch.Tensor) -> torch.Tensor:
+    """`values` as a tensor on the device of `like`, in its dtype.
+
+    They are filled in there: a copy from the host, as torch.tensor makes, would wait for all that the device has to do.
+    """
+    return torch.stack([torch.full((), value, dtype=like.dtype, device=like.device) for value in values])
 
 
 def _windows(images: torch.Tensor, border: int, top: torch.Tensor, left: torch.Tensor) -> torch.Tensor:

@@ -29,7 +29,7 @@ def fit(federation: Federation, method: Method) -> list[Checkpoint]:
         base = federation.stages.path(request)
         if base is not None:
             running = base.with_name(f"{base.name}-running")
-            federation.snapshots = Snapshots(running, federation.device, federation.stages.newer_than)
+            federation.snapshots = Snapshots(running, federation.stages.newer_than)
         checkpoints = as_checkpoints(federation, method.fit(federation))
         if federation.snapshots is not None:
             federation.snapshots.discard()

@@ -45,17 +45,18 @@ class Snapshots:
     The last two are kept, so that a kill while one is written costs no more than that one.
     """
 
-    def __init__(self, base: Path, device: torch.device | str = "cpu", newer_than: float = 0.0, every: float = 60.0):
+    def __init__(self, base: Path, newer_than: float = 0.0, every: float = 60.0):
         self._slots = [base.with_name(f"{base.name}-{slot}") for slot in (0, 1)]
         self._latest = 0
-        self._device = device
         self._newer_than = newer_than
         self._every = every
         self._last = time.monotonic()
 
     def resume(self, parts: Mapping[str, Any]) -> tuple[int, dict[str, list[float]], list[Transfer]]:
         """Restore `parts` (anything with load_state_dict); returns rounds done, history and ledger so far."""
-        found = [read_stage(base, self._device, self._newer_than)[0] for base in self._slots]
+        # On the CPU: each part takes what it needs to its own device. Optimisers leave their counts of steps where they
+        # get them, and with these on a GPU would wait for it at every step and parameter.
+        found = [read_stage(base, newer_than=self._newer_than)[0] for base in self._slots]
         whole = [(stage.info["round"], slot, stage) for slot, stage in enumerate(found) if stage is not None]
         if not whole:
             return 0, {}, []

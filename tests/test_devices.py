@@ -1,0 +1,314 @@
+"""Every method on a CUDA device that is not there: what is left on the CPU is caught on a machine without a GPU."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from dataclasses import dataclass, fields, replace
+from types import SimpleNamespace
+
+import pytest
+import torch
+from torch import nn
+
+from baselines.standalone import Standalone
+from benchmarks import contract, registry
+from benchmarks.scenario import build_federation
+from datasets import catalogue
+from federation import snapshots
+from federation.augmentation import Augmentation, augment
+from federation.federation import Federation
+from federation.fitting import fit
+from federation.method import Method
+from federation.remote import ask
+from federation.seeds import Seeds
+from federation.stages import StageCache
+from models.catalogue import networks
+from tests.fakecuda import backward, fake_cuda, grad
+
+CONFIG = contract.CONFIG | {
+    "partition.kind": "dirichlet-fedkd", "partition.alpha": 10, "partition.clients": 2, "partition.pool_limit": 30,
+    "partition.public_limit": 16, "partition.test_limit": 16,
+    "local.epochs": 1, "server.epochs": 2,
+    "augmentation.shift": 0.1, "augmentation.channel_shift": 0.1, "augmentation.horizontal_flip": True,
+    "augmentation.crop": 1, "augmentation.cutout": 2,
+}  # fmt: skip
+"""Two clients with one batch each, every augmentation."""
+
+METHODS = sorted(registry.methods())
+
+pytestmark = pytest.mark.skipif(
+    not torch.backends.cuda.is_built(),
+    reason="without CUDA's code in torch no CUDA tensor can be indexed, not even one without content",
+)
+
+
+class PowerCutError(Exception):
+    """Not a bug."""
+
+
+@pytest.fixture
+def brief(monkeypatch):
+    """Loops of like steps run their first and their last, and every round leaves a snapshot."""
+
+    def steps(federation, count):
+        yield from sorted({0, count - 1})
+
+    monkeypatch.setattr(Federation, "steps", steps)
+    monkeypatch.setattr(snapshots, "time", SimpleNamespace(monotonic=itertools.count(0, 1000).__next__))
+
+
+def variants(name):
+    """The method as the contract runs it, with short loops; and, where it has such, with every switch the other way."""
+    method = contract.contract_method(registry.find_method(name))
+    names = [field.name for field in fields(method)]
+    method = replace(method, **{n: 1 for n in names if n.endswith("epochs")}, **{n: 2 for n in names if n == "rounds"})
+    yield method
+    switches = {n: not getattr(method, n) for n in names if isinstance(getattr(method, n), bool)}
+    if switches:
+        yield replace(method, **switches)
+
+
+def federation_on(device, method, folder=None, progress=lambda text, share: None, **changes):
+    stages = StageCache(folder, device=device)
+    data = catalogue.resolve("digits")
+    return build_federation(CONFIG | changes, data, Seeds(), stages, type(method), device=device, progress=progress)
+
+
+def follow(method, folder, **changes):
+    """A fit on a CUDA device without content, cut off before its second round and taken up again: what is left of it."""
+
+    def cut(text, share):
+        if text.startswith("round 2/"):
+            raise PowerCutError
+
+    with fake_cuda() as watch:
+        with contextlib.suppress(PowerCutError):
+            fit(federation_on("cuda:0", method, folder, cut, **changes), method)
+        federation = federation_on("cuda:0", method, folder, **changes)
+        checkpoints = fit(federation, method)
+        for checkpoint in checkpoints:
+            assert {tensor.device.type for tensor in checkpoint.state.values()} == {"cuda"}
+            if checkpoint.network:
+                federation.evaluate(federation.module(checkpoint))
+    return federation, watch
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_keeps_to_its_device(name, tmp_path, brief):
+    for number, method in enumerate(variants(name)):
+        follow(method, tmp_path / str(number))
+
+
+RELEASED = {
+    "epochs": 2, "student_steps": 2, "weights": "size", "temperature": 10.0, "diversity": 1.0, "balance": 1.0, "optimizer": "sgd"
+}  # fmt: skip
+
+
+def test_fediods_other_terms_keep_to_their_device(tmp_path, brief):
+    (method, *_) = variants("fediod")
+    follow(replace(method, **RELEASED), tmp_path)
+
+
+@pytest.mark.parametrize("name", ["fedgen", "fedkd", "fediod"])
+def test_what_crosses_is_what_crosses_in_a_true_run(name, tmp_path, brief):
+    (method, *_) = variants(name)
+    with_buffers = {"network.cnn": "resnet8-narrow"}
+    true = federation_on("cpu", method, **with_buffers)
+    fit(true, method)
+    followed, _ = follow(method, tmp_path, **with_buffers)
+    assert followed.channel.ledger == true.channel.ledger
+
+
+@pytest.mark.parametrize(
+    "how", [Augmentation(rotation=5, horizontal_flip=True, cutout=2), Augmentation(horizontal_flip=True, crop=2)]
+)
+def test_augmentation_keeps_to_its_device_and_never_waits_for_it(how):
+    with fake_cuda() as watch:
+        images = torch.rand(4, 3, 8, 8, device="cuda:0")
+        assert augment(images, how, torch.Generator("cuda:0"), mean=(0.5, 0.4, 0.3)).device == images.device
+    assert not watch.syncs
+
+
+@pytest.mark.parametrize("name", sorted({*networks()} - {"densenet121"}))  # the code of densenet-small, and slow
+def test_every_network_keeps_to_its_device(name):
+    with fake_cuda():
+        outputs = networks()[name][0](3, 10, 32).to("cuda:0")(torch.rand(2, 3, 32, 32, device="cuda:0"))
+        assert outputs.device.type == "cuda"
+
+
+def test_a_resumed_optimiser_does_not_wait_for_the_device(tmp_path, brief):
+    (method, *_) = variants("fedgen")
+    _, watch = follow(method, tmp_path)
+    assert not [line for line in watch.syncs if line.startswith("baselines/fedgen.py") and line.endswith(" item")]
+
+
+@pytest.mark.xfail(reason="the mean and the deviation of Normalisation are copied to the device for every batch", strict=True)
+def test_no_batch_of_training_waits_for_the_device():
+    def syncs(batches):
+        with fake_cuda() as watch:
+            federation = federation_on("cuda:0", Standalone())
+            images = federation.public.images[:16].repeat(batches, 1, 1, 1)
+            targets = torch.zeros(len(images), dtype=torch.int64, device=federation.device)
+            model = federation.initial(federation.network)
+            watch.syncs.clear()
+            federation.train(model, images, targets, federation.task.loss, federation.local)
+            return watch.syncs
+
+    assert syncs(1) == syncs(3)
+
+
+# -- methods that do not ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Mixer(Method):
+    """Adds zeros from the CPU to what the clients say of the public images."""
+
+    def fit(self, federation):
+        outputs = [federation.public_outputs(model) for model in federation.local_models()]
+        return federation.distill(sum(outputs, torch.zeros(10)))
+
+
+@dataclass(frozen=True)
+class Forgetful(Method):
+    """Distils targets that are on the CPU."""
+
+    def fit(self, federation):
+        return federation.distill(torch.zeros(len(federation.public), 10))
+
+
+@dataclass(frozen=True)
+class Chooser(Method):
+    """Picks public images by indices on the CPU, which a GPU would forgive and wait for."""
+
+    def fit(self, federation):
+        federation.public.images[torch.arange(3)]
+
+
+@dataclass(frozen=True)
+class Masker(Method):
+    """Sets to zero what a mask on the CPU says."""
+
+    def fit(self, federation):
+        images = federation.public.images.clone()
+        images[torch.ones(len(images), dtype=torch.bool)] = 0
+
+
+@dataclass(frozen=True)
+class Drawer(Method):
+    """Draws numbers for the device from a generator on the CPU."""
+
+    def fit(self, federation):
+        torch.randn(3, device=federation.device, generator=federation.seeds.torch("shuffling", "own"))
+
+
+@dataclass(frozen=True)
+class Homebody(Method):
+    """Trains a layer that it did not move to the device."""
+
+    def fit(self, federation):
+        nn.Linear(64, 10)(federation.public.images.flatten(1).float())
+
+
+@dataclass(frozen=True)
+class Reader(Method):
+    """Reads a tensor of the device as if it were the host's."""
+
+    def fit(self, federation):
+        return federation.label_counts().numpy()
+
+
+@dataclass(frozen=True)
+class Guarded(Method):
+    """A client's guard adds noise from the CPU to the gradients that leave it: wrong in the backward pass alone."""
+
+    def fit(self, federation):
+        images = torch.rand(4, 64, device=federation.device, requires_grad=True)
+        (answer,) = ask(
+            federation.channel, 0, images, lambda x: {"logits": 2 * x}, ["logits"], guard=lambda g: g + torch.randn(g.shape)
+        )
+        answer.sum().backward()
+
+
+@pytest.mark.parametrize(
+    ("method", "message"),
+    [
+        (Mixer, "same device.*cpu"),
+        (Forgetful, "tensor on cpu is indexed with one on cuda"),
+        (Chooser, "tensor on cuda:0 is indexed with one on cpu"),
+        (Masker, "tensor on cuda:0 is indexed with one on cpu"),
+        (Drawer, "cuda:0 is drawn from a generator on cpu"),
+        (Homebody, "same device.*cpu"),
+        (Reader, "content of a tensor on cuda:0 is read"),
+        (Guarded, "same device.*cpu"),
+    ],
+)
+def test_a_method_that_leaves_something_on_the_cpu_is_caught(method, message):
+    with pytest.raises(RuntimeError, match=message), fake_cuda():
+        method().fit(federation_on("cuda:0", method()))
+
+
+# -- the device itself --------------------------------------------------------------------------------------------------
+
+
+def test_syncs_are_counted_by_the_line_that_asks():
+    with fake_cuda() as watch:
+        ones = torch.ones(3, device="cuda:0")
+        for _ in range(2):
+            assert ones.sum().item() == 1  # whatever it is
+        assert ones[ones > 0].shape == (3,)
+        assert len(ones.nonzero()) == 3
+        ones.cpu().to("cuda:0")
+    counted = sorted((key.partition(" ")[2], times) for key, times in watch.syncs.items())
+    assert counted == [("cpu to cuda", 1), ("cuda to cpu", 1), ("item", 2), ("mask", 1), ("nonzero", 1)]
+    assert all(key.startswith("tests/test_devices.py:") for key in watch.syncs)
+
+
+def test_outside_nothing_has_changed():
+    before = torch.Generator, torch.autograd.grad, torch.Tensor.numpy, nn.Module._apply
+    with pytest.raises(ZeroDivisionError), fake_cuda():
+        raise ZeroDivisionError
+    assert before == (torch.Generator, torch.autograd.grad, torch.Tensor.numpy, nn.Module._apply)
+    assert torch.ones(2).tolist() == [1, 1]
+
+
+class Doubled(torch.autograd.Function):
+    """Two outputs, of which one may not be used."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return 2 * x, 3 * x
+
+    @staticmethod
+    def backward(ctx, first, second):
+        return 2 * first + 3 * second
+
+
+def test_gradients_are_those_of_autograd():
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Conv2d(1, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(256, 3)).double()
+    images = torch.rand(5, 1, 8, 8, dtype=torch.float64, requires_grad=True)
+    parameters = list(net.parameters())
+
+    def loss():
+        outputs = net(Doubled.apply(images)[0])
+        return nn.functional.cross_entropy(outputs + outputs.square(), torch.tensor([0, 1, 2, 0, 1]))
+
+    def penalty(take):
+        (slope,) = take(loss(), [images], create_graph=True)
+        return slope.square().sum()
+
+    theirs = torch.autograd.grad
+    inputs = [images, *parameters]
+    for ours, true in zip(grad(loss(), inputs), theirs(loss(), inputs), strict=True):
+        torch.testing.assert_close(ours, true)
+    for ours, true in zip(grad(penalty(grad), parameters), theirs(penalty(theirs), parameters), strict=True):
+        torch.testing.assert_close(ours, true)
+    backward(loss(), inputs=parameters)
+    backward(loss(), inputs=parameters)
+    assert images.grad is None
+    for parameter, once in zip(parameters, theirs(loss(), parameters), strict=True):
+        torch.testing.assert_close(parameter.grad, 2 * once)
+    with pytest.raises(RuntimeError, match="not have been used"):
+        grad(loss(), [torch.ones(2, requires_grad=True)])
