@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from federation.augmentation import Augmentation, augment
+from federation.augmentation import Augmentation, augment, filled
 from federation.costs import active_meter
 from federation.execution import Execution
 
@@ -76,16 +75,9 @@ class Normalisation:
     std: tuple[float, ...]
 
     def __call__(self, images: torch.Tensor) -> torch.Tensor:
-        mean, std = (channel_values(values, images.device) for values in (self.mean, self.std))
+        mean, std = (filled(values, images)[:, None, None] for values in (self.mean, self.std))
         # Convolutions on CPUs and tensor cores are faster with channels last; results do not depend on it.
         return ((images - mean) / std).contiguous(memory_format=torch.channels_last)
-
-
-@functools.lru_cache(maxsize=64)
-def channel_values(values: tuple[float, ...], device: torch.device) -> torch.Tensor:
-    """A value per channel, (1, c, 1, 1); kept, since a copy to the device in every step would make it wait."""
-    with torch.inference_mode(False):  # the first to ask may be a prediction, the next one may need gradients
-        return torch.tensor(values, device=device).view(1, -1, 1, 1)
 
 
 def unit_range(images: torch.Tensor) -> torch.Tensor:

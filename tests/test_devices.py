@@ -143,7 +143,6 @@ def test_a_resumed_optimiser_does_not_wait_for_the_device(tmp_path, brief):
     assert not [line for line in watch.syncs if line.startswith("baselines/fedgen.py") and line.endswith(" item")]
 
 
-@pytest.mark.xfail(reason="the mean and the deviation of Normalisation are copied to the device for every batch", strict=True)
 def test_no_batch_of_training_waits_for_the_device():
     def syncs(batches):
         with fake_cuda() as watch:
