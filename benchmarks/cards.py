@@ -30,6 +30,8 @@ def markdown(paper: Paper, table: Table, selection: Selection) -> list[str]:
     """The protocol card: every setting, its source, and what the profile reduces, as Markdown."""
     profile, protocol, own = selection.profile, selection.protocol, dict(selection.overrides)
     lines = [f"{paper.title}. {paper.citation}. Profile {profile}, protocol {protocol}.", ""]
+    if selection.execution.label:
+        lines += [f"Executed as {selection.execution.label}: numbers may differ from the default's by rounding.", ""]
     lines += [f"Set by hand, except in rows that set it themselves: {name} = {value}." for name, value in own.items()]
     lines += [""] if own else []
     lines += ["| setting | paper | here | source | where |", "|---|---|---|---|---|"]

@@ -13,6 +13,7 @@ from benchmarks import registry
 from benchmarks.spec import Paper, Row, Scalar, SpecError, Table, Value
 from datasets import catalogue
 from datasets.catalogue import ResolvedData
+from federation.execution import DEFAULT, Execution
 from models import weight_files
 from results.files import DataError, digest
 from results.names import near
@@ -44,6 +45,7 @@ class Cell:
     plugins: tuple[str, ...] = ()
     device: str = "cpu"
     threads: int = 1
+    execution: Execution = DEFAULT
 
     @property
     def key(self) -> str:
@@ -57,7 +59,7 @@ class Cell:
             "table": self.table, "row": self.row, "column": self.column, "method": self.method, "role": self.role,
             "measure": self.measure, "metrics": self.metrics, "unit": self.unit, "seed": self.seed, "axes": self.seed_axes,
             "profile": self.profile, "protocol": self.protocol, "config": self.config, "data": data,
-            "device": self.device.split(":")[0], "threads": self.threads,
+            "device": self.device.split(":")[0], "threads": self.threads, "execution": self.execution.to_json(),
         }  # fmt: skip
         return digest(identity)
 
@@ -90,14 +92,16 @@ class Selection:
     require_real: bool = False
     device: str = "cpu"
     threads: int = 1
+    execution: Execution = DEFAULT
     overrides: tuple[tuple[str, Scalar], ...] = ()
     """Settings of the user's own, from `--set`."""
 
     @property
     def variant(self) -> str:
-        """What sets this selection's files apart from the table's own: its protocol and overrides; empty for neither."""
-        own = [f"set-{digest(self.overrides)[:8]}"] if self.overrides else []
-        return ".".join([*([self.protocol] if self.protocol != "paper" else []), *own])
+        """What sets this selection's files apart from the table's own: protocol, overrides, execution; empty for none."""
+        own = f"set-{digest(self.overrides)[:8]}" if self.overrides else ""
+        protocol = self.protocol if self.protocol != "paper" else ""
+        return ".".join(part for part in (protocol, own, self.execution.label) if part)
 
 
 def parse_overrides(pairs: Iterable[str], paper: Paper, plugins: Sequence[str] = ()) -> tuple[tuple[str, Scalar], ...]:
@@ -275,6 +279,7 @@ def expand(paper: Paper, table: Table, selection: Selection, skip_unusable: bool
                         plugins=needed,
                         device=selection.device,
                         threads=selection.threads,
+                        execution=selection.execution,
                     )
                 )
     if not cells:

@@ -5,7 +5,9 @@ Only what every command needs is imported up here: `--help` and `list` answer at
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +26,7 @@ from results.names import near
 
 if TYPE_CHECKING:
     from benchmarks.cells import Selection
+    from federation.execution import Execution
 
 app = typer.Typer(
     help="Regenerate the tables of four federated-distillation papers. Start with: python -m benchmarks reproduce dlad/table2",
@@ -67,9 +70,10 @@ def _tables(names: list[str], protocol: str = "paper") -> list[str]:
 
 def _selection(
     profile: str, protocol: str, only: list[str], methods: str, seeds: str, device: str, threads: int, require_real: bool,
-    plugins: list[Path],
+    plugins: list[Path], precision: str = "fp32", compiled: str = "off", stacked: int = 1,
 ) -> Selection:  # fmt: skip
     from benchmarks.cells import Selection, parse_methods, parse_only
+    from federation.execution import COMPILE, PRECISIONS, Execution
 
     try:
         numbers = tuple(int(seed) for seed in seeds.split(","))
@@ -82,10 +86,14 @@ def _selection(
     for path in plugins:  # so that a broken file is named before anything else is wrong
         registry.find_method(path.stem.replace("_", "-"), [str(p) for p in plugins]).load()
     add, drop = parse_methods(methods)
+    try:
+        execution = Execution(_choice("--precision", precision, PRECISIONS), _choice("--compile", compiled, COMPILE), stacked)
+    except ValueError as error:
+        raise SpecError(f"--stacked {stacked}: {error}") from error
     return Selection(
         profile=_choice("--profile", profile, PROFILES), protocol=_choice("--protocol", protocol, PROTOCOLS), seeds=numbers,
         only=parse_only(only), add=add, drop=drop, plugins=tuple(str(path) for path in plugins), require_real=require_real,
-        device=device, threads=threads,
+        device=device, threads=threads, execution=execution,
     )  # fmt: skip
 
 
@@ -97,6 +105,16 @@ def _overrides(names: list[str], pairs: list[str], plugins: tuple[str, ...]) -> 
     if pairs and len(papers) > 1:
         raise SpecError(f"--set takes tables of one paper, these are of {', '.join(papers)}")
     return parse_overrides(pairs, next(iter(papers.values())), plugins)
+
+
+def _check_execution(execution: Execution, device: str) -> None:
+    """Raise SpecError for a way of running that the device or the machine does not have."""
+    if execution.precision == "tf32" and not device.startswith("cuda"):
+        raise SpecError(f"--precision tf32: only CUDA devices have it, this run is on {device}; use fp32 or bf16")
+    if execution.compile == "reduce-overhead" and not device.startswith("cuda"):
+        raise SpecError(f"--compile reduce-overhead: it is for CUDA graphs, this run is on {device}; use --compile default")
+    if execution.compile != "off" and not any(shutil.which(name) for name in (os.environ.get("CXX", "g++"), "g++", "clang++")):
+        raise SpecError("--compile: torch.compile needs a C++ compiler; install g++ or clang++, or leave --compile off")
 
 
 def _check_device(device: str) -> None:
@@ -125,6 +143,9 @@ Methods = Annotated[str, typer.Option(metavar="+NAME,-NAME", help="add methods a
 Seeds = Annotated[str, typer.Option(help="comma-separated; tables print mean and standard deviation over them")]
 Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, mps; default: cuda for the paper profile, else cpu")]
 Threads = Annotated[int, typer.Option(min=1, help="threads per worker; two workers of one thread beat one of two")]
+Precision = Annotated[str, typer.Option(help="of training: fp32, tf32 (CUDA), bf16 (autocast); files are named apart")]
+Compile = Annotated[str, typer.Option("--compile", help="torch.compile for training: off, default, reduce-overhead (CUDA graphs)")]
+Stacked = Annotated[int, typer.Option(min=1, help="clients trained together as one computation; for GPUs and small networks")]
 Plugins = Annotated[list[Path] | None, typer.Option("--plugin", metavar="FILE", help="a file with one more method; repeatable")]
 RequireReal = Annotated[bool, typer.Option("--require-real", help="refuse stand-in data")]
 
@@ -280,16 +301,19 @@ def reproduce(
     device: Device = "", threads: Threads = 1, require_real: RequireReal = False, plugin: Plugins = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="compute everything again, cached or not")] = False,
     results: Annotated[Path, typer.Option(help="folder for CSV, plots and records")] = Path("results"),
-    override: Override = None,
+    override: Override = None, precision: Precision = "fp32", compiled: Compile = "off", stacked: Stacked = 1,
 ) -> None:  # fmt: skip
     """Regenerate tables: measured beside published, as CSV, Markdown and plot, with the paper's claims judged."""
     from benchmarks import cards, runner
     from benchmarks.display import Live, print_table
 
     device = device or ("cuda" if profile == "paper" else "cpu")
-    selection = _selection(profile, protocol, only or [], methods, seeds, device, threads, require_real, plugin or [])
+    selection = _selection(
+        profile, protocol, only or [], methods, seeds, device, threads, require_real, plugin or [], precision, compiled, stacked
+    )
     names = _tables(_some_tables(tables), protocol)
     selection = replace(selection, overrides=_overrides(names, override or [], selection.plugins))
+    _check_execution(selection.execution, device)
     if device != "cpu":
         _check_device(device)
     runs = runner.prepare(names, selection, results)
@@ -326,8 +350,9 @@ def check(
     entry = registry.find_method(method, plugins)
     from benchmarks.contract import CHECKS, BrokenContractError, contract_method
     from benchmarks.execute import prepare_device
+    from federation.execution import DEFAULT
 
-    prepare_device("cpu", 1)
+    prepare_device("cpu", 1, DEFAULT)
     subject = contract_method(entry)
     console.print(f"{method}: {len(CHECKS)} promises, each with a small federation of real digits")
     broken = 0

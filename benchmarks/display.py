@@ -110,6 +110,7 @@ def layout_of(run: TableRun, records: Sequence[Record]) -> Layout:
             f"{len(seeds)} seed" + ("s" if len(seeds) != 1 else ""),
             f"protocol {run.selection.protocol}",
             *(f"set {name} = {value}" for name, value in run.selection.overrides),
+            *([run.selection.execution.label] if run.selection.execution.label else []),
             *_networks_of(records),
             *_data_labels([r.data for r in records]),
             *(f"public data of methods that use any: {label}" for label in _data_labels([r.public for r in records])),

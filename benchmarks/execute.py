@@ -21,6 +21,7 @@ from benchmarks.cells import Cell
 from benchmarks.scenario import build_federation
 from benchmarks.spec import Scalar
 from federation.channel import Channel
+from federation.execution import Execution
 from federation.federation import Checkpoint, Federation
 from federation.fitting import fit
 from federation.method import Method
@@ -51,9 +52,11 @@ def make_method(entry: registry.MethodEntry, config: Mapping[str, Scalar]) -> Me
     return entry.load()(**{n.removeprefix(prefix): v for n, v in config.items() if n.startswith(prefix)})
 
 
-def prepare_device(device: str, threads: int) -> None:
-    """Threads and determinism for this process."""
+def prepare_device(device: str, threads: int, execution: Execution) -> None:
+    """Threads, determinism and the precision of products for this process."""
     torch.set_num_threads(threads)
+    torch.set_float32_matmul_precision("high" if execution.precision == "tf32" else "highest")
+    torch.backends.cudnn.allow_tf32 = execution.precision == "tf32"
     if device.startswith("cuda"):
         torch.backends.cudnn.benchmark = False
         torch.backends.cudnn.deterministic = True
@@ -79,7 +82,7 @@ def run_cell(
     }  # fmt: skip
     trace = ""
     try:
-        prepare_device(cell.device, cell.threads)
+        prepare_device(cell.device, cell.threads, cell.execution)
         measurements, statistic = _measure(cell, stages, channel, progress)
         outcome: dict[str, Any] = {"measurements": measurements, "statistic": statistic}
     except Exception as error:
@@ -110,7 +113,16 @@ def _measure(
     method = make_method(entry, config)
     seeds = Seeds.moving(cell.seed_axes, cell.seed)
     federation = build_federation(
-        config, cell.data, seeds, stages, type(method), device=cell.device, channel=channel, progress=progress, public=cell.public
+        config,
+        cell.data,
+        seeds,
+        stages,
+        type(method),
+        device=cell.device,
+        channel=channel,
+        progress=progress,
+        public=cell.public,
+        execution=cell.execution,
     )
     if cell.measure == "classes":
         return (Measurement(cell.metrics[0], classes_of_slot(federation, str(config["partition.slot"]))),), "the partition itself"
@@ -199,6 +211,7 @@ def machine(cell: Cell, context: Context) -> dict[str, Any]:
         "hardware": device,
         "cores": os.cpu_count(),
         "threads": cell.threads,
+        **cell.execution.to_json(),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         "packages": package_versions(),

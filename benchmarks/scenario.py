@@ -17,6 +17,7 @@ from datasets.source import DataError
 from federation.augmentation import Augmentation
 from federation.channel import Channel
 from federation.client import Client, Shard
+from federation.execution import DEFAULT, Execution
 from federation.federation import Federation, PublicData, TestSet
 from federation.method import Method
 from federation.seeds import Seeds
@@ -152,6 +153,7 @@ def build_federation(
     channel: Channel | None = None,
     progress: Callable[[str, float], None] = lambda text, share: None,
     public: ResolvedData | None = None,
+    execution: Execution = DEFAULT,
 ) -> Federation:
     """The federation of one cell. On the device `meta` nothing is loaded or computed, only sizes are known.
 
@@ -216,6 +218,7 @@ def build_federation(
         stages=stages,
         channel=channel,
         device=device,
+        execution=execution,
         pretrained=config["network.pretrained"] == "imagenet",
         oracle_labels=targets(division.public_split, division.public) if public is None else None,
         oracle_allowed=method.oracle,

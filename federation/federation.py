@@ -21,13 +21,13 @@ from federation.augmentation import Augmentation
 from federation.channel import Channel
 from federation.client import Client, Shard
 from federation.costs import active_meter
-from federation.execution import Execution
+from federation.execution import DEFAULT, Execution
 from federation.seeds import Seeds, Stream
 from federation.snapshots import Snapshots
 from federation.stacked import train_stacked
 from federation.stages import Stage, StageCache, StageRequest, content_digest
 from federation.tasks import Task
-from federation.training import DEFAULT, DivergedError, Loss, Normalisation, Penalty, TrainingPlan, predict, train
+from federation.training import DivergedError, Loss, Normalisation, Penalty, TrainingPlan, predict, train
 from models import catalogue
 
 M = TypeVar("M", bound=nn.Module)
@@ -461,7 +461,6 @@ class Federation:
                 normalise=self.normalise,
                 generators=[self.seeds.torch("shuffling", "client", c.index, *names, device=self.device) for c in clients],
                 augmentation=self.augmentation,
-                execution=self.execution,
             )  # fmt: skip
 
     def upload(self, client: Client, checkpoint: Checkpoint) -> Checkpoint:

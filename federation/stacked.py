@@ -16,7 +16,6 @@ from torch import nn
 
 from federation.augmentation import Augmentation, augment
 from federation.client import Shard
-from federation.execution import Execution
 from federation.training import DivergedError, Loss, Normalisation, TrainingPlan, batches, unit_range
 
 Batch = tuple[torch.Tensor, torch.Tensor]
@@ -31,7 +30,6 @@ def train_stacked(
     normalise: Normalisation,
     generators: Sequence[torch.Generator],
     augmentation: Augmentation | None = None,
-    execution: Execution,
 ) -> None:
     """Train every model in place on its shard, as `train` would; all models must be of the same network.
 
@@ -48,13 +46,11 @@ def train_stacked(
     everyone = [parameter for model in models for parameter in model.parameters()]
     optimizer = plan.make_optimizer(everyone)
     schedule = plan.make_schedule(optimizer)
-    forward = execution.forward(everyone[0].device, full_batch=False)  # compiled code cannot be vectorised
 
     def objective(
         weights: dict[str, torch.Tensor], buffers: dict[str, torch.Tensor], inputs: torch.Tensor, targets: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        state = {**weights, **buffers}
-        losses = loss(forward(lambda own: torch.func.functional_call(models[0], state, (own,)), inputs), targets)
+        losses = loss(torch.func.functional_call(models[0], {**weights, **buffers}, (inputs,)), targets)
         return losses.mean(), losses.detach().sum()
 
     together = torch.func.vmap(torch.func.grad(objective, has_aux=True), randomness="different")
@@ -82,7 +78,7 @@ def train_stacked(
                 total += losses.sum()
             for position, (inputs, targets) in step:
                 if position not in full or len(full) == 1:
-                    own = loss(forward(models[position], inputs), targets)
+                    own = loss(models[position](inputs), targets)
                     own.mean().backward()
                     total += own.detach().sum()
             if plan.clip_norm:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -12,16 +13,16 @@ from torch import nn
 
 from federation.augmentation import Augmentation, augment, filled
 from federation.costs import active_meter
-from federation.execution import Execution
+from federation.execution import DEFAULT, Execution
 
 Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 """Takes outputs (n, ...) and targets (n, ...); returns one loss per sample (n,)."""
 
+Forward = Callable[[Callable[[torch.Tensor], torch.Tensor], torch.Tensor], torch.Tensor]
+"""Takes a network and its inputs (n, c, h, w); returns outputs (n, ...) in float32."""
+
 Penalty = Callable[[nn.Module, torch.Tensor, torch.Tensor], torch.Tensor]
 """Takes the model, a batch's outputs and its targets; returns a scalar to add to the batch's mean loss."""
-
-
-DEFAULT = Execution()
 
 
 class DivergedError(Exception):
@@ -93,6 +94,26 @@ def batches(samples: int, batch_size: int, generator: torch.Generator) -> Iterat
             yield batch
 
 
+def forward_pass(execution: Execution, device: torch.device, full_batch: bool = True) -> Forward:
+    """The forward pass of a training step. What is no full batch runs eagerly, or every size would be compiled."""
+    autocast = device.type if execution.precision == "bf16" else ""
+    if execution.compile == "off" or not full_batch:
+        return functools.partial(_forward, autocast)
+    return functools.partial(_compiled(execution.compile), autocast)
+
+
+def _forward(autocast: str, model: Callable[[torch.Tensor], torch.Tensor], inputs: torch.Tensor) -> torch.Tensor:
+    with torch.autocast(autocast or "cpu", torch.bfloat16, enabled=bool(autocast)):
+        return model(inputs).float()
+
+
+@functools.cache
+def _compiled(mode: str) -> Callable[..., torch.Tensor]:
+    """One compiled function for the whole process: networks of the same shape, of whatever client or cell, share its code."""
+    torch._dynamo.config.recompile_limit = 64  # shapes in one process: networks x batch sizes; past it dynamo goes eager
+    return torch.compile(_forward, mode=None if mode == "default" else mode, dynamic=False)
+
+
 def train(
     model: nn.Module,
     images: torch.Tensor,
@@ -129,7 +150,7 @@ def train(
     if optimizer is None:
         optimizer = plan.make_optimizer(model.parameters())
         schedule = plan.make_schedule(optimizer)
-    forward = {whole: execution.forward(images.device, whole) for whole in (True, False)}
+    forward = {whole: forward_pass(execution, images.device, whole) for whole in (True, False)}
     for epoch in range(1, plan.epochs + 1):
         model.train()
         total = torch.zeros((), device=images.device)
