@@ -247,8 +247,10 @@ def plan(
     seeds: Seeds = "0", plugin: Plugins = None, override: Override = None,
 ) -> None:  # fmt: skip
     """Cells, shared stages, data, FLOPs, bytes, memory and hours of a table, on any machine, before running it."""
+    import torch
+
     from benchmarks.cells import expand
-    from benchmarks.plan import SUSTAINED, make_plan
+    from benchmarks.plan import ASSUMED, make_plan
 
     names = _tables(_some_tables(tables), protocol)
     selection = _selection(profile, protocol, only or [], methods, seeds, "cpu", 1, False, plugin or [])
@@ -266,15 +268,19 @@ def plan(
         for method in found.bytes_up:
             wire.add_row(method, f"{found.bytes_up[method]:,}", f"{found.bytes_down[method]:,}")
         console.print(wire)
-        unit, what = ("GPU-hours", "GPU") if profile == "paper" else ("core-hours", "core")
+        measured_on = "cuda" if profile == "paper" and torch.cuda.is_available() else "" if profile == "paper" else "cpu"
+        speed = found.measured_speed(measured_on) if measured_on else ASSUMED
+        what = "GPU" if profile == "paper" else "core"
         console.print(
             f"training samples: {found.meter.training_samples:,}; predictions: {found.meter.predicted_samples:,}; "
             f"{found.meter.flops:.3g} FLOPs"
         )
-        console.print(
-            f"estimate: {found.hours(profile):.2f} {unit}, if one {what} sustains {SUSTAINED[profile]:.0e} FLOP/s "
-            f"(assumed, not measured); peak memory about {found.meter.peak_bytes / 2**30:.2f} GiB per process, beside the framework"
-        )
+        how = "measured just now on this machine, with the clients' network" if measured_on else "assumed, not measured"
+        if speed:
+            console.print(
+                f"estimate: {found.hours(speed):.2f} {what}-hours at {speed:.1e} FLOP/s ({how}); "
+                f"peak memory about {found.meter.peak_bytes / 2**30:.2f} GiB per process, beside the framework"
+            )
         for asked, label in found.data.items():
             console.print(f"data: {asked}: {label}")
         if profile == "paper" and any(dict(cell.config).get("network.pretrained") == "imagenet" for cell in cells):

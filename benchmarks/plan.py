@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+
+import torch
 
 from benchmarks import registry
 from benchmarks.cells import Cell
@@ -20,10 +23,23 @@ from federation.federation import HeterogeneousClientsError
 from federation.fitting import fit
 from federation.seeds import Seeds
 from federation.stages import StageCache
+from federation.tasks import Classification
+from federation.training import Normalisation, TrainingPlan, train
+from models.catalogue import build
 from results.files import digest
 
-SUSTAINED = {"paper": 10e12, "cpu": 50e9, "smoke": 10e9}
-"""FLOP/s assumed for time estimates: per GPU (a data-centre GPU in fp32, small images), per CPU core otherwise."""
+ASSUMED = 10e12
+"""FLOP/s of a data-centre GPU in fp32 on small images, for the paper's scale on a machine that has none to measure."""
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A client's training, as far as its speed goes."""
+
+    network: str
+    image_shape: tuple[int, int, int]
+    outputs: int
+    batch_size: int
 
 
 @dataclass
@@ -42,9 +58,40 @@ class Plan:
     data: dict[str, str] = field(default_factory=dict)
     """What each data set asked for will be, or how to get it."""
 
-    def hours(self, profile: str) -> float:
-        """Estimated hours on one device (GPU or core)."""
-        return self.meter.flops / SUSTAINED[profile] / 3600
+    workloads: Counter[Workload] = field(default_factory=Counter)
+    """Cells by what their clients train."""
+
+    def hours(self, speed: float) -> float:
+        """Hours of one device (GPU or core) at `speed` FLOP/s."""
+        return self.meter.flops / speed / 3600
+
+    def measured_speed(self, device: str, seconds: float = 1.0) -> float:
+        """FLOP/s at which `device`, or one core, trains the commonest client network on random images; 0 if none trains."""
+        if not self.workloads:
+            return 0.0
+        load = self.workloads.most_common(1)[0][0]
+        channels, size, _ = load.image_shape
+        images = torch.randint(0, 256, (8 * load.batch_size, *load.image_shape), dtype=torch.uint8, device=device)
+        targets = torch.randint(0, load.outputs, (len(images),), device=device)
+        training = TrainingPlan(epochs=1, batch_size=load.batch_size)
+        normalise = Normalisation((0.5,) * channels, (0.25,) * channels)
+        with torch.device("meta"):
+            counted = build(load.network, channels, load.outputs, size)
+        meter = Meter()
+        meter.book_training(counted, images, epochs=1, batch_size=load.batch_size)
+        model = build(load.network, channels, load.outputs, size).to(device).to(memory_format=torch.channels_last)
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            times: list[float] = []
+            while len(times) < 2 or sum(times) < seconds:
+                started = time.monotonic()
+                loss = Classification(load.outputs).loss
+                train(model, images, targets, loss, training, normalise=normalise, generator=torch.Generator(device))
+                times.append(time.monotonic() - started)
+        finally:
+            torch.set_num_threads(threads)
+        return meter.flops / min(times)  # the first is slower: memory is fetched, kernels are chosen
 
 
 def _planned_data(data: ResolvedData, profile: str) -> ResolvedData:
@@ -85,6 +132,10 @@ def make_plan(cells: Sequence[Cell]) -> Plan:
                 channel=channel,
                 public=None if cell.public is None else _planned_data(cell.public, cell.profile),
             )
+            workload = Workload(
+                federation.clients[0].network, federation.image_shape, federation.task.outputs, federation.local.batch_size
+            )
+            plan.workloads[workload] += 1
             try:
                 fit(federation, method)
             except (NotImplementedError, RuntimeError) as error:

@@ -27,7 +27,7 @@ from federation.snapshots import Snapshots
 from federation.stacked import train_stacked
 from federation.stages import Stage, StageCache, StageRequest, content_digest
 from federation.tasks import Task
-from federation.training import DivergedError, Loss, Normalisation, Penalty, TrainingPlan, predict, train
+from federation.training import DivergedError, Loss, Normalisation, Penalty, TrainingPlan, forward_pass, predict, train
 from models import catalogue
 
 M = TypeVar("M", bound=nn.Module)
@@ -333,6 +333,10 @@ class Federation:
             if kind != "cpu":
                 getattr(torch, kind).manual_seed(self.seeds.number("shuffling", *names))
             yield
+
+    def forward(self, model: nn.Module, inputs: torch.Tensor) -> torch.Tensor:
+        """A forward pass of a training loop of a method's own, as `execution` says; outputs in float32."""
+        return forward_pass(self.execution, self.device)(model, inputs)
 
     def evaluate(self, model: nn.Module) -> dict[str, float]:
         """Metrics on the test set (none while planning)."""

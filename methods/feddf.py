@@ -76,7 +76,7 @@ class FedDF(FedAvg):
         for step in federation.steps(self.distillation_steps):
             model.train()
             batch = stream.choose(len(images), self.distillation_batch_size)
-            student = model(federation.normalise(unit_range(images[batch])))
+            student = federation.forward(model, federation.normalise(unit_range(images[batch])))
             optimizer.zero_grad(set_to_none=True)
             ensemble_divergence(student, ensemble[batch]).backward()
             nn.utils.clip_grad_norm_(model.parameters(), self.clip_norm)

@@ -289,7 +289,7 @@ class FedIOD(Method):
         logits, scores, own = (torch.stack(part) for part in zip(*answers, strict=True))
         # Output distillation.
         ensemble = aggregate(logits, self.ensemble_weights(server, scores.detach(), own))
-        mimic = mimic_loss(server.student.module(images), ensemble, self.temperature)
+        mimic = mimic_loss(federation.forward(server.student.module, images), ensemble, self.temperature)
         # Update: G against the student, then S.
         parameters = list(server.student.module.parameters())
         gradients = torch.autograd.grad(mimic, parameters, retain_graph=True) if self.student_steps == 1 else None
@@ -310,7 +310,7 @@ class FedIOD(Method):
                 images = self.generate(federation, server, latents)
                 logits = torch.stack([ask_logits(federation, node, images) for node in nodes])
                 ensemble = aggregate(logits, self.ensemble_weights(server, none, none))
-            mimic_loss(server.student.module(images), ensemble, self.temperature).backward()
+            mimic_loss(federation.forward(server.student.module, images), ensemble, self.temperature).backward()
             server.student.optimizer.step()
             server.student.optimizer.zero_grad(set_to_none=True)
         server.student.schedule.step()
@@ -369,7 +369,10 @@ class FedIOD(Method):
         def on_client(shard: Shard, received: torch.Tensor) -> dict[str, torch.Tensor]:
             nonlocal own_score
             own_score = self.train_discriminator(shard, federation, node, received.detach(), stream)
-            return {"logits": node.teacher(received), "discriminator-outputs": node.discriminator.module(received)}
+            return {
+                "logits": federation.forward(node.teacher, received),
+                "discriminator-outputs": federation.forward(node.discriminator.module, received),
+            }
 
         logits, scores = ask(
             federation.channel, node.client.index, images, lambda received: node.client.run(on_client, received),
@@ -386,7 +389,9 @@ class FedIOD(Method):
         if self.augment_own and federation.augmentation is not None and stream.generator is not None:
             crop_and_flip = replace(federation.augmentation, cutout=0)
             own = augment(own, crop_and_flip, stream.generator)
-        on_generated, on_own = node.discriminator.module(generated), node.discriminator.module(federation.normalise(own))
+        on_generated, on_own = (
+            federation.forward(node.discriminator.module, images) for images in (generated, federation.normalise(own))
+        )
         discriminator_loss(on_generated, on_own, self.logarithmic).backward()
         node.discriminator.step()
         return on_own.detach().sigmoid().mean()
@@ -421,7 +426,7 @@ class FedIOD(Method):
 
     def generate(self, federation: Federation, server: Server, latents: Stream) -> torch.Tensor:
         """x = G(w) for fresh w, normalised as network inputs are."""
-        return federation.normalise(server.generator.module(latents.normal(self.batch_size, self.latent)))
+        return federation.normalise(federation.forward(server.generator.module, latents.normal(self.batch_size, self.latent)))
 
     def make_samples(self, federation: Federation, generator: nn.Module) -> torch.Tensor | None:
         """`samples` images of the final generator, uint8; None for 0."""
@@ -436,5 +441,9 @@ class FedIOD(Method):
 
 def ask_logits(federation: Federation, node: Node, images: torch.Tensor) -> torch.Tensor:
     """Client k's logits for images, without gradients."""
-    (logits,) = ask(federation.channel, node.client.index, images, lambda received: {"logits": node.teacher(received)}, ("logits",))
+
+    def answer(received: torch.Tensor) -> dict[str, torch.Tensor]:
+        return {"logits": federation.forward(node.teacher, received)}
+
+    (logits,) = ask(federation.channel, node.client.index, images, answer, ("logits",))
     return logits
