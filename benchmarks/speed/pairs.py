@@ -34,12 +34,19 @@ class Spread:
         return f"{self.median:.{digits}f} ({self.low:.{digits}f} to {self.high:.{digits}f})"
 
 
+@dataclass(frozen=True)
+class Timed:
+    """What a function returns that has measured itself, because not all that it does is to count."""
+
+    seconds: float
+
+
 @dataclass
 class Comparison:
     """Named functions that do the same work; the first is what the others are compared with."""
 
     title: str
-    ways: Mapping[str, Callable[[], object]]
+    ways: dict[str, Callable[[], object]]
     work: float = 0.0
     """Units of work that one call of any of them does, for example images; 0 if it has none."""
     unit: str = "images"
@@ -48,11 +55,9 @@ class Comparison:
     notes: dict[str, str] = field(default_factory=dict)
     """What else is to be said of a way, by name; for example the accuracy that it reaches."""
 
-    def __post_init__(self) -> None:
-        self.seconds = {name: [] for name in self.ways}
-
     def warm_up(self) -> None:
         """Each way once, not counted."""
+        self.seconds = {name: [] for name in self.ways}
         for way in self.ways.values():
             way()
 
@@ -62,8 +67,9 @@ class Comparison:
         start = len(self.seconds[names[0]]) % len(names)
         for name in names[start:] + names[:start]:
             started = time.perf_counter()
-            self.ways[name]()
-            self.seconds[name].append(time.perf_counter() - started)
+            result = self.ways[name]()
+            passed = time.perf_counter() - started
+            self.seconds[name].append(result.seconds if isinstance(result, Timed) else passed)
 
     def run(self, rounds: int = ROUNDS) -> Comparison:
         """The warm-up and all rounds, for scripts; tests use `compare`."""
@@ -117,7 +123,7 @@ def compare(
     The ratios are printed at the end of the session, and are in `extra_info` of `--benchmark-json`. Notes that are only
     known afterwards go through `annotate`.
     """
-    comparison = Comparison(benchmark.name, ways, work, unit)
+    comparison = Comparison(benchmark.name, dict(ways), work, unit)
     comparison.warm_up()
     benchmark.pedantic(comparison.run_round, rounds=rounds)
     benchmark.extra_info["comparison"] = comparison.to_json()
