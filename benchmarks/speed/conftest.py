@@ -1,7 +1,9 @@
-"""Workers run with one thread each, and so do these."""
+"""Workers run with one thread each, and so do these; comparisons are printed at the end."""
 
 import pytest
 import torch
+
+from benchmarks.speed.pairs import FINISHED
 
 
 @pytest.fixture(autouse=True)
@@ -11,3 +13,13 @@ def one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+def pytest_terminal_summary(terminalreporter):
+    """The ratios, which pytest-benchmark's own table does not know."""
+    if FINISHED:
+        terminalreporter.section("comparisons")
+    for comparison in FINISHED:
+        for line in comparison.lines():
+            terminalreporter.write_line(line)
+        terminalreporter.write_line("")

@@ -1,0 +1,100 @@
+"""Does a step of the student cost more with more teachers? The same work with 5, 10 and 30 of them, in turn.
+
+With a fixed public set teachers answer once, so that what a step sees of them is a row of a table: DLAD and FedKD mix
+the answers before the first step, FedDF averages the answers for a batch in every step. FedIOD has no public set: its
+images are new in every step and every client is asked anew, trains its discriminator on them and sends gradients back,
+so that its step grows with the number of clients by its nature.
+
+Teachers hardly learn anything here; that has no effect on the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from baselines.fedkd import weighted_ensemble
+from benchmarks import contract
+from benchmarks.scenario import build_federation
+from benchmarks.speed.pairs import compare
+from datasets import catalogue
+from federation.averaging import class_count_weights
+from federation.federation import Federation, state_of
+from federation.method import Method
+from federation.seeds import Seeds
+from federation.stages import StageCache
+from methods import feddf
+from methods.dlad import DLAD, confidence_weights, mixture
+from methods.feddf import FedDF
+from methods.fediod import FedIOD
+from methods.fedmd import absolute_error
+
+TEACHERS = (5, 10, 30)
+PUBLIC, BATCH = 3200, 64
+EPOCH = PUBLIC // BATCH
+FEDDF_STEPS = 4 * EPOCH
+"""Enough that the average of the clients' weights, once a round, hardly counts."""
+CONFIG = {
+    **contract.CONFIG,
+    "data.name": "shapes", "data.image_size": 16, "partition.public_limit": PUBLIC, "partition.client_share": 0.02,
+    "partition.test_limit": 20, "partition.validation_share": 0.02, "network.client": "resnet8-narrow",
+    "network.server": "resnet8-narrow", "local.epochs": 1, "server.epochs": 1, "server.batch_size": BATCH,
+    "augmentation.rotation": 0,
+}  # fmt: skip
+"""Test and validation sets are small: looking at them is no part of a step."""
+
+
+def _federation(clients: int) -> Federation:
+    config = {**CONFIG, "partition.clients": clients}
+    return build_federation(config, catalogue.resolve("shapes"), Seeds(), StageCache(None), Method)
+
+
+def _answers(federation: Federation) -> torch.Tensor:
+    """Teachers' logits for the public images, (clients, n, classes); any will do."""
+    generator = torch.Generator().manual_seed(0)
+    return torch.randn(len(federation.clients), PUBLIC, federation.task.outputs, generator=generator)
+
+
+def _dlad(federation: Federation) -> Callable[[], object]:
+    answers = _answers(federation)
+    weights = confidence_weights(answers[:, :, 0].sigmoid(), DLAD().temperature)
+    probabilities = federation.task.probabilities(answers)
+    return lambda: federation.distill(mixture(weights, probabilities))
+
+
+def _fedkd(federation: Federation) -> Callable[[], object]:
+    answers, weights = _answers(federation), class_count_weights(federation.label_counts())
+    return lambda: federation.distill(weighted_ensemble(answers, weights), absolute_error)
+
+
+def _feddf(federation: Federation) -> Callable[[], object]:
+    """The server's half of a round; see the test for how it gets its answers."""
+    model = federation.initial(federation.network)
+    start = state_of(model)
+    states = [start] * len(federation.clients)
+    method = FedDF(distillation_steps=FEDDF_STEPS, distillation_batch_size=BATCH, evaluation_interval=FEDDF_STEPS + 1)
+    return lambda: method.aggregate(federation, model, federation.clients, states, 1, {})
+
+
+def _fediod(federation: Federation) -> Callable[[], object]:
+    method = FedIOD(epochs=1, steps=1, batch_size=BATCH, width=32, discriminator_width=32)
+    nodes = method.make_nodes(federation)
+    server = method.make_server(federation, nodes)
+    latents, *streams = (federation.stream("speed", n) for n in range(1 + len(nodes)))
+    return lambda: method.distillation_step(federation, server, nodes, latents, streams)
+
+
+CASES = {"DLAD": (_dlad, EPOCH), "FedKD": (_fedkd, EPOCH), "FedDF": (_feddf, FEDDF_STEPS), "FedIOD": (_fediod, 1)}
+"""What prepares the work of a method, and how many steps it is."""
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_student_steps_by_number_of_teachers(benchmark, monkeypatch, name):
+    prepare, steps = CASES[name]
+    federations = {clients: _federation(clients) for clients in TEACHERS}
+    # FedDF asks its teachers at the start of every round; it is the steps after it that are measured here.
+    answer = _answers(federations[TEACHERS[0]])[0]
+    monkeypatch.setattr(feddf, "predict", lambda model, images, normalise: answer)
+    compare(benchmark, {f"{k} teachers": prepare(federation) for k, federation in federations.items()}, work=steps, unit="steps")
