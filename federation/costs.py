@@ -14,7 +14,6 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import nn
 from torch.utils._python_dispatch import _disable_current_modes
-from torch.utils.flop_counter import FlopCounterMode
 
 BACKWARD = 2
 """A backward pass costs about twice a forward pass."""
@@ -41,6 +40,8 @@ class Meter:
             self._names[model] = (repr(model), *(str(tuple(p.shape)) for p in model.parameters()))
         key = (*self._names[model], str(shape))
         if key not in self._known:
+            from torch.utils.flop_counter import FlopCounterMode  # takes a tenth of a second, which runs need not spend
+
             activations = 0
 
             def count(module: nn.Module, inputs: object, output: object) -> None:
@@ -73,6 +74,8 @@ class Meter:
 
         try:
             if counted:
+                from torch.utils.flop_counter import FlopCounterMode
+
                 with (
                     FlopCounterMode(display=False) as counter,
                     torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor),
