@@ -38,7 +38,7 @@ from results.store import TableFiles, write_csv
 if TYPE_CHECKING:
     import numpy as np
 
-    from federation.stages import StageEvent
+    from federation.events import StageEvent
     from reports.claims import Tables, Value
 
 

@@ -9,7 +9,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -18,32 +18,23 @@ import torch
 
 from benchmarks import registry
 from benchmarks.cells import Cell
+from benchmarks.executors import Context
 from benchmarks.scenario import build_federation
 from benchmarks.spec import Scalar
 from federation.channel import Channel
+from federation.events import StageEvent
 from federation.execution import Execution
 from federation.federation import Checkpoint, Federation
 from federation.fitting import fit
 from federation.method import Method
 from federation.seeds import Seeds
-from federation.stages import StageCache, StageEvent
+from federation.stages import StageCache
 from federation.training import predict, unit_range
 from metrics.classification import median_of_last
 from metrics.inception import adapted_inception_score, inception_score
 from metrics.names import LOWER, facts
 from results.record import FAILED, Measurement, Record
 from results.sourcecode import package_versions
-
-
-@dataclass(frozen=True)
-class Context:
-    """What a worker needs beside the cell."""
-
-    stages: str
-    """Folder of the stage cache."""
-    newer_than: float = 0.0
-    """Stages older than this count as absent (`--fresh`)."""
-    commit: str = ""
 
 
 def make_method(entry: registry.MethodEntry, config: Mapping[str, Scalar]) -> Method:

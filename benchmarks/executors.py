@@ -17,9 +17,19 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from benchmarks.cells import Cell
-from benchmarks.execute import Context, run_cell
-from federation.stages import StageEvent
+from federation.events import StageEvent
 from results.record import FAILED, Record
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a worker needs beside the cell."""
+
+    stages: str
+    """Folder of the stage cache."""
+    newer_than: float = 0.0
+    """Stages older than this count as absent (`--fresh`)."""
+    commit: str = ""
 
 
 @dataclass(frozen=True)
@@ -100,6 +110,8 @@ def _lost(cell: Cell, code: int | None) -> Record:
 def _worker(connection: Connection, context: Context, parent: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle; it ends us
     threading.Thread(target=_exit_with, args=(parent,), daemon=True).start()
+    from benchmarks.execute import run_cell  # torch: the parent has no use for it, and would wait for its import
+
     with contextlib.suppress(EOFError, BrokenPipeError):
         while True:
             position, cell = connection.recv()

@@ -21,7 +21,7 @@ from results.sourcecode import ROOT
 from results.store import CellCache, TableFiles, summarise, write_csv
 
 if TYPE_CHECKING:
-    from federation.stages import StageEvent
+    from federation.events import StageEvent
 
 
 @dataclass
@@ -134,8 +134,7 @@ def execute(
     on_done: Callable[[int, Cell, Record], None],
 ) -> None:
     """Run the unfinished cells; every record is in the cache the moment its cell ends."""
-    from benchmarks.execute import Context
-    from benchmarks.executors import run_pool
+    from benchmarks.executors import Context, run_pool
 
     owner = {cell.key: run for run in runs for cell in run.cells}
     todo = [cell for run in runs for cell in run.cells if cell.key not in run.records]

@@ -20,6 +20,7 @@ import torch
 from filelock import FileLock, Timeout
 
 from federation.channel import encode
+from federation.events import StageEvent
 from results.files import ResultsError, digest, read_sealed_json, write_atomic, write_sealed_json
 from results.sourcecode import code_digest, package_versions
 
@@ -84,18 +85,6 @@ class StageRequest:
     @property
     def key(self) -> str:
         return digest([self.kind, self.inputs, code_digest(self.code), package_versions()])
-
-
-@dataclass(frozen=True)
-class StageEvent:
-    """A line of the log."""
-
-    kind: str
-    label: str
-    key: str
-    computed: bool
-    seconds: float
-    note: str = ""
 
 
 def write_stage(base: Path, stage: Stage, **about: str) -> str:

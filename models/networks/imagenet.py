@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import pickle
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import timm
 import torch
-from timm.models.densenet import DenseNet, _filter_torchvision_pretrained
 from torch import nn
 
 from models.weight_files import WeightFile
 from results.files import DataError, file_digest
+
+if TYPE_CHECKING:
+    from timm.models.densenet import DenseNet
 
 SMALL = 64
 """Images with shorter sides get the small-image stem."""
@@ -53,6 +55,8 @@ def read_weights(path: Path, expected: WeightFile) -> dict[str, torch.Tensor]:
 
 def load_imagenet(model: nn.Module, network: str) -> None:
     """Load everything of the ImageNet weights but the head into `model`, summing the stem over channels if grey."""
+    from timm.models.densenet import _filter_torchvision_pretrained
+
     state = _filter_torchvision_pretrained(read_weights(weight_path(network), IMAGENET[network]))
     own = model.state_dict()
     stem = next(name for name, value in own.items() if value.ndim == 4)
@@ -71,6 +75,8 @@ def load_imagenet(model: nn.Module, network: str) -> None:
 
 def resnet18(in_channels: int, num_classes: int, image_size: int) -> nn.Module:
     """timm's ResNet-18, with the small-image stem below 64 pixels."""
+    import timm  # takes most of a second, which runs with other networks need not spend
+
     model = timm.create_model("resnet18", num_classes=num_classes, in_chans=in_channels)
     if image_size < SMALL:
         model.conv1.stride = (1, 1)
@@ -87,11 +93,15 @@ def _small_stem(model: DenseNet, image_size: int) -> DenseNet:
 
 def densenet121(in_channels: int, num_classes: int, image_size: int) -> nn.Module:
     """timm's DenseNet-121, with the small-image stem below 64 pixels."""
+    import timm
+
     return _small_stem(timm.create_model("densenet121", num_classes=num_classes, in_chans=in_channels), image_size)
 
 
 def small_densenet(in_channels: int, num_classes: int, blocks: tuple[int, ...]) -> nn.Module:
     """A DenseNet for reduced profiles: `blocks` layers per block, growth rate 8, and a 3 x 3 stem."""
+    from timm.models.densenet import DenseNet
+
     model = DenseNet(growth_rate=8, block_config=blocks, num_classes=num_classes, in_chans=in_channels)
     model.features.conv0 = nn.Conv2d(in_channels, 16, 3, 1, 1, bias=False)
     model.features.pool0 = nn.Identity()

@@ -8,7 +8,8 @@ import pytest
 
 from benchmarks import registry
 from benchmarks.cells import Selection, expand
-from benchmarks.execute import Context, run_cell, statistic_name, statistic_of
+from benchmarks.execute import run_cell, statistic_name, statistic_of
+from benchmarks.executors import Context
 from results.record import FAILED, OK, Measurement
 
 # -- statistics -------------------------------------------------------------------------------------------------------

@@ -1,0 +1,17 @@
+"""What a stage cache reports; in a file of its own, so that who only passes it on need not import torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class StageEvent:
+    """A line of the log."""
+
+    kind: str
+    label: str
+    key: str
+    computed: bool
+    seconds: float
+    note: str = ""
