@@ -1,7 +1,7 @@
 """Does a step of the student cost more with more teachers? The same work with 5, 10 and 30 of them, in turn.
 
 With a fixed public set teachers answer once, so that what a step sees of them is a row of a table: DLAD and FedKD mix
-the answers before the first step, FedDF averages the answers for a batch in every step. FedIOD has no public set: its
+the answers before the first step, FedDF at the start of every round. FedIOD has no public set: its
 images are new in every step and every client is asked anew, trains its discriminator on them and sends gradients back,
 so that its step grows with the number of clients by its nature.
 

@@ -62,7 +62,7 @@ def _bare_loop(model: torch.nn.Module, tensors: dict[str, torch.Tensor], normali
     images, targets = tensors["train"], tensors["train targets"]
     mean, std = (torch.tensor(part, device=DEVICE).view(1, -1, 1, 1) for part in (normalise.mean, normalise.std))
     generator = torch.Generator(DEVICE).manual_seed(seed)
-    optimizer = PLAN.make_optimizer(model)
+    optimizer = PLAN.make_optimizer(model.parameters())
     model.train()
     for _ in range(PLAN.epochs):
         for batch in torch.randperm(len(images), generator=generator, device=DEVICE).split(PLAN.batch_size):
@@ -78,7 +78,7 @@ def _suite(
     limit: int = TRAIN,
 ) -> None:  # fmt: skip
     train(
-        model, tensors["train"][:limit], tensors["train targets"][:limit], Classification(10).loss, PLAN, normalise=normalise,
+        model.to(memory_format=torch.channels_last), tensors["train"][:limit], tensors["train targets"][:limit], Classification(10).loss, PLAN, normalise=normalise,
         generator=torch.Generator(DEVICE).manual_seed(seed), execution=execution,
     )  # fmt: skip
 
