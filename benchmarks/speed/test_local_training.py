@@ -78,8 +78,9 @@ def _suite(
     limit: int = TRAIN,
 ) -> None:  # fmt: skip
     train(
-        model.to(memory_format=torch.channels_last), tensors["train"][:limit], tensors["train targets"][:limit], Classification(10).loss, PLAN, normalise=normalise,
-        generator=torch.Generator(DEVICE).manual_seed(seed), execution=execution,
+        model.to(memory_format=torch.channels_last), tensors["train"][:limit], tensors["train targets"][:limit],
+        Classification(10).loss, PLAN, normalise=normalise, generator=torch.Generator(DEVICE).manual_seed(seed),
+        execution=execution,
     )  # fmt: skip
 
 

@@ -24,7 +24,7 @@ def _data(channels: int, size: int) -> tuple[torch.Tensor, torch.Tensor, Normali
 @pytest.mark.parametrize(("network", "channels", "size"), CASES)
 def test_one_local_epoch(benchmark, network, channels, size):
     images, labels, normalise = _data(channels, size)
-    model, task = build(network, channels, 10, size), Classification(10)
+    model, task = build(network, channels, 10, size).to(memory_format=torch.channels_last), Classification(10)
     plan = TrainingPlan(epochs=1, batch_size=100)
     benchmark.extra_info["images"] = IMAGES
     benchmark.pedantic(
@@ -37,7 +37,7 @@ def test_one_local_epoch(benchmark, network, channels, size):
 @pytest.mark.parametrize(("network", "channels", "size"), CASES)
 def test_prediction(benchmark, network, channels, size):
     images, _, normalise = _data(channels, size)
-    model = build(network, channels, 10, size)
+    model = build(network, channels, 10, size).to(memory_format=torch.channels_last)
     benchmark.extra_info["images"] = IMAGES
     benchmark.pedantic(lambda: predict(model, images, normalise=normalise), warmup_rounds=1, rounds=5)
 
