@@ -19,7 +19,7 @@ import safetensors.torch
 import torch
 from filelock import FileLock, Timeout
 
-from federation.channel import encode
+from federation.channel import encode, raw_bytes
 from results.files import ResultsError, digest, read_sealed_json, write_atomic, write_sealed_json
 from results.sourcecode import code_digest, package_versions
 
@@ -222,8 +222,6 @@ def content_digest(tensors: Mapping[str, torch.Tensor], scope: str = "") -> str:
     parts = []
     for name in sorted(tensors):
         tensor = tensors[name]
-        body = (
-            scope if tensor.is_meta else digest(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
-        )
+        body = scope if tensor.is_meta else digest(raw_bytes(tensor.detach().cpu()).numpy().tobytes())
         parts.append([name, list(tensor.shape), str(tensor.dtype), body])
     return digest(parts)

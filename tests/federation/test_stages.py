@@ -306,3 +306,9 @@ def test_a_scope_does_not_alter_the_digest_of_real_content():
 @pytest.mark.parametrize("tensor", [torch.tensor(True), torch.ones(0), torch.ones(2, dtype=torch.bfloat16)])
 def test_every_kind_of_tensor_has_a_content(tensor):
     assert content_digest({"x": tensor}) == content_digest({"x": tensor.clone()})
+
+
+def test_content_of_a_tensor_cut_from_another_is_that_of_a_tensor_of_its_own():
+    numbers = torch.arange(6.0)
+    for cut in (numbers[::2], numbers[:2:2], numbers[:0:2], numbers[3]):
+        assert content_digest({"x": cut}) == content_digest({"x": torch.tensor(cut.tolist())})
