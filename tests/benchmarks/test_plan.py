@@ -136,13 +136,22 @@ def test_a_plan_knows_what_the_clients_of_its_cells_train():
     assert paper.workloads == {Workload("resnet8-narrow", (3, 16, 16), 10, 64): 1}
 
 
-def test_the_speed_of_a_machine_is_that_of_training_on_one_core():
-    threads = torch.get_num_threads()
+@pytest.fixture
+def two_threads():
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_a_machine_trains_at_some_speed_and_keeps_its_threads():
     assert Plan(workloads=Counter([TINY])).measured_speed("cpu", seconds=0.0) > 0
-    assert torch.get_num_threads() == threads
+    assert torch.get_num_threads() == 2
 
 
-def test_the_speed_is_the_work_of_a_training_by_its_shortest_time(monkeypatch):
+@pytest.mark.usefixtures("two_threads")
+def test_the_speed_is_the_work_of_a_training_on_one_core_by_its_shortest_time(monkeypatch):
     seen = []
 
     def trains(model, images, targets, loss, plan, **options):

@@ -61,7 +61,9 @@ LAYOUTS = {
 }
 PAYLOAD = st.dictionaries(
     st.one_of(st.text(min_size=1, max_size=12), st.sampled_from(['a "quoted" name', "größe", "back\\slash", "tab\t", "重み"])),
-    st.tuples(st.sampled_from(DTYPES), st.sampled_from([(), (0,), (3,), (2, 0, 3), (5, 4), (2, 3, 4, 5)]), st.sampled_from(list(LAYOUTS))),
+    st.tuples(
+        st.sampled_from(DTYPES), st.sampled_from([(), (0,), (3,), (2, 0, 3), (5, 4), (2, 3, 4, 5)]), st.sampled_from(list(LAYOUTS))
+    ),
     max_size=8,
 ).filter(lambda layout: "__metadata__" not in layout)
 

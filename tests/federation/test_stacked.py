@@ -203,6 +203,13 @@ def test_any_number_of_clients_may_be_stacked(stacked):
     close(dict(fitted(method, stacked)[0].state), dict(fitted(method, 1)[0].state))
 
 
+def test_stacked_clients_augment_as_the_federation_says():
+    method, how = FedAvg(rounds=1, participation=1.0), Augmentation(rotation=20, channel_shift=0.2)
+    stacked = dict(fitted(method, 3, augmentation=how)[0].state)
+    close(stacked, dict(fitted(method, 1, augmentation=how)[0].state))
+    assert distance(stacked, dict(fitted(method, 3)[0].state)) > 1e-3
+
+
 def test_a_last_client_that_is_left_over_is_trained_alone():
     groups = Groups()
     fitted(FedAvg(rounds=1, participation=1.0), 2, progress=groups)

@@ -1,7 +1,6 @@
 """The two loops of learning, by hand."""
 
 import copy
-import functools
 import itertools
 import math
 import os
@@ -453,7 +452,7 @@ def test_every_training_step_is_in_bf16_and_no_prediction_is():
     assert predict(model, images, normalise=GREY).equal(model(GREY(unit_range(images))))
 
 
-def test_a_federation_trains_in_its_precision_and_evaluates_in_single(monkeypatch):
+def test_a_federation_trains_in_its_precision_and_evaluates_in_single():
     federation = make_federation(execution=Execution("bf16"))
     model = Listening()
     federation.train_on_client(federation.clients[0], model, sgd(batch_size=4))
@@ -470,7 +469,16 @@ def test_a_federation_trains_in_its_precision_and_evaluates_in_single(monkeypatc
 
 
 @pytest.fixture
-def compiler(monkeypatch):
+def nothing_compiled():
+    """Before the test, and after it."""
+    training._compiled.cache_clear()
+    yield
+    training._compiled.cache_clear()
+    torch.compiler.reset()
+
+
+@pytest.fixture
+def compiler(monkeypatch, nothing_compiled):
     """In place of torch.compile one that notes modes, and the sizes of the batches that go through what it made."""
 
     class Compiler:
@@ -488,7 +496,6 @@ def compiler(monkeypatch):
 
     found = Compiler()
     monkeypatch.setattr(torch, "compile", found)
-    monkeypatch.setattr(training, "_compiled", functools.cache(training._compiled.__wrapped__))
     return found
 
 
@@ -533,13 +540,12 @@ def test_a_loop_of_a_methods_own_is_compiled_and_predictions_are_not(compiler):
 
 
 @pytest.mark.skipif(not any(map(shutil.which, [os.environ.get("CXX", "g++"), "g++", "clang++"])), reason="no C++ compiler")
+@pytest.mark.usefixtures("nothing_compiled")
 def test_compiled_training_takes_the_steps_of_eager_training(monkeypatch, tmp_path):
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "compiled"))
-    monkeypatch.setattr(training, "_compiled", functools.cache(training._compiled.__wrapped__))
     eager = nn.Sequential(nn.Flatten(), nn.Linear(64, 8), nn.Tanh(), nn.Linear(8, CLASSES))
     compiled = copy.deepcopy(eager)
     learn(eager, epochs=2, batch_size=8)
     learn(compiled, Execution(compile="default"), epochs=2, batch_size=8)
-    torch.compiler.reset()
     torch.testing.assert_close(compiled.state_dict(), eager.state_dict(), rtol=1e-4, atol=1e-4)
     assert [path for path in (tmp_path / "compiled").rglob("*") if path.is_file()]  # else nothing was compiled
