@@ -18,7 +18,7 @@ def average_states(states: Iterable[Mapping[str, torch.Tensor]], weights: Sequen
     """
     if weights and (min(weights) < 0 or sum(weights) <= 0):
         raise ValueError(f"weights must be at least 0 and not all 0: {list(weights)}")
-    first: dict[str, torch.Tensor] = {}
+    types: dict[str, torch.dtype] = {}
     shapes: dict[str, torch.Size] = {}
     mean = torch.empty(0)
     count = 0
@@ -26,7 +26,8 @@ def average_states(states: Iterable[Mapping[str, torch.Tensor]], weights: Sequen
         if count > len(weights):
             break
         if count == 1:
-            first, shapes = dict(state), {name: tensor.shape for name, tensor in state.items()}
+            types = {name: tensor.dtype for name, tensor in state.items()}
+            shapes = {name: tensor.shape for name, tensor in state.items()}
         elif {name: tensor.shape for name, tensor in state.items()} != shapes:
             raise ValueError("states of different networks cannot be averaged")
         on_mps = any(tensor.device.type == "mps" for tensor in state.values())
@@ -37,8 +38,8 @@ def average_states(states: Iterable[Mapping[str, torch.Tensor]], weights: Sequen
         raise ValueError(f"as many weights as states are needed, got {count} states and {len(weights)} weights")
     parts = mean.split([shape.numel() for shape in shapes.values()])
     return {
-        name: (part if like.is_floating_point() else part.round()).to(like.dtype).view(like.shape)
-        for (name, like), part in zip(first.items(), parts, strict=True)
+        name: (part if types[name].is_floating_point else part.round()).to(types[name]).view(shape)
+        for (name, shape), part in zip(shapes.items(), parts, strict=True)
     }
 
 

@@ -69,7 +69,13 @@ def encode(tensors: Mapping[str, torch.Tensor]) -> bytes:
     """
     header, names, _ = _header(tensors)
     host = _on_host(tensors)
-    return b"".join([header, *(host[name].contiguous().reshape(-1).view(torch.uint8).numpy().data for name in names)])
+    return b"".join([header, *(raw_bytes(host[name]).numpy().data for name in names)])
+
+
+def raw_bytes(tensor: torch.Tensor) -> torch.Tensor:
+    """The bytes of a tensor, uint8 (n,), in the order of its elements."""
+    # Not reshape: a tensor of at most one element counts as contiguous whatever its stride, and keeps it.
+    return tensor.contiguous().as_strided((tensor.numel(),), (1,)).view(torch.uint8)
 
 
 def _on_host(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:

@@ -75,7 +75,8 @@ def _as_stage(checkpoints: Sequence[Checkpoint], stages: StageCache, ledger: Seq
             tensors[f"{number}/samples"] = checkpoint.samples
         facts = {name: getattr(checkpoint, name) for name in ("network", "outputs", "owner", "lineage", "history")}
         about.append({"stored": stored, "facts": facts})
-    return Stage(tensors, {"checkpoints": about, "ledger": [astuple(transfer) for transfer in ledger]})
+    references = [entry["stored"] for entry in about if entry["stored"] is not None]
+    return Stage(tensors, {"checkpoints": about, "ledger": [astuple(transfer) for transfer in ledger], "references": references})
 
 
 def _checkpoints(stage: Stage, stages: StageCache) -> list[Checkpoint]:

@@ -19,10 +19,12 @@ import safetensors.torch
 import torch
 from filelock import FileLock, Timeout
 
-from federation.channel import encode
+from federation.channel import encode, raw_bytes
 from federation.events import StageEvent
 from results.files import ResultsError, digest, read_sealed_json, write_atomic, write_sealed_json
 from results.sourcecode import code_digest, package_versions
+
+DAMAGED = "damaged cache entry, computed again"
 
 
 class StoredTensors(Mapping[str, torch.Tensor]):
@@ -35,6 +37,13 @@ class StoredTensors(Mapping[str, torch.Tensor]):
         self.body = body
         self.sha256 = sha256
         self._device = device
+
+    def intact(self) -> bool:
+        """Whether the file is still there and as it was written."""
+        try:
+            return digest(self.body.read_bytes()) == self.sha256
+        except FileNotFoundError:
+            return False
 
     def _read(self) -> dict[str, torch.Tensor]:
         return _read_tensors(self.body, self.sha256, self._device)
@@ -66,6 +75,7 @@ class Stage:
 
     tensors: Mapping[str, torch.Tensor]
     info: dict[str, Any] = field(default_factory=dict)
+    """Tensors of other stages that this one relies on are listed under `references`; without them it counts as damaged."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +121,7 @@ def read_stage(base: Path, device: torch.device | str = "cpu", newer_than: float
     except FileNotFoundError:
         return None, ""
     if meta is None or not intact:
-        return None, "damaged cache entry, computed again"
+        return None, DAMAGED
     return Stage(StoredTensors(body, meta["sha256"], device), meta["info"]), ""
 
 
@@ -186,7 +196,7 @@ class StageCache:
 
     def reference(self, tensors: Mapping[str, torch.Tensor]) -> list[str] | None:
         """How to find again tensors that a stage of this cache holds already; None for others."""
-        if self.folder is None or not isinstance(tensors, StoredTensors):
+        if self.folder is None or not isinstance(tensors, StoredTensors) or not tensors.body.is_relative_to(self.folder):
             return None
         return [str(tensors.body.relative_to(self.folder)), tensors.sha256]
 
@@ -197,7 +207,10 @@ class StageCache:
         return StoredTensors(self.folder / name, sha256, self._device)
 
     def _load(self, base: Path) -> tuple[Stage | None, str]:
-        return read_stage(base, self._device, self.newer_than)
+        stage, damage = read_stage(base, self._device, self.newer_than)
+        if stage is not None and not all(self.referenced(found).intact() for found in stage.info.get("references", ())):
+            return None, DAMAGED
+        return stage, damage
 
     def _log(self, request: StageRequest, *, computed: bool, seconds: float = 0.0, note: str = "") -> None:
         event = StageEvent(request.kind, request.label, request.key, computed, seconds, note)
@@ -211,8 +224,6 @@ def content_digest(tensors: Mapping[str, torch.Tensor], scope: str = "") -> str:
     parts = []
     for name in sorted(tensors):
         tensor = tensors[name]
-        body = (
-            scope if tensor.is_meta else digest(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
-        )
+        body = scope if tensor.is_meta else digest(raw_bytes(tensor.detach().cpu()).numpy().tobytes())
         parts.append([name, list(tensor.shape), str(tensor.dtype), body])
     return digest(parts)

@@ -13,6 +13,7 @@ from benchmarks.cells import Selection, expand, parse_methods, parse_only, parse
 from benchmarks.execute import make_method
 from benchmarks.spec import SpecError
 from datasets import catalogue
+from federation.execution import Execution
 from models import weight_files
 from results.files import DataError
 from results.sourcecode import folder_modules, source_digest
@@ -369,6 +370,23 @@ def test_the_files_of_a_selection_are_set_apart_by_protocol_and_overrides():
     assert Selection(protocol="released").variant == "released"
     assert len({"", *(selection.variant for selection in changed)}) == 3
     assert replace(changed[0], protocol="released").variant == f"released.{changed[0].variant}"
+
+
+WAYS = [Execution("bf16"), Execution("tf32"), Execution(compile="default"), Execution(stacked=2), Execution(stacked=3)]
+
+
+def test_the_files_of_a_way_of_running_are_set_apart_too():
+    assert [Selection(execution=way).variant for way in WAYS] == ["bf16", "tf32", "compiled", "stacked2", "stacked3"]
+    every = Selection(protocol="released", overrides=(("local.epochs", 1),), execution=WAYS[0])
+    assert every.variant == f"{replace(every, execution=Execution()).variant}.bf16"
+
+
+def test_cells_run_in_another_way_are_cells_of_their_own_with_the_same_settings(table2):
+    first = expand(*table2, Selection())[0]
+    others = [expand(*table2, Selection(execution=way))[0] for way in WAYS]
+    assert [cell.execution for cell in others] == WAYS
+    assert len({first.key, *(cell.key for cell in others)}) == 6
+    assert {cell.config for cell in others} == {first.config}
 
 
 def test_set_public_name_leaves_methods_without_public_images_alone(table1):

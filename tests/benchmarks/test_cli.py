@@ -285,6 +285,11 @@ def test_the_curves_of_figure_two_have_every_epoch(tmp_path):
         (("reproduce", "dlad/table2", "--plugin", "nowhere.py"), "no such file"),
         (("reproduce", "dlad/table2", "--require-real"), "--require-real: MNIST is needed"),
         (("reproduce", "dlad/table2", "--profile", "cpu", "--require-real"), "Run `python -m benchmarks data --download mnist`"),
+        (("reproduce", "dlad/table2", "--precision", "bf61"), "--precision bf61: no such value; did you mean bf16"),
+        (("reproduce", "dlad/table2", "--compile", "of"), "--compile of: no such value; did you mean off"),
+        (("reproduce", "dlad/table2", "--precision", "tf32"), "only CUDA devices have it, this run is on cpu; use fp32 or bf16"),
+        (("reproduce", "dlad/table2", "--compile", "reduce-overhead"), "this run is on cpu; use --compile default"),
+        (("reproduce", "dlad/table2", "--stacked", "4", "--precision", "bf16"), "--stacked 4: .* in fp32 or tf32 and uncompiled"),
         (("check", "dlda"), "did you mean dlad"),
         (("data", "--download", "cinic10"), "cannot be fetched by a program"),
         (("partition", "--clients", "7", "--dataset", "digits"), "use 5 or 10"),
@@ -296,6 +301,40 @@ def test_what_a_user_does_wrong_gets_one_clear_message(tmp_path, arguments, mess
     assert done.returncode == 1
     assert re.search(message, " ".join(done.stderr.split())), done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_compiling_without_a_compiler_is_refused_before_anything_runs(tmp_path):
+    (tmp_path / "empty").mkdir()
+    done = run(tmp_path, "reproduce", "dlad/table2", *COLUMN, "--compile", "default", PATH=str(tmp_path / "empty"), CXX="")
+    assert done.returncode == 1
+    assert "torch.compile needs a C++ compiler; install g++ or clang++, or leave --compile off" in " ".join(done.stderr.split())
+    assert not (tmp_path / "cache" / "cells").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "row", "options", "label", "held"),
+    [
+        ("dlad/table2", "client-resnet", ("--precision", "bf16"), "bf16", ("bf16", "off", 1)),
+        ("fediod/table1", "fedavg", ("--stacked", "3"), "stacked3", ("fp32", "off", 3)),
+    ],
+)
+def test_another_way_of_running_has_files_of_its_own_that_say_so(tmp_path, name, row, options, label, held):
+    only = COLUMN if name == "dlad/table2" else ("--only", "dataset=cifar10", "--only", "alpha=1")
+    selected = ("reproduce", name, *only, "--only", f"row={row}", "--jobs", "1")
+    plain, other = run(tmp_path, *selected), run(tmp_path, *selected, *options)
+    assert (plain.returncode, other.returncode) == (0, 0), plain.stderr + other.stderr
+    assert "0 finished before, 1 to run" in other.stdout
+    base = table_csv(tmp_path, name)
+    for text, file in ((plain.stdout, base), (other.stdout, base.with_suffix(f".{label}.csv"))):
+        record = json.loads(file.with_suffix(".records.jsonl").read_text().splitlines()[0])
+        own = held if file != base else ("fp32", "off", 1)
+        assert tuple(record["machine"][key] for key in ("precision", "compile", "stacked")) == own
+        card = file.with_suffix(".md").read_text()
+        assert (f"Executed as {label}: numbers may differ from the default's by rounding." in card) == (file != base)
+        for shown in (text, card):
+            assert (f"protocol paper; {label};" in " ".join(shown.split())) == (file != base)
+    again = run(tmp_path, *selected)
+    assert "1 finished before, 0 to run" in again.stdout
 
 
 def test_a_truncated_npz_is_named_before_anything_runs(tmp_path):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 import pytest
+import torch
 
+from benchmarks import plan as planning
 from benchmarks import registry
 from benchmarks.cells import Selection, expand
-from benchmarks.plan import make_plan
+from benchmarks.plan import Plan, Workload, make_plan
 from benchmarks.spec import SpecError
 
 ONLY = {"dataset": "mnist", "distribution": "niid1"}
@@ -119,3 +122,65 @@ def test_cells_that_share_a_fit_are_planned_once():
 def test_a_cell_that_cannot_be_planned_is_named_with_its_reason(name, selection, why):
     with pytest.raises(SpecError, match=rf"{selection.only['row']} dataset=.* cannot be planned: .*{why}"):
         make_plan(expand(*registry.find_table(name), selection))
+
+
+# -- speed ------------------------------------------------------------------------------------------------------------
+
+TINY = Workload("cnn-small", (1, 8, 8), 3, 4)
+
+
+def test_a_plan_knows_what_the_clients_of_its_cells_train():
+    plan = planned("dlad/table2", "smoke", **ONLY)
+    assert plan.workloads == {Workload("cnn-small", (1, 8, 8), 10, 25): 4}  # digits in the place of MNIST, four rows
+    paper = planned("fediod/table1", "cpu", row="fedavg", **FEDIOD)
+    assert paper.workloads == {Workload("resnet8-narrow", (3, 16, 16), 10, 64): 1}
+
+
+@pytest.fixture
+def two_threads():
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_a_machine_trains_at_some_speed_and_keeps_its_threads():
+    assert Plan(workloads=Counter([TINY])).measured_speed("cpu", seconds=0.0) > 0
+    assert torch.get_num_threads() == 2
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_the_speed_is_the_work_of_a_training_on_one_core_by_its_shortest_time(monkeypatch):
+    seen = []
+
+    def trains(model, images, targets, loss, plan, **options):
+        seen.append((tuple(images.shape), int(targets.max()) < 3, plan.epochs, plan.batch_size, torch.get_num_threads()))
+
+    # Two trainings, of 4 and of 2 seconds.
+    monkeypatch.setattr(planning, "train", trains)
+    monkeypatch.setattr(planning.time, "monotonic", iter([0.0, 4.0, 10.0, 12.0]).__next__)
+    # A sample forward: convolutions 2 x 64 x 8 x 9 and 2 x 16 x 16 x 72, layers 2 x 64 x 32 and 2 x 32 x 3; trained three times.
+    forward = 2 * (64 * 8 * 9 + 16 * 16 * 72 + 64 * 32 + 32 * 3)
+    assert Plan(workloads=Counter([TINY])).measured_speed("cpu", seconds=5.0) == 3 * forward * 32 / 2
+    assert seen == [((32, 1, 8, 8), True, 1, 4, 1)] * 2
+
+
+def test_the_speed_of_the_commonest_network_stands_for_all(monkeypatch):
+    built = []
+    build = planning.build
+    monkeypatch.setattr(planning, "build", lambda name, *sizes: built.append(name) or build(name, *sizes))
+    other = Workload("resnet8-narrow", (1, 8, 8), 3, 4)
+    Plan(workloads=Counter([other, TINY, TINY])).measured_speed("cpu", seconds=0.0)
+    assert set(built) == {"cnn-small"}
+
+
+def test_nothing_is_measured_where_nothing_is_trained():
+    assert Plan().measured_speed("cpu") == 0.0
+    assert not planned("dlad/table1", "smoke").workloads
+
+
+def test_hours_are_work_by_speed():
+    plan = Plan()
+    plan.meter.flops = 7_200_000
+    assert plan.hours(1000.0) == 2.0

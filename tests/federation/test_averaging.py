@@ -1,5 +1,7 @@
 """Averages of network states, by hand: parameters, BatchNorm's statistics and its counter."""
 
+import weakref
+
 import pytest
 import torch
 from torch import nn
@@ -71,6 +73,27 @@ def test_the_states_that_are_averaged_are_left_alone():
     averaged["w"].fill_(9)
     averaged["n"].fill_(9)
     assert (first["w"].item(), first["n"].item(), second["w"].item(), second["n"].item()) == (1, 3, 2, 8)
+
+
+def test_states_are_looked_at_one_at_a_time():
+    handed_out, still_held = [], []
+
+    def states():
+        for value in (1.0, 2.0, 6.0, 3.0):
+            tensor = torch.tensor([value])
+            handed_out.append(weakref.ref(tensor))
+            yield {"w": tensor}
+            del tensor
+            still_held.append(sum(reference() is not None for reference in handed_out))
+
+    assert average_states(states(), [1, 1, 1, 1])["w"].item() == 3  # 12 / 4
+    assert max(still_held) <= 1  # when the next is asked for, the last may still be there, but none before it
+
+
+def test_no_more_states_are_asked_for_than_there_may_be():
+    endless = ({"w": torch.ones(1)} for _ in iter(int, 1))
+    with pytest.raises(ValueError, match="got 3 states and 2 weights"):
+        average_states(endless, [1, 1])
 
 
 def test_states_without_content_are_averaged_in_a_plan():

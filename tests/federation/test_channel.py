@@ -6,8 +6,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from federation.channel import PAYLOADS, Channel, Transfer, encoded_size
+from federation.channel import PAYLOADS, Channel, Transfer, encode, encoded_size
 from federation.costs import Meter, metering
+from tests.federation.tiny import make_federation
 
 DTYPES = [
     torch.float64, torch.float32, torch.float16, torch.bfloat16,
@@ -49,6 +50,51 @@ def test_the_size_of_any_payload_is_that_of_the_encoding(layout):
 def test_the_size_is_right_for_names_beyond_plain_letters(name):
     tensors = {name * 5: torch.zeros(3)}
     assert encoded_size(tensors) == len(safetensors.torch.save(tensors))
+
+
+LAYOUTS = {
+    "contiguous": lambda tensor: tensor,
+    "channels last": lambda tensor: tensor.contiguous(memory_format=torch.channels_last) if tensor.dim() == 4 else tensor,
+    "transposed": lambda tensor: tensor.transpose(0, -1) if tensor.dim() else tensor,
+    "every other": lambda tensor: tensor[::2] if tensor.dim() else tensor,
+    "expanded": lambda tensor: tensor.expand(3, *tensor.shape),
+}
+PAYLOAD = st.dictionaries(
+    st.one_of(st.text(min_size=1, max_size=12), st.sampled_from(['a "quoted" name', "größe", "back\\slash", "tab\t", "重み"])),
+    st.tuples(
+        st.sampled_from(DTYPES), st.sampled_from([(), (0,), (3,), (2, 0, 3), (5, 4), (2, 3, 4, 5)]), st.sampled_from(list(LAYOUTS))
+    ),
+    max_size=8,
+).filter(lambda layout: "__metadata__" not in layout)
+
+
+def content(shape, dtype, seed):
+    numbers = torch.randint(0, 200, shape, generator=torch.Generator().manual_seed(seed))
+    return numbers % 2 == 0 if dtype == torch.bool else numbers.to(dtype)
+
+
+@settings(deadline=None, max_examples=200)
+@given(PAYLOAD)
+def test_the_encoding_of_any_payload_is_that_of_the_library_byte_for_byte(layout):
+    tensors = {name: LAYOUTS[how](content(shape, dtype, k)) for k, (name, (dtype, shape, how)) in enumerate(layout.items())}
+    encoded = encode(tensors)
+    assert encoded == safetensors.torch.save({name: tensor.contiguous() for name, tensor in tensors.items()})
+    decoded = safetensors.torch.load(encoded)
+    assert decoded.keys() == tensors.keys()
+    assert all(decoded[name].equal(tensor) and decoded[name].dtype == tensor.dtype for name, tensor in tensors.items())
+
+
+def test_the_encoding_of_a_network_does_not_depend_on_its_layout_or_gradients():
+    model = make_federation().initial("resnet8-narrow")
+    state = model.state_dict()
+    assert not all(tensor.is_contiguous() for tensor in state.values())
+    encoded = encode(dict(model.named_parameters()) | dict(model.named_buffers()))
+    assert encoded == safetensors.torch.save({name: tensor.contiguous() for name, tensor in state.items()})
+
+
+def test_numbers_that_are_none_survive_the_encoding_bit_by_bit():
+    odd = torch.tensor([torch.nan, -torch.inf, -0.0, 1e-45])
+    assert safetensors.torch.load(encode({"x": odd}))["x"].view(torch.int32).equal(odd.view(torch.int32))
 
 
 def test_what_is_received_equals_what_was_sent():

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import pytest
 import torch
 
+from baselines.standalone import Standalone
 from federation.augmentation import Augmentation
 from federation.channel import Transfer, encoded_size
 from federation.costs import Meter, metering
@@ -261,3 +262,45 @@ def test_a_planned_fit_is_shared_too():
     real = make_federation()
     fit(real, Constant())
     assert ledgers[0] == real.channel.ledger
+
+
+# -- weights that stages hold already ---------------------------------------------------------------------------------
+
+
+def sizes(folder, kind):
+    return [path.stat().st_size for path in (folder / kind).rglob("*.safetensors")]
+
+
+def test_local_models_are_stored_once_and_a_fit_refers_to_them(tmp_path):
+    first = fit(make_federation(stages=StageCache(tmp_path)), Standalone())
+    weights = 4 * sum(tensor.numel() for tensor in first[0].state.values())
+    assert min(sizes(tmp_path, "local-model")) > weights > 10_000
+    assert max(sizes(tmp_path, "fit")) < 100
+    federation = make_federation(stages=StageCache(tmp_path))
+    again = fit(federation, Standalone())
+    assert [(event.kind, event.computed) for event in federation.stages.events] == [("fit", False)]
+    in_memory = fit(make_federation(), Standalone())
+    assert len(again) == len(in_memory) == 2
+    for one, other, third in zip(first, again, in_memory, strict=True):
+        assert same(one.state, other.state)
+        assert same(one.state, third.state)
+        assert (one.owner, one.lineage, one.history) == (other.owner, other.lineage, other.history)
+
+
+def test_weights_of_a_methods_own_are_stored_with_its_fit(tmp_path):
+    (first,) = fit(make_federation(stages=StageCache(tmp_path)), Constant())
+    (again,) = fit(make_federation(stages=StageCache(tmp_path)), Constant())
+    assert min(sizes(tmp_path, "fit")) > 4 * sum(tensor.numel() for tensor in first.state.values())
+    assert same(first.state, again.state)
+
+
+def test_models_of_a_fit_whose_local_models_are_damaged_are_made_again(tmp_path):
+    before = [dict(checkpoint.state) for checkpoint in fit(make_federation(stages=StageCache(tmp_path)), Standalone())]
+    next((tmp_path / "local-model").rglob("*.safetensors")).write_bytes(b"")
+    federation = make_federation(stages=StageCache(tmp_path))
+    after = fit(federation, Standalone())
+    assert all(same(checkpoint.state, state) for checkpoint, state in zip(after, before, strict=True))
+    computed = [event for event in federation.stages.events if event.computed]
+    assert [(event.kind, event.note) for event in computed] == [
+        ("local-model", "damaged cache entry, computed again"), ("fit", "damaged cache entry, computed again"),
+    ]  # fmt: skip

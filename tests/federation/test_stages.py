@@ -1,5 +1,6 @@
 """The stage cache: computed once by whoever asks first, never served when damaged or outdated."""
 
+import json
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 import torch
 
 from federation.stages import Stage, StageCache, StageRequest, content_digest, read_stage, write_stage
+from results.files import ResultsError
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -201,6 +203,98 @@ def test_a_stage_may_be_written_and_read_anywhere(tmp_path):
     assert read_stage(tmp_path / "here") == (None, "damaged cache entry, computed again")
 
 
+# -- read when looked at ----------------------------------------------------------------------------------------------
+
+
+def test_tensors_are_on_disk_until_they_are_looked_at(tmp_path):
+    StageCache(tmp_path).get(request({"seed": 1}, 1.0))
+    wanted = [request({"seed": seed}, float(seed)) for seed in (1, 2, 3)]  # one read, two computed
+    stages = StageCache(tmp_path).get_all(wanted)
+    bodies = {path: path.read_bytes() for path in tmp_path.rglob("*.safetensors")}
+    for path in bodies:
+        path.write_bytes(b"")
+    for stage in stages:
+        assert stage.info["history"]["accuracy"][0] == 0.25
+        with pytest.raises(ResultsError, match="was changed or removed while a run relied on it; give the command again"):
+            stage.tensors["x"]
+    for path, raw in bodies.items():
+        path.write_bytes(raw)
+    assert [stage.tensors["x"].tolist() for stage in stages] == [[1, 2], [2, 2], [3, 2]]
+
+
+@pytest.mark.parametrize("computed", [True, False], ids=["computed now", "found"])
+@pytest.mark.parametrize("look", [lambda t: t["x"], list, len, dict], ids=["a tensor", "names", "how many", "all"])
+def test_tensors_that_were_removed_meanwhile_are_missed_with_what_to_do(tmp_path, computed, look):
+    stage = StageCache(tmp_path).get(request())
+    if not computed:
+        stage = StageCache(tmp_path).get(request())
+    stored(tmp_path, "safetensors").unlink()
+    with pytest.raises(ResultsError, match=r"\.safetensors was changed or removed .*; give the command again"):
+        look(stage.tensors)
+
+
+def test_tensors_that_were_changed_meanwhile_are_not_used(tmp_path):
+    stage = StageCache(tmp_path).get(request())
+    path = stored(tmp_path, "safetensors")
+    path.write_bytes(flip_last(path.read_bytes()))
+    with pytest.raises(ResultsError, match="give the command again"):
+        stage.tensors["x"]
+    assert StageCache(tmp_path).get(request()).tensors["x"].tolist() == [1.0, 2.0]  # which is what giving it again does
+
+
+def test_what_one_reader_changes_another_does_not_see(tmp_path):
+    first, second = StageCache(tmp_path).get(request()), StageCache(tmp_path).get(request())
+    for stage in (first, second):
+        stage.tensors["x"].zero_()
+        dict(stage.tensors)["n"].fill_(9)
+    assert [stage.tensors["x"].tolist() for stage in (first, second)] == [[1.0, 2.0]] * 2
+    assert [stage.tensors["n"].item() for stage in (first, second)] == [3, 3]
+
+
+def test_stored_tensors_are_a_dictionary_to_look_at(tmp_path):
+    tensors = StageCache(tmp_path).get(request()).tensors
+    assert (sorted(tensors), len(tensors), "n" in tensors, "y" in tensors, tensors.get("y")) == (["n", "x"], 2, True, False, None)
+    with pytest.raises(KeyError, match="y"):
+        tensors["y"]
+
+
+# -- references -------------------------------------------------------------------------------------------------------
+
+
+def test_tensors_of_a_cache_are_found_again_by_their_reference(tmp_path):
+    reference = StageCache(tmp_path).reference(StageCache(tmp_path).get(request()).tensors)
+    found = StageCache(tmp_path).referenced(json.loads(json.dumps(reference)))
+    assert found["x"].tolist() == [1.0, 2.0]
+
+
+def test_there_is_no_reference_to_what_this_cache_does_not_hold(tmp_path):
+    of_another = StageCache(tmp_path / "other").get(request()).tensors
+    for cache in (StageCache(tmp_path / "own"), StageCache(None)):
+        assert cache.reference({"x": torch.ones(1)}) is None
+        assert cache.reference(of_another) is None
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_bytes(b"")], ids=["removed", "emptied"])
+def test_a_stage_that_relies_on_a_damaged_one_is_computed_again(tmp_path, damage):
+    calls = []
+
+    def relying():
+        calls.append(1)
+        cache = StageCache(tmp_path)
+        return Stage({}, {"references": [cache.reference(cache.get(request({"of": "other"})).tensors)]})
+
+    both = request(compute=relying)
+    for _ in range(2):
+        StageCache(tmp_path).get(both)
+    assert calls == [1]
+    damage(StageCache(tmp_path).path(request({"of": "other"})).with_suffix(".safetensors"))
+    for _ in range(2):
+        cache = StageCache(tmp_path)
+        found = cache.referenced(cache.get(both).info["references"][0])
+    assert calls == [1, 1]
+    assert found["x"].tolist() == [1.0, 2.0]
+
+
 # -- several at once --------------------------------------------------------------------------------------------------
 
 
@@ -306,3 +400,9 @@ def test_a_scope_does_not_alter_the_digest_of_real_content():
 @pytest.mark.parametrize("tensor", [torch.tensor(True), torch.ones(0), torch.ones(2, dtype=torch.bfloat16)])
 def test_every_kind_of_tensor_has_a_content(tensor):
     assert content_digest({"x": tensor}) == content_digest({"x": tensor.clone()})
+
+
+def test_content_of_a_tensor_cut_from_another_is_that_of_a_tensor_of_its_own():
+    numbers = torch.arange(6.0)
+    for cut in (numbers[::2], numbers[:2:2], numbers[:0:2], numbers[3]):
+        assert content_digest({"x": cut}) == content_digest({"x": torch.tensor(cut.tolist())})

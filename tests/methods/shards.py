@@ -19,9 +19,9 @@ def client_with(index, labels, network="cnn-small"):
     return Client(index, network, network, Shard(bright_images(targets, index), targets), counts, f"{network} {index} {labels}")
 
 
-def uneven_clients():
+def uneven_clients(network="cnn-small"):
     """Five clients with 2, 4, 6, 8 and 10 samples of two classes each."""
-    return [client_with(k, [k % CLASSES, (k + 1) % CLASSES] * (k + 1)) for k in range(5)]
+    return [client_with(k, [k % CLASSES, (k + 1) % CLASSES] * (k + 1), network) for k in range(5)]
 
 
 def mixed_clients():
