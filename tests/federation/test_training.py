@@ -365,11 +365,13 @@ def test_predicting_restores_the_mode(training):
     assert all(module.training == training for module in model.modules())
 
 
-def test_predictions_do_not_depend_on_the_batch_size():
-    images = pixels(*range(0, 250, 25))
-    whole = predict(line(), images, normalise=PLAIN)
-    assert whole.shape == (10, 1)
-    torch.testing.assert_close(predict(line(), images, normalise=PLAIN, batch_size=3), whole)
+def test_an_image_is_predicted_the_same_wherever_it_stands_among_many():
+    images = pixels(*range(250)).repeat(3, 1, 1, 1)  # more than go through the network at once
+    predicted = predict(line(), images, normalise=PLAIN)
+    assert predicted.shape == (750, 1)
+    torch.testing.assert_close(predicted[:250], predict(line(), images[:250], normalise=PLAIN))
+    torch.testing.assert_close(predicted[250:500], predicted[:250])
+    torch.testing.assert_close(predicted[500:], predicted[:250])
 
 
 def test_under_a_meter_nothing_is_learnt_and_all_is_booked():
