@@ -125,26 +125,32 @@ class FedGEN(FedAvg):
         self, federation: Federation, model: nn.Module, clients: Sequence[Client], states: Iterator[State], number: int,
         server: dict[str, Any],
     ) -> None:  # fmt: skip
-        received = list(states)
-        self.train_generator(federation, model, clients, received, number, server)
-        super().aggregate(federation, model, clients, iter(received), number, server)
+        name, _ = find_head(model)
+        heads: list[tuple[torch.Tensor, torch.Tensor]] = []  # all that the generator needs of the clients' networks
+
+        def received() -> Iterator[State]:
+            for state in states:
+                heads.append((state[f"{name}.weight"], state[f"{name}.bias"]))
+                yield state
+
+        super().aggregate(federation, model, clients, received(), number, server)
+        self.train_generator(federation, clients, heads, number, server)
 
     def train_generator(
-        self, federation: Federation, model: nn.Module, clients: Sequence[Client], states: Sequence[State], number: int,
+        self, federation: Federation, clients: Sequence[Client], heads: Sequence[tuple[torch.Tensor, torch.Tensor]], number: int,
         server: dict[str, Any],
     ) -> None:  # fmt: skip
         """Fit the generator to the heads of this round's clients, weighted per label by the samples they hold."""
         generator, optimizer = server["generator"], server["optimizer"]
         counts = server["counts"][[client.index for client in clients]]
         weights = counts / counts.sum(dim=0).clamp(min=1)
-        name, _ = find_head(model)
         stream = federation.stream("fedgen server", number)
         generator.train()
         for _ in federation.steps(self.generator_steps):
             labels = stream.choose(generator.classes, self.generator_batch_size)
             noise = stream.normal(len(labels), self.noise)
             features = generator(noise, labels)
-            logits = torch.stack([F.linear(features, s[f"{name}.weight"], s[f"{name}.bias"]) for s in states])
+            logits = torch.stack([F.linear(features, weight, bias) for weight, bias in heads])
             loss = label_weighted_loss(logits, labels, weights) + self.diversity * diversity_loss(noise, features)
             optimizer.zero_grad(set_to_none=True)
             loss.backward()

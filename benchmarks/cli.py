@@ -268,14 +268,15 @@ def plan(
         for method in found.bytes_up:
             wire.add_row(method, f"{found.bytes_up[method]:,}", f"{found.bytes_down[method]:,}")
         console.print(wire)
-        measured_on = "cuda" if profile == "paper" and torch.cuda.is_available() else "" if profile == "paper" else "cpu"
-        speed = found.measured_speed(measured_on) if measured_on else ASSUMED
-        what = "GPU" if profile == "paper" else "core"
+        device, what = ("cuda", "GPU") if profile == "paper" else ("cpu", "core")
+        if device == "cuda" and not torch.cuda.is_available():
+            speed, how = ASSUMED, "assumed, not measured"
+        else:
+            speed, how = found.measured_speed(device), "measured just now on this machine, with the clients' network"
         console.print(
             f"training samples: {found.meter.training_samples:,}; predictions: {found.meter.predicted_samples:,}; "
             f"{found.meter.flops:.3g} FLOPs"
         )
-        how = "measured just now on this machine, with the clients' network" if measured_on else "assumed, not measured"
         if speed:
             console.print(
                 f"estimate: {found.hours(speed):.2f} {what}-hours at {speed:.1e} FLOP/s ({how}); "

@@ -11,7 +11,7 @@ import torch
 
 from benchmarks import registry
 from benchmarks.cells import Cell
-from benchmarks.execute import make_method
+from benchmarks.execute import make_method, prepare_device
 from benchmarks.scenario import build_federation
 from benchmarks.spec import SpecError
 from datasets import catalogue
@@ -19,6 +19,7 @@ from datasets.catalogue import ResolvedData
 from datasets.source import REAL
 from federation.channel import Channel
 from federation.costs import Meter, metering
+from federation.execution import DEFAULT
 from federation.federation import HeterogeneousClientsError
 from federation.fitting import fit
 from federation.seeds import Seeds
@@ -59,14 +60,14 @@ class Plan:
     """What each data set asked for will be, or how to get it."""
 
     workloads: Counter[Workload] = field(default_factory=Counter)
-    """Cells by what their clients train."""
+    """FLOPs of cells, by what their clients train."""
 
     def hours(self, speed: float) -> float:
         """Hours of one device (GPU or core) at `speed` FLOP/s."""
         return self.meter.flops / speed / 3600
 
     def measured_speed(self, device: str, seconds: float = 1.0) -> float:
-        """FLOP/s at which `device`, or one core, trains the commonest client network on random images; 0 if none trains."""
+        """FLOP/s at which `device`, or one core, trains the client network of most of the work, on random images; 0 for no work."""
         if not self.workloads:
             return 0.0
         load = self.workloads.most_common(1)[0][0]
@@ -81,7 +82,7 @@ class Plan:
         meter.book_training(counted, images, epochs=1, batch_size=load.batch_size)
         model = build(load.network, channels, load.outputs, size).to(device).to(memory_format=torch.channels_last)
         threads = torch.get_num_threads()
-        torch.set_num_threads(1)
+        prepare_device(device, 1, DEFAULT)
         try:
             times: list[float] = []
             while len(times) < 2 or sum(times) < seconds:
@@ -135,7 +136,7 @@ def make_plan(cells: Sequence[Cell]) -> Plan:
             workload = Workload(
                 federation.clients[0].network, federation.image_shape, federation.task.outputs, federation.local.batch_size
             )
-            plan.workloads[workload] += 1
+            before = plan.meter.flops
             try:
                 fit(federation, method)
             except (NotImplementedError, RuntimeError) as error:
@@ -144,6 +145,7 @@ def make_plan(cells: Sequence[Cell]) -> Plan:
                 ) from error
             except (ValueError, HeterogeneousClientsError) as error:
                 raise SpecError(f"{cell} cannot be planned: {error}") from error
+            plan.workloads[workload] += plan.meter.flops - before
             plan.bytes_up[cell.method] = max(plan.bytes_up[cell.method], channel.total("up"))
             plan.bytes_down[cell.method] = max(plan.bytes_down[cell.method], channel.total("down"))
     for event in stages.events:

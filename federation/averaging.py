@@ -18,6 +18,7 @@ def average_states(states: Iterable[Mapping[str, torch.Tensor]], weights: Sequen
     """
     if weights and (min(weights) < 0 or sum(weights) <= 0):
         raise ValueError(f"weights must be at least 0 and not all 0: {list(weights)}")
+    total = sum(weights)
     types: dict[str, torch.dtype] = {}
     shapes: dict[str, torch.Size] = {}
     mean = torch.empty(0)
@@ -32,7 +33,7 @@ def average_states(states: Iterable[Mapping[str, torch.Tensor]], weights: Sequen
             raise ValueError("states of different networks cannot be averaged")
         on_mps = any(tensor.device.type == "mps" for tensor in state.values())
         wide = torch.float32 if on_mps else torch.float64  # MPS has no double precision
-        flat = torch.cat([state[name].reshape(-1).to(wide) for name in shapes]).mul_(weights[count - 1] / sum(weights))
+        flat = torch.cat([state[name].reshape(-1).to(wide) for name in shapes]).mul_(weights[count - 1] / total)
         mean = flat if count == 1 else mean.add_(flat)
     if count != len(weights) or not count:
         raise ValueError(f"as many weights as states are needed, got {count} states and {len(weights)} weights")

@@ -44,6 +44,9 @@ def _header(tensors: Mapping[str, torch.Tensor]) -> tuple[bytes, list[str], int]
 
     Eight bytes of length, then JSON padded to a multiple of eight; data are ordered by dtype width and name.
     """
+    for name, tensor in tensors.items():
+        if tensor.dtype not in _DTYPES:
+            raise ValueError(f"{name} has the type {tensor.dtype}, which does not cross; convert it first")
     entries: dict[str, object] = {}
     offset = 0
     for name in sorted(tensors, key=lambda n: (_ALIGNMENT_ORDER.index(_DTYPES[tensors[n].dtype]), n)):
@@ -81,7 +84,7 @@ def raw_bytes(tensor: torch.Tensor) -> torch.Tensor:
 def _on_host(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """The tensors in main memory; copies from a GPU are queued together and waited for once."""
     tensors = dict(tensors)
-    host = {name: tensor.detach().to("cpu", non_blocking=True) for name, tensor in tensors.items()}
+    host = {name: tensor.detach().to("cpu", non_blocking=tensor.is_cuda) for name, tensor in tensors.items()}
     for device in {tensor.device for tensor in tensors.values() if tensor.is_cuda}:
         torch.cuda.synchronize(device)
     return host

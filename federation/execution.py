@@ -10,7 +10,7 @@ COMPILE = ("off", "default", "reduce-overhead")
 
 @dataclass(frozen=True)
 class Execution:
-    """How training runs; evaluation and teachers' outputs are always eager and never in bf16.
+    """How training runs; evaluation and outputs on a fixed public set are always eager and never in bf16.
 
     Raises ValueError for a value that does not exist, or a combination.
     """

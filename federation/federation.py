@@ -305,7 +305,7 @@ class Federation:
                 for metric, value in self.evaluate(model).items():
                     history.setdefault(metric, []).append(value)
 
-        with self._default_stream("dropout", *names):
+        with self._dropout_stream(*names):
             train(
                 model, images, targets, loss, plan,
                 normalise=self.normalise,
@@ -321,22 +321,31 @@ class Federation:
         return history
 
     @contextlib.contextmanager
-    def _default_stream(self, *names: object) -> Iterator[None]:
-        """Inside, what draws without a generator (dropout) draws from the stream `names` of the shuffling axis."""
-        kind, index = self.device.type, self.device.index
+    def _dropout_stream(self, *names: object) -> Iterator[None]:
+        """Inside, what draws without a generator (dropout) draws from a stream of its own."""
+        kind, index = self.device.type, self.device.index or 0
         if kind == "meta":
             yield
             return
+        seed = self.seeds.number("shuffling", "dropout", *names)
         # Not torch.manual_seed: without a GPU it keeps a traceback of every call, for the day that there is one.
-        with torch.random.fork_rng([] if kind == "cpu" else [index or 0], device_type="cuda" if kind == "cpu" else kind):
-            torch.default_generator.manual_seed(self.seeds.number("shuffling", *names))
-            if kind != "cpu":
-                getattr(torch, kind).manual_seed(self.seeds.number("shuffling", *names))
+        with torch.random.fork_rng([] if kind == "cpu" else [index], device_type="cuda" if kind == "cpu" else kind):
+            torch.default_generator.manual_seed(seed)
+            if kind == "cuda":
+                with torch.cuda.device(index):
+                    torch.cuda.manual_seed(seed)
+            elif kind != "cpu":
+                getattr(torch, kind).manual_seed(seed)
             yield
 
     def forward(self, model: nn.Module, inputs: torch.Tensor) -> torch.Tensor:
-        """A forward pass of a training loop of a method's own, as `execution` says; outputs in float32."""
-        return forward_pass(self.execution, self.device)(model, inputs)
+        """A forward pass of a training loop of a method's own, as `execution` says; outputs in float32.
+
+        Without CUDA graphs: they keep one pass at a time, and such loops interleave several.
+        """
+        plain = self.execution.compile == "reduce-overhead"
+        execution = dataclasses.replace(self.execution, compile="default") if plain else self.execution
+        return forward_pass(execution, self.device)(model, inputs)
 
     def evaluate(self, model: nn.Module) -> dict[str, float]:
         """Metrics on the test set (none while planning)."""
@@ -365,7 +374,7 @@ class Federation:
             [[client.index, client.digest, client.network] for client in self.clients],
             {name: catalogue.network_digest(name) for name in networks}, self.network,
             self.public.digest, self._validation.digest if self._validation else "", asdict(self.local), asdict(self.server),
-            self.seeds.to_json(), sorted(self._oracle_allowed),
+            self.seeds.to_json(), sorted(self._oracle_allowed), self.execution.stacked,
         )  # fmt: skip
 
     def _inputs(self, *parts: Any) -> dict[str, Any]:
@@ -377,7 +386,7 @@ class Federation:
             "task": repr(self.task),
             "pretrained": self._pretrained,
             "test": self._test.digest,
-            "device": [self.device.type, torch.get_num_threads(), self.execution.to_json()],
+            "device": [self.device.type, torch.get_num_threads(), self.execution.precision, self.execution.compile],
             "parts": list(parts),
         }
 
@@ -459,7 +468,7 @@ class Federation:
             return
         self.progress(f"{len(group)} clients together {' '.join(map(str, names))}", 0.0)
         clients, models = zip(*group, strict=True)
-        with self._default_stream("dropout", "together", *names):
+        with self._dropout_stream("together", *names):
             train_stacked(
                 models, [client.run(lambda shard: shard) for client in clients], self.task.loss, plan,
                 normalise=self.normalise,

@@ -39,12 +39,13 @@ def train_stacked(
     states = [{**dict(model.named_parameters()), **dict(model.named_buffers())} for model in models]
     with torch.no_grad():
         stack = {name: torch.stack([state[name] for state in states]) for name in states[0]}
+        own = [{name: tensor.data for name, tensor in state.items()} for state in states]  # in the memory layout they came in
         for position, state in enumerate(states):
             for name, tensor in state.items():
                 tensor.data = stack[name][position]
     trained = [name for name, _ in models[0].named_parameters()]
     everyone = [parameter for model in models for parameter in model.parameters()]
-    optimizer = plan.make_optimizer(everyone)
+    optimizer = plan.make_optimizer(everyone, fused=False)  # fused ones take a gradient's layout in memory for the weight's
     schedule = plan.make_schedule(optimizer)
 
     def objective(
@@ -66,7 +67,8 @@ def train_stacked(
             full = [position for position, (_, targets) in step if len(targets) == plan.batch_size]
             if len(full) > 1:
                 inputs, targets = (torch.stack(part) for part in zip(*[batch for p, batch in step if p in full], strict=True))
-                chosen = stack if len(full) == len(models) else {name: tensor[full] for name, tensor in stack.items()}
+                rows = torch.tensor(full).to(inputs.device, non_blocking=True)
+                chosen = stack if len(full) == len(models) else {name: t[rows] for name, t in stack.items()}
                 buffers = {name: tensor for name, tensor in chosen.items() if name not in trained}
                 gradients, losses = together({name: chosen[name] for name in trained}, buffers, inputs, targets)
                 for row, position in enumerate(full):
@@ -78,9 +80,9 @@ def train_stacked(
                 total += losses.sum()
             for position, (inputs, targets) in step:
                 if position not in full or len(full) == 1:
-                    own = loss(models[position](inputs), targets)
-                    own.mean().backward()
-                    total += own.detach().sum()
+                    alone = loss(models[position](inputs), targets)
+                    alone.mean().backward()
+                    total += alone.detach().sum()
             if plan.clip_norm:
                 for position, _ in step:
                     torch.nn.utils.clip_grad_norm_(models[position].parameters(), plan.clip_norm)
@@ -90,6 +92,9 @@ def train_stacked(
                 f"the training loss is {total.item()} in epoch {epoch} of {plan.epochs}; lower lr (now {plan.lr:g})"
             )
         schedule.step()
+    for state, before in zip(states, own, strict=True):
+        for name, tensor in state.items():
+            tensor.data = before[name].copy_(tensor.detach())
 
 
 def _feed(

@@ -46,10 +46,10 @@ class StoredTensors(Mapping[str, torch.Tensor]):
             return False
 
     def _read(self) -> dict[str, torch.Tensor]:
-        return _read_tensors(self.body, self.sha256, self._device)
+        return _read_tensors(self.body, self.sha256)
 
     def __getitem__(self, name: str) -> torch.Tensor:
-        return self._read()[name].clone()
+        return self._read()[name].to(self._device, copy=True)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._read())
@@ -59,14 +59,14 @@ class StoredTensors(Mapping[str, torch.Tensor]):
 
 
 @functools.lru_cache(maxsize=2)  # a network's tensors are asked for one by one
-def _read_tensors(body: Path, sha256: str, device: torch.device | str) -> dict[str, torch.Tensor]:
+def _read_tensors(body: Path, sha256: str) -> dict[str, torch.Tensor]:
     try:
         raw = body.read_bytes()
     except FileNotFoundError:
         raw = b""
     if digest(raw) != sha256:
         raise ResultsError(f"{body} was changed or removed while a run relied on it; give the command again")
-    return {name: tensor.to(device) for name, tensor in safetensors.torch.load(raw).items()}
+    return safetensors.torch.load(raw)
 
 
 @dataclass(frozen=True)

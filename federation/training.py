@@ -56,7 +56,10 @@ class TrainingPlan:
             raise ValueError(f"unknown schedule {self.schedule!r}; use constant or cosine")
 
     def make_optimizer(self, parameters: Iterable[nn.Parameter], *, fused: bool = True) -> torch.optim.Optimizer:
-        """The optimiser; not `fused` if snapshots keep its state, which they store in another memory layout."""
+        """The optimiser; not `fused` if its state or gradients may have another memory layout than the weights.
+
+        A snapshot restores states without their layout, and `torch.func` returns gradients in any.
+        """
         options: dict[str, Any] = {"lr": self.lr, "weight_decay": self.weight_decay, "fused": fused}
         if self.optimizer == "sgd":
             return torch.optim.SGD(parameters, momentum=self.momentum, **options)
@@ -77,7 +80,7 @@ class Normalisation:
 
     def __call__(self, images: torch.Tensor) -> torch.Tensor:
         mean, std = (filled(values, images)[:, None, None] for values in (self.mean, self.std))
-        # Convolutions on CPUs and tensor cores are faster with channels last; results do not depend on it.
+        # Convolutions on CPUs and tensor cores are faster with channels last; results differ by rounding.
         return ((images - mean) / std).contiguous(memory_format=torch.channels_last)
 
 
@@ -110,7 +113,11 @@ def _forward(autocast: str, model: Callable[[torch.Tensor], torch.Tensor], input
 @functools.cache
 def _compiled(mode: str) -> Callable[..., torch.Tensor]:
     """One compiled function for the whole process: networks of the same shape, of whatever client or cell, share its code."""
-    torch._dynamo.config.recompile_limit = 64  # shapes in one process: networks x batch sizes; past it dynamo goes eager
+    # Shapes in one process are networks x batch sizes. Past the limit dynamo would go eager silently, and numbers would
+    # depend on what a worker ran before; so it fails.
+    torch._dynamo.config.recompile_limit = 64
+    torch._dynamo.config.fail_on_recompile_limit_hit = True
+    torch._functorch.config.donated_buffer = False  # FedIOD goes through the student's graph twice
     return torch.compile(_forward, mode=None if mode == "default" else mode, dynamic=False)
 
 

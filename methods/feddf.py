@@ -58,16 +58,18 @@ class FedDF(FedAvg):
     ) -> None:  # fmt: skip
         images = federation.public.images
         teacher = federation.initial(federation.network)
-        outputs = []
+        ensemble = torch.zeros(())  # of fixed images, so that a step costs the same with any number of teachers
 
         def answered() -> Iterator[State]:
-            for state in states:
+            nonlocal ensemble
+            for count, state in enumerate(states):
                 teacher.load_state_dict(state)
-                outputs.append(predict(teacher, images, normalise=federation.normalise))
+                outputs = predict(teacher, images, normalise=federation.normalise)
+                ensemble = outputs if count == 0 else ensemble + outputs
                 yield state
 
         super().aggregate(federation, model, clients, answered(), number, server)
-        ensemble = torch.stack(outputs).mean(dim=0)  # of fixed images, so that a step costs the same with any number of teachers
+        ensemble = ensemble / len(clients)
 
         optimizer = torch.optim.Adam(model.parameters(), lr=self.distillation_lr)
         schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, self.distillation_steps)

@@ -293,12 +293,7 @@ def grad(
 def fake_cuda() -> Iterator[Watch]:
     """Inside, `cuda` can be used like a device that is there; no tensor has content."""
     mode, watch = FakeTensorMode(allow_non_fake_inputs=True), Watch()
-    encode, decode, as_numpy = safetensors.torch.save, safetensors.torch.load, torch.Tensor.numpy
-
-    def save(tensors: dict[str, torch.Tensor], *args: Any) -> bytes:
-        real = {name: content(tensor) for name, tensor in tensors.items()}
-        with unset_fake_temporarily():
-            return encode(real, *args)
+    decode, as_numpy = safetensors.torch.load, torch.Tensor.numpy
 
     def load(data: bytes) -> dict[str, torch.Tensor]:
         with unset_fake_temporarily():
@@ -315,9 +310,9 @@ def fake_cuda() -> Iterator[Watch]:
         patch.setattr(torch.autograd, "grad", grad)
         patch.setattr(torch.autograd.function.FunctionCtx, "set_materialize_grads", set_materialize_grads)
         patch.setattr(torch.Tensor, "numpy", numpy)
-        patch.setattr(safetensors.torch, "save", save)
         patch.setattr(safetensors.torch, "load", load)
         for name in ("synchronize", "get_rng_state", "set_rng_state", "manual_seed"):  # without a driver they only fail
             patch.setattr(torch.cuda, name, lambda *args: None)
+        patch.setattr(torch.cuda, "device", lambda index: contextlib.nullcontext())
         with mode, watch, Draws():
             yield watch

@@ -140,7 +140,7 @@ class Vandal(Method):
     ("method", "check", "message"),
     [
         (Liar, contract.declares_what_it_sends, "ledger shows .*parameters"),
-        (Leaker, contract.keeps_private_samples_private, "raw private sample of client 0"),
+        (Leaker, contract.keeps_private_samples_private, "raw private sample crosses from client 0"),
         (Peeker, contract.never_reads_test_labels, "depend on test labels"),
         (Gambler, contract.is_deterministic, "same seeds differ"),
         (Gambler, contract.learns, "no better than guessing"),

@@ -17,6 +17,7 @@ import pytest
 import torch
 import torch._inductor.config
 
+from benchmarks.execute import prepare_device
 from benchmarks.speed.pairs import annotate, compare
 from datasets import catalogue
 from federation.execution import Execution
@@ -34,6 +35,9 @@ EXECUTIONS = {
     "compiled": Execution(compile="default"),
     "compiled, bf16": Execution(precision="bf16", compile="default"),
 }
+if DEVICE.startswith("cuda"):
+    EXECUTIONS["tf32"] = Execution(precision="tf32")
+    EXECUTIONS["CUDA graphs, bf16"] = Execution(precision="bf16", compile="reduce-overhead")
 
 
 @functools.cache
@@ -77,6 +81,7 @@ def _suite(
     model: torch.nn.Module, tensors: dict[str, torch.Tensor], normalise: Normalisation, seed: int, execution: Execution,
     limit: int = TRAIN,
 ) -> None:  # fmt: skip
+    prepare_device(DEVICE, 1, execution)
     train(
         model.to(memory_format=torch.channels_last), tensors["train"][:limit], tensors["train targets"][:limit],
         Classification(10).loss, PLAN, normalise=normalise, generator=torch.Generator(DEVICE).manual_seed(seed),

@@ -1,16 +1,19 @@
-"""Speed of what a user waits for before any work: `--help`, `list`, the imports, and a table whose cells are all finished."""
+"""What a user waits for before any work: `--help`, `list`, the imports, and a table whose cells are all finished.
+
+Each beside what cannot be avoided: the start of Python, the import of torch, the run that finished the cells.
+"""
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
 import sys
 
-import pytest
-
+from benchmarks.speed.pairs import compare
 from results.sourcecode import ROOT
 
-COLUMN = ("reproduce", "dlad/table2", "--only", "dataset=mnist", "--only", "distribution=niid1")
+COLUMN = ("reproduce", "dlad/table2", "--only", "dataset=mnist", "--only", "distribution=niid1", "--jobs", "1")
 
 
 def run(*arguments: str, **environment: str) -> str:
@@ -21,27 +24,21 @@ def run(*arguments: str, **environment: str) -> str:
     return done.stdout
 
 
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory) -> tuple[list[str], dict[str, str]]:
-    """A command whose four cells are finished, and the environment with their cache."""
-    folder = tmp_path_factory.mktemp("finished")
-    command = ["-m", "benchmarks", *COLUMN, "--results", str(folder / "results")]
-    environment = {"FEDTABLES_CACHE": str(folder / "cache"), "FEDTABLES_DATA": str(folder / "data")}
-    run(*command, **environment)
-    return command, environment
+def test_commands(benchmark):
+    ways = {"python -c pass": ("-c", "pass"), **{name: ("-m", "benchmarks", name) for name in ("--help", "list")}}
+    compare(benchmark, {name: functools.partial(run, *words) for name, words in ways.items()})
 
 
-@pytest.mark.parametrize("command", ["--help", "list"])
-def test_a_command(benchmark, command):
-    benchmark.pedantic(lambda: run("-m", "benchmarks", command), warmup_rounds=1, rounds=5)
+def test_imports(benchmark):
+    modules = ("torch", "benchmarks.cli", "benchmarks.execute")
+    compare(benchmark, {f"import {module}": functools.partial(run, "-c", f"import {module}") for module in modules})
 
 
-@pytest.mark.parametrize("module", ["benchmarks.cli", "benchmarks.execute"])
-def test_an_import(benchmark, module):
-    benchmark.pedantic(lambda: run("-c", f"import {module}"), warmup_rounds=1, rounds=5)
+def test_a_finished_table(benchmark, tmp_path):
+    command = ("-m", "benchmarks", *COLUMN, "--results", str(tmp_path / "results"))
+    environment = {"FEDTABLES_CACHE": str(tmp_path / "cache"), "FEDTABLES_DATA": str(tmp_path / "data")}
 
+    def finished() -> None:
+        assert "4 finished before, 0 to run" in run(*command, **environment)
 
-def test_a_finished_table(benchmark, finished):
-    command, environment = finished
-    printed = benchmark.pedantic(lambda: run(*command, **environment), warmup_rounds=1, rounds=5)
-    assert "4 finished before, 0 to run" in printed
+    compare(benchmark, {"all cells to run": lambda: run(*command, "--fresh", **environment), "all cells finished": finished})

@@ -131,9 +131,9 @@ TINY = Workload("cnn-small", (1, 8, 8), 3, 4)
 
 def test_a_plan_knows_what_the_clients_of_its_cells_train():
     plan = planned("dlad/table2", "smoke", **ONLY)
-    assert plan.workloads == {Workload("cnn-small", (1, 8, 8), 10, 25): 4}  # digits in the place of MNIST, four rows
+    assert plan.workloads == {Workload("cnn-small", (1, 8, 8), 10, 25): plan.meter.flops}  # digits in the place of MNIST
     paper = planned("fediod/table1", "cpu", row="fedavg", **FEDIOD)
-    assert paper.workloads == {Workload("resnet8-narrow", (3, 16, 16), 10, 64): 1}
+    assert paper.workloads == {Workload("resnet8-narrow", (3, 16, 16), 10, 64): paper.meter.flops}
 
 
 @pytest.fixture
