@@ -329,13 +329,13 @@ class Federation:
             return
         seed = self.seeds.number("shuffling", "dropout", *names)
         # Not torch.manual_seed: without a GPU it keeps a traceback of every call, for the day that there is one.
-        with torch.random.fork_rng([] if kind == "cpu" else [index], device_type="cuda" if kind == "cpu" else kind):
+        with torch.random.fork_rng([index] if kind == "cuda" else []):
             torch.default_generator.manual_seed(seed)
             if kind == "cuda":
                 with torch.cuda.device(index):
                     torch.cuda.manual_seed(seed)
-            elif kind != "cpu":
-                getattr(torch, kind).manual_seed(seed)
+            elif kind == "mps":
+                torch.mps.manual_seed(seed)
             yield
 
     def forward(self, model: nn.Module, inputs: torch.Tensor) -> torch.Tensor:
