@@ -92,10 +92,14 @@ def run_pool(cells: Sequence[Cell], context: Context, jobs: int) -> Iterator[Eve
                     if waiting:
                         yield assign(ready)
     finally:
-        for process, _ in workers.values():
-            process.terminate()
+        for connection, (process, _) in workers.items():
+            if connection in current:
+                process.terminate()
+            else:
+                connection.close()  # an idle worker ends by itself, and takes down what compilation has set up in it
         for process, _ in workers.values():
             process.join(5)
+            process.terminate()
 
 
 def _lost(cell: Cell, code: int | None) -> Record:
