@@ -67,8 +67,11 @@ def train_stacked(
             full = [position for position, (_, targets) in step if len(targets) == plan.batch_size]
             if len(full) > 1:
                 inputs, targets = (torch.stack(part) for part in zip(*[batch for p, batch in step if p in full], strict=True))
-                rows = torch.tensor(full).to(inputs.device, non_blocking=True)
-                chosen = stack if len(full) == len(models) else {name: t[rows] for name, t in stack.items()}
+                if len(full) == len(models):
+                    chosen = stack
+                else:
+                    rows = torch.tensor(full).to(inputs.device, non_blocking=True)
+                    chosen = {name: tensor[rows] for name, tensor in stack.items()}
                 buffers = {name: tensor for name, tensor in chosen.items() if name not in trained}
                 gradients, losses = together({name: chosen[name] for name in trained}, buffers, inputs, targets)
                 for row, position in enumerate(full):
