@@ -1,1 +1,1 @@
-"""Privacy: what was spent, under which conventions, and what attacks recover."""
+"""Privacy: mechanisms, what was spent and under which conventions, and what attacks recover."""

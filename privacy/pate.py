@@ -1,0 +1,144 @@
+"""Private aggregation of teachers' votes: PATE, by a curator or by the clients themselves.
+
+A teacher votes for one class of each query. One record changes the vote of one teacher, so of a query's counts one falls by 1
+and one rises by 1. With Laplace noise on the counts this is LNMax (Papernot et al. 2017, "Semi-supervised knowledge transfer
+for deep learning from private training data"), with Gaussian noise GNMax (Papernot et al. 2018, "Scalable private learning
+with PATE"). `noise` is the scale of the Laplace noise or the standard deviation of the Gaussian, in votes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from scipy.special import log_ndtr, logsumexp
+from torch import Tensor
+from torch.nn import functional as F
+
+from privacy.accounting import ORDERS, GaussianSteps, LaplaceSteps, Release, RenyiCurve
+
+MECHANISMS = ("gaussian", "laplace")
+
+
+def votes(logits: Tensor) -> Tensor:
+    """One-hot votes of the same shape (..., classes), for the class of the largest logit."""
+    return F.one_hot(logits.argmax(dim=-1), logits.shape[-1]).to(logits.dtype)
+
+
+def histogram(logits: Tensor) -> Tensor:
+    """Votes (n, classes) that the teachers' logits (teachers, n, classes) give each class."""
+    if logits.ndim != 3:
+        raise ValueError(f"the teachers' logits must have shape (teachers, n, classes), not {tuple(logits.shape)}")
+    return votes(logits).sum(dim=0)
+
+
+def noisy_argmax(counts: Tensor, noise: float, mechanism: str, generator: torch.Generator) -> Tensor:
+    """Classes (n,) of the most votes once noise is on the `counts` (n, classes): LNMax or GNMax of a trusted curator."""
+    _check(noise, mechanism)
+    if mechanism == "gaussian":
+        drawn = torch.randn(counts.shape, generator=generator, device=generator.device)
+    else:  # the difference of two exponential draws is Laplace's
+        first, second = torch.empty((2, *counts.shape), device=generator.device).exponential_(generator=generator)
+        drawn = first - second
+    return (counts + noise * drawn.to(counts)).argmax(dim=1)
+
+
+def vote_share(logits: Tensor, noise: float, clients: int, mechanism: str, generator: torch.Generator) -> Tensor:
+    """What one of `clients` sends in place of its `logits` (n, classes): its votes and its share of the noise.
+
+    Shares are independent, and the noise of their sum is that of `noisy_argmax`: a normal distribution splits into normal
+    ones of a `clients`-th of the variance, Laplace's into differences of gamma draws of shape 1/clients (Kotz, Kozubowski and
+    Podgórski, "The Laplace Distribution and Generalizations", 2001). A share alone hides little: the server must see the sum
+    only, by secure aggregation, which is assumed here and not implemented. A client can take its own noise back out, so t
+    clients who collude leave the others the share of (clients - t)/clients of the noise's variance. The server sees the
+    noisy sum and not only its largest class, so `release` accounts for it and `data_dependent_release` does not.
+    Raises ValueError for an unknown mechanism, noise that is not positive and no clients.
+    """
+    _check(noise, mechanism)
+    if clients < 1:
+        raise ValueError(f"noise cannot be shared by {clients} clients")
+    if mechanism == "gaussian":
+        share = noise / math.sqrt(clients) * torch.randn(logits.shape, generator=generator, device=generator.device)
+    else:  # torch draws gamma variables from its global generator only
+        seed = int(torch.randint(2**62, (), generator=generator, device=generator.device))
+        first, second = np.random.default_rng(seed).gamma(1 / clients, noise, (2, *logits.shape))
+        share = torch.from_numpy((first - second).astype(np.float32))
+    return votes(logits) + share.to(logits)
+
+
+def release(noise: float, queries: int, mechanism: str) -> Release:
+    """What answering `queries` costs whatever the votes are, the noisy counts themselves being public.
+
+    Two counts differ by 1 each: an L2 sensitivity of sqrt 2 (Papernot et al. 2018, Proposition 8), and two Laplace mechanisms
+    of sensitivity 1. Those are (2/noise)-differentially private together, and their divergence is the sum of theirs, below that
+    of one mechanism of L1 sensitivity 2. Raises ValueError for an unknown mechanism, noise that is not positive, no queries.
+    """
+    _check(noise, mechanism)
+    if mechanism == "gaussian":
+        return GaussianSteps(noise / math.sqrt(2), 1.0, queries)
+    return LaplaceSteps(noise, 2 * queries)
+
+
+def data_dependent_release(counts: Tensor, noise: float, mechanism: str) -> RenyiCurve:
+    """What the classes answered cost with these `counts` (n, classes) of votes, if nothing but the classes is published.
+
+    The more the teachers agree, the less. Never above `release`. It is itself a function of the private votes: publishing it,
+    or an epsilon that comes of it, needs noise by its smooth sensitivity (Papernot et al. 2018), which is not added
+    here, and so does stopping by it: it serves to compare, and is no guarantee as it stands.
+    Raises ValueError as `release` does, and for counts that no votes can have.
+    """
+    _check(noise, mechanism)
+    values = counts.detach().cpu().numpy().astype(np.float64)
+    if values.ndim != 2 or len(values) == 0 or values.shape[1] < 2 or not (np.isfinite(values) & (values >= 0)).all():
+        raise ValueError(f"votes must be counted as (n, at least 2 classes), none negative, not {tuple(counts.shape)}")
+    gaps = -np.sort(-values, axis=1)
+    gaps = (gaps[:, :1] - gaps[:, 1:]) / noise
+    if mechanism == "gaussian":  # Papernot et al. 2018, Proposition 7
+        log_beaten = log_ndtr(-gaps / math.sqrt(2))
+        bound: Callable[[np.ndarray, float, np.ndarray], np.ndarray] = _gnmax
+    else:  # Papernot et al. 2017, Lemma 4
+        log_beaten = np.log(2 + gaps) - math.log(4) - gaps
+        bound = _lnmax
+    # Some class always wins, so the leading one loses with at most the probability of an even draw.
+    log_q = np.minimum(logsumexp(log_beaten, axis=1), math.log1p(-1 / values.shape[1]))[:, None]
+    orders = np.array(ORDERS, dtype=np.float64)
+    with np.errstate(all="ignore"):  # where the theorems do not apply, their terms mean nothing
+        dependent = bound(log_q, noise, orders[None, :])
+    per_query = np.fmin(np.maximum(dependent, 0), release(noise, 1, mechanism).rdp(ORDERS))
+    return RenyiCurve(f"PATE, {mechanism} noise {noise:g}, data-dependent", tuple(per_query.sum(axis=0).tolist()))
+
+
+def _gnmax(log_q: np.ndarray, noise: float, orders: np.ndarray) -> np.ndarray:
+    """Papernot et al. 2018, Theorem 6 with the orders of Proposition 10; infinite where it does not apply.
+
+    `log_q` (n, 1) is the logarithm of the probability of any but the leading class.
+    """
+    mu2 = noise * np.sqrt(-log_q)
+    mu1 = mu2 + 1
+    rdp1, rdp2 = mu1 / noise**2, mu2 / noise**2
+    applies = (mu2 > 1) & (orders < mu1) & (-log_q > rdp2)
+    applies &= log_q <= (mu2 - 1) * rdp2 - mu2 * (np.log1p(1 / (mu1 - 1)) + np.log1p(1 / (mu2 - 1)))
+    stays = np.log1p(-np.exp(log_q))
+    log_a = stays - np.log(-np.expm1((log_q + rdp2) * (1 - 1 / mu2)))
+    log_b = rdp1 - log_q / (mu1 - 1)
+    moment = np.logaddexp(stays + (orders - 1) * log_a, log_q + (orders - 1) * log_b)
+    return np.where(applies, moment / (orders - 1), np.inf)
+
+
+def _lnmax(log_q: np.ndarray, noise: float, orders: np.ndarray) -> np.ndarray:
+    """Papernot et al. 2017, Theorem 3, whose moment l is that of order l + 1; infinite where it does not apply."""
+    pure = 2 / noise
+    applies = log_q < -np.logaddexp(0, pure)
+    stays = np.log1p(-np.exp(log_q))
+    changed = stays - np.log(-np.expm1(pure + log_q))
+    moment = np.logaddexp(stays + (orders - 1) * changed, log_q + (orders - 1) * pure)
+    return np.where(applies, moment / (orders - 1), np.inf)
+
+
+def _check(noise: float, mechanism: str) -> None:
+    if mechanism not in MECHANISMS:
+        raise ValueError(f"unknown mechanism {mechanism!r}; known: {', '.join(MECHANISMS)}")
+    if not 0 < noise < math.inf:
+        raise ValueError(f"the noise must be positive, not {noise}")

@@ -1,0 +1,97 @@
+"""Sanitised gradients: one sample's part is bounded whatever it is, and the noise is as stated."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from privacy.accounting import GaussianSteps
+from privacy.sanitising import Released, clip, release, sanitise
+
+
+def seeded(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def test_a_long_gradient_is_scaled_to_the_norm_and_a_short_one_is_left():
+    gradients = torch.tensor([[3.0, 4.0], [0.3, 0.4], [0.0, 0.0]])
+    expected = torch.tensor([[0.6, 0.8], [0.3, 0.4], [0.0, 0.0]])
+    torch.testing.assert_close(clip(gradients, 1.0), expected)
+
+
+def test_the_norm_is_that_of_a_whole_image():
+    image = torch.ones(2, 3, 4, 4)
+    assert clip(image, 1.0).flatten(1).norm(dim=1).tolist() == pytest.approx([1.0, 1.0])
+    assert clip(image, 1.0).shape == image.shape
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.floats(width=32), min_size=6, max_size=6), st.floats(1e-3, 1e3))
+def test_no_sample_whatever_it_is_passes_the_bound(values, norm):
+    gradients = torch.tensor([values, [1e-3] * 6])
+    clipped = clip(gradients, norm)
+    assert (clipped.double().norm(dim=1) <= norm * (1 + 1e-5)).all()
+    assert torch.equal(clipped[1], clip(gradients[1:], norm)[0])  # nor touches another
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_a_sample_that_is_not_finite_contributes_nothing(bad):
+    assert clip(torch.tensor([[1.0, bad], [3.0, 4.0]]), 5.0).tolist() == [[0.0, 0.0], [3.0, 4.0]]
+
+
+def test_half_precision_is_clipped_though_it_cannot_hold_the_squares():
+    clipped = clip(torch.full((1, 4), 6e4, dtype=torch.float16), 2.0)
+    assert clipped.dtype == torch.float16
+    assert clipped.tolist() == [[1.0, 1.0, 1.0, 1.0]]
+
+
+def test_without_noise_sanitising_is_clipping():
+    gradients = torch.randn(5, 3, 2, 2, generator=seeded())
+    assert torch.equal(sanitise(gradients, 0.5, 0.0, generator=seeded()), clip(gradients, 0.5))
+
+
+@pytest.mark.parametrize(("arguments", "deviation"), [((), 1.5 * 2.0 * 0.2), ((0.1,), 1.5 * 0.1 * 0.2)])
+def test_the_noise_has_the_stated_deviation_on_every_value(arguments, deviation):
+    noise = sanitise(torch.zeros(100, 3, 16, 16), 0.2, 1.5, *arguments, generator=seeded())
+    assert noise.std().item() == pytest.approx(deviation, rel=0.02)
+    assert noise.mean().item() == pytest.approx(0.0, abs=0.02 * deviation)
+
+
+def test_the_noise_does_not_depend_on_the_gradients():
+    gradients = torch.randn(4, 6, generator=seeded(3))
+    apart = sanitise(gradients, 1.0, 1.0, generator=seeded()) - sanitise(torch.zeros(4, 6), 1.0, 1.0, generator=seeded())
+    torch.testing.assert_close(apart, clip(gradients, 1.0), atol=1e-6, rtol=0)
+
+
+def test_the_same_generator_gives_the_same_noise():
+    first, second, third = (sanitise(torch.zeros(2, 3), 1.0, 1.0, generator=seeded(seed)) for seed in (1, 1, 2))
+    assert torch.equal(first, second)
+    assert not torch.equal(first, third)
+
+
+@pytest.mark.parametrize("norm", [0, -1.0, math.nan])
+def test_a_clipping_norm_that_is_not_positive_is_refused(norm):
+    with pytest.raises(ValueError, match="the clipping norm must be positive"):
+        sanitise(torch.ones(1, 2), norm, 1.0, generator=seeded())
+
+
+@pytest.mark.parametrize("arguments", [(-1.0,), (math.nan,), (1.0, -2.0)])
+def test_negative_noise_is_refused(arguments):
+    with pytest.raises(ValueError, match="cannot be"):
+        sanitise(torch.ones(1, 2), 1.0, *arguments, generator=seeded())
+
+
+def test_every_image_is_one_composition():
+    assert release(64, 1.07, 0.001) == GaussianSteps(1.07, 0.001, 64)
+
+
+def test_noise_below_the_sensitivity_is_accounted_as_what_it_is():
+    """At a twentieth of GS-WGAN's factor, a multiplier of 10 protects as one of 0.5 does."""
+    assert release(1, 10.0, sensitivity_factor=0.1).noise_multiplier == pytest.approx(0.5)
+    assert Released().accounted_multiplier == pytest.approx(0.5)
+
+
+def test_the_released_bound_is_shared_by_the_batch():
+    assert Released().clip_norm(64) == pytest.approx(100 / 64)
