@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 HIGHER, LOWER, NEITHER = "higher", "lower", ""
+BANDWIDTH = "bandwidth-gb"
+"""Bytes between clients and server, in GB of 10^9 bytes."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,10 @@ METRICS: Mapping[str, Metric] = {
     # A classifier of ten classes gives at most 10.
     "inception-score": Metric("Inception score", HIGHER, digits=2, scale=10),
     "adapted-inception-score": Metric("Adapted inception score", HIGHER, digits=2, scale=10),
-    "bandwidth-gb": Metric("Bandwidth", LOWER, unit="GB", digits=2, scale=0),
+    # Neither: of recovered images the paper (Fig. 4) reads a larger one as stronger privacy, of generated images a smaller
+    # one is a better likeness. No FID by title, for that is only under Inception-v3: `metrics.frechet.title`.
+    "fid": Metric("Fréchet distance", digits=2),
+    BANDWIDTH: Metric("Bandwidth", LOWER, unit="GB", digits=4, scale=0),
     "privacy-cost": Metric("Privacy cost", LOWER, unit="ε", digits=2, scale=0),
     "privacy-eps1": Metric("Privacy parameter ε1", digits=2, scale=0),
     "privacy-eps3": Metric("Privacy parameter ε3", digits=2, scale=0),

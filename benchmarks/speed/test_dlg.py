@@ -11,7 +11,8 @@ import torch
 
 from benchmarks.speed.pairs import compare
 from models.catalogue import build
-from privacy.attacks.dlg import dlg, gradients
+from privacy.attacks.dlg import dlg
+from privacy.attacks.threat import ThreatModel, share
 
 CHANNELS, SIDE, CLASSES = 3, 32, 100
 ITERATIONS = 10
@@ -22,13 +23,14 @@ def test_iterations_of_dlg(benchmark, dtype):
     torch.manual_seed(0)
     model = build("lenet-sigmoid", CHANNELS, CLASSES, SIDE).to(dtype)
     image = torch.rand(1, CHANNELS, SIDE, SIDE, dtype=torch.float64).to(dtype)
-    shared = gradients(model, image, torch.eye(CLASSES, dtype=dtype)[:1])
+    threat = ThreatModel()
+    shared = share(model, image, torch.tensor([0]), threat)
 
     def suite():
         start = torch.Generator().manual_seed(4)  # from here, both dtypes descend steadily
-        assert (
-            len(dlg(model, shared, (CHANNELS, SIDE, SIDE), CLASSES, iterations=ITERATIONS, generator=start).distances) == ITERATIONS
-        )
+        shape = (CHANNELS, SIDE, SIDE)
+        found = dlg(model, shared, shape, CLASSES, threat, iterations=ITERATIONS, line_search=False, generator=start)
+        assert len(found.trajectory) == ITERATIONS
 
     def bare():
         start = torch.Generator().manual_seed(4)

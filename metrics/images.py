@@ -1,0 +1,76 @@
+"""How near images come to the true ones: PSNR, SSIM, and which of a batch is which."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from scipy.optimize import linear_sum_assignment
+from torch import Tensor
+
+WINDOW = 11
+"""Side of SSIM's Gaussian window in pixels; images must be no smaller, for smaller windows make other numbers."""
+SIGMA = 1.5
+"""Its standard deviation in pixels."""
+K1, K2 = 0.01, 0.03
+"""SSIM's constants, by which it stays defined where an image is flat. All four: Wang et al., "Image Quality Assessment:
+From Error Visibility to Structural Similarity" (2004)."""
+
+
+def psnr(images: Tensor, truth: Tensor, data_range: float = 1.0) -> Tensor:
+    """Peak signal-to-noise ratio in dB of each image (n, c, h, w), of shape (n,): 10 log10(data_range^2 / mean square error).
+
+    The mean is over an image's channels and pixels. Images that equal the truth have infinity, so summarise by the median
+    or a count above a level. `data_range` is the width of the range that pixels lie in, 1 for images in [0, 1]; nothing is
+    clamped.
+
+    Raises ValueError for images of another shape or type than the truth.
+    """
+    _check(images, truth)
+    return 10 * torch.log10(data_range**2 / (images - truth).square().mean(dim=(1, 2, 3)))
+
+
+def ssim(images: Tensor, truth: Tensor, data_range: float = 1.0) -> Tensor:
+    """Structural similarity of each image (n, c, h, w), of shape (n,): Wang et al. 2004, at most 1, and 1 for equal images.
+
+    In a Gaussian window (`WINDOW`, `SIGMA`) around each pixel for which it lies inside the image, with the window's own
+    weights as variance (no n - 1), averaged over these pixels and over channels. As scikit-image computes it with
+    `gaussian_weights=True, use_sample_covariance=False`. `data_range` as for `psnr`.
+
+    Raises ValueError for images of another shape or type than the truth, or smaller than the window.
+    """
+    _check(images, truth)
+    n, _, height, width = images.shape
+    if min(height, width) < WINDOW:
+        raise ValueError(f"SSIM's window has {WINDOW} x {WINDOW} pixels, more than images of {height} x {width} have; use PSNR")
+    offsets = torch.arange(WINDOW, device=images.device, dtype=images.dtype) - WINDOW // 2
+    line = (-(offsets**2) / (2 * SIGMA**2)).exp()
+    window = line.outer(line) / line.sum() ** 2
+
+    def blurred(values: Tensor) -> Tensor:
+        return F.conv2d(values.flatten(0, 1)[:, None], window[None, None]).view(n, -1)
+
+    mean_a, mean_b = blurred(images), blurred(truth)
+    variance_a, variance_b = blurred(images**2) - mean_a**2, blurred(truth**2) - mean_b**2
+    covariance = blurred(images * truth) - mean_a * mean_b
+    c1, c2 = (K1 * data_range) ** 2, (K2 * data_range) ** 2
+    brightness = (2 * mean_a * mean_b + c1) / (mean_a**2 + mean_b**2 + c1)
+    structure = (2 * covariance + c2) / (variance_a + variance_b + c2)
+    return (brightness * structure).mean(dim=1)
+
+
+def match(images: Tensor, truth: Tensor) -> Tensor:
+    """Rows (n,) of `images` (n, c, h, w) such that `images[rows]` lies nearest to `truth`: the assignment, one to one, of the
+    least sum of squared errors. Batches come back from an attack in no particular order.
+
+    Raises ValueError for images of another shape or type than the truth.
+    """
+    _check(images, truth)
+    errors = torch.cdist(truth.flatten(1), images.flatten(1), compute_mode="donot_use_mm_for_euclid_dist").square()
+    return torch.from_numpy(linear_sum_assignment(errors.cpu().numpy())[1]).to(images.device)
+
+
+def _check(images: Tensor, truth: Tensor) -> None:
+    if images.ndim != 4 or images.shape != truth.shape or 0 in images.shape:
+        raise ValueError(f"expected images (n, c, h, w) and the truth alike, not {tuple(images.shape)} and {tuple(truth.shape)}")
+    if not images.is_floating_point() or images.dtype != truth.dtype:  # differences of bytes wrap around
+        raise ValueError(f"expected images and truth of one float type, not {images.dtype} and {truth.dtype}")
