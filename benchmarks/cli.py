@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as RichTable
 
-from benchmarks import registry
+from benchmarks import bandwidth, registry
 from benchmarks.spec import PROFILES, PROTOCOLS, Scalar, SpecError
 from results import published
 from results.files import DataError, ResultsError
@@ -55,13 +55,22 @@ def _choice(option: str, value: str, known: tuple[str, ...]) -> str:
     return value
 
 
-def _tables(names: list[str], protocol: str = "paper") -> list[str]:
-    """Table names, with a paper's key standing for all of its tables that the protocol has. Raises SpecError if unknown."""
+def _tables(names: list[str], protocol: str = "paper", planned: bool = False) -> list[str]:
+    """Table names, with a paper's key standing for all of its tables that the protocol has. Raises SpecError if unknown.
+
+    With `planned` also those without a runner whose bytes are known from first principles.
+    """
     found: list[str] = []
     for name in names:
         if name in registry.papers():
             tables = registry.papers()[name].tables
-            found += [f"{name}/{table.key}" for table in tables if table.released or protocol != "released"]
+            known = [f"{name}/{table.key}" for table in tables if table.released or protocol != "released"]
+            known += [table for table in bandwidth.tables(name) if planned and table not in known]
+            found += known
+            if not known:
+                raise SpecError(f"no table of {name} has a runner yet; `python -m benchmarks plan {name}` has bytes of some")
+        elif planned and bandwidth.accounts(name):
+            found.append(name)
         else:
             registry.find_table(name)
             found.append(name)
@@ -160,7 +169,9 @@ def list_everything() -> None:
             tables.add_row(name, f"{table.title}: {table.caption}", "yes")
         else:
             count = sum(cell.value is not None for cell in published.published_table(name))
-            tables.add_row(name, f"{count} published numbers of {paper}", "not yet")
+            tables.add_row(
+                name, f"{count} published numbers of {paper}", "not yet" + ("; plan" if bandwidth.accounts(name) else "")
+            )
     console.print(tables)
     methods = RichTable("method", "where", title="Methods and baselines", title_justify="left")
     for method in registry.methods().values():
@@ -230,7 +241,7 @@ def show(
             console.print(
                 f"claim {claim.id}: {escape(claim.claim)} (in print: {claim.holds_in_print}, {claim.cells or 'no numbers'})"
             )
-    if paper in registry.papers():
+    if paper in registry.papers() and registry.papers()[paper].tables:
         console.print(cards.terminal(registry.papers()[paper], profile, protocol))
         spec = registry.all_tables()[table]
         for line in cards.row_settings(spec) if spec is not None else ():
@@ -238,58 +249,87 @@ def show(
         for note in registry.papers()[paper].notes:
             console.print(f"note: {note}")
     else:
-        console.print(f"{table} is not yet reproducible; its published numbers are data already.")
+        known = f" `python -m benchmarks plan {table}` computes its bytes." if bandwidth.accounts(table) else ""
+        console.print(f"{table} is not yet reproducible; its published numbers are data already.{known}")
 
 
 @app.command()
 def plan(
     tables: Tables = None, profile: Profile = "paper", protocol: Protocol = "paper", only: Only = None, methods: Methods = "",
     seeds: Seeds = "0", plugin: Plugins = None, override: Override = None,
+    link: Annotated[
+        float | None, typer.Option("--link", metavar="MBIT/S", help="adds how long a run's bytes take on one link of this speed")
+    ] = None,
 ) -> None:  # fmt: skip
-    """Cells, shared stages, data, FLOPs, bytes, memory and hours of a table, on any machine, before running it."""
+    """Cells, shared stages, data, FLOPs, bytes, memory and hours of a table, on any machine, before running it.
+
+    Of some tables without a runner it has the bytes, from first principles.
+    """
+    if link is not None and link <= 0:
+        raise SpecError(f"--link takes Mbit/s above 0, not {link:g}")
+    names = _tables(_some_tables(tables), protocol, planned=True)
+    runnable = [name for name in names if registry.all_tables().get(name) is not None]
+    selection = _selection(profile, protocol, only or [], methods, seeds, "cpu", 1, False, plugin or [])
+    if runnable:
+        selection = replace(selection, overrides=_overrides(runnable, override or [], selection.plugins))
+    elif override or methods:
+        raise SpecError(f"--set and --methods change runs, and {', '.join(names)} has no runner yet")
+    for name in names:
+        if name in runnable:
+            _plan_runs(name, selection, link)
+        else:
+            console.print(f"{name} has no runner yet; its bytes at the paper's scale can be computed all the same", soft_wrap=True)
+        found = bandwidth.accounts(name)
+        if found:
+            bandwidth.show(console, name, found if name in runnable else bandwidth.chosen(found, selection.only or {}), link)
+
+
+def _plan_runs(name: str, selection: Selection, link: float | None) -> None:
+    """Print what the cells of a table would do."""
     import torch
 
     from benchmarks.cells import expand
     from benchmarks.plan import ASSUMED, make_plan
 
-    names = _tables(_some_tables(tables), protocol)
-    selection = _selection(profile, protocol, only or [], methods, seeds, "cpu", 1, False, plugin or [])
-    selection = replace(selection, overrides=_overrides(names, override or [], selection.plugins))
-    for name in names:
-        paper, table = registry.find_table(name)
-        cells = expand(paper, table, selection)
-        found = make_plan(cells)
-        console.print(f"[bold]{name}[/] {table.title}, profile {profile}: {found.cells} cells")
-        stages = RichTable("stage", "asked for", "computed", "shared", title="Stages", title_justify="left")
-        for kind, needed in found.needed.items():
-            stages.add_row(kind, str(needed), str(found.distinct[kind]), str(needed - found.distinct[kind]))
-        console.print(stages)
-        wire = RichTable("method", "up", "down", title="Bytes of one run (largest column)", title_justify="left")
-        for method in found.bytes_up:
-            wire.add_row(method, f"{found.bytes_up[method]:,}", f"{found.bytes_down[method]:,}")
-        console.print(wire)
-        device, what = ("cuda", "GPU") if profile == "paper" else ("cpu", "core")
-        if device == "cuda" and not torch.cuda.is_available():
-            speed, how = ASSUMED, "assumed, not measured"
-        else:
-            speed, how = found.measured_speed(device), "measured just now on this machine, with the clients' network"
+    profile = selection.profile
+    paper, table = registry.find_table(name)
+    cells = expand(paper, table, selection)
+    found = make_plan(cells)
+    console.print(f"[bold]{name}[/] {table.title}, profile {profile}: {found.cells} cells")
+    stages = RichTable("stage", "asked for", "computed", "shared", title="Stages", title_justify="left")
+    for kind, needed in found.needed.items():
+        stages.add_row(kind, str(needed), str(found.distinct[kind]), str(needed - found.distinct[kind]))
+    console.print(stages)
+    times = bandwidth.link_columns(link)
+    wire = RichTable("method", "up", "down", *times, title="Bytes of one run (largest column)", title_justify="left")
+    for method in found.bytes_up:
+        up, down = found.bytes_up[method], found.bytes_down[method]
+        wire.add_row(method, f"{up:,}", f"{down:,}", *bandwidth.link_times(up, down, link))
+    console.print(wire)
+    device, what = ("cuda", "GPU") if profile == "paper" else ("cpu", "core")
+    if device == "cuda" and not torch.cuda.is_available():
+        speed, how = ASSUMED, "assumed, not measured"
+    else:
+        speed, how = found.measured_speed(device), "measured just now on this machine, with the clients' network"
+    console.print(
+        f"training samples: {found.meter.training_samples:,}; predictions: {found.meter.predicted_samples:,}; "
+        f"{found.meter.flops:.3g} FLOPs"
+    )
+    if speed:
         console.print(
-            f"training samples: {found.meter.training_samples:,}; predictions: {found.meter.predicted_samples:,}; "
-            f"{found.meter.flops:.3g} FLOPs"
+            f"estimate: {found.hours(speed):.2f} {what}-hours at {speed:.1e} FLOP/s ({how}); "
+            f"peak memory about {found.meter.peak_bytes / 2**30:.2f} GiB per process, beside the framework"
         )
-        if speed:
-            console.print(
-                f"estimate: {found.hours(speed):.2f} {what}-hours at {speed:.1e} FLOP/s ({how}); "
-                f"peak memory about {found.meter.peak_bytes / 2**30:.2f} GiB per process, beside the framework"
-            )
-        for asked, label in found.data.items():
-            console.print(f"data: {asked}: {label}")
-        if profile == "paper" and any(dict(cell.config).get("network.pretrained") == "imagenet" for cell in cells):
-            from models.networks.imagenet import IMAGENET, weight_path
+    for asked, label in found.data.items():
+        console.print(f"data: {asked}: {label}")
+    for column, why in table.unmeasured:
+        console.print(f"{published.format_column(dict(column))} is not measured: {why}", soft_wrap=True)
+    if profile == "paper" and any(dict(cell.config).get("network.pretrained") == "imagenet" for cell in cells):
+        from models.networks.imagenet import IMAGENET, weight_path
 
-            for network, file in IMAGENET.items():
-                there = weight_path(network).exists()
-                console.print(f"weights: {network}: {'present' if there else f'absent; put {file.url} at {weight_path(network)}'}")
+        for network, file in IMAGENET.items():
+            there = weight_path(network).exists()
+            console.print(f"weights: {network}: {'present' if there else f'absent; put {file.url} at {weight_path(network)}'}")
 
 
 def _some_tables(tables: list[str] | None) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -27,6 +28,8 @@ from benchmarks.cells import Cell, matches
 from benchmarks.runner import TableRun, finished_records, write_table
 from benchmarks.spec import Scalar, SpecError
 from datasets import catalogue, partitions
+from metrics.names import BANDWIDTH
+from reports import bandwidth
 from reports.table import Layout, legend, markdown, terminal_tables
 from results import published
 from results.files import cache_home, digest, file_digest, read_sealed_json, write_atomic, write_sealed_json
@@ -165,18 +168,25 @@ def judge_claims(run: TableRun, records: Sequence[Record]) -> list[dict[str, str
             ours[table.key] = finished_records(run.paper, table, plain, files)
     seeds = sorted({r.seed for r in records})
     origins = " ".join(sorted({f"{r.data['asked']}:{r.data['origin']}" for r in records if r.data}))
+    at_which, shape = "", None
+    if run.table.measure == "bandwidth":
+        metric = run.table.metrics[0]
+        ours[run.table.key] = bandwidth.only_common(bandwidth.with_common(records, metric))
+        at_which = bandwidth.at_which(ours[run.table.key], metric, run.table.unit)
     means: Tables = {name: values_of(found) for name, found in ours.items()}
     per_seed: list[Tables] = [{n: values_of([r for r in found if r.seed == seed]) for n, found in ours.items()} for seed in seeds]
+    if run.table.unmeasured:
+        shape = {**means, run.table.key: [*means[run.table.key], *_unmeasured(run, records)]}
     lines = []
     for claim in published.claims(run.paper.key):
         if claim.table.replace("fig", "figure") != run.table.key and claim.table != run.table.key:
             continue
-        verdict = judge_claim(claim, run.paper.key, means, per_seed)
+        verdict = judge_claim(claim, run.paper.key, means, per_seed, shape)
         lines.append(
             {
                 "id": claim.id,
                 "claim": claim.claim,
-                "verdict": verdict.word if verdict else "not judged (the paper prints no values)",
+                "verdict": verdict.word + at_which if verdict else "not judged (the paper prints no values)",
                 "held": str(verdict.held if verdict else ""),
                 "failed": str(verdict.failed if verdict else ""),
                 "undecided": str(verdict.undecided if verdict else ""),
@@ -190,16 +200,30 @@ def judge_claims(run: TableRun, records: Sequence[Record]) -> list[dict[str, str
     return lines
 
 
+def _unmeasured(run: TableRun, records: Sequence[Record]) -> list[Value]:
+    """A value that is none, for every cell of the columns that the suite does not measure: they count as missing."""
+    from reports.claims import Value
+
+    return [
+        Value(row, column, metric, math.nan)
+        for column, _ in run.table.unmeasured
+        for row in dict.fromkeys(record.row for record in records)
+        for metric in (*run.table.metrics, BANDWIDTH)
+    ]
+
+
 def print_table(console: Console, run: TableRun, card: Sequence[str]) -> int:
     """Write all files of a table, print it; returns how many of this command's cells failed."""
     lines, records = write_table(run)
     layout = layout_of(run, records)
     console.print(f"\n[bold]{run.name}: {escape(layout.title)}.[/] {escape(layout.caption)}\n{escape('; '.join(layout.labels))}")
-    curve = run.table.measure == "curve"
-    shown = lines if not curve else last_epochs(lines)
+    curve, traffic = run.table.measure == "curve", run.table.measure == "bandwidth"
+    shown = last_epochs(lines) if curve else bandwidth.summary(lines) if traffic else lines
     for table in terminal_tables(layout, shown):
         console.print(table)
-    notes = legend(layout, shown)
+    told = [*bandwidth.sentences(layout, lines, run.table.metrics[0]), "the CSV has every round"] if traffic else []
+    told += [f"{format_column(dict(column))} is not measured: {why}" for column, why in run.table.unmeasured]
+    notes = [*told, *legend(layout, shown)]
     if curve:
         notes.insert(0, "last epoch of each curve; the CSV has all")
     wanted = [row.key for row in run.rows if any(matches(row, column, run.selection.only or {}) for column in run.table.columns)]
@@ -219,7 +243,8 @@ def print_table(console: Console, run: TableRun, card: Sequence[str]) -> int:
     if claims and len({r.seed for r in records}) == 1:
         console.print("[dim]verdicts at one seed carry no spread; --seeds 0,1,2 gives one[/]")
     files = [run.files.path("csv"), run.files.path("md"), run.files.path("records.jsonl")]
-    write_atomic(run.files.path("md"), markdown(layout, shown, [(c["claim"], c["verdict"], c["in_print"]) for c in claims], card))
+    page = markdown(layout, shown, [(c["claim"], c["verdict"], c["in_print"]) for c in claims], card, told)
+    write_atomic(run.files.path("md"), page)
     if claims:
         write_csv(run.files.path("claims.csv"), claims, list(claims[0]))
         files.append(run.files.path("claims.csv"))
@@ -277,6 +302,8 @@ def _draw(run: TableRun, layout: Layout, lines: Sequence[dict[str, str]], path: 
         first = {cell.row: cell for cell in run.cells}
         counts = {row: counts_of(dict(cell.config), cell.data, cell.seed) for row, cell in first.items()}
         plots.partition_plot(counts, path, f"{layout.title}. {layout.caption}; {', '.join(layout.labels)}")
+    elif run.table.measure == "bandwidth":
+        plots.bandwidth_plot(layout, lines, path, run.table.metrics[0])
     elif run.table.measure == "curve":
         clients = [row.key for row in run.rows if row.role]
         plots.curve_plot(layout, lines, path, clients)

@@ -21,6 +21,7 @@ from benchmarks.cells import Cell
 from benchmarks.executors import Context
 from benchmarks.scenario import build_federation
 from benchmarks.spec import Scalar
+from benchmarks.traffic import measure_traffic
 from federation.channel import Channel
 from federation.events import StageEvent
 from federation.execution import Execution
@@ -123,6 +124,10 @@ def _measure(
         raise ValueError(f"{cell.method} sends {', '.join(sorted(undeclared))} without declaring it in `sends`")
     if cell.measure == "samples":
         return measure_samples(cell, federation, fitted)
+    if cell.measure == "bandwidth":
+        metric = cell.metrics[0]
+        scale = 100 if cell.unit == "percent" and facts(metric).share else 1
+        return measure_traffic(metric, scale, fitted, channel.ledger, getattr(method, "rounds", None))
     counted = [c for c in fitted if not cell.role or c.owner in owners(federation, cell.role)]
     found: list[Measurement] = []
     for metric in cell.metrics:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from benchmarks import registry
 from benchmarks.cells import Cell, Selection, expand, table_rows
 from benchmarks.spec import Paper, Row, Table
+from reports.bandwidth import with_common
 from results.files import cache_home, write_atomic
 from results.record import OK, Record
 from results.sourcecode import ROOT
@@ -187,7 +188,7 @@ def write_table(run: TableRun) -> tuple[list[dict[str, str]], list[Record]]:
     """
     with CellCache().lock(str(run.files.base.resolve())):
         records = run.all_records()
-        lines = summarise(records)
+        lines = summarise(with_common(records, run.table.metrics[0]) if run.table.measure == "bandwidth" else records)
         run.files.write_records(records)
         write_csv(run.files.path("csv"), lines)
     return lines, records

@@ -114,8 +114,8 @@ class Table:
     fixed: Mapping[str, Scalar] = field(default_factory=dict)
     """Configuration that is the same in all columns of this table only."""
     measure: str = "final"
-    """`final` (a number per metric), `curve` (numbers per epoch), `classes` (the partition itself) or `samples` (measures of
-    the images that a method generated)."""
+    """`final` (a number per metric), `curve` (numbers per epoch), `classes` (the partition itself), `samples` (measures of
+    the images that a method generated) or `bandwidth` (the metric and the bytes until then, per round)."""
     metrics: tuple[str, ...] = ("accuracy",)
     unit: str = "fraction"
     """How the paper prints shares such as accuracy, and so do we: `fraction` or `percent`."""
@@ -125,6 +125,8 @@ class Table:
     """Rows that the paper does not print, added with `--methods +KEY`."""
     x_axis: str = ""
     """The column key that a line plot runs along; bars if empty."""
+    unmeasured: tuple[tuple[Mapping[str, str], str], ...] = ()
+    """Columns of the paper's table that the suite does not measure, each with the reason."""
 
 
 @dataclass(frozen=True)

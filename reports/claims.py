@@ -21,6 +21,8 @@ Bindings = dict[str, str]
 COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge, "==": operator.eq,
 }  # fmt: skip
+FIGURE = "figure: "
+"""How a predicate about a figure begins."""
 FUNCTIONS = ("max", "min", "mean", "abs", "count", "pearson", "argmax")
 _TOKEN = re.compile(
     r"\s*(?:(?P<ref>(?:table\d+:)?[a-z][a-z0-9-]*\[[^\]]*\])|(?P<number>\d+(?:\.\d+)?)|(?P<key>\{[a-z0-9-]+\})"
@@ -375,9 +377,15 @@ def _beyond_spread(clause: Clause, table: str, bindings: Bindings, seeds: Sequen
     return True
 
 
-def judge_claim(claim: Claim, paper: str, ours: Tables, seeds: Sequence[Tables] = ()) -> Verdict | None:
-    """Judge a claim on our values; None for a claim about a figure whose values were not printed."""
-    if claim.predicate.startswith("figure:"):
-        return None
+def judge_claim(
+    claim: Claim, paper: str, ours: Tables, seeds: Sequence[Tables] = (), shape: Tables | None = None
+) -> Verdict | None:
+    """Judge a claim on our values; None for a claim about a figure, whose values no paper prints, that was not measured.
+
+    Of a figure the comparisons are those of which `shape` (default: `ours`) has any value.
+    """
+    if claim.predicate.startswith(FIGURE):
+        figure = claim.table.replace("fig", "figure")
+        return judge(claim.predicate.removeprefix(FIGURE), figure, ours, shape, seeds) if ours.get(figure) else None
     names = {claim.table} | {name for clause in parse(claim.predicate) for name in clause.tables(claim.table)}
     return judge(claim.predicate, claim.table, ours, {name: published_values(paper, name) for name in names}, seeds)

@@ -13,6 +13,8 @@ from typing import Any
 import matplotlib
 import numpy as np
 
+from metrics.names import BANDWIDTH
+from reports.bandwidth import COMMON
 from reports.table import Block, Layout, Line, Panel, blocks, heading, is_number, row_title
 from reports.units import scale_of
 from results.files import write_atomic
@@ -23,11 +25,13 @@ import matplotlib.pyplot as plt
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 COLOURS = ("#9aa5b1", "#6b8e3f", "#c9b48a", "#4c9f9a", "#d0a0c8", "#c05a3c", "#7a5ca8", "#b8860b", "#444444", "#87a7c7")
 OWN = "#2f5d9b"
 """The method under test stands out; the others are told apart in grey and by most eyes."""
+HIGHEST_COMMON, FIRST_REACHED = "highest that every row reaches", "reached for the first time"
+"""Labels of the marks in a plot against bandwidth."""
 
 
 def colour(layout: Layout, row: str) -> str:
@@ -90,8 +94,9 @@ def _finish(figure: Figure, axes: Sequence[Axes], layout: Layout, path: Path) ->
     for axis in axes:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
-    if "published" in handles:
-        handles["published"] = handles.pop("published")  # last
+    for mark in ("published", HIGHEST_COMMON, FIRST_REACHED):
+        if mark in handles:
+            handles[mark] = handles.pop(mark)  # last
     figure.tight_layout()
     # Title and legend lie outside and the saved picture grows by them, so neither can cover a panel. A character of
     # this size is about 0.07 inches wide.
@@ -284,6 +289,64 @@ def _curves(axis: Axes, layout: Layout, rows: Mapping[str, Curve], first: Sequen
         axis.axvline(offset + 0.5, color="black", lw=0.6, ls=":")
     axis.set_xlabel("epoch (clients, then global model)" if offset else "epoch", fontsize=8)
     axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+def bandwidth_plot(layout: Layout, lines: Sequence[Line], path: Path, metric: str) -> None:
+    """A metric against cumulative GB on a logarithmic axis, a panel per column, with the seeds' spread as a band.
+
+    The dotted line is the best value that every row reaches, with a diamond where a row first did. Rows whose model learns
+    after all bytes have crossed are vertical, rows that send nothing horizontal.
+    """
+    points: dict[str, dict[str, dict[str, dict[str, tuple[float, float]]]]] = {}
+    for line in lines:
+        keys = parse_column(line["column"])
+        place = keys.pop("round", "") or keys.pop("at", "")
+        if line["status"] == "ok" and place:
+            value = (float(line["value"]), _float(line["std"]))
+            columns = points.setdefault(heading(keys), {})
+            columns.setdefault(line["row"], {}).setdefault(place, {})[line["metric"]] = value
+    if not points:
+        return
+    figure, axes = _frame([len(points)], 6.2, 3.6)
+    scale, traffic = scale_of(metric, layout.unit), scale_of(BANDWIDTH, layout.unit)
+    drawn = [m[metric] for rows in points.values() for curve in rows.values() for m in curve.values()]
+    span = limits([value + sign * np.nan_to_num(std) for value, std in drawn for sign in (-1, 1)], scale.bounds)
+    for number, (axis, (column, rows)) in enumerate(zip(axes[0], points.items(), strict=True)):
+        _traffic(axis, layout, rows, metric)
+        axis.set_title(column, fontsize=9)
+        axis.set_xlabel(f"{traffic.title}, all clients, up and down", fontsize=8)
+        _vertical(axis, span, scale.title, number == 0)
+    _finish(figure, axes[0], layout, path)
+
+
+def _traffic(axis: Axes, layout: Layout, rows: Mapping[str, Mapping[str, Mapping[str, tuple[float, float]]]], metric: str) -> None:
+    sent: list[float] = []
+    for row in layout.rows:
+        if row not in rows:
+            continue
+        curve = [m for place, m in rows[row].items() if place != COMMON]
+        x, (y, s) = np.array([m[BANDWIDTH][0] for m in curve]), np.nan_to_num(np.array([m[metric] for m in curve])).T
+        look: dict[str, Any] = {"color": colour(layout, row), "label": row_title(layout, row)}
+        if not x.any():
+            axis.axhline(y[-1], ls="-.", lw=1, **look)
+            continue
+        sent += list(x)
+        marks: Any = [len(x) - 1] if x[0] == x[-1] else max(1, len(x) // 25)
+        axis.plot(x, y, ls="--" if row in layout.oracles else "-", marker="o", ms=3.5, markevery=marks, **look)
+        if s.any():
+            axis.fill_between(x, y - s, y + s, color=look["color"], alpha=0.15, lw=0)
+        common = rows[row].get(COMMON)
+        if common is not None:
+            axis.axhline(common[metric][0], color="black", lw=0.8, ls=":", zorder=0, label=HIGHEST_COMMON)
+            axis.plot([], [], "D", ms=6, mfc="none", mec="black", mew=1.2, ls="none", label=FIRST_REACHED)
+            axis.plot(common[BANDWIDTH][0], common[metric][0], "D", ms=6, mfc="none", mec=look["color"], mew=1.2)
+    axis.set_xscale("log")
+    if sent:
+        wide = max(sent) > 100 * min(sent)
+        axis.xaxis.set_major_locator(LogLocator(subs=(1.0,) if wide else (1.0, 2.0, 5.0)))
+    axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.xaxis.set_minor_formatter(NullFormatter())
+    axis.grid(axis="x", alpha=0.3)
 
 
 def partition_plot(counts: Mapping[str, np.ndarray], path: Path, title: str) -> None:

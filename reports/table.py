@@ -241,8 +241,10 @@ def escape_cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
 
 
-def markdown(layout: Layout, lines: Sequence[Line], claims: Sequence[tuple[str, str, str]], card: Sequence[str]) -> str:
-    """The whole page of a table: title, numbers, claims (text, verdict, in print) and the protocol card."""
+def markdown(
+    layout: Layout, lines: Sequence[Line], claims: Sequence[tuple[str, str, str]], card: Sequence[str], notes: Sequence[str] = ()
+) -> str:
+    """The whole page of a table: title, numbers, notes, claims (text, verdict, in print) and the protocol card."""
     parts = [f"# {layout.key}: {layout.title}", "", layout.caption + ".", "", "; ".join(layout.labels) + ".", ""]
     found = blocks(layout, lines)
     for block in found:
@@ -265,7 +267,7 @@ def markdown(layout: Layout, lines: Sequence[Line], claims: Sequence[tuple[str, 
                     texts.append(f"{bold}{measured_text(line, block.scale)}{bold} {published_text(line, block.scale)}")
                 parts.append(f"| {escape_cell(row_title(layout, row))} | " + " | ".join(map(escape_cell, texts)) + " |")
             parts.append("")
-    parts += [f"- {note}" for note in legend(layout, lines)]
+    parts += [f"- {note}" for note in (*notes, *legend(layout, lines))]
     if claims:
         parts += ["", "## Claims", "", "| the paper's claim | here | in print |", "|---|---|---|"]
         parts += ["| " + " | ".join(map(escape_cell, claim)) + " |" for claim in claims]

@@ -1,0 +1,48 @@
+"""A run's performance against the bytes that had crossed when it was measured: the channel's ledger beside the history."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from federation.channel import Transfer
+from federation.federation import Checkpoint
+from metrics.names import BANDWIDTH
+from results.record import Measurement
+
+
+def crossed(ledger: Sequence[Transfer], count: int, rounds: int | None = None) -> list[int]:
+    """Bytes, of all clients and both ways, that had crossed when each of a history's `count` values was measured.
+
+    A history with a value per round of the ledger was measured after each of them. Any other is of a model that was
+    trained after everything had crossed. So is one where the method has fewer `rounds` of its own: FedMD books the last
+    consensus, from which its central model learns, as one more.
+    """
+    per_round = Counter[int]()
+    for transfer in ledger:
+        per_round[transfer.round] += transfer.bytes
+    last = max(per_round, default=0)
+    if count != last or (rounds is not None and rounds < last):
+        return [per_round.total()] * count
+    return list(itertools.accumulate(per_round[number] for number in range(last + 1)))[1:]
+
+
+def measure_traffic(
+    metric: str, scale: float, fitted: Sequence[Checkpoint], ledger: Sequence[Transfer], rounds: int | None
+) -> tuple[tuple[Measurement, ...], str]:
+    """The metric, mean over models, and the bandwidth in GB (10^9 bytes) up to it, in every round; and how they came about."""
+    values = np.mean([checkpoint.history[metric] for checkpoint in fitted], axis=0) * scale
+    sizes = crossed(ledger, len(values), rounds)
+    found = [
+        Measurement(name, float(number), f"round={place}")
+        for place, (value, size) in enumerate(zip(values, sizes, strict=True), 1)
+        for name, number in ((metric, value), (BANDWIDTH, size / 1e9))
+    ]
+    if len(set(sizes)) > 1:
+        how = f"after each of {len(values)} rounds, with the bytes until then"
+    else:
+        how = f"after each of {len(values)} epochs, when all bytes had crossed"
+    return tuple(found), how + (", mean over models" if len(fitted) > 1 else "")
