@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from federation.federation import Checkpoint, Federation
 from federation.method import Method
@@ -15,6 +17,7 @@ class AverageDistillation(Method):
 
     title = "Global (avg.)"
     sends = frozenset({"parameters"})
+    protected: ClassVar[Mapping[str, frozenset[str]]] = {"dp-sgd": sends}
 
     def fit(self, federation: Federation) -> Checkpoint:
         local = federation.local_models()

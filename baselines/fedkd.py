@@ -5,8 +5,9 @@ Not the other method of that name (Wu et al. 2022, communication-efficient mutua
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import torch
 
@@ -15,7 +16,9 @@ from federation.averaging import class_count_weights
 from federation.federation import Checkpoint, Federation
 from federation.method import Method
 from federation.training import predict, unit_range
+from federation.voting import vote
 from methods.fedmd import absolute_error
+from privacy.plan import DP_SGD, PATE
 
 
 def weighted_ensemble(logits: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
@@ -29,12 +32,15 @@ class FedKD(Method):
 
     title = "FedKD"
     sends = frozenset({"logits", "labels"})
+    protected: ClassVar[Mapping[str, frozenset[str]]] = {DP_SGD: sends, PATE: frozenset({"votes"})}
 
     multi_round: bool = False
     """False: clients answer once, on the plain public images. True: every epoch anew, on freshly augmented ones."""
 
     def fit(self, federation: Federation) -> Checkpoint:
         teachers = federation.local_models()
+        if federation.mechanism == PATE:
+            return self.learn_from_votes(federation, teachers)
         weights = class_count_weights(federation.label_counts())
         if self.multi_round:
             return self.distill_online(federation, teachers, weights)
@@ -43,6 +49,18 @@ class FedKD(Method):
             for client, teacher in zip(federation.clients, teachers, strict=True)
         ]
         return federation.distill(weighted_ensemble(torch.stack(logits), weights), absolute_error)
+
+    def learn_from_votes(self, federation: Federation, teachers: Sequence[Checkpoint]) -> Checkpoint:
+        """PATE on the clients' outputs (FedIOD, Privacy Analysis): the student learns the class that noisy votes elect.
+
+        Votes count alike, since weights per class would tell of the clients' labels; only some public images are voted on.
+        """
+        assert federation.protection is not None
+        queries = min(federation.protection.plan.queries, len(federation.public))
+        chosen = federation.stream("queries").shuffled(len(federation.public))[:queries]
+        able = [client for client in federation.clients if client.size]
+        labels = vote(federation, able, lambda client: federation.public_outputs(teachers[client.index])[chosen], queries)
+        return federation.distill(labels, federation.task.loss, federation.public.images[chosen])
 
     def distill_online(self, federation: Federation, teachers: Sequence[Checkpoint], weights: torch.Tensor) -> Checkpoint:
         """A round is an epoch: all parties augment the public images by a shared seed, clients send their logits."""

@@ -6,7 +6,9 @@ that of its true class. It needs the labels of the public images, which no real 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 
@@ -29,6 +31,7 @@ class LabeledDistillation(Method):
 
     title = "Global (labeled)"
     sends = frozenset({"parameters", "labels"})
+    protected: ClassVar[Mapping[str, frozenset[str]]] = {"dp-sgd": sends}
     oracle = frozenset({"public-labels"})
 
     temperature: float = 0.05

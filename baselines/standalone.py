@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from federation.federation import Checkpoint, Federation
 from federation.method import Method
@@ -14,6 +15,7 @@ class Standalone(Method):
     """Local training only; a table prints the mean over clients."""
 
     title = "Client"
+    protected: ClassVar[Mapping[str, frozenset[str]]] = {"dp-sgd": frozenset()}
 
     def fit(self, federation: Federation) -> Sequence[Checkpoint]:
         return federation.local_models()

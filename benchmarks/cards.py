@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.table import Table as RichTable
 
 from benchmarks.cells import Selection
-from benchmarks.spec import Paper, Table
+from benchmarks.spec import Mechanism, Paper, Table
 from reports.table import escape_cell
 
 
@@ -40,7 +40,30 @@ def markdown(paper: Paper, table: Table, selection: Selection) -> list[str]:
         mark = f"**{_show_value(here, '; ')}**" if here != setting.paper else "same"
         cells = (setting.name, _show_value(setting.paper, "; "), mark, setting.source, setting.where)
         lines.append("| " + " | ".join(map(escape_cell, cells)) + " |")
+    if table.mechanism is not None:
+        lines += ["", *conventions(table.mechanism)]
     return [*lines, "", *(f"- {line}" for line in row_settings(table)), *(f"- {note}" for note in paper.notes)]
+
+
+def conventions(mechanism: Mechanism) -> list[str]:
+    """The epsilon of one mechanism under every convention, as Markdown: how much of a privacy axis is convention."""
+    from privacy.accounting import GaussianSteps
+    from privacy.conventions import readings
+
+    deltas = (1e-3, 1e-5)
+    steps = GaussianSteps(mechanism.noise_multiplier, mechanism.sample_rate, mechanism.steps)
+    lines = [
+        f"Epsilon of the same noise under each convention: noise multiplier {mechanism.noise_multiplier:g}, sample rate "
+        f"{mechanism.sample_rate:g}, {mechanism.steps:,} steps ({mechanism.where}).",
+        "",
+        "| adjacency | sampling | bound | " + " | ".join(f"delta {delta:g}" for delta in deltas) + " |",
+        "|---" * (3 + len(deltas)) + "|",
+    ]
+    for found in zip(*(readings(steps, delta) for delta in deltas), strict=True):
+        first = found[0]
+        cells = (first.adjacency, first.sampling, f"{first.name}: {first.bound}", *(f"{r.epsilon:.2f}" for r in found))
+        lines.append("| " + " | ".join(map(escape_cell, cells)) + " |")
+    return lines
 
 
 def terminal(paper: Paper, profile: str, protocol: str) -> RichTable:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from datasets import catalogue
 from datasets.catalogue import ResolvedData
 from federation.execution import DEFAULT, Execution
 from models import weight_files
+from privacy.plan import DP_SGD
 from results.files import DataError, digest
 from results.names import near
 from results.published import format_column
@@ -212,6 +214,30 @@ def _may_set(name: str, row: Row, config: Mapping[str, Scalar]) -> bool:
     return name not in row.config and not (name == "public.name" and not config.get(name))
 
 
+def _separable(config: Mapping[str, Scalar]) -> dict[str, Scalar]:
+    """The configuration with each network's form with GroupNorm, where there is one: BatchNorm mixes what DP-SGD has to clip."""
+    from models.catalogue import networks
+
+    siblings = {name: f"{value}-gn" for name, value in config.items() if name.startswith("network.")}
+    return {**config, **{name: sibling for name, sibling in siblings.items() if sibling in networks()}}
+
+
+def _private(config: Mapping[str, Scalar], entry: registry.MethodEntry, shown: Iterable[str]) -> dict[str, Scalar]:
+    """The configuration without the settings of a privacy that it does not ask for; those of the column, `shown`, stay.
+
+    Raises SpecError if it asks for a mechanism that the method has no form for.
+    """
+    if config["privacy.dp"] == "yes" and config["privacy.epsilon"] != math.inf:
+        protected, mechanism = entry.load().protected, config["privacy.mechanism"]
+        if mechanism not in protected:
+            known = f"it has one under {', '.join(sorted(protected))}" if protected else "it has none at all"
+            raise SpecError(
+                f"{entry.name} has no private form under {mechanism}; {known}. Leave it out, or --set privacy.mechanism=..."
+            )
+        return _separable(config) if mechanism == DP_SGD else dict(config)
+    return {name: value for name, value in config.items() if not name.startswith("privacy.") or name in shown}
+
+
 def expand(paper: Paper, table: Table, selection: Selection, skip_unusable: bool = False) -> list[Cell]:
     """The cells of a table, rows within columns, in print order.
 
@@ -245,7 +271,7 @@ def expand(paper: Paper, table: Table, selection: Selection, skip_unusable: bool
             if other and row.upper_bound and "public-labels" in entry.load().oracle:
                 continue  # the public set's labels are of other classes
             embedded = selection.profile == "smoke"
-            if table.measure == "samples":
+            if table.measure in ("samples", "leakage"):
                 config["evaluation.extractor"] = weight_files.default_extractor(embedded)
             try:
                 data = catalogue.resolve(str(config["data.name"]), embedded=embedded, require_real=selection.require_real)
@@ -254,7 +280,13 @@ def expand(paper: Paper, table: Table, selection: Selection, skip_unusable: bool
                 if skip_unusable:
                     continue
                 raise
-            others = known - {row.method}
+            try:
+                config = _private(config, entry, {table.axes[key] for key in column})
+            except SpecError:
+                if skip_unusable:
+                    continue
+                raise
+            others = known - {row.method} | ({"attack"} if table.measure != "leakage" else set())
             own = {name: value for name, value in config.items() if name.split(".")[0] not in others}
             plugins = tuple(str(Path(p).resolve()) for p in selection.plugins)
             needed = plugins if entry.folder == "plugin" else ()
@@ -270,7 +302,7 @@ def expand(paper: Paper, table: Table, selection: Selection, skip_unusable: bool
                         metrics=table.metrics,
                         unit=table.unit,
                         seed=seed,
-                        seed_axes=paper.seed_axes,
+                        seed_axes=table.seed_axes or paper.seed_axes,
                         profile=selection.profile,
                         protocol=protocol,
                         config=tuple(sorted(own.items())),

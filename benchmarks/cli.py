@@ -11,7 +11,7 @@ import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 from rich.console import Console
@@ -26,6 +26,7 @@ from results.names import near
 
 if TYPE_CHECKING:
     from benchmarks.cells import Selection
+    from benchmarks.spec import Paper, Table
     from federation.execution import Execution
 
 app = typer.Typer(
@@ -155,6 +156,9 @@ Threads = Annotated[int, typer.Option(min=1, help="threads per worker; two worke
 Precision = Annotated[str, typer.Option(help="of training: fp32, tf32 (CUDA), bf16 (autocast); files are named apart")]
 Compile = Annotated[str, typer.Option("--compile", help="torch.compile for training: off, default, reduce-overhead (CUDA graphs)")]
 Stacked = Annotated[int, typer.Option(min=1, help="clients trained together as one computation; for GPUs and small networks")]
+Jobs = Annotated[int, typer.Option(min=0, help="worker processes; 0: one per core, one on a GPU")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="compute everything again, cached or not")]
+Results = Annotated[Path, typer.Option(help="folder for CSV, plots and records")]
 Plugins = Annotated[list[Path] | None, typer.Option("--plugin", metavar="FILE", help="a file with one more method; repeatable")]
 RequireReal = Annotated[bool, typer.Option("--require-real", help="refuse stand-in data")]
 
@@ -344,16 +348,11 @@ def _some_tables(tables: list[str] | None) -> list[str]:
 @app.command()
 def reproduce(
     tables: Tables = None, profile: Profile = "smoke", protocol: Protocol = "paper", only: Only = None, methods: Methods = "",
-    seeds: Seeds = "0", jobs: Annotated[int, typer.Option(min=0, help="worker processes; 0: one per core, one on a GPU")] = 0,
-    device: Device = "", threads: Threads = 1, require_real: RequireReal = False, plugin: Plugins = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="compute everything again, cached or not")] = False,
-    results: Annotated[Path, typer.Option(help="folder for CSV, plots and records")] = Path("results"),
+    seeds: Seeds = "0", jobs: Jobs = 0, device: Device = "", threads: Threads = 1, require_real: RequireReal = False,
+    plugin: Plugins = None, fresh: Fresh = False, results: Results = Path("results"),
     override: Override = None, precision: Precision = "fp32", compiled: Compile = "off", stacked: Stacked = 1,
 ) -> None:  # fmt: skip
     """Regenerate tables: measured beside published, as CSV, Markdown and plot, with the paper's claims judged."""
-    from benchmarks import cards, runner
-    from benchmarks.display import Live, print_table
-
     device = device or ("cuda" if profile == "paper" else "cpu")
     selection = _selection(
         profile, protocol, only or [], methods, seeds, device, threads, require_real, plugin or [], precision, compiled, stacked
@@ -363,7 +362,38 @@ def reproduce(
     _check_execution(selection.execution, device)
     if device != "cpu":
         _check_device(device)
-    runs = runner.prepare(names, selection, results)
+    _run([registry.find_table(name) for name in dict.fromkeys(names)], selection, jobs, fresh, results)
+
+
+@app.command()
+def sweep(
+    table: Annotated[str, typer.Argument(help="paper/table")],
+    epsilon: Annotated[str, typer.Option(help="privacy budgets, as in 1,3,10")] = "3.5,6,7.7,10",
+    profile: Profile = "smoke", only: Only = None, methods: Methods = "", seeds: Seeds = "0", jobs: Jobs = 0,
+    device: Device = "cpu", threads: Threads = 1, require_real: RequireReal = False, plugin: Plugins = None,
+    fresh: Fresh = False, results: Results = Path("results"), override: Override = None,
+) -> None:  # fmt: skip
+    """A table's rows over privacy budgets, and without one: as CSV and a plot of the metric against epsilon."""
+    from benchmarks.sweep import parse_epsilons, swept
+
+    selection = _selection(profile, "paper", only or [], methods, seeds, device, threads, require_real, plugin or [])
+    selection = replace(selection, overrides=_overrides([table], override or [], selection.plugins))
+    if device != "cpu":
+        _check_device(device)
+    paper, found = registry.find_table(table)
+    derived, left_out = swept(paper, found, selection, parse_epsilons(epsilon))
+    for row in left_out:
+        console.print(f"[yellow]left out[/] {escape(row.title)}: {row.method} has no private form")
+    _run([(paper, derived)], replace(selection, add=(), drop=()), jobs, fresh, results)
+
+
+def _run(tables: list[tuple[Paper, Table]], selection: Selection, jobs: int, fresh: bool, results: Path) -> None:
+    """Run the cells of `tables` that are not finished, and write and print each table."""
+    from benchmarks import cards, runner
+    from benchmarks.display import Live, print_table
+
+    device, profile = selection.device, selection.profile
+    runs = runner.prepare(tables, selection, results)
     progress = runner.take_finished(runs, fresh)
     for reason, count in progress.reasons.items():
         console.print(f"{count} cells to compute again: {reason}")
@@ -479,3 +509,82 @@ def partition(
     _choice("--kind", kind, ("dlad", "dirichlet-fedkd", "dirichlet-feddf", "dirichlet-feddf-released"))
     for path in draw_partition(dataset, clients, kind, alpha, seed, results):
         console.print(f"wrote {path}")
+
+
+@app.command()
+def attack(
+    dataset: Annotated[str, typer.Option(help="data set of the private images")] = "digits",
+    network: Annotated[str, typer.Option(help="DLG and iDLG need a smooth one")] = "lenet-sigmoid",
+    kind: Annotated[str, typer.Option("--attack", help="dlg, idlg or inverting (Inverting Gradients)")] = "dlg",
+    target: Annotated[str, typer.Option(help="what is attacked: fedavg (gradient, update), fedkd or fediod (answers)")] = "fedavg",
+    images: Annotated[int, typer.Option(min=1, help="private images that are attacked, with --target fedavg")] = 10,
+    clients: Annotated[int, typer.Option(min=1, help="clients that are attacked, with the other targets")] = 5,
+    samples: Annotated[int, typer.Option(min=1, help="images per client, with the other targets")] = 200,
+    epochs: Annotated[int, typer.Option(min=1, help="of the clients' training, with the other targets")] = 50,
+    image_size: Annotated[int, typer.Option(min=0, help="pixels of a side; 0: the data set's own")] = 0,
+    iterations: Annotated[int, typer.Option(min=0, help="of the optimiser; 0: the attack's own default")] = 0,
+    restarts: Annotated[int, typer.Option(min=1, help="starts at most; another only where none succeeded")] = 3,
+    shares: Annotated[str, typer.Option(help="gradient, or update: the change of the weights by local training")] = "gradient",
+    batch_size: Annotated[int, typer.Option(min=1, help="images per local step")] = 1,
+    local_steps: Annotated[int, typer.Option(min=0, help="steps of an update; 0: one, or five for answers")] = 0,
+    local_lr: Annotated[float, typer.Option(help="learning rate of these steps")] = 0.05,
+    batch_norm: Annotated[str, typer.Option(help="batch normalisation by running statistics (eval) or batches' (train)")] = "eval",
+    seed: Annotated[int, typer.Option(min=0, help="of images, weights and starts")] = 0,
+    jobs: Annotated[int, typer.Option(min=0, help="worker processes; 0: one per core, one on a GPU")] = 0,
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, mps; answers are attacked on cpu")] = "cpu",
+    require_real: RequireReal = False,
+    results: Annotated[Path, typer.Option(help="folder for CSV, record and picture")] = Path("results"),
+) -> None:  # fmt: skip
+    """Reconstruct private images from what a client shares, and show how near the attack comes."""
+    from datasets import catalogue
+
+    _choice("--attack", kind, ("dlg", "idlg", "inverting"))
+    _choice("--target", target, ("fedavg", "fedkd", "fediod"))
+    _choice("--shares", shares, ("gradient", "update"))
+    _choice("--batch-norm", batch_norm, ("eval", "train"))
+    if device != "cpu":
+        _check_device(device)
+    data = catalogue.resolve(dataset, require_real=require_real)
+
+    from benchmarks import answers, attack, reconstruction
+    from benchmarks.display import progress_bar
+    from benchmarks.runner import default_jobs
+    from privacy.attacks.threat import ThreatModel
+
+    work: Any
+    module: Any = attack if target == "fedavg" else answers
+    try:
+        if target == "fedavg":
+            threat = ThreatModel(cast(Any, shares), batch_size, local_steps or 1, local_lr, cast(Any, batch_norm))
+            effort = reconstruction.Attack(cast(Any, kind), threat, iterations or reconstruction.ITERATIONS[kind], restarts)
+            work = attack.Case(data, network, effort, images, image_size, seed, device)
+        else:
+            threat = ThreatModel("update", batch_size, local_steps or 5, local_lr, cast(Any, batch_norm))
+            work = answers.Inquiry(
+                data, target, network, clients, samples, epochs=epochs, threat=threat, iterations=iterations or 50,
+                restarts=restarts, image_size=image_size, seed=seed,
+            )  # fmt: skip
+        console.print(escape(str(work)), soft_wrap=True)
+        with progress_bar(console) as bar:
+            task = bar.add_task("messages", total=work.messages)
+            found = module.run(work, jobs or default_jobs(device), lambda: bar.advance(task))
+    except (ValueError, FloatingPointError) as error:
+        raise SpecError(f"the attack cannot be run: {error}") from error
+    table = RichTable()
+    for heading in module.COLUMNS:
+        table.add_column(heading.replace("_", " "), justify="right")
+    for line in module.lines(found):
+        table.add_row(*(_short(value) for value in line.values()))
+    console.print(table)
+    console.print(f"[bold]{module.verdict(found)}[/]", soft_wrap=True)
+    for path in module.write(work, found, results / "attack"):
+        console.print(f"wrote {path}", soft_wrap=True)
+
+
+def _short(value: str) -> str:
+    """A number with three digits after the point, or three that count; a text as it is."""
+    try:
+        number = float(value)
+    except ValueError:
+        return value
+    return value if value.isdigit() else f"{number:.2e}" if abs(number) < 1e-2 else f"{number:.3f}"

@@ -7,6 +7,7 @@ adds one.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 
@@ -23,6 +24,7 @@ from federation.method import Fitted, Method
 from federation.seeds import Seeds
 from federation.stages import StageCache, content_digest
 from federation.training import unit_range
+from privacy.plan import RELEASED
 
 CONFIG: Mapping[str, Scalar] = {
     "data.name": "digits", "data.image_size": 8,
@@ -33,9 +35,13 @@ CONFIG: Mapping[str, Scalar] = {
     "local.epochs": 6, "local.batch_size": 16, "local.lr": 5e-3,
     "server.epochs": 15, "server.batch_size": 16, "server.lr": 5e-3,
     "augmentation.rotation": 5, "augmentation.shift": 0.0, "augmentation.channel_shift": 0.0,
-    "augmentation.horizontal_flip": False,
+    "augmentation.horizontal_flip": False, "privacy.dp": "yes", "privacy.epsilon": math.inf,
 }  # fmt: skip
 """Five clients with 144 real digits each, 200 public ones, a small network; a fit takes about two seconds."""
+
+
+EPSILON = 50.0
+"""Budget of the contract's private runs."""
 
 
 class BrokenContractError(AssertionError):
@@ -50,6 +56,8 @@ class Fit:
     seed: int = 0
     shuffle_public_labels: bool = False
     shuffle_test_labels: bool = False
+    mechanism: str = ""
+    """Run it with differential privacy and a budget of `EPSILON`."""
     replay: Fit | None = None
     """Invert all private images, and deliver to the server what this other run sent."""
     payloads: list[tuple[Transfer, dict[str, torch.Tensor]]] = field(default_factory=list)
@@ -65,12 +73,24 @@ class Fit:
             raise BrokenContractError(f"what client {transfer.client} sends next depends on its private images")
         return {name: tensor.clone() for name, tensor in tensors.items()}
 
+    @property
+    def _private(self) -> dict[str, Scalar]:
+        """Configuration of a private run."""
+        if not self.mechanism:
+            return {}
+        noise = 1.0 if self.mechanism == RELEASED else 0.0
+        return {
+            "privacy.epsilon": EPSILON, "privacy.mechanism": self.mechanism, "privacy.noise_multiplier": noise,
+            "privacy.queries": 50,
+        }  # fmt: skip
+
     @functools.cached_property
     def federation(self) -> Federation:
         channel = Channel(self._inspect, self._deliver)
+        axes = ("partition", "weights", "sampling", "shuffling", "noise")
         federation = build_federation(
-            CONFIG, catalogue.resolve("digits"), Seeds.moving(("partition", "weights", "sampling", "shuffling"), self.seed),
-            StageCache(None), type(self.method), channel=channel,
+            {**CONFIG, **self._private}, catalogue.resolve("digits"), Seeds.moving(axes, self.seed), StageCache(None),
+            type(self.method), channel=channel,
         )  # fmt: skip
         if self.replay is not None:
             federation.clients[0].run(lambda shard: shard._images.bitwise_not_())  # all shards are views of one tensor
@@ -192,6 +212,25 @@ def learns_from_clients_only_by_the_channel(method: Method) -> None:
         )
 
 
+def keeps_its_budget(method: Method) -> None:
+    """Under each mechanism of differential privacy that it names, it sends what it says, and spends no more than the budget."""
+    for mechanism, kinds in method.protected.items():
+        fit = Fit(method, mechanism=mechanism)
+        _ = fit.fitted
+        federation = fit.federation
+        sent = {t.kind for t in federation.channel.ledger if t.direction == "up"}
+        if sent != kinds:
+            raise BrokenContractError(f"protected[{mechanism!r}] = {sorted(kinds)}, but the ledger shows {sorted(sent)} going up")
+        assert federation.protection is not None
+        accountant = federation.protection.accountant
+        silent = [client.index for client in federation.clients if not accountant.releases(client.index)]
+        if mechanism != RELEASED and (silent or accountant.epsilon() > EPSILON):
+            raise BrokenContractError(
+                f"under {mechanism} epsilon is {accountant.epsilon():.3f} of {EPSILON:g}"
+                + (f", and clients {silent} told the accountant nothing; call federation.protection.spend" if silent else "")
+            )
+
+
 def leaves_data_alone(method: Method) -> None:
     """Private and public images are the same after the run as before."""
 
@@ -216,6 +255,7 @@ CHECKS: tuple[Callable[[Method], None], ...] = (
     never_reads_test_labels,
     keeps_private_samples_private,
     learns_from_clients_only_by_the_channel,
+    keeps_its_budget,
     leaves_data_alone,
 )
 

@@ -26,7 +26,7 @@ from rich.progress import (
 
 from benchmarks.cells import Cell, matches
 from benchmarks.runner import TableRun, finished_records, write_table
-from benchmarks.spec import Scalar, SpecError
+from benchmarks.spec import Scalar, SpecError, Table
 from datasets import catalogue, partitions
 from metrics.names import BANDWIDTH
 from reports import bandwidth
@@ -45,16 +45,21 @@ if TYPE_CHECKING:
     from reports.claims import Tables, Value
 
 
+def progress_bar(console: Console) -> Progress:
+    """What is done, in how long, and how long it still takes; gone when it ends."""
+    return Progress(
+        SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn(),
+        TextColumn("left"), TimeRemainingColumn(), console=console, transient=True,
+    )  # fmt: skip
+
+
 class Live:
     """Progress bars: one over cells with the time that is left, and a line per worker with what it is doing."""
 
     def __init__(self, console: Console, total: int):
         self.console = console
         self.stages: Counter[tuple[str, bool]] = Counter()
-        self.bar = Progress(
-            SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn(),
-            TextColumn("left"), TimeRemainingColumn(), console=console, transient=True,
-        )  # fmt: skip
+        self.bar = progress_bar(console)
         self.cells = self.bar.add_task("cells", total=total)
         self.workers: dict[int, TaskID] = {}
         self.doing: dict[int, str] = {}
@@ -110,15 +115,17 @@ def layout_of(run: TableRun, records: Sequence[Record]) -> Layout:
         columns=tuple(format_column(dict(column)) for column in run.table.columns),
         labels=(
             f"profile {profile}" + ("" if profile == "paper" else " (reduced)"),
-            f"{len(seeds)} seed" + ("s" if len(seeds) != 1 else ""),
+            f"{len(seeds)} seed" + ("s" if len(seeds) != 1 else "") + _moved(run.table),
             f"protocol {run.selection.protocol}",
             *(f"set {name} = {value}" for name, value in run.selection.overrides),
             *([run.selection.execution.label] if run.selection.execution.label else []),
             *_networks_of(records),
+            *_privacy_of(records),
             *_data_labels([r.data for r in records]),
             *(f"public data of methods that use any: {label}" for label in _data_labels([r.public for r in records])),
-            *(dict.fromkeys(r.statistic for r in records if r.statistic) if run.table.measure == "samples" else ()),
+            *(dict.fromkeys(r.statistic for r in records if r.statistic) if run.table.measure in ("samples", "leakage") else ()),
         ),
+        notes=_notes_of(records),
         unit=run.table.unit,
     )
 
@@ -133,6 +140,32 @@ def _other_protocols(row: str, protocol: str, records: Sequence[Record]) -> str:
     """` [released]` for a row that was run under another protocol than the table's."""
     others = sorted({r.protocol for r in records if r.row == row} - {protocol})
     return f" [{', '.join(others)}]" if others else ""
+
+
+def _moved(table: Table) -> str:
+    """Which randomness a table's seeds move, where it is not the paper's."""
+    return f" of {', '.join(table.seed_axes)}" if table.seed_axes else ""
+
+
+def _privacy_of(records: Sequence[Record]) -> list[str]:
+    """The conventions by which private runs count."""
+    found = [r.privacy for r in records if r.epsilon is not None]
+    texts = [
+        f"epsilon at delta {p['delta']:g} by {p['accountant']}: {p['adjacency']}, {p['sampling']} sampling, {p['composition']}"
+        for p in found
+    ]
+    return list(dict.fromkeys(texts))
+
+
+def _notes_of(records: Sequence[Record]) -> tuple[str, ...]:
+    """What private runs note, with the cells that do."""
+    cells: dict[str, list[str]] = {}
+    for record in records:
+        for note in record.privacy.get("notes", ()):
+            cells.setdefault(note, []).append(f"{record.row} {record.column} seed {record.seed}")
+    return tuple(
+        f"{', '.join(own) if len(own) < 3 else f'{own[0]} and {len(own) - 1} more'}: {note}" for note, own in cells.items()
+    )
 
 
 def _networks_of(records: Sequence[Record]) -> list[str]:
@@ -307,6 +340,8 @@ def _draw(run: TableRun, layout: Layout, lines: Sequence[dict[str, str]], path: 
     elif run.table.measure == "curve":
         clients = [row.key for row in run.rows if row.role]
         plots.curve_plot(layout, lines, path, clients)
+    elif run.table.measure == "leakage":
+        plots.leakage_plot(layout, lines, path, run.table.metrics[0])
     else:
         plots.table_plot(layout, lines, path)
 

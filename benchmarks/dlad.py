@@ -3,6 +3,7 @@
 The authors released no code; what the text leaves open is marked `assumed`, with the reason.
 """
 
+from benchmarks.private import PRIVACY
 from benchmarks.spec import Paper, Row, Setting, Table, grid
 
 DISTRIBUTIONS = ("iid", "niid1", "niid2", "niid3")
@@ -69,7 +70,7 @@ PAPER = Paper(
     key="dlad",
     title="DLAD: Adaptive Distillation for Decentralized Learning from Heterogeneous Clients",
     citation="J. Ma, R. Yonetani, Z. Iqbal. ICPR 2020",
-    settings=SETTINGS,
+    settings=(*SETTINGS, *PRIVACY),
     released_code=False,
     seed_axes=("partition", "weights", "shuffling"),
     notes=(

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks import registry
+from benchmarks import leakage, registry
 from benchmarks.cells import Cell
 from benchmarks.executors import Context
 from benchmarks.scenario import build_federation
@@ -34,6 +34,7 @@ from federation.training import predict, unit_range
 from metrics.classification import median_of_last
 from metrics.inception import adapted_inception_score, inception_score
 from metrics.names import LOWER, facts
+from privacy.plan import RELEASED
 from results.record import FAILED, Measurement, Record
 from results.sourcecode import package_versions
 
@@ -75,8 +76,8 @@ def run_cell(
     trace = ""
     try:
         prepare_device(cell.device, cell.threads, cell.execution)
-        measurements, statistic = _measure(cell, stages, channel, progress)
-        outcome: dict[str, Any] = {"measurements": measurements, "statistic": statistic}
+        measurements, statistic, spent = _measure(cell, stages, channel, progress)
+        outcome: dict[str, Any] = {"measurements": measurements, "statistic": statistic, **spent}
     except Exception as error:
         trace = traceback.format_exc()
         outcome = {"status": FAILED, "reason": f"{type(error).__name__}: {error}".splitlines()[0][:500]}
@@ -98,8 +99,8 @@ def run_cell(
 
 def _measure(
     cell: Cell, stages: StageCache, channel: Channel, progress: Callable[[str, float], None]
-) -> tuple[tuple[Measurement, ...], str]:
-    """The cell's numbers, and how they were made from the run."""
+) -> tuple[tuple[Measurement, ...], str, dict[str, Any]]:
+    """The cell's numbers, how they were made from the run, and the record's entries on the privacy spent."""
     config = dict(cell.config)
     entry = registry.find_method(cell.method, cell.plugins)
     method = make_method(entry, config)
@@ -117,17 +118,32 @@ def _measure(
         execution=cell.execution,
     )
     if cell.measure == "classes":
-        return (Measurement(cell.metrics[0], classes_of_slot(federation, str(config["partition.slot"]))),), "the partition itself"
+        found = Measurement(cell.metrics[0], classes_of_slot(federation, str(config["partition.slot"])))
+        return (found,), "the partition itself", {}
+    if cell.measure == "leakage" and not leakage.needs_fit(config):
+        return *leakage.measure(config, federation, method, None), {}
     fitted = fit(federation, method)
-    undeclared = {t.kind for t in channel.ledger if t.direction == "up"} - method.sends
+    declared = method.sends if federation.protection is None else federation.protection.kinds
+    undeclared = {t.kind for t in channel.ledger if t.direction == "up"} - declared
     if undeclared:
-        raise ValueError(f"{cell.method} sends {', '.join(sorted(undeclared))} without declaring it in `sends`")
+        where = "sends" if federation.protection is None else "protected"
+        raise ValueError(f"{cell.method} sends {', '.join(sorted(undeclared))} without declaring it in `{where}`")
+    return *measure_fitted(cell, federation, method, fitted), privacy_spent(federation)
+
+
+def measure_fitted(
+    cell: Cell, federation: Federation, method: Method, fitted: Sequence[Checkpoint]
+) -> tuple[tuple[Measurement, ...], str]:
+    """The cell's numbers from what the method left, and how they were made."""
+    config = dict(cell.config)
     if cell.measure == "samples":
         return measure_samples(cell, federation, fitted)
     if cell.measure == "bandwidth":
         metric = cell.metrics[0]
         scale = 100 if cell.unit == "percent" and facts(metric).share else 1
-        return measure_traffic(metric, scale, fitted, channel.ledger, getattr(method, "rounds", None))
+        return measure_traffic(metric, scale, fitted, federation.channel.ledger, getattr(method, "rounds", None))
+    if cell.measure == "leakage":
+        return leakage.measure(config, federation, method, fitted[0].samples)
     counted = [c for c in fitted if not cell.role or c.owner in owners(federation, cell.role)]
     found: list[Measurement] = []
     for metric in cell.metrics:
@@ -143,13 +159,33 @@ def _measure(
     return tuple(found), f"{how}, mean over models" if len(counted) > 1 else how
 
 
+def privacy_spent(federation: Federation) -> dict[str, Any]:
+    """The record's `epsilon`, `delta` and `privacy`; nothing for a run that is not private."""
+    protection = federation.protection
+    if protection is None:
+        return {}
+    about = {
+        "mechanism": protection.plan.mechanism,
+        **protection.accountant.to_json(),
+        "notes": protection.notes,
+        **protection.details,
+    }
+    if protection.plan.mechanism == RELEASED:
+        return {"privacy": about}
+    return {"epsilon": protection.accountant.epsilon(), "delta": protection.plan.delta, "privacy": about}
+
+
 def owners(federation: Federation, role: str) -> set[str]:
     """Checkpoint owners whose network is of the kind `role`."""
     return {f"client-{client.index}" for client in federation.clients if client.role == role}
 
 
 def statistic_of(metric: str, history: Sequence[float], config: Mapping[str, Scalar]) -> float:
-    """A run's number from its history: the median of the last epochs, or what the released code reports, the best."""
+    """A run's number from its history: the median of the last epochs, or what the released code reports, the best.
+
+    With `evaluation.at`, a share of the epochs, what the run had reached there.
+    """
+    history = history[: max(1, round(float(config.get("evaluation.at", 1.0)) * len(history)))]
     if config.get("evaluation.statistic") == "best":
         return min(history) if facts(metric).better == LOWER else max(history)
     return median_of_last(history, int(config["evaluation.last_epochs"]))
@@ -158,6 +194,9 @@ def statistic_of(metric: str, history: Sequence[float], config: Mapping[str, Sca
 def statistic_name(histories: Sequence[Sequence[float]], config: Mapping[str, Scalar]) -> str:
     """The statistic in words."""
     length = min(len(history) for history in histories)
+    share = float(config.get("evaluation.at", 1.0))
+    if share < 1:
+        length = max(1, round(share * length))
     if config.get("evaluation.statistic") == "best":
         return f"best of {length} epochs or rounds by test accuracy (optimistic, as the authors' code reports it)"
     last = min(int(config["evaluation.last_epochs"]), length)

@@ -8,7 +8,8 @@ from functools import partial
 
 from benchmarks.bandwidth import Account, Factor, Flow, Reading
 from benchmarks.outlines import patches, segmentation_unet
-from benchmarks.spec import Paper, Row, Setting, Table, grid
+from benchmarks.private import PRIVACY
+from benchmarks.spec import Mechanism, Paper, Row, Setting, Table, grid
 
 AVERAGING = ("fedavg", "fedprox", "fedavgm", "fedgen", "feddf")
 NO_PUBLIC = "method=standalone|centralized|fedavg|fedprox|fedavgm|fedgen|fediod"
@@ -46,6 +47,10 @@ FEDGEN = {
     "diversity": 1.0, "generative_alpha": 10.0, "generative_beta": 10.0, "decay": 0.98,
 }  # fmt: skip
 
+MANY = "table=table5|figure4"
+"""Tables for which the cpu profile, too, has twenty clients and all samples: votes and private training need them."""
+PRIVATE = "table=table5 dp=yes"
+
 AXES = {"dataset": "data.name", "alpha": "partition.alpha"}
 
 SETTINGS = (
@@ -54,13 +59,13 @@ SETTINGS = (
             "CIFAR-10 tables: CIFAR-100, as FedKD's and FedDF's code; CIFAR-100 tables: these use down-sampled ImageNet, "
             "we CIFAR-10, as FedMD pairs the two"),
     Setting("partition.kind", "dirichlet-fedkd", "code", "Dirichlet per class, slices in file order"),
-    Setting("partition.clients", 20, "paper", "K, CIFAR section", cpu=10, smoke=4),
+    Setting("partition.clients", 20, "paper", "K, CIFAR section", cpu={MANY: 20, "": 10}, smoke=4),
     Setting("partition.validation_share", {"method=feddf": 0.1, "": 0.0}, "code",
             "FedDF's early stopping needs labelled validation data at the server; its clients share the rest"),
     Setting("partition.public_split", "", "assumed", "the public data set's training split"),
     Setting("partition.public_share", 0.0, "paper", "none of the clients' data set is public"),
     Setting("partition.public_limit", 0, "paper", "all of it (0 means no limit)", cpu=5000, smoke=300),
-    Setting("partition.pool_limit", 0, "paper", "all training samples (0 means no limit)", cpu=20_000, smoke=600),
+    Setting("partition.pool_limit", 0, "paper", "all training samples (0 means no limit)", cpu={MANY: 0, "": 20_000}, smoke=600),
     Setting("partition.test_limit", 0, "paper", "the data set's test split (0 means no limit)", cpu=2000, smoke=300),
     Setting("network.client", "resnet8", "paper", "CIFAR section"),
     Setting("network.server", "resnet8", "paper", "CIFAR section"),
@@ -104,12 +109,12 @@ SETTINGS = (
     Setting("fedkd.multi_round", False, "assumed", "FedKD's mode in the table is unknown; its one-shot mode here"),
     Setting("server.optimizer", "adam", "code", "FedKD's code; also for FedMD's central model, which the paper leaves open"),
     Setting("server.lr", 1e-3, "code", "FedKD's code, constant"),
-    Setting("server.batch_size", 512, "code", "FedKD's code", cpu=128, smoke=32),
-    Setting("server.epochs", 200, "code", "FedKD's code", cpu=30, smoke=4),
+    Setting("server.batch_size", 512, "code", "FedKD's code", cpu={PRIVATE: 32, "": 128}, smoke=32),
+    Setting("server.epochs", 200, "code", "FedKD's code; more at cpu on few voted images", cpu={PRIVATE: 40, "": 30}, smoke=4),
     Setting("augmentation.crop", 4, "code", "pixels of padding", cpu=2, smoke=1),
     Setting("augmentation.horizontal_flip", True, "code", ""),
     Setting("augmentation.cutout", {AVERAGED: 0, "": 16}, "code", "FedKD's code; averaging methods: FedDF's code", cpu=0, smoke=0),
-    Setting("fediod.epochs", 300, "paper", "appendix", cpu=16, smoke=2,
+    Setting("fediod.epochs", 300, "paper", "appendix", cpu={"table=table5 dp=yes protocol=paper": 2, "": 16}, smoke=2,
             released={"dataset=cifar10": 500, "alpha=0.1": 300, "": 800}),
     Setting("fediod.steps", 0, "code", "as many in an epoch as the largest client has batches", smoke=4),
     Setting("fediod.batch_size", 64, "paper", "appendix", cpu=32, smoke=16),
@@ -144,7 +149,29 @@ SETTINGS = (
     Setting("fediod.balance", 0.0, "paper", "not in the paper", released=10.0),
     Setting("fediod.student_steps", 1, "paper", "Algorithm 1", released=5),
     Setting("fediod.samples", 10_000, "assumed", "images for Table 7; the paper gives no number", cpu=2_000, smoke=64),
+    Setting("attack.images_by", {"method=fediod": "generated", "": "dlg"}, "paper",
+            "Fig. 4: DLG on FedAvg's shared parameters, FedIOD's synthetic images"),
+    Setting("attack.network", "lenet-sigmoid", "assumed",
+            "DLG's own network, with its initial weights: it needs second derivatives, which ReLU lacks; the paper does not say"),
+    Setting("attack.clients", 9, "paper", "Fig. 4a: randomly selected; here among those that hold twice attack.images", smoke=2),
+    Setting("attack.images", 256, "assumed",
+            "private images of a client that are attacked, and images on either side of every distance, which falls with them; "
+            "the paper gives no number", cpu=24, smoke=3),
+    Setting("attack.shares", "gradient", "assumed",
+            "what DLG is made for, or an update of several local steps; of the first round, whose weights all know"),
+    Setting("attack.batch_size", 1, "assumed", "images behind a gradient: DLG's experiments; the paper does not say"),
+    Setting("attack.local_steps", 1, "assumed", "the same; an update is attacked as so many steps at local.lr"),
+    Setting("attack.batch_norm", "eval", "assumed", "of networks that have it; Inverting Gradients' released code"),
+    Setting("attack.iterations", {"row=fedavg-inverting": 4800, "": 300}, "assumed",
+            "released code of DLG (L-BFGS) and of Inverting Gradients (Adam)",
+            cpu={"row=fedavg-inverting": 300, "": 100}, smoke={"row=fedavg-inverting": 20, "": 60}),
+    Setting("attack.restarts", {"row=fedavg-inverting": 1, "": 4}, "assumed",
+            "starts at most, the next only where none succeeded; DLG's released code has one"),
     Setting("evaluation.last_epochs", 1, "assumed", "accuracy at the end"),
+    Setting("evaluation.at", 1.0, "assumed", "share of the epochs after which a run is read; released: the first of 500 at which "
+            "the authors' accountant reaches the column's epsilon, with and without DP",
+            released={f"table=table5 epsilon={e}": n / 500 for e, n in (("3.5", 35), ("6.0", 143), ("7.7", 238), ("10.0", 481))}
+            | {"": 1.0}),
     Setting("evaluation.statistic", "last", "assumed", "the paper does not say; the code tracks the best test accuracy",
             released="best"),
 )  # fmt: skip
@@ -155,7 +182,7 @@ PAPER = Paper(
     key="fediod",
     title="Federated Learning via Input-Output Collaborative Distillation",
     citation="X. Gong, S. Li, Y. Bao, et al. AAAI 2024",
-    settings=SETTINGS,
+    settings=(*SETTINGS, *PRIVACY),
     released_code=True,
     seed_axes=("partition",),
     notes=(
@@ -182,6 +209,10 @@ PAPER = Paper(
         "A plain Inception Score by another network than Inception-v3 cannot be compared with print; rows can be with each other.",
         "Generated images for Table 7 come from the generator in evaluation mode.",
         "FedMD has no central model; here one learns the clients' last consensus. It does not train on public labels first.",
+        "Figure 4's FedAvg rows attack what clients send in the first round, at the initial weights; nothing is trained and no "
+        "bytes are counted. The distance of a row is that of n images to the n private ones that were attacked, so a perfect "
+        "reconstruction has 0; other private images of the same client (--methods +private) show what real data have, and noise "
+        "(--methods +noise) what says nothing. The paper reads a larger distance as stronger privacy; so would noise be.",
         "Partitions are drawn by the authors' rule; their own matrices are not shipped.",
         "Figure 8 counts all clients and both ways; training of local models before the first round sends nothing. A row has "
         "reached an accuracy the first time that it is there.",
@@ -196,6 +227,25 @@ PAPER = Paper(
             axes=AXES,
             unit="percent",
             offered=OFFERED,
+        ),
+        Table(
+            key="table5",
+            title="Table 5",
+            caption="Accuracy with and without differential privacy (CIFAR-10, K = 20, alpha = 1, delta = 1e-5)",
+            rows=(Row("fedkd", "fedkd", "FedKD"), Row("fediod", "fediod", "FedIOD")),
+            columns=tuple({"epsilon": epsilon, "dp": dp} for dp in ("yes", "no") for epsilon in ("3.5", "6.0", "7.7", "10.0")),
+            axes={**AXES, "epsilon": "privacy.epsilon", "dp": "privacy.dp"},
+            fixed={"data.name": "cifar10", "partition.alpha": 1},
+            unit="percent",
+            x_axis="epsilon",
+            seed_axes=("noise",),
+            mechanism=Mechanism(10.0, 1 / 20, 500 * 64, "authors' pre-release, which counts 64 steps an epoch"),
+            offered=(
+                Row("fediod-released", "fediod", "FedIOD, released DP", protocol="released"),
+                Row("fedkd-dp-sgd", "fedkd", "FedKD, DP-SGD teachers", config={"privacy.mechanism": "dp-sgd"}),
+                Row("fedavg", "fedavg", "FedAvg, DP-SGD"),
+                Row("standalone", "standalone", "Standalone, DP-SGD"),
+            ),
         ),
         Table(
             key="table6",
@@ -237,6 +287,34 @@ PAPER = Paper(
             measure="samples",
             metrics=("inception-score", "adapted-inception-score"),
             unit="",
+        ),
+        Table(
+            key="figure4",
+            title="Figure 4",
+            caption="Distance of recovered (FedAvg, DLG) and of generated images (FedIOD) from clients' private ones "
+            "(CIFAR-10, alpha = 1)",
+            rows=(Row("fedavg", "fedavg", "FedAvg, DLG"), Row("fediod", "fediod", "FedIOD, generated")),
+            columns=({"dataset": "cifar10", "alpha": "1"},),
+            axes=AXES,
+            measure="leakage",
+            metrics=("fid", "psnr", "ssim"),
+            unit="",
+            offered=(
+                Row(
+                    "fedavg-update",
+                    "fedavg",
+                    "FedAvg, DLG on five local steps",
+                    config={"attack.shares": "update", "attack.local_steps": 5},
+                ),
+                Row(
+                    "fedavg-inverting",
+                    "fedavg",
+                    "FedAvg, Inverting Gradients (ResNet-8)",
+                    config={"attack.images_by": "inverting", "attack.network": "resnet8"},
+                ),
+                Row("private", "fedavg", "other private images", upper_bound=True, config={"attack.images_by": "private"}),
+                Row("noise", "fedavg", "uniform noise", config={"attack.images_by": "noise"}),
+            ),
         ),
         Table(
             key="figure8",

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from benchmarks import registry
+from benchmarks import leakage, registry
 from benchmarks.cells import Cell
 from benchmarks.execute import make_method, prepare_device
 from benchmarks.scenario import build_federation
@@ -120,6 +120,8 @@ def make_plan(cells: Sequence[Cell]) -> Plan:
             if cell.measure == "classes":
                 continue
             config = dict(cell.config)
+            if cell.measure == "leakage" and not leakage.needs_fit(config):
+                continue  # an attack ends where it succeeds: nobody knows when
             plan.meter.scope = digest([cell.method, sorted(config.items()), cell.seed, data.used])
             method = make_method(registry.find_method(cell.method, cell.plugins), config)
             channel = Channel()

@@ -7,12 +7,11 @@ import os
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks import registry
 from benchmarks.cells import Cell, Selection, expand, table_rows
 from benchmarks.spec import Paper, Row, Table
 from reports.bandwidth import with_common
@@ -96,11 +95,10 @@ def git_commit() -> str:
     return f"{head}+changes" if changed else head
 
 
-def prepare(names: Sequence[str], selection: Selection, results: Path) -> list[TableRun]:
+def prepare(tables: Iterable[tuple[Paper, Table]], selection: Selection, results: Path) -> list[TableRun]:
     """The tables of a command, expanded into cells. Raises before anything runs if something is wrong with them."""
     runs = []
-    for name in dict.fromkeys(names):
-        paper, table = registry.find_table(name)
+    for paper, table in tables:
         files = TableFiles(results, selection.profile, f"{paper.key}/{table.key}", selection.variant)
         runs.append(TableRun(paper, table, selection, expand(paper, table, selection), files))
     for run in runs:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -20,10 +21,12 @@ from federation.client import Client, Shard
 from federation.execution import DEFAULT, Execution
 from federation.federation import Federation, PublicData, TestSet
 from federation.method import Method
+from federation.protection import Protection
 from federation.seeds import Seeds
 from federation.stages import StageCache
 from federation.tasks import Classification
 from federation.training import Normalisation, TrainingPlan
+from privacy.plan import RELEASED, PrivacyPlan
 from results.files import digest
 
 Config = Mapping[str, Scalar]
@@ -127,7 +130,7 @@ def _plan(config: Config, prefix: str) -> TrainingPlan:
     return TrainingPlan(**values)
 
 
-def _resize(images: torch.Tensor, size: int) -> torch.Tensor:
+def resize(images: torch.Tensor, size: int) -> torch.Tensor:
     """uint8 images with sides of `size` pixels, area-averaged when smaller."""
     if images.shape[-1] == size:
         return images
@@ -177,7 +180,7 @@ def build_federation(
     def images(split: str, indices: np.ndarray, origin: ResolvedData = data) -> torch.Tensor:
         if device == "meta":
             return torch.empty((len(indices), source.shape[0], size, size), dtype=torch.uint8, device="meta")
-        return _resize(torch.from_numpy(catalogue.load(origin.used)[split].images[indices]), size).to(device)
+        return resize(torch.from_numpy(catalogue.load(origin.used)[split].images[indices]), size).to(device)
 
     def targets(split: str, indices: np.ndarray) -> torch.Tensor:
         return torch.from_numpy(labels[split][indices]).to(device)
@@ -200,6 +203,9 @@ def build_federation(
         positions = torch.from_numpy(np.searchsorted(held, own)).to(device)
         shard = Shard(pool.images, pool.targets, positions)
         clients.append(Client(index, role, network_of(role), shard, counts, identity("train", own)))
+    plan = privacy_plan(config)
+    if plan is not None and plan.mechanism not in method.protected:
+        raise ValueError(f"{method.__name__} has no private form under {plan.mechanism}")
     return Federation(
         clients=clients,
         public=PublicData(
@@ -219,11 +225,23 @@ def build_federation(
         channel=channel,
         device=device,
         execution=execution,
+        protection=Protection(plan, method.protected[plan.mechanism]) if plan is not None else None,
         pretrained=config["network.pretrained"] == "imagenet",
         oracle_labels=targets(division.public_split, division.public) if public is None else None,
         oracle_allowed=method.oracle,
         progress=progress,
     )
+
+
+def privacy_plan(config: Config) -> PrivacyPlan | None:
+    """How the configuration asks for differential privacy; None where it does not."""
+    if config.get("privacy.dp") != "yes" or config["privacy.epsilon"] == math.inf:
+        return None
+    names = PrivacyPlan.__dataclass_fields__
+    values: dict[str, Any] = {n: config[f"privacy.{n}"] for n in names if f"privacy.{n}" in config}
+    if values["mechanism"] == RELEASED:  # its noise is given, and no budget could hold it
+        values["epsilon"] = math.inf
+    return PrivacyPlan(**values)
 
 
 def _augmentation(config: Config) -> Augmentation | None:

@@ -14,7 +14,7 @@ Scalar = bool | int | float | str
 Value = Scalar | Mapping[str, Scalar]
 """One value, or one per column: `{"dataset=mnist": 5, "": 15}` takes the first entry whose pairs all hold.
 
-Pairs name the column's keys, `row`, `method` or `protocol`; a value may be one of several, `method=fedavg|fedprox`.
+Pairs name the column's keys, `table`, `row`, `method` or `protocol`; a value may be one of several, `method=fedavg|fedprox`.
 """
 
 PROFILES = ("smoke", "cpu", "paper")
@@ -100,6 +100,17 @@ class Row:
 
 
 @dataclass(frozen=True)
+class Mechanism:
+    """Steps of the subsampled Gaussian mechanism, as a paper or its code counts them."""
+
+    noise_multiplier: float
+    sample_rate: float
+    steps: int
+    where: str
+    """Where they come from."""
+
+
+@dataclass(frozen=True)
 class Table:
     """A table, or a figure with numbers."""
 
@@ -115,7 +126,8 @@ class Table:
     """Configuration that is the same in all columns of this table only."""
     measure: str = "final"
     """`final` (a number per metric), `curve` (numbers per epoch), `classes` (the partition itself), `samples` (measures of
-    the images that a method generated) or `bandwidth` (the metric and the bytes until then, per round)."""
+    the images that a method generated), `bandwidth` (the metric and the bytes until then, per round) or `leakage` (how far
+    what clients give away lies from their private images)."""
     metrics: tuple[str, ...] = ("accuracy",)
     unit: str = "fraction"
     """How the paper prints shares such as accuracy, and so do we: `fraction` or `percent`."""
@@ -123,6 +135,10 @@ class Table:
     """Whether `--protocol released` makes sense: not if the rows are of what the released code lacks."""
     offered: tuple[Row, ...] = ()
     """Rows that the paper does not print, added with `--methods +KEY`."""
+    seed_axes: tuple[str, ...] = ()
+    """The axes that a seed of `--seeds` moves in this table; those of the paper if empty."""
+    mechanism: Mechanism | None = None
+    """What the paper's privacy budget was computed for; the protocol card prints its epsilon under every convention."""
     x_axis: str = ""
     """The column key that a line plot runs along; bars if empty."""
     unmeasured: tuple[tuple[Mapping[str, str], str], ...] = ()
@@ -149,7 +165,7 @@ class Paper:
         """The resolved configuration of a row in a column."""
         own = {table.axes[key]: _scalar(value) for key, value in column.items()}
         config: dict[str, Scalar] = {**table.fixed, **own, **row.config}
-        facts = {"row": row.key, "method": row.method, "protocol": protocol}
+        facts = {"table": table.key.partition(".")[0], "row": row.key, "method": row.method, "protocol": protocol}
         known = {**{key: str(table.fixed[entry]) for key, entry in table.axes.items() if entry in table.fixed}, **column, **facts}
         for setting in self.settings:
             config.setdefault(setting.name, pick(setting.value(profile, protocol), known))

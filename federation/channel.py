@@ -16,7 +16,9 @@ import torch
 
 from federation.costs import active_meter
 
-PAYLOADS = frozenset({"parameters", "gradients", "logits", "attention", "features", "images", "discriminator-outputs", "labels"})
+PAYLOADS = frozenset(
+    {"parameters", "gradients", "logits", "attention", "features", "images", "discriminator-outputs", "labels", "votes"}
+)
 """What may cross. A class list or a count of labels is `labels`."""
 
 _DTYPES = {

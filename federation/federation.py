@@ -22,13 +22,16 @@ from federation.channel import Channel
 from federation.client import Client, Shard
 from federation.costs import active_meter
 from federation.execution import DEFAULT, Execution
-from federation.seeds import Seeds, Stream
+from federation.private_training import PrivateSteps, check_separable, train_privately
+from federation.protection import Protection
+from federation.seeds import AXES, Seeds, Stream
 from federation.snapshots import Snapshots
 from federation.stacked import train_stacked
 from federation.stages import Stage, StageCache, StageRequest, content_digest
 from federation.tasks import Task
 from federation.training import DivergedError, Loss, Normalisation, Penalty, TrainingPlan, forward_pass, predict, train
 from models import catalogue
+from privacy.plan import DP_SGD
 
 M = TypeVar("M", bound=nn.Module)
 
@@ -107,6 +110,7 @@ class Federation:
         channel: Channel | None = None,
         device: torch.device | str = "cpu",
         execution: Execution = DEFAULT,
+        protection: Protection | None = None,
         pretrained: bool = False,
         oracle_labels: torch.Tensor | None = None,
         oracle_allowed: frozenset[str] = frozenset(),
@@ -127,6 +131,8 @@ class Federation:
         self.channel = channel or Channel()
         self.device = torch.device(device)
         self.execution = execution
+        self.protection = protection
+        """What makes the run differentially private; None for a run that is not."""
         self.normalise = normalise
         self.progress = progress
         self.snapshots: Snapshots | None = None
@@ -140,6 +146,13 @@ class Federation:
         self._pretrained = pretrained
         self._oracle_labels = oracle_labels
         self._oracle_allowed = oracle_allowed
+        if protection is not None and execution != DEFAULT:
+            raise ValueError("differentially private runs are eager, in fp32 and client by client; leave out the execution options")
+
+    @property
+    def mechanism(self) -> str:
+        """How the run is made differentially private; empty for a run that is not."""
+        return self.protection.plan.mechanism if self.protection is not None else ""
 
     # -- networks ---------------------------------------------------------------------------------------------------
 
@@ -221,6 +234,8 @@ class Federation:
                 self.channel.round = 1
                 yield 1
             return
+        if self.protection is not None:
+            parts = {**parts, "protection": self.protection}
         done = 0
         if self.snapshots is not None:
             done, self.history, ledger = self.snapshots.resume(parts)
@@ -246,6 +261,11 @@ class Federation:
         """The stream `names` of the shuffling axis."""
         meta = self.device.type == "meta"
         return Stream(None if meta else self.seeds.torch("shuffling", *names, device=self.device), self.device)
+
+    def noise(self, *names: object) -> Stream:
+        """The stream `names` of the noise axis, for what differential privacy draws."""
+        meta = self.device.type == "meta"
+        return Stream(None if meta else self.seeds.torch("noise", *names, device=self.device), self.device)
 
     def participants(self, number: int, share: float) -> list[Client]:
         """The clients of round `number`: round(share x clients), at least one, drawn without replacement.
@@ -287,6 +307,7 @@ class Federation:
         *names: object,
         sample_weights: torch.Tensor | None = None,
         penalty: Penalty | None = None,
+        private: PrivateSteps | None = None,
         optimizer: torch.optim.Optimizer | None = None,
         schedule: torch.optim.lr_scheduler.LRScheduler | None = None,
         augmented: bool = True,
@@ -295,7 +316,8 @@ class Federation:
     ) -> History:
         """Train `model` in place with the run's augmentation; `names` name the stream of the shuffling axis.
 
-        With `track` the test metrics after every epoch are returned; no method may choose anything by them.
+        With `track` the test metrics after every epoch are returned; no method may choose anything by them. With `private`
+        the steps are those of DP-SGD, which knows no sample weights and takes a penalty for a term of the weights alone.
         """
         history: History = {}
 
@@ -306,17 +328,24 @@ class Federation:
                     history.setdefault(metric, []).append(value)
 
         with self._dropout_stream(*names):
+            common: dict[str, Any] = {
+                "normalise": self.normalise,
+                "generator": self.stream(*names).generator,
+                "augmentation": self.augmentation if augmented else None,
+                "after_epoch": after_epoch,
+            }
+            if private is not None:
+                noise = self.noise(*names).generator
+                train_privately(model, images, targets, loss, plan, private, noise=noise, penalty=penalty, **common)
+                return history
             train(
                 model, images, targets, loss, plan,
-                normalise=self.normalise,
-                generator=self.stream(*names).generator,
-                augmentation=self.augmentation if augmented else None,
                 optimizer=optimizer,
                 schedule=schedule,
                 sample_weights=sample_weights,
                 penalty=penalty,
-                after_epoch=after_epoch,
                 execution=self.execution,
+                **common,
             )  # fmt: skip
         return history
 
@@ -370,11 +399,13 @@ class Federation:
     def identity(self) -> dict[str, Any]:
         """What determines the outcome of any method run on this federation."""
         networks = sorted({self.network, *(client.network for client in self.clients)})
+        without = {"attack"} if self.protection is not None else {"attack", "noise"}
         return self._inputs(
             [[client.index, client.digest, client.network] for client in self.clients],
             {name: catalogue.network_digest(name) for name in networks}, self.network,
             self.public.digest, self._validation.digest if self._validation else "", asdict(self.local), asdict(self.server),
-            self.seeds.to_json(), sorted(self._oracle_allowed), self.execution.stacked,
+            self._stream(*(axis for axis in AXES if axis not in without)), sorted(self._oracle_allowed), self.execution.stacked,
+            asdict(self.protection.plan) if self.protection is not None else None,
         )  # fmt: skip
 
     def _inputs(self, *parts: Any) -> dict[str, Any]:
@@ -425,21 +456,26 @@ class Federation:
         return StageRequest(kind, label, inputs, stage, code)
 
     def local_models(self) -> list[Checkpoint]:
-        """Every client's own model, trained on its own shard; tracked on the test set."""
+        """Every client's own model, trained on its own shard (by DP-SGD if the run asks for it); tracked on the test set."""
+        private = [self._private_steps(client, self.local) for client in self.clients]
 
         def train_locally(client: Client) -> tuple[nn.Module, History]:
             model = self.initial(client.network)
-            return model, self.train_on_client(client, model, self.local, track=True)
+            return model, self._fit_on_client(client, model, self.local, private[client.index], track=True)
 
-        return self.checkpoints(
+        found = self.checkpoints(
             [
                 self.client_stage(
                     "local-model", client, functools.partial(train_locally, client), asdict(self.local),
+                    {**asdict(steps), **self._stream("noise")} if steps is not None else None,
                     outputs=self.task.outputs, code=__name__,
                 )
-                for client in self.clients
+                for client, steps in zip(self.clients, private, strict=True)
             ]
         )  # fmt: skip
+        for client, steps in zip(self.clients, private, strict=True):
+            self._spend(client, steps)  # whoever trained it
+        return found
 
     def train_on_client(
         self,
@@ -450,9 +486,44 @@ class Federation:
         penalty: Penalty | None = None,
         track: bool = False,
     ) -> History:
-        """Supervised training of `model` in place on the client's shard; `names` tell one call's stream from another's."""
+        """Supervised training of `model` in place on the client's shard; `names` tell one call's stream from another's.
+
+        By DP-SGD if the run asks for it: booked before it begins, and shorter where the client's budget ends.
+        """
+        private = self._private_steps(client, plan)
+        self._spend(client, private)
+        return self._fit_on_client(client, model, plan, private, *names, penalty=penalty, track=track)
+
+    def _fit_on_client(
+        self, client: Client, model: nn.Module, plan: TrainingPlan, private: PrivateSteps | None, *names: object,
+        penalty: Penalty | None = None, track: bool = False,
+    ) -> History:  # fmt: skip
         label = " ".join([f"client {client.index + 1}/{len(self.clients)}", *map(str, names)])
-        return client.run(_fit_shard, self, model, plan, ("client", client.index, *names), penalty, track, label)
+        if private is not None:
+            check_separable(model, client.network)
+        return client.run(_fit_shard, self, model, plan, private, ("client", client.index, *names), penalty, track, label)
+
+    def _private_steps(self, client: Client, plan: TrainingPlan) -> PrivateSteps | None:
+        """How the client trains by `plan` under DP-SGD; None where the run does not ask for that."""
+        if self.protection is None or self.mechanism != DP_SGD:
+            return None
+        return self.protection.training(client, plan)
+
+    def _spend(self, client: Client, private: PrivateSteps | None) -> None:
+        if private is not None and private.steps and client.size and self.protection is not None:
+            self.protection.spend(client, private.release)
+
+    def reserve(self, *trainings: tuple[TrainingPlan, Mapping[int, int]]) -> None:
+        """Say how often clients will train by each plan, by index, before they do: DP-SGD takes its noise from it."""
+        if self.protection is None or self.mechanism != DP_SGD:
+            return
+        for client in self.clients:
+            self.protection.reserve(client, *((plan, times.get(client.index, 0)) for plan, times in trainings))
+
+    def can_train(self, client: Client, plan: TrainingPlan) -> bool:
+        """Whether the client's privacy budget has a step of `plan` left; always, where there is none."""
+        private = self._private_steps(client, plan)
+        return private is None or private.steps > 0
 
     def train_on_clients(
         self,
@@ -483,7 +554,16 @@ class Federation:
     def label_counts(self) -> torch.Tensor:
         """N_k^c, (clients, classes): every client sends its label counts as `labels`."""
         counts = [torch.tensor(client.label_counts, device=self.device) for client in self.clients]
+        if self.protection is not None and self.protection.counts:
+            counts = [self._noisy_counts(client, own) for client, own in zip(self.clients, counts, strict=True)]
         return torch.stack([self.channel.up(k, "labels", {"counts": own})["counts"] for k, own in enumerate(counts)])
+
+    def _noisy_counts(self, client: Client, counts: torch.Tensor) -> torch.Tensor:
+        """A client's label counts as a private run sends them: with Gaussian noise, not below 0; float (classes,)."""
+        assert self.protection is not None
+        self.protection.spend(client, *self.protection.counts)
+        noise = self.noise("label counts", client.index).normal(len(counts))
+        return (counts + self.protection.plan.counts_noise * noise).clamp_min(0)
 
     def public_outputs(self, checkpoint: Checkpoint) -> torch.Tensor:
         """Outputs (n, outputs) of a checkpoint on the public images, without augmentation; computed once."""
@@ -507,15 +587,15 @@ class Federation:
         request = StageRequest("public-outputs", f"{checkpoint.owner} ({checkpoint.network})", inputs, compute, __name__)
         return self.stages.get(request).tensors["outputs"]
 
-    def distill(self, targets: torch.Tensor, loss: Loss | None = None) -> Checkpoint:
-        """Train a new global model to imitate the teachers' `targets` (n, classes) for the public images.
+    def distill(self, targets: torch.Tensor, loss: Loss | None = None, images: torch.Tensor | None = None) -> Checkpoint:
+        """Train a new global model to imitate the teachers' `targets` (n, ...) for the public images, or for `images`.
 
         `loss` is the task's distillation loss, against probabilities, if not given; tracked on the test set.
         """
         model = self.initial(self.network)
         history = self.train(
-            model, self.public.images, targets, loss or self.task.distillation_loss, self.server, "server",
-            track=True, label="global model",
+            model, self.public.images if images is None else images, targets, loss or self.task.distillation_loss,
+            self.server, "server", track=True, label="global model",
         )  # fmt: skip
         self.history = history
         return self.checkpoint(model, self.network)
@@ -556,10 +636,11 @@ def _as_stage(model: nn.Module, network: str, outputs: int, owner: str, history:
 
 
 def _fit_shard(
-    shard: Shard, federation: Federation, model: nn.Module, plan: TrainingPlan, names: Sequence[object],
-    penalty: Penalty | None, track: bool, label: str,
+    shard: Shard, federation: Federation, model: nn.Module, plan: TrainingPlan, private: PrivateSteps | None,
+    names: Sequence[object], penalty: Penalty | None, track: bool, label: str,
 ) -> History:  # fmt: skip
     """Supervised training on a client."""
     return federation.train(
-        model, shard.images, shard.targets, federation.task.loss, plan, *names, penalty=penalty, track=track, label=label
-    )
+        model, shard.images, shard.targets, federation.task.loss, plan, *names,
+        penalty=penalty, private=private, track=track, label=label,
+    )  # fmt: skip

@@ -19,8 +19,8 @@ from federation.stages import Stage, StageCache, StageRequest
 def fit(federation: Federation, method: Method) -> list[Checkpoint]:
     """What `method.fit` leaves: the global model, or one model per client; computed once per configuration.
 
-    The channel's ledger is afterwards as if the method had just run. Raises TypeError if `fit` returned something else
-    than a module or checkpoints.
+    The channel's ledger and the privacy spent are afterwards as if the method had just run. Raises TypeError if `fit`
+    returned something else than a module or checkpoints.
     """
 
     def compute() -> Stage:
@@ -33,7 +33,7 @@ def fit(federation: Federation, method: Method) -> list[Checkpoint]:
         checkpoints = as_checkpoints(federation, method.fit(federation))
         if federation.snapshots is not None:
             federation.snapshots.discard()
-        return _as_stage(checkpoints, federation.stages, federation.channel.ledger)
+        return _as_stage(checkpoints, federation)
 
     inputs = {
         **federation.identity(),
@@ -42,6 +42,8 @@ def fit(federation: Federation, method: Method) -> list[Checkpoint]:
     request = StageRequest("fit", type(method).__name__, inputs, compute, type(method).__module__)
     stage = federation.stages.get(request)
     federation.channel.restore([Transfer(*entry) for entry in stage.info["ledger"]])
+    if federation.protection is not None:
+        federation.protection.load_state_dict(stage.info["protection"])
     return _checkpoints(stage, federation.stages)
 
 
@@ -64,11 +66,11 @@ def as_checkpoints(federation: Federation, fitted: Fitted) -> list[Checkpoint]:
     return measured
 
 
-def _as_stage(checkpoints: Sequence[Checkpoint], stages: StageCache, ledger: Sequence[Transfer]) -> Stage:
+def _as_stage(checkpoints: Sequence[Checkpoint], federation: Federation) -> Stage:
     tensors: dict[str, torch.Tensor] = {}
     about: list[dict[str, Any]] = []
     for number, checkpoint in enumerate(checkpoints):
-        stored = stages.reference(checkpoint.state)
+        stored = federation.stages.reference(checkpoint.state)
         if stored is None:
             tensors |= {f"{number}/state/{name}": tensor for name, tensor in checkpoint.state.items()}
         if checkpoint.samples is not None:
@@ -76,7 +78,9 @@ def _as_stage(checkpoints: Sequence[Checkpoint], stages: StageCache, ledger: Seq
         facts = {name: getattr(checkpoint, name) for name in ("network", "outputs", "owner", "lineage", "history")}
         about.append({"stored": stored, "facts": facts})
     references = [entry["stored"] for entry in about if entry["stored"] is not None]
-    return Stage(tensors, {"checkpoints": about, "ledger": [astuple(transfer) for transfer in ledger], "references": references})
+    ledger = [astuple(transfer) for transfer in federation.channel.ledger]
+    spent = federation.protection.state_dict() if federation.protection is not None else {}
+    return Stage(tensors, {"checkpoints": about, "ledger": ledger, "references": references, "protection": spent})
 
 
 def _checkpoints(stage: Stage, stages: StageCache) -> list[Checkpoint]:

@@ -27,6 +27,9 @@ class Method(ABC):
     """The row's label in tables; the file's name if empty."""
     sends: ClassVar[frozenset[str]] = frozenset()
     """Payload kinds that leave a client. The ledger of every run must agree (a contract test sees to it)."""
+    protected: ClassVar[Mapping[str, frozenset[str]]] = {}
+    """By mechanism of differential privacy, what leaves a client under it: all of it noisy, or computed from what is.
+    A mechanism that is not named here is refused."""
     oracle: ClassVar[frozenset[str]] = frozenset()
     """Knowledge no real server has, for upper bounds: `public-labels`, `private-samples`. Tables mark such rows."""
 

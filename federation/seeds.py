@@ -9,7 +9,7 @@ import torch
 
 from results.files import digest
 
-AXES = ("partition", "weights", "sampling", "shuffling", "attack")
+AXES = ("partition", "weights", "sampling", "shuffling", "noise", "attack")
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,8 @@ class Seeds:
     """Which clients take part in a round."""
     shuffling: int = 0
     """Order of mini-batches, augmentation, dropout."""
+    noise: int = 0
+    """Noise of differential privacy."""
     attack: int = 0
     """Starting points of privacy attacks."""
 
@@ -62,6 +64,10 @@ class Stream:
     def shuffled(self, population: int) -> torch.Tensor:
         """The indices below `population` in random order."""
         return torch.randperm(population, generator=self.generator, device=self.device)
+
+    def uniform(self, *shape: int) -> torch.Tensor:
+        """Numbers uniform in [0, 1)."""
+        return torch.rand(shape, generator=self.generator, device=self.device)
 
     def normal(self, *shape: int) -> torch.Tensor:
         """Standard normal numbers."""

@@ -6,6 +6,7 @@ it back; the server averages, weighted by the clients' sizes. FedProx, FedAvgM, 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -28,6 +29,7 @@ class FedAvg(Method):
 
     title = "FedAvg"
     sends = frozenset({"parameters"})
+    protected: ClassVar[Mapping[str, frozenset[str]]] = {"dp-sgd": sends}
     quick: ClassVar[Mapping[str, Any]] = {"rounds": 3, "participation": 0.6}
 
     rounds: int = 100
@@ -41,8 +43,13 @@ class FedAvg(Method):
         workers = [federation.initial(network) for _ in range(min(federation.execution.stacked, len(federation.clients)))]
         server = self.server_state(federation, model)
         stateful = {name: part for name, part in server.items() if hasattr(part, "state_dict")}
+        drawn = Counter(c.index for n in range(self.rounds) for c in federation.participants(n + 1, self.participation))
+        federation.reserve((federation.local, drawn))
         for number in federation.rounds(self.rounds, model=model, **stateful):
-            clients = federation.participants(number, self.participation)
+            drawn_now = federation.participants(number, self.participation)
+            clients = [client for client in drawn_now if federation.can_train(client, federation.local)]
+            if not clients:  # their privacy budgets are spent
+                continue
             states = self.client_updates(federation, clients, model, workers, number, server)
             self.aggregate(federation, model, clients, states, number, server)
             federation.track(model)

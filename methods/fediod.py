@@ -10,6 +10,7 @@ D_k is, as in Eq. 2, the probability that an image is generated: it is trained t
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -26,8 +27,16 @@ from federation.federation import Checkpoint, Federation
 from federation.method import Method
 from federation.remote import ask
 from federation.seeds import Stream
-from federation.training import unit_range
+from federation.training import predict, unit_range
+from federation.voting import vote
 from models.generative import Generator, PatchDiscriminator
+from privacy.accounting import GaussianSteps, calibrate
+from privacy.conventions import replaced_epsilon
+from privacy.plan import GS_WGAN, RELEASED
+from privacy.sanitising import SENSITIVITY_FACTOR, Released, clip, sanitise
+
+RELEASED_STEPS, RELEASED_DELTA = 64, 1e-3
+"""What the authors' DP code gives its accountant: steps an epoch, whatever their number, and delta."""
 
 # -- losses and weights -----------------------------------------------------------------------------------------------
 
@@ -187,6 +196,9 @@ class FedIOD(Method):
 
     title = "FedIOD"
     sends = frozenset({"logits", "discriminator-outputs", "gradients", "labels"})
+    protected: ClassVar[Mapping[str, frozenset[str]]] = {
+        GS_WGAN: frozenset({"gradients", "votes"}), RELEASED: sends,
+    }  # fmt: skip
     quick: ClassVar[Mapping[str, Any]] = {
         "epochs": 2, "steps": 50, "batch_size": 32, "width": 16, "discriminator_width": 16, "samples": 20, "lr": 0.01,
         "generator_lr": 2e-3, "mimic": 1e-4, "confidence": 0.1, "uniqueness": 0.1,
@@ -261,7 +273,11 @@ class FedIOD(Method):
             raise ValueError("epochs, batch_size and student_steps must be at least 1")
 
     def fit(self, federation: Federation) -> Checkpoint:
+        if federation.mechanism == GS_WGAN:
+            return self.fit_privately(federation)
         nodes = self.make_nodes(federation)
+        if federation.mechanism == RELEASED:
+            self.note_released(federation)
         server = self.make_server(federation, nodes)
         parts: dict[str, Any] = {
             **server.parts(),
@@ -277,14 +293,16 @@ class FedIOD(Method):
             federation.check_finite(server.student.module, server.generator.module)
             federation.track(server.student.module)
         student = federation.checkpoint(server.student.module, federation.network)
-        return replace(student, samples=self.make_samples(federation, server.generator.module))
+        if not self.samples:
+            return student
+        return replace(student, samples=self.make_samples(federation, server.generator.module, self.samples))
 
     def distillation_step(
         self, federation: Federation, server: Server, nodes: list[Node], latents: Stream, streams: list[Stream]
     ) -> None:
         """One distillation step of Algorithm 1."""
         # Input distillation: every client trains D_k on x = G(w) and its own images, and answers.
-        images = self.generate(federation, server, latents)
+        images = self.generate(federation, server.generator.module, latents)
         answers = [self.answer(federation, node, images, stream) for node, stream in zip(nodes, streams, strict=True)]
         logits, scores, own = (torch.stack(part) for part in zip(*answers, strict=True))
         # Output distillation.
@@ -307,7 +325,7 @@ class FedIOD(Method):
         none = torch.empty(0, device=federation.device)
         for _ in range(self.student_steps):
             with torch.no_grad():
-                images = self.generate(federation, server, latents)
+                images = self.generate(federation, server.generator.module, latents)
                 logits = torch.stack([ask_logits(federation, node, images) for node in nodes])
                 ensemble = aggregate(logits, self.ensemble_weights(server, none, none))
             mimic_loss(federation.forward(server.student.module, images), ensemble, self.temperature).backward()
@@ -344,6 +362,95 @@ class FedIOD(Method):
             generated, own = 1 - generated, 1 - own
         return importance(label_ratio(server.counts), generated / own[:, None].clamp_min(1e-6))
 
+    # -- with differential privacy ----------------------------------------------------------------------------------------
+
+    def fit_privately(self, federation: Federation) -> Checkpoint:
+        """Both stages again with nothing leaving a client but noisy gradients and noisy votes (Privacy Analysis).
+
+        G learns by L_gan alone, since votes have no gradient; then the clients vote on some of its images, once, and S
+        learns the winners. Both sums over clients are formed under secure aggregation.
+        """
+        assert federation.protection is not None
+        plan, nodes = federation.protection.plan, self.make_nodes(federation)
+        generator = self.make_generator(federation)
+        steps = self.steps_per_epoch(federation)
+        rate = plan.sample_rate or 1 / len(nodes)
+        judged = self.epochs * steps * self.batch_size
+
+        def released(noise: float) -> tuple[GaussianSteps, ...]:
+            return (GaussianSteps(noise, rate, judged),)
+
+        noise = calibrate(released, (1 - plan.votes_share) * plan.epsilon, plan.delta, plan.accountant)
+        for node in nodes:
+            federation.protection.spend(node.client, *released(noise))  # before the first of them
+        parts: dict[str, Any] = {
+            **generator.parts("generator"),
+            **{f"{node.client.index} {n}": p for node in nodes for n, p in node.parts().items()},
+        }
+        for epoch in federation.rounds(self.epochs, alike=True, **parts):
+            latents = federation.stream("fediod latents", epoch)
+            streams = [federation.stream("fediod client", node.client.index, epoch) for node in nodes]
+            noises = [federation.noise("fediod client", node.client.index, epoch) for node in nodes]
+            generator.module.train()
+            for _ in federation.steps(steps):
+                images = self.generate(federation, generator.module, latents)
+                feedback = [
+                    self.noisy_gradient(federation, node, images.detach(), stream, noisy, rate, noise, len(nodes))
+                    for node, stream, noisy in zip(nodes, streams, noises, strict=True)
+                ]
+                images.backward(torch.stack(feedback).sum(dim=0), inputs=list(generator.module.parameters()))
+                generator.step()
+            federation.check_finite(generator.module)
+        federation.channel.round = self.epochs + 1
+        images = self.make_samples(federation, generator.module, plan.queries)
+        teachers = {node.client.index: node.teacher for node in nodes}
+        labels = vote(
+            federation, [node.client for node in nodes],
+            lambda client: predict(teachers[client.index], images, normalise=federation.normalise), plan.queries,
+            images=images,
+        )  # fmt: skip
+        student = federation.distill(labels, federation.task.loss, images)
+        return replace(student, samples=self.make_samples(federation, generator.module, self.samples))
+
+    def note_released(self, federation: Federation) -> None:
+        """What the released code's own accountant says of the noise that it adds, and what that leaves out."""
+        assert federation.protection is not None
+        released = Released(noise_multiplier=federation.protection.plan.noise_multiplier)
+        noise, clients = released.noise_multiplier, len(federation.clients)
+        steps = GaussianSteps(noise, 1 / clients, self.epochs * RELEASED_STEPS)
+        claimed = replaced_epsilon(steps, RELEASED_DELTA, tight=False)
+        federation.protection.note(
+            "released DP has no epsilon: logits and the teachers' gradients leave without noise, every client answers in every "
+            f"step, and the noise is {released.accounted_multiplier:g} sensitivities; its own accountant, with noise multiplier "
+            f"{noise:g}, sample rate 1/{clients}, {RELEASED_STEPS} steps an epoch and delta {RELEASED_DELTA:g}, says {claimed:.2f}"
+        )
+
+    def noisy_gradient(
+        self, federation: Federation, node: Node, images: torch.Tensor, stream: Stream, noises: Stream, rate: float, noise: float,
+        clients: int,
+    ) -> torch.Tensor:  # fmt: skip
+        """Client k's part of the gradient of L_gan with respect to the images, (n, c, h, w), with its share of the noise.
+
+        The client trains D_k on them, as always, and judges each with probability `rate`, which nobody else learns. As in
+        GS-WGAN, the gradient is clipped where it leaves the discriminator, and the sum over clients has a noise of
+        `noise` times twice the clipping norm.
+        """
+        assert federation.protection is not None
+        clip_norm = federation.protection.plan.gradient_clip
+
+        def on_client(shard: Shard, received: torch.Tensor) -> torch.Tensor:
+            self.train_discriminator(shard, federation, node, received, stream)
+            received = received.clone().requires_grad_()
+            scores = federation.forward(node.discriminator.module, received)
+            (gradient,) = torch.autograd.grad(adversarial_loss(scores[None], scores.new_ones(1), self.logarithmic), received)
+            drawn = (noises.uniform(len(received)) < rate)[:, None, None, None]
+            share = noise * SENSITIVITY_FACTOR * clip_norm / math.sqrt(clients) * noises.normal(*gradient.shape)
+            return clip(gradient, clip_norm) * drawn + share
+
+        received = federation.channel.down(node.client.index, "images", {"images": images})["images"]
+        sent = node.client.run(on_client, received)
+        return federation.channel.up(node.client.index, "gradients", {"images": sent})["images"]
+
     # -- on the clients -------------------------------------------------------------------------------------------------
 
     def make_nodes(self, federation: Federation) -> list[Node]:
@@ -371,7 +478,7 @@ class FedIOD(Method):
             own_score = self.train_discriminator(shard, federation, node, received.detach(), stream)
             return {
                 "logits": federation.forward(node.teacher, received),
-                "discriminator-outputs": federation.forward(node.discriminator.module, received),
+                "discriminator-outputs": self.judge(federation, node, received, stream),
             }
 
         logits, scores = ask(
@@ -389,12 +496,32 @@ class FedIOD(Method):
         if self.augment_own and federation.augmentation is not None and stream.generator is not None:
             crop_and_flip = replace(federation.augmentation, cutout=0)
             own = augment(own, crop_and_flip, stream.generator)
-        on_generated, on_own = (
-            federation.forward(node.discriminator.module, images) for images in (generated, federation.normalise(own))
-        )
+        on_generated, on_own = (self.judge(federation, node, images, stream) for images in (generated, federation.normalise(own)))
         discriminator_loss(on_generated, on_own, self.logarithmic).backward()
         node.discriminator.step()
         return on_own.detach().sigmoid().mean()
+
+    def judge(self, federation: Federation, node: Node, images: torch.Tensor, stream: Stream) -> torch.Tensor:
+        """Patch logits (n, h, w) of D_k. The released DP code clips and noises the gradient on its way into the last layer."""
+        if federation.mechanism != RELEASED:
+            return federation.forward(node.discriminator.module, images)
+        assert federation.protection is not None
+        released = Released(noise_multiplier=federation.protection.plan.noise_multiplier)
+
+        def noisy(gradient: torch.Tensor) -> torch.Tensor:
+            assert stream.generator is not None
+            return sanitise(
+                gradient, released.clip_norm(len(images)), released.noise_multiplier, released.sensitivity_factor,
+                generator=stream.generator,
+            )  # fmt: skip
+
+        discriminator = node.discriminator.module
+        assert isinstance(discriminator, PatchDiscriminator)
+        features = discriminator.layers[:-1](images)
+        if features.requires_grad and stream.generator is not None:
+            features.register_hook(noisy)
+        logits: torch.Tensor = discriminator.layers[-1](features).squeeze(1)
+        return logits
 
     # -- on the server --------------------------------------------------------------------------------------------------
 
@@ -403,13 +530,17 @@ class FedIOD(Method):
 
     def make_server(self, federation: Federation, nodes: list[Node]) -> Server:
         """G, S, and what the clients tell of their data: sizes, and label counts as `labels`."""
-        channels, size, _ = federation.image_shape
-        upsampling = ("nearest", self.second_upsampling)
-        generator = federation.new_module(lambda: Generator(self.latent, size, channels, self.width, upsampling), "generator")
         student = federation.initial(federation.network)
         sizes = torch.tensor([node.client.size for node in nodes], device=federation.device, dtype=torch.float32)
         counts = federation.label_counts()[[node.client.index for node in nodes]].float()
-        return Server(self.learner(federation, generator), self.learner(federation, student, True), size_weights(sizes), counts)
+        return Server(self.make_generator(federation), self.learner(federation, student, True), size_weights(sizes), counts)
+
+    def make_generator(self, federation: Federation) -> Learner:
+        """G, to be trained."""
+        channels, size, _ = federation.image_shape
+        upsampling = ("nearest", self.second_upsampling)
+        build = functools.partial(Generator, self.latent, size, channels, self.width, upsampling)
+        return self.learner(federation, federation.new_module(build, "generator"))
 
     def learner(self, federation: Federation, module: nn.Module, is_student: bool = False) -> Learner:
         """A network with the optimiser of the student, or of G and D_k, and a cosine over all steps."""
@@ -424,15 +555,13 @@ class FedIOD(Method):
         end = self.final_lr if is_student else 0.0
         return Learner(module, optimizer, torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps, end))
 
-    def generate(self, federation: Federation, server: Server, latents: Stream) -> torch.Tensor:
+    def generate(self, federation: Federation, generator: nn.Module, latents: Stream) -> torch.Tensor:
         """x = G(w) for fresh w, normalised as network inputs are."""
-        return federation.normalise(federation.forward(server.generator.module, latents.normal(self.batch_size, self.latent)))
+        return federation.normalise(federation.forward(generator, latents.normal(self.batch_size, self.latent)))
 
-    def make_samples(self, federation: Federation, generator: nn.Module) -> torch.Tensor | None:
-        """`samples` images of the final generator, uint8; None for 0."""
-        if not self.samples:
-            return None
-        latents = federation.stream("fediod samples").normal(self.samples, self.latent)
+    def make_samples(self, federation: Federation, generator: nn.Module, count: int) -> torch.Tensor:
+        """`count` images of the final generator, uint8 (count, c, h, w)."""
+        latents = federation.stream("fediod samples").normal(count, self.latent)
         generator.eval()
         with torch.no_grad():
             parts = [generator(part).mul(255).round().to(torch.uint8) for part in latents.split(500)]

@@ -30,6 +30,7 @@ class FedMD(Method):
 
     title = "FedMD"
     sends = frozenset({"logits"})
+    protected: ClassVar[Mapping[str, frozenset[str]]] = {"dp-sgd": sends}
     quick: ClassVar[Mapping[str, Any]] = {"rounds": 2, "public_samples": 100}
 
     rounds: int = 20
@@ -47,11 +48,14 @@ class FedMD(Method):
 
     def fit(self, federation: Federation) -> Checkpoint:
         able = [client for client in federation.clients if client.size]
+        revisit = replace(federation.local, epochs=self.revisit_epochs)
+        federation.reserve(
+            *((plan, {c.index: times for c in able}) for plan, times in ((federation.local, 1), (revisit, self.rounds)))
+        )
         trained = federation.local_models()
         models = {client.index: federation.module(trained[client.index]) for client in able}
         parts: dict[str, Any] = {f"client-{index}": model for index, model in models.items()}
         digest = TrainingPlan(epochs=self.digest_epochs, batch_size=self.digest_batch_size, lr=self.digest_lr)
-        revisit = replace(federation.local, epochs=self.revisit_epochs)
         for number in federation.rounds(self.rounds, **parts):
             # Drawn from a seed that all know, so that no image has to cross.
             chosen = federation.stream("public", number).shuffled(len(federation.public))[: self.public_samples]

@@ -28,6 +28,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 COLOURS = ("#9aa5b1", "#6b8e3f", "#c9b48a", "#4c9f9a", "#d0a0c8", "#c05a3c", "#7a5ca8", "#b8860b", "#444444", "#87a7c7")
+WIDE = 10
+"""Ratio of the largest to the smallest place of a line plot above which its axis is logarithmic."""
 OWN = "#2f5d9b"
 """The method under test stands out; the others are told apart in grey and by most eyes."""
 HIGHEST_COMMON, FIRST_REACHED = "highest that every row reaches", "reached for the first time"
@@ -228,18 +230,30 @@ def _rows(axis: Axes, panel: Panel, block: Block, layout: Layout, span: tuple[fl
 
 
 def _lines(axis: Axes, panel: Panel, block: Block, layout: Layout) -> None:
-    x = [float(value) for value in panel.columns.values()]
+    """Lines along the horizontal key; what was measured at infinity, without a limit, is a dotted level."""
+    places = np.array([float(value) for value in panel.columns.values()])
+    finite = np.isfinite(places)
+    x = places[finite]
     for row in layout.rows:
         values = _series(panel, block, row, "value")
         if np.isnan(values).all():
             continue
         own: dict[str, Any] = {"color": colour(layout, row), "label": row_title(layout, row)}
         style = "--" if row in layout.oracles else "-"
-        axis.errorbar(x, values, yerr=_spread(_series(panel, block, row, "std")), ls=style, marker="o", ms=3.5, capsize=2, **own)
-        published = _series(panel, block, row, "published")
+        spread = _spread(_series(panel, block, row, "std")[finite])
+        axis.errorbar(x, values[finite], yerr=spread, ls=style, marker="o", ms=3.5, capsize=2, **own)
+        for level in values[~finite]:
+            axis.axhline(level, color=own["color"], ls=":", lw=1)
+        published = _series(panel, block, row, "published")[finite]
         axis.plot(x, published, "D", mfc="none", mec=own["color"], ms=4, mew=0.9, ls="none")
-    axis.plot([], [], "D", mfc="none", mec="black", ms=4, ls="none", label="published")
-    axis.set_xticks(x)
+    if any(line["published"] for line in block.cells.values()):
+        axis.plot([], [], "D", mfc="none", mec="black", ms=4, ls="none", label="published")
+    if not finite.all():
+        axis.plot([], [], color="black", ls=":", lw=1, label=f"{layout.x_axis} = inf")
+    if len(x) > 1 and x.max() / x.min() > WIDE:
+        axis.set_xscale("log")
+        axis.minorticks_off()
+    axis.set_xticks(x, [f"{value:g}" for value in x])
     axis.set_xlabel(layout.x_axis, fontsize=8)
 
 
@@ -367,3 +381,58 @@ def partition_plot(counts: Mapping[str, np.ndarray], path: Path, title: str) -> 
     figure.suptitle(f"{title} (largest bubble: {largest} samples)", fontsize=9)
     figure.tight_layout()
     save(figure, path)
+
+
+AVERAGE = "average"
+"""The client of a row's mean over clients."""
+
+
+def leakage_plot(layout: Layout, lines: Sequence[Line], path: Path, metric: str) -> None:
+    """A metric (a) of every client and (b) on average, from the columns `client=1`, ..., `client=average` of the table.
+
+    The bars of (a) are standard deviations over seeds, those of (b) go from the least to the largest client. The axis is
+    logarithmic where the largest value is above ten times the smallest.
+    """
+    values: dict[str, dict[str, tuple[float, float]]] = {}
+    for line in lines:
+        client = parse_column(line["column"]).get("client")
+        if line["status"] == "ok" and line["metric"] == metric and client is not None:
+            values.setdefault(line["row"], {})[client] = (float(line["value"]), _float(line["std"]))
+    rows = [row for row in layout.rows if row in values]
+    clients = list(dict.fromkeys(client for row in rows for client in values[row] if client != AVERAGE))
+    if not clients:
+        return
+    figure, (left, right) = plt.subplots(
+        1, 2, figsize=(1.6 + 0.5 * len(clients) + 0.5 * len(rows) + 1.2, 3.1), sharey=True,
+        width_ratios=(len(clients) + 1.0, max(1.5, 0.8 * len(rows))),
+    )  # fmt: skip
+    width = 0.6 / max(1, len(rows) - 1)
+    for position, row in enumerate(rows):
+        look: dict[str, Any] = {
+            "fmt": "s" if row in layout.oracles else "o", "ms": 5, "capsize": 2, "elinewidth": 1,
+            "color": colour(layout, row), "label": row_title(layout, row),
+        }  # fmt: skip
+        found = [values[row].get(client, (math.nan, math.nan)) for client in clients]
+        x = np.arange(len(clients)) + (position - (len(rows) - 1) / 2) * width
+        left.errorbar(x, [value for value, _ in found], yerr=_spread(np.array([std for _, std in found])), **look)
+        own = np.array([value for value, _ in found if math.isfinite(value)])
+        average = values[row].get(AVERAGE, (float(own.mean()), math.nan))[0]
+        right.errorbar([position], [average], yerr=[[average - own.min()], [own.max() - average]], **look)
+    everything = [value for row in rows for value, _ in values[row].values()]
+    if min(everything) > 0 and max(everything) > 10 * min(everything):
+        left.set_yscale("log")
+    else:
+        left.set_ylim(bottom=0)
+    left.set_ylabel(scale_of(metric, layout.unit).title, fontsize=9)
+    left.set_xticks(range(len(clients)), clients, fontsize=8)
+    left.set_xlabel("client", fontsize=8)
+    left.set_title("(a) each client", fontsize=9)
+    right.set_xticks([])
+    right.set_xlim(-0.7, len(rows) - 0.3)
+    right.set_title("(b) mean and range of clients", fontsize=9)
+    for axis in (left, right):
+        axis.spines[["top", "right"]].set_visible(False)
+        axis.set_axisbelow(True)
+        axis.grid(axis="y", alpha=0.3)
+        axis.tick_params(labelsize=8)
+    _finish(figure, [left, right], layout, path)

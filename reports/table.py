@@ -35,6 +35,8 @@ class Layout:
     """All columns, in print order."""
     labels: tuple[str, ...]
     """Profile, seeds, networks and data sets used, for subtitles."""
+    notes: tuple[str, ...] = ()
+    """What a reader must know of how some numbers came about; below the table."""
     unit: str = FRACTION
     """How the table prints shares such as accuracy and dice: `fraction`, `percent`, or empty if it has none."""
 
@@ -197,6 +199,16 @@ def statistics_of(layout: Layout, lines: Sequence[Line]) -> list[str]:
     return [f"{', '.join(titles)}: {statistic}" for statistic, titles in rows.items()]
 
 
+def privacy_of(layout: Layout, lines: Sequence[Line]) -> list[str]:
+    """What the private rows have spent, by the accountant: a line per row, with a value per column."""
+    spent: dict[str, dict[str, str]] = {}
+    for line in lines:
+        if line["status"] == "ok" and line.get("epsilon"):
+            column = heading(parse_column(line["column"]))
+            spent.setdefault(layout.rows.get(line["row"], line["row"]), {})[column] = f"{float(line['epsilon']):.3f}"
+    return [f"epsilon spent, {row}: " + "; ".join(f"{c}: {v}" for c, v in own.items()) for row, own in spent.items()]
+
+
 def legend(layout: Layout, lines: Sequence[Line]) -> list[str]:
     """What the marks in the table mean, and what failed or was not run."""
     notes = ["measured, in brackets published and measured - published; bold: best of its column"]
@@ -204,6 +216,7 @@ def legend(layout: Layout, lines: Sequence[Line]) -> list[str]:
         notes.append("† upper bound: uses what no real server has, labels of the public set or the clients' samples")
     notes += [block_title(block) for block in blocks(layout, lines) if block.scale.sign < 0]
     notes += statistics_of(layout, lines)
+    notes += [*privacy_of(layout, lines), *layout.notes]
     notes += [f"failed: {line['row']} {line['column']}: {line['status']}" for line in lines if line["status"] != "ok"]
     return notes
 

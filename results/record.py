@@ -49,6 +49,8 @@ class Record:
     epsilon: float | None = None
     """Privacy budget spent; None means that no differential privacy was claimed (epsilon is infinite)."""
     delta: float | None = None
+    privacy: dict[str, Any] = field(default_factory=dict)
+    """Mechanism, accountant, adjacency, sampling, composition and what was released; empty for a run that is not private."""
     bytes_up: int = 0
     bytes_down: int = 0
     bytes_by_kind: dict[str, int] = field(default_factory=dict)

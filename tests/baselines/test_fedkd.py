@@ -9,9 +9,12 @@ from federation.averaging import class_count_weights
 from federation.channel import Channel, encoded_size
 from federation.costs import Meter, metering
 from federation.federation import PublicData
+from federation.protection import Protection
 from federation.seeds import Seeds
 from federation.training import DivergedError, TrainingPlan
 from methods.fedmd import absolute_error
+from privacy.pate import histogram
+from privacy.plan import PrivacyPlan
 from tests.federation.tiny import CLASSES, bright_images, make_federation
 from tests.methods.shards import client_with, distance, mixed_clients, network_inputs, same_bits
 
@@ -191,3 +194,36 @@ def test_a_plan_books_the_bytes_of_the_run(multi_round):
     with metering(Meter()):
         FedKD(multi_round=multi_round).fit(planned)
     assert planned.channel.ledger == real.channel.ledger
+
+
+def test_in_private_the_student_learns_the_class_with_the_most_noisy_votes(monkeypatch):
+    plan = PrivacyPlan("pate", epsilon=1e4, queries=4)
+    federation = make_federation(3, protection=Protection(plan, FedKD.protected["pate"]))
+    learnt = []
+    monkeypatch.setattr(federation, "distill", lambda targets, loss, images: learnt.append((targets, images)))
+    FedKD().fit(federation)
+    ((labels, images),) = learnt
+    chosen = federation.stream("queries").shuffled(6)[:4]
+    outputs = torch.stack([federation.public_outputs(m)[chosen] for m in federation.local_models()])
+    counts = histogram(outputs)
+    assert all(counts[n, label] == counts[n].max() for n, label in enumerate(labels))
+    assert torch.equal(images, federation.public.images[chosen])
+
+
+def test_in_private_only_votes_leave_a_client_and_they_use_its_budget_up():
+    plan = PrivacyPlan("pate", epsilon=3.0, queries=100)
+    federation = make_federation(3, channel=Channel(), protection=Protection(plan, FedKD.protected["pate"]))
+    FedKD().fit(federation)
+    size = encoded_size({"votes": torch.empty(6, CLASSES)})  # there are six public images to vote on
+    assert [(t.direction, t.kind, t.client, t.bytes) for t in federation.channel.ledger] == [
+        ("up", "votes", client, size) for client in range(3)
+    ]
+    assert all(2.9 < federation.protection.accountant.epsilon(client) <= 3 for client in range(3))
+
+
+def test_teachers_of_dp_sgd_answer_with_logits_and_noisy_counts():
+    plan = PrivacyPlan("dp-sgd", epsilon=8.0)
+    federation = make_federation(2, channel=Channel(), protection=Protection(plan, FedKD.protected["dp-sgd"]))
+    FedKD().fit(federation)
+    assert {t.kind for t in federation.channel.ledger} == {"logits", "labels"}
+    assert all(7.5 < federation.protection.accountant.epsilon(client) <= 8 for client in range(2))

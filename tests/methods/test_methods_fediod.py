@@ -1,6 +1,7 @@
 """FedIOD: Eq. 2 to 10 by hand, and every byte that crosses in Algorithm 1."""
 
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -13,6 +14,7 @@ from federation.augmentation import Augmentation, augment
 from federation.channel import Channel, encoded_size
 from federation.costs import Meter, metering
 from federation.federation import PublicData
+from federation.protection import Protection
 from federation.seeds import Seeds
 from federation.training import DivergedError
 from methods.fediod import (
@@ -30,6 +32,8 @@ from methods.fediod import (
     released_diversity,
     size_weights,
 )
+from privacy.accounting import epsilon
+from privacy.plan import PrivacyPlan
 from tests.federation.tiny import CLASSES, make_client, make_federation
 from tests.methods.shards import client_with, mixed_clients, same_bits, uneven_clients
 
@@ -530,3 +534,85 @@ def test_the_hyper_parameters_are_those_of_the_paper():
     assert (method.gan, method.mimic, method.confidence, method.uniqueness) == (1.0, 1.0, 1.0, 1.0)
     assert (method.diversity, method.balance, method.temperature, method.weights) == (0.0, 0.0, 0.0, "eq8")
     assert FedIOD.oracle == frozenset()
+
+
+# -- with differential privacy ------------------------------------------------------------------------------------------
+
+
+def private_federation(mechanism="gs-wgan", budget=8.0, clients=3, **options):
+    plan = PrivacyPlan(mechanism, epsilon=budget, queries=7, noise_multiplier=10.0 if mechanism == "released" else 0.0)
+    return make_federation(clients, protection=Protection(plan, FedIOD.protected[mechanism]), **options)
+
+
+PRIVATE = FedIOD(epochs=2, steps=3, batch_size=4, width=4, discriminator_width=4, samples=5)
+
+
+def test_in_private_only_noisy_gradients_and_votes_leave_a_client():
+    federation = private_federation(channel=Channel())
+    model = PRIVATE.fit(federation)
+    crossed = {(t.round, t.direction, t.kind, t.client): (t.bytes, t.messages) for t in federation.channel.ledger}
+    images = encoded_size({"images": torch.empty(4, 1, 8, 8)})
+    asked = encoded_size({"images": torch.empty(7, 1, 8, 8, dtype=torch.uint8)})
+    votes = encoded_size({"votes": torch.empty(7, CLASSES)})
+    expected = {}
+    for k in range(3):
+        for epoch in (1, 2):
+            expected[epoch, "down", "images", k] = expected[epoch, "up", "gradients", k] = (3 * images, 3)
+        expected[3, "down", "images", k], expected[3, "up", "votes", k] = (asked, 1), (votes, 1)
+    assert crossed == expected
+    assert model.samples.shape == (5, 1, 8, 8)
+
+
+def test_in_private_gradients_and_votes_share_the_budget():
+    federation = private_federation()
+    PRIVATE.fit(federation)
+    for client in federation.clients:
+        gradients, votes = federation.protection.accountant.releases(client.index)
+        assert (gradients.sample_rate, gradients.steps) == (pytest.approx(1 / 3), 2 * 3 * 4)
+        assert (votes.sample_rate, votes.steps) == (1.0, 7)
+        assert 3.9 < epsilon([gradients], 1e-5) <= 4
+        assert 7.9 < federation.protection.accountant.epsilon(client.index) <= 8
+
+
+def test_what_a_client_sends_of_an_image_is_bounded_whatever_its_discriminator():
+    federation = private_federation()
+    (node, *_) = PRIVATE.make_nodes(federation)
+    for parameter in node.discriminator.module.parameters():
+        parameter.data.mul_(1e4)
+    stream = federation.stream("test")
+    images = torch.randn(6, 1, 8, 8)
+    sent = PRIVATE.noisy_gradient(federation, node, images, stream, stream, rate=1.0, noise=1e-12, clients=3)
+    assert sent.flatten(1).norm(dim=1).max() <= 1 + 1e-4
+    assert PRIVATE.noisy_gradient(federation, node, images, stream, stream, rate=0.0, noise=1e-12, clients=3).abs().max() < 1e-9
+
+
+def test_the_noise_of_all_clients_together_is_what_the_accountant_was_told():
+    federation = private_federation(clients=4)
+    nodes = PRIVATE.make_nodes(federation)
+    images = torch.zeros(200, 1, 8, 8)
+    total = sum(PRIVATE.noisy_gradient(federation, n, images, *2 * [federation.stream(n.client.index)], 0.0, 3.0, 4) for n in nodes)
+    assert total.std() == pytest.approx(3.0 * 2 * 1.0, rel=0.05)
+
+
+def test_the_released_noise_has_no_epsilon_and_says_so():
+    federation = private_federation("released", math.inf)
+    replace(PRIVATE, epochs=2).fit(federation)
+    assert federation.protection.accountant.epsilon() == 0
+    (note,) = federation.protection.notes
+    assert note.startswith("released DP has no epsilon: logits and the teachers' gradients leave without noise")
+    assert "the noise is 0.5 sensitivities" in note
+    assert {t.kind for t in federation.channel.ledger if t.direction == "up"} == FedIOD.sends
+
+
+def test_the_released_noise_moves_the_discriminators():
+    def own_scores(federation):
+        PRIVATE.fit(federation)
+        return [tensors["own"] for transfer, tensors in sent if "own" in tensors]
+
+    sent = []
+    channel = Channel(inspect=lambda transfer, tensors: sent.append((transfer, dict(tensors))))
+    plain = own_scores(make_federation(3, channel=channel))
+    sent.clear()
+    noisy = own_scores(private_federation("released", math.inf, channel=channel))
+    torch.testing.assert_close(noisy[0], plain[0])  # before the first step
+    assert not torch.allclose(noisy[-1], plain[-1])

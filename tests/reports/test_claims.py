@@ -161,3 +161,12 @@ def test_what_is_not_in_the_grammar_is_refused(predicate):
 def test_a_claim_about_a_figure_without_numbers_is_not_judged():
     claim = Claim("f", "fig4", "text", "figure: something", "n/a", "")
     assert judge_claim(claim, "dlad", {}) is None
+
+
+def test_a_claim_about_a_figure_is_judged_where_it_was_measured():
+    claim = FEDIOD["fediod-f4"]
+    values = {("fediod", "1"): 9.0, ("fediod", "2"): 3.0, ("fedavg", "1"): 1.0, ("fedavg", "2"): 4.0, ("fedavg", "3"): 2.0}
+    ours = {"figure4": [Value(row, {"client": client}, "fid", v) for (row, client), v in values.items()]}
+    verdict = judge_claim(claim, "fediod", ours)
+    assert (verdict.held, verdict.failed, verdict.fails_at) == (1, 1, ("client=2",))
+    assert judge_claim(claim, "fediod", {"figure4": []}) is None
