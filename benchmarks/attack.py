@@ -134,19 +134,21 @@ def attack_one(case: Case, first: int) -> Message:
     )  # fmt: skip
 
 
-def in_processes(function: Callable[[int], R], items: Sequence[int], jobs: int, done: Callable[[], None]) -> list[R]:
+def in_processes(
+    function: Callable[[int], R], items: Sequence[int], jobs: int, done: Callable[[], None], device: str = "cpu"
+) -> list[R]:
     """`function` of every item, in their order, by `jobs` processes of one thread each; `done` is called as each one ends."""
     found: dict[int, R] = {}
-    with multiprocessing.get_context("spawn").Pool(min(jobs, len(items)), _prepare) as pool:
+    with multiprocessing.get_context("spawn").Pool(min(jobs, len(items)), _prepare, (device,)) as pool:
         for item, result in pool.imap_unordered(functools.partial(_with_item, function), items):
             found[item] = result
             done()
     return [found[item] for item in items]
 
 
-def _prepare() -> None:
+def _prepare(device: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle; it ends us
-    prepare_device("cpu", 1, DEFAULT)
+    prepare_device(device, 1, DEFAULT)
 
 
 def _with_item(function: Callable[[int], R], item: int) -> tuple[int, R]:
@@ -155,7 +157,9 @@ def _with_item(function: Callable[[int], R], item: int) -> tuple[int, R]:
 
 def run(case: Case, jobs: int, done: Callable[[], None]) -> list[Message]:
     """All messages of a case, in order. Raises ValueError for what the attack, network or data cannot do."""
-    return in_processes(functools.partial(attack_one, case), range(0, case.images, case.attack.threat.images), jobs, done)
+    return in_processes(
+        functools.partial(attack_one, case), range(0, case.images, case.attack.threat.images), jobs, done, case.device
+    )
 
 
 def lines(messages: Sequence[Message]) -> list[dict[str, str]]:

@@ -523,7 +523,7 @@ def attack(
     epochs: Annotated[int, typer.Option(min=1, help="of the clients' training, with the other targets")] = 50,
     image_size: Annotated[int, typer.Option(min=0, help="pixels of a side; 0: the data set's own")] = 0,
     iterations: Annotated[int, typer.Option(min=0, help="of the optimiser; 0: the attack's own default")] = 0,
-    restarts: Annotated[int, typer.Option(min=1, help="starts at most; another only where none succeeded")] = 3,
+    restarts: Annotated[int, typer.Option(min=1, help="starts at most; another only where none succeeded")] = 5,
     shares: Annotated[str, typer.Option(help="gradient, or update: the change of the weights by local training")] = "gradient",
     batch_size: Annotated[int, typer.Option(min=1, help="images per local step")] = 1,
     local_steps: Annotated[int, typer.Option(min=0, help="steps of an update; 0: one, or five for answers")] = 0,

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import torch
-import torch.nn.functional as F
 from scipy.optimize import linear_sum_assignment
+from skimage.metrics import structural_similarity
 from torch import Tensor
 
-WINDOW = 11
-"""Side of SSIM's Gaussian window in pixels; images must be no smaller, for smaller windows make other numbers."""
 SIGMA = 1.5
-"""Its standard deviation in pixels."""
-K1, K2 = 0.01, 0.03
-"""SSIM's constants, by which it stays defined where an image is flat. All four: Wang et al., "Image Quality Assessment:
-From Error Visibility to Structural Similarity" (2004)."""
+"""Standard deviation of SSIM's Gaussian window in pixels."""
+WINDOW = 11
+"""Its side in pixels; images must be no smaller, for smaller windows make other numbers. Both: Wang et al., "Image Quality
+Assessment: From Error Visibility to Structural Similarity" (2004)."""
 
 
 def psnr(images: Tensor, truth: Tensor, data_range: float = 1.0) -> Tensor:
@@ -33,29 +31,17 @@ def ssim(images: Tensor, truth: Tensor, data_range: float = 1.0) -> Tensor:
     """Structural similarity of each image (n, c, h, w), of shape (n,): Wang et al. 2004, at most 1, and 1 for equal images.
 
     In a Gaussian window (`WINDOW`, `SIGMA`) around each pixel for which it lies inside the image, with the window's own
-    weights as variance (no n - 1), averaged over these pixels and over channels. As scikit-image computes it with
-    `gaussian_weights=True, use_sample_covariance=False`. `data_range` as for `psnr`.
+    weights as variance (no n - 1), averaged over these pixels and over channels, by scikit-image. `data_range` as for `psnr`.
 
     Raises ValueError for images of another shape or type than the truth, or smaller than the window.
     """
     _check(images, truth)
-    n, _, height, width = images.shape
+    height, width = images.shape[2:]
     if min(height, width) < WINDOW:
         raise ValueError(f"SSIM's window has {WINDOW} x {WINDOW} pixels, more than images of {height} x {width} have; use PSNR")
-    offsets = torch.arange(WINDOW, device=images.device, dtype=images.dtype) - WINDOW // 2
-    line = (-(offsets**2) / (2 * SIGMA**2)).exp()
-    window = line.outer(line) / line.sum() ** 2
-
-    def blurred(values: Tensor) -> Tensor:
-        return F.conv2d(values.flatten(0, 1)[:, None], window[None, None]).view(n, -1)
-
-    mean_a, mean_b = blurred(images), blurred(truth)
-    variance_a, variance_b = blurred(images**2) - mean_a**2, blurred(truth**2) - mean_b**2
-    covariance = blurred(images * truth) - mean_a * mean_b
-    c1, c2 = (K1 * data_range) ** 2, (K2 * data_range) ** 2
-    brightness = (2 * mean_a * mean_b + c1) / (mean_a**2 + mean_b**2 + c1)
-    structure = (2 * covariance + c2) / (variance_a + variance_b + c2)
-    return (brightness * structure).mean(dim=1)
+    pairs = zip(images.detach().cpu().numpy(), truth.detach().cpu().numpy(), strict=True)
+    how = {"sigma": SIGMA, "gaussian_weights": True, "use_sample_covariance": False, "data_range": data_range}
+    return images.new_tensor([structural_similarity(a, b, channel_axis=0, **how) for a, b in pairs])
 
 
 def match(images: Tensor, truth: Tensor) -> Tensor:

@@ -121,7 +121,7 @@ def summarise(records: Sequence[Record]) -> list[dict[str, str]]:
             "status": "ok" if not failed else f"failed: {failed[0].reason}",
             "bytes_up": str(first.bytes_up),
             "bytes_down": str(first.bytes_down),
-            "epsilon": format_value(first.epsilon),
+            "epsilon": format_value(max((r.epsilon for r in group if r.epsilon is not None), default=None)),
             "delta": format_value(first.delta),
             "data": first.data.get("used", ""),
             "origin": first.data.get("origin", ""),

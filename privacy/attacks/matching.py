@@ -13,11 +13,13 @@ from torch import Tensor, nn
 from privacy.attacks.threat import ThreatModel, share, squared_norm
 
 FOUND = 1e-8
-"""A start has succeeded at this squared distance over the squared norm of what was shared."""
+"""A start has succeeded at this squared distance over the squared norm of what was shared. Measured PSNR there, of DLG on
+`lenet-sigmoid` at its initial weights in float64: 55 to 62 dB for ten MNIST digits, 38 to 51 dB for ten CIFAR-10 images."""
 
 SCALE = 1e3
 """With a line search, L-BFGS sees the relative distance times this: about the released code's distance for the DLG paper's
-network and weights. Curvatures below an absolute 1e-10 it throws away, so a smaller scale loses the last digits."""
+network and weights (squared norms of 85 to 1,130 for ten CIFAR-10 images). Curvatures below an absolute 1e-10 it throws
+away, so a smaller scale loses the last digits."""
 
 PATIENCE = 25
 """A start that has not come nearer by a tenth in so many iterations stands still."""

@@ -43,7 +43,7 @@ def test_a_documented_command_works(line, shared, command):
             words[1] = "plan"
         elif "--results" not in words:
             words += ["--results", str(shared / "results")]
-    elif words[1] == "partition":
+    elif words[1] in ("partition", "sweep", "attack"):
         words += ["--results", str(shared / "results")]
     elif words[0] == "reports":
         words = [str(shared / w) if w.startswith(("results/", "baseline/")) else w for w in words]

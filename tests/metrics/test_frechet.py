@@ -8,6 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import sqrtm
+from torchmetrics.image.fid import FrechetInceptionDistance
 
 from metrics.frechet import frechet_distance, frechet_distance_of_moments, is_reliable, title
 
@@ -61,11 +62,23 @@ def test_the_formula_with_scipys_matrix_root_gives_the_same(n, m, d):
     assert frechet_distance(a, b) == pytest.approx(by_scipy(a, b), rel=1e-9 if min(n, m) > d else 1e-5)
 
 
+class Given(torch.nn.Module):
+    """Images that are their features already."""
+
+    num_features = 2
+
+    def forward(self, images):
+        return images.flatten(1)
+
+
 def test_torchmetrics_gives_the_same():
-    # FrechetInceptionDistance of TorchMetrics 1.9.0 with these very features, in double precision
     a = torch.arange(12, dtype=torch.float64).view(6, 2).sin()
     b = torch.arange(10, dtype=torch.float64).view(5, 2).cos() + 1
-    assert frechet_distance(a, b) == pytest.approx(2.05462215899, rel=1e-9)
+    theirs = FrechetInceptionDistance(Given(), input_img_size=(2, 1, 1)).set_dtype(torch.float64)
+    theirs.update(a.view(6, 2, 1, 1), real=True)
+    theirs.update(b.view(5, 2, 1, 1), real=False)
+    assert frechet_distance(a, b) == pytest.approx(float(theirs.compute()), rel=1e-9)
+    assert frechet_distance(a, b) == pytest.approx(2.05462215899, rel=1e-9)  # as version 1.9.0 printed it
 
 
 @settings(deadline=None, max_examples=25)
