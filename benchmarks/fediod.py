@@ -49,7 +49,7 @@ FEDGEN = {
 
 MANY = "table=table5|figure4"
 """Tables for which the cpu profile, too, has twenty clients and all samples: votes and private training need them."""
-PRIVATE = "table=table5 dp=yes"
+PRIVATE = "table=table5 private=yes"
 
 AXES = {"dataset": "data.name", "alpha": "partition.alpha"}
 
@@ -114,7 +114,7 @@ SETTINGS = (
     Setting("augmentation.crop", 4, "code", "pixels of padding", cpu=2, smoke=1),
     Setting("augmentation.horizontal_flip", True, "code", ""),
     Setting("augmentation.cutout", {AVERAGED: 0, "": 16}, "code", "FedKD's code; averaging methods: FedDF's code", cpu=0, smoke=0),
-    Setting("fediod.epochs", 300, "paper", "appendix", cpu={"table=table5 dp=yes protocol=paper": 2, "": 16}, smoke=2,
+    Setting("fediod.epochs", 300, "paper", "appendix", cpu={f"{PRIVATE} protocol=paper": 2, "": 16}, smoke=2,
             released={"dataset=cifar10": 500, "alpha=0.1": 300, "": 800}),
     Setting("fediod.steps", 0, "code", "as many in an epoch as the largest client has batches", smoke=4),
     Setting("fediod.batch_size", 64, "paper", "appendix", cpu=32, smoke=16),

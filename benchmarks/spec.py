@@ -6,6 +6,7 @@ A spec holds facts and no code: `benchmarks/dlad.py` is the model for the next p
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +15,8 @@ Scalar = bool | int | float | str
 Value = Scalar | Mapping[str, Scalar]
 """One value, or one per column: `{"dataset=mnist": 5, "": 15}` takes the first entry whose pairs all hold.
 
-Pairs name the column's keys, `table`, `row`, `method` or `protocol`; a value may be one of several, `method=fedavg|fedprox`.
+Pairs name the column's keys, `table`, `row`, `method`, `protocol` or `private` (yes or no); a value may be one of several,
+`method=fedavg|fedprox`.
 """
 
 PROFILES = ("smoke", "cpu", "paper")
@@ -165,7 +167,14 @@ class Paper:
         """The resolved configuration of a row in a column."""
         own = {table.axes[key]: _scalar(value) for key, value in column.items()}
         config: dict[str, Scalar] = {**table.fixed, **own, **row.config}
-        facts = {"table": table.key.partition(".")[0], "row": row.key, "method": row.method, "protocol": protocol}
+        private = config.get("privacy.epsilon", math.inf) != math.inf and config.get("privacy.dp") != "no"
+        facts = {
+            "private": "yes" if private else "no",
+            "table": table.key.partition(".")[0],
+            "row": row.key,
+            "method": row.method,
+            "protocol": protocol,
+        }
         known = {**{key: str(table.fixed[entry]) for key, entry in table.axes.items() if entry in table.fixed}, **column, **facts}
         for setting in self.settings:
             config.setdefault(setting.name, pick(setting.value(profile, protocol), known))

@@ -72,3 +72,15 @@ def test_a_sweep_leaves_csv_records_and_a_picture(tmp_path, module_command):
     assert private["privacy"]["mechanism"] == "dp-sgd"
     assert {"adjacency", "sampling", "composition", "accountant", "releases", "budget"} <= set(private["privacy"])
     assert (tmp_path / "smoke" / "fediod" / "table1.sweep.png").stat().st_size > 10_000
+
+
+def test_private_columns_of_a_sweep_have_the_settings_of_the_tables_own():
+    paper, table = registry.find_table("fediod/table5")
+    derived, _ = swept(paper, table, Selection(), ("10",))
+    own, other = (
+        {(cell.row, cell.column): dict(cell.config) for cell in expand(paper, t, Selection(profile="cpu"))}
+        for t in (table, derived)
+    )
+    assert own["fediod", "epsilon=10.0 dp=yes"] == other["fediod", "epsilon=10"]
+    assert own["fediod", "epsilon=10.0 dp=yes"]["fediod.epochs"] == 2
+    assert other["fediod", "epsilon=inf"]["fediod.epochs"] == own["fediod", "epsilon=10.0 dp=no"]["fediod.epochs"] == 16
