@@ -9,6 +9,7 @@ from typing import ClassVar
 from federation.federation import Checkpoint, Federation
 from federation.method import Method
 from methods.dlad import teacher_probabilities
+from privacy.plan import DP_SGD
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,7 @@ class AverageDistillation(Method):
 
     title = "Global (avg.)"
     sends = frozenset({"parameters"})
-    protected: ClassVar[Mapping[str, frozenset[str]]] = {"dp-sgd": sends}
+    protected: ClassVar[Mapping[str, frozenset[str]]] = {DP_SGD: sends}
 
     def fit(self, federation: Federation) -> Checkpoint:
         local = federation.local_models()

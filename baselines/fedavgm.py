@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import nn
@@ -13,6 +13,7 @@ from federation.averaging import average_states
 from federation.client import Client
 from federation.federation import Federation
 from methods.fedavg import FedAvg, State
+from privacy.plan import DP_SGD
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class FedAvgM(FedAvg):
     """
 
     title = "FedAvgM"
+    protected: ClassVar[Mapping[str, frozenset[str]]] = {DP_SGD: FedAvg.sends}
 
     server_momentum: float = 0.9
     """beta (Hsu et al. 2019, section 4.3; what FedDF and FedIOD used is unknown)."""

@@ -63,7 +63,6 @@ class FedGEN(FedAvg):
 
     title = "FedGEN"
     sends = frozenset({"parameters", "labels"})
-    protected: ClassVar[Mapping[str, frozenset[str]]] = {}  # a client's penalty reads its labels batch by batch
     quick: ClassVar[Mapping[str, Any]] = {**FedAvg.quick, "generator_steps": 10}
 
     noise: int = 64

@@ -40,6 +40,8 @@ class FedKD(Method):
     def fit(self, federation: Federation) -> Checkpoint:
         teachers = federation.local_models()
         if federation.mechanism == PATE:
+            if self.multi_round:
+                raise ValueError("PATE has one vote on every public image: FedKD runs under it with multi_round = False")
             return self.learn_from_votes(federation, teachers)
         weights = class_count_weights(federation.label_counts())
         if self.multi_round:

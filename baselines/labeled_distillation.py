@@ -15,11 +15,12 @@ import torch
 from federation.federation import Checkpoint, Federation
 from federation.method import Method
 from methods.dlad import confidence_weights, mixture, teacher_probabilities
+from privacy.plan import DP_SGD
 
 
 def optimal_confidence(client_counts: torch.Tensor, public_labels: torch.Tensor) -> torch.Tensor:
     """Eq. 3 at its optimum, (clients, n), from label counts (clients, classes) and the public labels (n,)."""
-    p_client = client_counts / client_counts.sum(dim=1, keepdim=True)
+    p_client = client_counts / client_counts.sum(dim=1, keepdim=True).clamp_min(1e-12)
     classes = torch.arange(client_counts.shape[1], device=public_labels.device)
     p_public = (classes[:, None] == public_labels).float().mean(dim=1)
     return (p_client / (p_public + p_client))[:, public_labels]
@@ -31,7 +32,7 @@ class LabeledDistillation(Method):
 
     title = "Global (labeled)"
     sends = frozenset({"parameters", "labels"})
-    protected: ClassVar[Mapping[str, frozenset[str]]] = {"dp-sgd": sends}
+    protected: ClassVar[Mapping[str, frozenset[str]]] = {DP_SGD: sends}
     oracle = frozenset({"public-labels"})
 
     temperature: float = 0.05

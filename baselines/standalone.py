@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from federation.federation import Checkpoint, Federation
 from federation.method import Method
+from privacy.plan import DP_SGD
 
 
 @dataclass(frozen=True)
@@ -15,7 +16,7 @@ class Standalone(Method):
     """Local training only; a table prints the mean over clients."""
 
     title = "Client"
-    protected: ClassVar[Mapping[str, frozenset[str]]] = {"dp-sgd": frozenset()}
+    protected: ClassVar[Mapping[str, frozenset[str]]] = {DP_SGD: frozenset()}
 
     def fit(self, federation: Federation) -> Sequence[Checkpoint]:
         return federation.local_models()

@@ -47,6 +47,9 @@ class Case:
     """Private images that are attacked, drawn from the training split."""
     image_size: int = 0
     """Pixels of a side; 0 for the data set's own."""
+    normalised: bool = False
+    """Whether the network sees images less the data set's mean over its deviation, as in this suite's training, rather than in
+    [0, 1], as in DLG's experiments. Bright areas then saturate sigmoids, and leave less of themselves in the gradient."""
     seed: int = 0
     """Of the images, the weights and the starts."""
     device: str = "cpu"
@@ -54,6 +57,16 @@ class Case:
     def __post_init__(self) -> None:
         if self.images < 1 or self.images % self.attack.threat.images:
             raise ValueError(f"{self.images} images are not whole messages of {self.attack.threat.images}")
+
+    @property
+    def normalise(self) -> Normalisation:
+        """From [0, 1] to what the network sees."""
+        source = catalogue.source(self.data.used)
+        return (
+            Normalisation(source.mean, source.std)
+            if self.normalised
+            else Normalisation((0.0,) * len(source.mean), (1.0,) * len(source.std))
+        )
 
     @property
     def messages(self) -> int:
@@ -64,16 +77,18 @@ class Case:
     def stem(self) -> str:
         """Names the files: what is attacked and how, and a digest of all else."""
         threat = self.attack.threat
-        rest = digest([asdict(self.attack), self.images, self.image_size, self.data.digest, self.device.split(":")[0]])[:8]
+        rest = digest(
+            [asdict(self.attack), self.images, self.image_size, self.normalised, self.data.digest, self.device.split(":")[0]]
+        )[:8]
         return f"{self.data.asked}-{self.network}-{self.attack.kind}-{threat.shares}-seed{self.seed}-{rest}"
 
     def __str__(self) -> str:
         threat = self.attack.threat
         steps = f" of {threat.local_steps} local steps at {threat.local_lr:g}" if threat.shares == "update" else ""
+        inputs = "normalised inputs" if self.normalised else "inputs in [0, 1]"
         plural = "s" if threat.images > 1 else ""
-        return (
-            f"{self.attack.kind} on the {threat.shares}{steps} of {threat.images} image{plural}, {self.network}, {self.data.label}"
-        )
+        what = f"{self.attack.kind} on the {threat.shares}{steps} of {threat.images} image{plural}"
+        return f"{what}, {self.network}, {inputs}, {self.data.label}"
 
 
 @dataclass(frozen=True)
@@ -123,7 +138,7 @@ def attack_one(case: Case, first: int) -> Message:
     stage = reconstructions(
         StageCache(cache_home() / "stages", device=case.device), f"images {first + 1} to {part.stop} ({case.attack.kind})",
         initial_model(case, seeds), images[part], targets[part], source.classes, case.attack,
-        Normalisation(source.mean, source.std), lambda number: seeds.torch("attack", case.attack.kind, first + number),
+        case.normalise, lambda number: seeds.torch("attack", case.attack.kind, first + number),
     )  # fmt: skip
     recovered, private = stage.tensors["images"], unit_range(images[part])
     return Message(
@@ -191,7 +206,8 @@ def write(case: Case, messages: Sequence[Message], folder: Path) -> list[Path]:
     write_csv(csv, shown, COLUMNS)
     about = {
         "data": {**asdict(case.data), "label": case.data.label}, "network": case.network, "weights": "initial",
-        "attack": asdict(case.attack), "images": case.images, "image_size": messages[0].private.shape[-1], "seed": case.seed,
+        "attack": asdict(case.attack), "images": case.images, "normalised": case.normalised,
+        "image_size": messages[0].private.shape[-1], "seed": case.seed,
         "recovered": sum(line["success"] == "yes" for line in shown), "recovered_above_db": RECOVERED,
         "device": case.device, "packages": package_versions(),
     }  # fmt: skip

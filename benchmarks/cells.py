@@ -228,7 +228,7 @@ def _private(config: Mapping[str, Scalar], entry: registry.MethodEntry, shown: I
     Raises SpecError if it asks for a mechanism that the method has no form for.
     """
     if config["privacy.dp"] == "yes" and config["privacy.epsilon"] != math.inf:
-        protected, mechanism = entry.load().protected, config["privacy.mechanism"]
+        protected, mechanism = entry.load().protections(), config["privacy.mechanism"]
         if mechanism not in protected:
             known = f"it has one under {', '.join(sorted(protected))}" if protected else "it has none at all"
             raise SpecError(
@@ -253,6 +253,10 @@ def expand(paper: Paper, table: Table, selection: Selection, skip_unusable: bool
         )
     rows = table_rows(table, selection)
     only = selection.only or {}
+    shown = {table.axes[key] for column in table.columns for key in column}
+    for name, _ in selection.overrides:
+        if name in shown:
+            raise SpecError(f"--set {name}: the columns of {table.key} set it; choose among them with --only")
     _check_only(table, rows, only)
     known = set(registry.methods(selection.plugins))
     entries = {row.method: registry.find_method(row.method, selection.plugins) for row in rows}
@@ -262,7 +266,7 @@ def expand(paper: Paper, table: Table, selection: Selection, skip_unusable: bool
             if not matches(row, column, only):
                 continue
             protocol = row.protocol or selection.protocol
-            config = paper.config(table, row, column, selection.profile, protocol)
+            config = paper.config(table, row, column, selection.profile, protocol, dict(selection.overrides))
             config |= {name: value for name, value in selection.overrides if _may_set(name, row, config)}
             if not row.applies(config):
                 continue

@@ -523,12 +523,13 @@ def attack(
     epochs: Annotated[int, typer.Option(min=1, help="of the clients' training, with the other targets")] = 50,
     image_size: Annotated[int, typer.Option(min=0, help="pixels of a side; 0: the data set's own")] = 0,
     iterations: Annotated[int, typer.Option(min=0, help="of the optimiser; 0: the attack's own default")] = 0,
-    restarts: Annotated[int, typer.Option(min=1, help="starts at most; another only where none succeeded")] = 5,
+    restarts: Annotated[int, typer.Option(min=1, help="starts at most; another only where none succeeded")] = 3,
     shares: Annotated[str, typer.Option(help="gradient, or update: the change of the weights by local training")] = "gradient",
     batch_size: Annotated[int, typer.Option(min=1, help="images per local step")] = 1,
     local_steps: Annotated[int, typer.Option(min=0, help="steps of an update; 0: one, or five for answers")] = 0,
     local_lr: Annotated[float, typer.Option(help="learning rate of these steps")] = 0.05,
     batch_norm: Annotated[str, typer.Option(help="batch normalisation by running statistics (eval) or batches' (train)")] = "eval",
+    normalise: Annotated[bool, typer.Option(help="inputs as in training here, or in [0, 1] as in DLG's experiments")] = False,
     seed: Annotated[int, typer.Option(min=0, help="of images, weights and starts")] = 0,
     jobs: Annotated[int, typer.Option(min=0, help="worker processes; 0: one per core, one on a GPU")] = 0,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, mps; answers are attacked on cpu")] = "cpu",
@@ -557,7 +558,7 @@ def attack(
         if target == "fedavg":
             threat = ThreatModel(cast(Any, shares), batch_size, local_steps or 1, local_lr, cast(Any, batch_norm))
             effort = reconstruction.Attack(cast(Any, kind), threat, iterations or reconstruction.ITERATIONS[kind], restarts)
-            work = attack.Case(data, network, effort, images, image_size, seed, device)
+            work = attack.Case(data, network, effort, images, image_size, normalise, seed, device)
         else:
             threat = ThreatModel("update", batch_size, local_steps or 5, local_lr, cast(Any, batch_norm))
             work = answers.Inquiry(

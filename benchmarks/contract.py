@@ -56,6 +56,8 @@ class Fit:
     seed: int = 0
     shuffle_public_labels: bool = False
     shuffle_test_labels: bool = False
+    noise: int = 0
+    """Seed of the noise of differential privacy."""
     mechanism: str = ""
     """Run it with differential privacy and a budget of `EPSILON`."""
     replay: Fit | None = None
@@ -87,9 +89,10 @@ class Fit:
     @functools.cached_property
     def federation(self) -> Federation:
         channel = Channel(self._inspect, self._deliver)
-        axes = ("partition", "weights", "sampling", "shuffling", "noise")
+        axes = ("partition", "weights", "sampling", "shuffling")
         federation = build_federation(
-            {**CONFIG, **self._private}, catalogue.resolve("digits"), Seeds.moving(axes, self.seed), StageCache(None),
+            {**CONFIG, **self._private}, catalogue.resolve("digits"),
+            replace(Seeds.moving(axes, self.seed), noise=self.noise), StageCache(None),
             type(self.method), channel=channel,
         )  # fmt: skip
         if self.replay is not None:
@@ -214,7 +217,7 @@ def learns_from_clients_only_by_the_channel(method: Method) -> None:
 
 def keeps_its_budget(method: Method) -> None:
     """Under each mechanism of differential privacy that it names, it sends what it says, and spends no more than the budget."""
-    for mechanism, kinds in method.protected.items():
+    for mechanism, kinds in type(method).protections().items():
         fit = Fit(method, mechanism=mechanism)
         _ = fit.fitted
         federation = fit.federation
@@ -229,6 +232,14 @@ def keeps_its_budget(method: Method) -> None:
                 f"under {mechanism} epsilon is {accountant.epsilon():.3f} of {EPSILON:g}"
                 + (f", and clients {silent} told the accountant nothing; call federation.protection.spend" if silent else "")
             )
+        other = Fit(method, mechanism=mechanism, noise=1)
+        _ = other.fitted
+        for (transfer, own), (_, theirs) in zip(fit.payloads, other.payloads, strict=True):
+            same = all(torch.equal(own[name], theirs[name]) for name in own)
+            if same and transfer.direction == "up" and mechanism != RELEASED:
+                raise BrokenContractError(
+                    f"under {mechanism} no noise reaches what client {transfer.client} sends as {transfer.kind!r}"
+                )
 
 
 def leaves_data_alone(method: Method) -> None:

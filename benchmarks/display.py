@@ -151,7 +151,7 @@ def _privacy_of(records: Sequence[Record]) -> list[str]:
     """The conventions by which private runs count."""
     found = [r.privacy for r in records if r.epsilon is not None]
     texts = [
-        f"epsilon at delta {p['delta']:g} by {p['accountant']}: {p['adjacency']}, {p['sampling']} sampling, {p['composition']}"
+        f"epsilon at delta {p['delta']:g} by {p['accountant']}: {p['adjacency']}; sampling: {p['sampling']}; trust: {p['trust']}"
         for p in found
     ]
     return list(dict.fromkeys(texts))
@@ -214,12 +214,15 @@ def judge_claims(run: TableRun, records: Sequence[Record]) -> list[dict[str, str
     for claim in published.claims(run.paper.key):
         if claim.table.replace("fig", "figure") != run.table.key and claim.table != run.table.key:
             continue
+        alone = _of_what(run.table, seeds)
         verdict = judge_claim(claim, run.paper.key, means, per_seed, shape)
         lines.append(
             {
                 "id": claim.id,
                 "claim": claim.claim,
-                "verdict": verdict.word + at_which if verdict else "not judged (the paper prints no values)",
+                "verdict": verdict.word + at_which + _of_what(run.table, seeds)
+                if verdict
+                else "not judged (the paper prints no values)",
                 "held": str(verdict.held if verdict else ""),
                 "failed": str(verdict.failed if verdict else ""),
                 "undecided": str(verdict.undecided if verdict else ""),
@@ -243,6 +246,11 @@ def _unmeasured(run: TableRun, records: Sequence[Record]) -> list[Value]:
         for row in dict.fromkeys(record.row for record in records)
         for metric in (*run.table.metrics, BANDWIDTH)
     ]
+
+
+def _of_what(table: Table, seeds: Sequence[int]) -> str:
+    """What a verdict's spread over seeds leaves out."""
+    return f" (spread of {', '.join(table.seed_axes)} alone)" if table.seed_axes and len(seeds) > 1 else ""
 
 
 def print_table(console: Console, run: TableRun, card: Sequence[str]) -> int:

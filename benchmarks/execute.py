@@ -34,7 +34,7 @@ from federation.training import predict, unit_range
 from metrics.classification import median_of_last
 from metrics.inception import adapted_inception_score, inception_score
 from metrics.names import LOWER, facts
-from privacy.plan import RELEASED
+from privacy.plan import RELEASED, TRUST
 from results.record import FAILED, Measurement, Record
 from results.sourcecode import package_versions
 
@@ -164,15 +164,12 @@ def privacy_spent(federation: Federation) -> dict[str, Any]:
     protection = federation.protection
     if protection is None:
         return {}
-    about = {
-        "mechanism": protection.plan.mechanism,
-        **protection.accountant.to_json(),
-        "notes": protection.notes,
-        **protection.details,
-    }
-    if protection.plan.mechanism == RELEASED:
-        return {"privacy": about}
-    return {"epsilon": protection.accountant.epsilon(), "delta": protection.plan.delta, "privacy": about}
+    plan = protection.plan
+    about = {"mechanism": plan.mechanism, "notes": list(protection.notes), **protection.details}
+    if plan.mechanism == RELEASED:
+        return {"privacy": {**about, "noise_multiplier": plan.noise_multiplier}}
+    about |= {**protection.accountant.to_json(), "trust": TRUST[plan.mechanism]}
+    return {"epsilon": protection.accountant.epsilon(), "delta": plan.delta, "privacy": about}
 
 
 def owners(federation: Federation, role: str) -> set[str]:

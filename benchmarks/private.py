@@ -22,7 +22,7 @@ PRIVACY = (
     Setting("privacy.votes", "gaussian", "paper", "FedIOD cites Papernot et al. 2018, whose noise is Gaussian"),
     Setting("privacy.queries", 1_000, "assumed", "images that clients vote on; the paper gives no number", cpu=300, smoke=20),
     Setting("privacy.votes_share", 0.5, "assumed", "share of epsilon that FedIOD leaves to its votes"),
-    Setting("privacy.gradient_clip", 1.0, "code", "GS-WGAN's code; only its ratio to the noise matters to Adam"),
+    Setting("privacy.gradient_clip", 1.0, "code", "GS-WGAN's code; of the gradient for one image, before the mean over a batch"),
     Setting("privacy.sample_rate", 0.0, "code", "a client judges a generated image with this probability; 0: 1/K, as GS-WGAN and "
             "the authors' code count"),
 )  # fmt: skip

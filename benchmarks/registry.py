@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from federation.method import Method
 
 FOLDERS = ("methods", "baselines")
-RESERVED = frozenset({"attack", "augmentation", "data", "evaluation", "local", "network", "partition", "public", "server"})
+RESERVED = frozenset(
+    {"attack", "augmentation", "data", "evaluation", "local", "network", "partition", "privacy", "public", "server"}
+)
 """Prefixes of settings, which no method may be called."""
 
 

@@ -204,7 +204,7 @@ def build_federation(
         shard = Shard(pool.images, pool.targets, positions)
         clients.append(Client(index, role, network_of(role), shard, counts, identity("train", own)))
     plan = privacy_plan(config)
-    if plan is not None and plan.mechanism not in method.protected:
+    if plan is not None and plan.mechanism not in method.protections():
         raise ValueError(f"{method.__name__} has no private form under {plan.mechanism}")
     return Federation(
         clients=clients,
@@ -225,7 +225,7 @@ def build_federation(
         channel=channel,
         device=device,
         execution=execution,
-        protection=Protection(plan, method.protected[plan.mechanism]) if plan is not None else None,
+        protection=Protection(plan, method.protections()[plan.mechanism]) if plan is not None else None,
         pretrained=config["network.pretrained"] == "imagenet",
         oracle_labels=targets(division.public_split, division.public) if public is None else None,
         oracle_allowed=method.oracle,

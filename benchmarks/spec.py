@@ -9,6 +9,7 @@ import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 Scalar = bool | int | float | str
@@ -163,11 +164,15 @@ class Paper:
     notes: tuple[str, ...] = ()
     """Oddities of print and other things a reader of the tables must know."""
 
-    def config(self, table: Table, row: Row, column: Mapping[str, str], profile: str, protocol: str) -> dict[str, Scalar]:
-        """The resolved configuration of a row in a column."""
+    def config(
+        self, table: Table, row: Row, column: Mapping[str, str], profile: str, protocol: str,
+        overrides: Mapping[str, Scalar] = MappingProxyType({}),
+    ) -> dict[str, Scalar]:  # fmt: skip
+        """The resolved configuration of a row in a column, before the user's `overrides`, which may make it private."""
         own = {table.axes[key]: _scalar(value) for key, value in column.items()}
         config: dict[str, Scalar] = {**table.fixed, **own, **row.config}
-        private = config.get("privacy.epsilon", math.inf) != math.inf and config.get("privacy.dp") != "no"
+        asked = {**overrides, **config}
+        private = asked.get("privacy.epsilon", math.inf) != math.inf and asked.get("privacy.dp") != "no"
         facts = {
             "private": "yes" if private else "no",
             "table": table.key.partition(".")[0],

@@ -37,7 +37,7 @@ def swept(paper: Paper, table: Table, selection: Selection, epsilons: Sequence[s
     columns = list(dict.fromkeys(tuple((k, v) for k, v in column.items() if k not in own) for column in table.columns))
     axes = {key: entry for key, entry in table.axes.items() if key not in own} | {"epsilon": "privacy.epsilon"}
     chosen = table_rows(table, selection)
-    kept = [row for row in chosen if registry.find_method(row.method, selection.plugins).load().protected]
+    kept = [row for row in chosen if registry.find_method(row.method, selection.plugins).load().protections()]
     if not kept:
         raise SpecError(f"sweep: no method of {table.key} has a private form here")
     return replace(

@@ -47,4 +47,4 @@ def average_states(states: Iterable[Mapping[str, torch.Tensor]], weights: Sequen
 def class_count_weights(counts: torch.Tensor) -> torch.Tensor:
     """N_k^c / sum_k N_k^c, (clients, classes), from label counts; uniform for a class that no client holds."""
     total = counts.sum(dim=0)
-    return torch.where(total > 0, counts / total.clamp(min=1), 1 / len(counts))
+    return torch.where(total > 0, counts / total.clamp_min(1e-12), 1 / len(counts))

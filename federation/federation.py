@@ -32,6 +32,7 @@ from federation.tasks import Task
 from federation.training import DivergedError, Loss, Normalisation, Penalty, TrainingPlan, forward_pass, predict, train
 from models import catalogue
 from privacy.plan import DP_SGD
+from results.files import digest
 
 M = TypeVar("M", bound=nn.Module)
 
@@ -146,6 +147,8 @@ class Federation:
         self._pretrained = pretrained
         self._oracle_labels = oracle_labels
         self._oracle_allowed = oracle_allowed
+        self._noises: set[tuple[object, ...]] = set()
+        self._private_models: list[Checkpoint] = []
         if protection is not None and execution != DEFAULT:
             raise ValueError("differentially private runs are eager, in fp32 and client by client; leave out the execution options")
 
@@ -263,9 +266,18 @@ class Federation:
         return Stream(None if meta else self.seeds.torch("shuffling", *names, device=self.device), self.device)
 
     def noise(self, *names: object) -> Stream:
-        """The stream `names` of the noise axis, for what differential privacy draws."""
-        meta = self.device.type == "meta"
-        return Stream(None if meta else self.seeds.torch("noise", *names, device=self.device), self.device)
+        """The stream `names` of the noise axis, for what differential privacy draws; another for every budget and setting.
+
+        Raises ValueError for names that were used before: of two releases with the same noise the difference has none.
+        """
+        assert self.protection is not None
+        if names in self._noises:
+            raise ValueError(f"the noise {' '.join(map(str, names))} is drawn for the second time; name it by its round too")
+        self._noises.add(names)
+        if self.device.type == "meta":
+            return Stream(None, self.device)
+        plan = digest(asdict(self.protection.plan))
+        return Stream(self.seeds.torch("noise", plan, *names, device=self.device), self.device)
 
     def participants(self, number: int, share: float) -> list[Client]:
         """The clients of round `number`: round(share x clients), at least one, drawn without replacement.
@@ -457,6 +469,8 @@ class Federation:
 
     def local_models(self) -> list[Checkpoint]:
         """Every client's own model, trained on its own shard (by DP-SGD if the run asks for it); tracked on the test set."""
+        if self._private_models:  # they are released, and trained, once
+            return self._private_models
         private = [self._private_steps(client, self.local) for client in self.clients]
 
         def train_locally(client: Client) -> tuple[nn.Module, History]:
@@ -475,6 +489,8 @@ class Federation:
         )  # fmt: skip
         for client, steps in zip(self.clients, private, strict=True):
             self._spend(client, steps)  # whoever trained it
+        if self.mechanism == DP_SGD:
+            self._private_models = found
         return found
 
     def train_on_client(

@@ -29,6 +29,8 @@ def vote(
     """
     protection = federation.protection
     assert protection is not None
+    if not clients:
+        raise ValueError("no client holds samples, so nobody votes")
     noise = smallest_vote_noise(protection, clients, queries)
     shares, private = [], []
     for client in clients:

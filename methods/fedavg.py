@@ -19,6 +19,7 @@ from federation.client import Client
 from federation.federation import Checkpoint, Federation, state_of
 from federation.method import Method
 from federation.training import Penalty
+from privacy.plan import DP_SGD
 
 State = dict[str, torch.Tensor]
 
@@ -29,7 +30,7 @@ class FedAvg(Method):
 
     title = "FedAvg"
     sends = frozenset({"parameters"})
-    protected: ClassVar[Mapping[str, frozenset[str]]] = {"dp-sgd": sends}
+    protected: ClassVar[Mapping[str, frozenset[str]]] = {DP_SGD: sends}
     quick: ClassVar[Mapping[str, Any]] = {"rounds": 3, "participation": 0.6}
 
     rounds: int = 100
@@ -49,6 +50,7 @@ class FedAvg(Method):
             drawn_now = federation.participants(number, self.participation)
             clients = [client for client in drawn_now if federation.can_train(client, federation.local)]
             if not clients:  # their privacy budgets are spent
+                federation.track(model)
                 continue
             states = self.client_updates(federation, clients, model, workers, number, server)
             self.aggregate(federation, model, clients, states, number, server)

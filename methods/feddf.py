@@ -15,6 +15,7 @@ from federation.client import Client
 from federation.federation import Federation, state_of
 from federation.training import predict, unit_range
 from methods.fedavg import FedAvg, State
+from privacy.plan import DP_SGD
 
 
 def ensemble_divergence(student: torch.Tensor, ensemble: torch.Tensor) -> torch.Tensor:
@@ -33,6 +34,7 @@ class FedDF(FedAvg):
     """
 
     title = "FedDF"
+    protected: ClassVar[Mapping[str, frozenset[str]]] = {DP_SGD: FedAvg.sends}
     quick: ClassVar[Mapping[str, Any]] = {**FedAvg.quick, "distillation_steps": 20, "evaluation_interval": 10}
 
     distillation_steps: int = 10_000

@@ -33,7 +33,7 @@ from models.generative import Generator, PatchDiscriminator
 from privacy.accounting import GaussianSteps, calibrate
 from privacy.conventions import replaced_epsilon
 from privacy.plan import GS_WGAN, RELEASED
-from privacy.sanitising import SENSITIVITY_FACTOR, Released, clip, sanitise
+from privacy.sanitising import SENSITIVITY_FACTOR, Released, clip, release, sanitise
 
 RELEASED_STEPS, RELEASED_DELTA = 64, 1e-3
 """What the authors' DP code gives its accountant: steps an epoch, whatever their number, and delta."""
@@ -170,6 +170,8 @@ class Node:
     client: Client
     teacher: nn.Module
     discriminator: Learner
+    noises: Stream | None = None
+    """What a private run draws in the present epoch."""
 
     def parts(self) -> dict[str, Any]:
         return self.discriminator.parts("discriminator")
@@ -286,6 +288,7 @@ class FedIOD(Method):
         for epoch in federation.rounds(self.epochs, alike=True, **parts):
             latents = federation.stream("fediod latents", epoch)
             streams = [federation.stream("fediod client", node.client.index, epoch) for node in nodes]
+            self.begin_epoch(federation, nodes, epoch)
             server.generator.module.train()
             server.student.module.train()
             for _ in federation.steps(self.steps_per_epoch(federation)):
@@ -293,9 +296,7 @@ class FedIOD(Method):
             federation.check_finite(server.student.module, server.generator.module)
             federation.track(server.student.module)
         student = federation.checkpoint(server.student.module, federation.network)
-        if not self.samples:
-            return student
-        return replace(student, samples=self.make_samples(federation, server.generator.module, self.samples))
+        return self.with_samples(federation, student, server.generator.module)
 
     def distillation_step(
         self, federation: Federation, server: Server, nodes: list[Node], latents: Stream, streams: list[Stream]
@@ -378,7 +379,7 @@ class FedIOD(Method):
         judged = self.epochs * steps * self.batch_size
 
         def released(noise: float) -> tuple[GaussianSteps, ...]:
-            return (GaussianSteps(noise, rate, judged),)
+            return (release(judged, noise, rate),)
 
         noise = calibrate(released, (1 - plan.votes_share) * plan.epsilon, plan.delta, plan.accountant)
         for node in nodes:
@@ -390,13 +391,13 @@ class FedIOD(Method):
         for epoch in federation.rounds(self.epochs, alike=True, **parts):
             latents = federation.stream("fediod latents", epoch)
             streams = [federation.stream("fediod client", node.client.index, epoch) for node in nodes]
-            noises = [federation.noise("fediod client", node.client.index, epoch) for node in nodes]
+            self.begin_epoch(federation, nodes, epoch)
             generator.module.train()
             for _ in federation.steps(steps):
                 images = self.generate(federation, generator.module, latents)
                 feedback = [
-                    self.noisy_gradient(federation, node, images.detach(), stream, noisy, rate, noise, len(nodes))
-                    for node, stream, noisy in zip(nodes, streams, noises, strict=True)
+                    self.noisy_gradient(federation, node, images.detach(), stream, rate, noise, len(nodes))
+                    for node, stream in zip(nodes, streams, strict=True)
                 ]
                 images.backward(torch.stack(feedback).sum(dim=0), inputs=list(generator.module.parameters()))
                 generator.step()
@@ -410,7 +411,7 @@ class FedIOD(Method):
             images=images,
         )  # fmt: skip
         student = federation.distill(labels, federation.task.loss, images)
-        return replace(student, samples=self.make_samples(federation, generator.module, self.samples))
+        return self.with_samples(federation, student, generator.module)
 
     def note_released(self, federation: Federation) -> None:
         """What the released code's own accountant says of the noise that it adds, and what that leaves out."""
@@ -422,21 +423,30 @@ class FedIOD(Method):
         federation.protection.note(
             "released DP has no epsilon: logits and the teachers' gradients leave without noise, every client answers in every "
             f"step, and the noise is {released.accounted_multiplier:g} sensitivities; its own accountant, with noise multiplier "
-            f"{noise:g}, sample rate 1/{clients}, {RELEASED_STEPS} steps an epoch and delta {RELEASED_DELTA:g}, says {claimed:.2f}"
+            f"{noise:g}, sample rate 1/{clients}, {RELEASED_STEPS} steps an epoch and delta {RELEASED_DELTA:g}, says "
+            f"{claimed:.2f} for all {self.epochs} epochs"
         )
 
+    def begin_epoch(self, federation: Federation, nodes: list[Node], epoch: int) -> None:
+        """Give the clients of a private run their noise for an epoch."""
+        if federation.protection is not None:
+            for node in nodes:
+                node.noises = federation.noise("fediod client", node.client.index, epoch)
+
     def noisy_gradient(
-        self, federation: Federation, node: Node, images: torch.Tensor, stream: Stream, noises: Stream, rate: float, noise: float,
-        clients: int,
-    ) -> torch.Tensor:  # fmt: skip
+        self, federation: Federation, node: Node, images: torch.Tensor, stream: Stream, rate: float, noise: float, clients: int
+    ) -> torch.Tensor:
         """Client k's part of the gradient of L_gan with respect to the images, (n, c, h, w), with its share of the noise.
 
         The client trains D_k on them, as always, and judges each with probability `rate`, which nobody else learns. As in
-        GS-WGAN, the gradient is clipped where it leaves the discriminator, and the sum over clients has a noise of
-        `noise` times twice the clipping norm.
+        GS-WGAN, the gradient is clipped where it leaves the discriminator, to 1/n of the norm for one image since L_gan is a
+        mean over n, and the sum over clients has a noise of `noise` times twice that. A sample may turn its client's
+        gradient into any other of that norm, so the sum is drawn from (1 - q) N(0) + q N(g) or (1 - q) N(0) + q N(g'); at
+        noise over twice the norm that costs no more than adding or removing a record, as the accountant counts.
         """
         assert federation.protection is not None
-        clip_norm = federation.protection.plan.gradient_clip
+        assert node.noises is not None
+        noises, clip_norm = node.noises, federation.protection.plan.gradient_clip / len(images)
 
         def on_client(shard: Shard, received: torch.Tensor) -> torch.Tensor:
             self.train_discriminator(shard, federation, node, received, stream)
@@ -478,7 +488,7 @@ class FedIOD(Method):
             own_score = self.train_discriminator(shard, federation, node, received.detach(), stream)
             return {
                 "logits": federation.forward(node.teacher, received),
-                "discriminator-outputs": self.judge(federation, node, received, stream),
+                "discriminator-outputs": self.judge(federation, node, received),
             }
 
         logits, scores = ask(
@@ -496,29 +506,29 @@ class FedIOD(Method):
         if self.augment_own and federation.augmentation is not None and stream.generator is not None:
             crop_and_flip = replace(federation.augmentation, cutout=0)
             own = augment(own, crop_and_flip, stream.generator)
-        on_generated, on_own = (self.judge(federation, node, images, stream) for images in (generated, federation.normalise(own)))
+        on_generated, on_own = (self.judge(federation, node, images) for images in (generated, federation.normalise(own)))
         discriminator_loss(on_generated, on_own, self.logarithmic).backward()
         node.discriminator.step()
         return on_own.detach().sigmoid().mean()
 
-    def judge(self, federation: Federation, node: Node, images: torch.Tensor, stream: Stream) -> torch.Tensor:
+    def judge(self, federation: Federation, node: Node, images: torch.Tensor) -> torch.Tensor:
         """Patch logits (n, h, w) of D_k. The released DP code clips and noises the gradient on its way into the last layer."""
         if federation.mechanism != RELEASED:
             return federation.forward(node.discriminator.module, images)
         assert federation.protection is not None
-        released = Released(noise_multiplier=federation.protection.plan.noise_multiplier)
-
-        def noisy(gradient: torch.Tensor) -> torch.Tensor:
-            assert stream.generator is not None
-            return sanitise(
-                gradient, released.clip_norm(len(images)), released.noise_multiplier, released.sensitivity_factor,
-                generator=stream.generator,
-            )  # fmt: skip
-
-        discriminator = node.discriminator.module
+        assert node.noises is not None
+        discriminator, generator = node.discriminator.module, node.noises.generator
         assert isinstance(discriminator, PatchDiscriminator)
+        released = Released(noise_multiplier=federation.protection.plan.noise_multiplier)
         features = discriminator.layers[:-1](images)
-        if features.requires_grad and stream.generator is not None:
+        if generator is not None and features.requires_grad:  # a plan follows shapes alone
+
+            def noisy(gradient: torch.Tensor) -> torch.Tensor:
+                return sanitise(
+                    gradient, released.clip_norm(len(images)), released.noise_multiplier, released.sensitivity_factor,
+                    generator=generator,
+                )  # fmt: skip
+
             features.register_hook(noisy)
         logits: torch.Tensor = discriminator.layers[-1](features).squeeze(1)
         return logits
@@ -558,6 +568,10 @@ class FedIOD(Method):
     def generate(self, federation: Federation, generator: nn.Module, latents: Stream) -> torch.Tensor:
         """x = G(w) for fresh w, normalised as network inputs are."""
         return federation.normalise(federation.forward(generator, latents.normal(self.batch_size, self.latent)))
+
+    def with_samples(self, federation: Federation, student: Checkpoint, generator: nn.Module) -> Checkpoint:
+        """The student with `samples` images of the final generator, if any are wanted."""
+        return replace(student, samples=self.make_samples(federation, generator, self.samples)) if self.samples else student
 
     def make_samples(self, federation: Federation, generator: nn.Module, count: int) -> torch.Tensor:
         """`count` images of the final generator, uint8 (count, c, h, w)."""

@@ -12,6 +12,7 @@ from federation.client import Client
 from federation.federation import Checkpoint, Federation
 from federation.method import Method
 from federation.training import TrainingPlan, predict
+from privacy.plan import DP_SGD
 
 
 def absolute_error(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
@@ -30,7 +31,7 @@ class FedMD(Method):
 
     title = "FedMD"
     sends = frozenset({"logits"})
-    protected: ClassVar[Mapping[str, frozenset[str]]] = {"dp-sgd": sends}
+    protected: ClassVar[Mapping[str, frozenset[str]]] = {DP_SGD: sends}
     quick: ClassVar[Mapping[str, Any]] = {"rounds": 2, "public_samples": 100}
 
     rounds: int = 20

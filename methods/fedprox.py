@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import nn
@@ -13,6 +13,7 @@ from federation.client import Client
 from federation.federation import Federation
 from federation.training import Penalty
 from methods.fedavg import FedAvg
+from privacy.plan import DP_SGD
 
 
 def proximal_term(weights: Sequence[torch.Tensor], received: Sequence[torch.Tensor], mu: float) -> torch.Tensor:
@@ -26,6 +27,7 @@ class FedProx(FedAvg):
     """FedAvg with a proximal term in the clients' loss (Eq. 2)."""
 
     title = "FedProx"
+    protected: ClassVar[Mapping[str, frozenset[str]]] = {DP_SGD: FedAvg.sends}
 
     mu: float = 0.01
     """Weight of the proximal term (the authors tune it over 0.001, 0.01, 0.1, 0.5 and 1)."""

@@ -19,8 +19,9 @@ from opacus.accountants import PRVAccountant
 from opacus.accountants.analysis.rdp import compute_rdp, get_privacy_spent
 from scipy.optimize import brentq
 
-ACCOUNTANTS = ("rdp", "prv")
-ADJACENCY = "add or remove one record"
+from privacy.plan import ACCOUNTANTS
+
+ADJACENCY = "add or remove one record, sizes being public"
 SAMPLING = "Poisson"
 COMPOSITION = {
     "rdp": "adaptive, Rényi divergences added at each order",
@@ -386,11 +387,14 @@ class Accountant:
             "delta": self.delta,
             "accountant": self.accountant,
             "adjacency": ADJACENCY,
-            "sampling": SAMPLING,
+            "sampling": SAMPLING if most is not None and self._is_sampled(most) else "none",
             "composition": COMPOSITION[self.accountant],
             "parties": len(spent),
             "releases": [] if most is None else [release.to_json() for release in self.releases(most)],
         }
+
+    def _is_sampled(self, party: int) -> bool:
+        return any(isinstance(release, GaussianSteps) and release.sample_rate < 1 for release in self.releases(party))
 
     def _within(self, ledger: tuple[Release, ...]) -> bool:
         gaussian = tuple(entry for entry in ledger if isinstance(entry, GaussianSteps))

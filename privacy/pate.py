@@ -18,8 +18,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from privacy.accounting import ORDERS, GaussianSteps, LaplaceSteps, Release, RenyiCurve
-
-MECHANISMS = ("gaussian", "laplace")
+from privacy.plan import VOTES
 
 
 def votes(logits: Tensor) -> Tensor:
@@ -138,7 +137,7 @@ def _lnmax(log_q: np.ndarray, noise: float, orders: np.ndarray) -> np.ndarray:
 
 
 def _check(noise: float, mechanism: str) -> None:
-    if mechanism not in MECHANISMS:
-        raise ValueError(f"unknown mechanism {mechanism!r}; known: {', '.join(MECHANISMS)}")
+    if mechanism not in VOTES:
+        raise ValueError(f"unknown mechanism {mechanism!r}; known: {', '.join(VOTES)}")
     if not 0 < noise < math.inf:
         raise ValueError(f"the noise must be positive, not {noise}")

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from privacy.accounting import ACCOUNTANTS
+ACCOUNTANTS = ("rdp", "prv")
 
 DP_SGD, PATE, GS_WGAN, RELEASED = MECHANISMS = ("dp-sgd", "pate", "gs-wgan", "released")
 """`dp-sgd` trains the clients' networks privately; `pate` sends noisy votes instead of outputs; `gs-wgan` sends noisy
 gradients for a generator, and votes; `released` is what the code of FedIOD's authors does, for which no epsilon holds."""
 
 VOTES = ("gaussian", "laplace")
+
+TRUST = {
+    DP_SGD: "each client adds its noise by itself",
+    PATE: "secure aggregation: the server sees the sum of the clients' votes alone",
+    GS_WGAN: "secure aggregation of gradients and votes, and nobody learns who judged which image",
+}
+"""What the guarantee rests on."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +43,7 @@ class PrivacyPlan:
     votes_share: float = 0.5
     """Share of epsilon that a method with noisy gradients leaves to its votes."""
     gradient_clip: float = 1.0
-    """Largest norm of the gradient with respect to one generated image."""
+    """Largest norm of the gradient with respect to one generated image, of its own loss."""
     sample_rate: float = 0.0
     """Probability that a client judges a generated image; 0 stands for one over the number of clients."""
 

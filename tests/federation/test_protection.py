@@ -145,3 +145,28 @@ def test_a_private_run_sends_as_many_bytes_as_any_other():
 def test_a_plan_that_makes_no_sense_is_refused(changes, message):
     with pytest.raises(ValueError, match=message):
         replace(PLAN, **changes)
+
+
+def test_every_budget_and_every_name_has_noise_of_its_own():
+    first, other = private(), private(replace(PLAN, epsilon=4.0))
+    assert not torch.equal(first.noise("votes", 0).normal(4), other.noise("votes", 0).normal(4))
+    assert not torch.equal(first.noise("votes", 1).normal(4), first.noise("votes", 2).normal(4))
+    with pytest.raises(ValueError, match="noise votes 1 is drawn for the second time"):
+        first.noise("votes", 1)
+
+
+def test_local_models_are_trained_and_released_once():
+    federation = private()
+    first = federation.local_models()
+    spent = federation.protection.accountant.epsilon()
+    assert federation.local_models() is first
+    assert federation.protection.accountant.epsilon() == spent
+    assert federation.protection.notes == []
+
+
+def test_a_derived_method_inherits_no_promise():
+    class Mine(FedAvg):
+        pass
+
+    assert FedAvg.protections() == {"dp-sgd": FedAvg.sends}
+    assert Mine.protections() == {}
