@@ -24,7 +24,7 @@ from torch.func import functional_call
 
 from benchmarks import registry
 from benchmarks.attack import in_processes
-from benchmarks.execute import make_method
+from benchmarks.execute import make_method, prepare_device
 from benchmarks.fediod import PAPER
 from benchmarks.reconstruction import double, to_units
 from benchmarks.scenario import build_federation
@@ -32,6 +32,7 @@ from benchmarks.spec import Scalar
 from datasets import catalogue
 from datasets.catalogue import ResolvedData
 from federation.client import Client
+from federation.execution import DEFAULT
 from federation.federation import Checkpoint, Federation
 from federation.seeds import AXES, Seeds
 from federation.stages import Stage, StageCache, StageRequest, content_digest
@@ -300,6 +301,7 @@ def attack_client(inquiry: Inquiry, position: int) -> Finding:
 
 def run(inquiry: Inquiry, jobs: int, done: Callable[[], None]) -> list[Finding]:
     """The attack on every client that holds images. Raises ValueError for what network or data cannot do."""
+    prepare_device("cpu", 1, DEFAULT)  # as the workers, whose stages are keyed by it
     federation = inquiry.federation()
     federation.local_models()  # before the clients are attacked side by side, so that none waits for another's training
     able = [client.index for client in federation.clients if client.size]

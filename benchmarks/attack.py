@@ -6,6 +6,8 @@ import functools
 import multiprocessing
 import signal
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -26,7 +28,7 @@ from federation.training import Normalisation, unit_range
 from metrics.images import WINDOW, psnr, ssim
 from models.catalogue import build
 from reports.pictures import image_rows
-from results.files import cache_home, canonical_json, digest, write_atomic
+from results.files import ResultsError, cache_home, canonical_json, digest, write_atomic
 from results.sourcecode import package_versions
 from results.store import format_value, write_csv
 
@@ -152,22 +154,31 @@ def attack_one(case: Case, first: int) -> Message:
 def in_processes(
     function: Callable[[int], R], items: Sequence[int], jobs: int, done: Callable[[], None], device: str = "cpu"
 ) -> list[R]:
-    """`function` of every item, in their order, by `jobs` processes of one thread each; `done` is called as each one ends."""
+    """`function` of every item, in their order, by `jobs` processes of one thread each; `done` is called as each one ends.
+
+    Raises ResultsError if a process is lost.
+    """
+    spawn = multiprocessing.get_context("spawn")
     found: dict[int, R] = {}
-    with multiprocessing.get_context("spawn").Pool(min(jobs, len(items)), _prepare, (device,)) as pool:
-        for item, result in pool.imap_unordered(functools.partial(_with_item, function), items):
-            found[item] = result
-            done()
+    with ProcessPoolExecutor(min(jobs, len(items)), spawn, _prepare, (device,)) as pool:
+        waiting = {pool.submit(function, item): item for item in items}
+        try:
+            for future in as_completed(waiting):
+                found[waiting[future]] = future.result()
+                done()
+        except BrokenProcessPool as error:
+            raise ResultsError("a worker process was lost; out of memory? try fewer --jobs") from error
+        except BaseException:  # Ctrl-C, or what one item could not do: the others are not waited for
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in multiprocessing.active_children():
+                process.terminate()
+            raise
     return [found[item] for item in items]
 
 
 def _prepare(device: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle; it ends us
     prepare_device(device, 1, DEFAULT)
-
-
-def _with_item(function: Callable[[int], R], item: int) -> tuple[int, R]:
-    return item, function(item)
 
 
 def run(case: Case, jobs: int, done: Callable[[], None]) -> list[Message]:

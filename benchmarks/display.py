@@ -220,9 +220,7 @@ def judge_claims(run: TableRun, records: Sequence[Record]) -> list[dict[str, str
             {
                 "id": claim.id,
                 "claim": claim.claim,
-                "verdict": verdict.word + at_which + _of_what(run.table, seeds)
-                if verdict
-                else "not judged (the paper prints no values)",
+                "verdict": verdict.word + at_which + alone if verdict else "not judged (the paper prints no values)",
                 "held": str(verdict.held if verdict else ""),
                 "failed": str(verdict.failed if verdict else ""),
                 "undecided": str(verdict.undecided if verdict else ""),

@@ -29,9 +29,6 @@ _TOKEN = re.compile(
     r"|(?P<name>[a-z]+)|(?P<op><=|>=|==|[<>+*(),-]))"
 )
 
-FIGURE = "figure: "
-"""How a predicate about a figure begins."""
-
 
 class ClaimError(ValueError):
     """A predicate that is not in the grammar."""
