@@ -168,7 +168,7 @@ def privacy_spent(federation: Federation) -> dict[str, Any]:
     about = {"mechanism": plan.mechanism, "notes": list(protection.notes), **protection.details}
     if plan.mechanism == RELEASED:
         return {"privacy": {**about, "noise_multiplier": plan.noise_multiplier}}
-    about |= {**protection.accountant.to_json(), "trust": TRUST[plan.mechanism]}
+    about |= {**protection.accountant.to_json(), "trust": TRUST[plan.mechanism], "public": "clients' sizes"}
     return {"epsilon": protection.accountant.epsilon(), "delta": plan.delta, "privacy": about}
 
 

@@ -21,7 +21,7 @@ from scipy.optimize import brentq
 
 from privacy.plan import ACCOUNTANTS
 
-ADJACENCY = "add or remove one record, sizes being public"
+ADJACENCY = "add or remove one record"
 SAMPLING = "Poisson"
 COMPOSITION = {
     "rdp": "adaptive, Rényi divergences added at each order",

@@ -392,3 +392,24 @@ def test_cells_run_in_another_way_are_cells_of_their_own_with_the_same_settings(
 def test_set_public_name_leaves_methods_without_public_images_alone(table1):
     own = parse_overrides(["public.name=cinic10"], table1[0])
     assert {c.public for c in expand(*table1, Selection(only={"row": "fediod"}, overrides=own))} == {None}
+
+
+def test_a_setting_that_the_columns_set_is_not_set_by_hand():
+    for table, name in (("fediod/table5", "privacy.epsilon"), ("fediod/table1", "partition.alpha"), ("dlad/table2", "data.name")):
+        with pytest.raises(SpecError, match=f"--set {name}: the columns of .* set it"):
+            expand(*registry.find_table(table), Selection(overrides=((name, 1.0),)))
+
+
+def test_a_run_is_private_only_where_a_budget_is_asked_for():
+    paper, table = registry.find_table("fediod/table1")
+    only = {"row": "fedavg,fedkd,fediod", "dataset": "cifar10", "alpha": "1"}
+    plain, private = (
+        {cell.row: dict(cell.config) for cell in expand(paper, table, Selection(only=only, overrides=overrides))}
+        for overrides in ((), (("privacy.epsilon", 3.0),))
+    )
+    assert not any(name.startswith("privacy.") for config in plain.values() for name in config)
+    mechanisms = {row: config["privacy.mechanism"] for row, config in private.items()}
+    assert mechanisms == {"fedavg": "dp-sgd", "fedkd": "pate", "fediod": "gs-wgan"}
+    assert plain["fedavg"]["network.resnet8"] == "resnet8-narrow"
+    assert private["fedavg"]["network.resnet8"] == "resnet8-narrow-gn"
+    assert private["fedkd"]["network.resnet8"] == "resnet8-narrow"

@@ -406,8 +406,14 @@ def test_a_record_names_the_conventions_and_the_releases_that_cost_most():
     assert record.pop("epsilon") == epsilon([replace(STEP, steps=2)], 1e-5)
     assert (record["budget"], record["delta"], record["accountant"], record["parties"]) == (10.0, 1e-5, "rdp", 2)
     assert record["adjacency"] == "add or remove one record"
-    assert record["sampling"] == "Poisson"
+    assert record["sampling"] == "none"
     assert record["composition"] == "adaptive, Rényi divergences added at each order"
+
+
+def test_a_record_says_poisson_where_records_were_sampled():
+    ledger = Accountant(10.0, 1e-5)
+    ledger.spend(0, replace(STEP, sample_rate=0.1))
+    assert ledger.to_json()["sampling"] == "Poisson"
 
 
 def test_a_record_of_nothing_spent():

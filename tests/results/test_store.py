@@ -226,3 +226,8 @@ def test_an_unwritable_folder_is_refused_before_any_work(tmp_path):
     (tmp_path / "cpu").write_text("a file, not a folder")
     with pytest.raises(ResultsError, match=r"[Cc]hoose another folder"):
         TableFiles(tmp_path, "cpu", "dlad/table2").check_writable()
+
+
+def test_the_epsilon_of_several_seeds_is_the_largest():
+    [line] = summarise([record(seed, epsilon=epsilon, delta=1e-5) for seed, epsilon in enumerate((2.9, 3.0, 2.8))])
+    assert (line["epsilon"], line["delta"]) == ("3.0", "1e-05")
