@@ -450,9 +450,9 @@ class FedIOD(Method):
 
         def on_client(shard: Shard, received: torch.Tensor) -> torch.Tensor:
             self.train_discriminator(shard, federation, node, received, stream)
-            received = received.clone().requires_grad_()
-            scores = federation.forward(node.discriminator.module, received)
-            (gradient,) = torch.autograd.grad(adversarial_loss(scores[None], scores.new_ones(1), self.logarithmic), received)
+            judged = received.clone().requires_grad_().clone()  # no leaf, whose gradient a plan's counter cannot follow
+            scores = federation.forward(node.discriminator.module, judged)
+            (gradient,) = torch.autograd.grad(adversarial_loss(scores[None], scores.new_ones(1), self.logarithmic), judged)
             drawn = (noises.uniform(len(received)) < rate)[:, None, None, None]
             share = noise * SENSITIVITY_FACTOR * clip_norm / math.sqrt(clients) * noises.normal(*gradient.shape)
             return clip(gradient, clip_norm) * drawn + share

@@ -630,3 +630,16 @@ def test_the_released_noise_moves_the_discriminators():
     noisy = own_scores(private_federation("released", math.inf, channel=channel))
     torch.testing.assert_close(noisy[0], plain[0])  # before the first step
     assert not torch.allclose(noisy[-1], plain[-1])
+
+
+@pytest.mark.parametrize("mechanism", ["gs-wgan", "released"])
+def test_a_plan_books_the_bytes_of_a_private_run(mechanism):
+    def fitted(device):
+        budget = math.inf if mechanism == "released" else 8.0
+        federation = private_federation(mechanism, budget, [make_client(k, device=device) for k in range(2)], device=device)
+        PRIVATE.fit(federation)
+        return federation.channel.by_kind()
+
+    with metering(Meter()):
+        planned = fitted("meta")
+    assert planned == fitted("cpu")
