@@ -226,7 +226,8 @@ def keeps_its_budget(method: Method) -> None:
             raise BrokenContractError(f"protected[{mechanism!r}] = {sorted(kinds)}, but the ledger shows {sorted(sent)} going up")
         assert federation.protection is not None
         accountant = federation.protection.accountant
-        silent = [client.index for client in federation.clients if not accountant.releases(client.index)]
+        senders = {t.client for t in federation.channel.ledger if t.direction == "up"}
+        silent = sorted(client for client in senders if not accountant.releases(client))
         if mechanism != RELEASED and (silent or accountant.epsilon() > EPSILON):
             raise BrokenContractError(
                 f"under {mechanism} epsilon is {accountant.epsilon():.3f} of {EPSILON:g}"

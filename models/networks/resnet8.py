@@ -25,7 +25,7 @@ def group_norm(channels: int) -> nn.Module:
 class BasicBlock(nn.Module):
     """Two 3 x 3 convolutions and a shortcut, which is a 1 x 1 convolution where the shape changes."""
 
-    def __init__(self, in_channels: int, channels: int, stride: int, norm: Norm):
+    def __init__(self, in_channels: int, channels: int, stride: int, norm: Norm = nn.BatchNorm2d):
         super().__init__()
         self.conv1 = nn.Conv2d(in_channels, channels, 3, stride, 1, bias=False)
         self.bn1 = norm(channels)

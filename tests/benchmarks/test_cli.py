@@ -87,7 +87,7 @@ def test_a_record_carries_what_a_reader_needs_to_trust_it(finished):
     text = table_csv(finished).with_name("table2.records.jsonl").read_text()
     record = json.loads(text.splitlines()[-1])
     assert record["row"] == "global-dlad"
-    assert set(record["seeds"]) == {"partition", "weights", "sampling", "shuffling", "attack"}
+    assert set(record["seeds"]) == {"partition", "weights", "sampling", "shuffling", "noise", "attack"}
     assert record["bytes_by_kind"] == {"up/parameters": record["bytes_up"]}
     assert record["machine"]["packages"]["torch"]
     assert len(record["data"]["digest"]) == 64

@@ -13,10 +13,12 @@ from federation.federation import PublicData
 from federation.federation import TestSet as LabelledSet
 from federation.fitting import fit
 from federation.method import Method
+from federation.protection import Protection
 from federation.seeds import Seeds
 from federation.stages import StageCache, content_digest
 from federation.tasks import Classification
 from federation.training import Normalisation, TrainingPlan
+from privacy.plan import PrivacyPlan
 from tests.federation.tiny import CLASSES, make_client, make_federation
 
 
@@ -134,7 +136,7 @@ OTHERS = {
     "the oracle": {"oracle_allowed": frozenset({"public-labels"})},
     "pre-training": {"pretrained": True},
     "the task": {"task": Classification(4)},
-    **{f"the seed of {axis}": {"seeds": Seeds(**{axis: 1})} for axis in Seeds().to_json()},
+    **{f"the seed of {axis}": {"seeds": Seeds(**{axis: 1})} for axis in Seeds().to_json() if axis not in ("noise", "attack")},
 }
 
 
@@ -145,6 +147,17 @@ def test_what_may_change_an_outcome_makes_another_fit(monkeypatch, changes):
     fit(make_federation(stages=stages), Constant())
     fit(make_federation(stages=stages, **changes), Constant())
     assert fits(stages) == [True, True]
+
+
+@pytest.mark.parametrize("mechanism", ["", "dp-sgd"])
+def test_noise_makes_another_fit_of_a_private_run_alone_and_an_attack_of_none(mechanism):
+    def protection():
+        return Protection(PrivacyPlan(mechanism, epsilon=8.0), frozenset({"parameters"})) if mechanism else None
+
+    stages = StageCache(None)
+    for seeds in (Seeds(), Seeds(noise=1), Seeds(attack=1)):
+        fit(make_federation(stages=stages, seeds=seeds, protection=protection()), Constant())
+    assert fits(stages) == [True, bool(mechanism), False]
 
 
 @dataclass(frozen=True)

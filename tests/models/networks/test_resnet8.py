@@ -1,8 +1,10 @@
 """The two networks called ResNet-8, layer by layer."""
 
+import pytest
 import torch
 from torch import nn
 
+from models.catalogue import build
 from models.networks.resnet8 import BasicBlock, ResNet8
 
 
@@ -31,3 +33,12 @@ def test_three_stages_halve_the_map_twice_and_pool_to_the_head():
 
 def test_the_wide_head_sees_a_map_of_two_by_two():
     assert ResNet8(3, 10, (8, 16, 32), pooled=2).head.in_features == 128
+
+
+@pytest.mark.parametrize(("name", "parameters"), [("resnet8-narrow-gn", 78_042), ("resnet8-wide-gn", 4_911_754)])
+def test_the_forms_with_groupnorm_have_as_many_parameters_and_treat_every_sample_by_itself(name, parameters):
+    model = build(name, 3, 10, 16).train()
+    assert sum(p.numel() for p in model.parameters()) == parameters
+    assert not list(model.buffers())
+    images = torch.randn(3, 3, 16, 16)
+    torch.testing.assert_close(model(images)[:1], model(images[:1]), atol=1e-5, rtol=1e-4)
