@@ -7,6 +7,7 @@ import inspect
 import itertools
 import textwrap
 from dataclasses import dataclass, fields
+from typing import ClassVar
 
 import pytest
 import torch
@@ -136,9 +137,38 @@ class Vandal(Method):
         return local
 
 
+@dataclass(frozen=True)
+class Gossip(Method):
+    """Trains privately, and sends its label counts as they are."""
+
+    sends = frozenset({"labels"})
+    protected: ClassVar = {"dp-sgd": sends}
+
+    def fit(self, federation):
+        local = federation.local_models()
+        for client in federation.clients:
+            federation.channel.up(client.index, "labels", {"counts": torch.tensor(client.label_counts)})
+        return local
+
+
+@dataclass(frozen=True)
+class Mute(Method):
+    """Sends something noisy that the accountant never hears of, and nothing of what it says."""
+
+    protected: ClassVar = {"pate": frozenset({"votes"}), "dp-sgd": frozenset()}
+
+    def fit(self, federation):
+        for client in federation.clients:
+            noise = federation.noise("mute", client.index).normal(3)
+            federation.channel.up(client.index, "votes", {"votes": noise})
+        return federation.initial(federation.network)
+
+
 @pytest.mark.parametrize(
     ("method", "check", "message"),
     [
+        (Gossip, contract.keeps_its_budget, "no noise reaches what client 0 sends as 'labels'"),
+        (Mute, contract.keeps_its_budget, r"clients \[0, 1, 2, 3, 4\] told the accountant nothing"),
         (Liar, contract.declares_what_it_sends, "ledger shows .*parameters"),
         (Leaker, contract.keeps_private_samples_private, "raw private sample crosses from client 0"),
         (Peeker, contract.never_reads_test_labels, "depend on test labels"),
