@@ -232,21 +232,21 @@ def calibrate(releases_of: Callable[[float], Sequence[Release]], target: float, 
         spent = epsilon(releases, delta, accountant) if exact else _whole(releases, delta)[0]
         return math.log(max(spent, 1e-300) / target)
 
-    # First at whole orders alone, which cost little to look at and never say too little.
+    if (beside := over(LEAST_AND_MOST[1])) > 0:
+        raise ValueError(
+            f"no noise meets the target epsilon {target:g} at delta {delta:g}: {math.exp(beside) * target:.4g} remains "
+            f"at {math.exp(LEAST_AND_MOST[1]):.1g}; raise the target or delta, or release less of what the noise does not cover"
+        )
+    # First at whole orders alone, which cost little to look at and never say too little; unless they say too much of the rest.
+    exact = over(LEAST_AND_MOST[1], exact=False) > 0
     high = 0.0
-    while over(high, exact=False) > 0:
-        if high > LEAST_AND_MOST[1]:
-            raise ValueError(
-                f"no noise meets the target epsilon {target:g} at delta {delta:g}: "
-                f"{math.exp(over(high, exact=False)) * target:.4g} remains at {math.exp(high):.1g}; "
-                "raise the target or delta, or release less of what the noise does not cover"
-            )
+    while over(high, exact) > 0:
         high += 1
-    while over(high - 1, exact=False) <= 0:
+    while over(high - 1, exact) <= 0:
         if high < LEAST_AND_MOST[0]:
             raise ValueError(f"every noise meets the target epsilon {target:g} at delta {delta:g}: lower the target")
         high -= 1
-    high = brentq(over, high - 1, high, args=(False,), xtol=1e-3) + 1e-3
+    high = brentq(over, high - 1, high, args=(exact,), xtol=1e-3) + 1e-3
     while over(high) > 0:  # the numerical accountant adds the error that it allows for
         high += 0.05
     low = high - 0.05

@@ -268,6 +268,13 @@ def test_calibration_leaves_room_for_what_the_noise_does_not_cover():
     assert epsilon([LaplaceSteps(noise, 10), GaussianSteps(10.0, 1.0, 4)], 1e-5) == pytest.approx(2.0, rel=0.005)
 
 
+@pytest.mark.parametrize("target", [10.0, 1e3, 1e4])
+def test_calibration_shares_a_budget_of_any_size_with_what_was_calibrated_before(target):
+    before = GaussianSteps(calibrate(lambda noise: [GaussianSteps(noise, 0.05, 5000)], target / 2, 1e-5), 0.05, 5000)
+    noise = calibrate(lambda noise: [before, GaussianSteps(noise, 1.0, 300)], target, 1e-5)
+    assert 0.99 * target < epsilon([before, GaussianSteps(noise, 1.0, 300)], 1e-5) <= target
+
+
 def test_a_target_that_the_rest_already_passes_is_refused_with_advice():
     with pytest.raises(ValueError, match=r"no noise meets the target epsilon 1 .*raise the target"):
         calibrate(lambda noise: [GaussianSteps(noise, 1.0, 1), GaussianSteps(1.0, 1.0, 1)], 1.0, 1e-5)
