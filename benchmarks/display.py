@@ -148,24 +148,22 @@ def _moved(table: Table) -> str:
 
 
 def _privacy_of(records: Sequence[Record]) -> list[str]:
-    """The conventions by which private runs count."""
+    """The accountant of private runs."""
     found = [r.privacy for r in records if r.epsilon is not None]
-    texts = [
-        f"epsilon at delta {p['delta']:g} by {p['accountant']}: {p['adjacency']}; sampling: {p['sampling']}; trust: {p['trust']}"
-        for p in found
-    ]
-    return list(dict.fromkeys(texts))
+    return list(dict.fromkeys(f"epsilon at delta {p['delta']:g} by the {p['accountant']} accountant" for p in found))
 
 
 def _notes_of(records: Sequence[Record]) -> tuple[str, ...]:
-    """What private runs note, with the cells that do."""
-    cells: dict[str, list[str]] = {}
+    """What private runs note, and by which conventions they count, with the rows that do."""
+    notes: dict[str, dict[str, None]] = {}
     for record in records:
         for note in record.privacy.get("notes", ()):
-            cells.setdefault(note, []).append(f"{record.row} {record.column} seed {record.seed}")
-    return tuple(
-        f"{', '.join(own) if len(own) < 3 else f'{own[0]} and {len(own) - 1} more'}: {note}" for note, own in cells.items()
-    )
+            notes.setdefault(note, {})[record.row] = None
+        if record.epsilon is not None:
+            p = record.privacy
+            convention = f"epsilon: {p['adjacency']}; sampling: {p['sampling']}; public: {p['public']}; trust: {p['trust']}"
+            notes.setdefault(convention, {})[record.row] = None
+    return tuple(f"{', '.join(rows)}: {note}" for note, rows in notes.items())
 
 
 def _networks_of(records: Sequence[Record]) -> list[str]:
