@@ -33,21 +33,10 @@ def histogram(logits: Tensor) -> Tensor:
     return votes(logits).sum(dim=0)
 
 
-def noisy_argmax(counts: Tensor, noise: float, mechanism: str, generator: torch.Generator) -> Tensor:
-    """Classes (n,) of the most votes once noise is on the `counts` (n, classes): LNMax or GNMax of a trusted curator."""
-    _check(noise, mechanism)
-    if mechanism == "gaussian":
-        drawn = torch.randn(counts.shape, generator=generator, device=generator.device)
-    else:  # the difference of two exponential draws is Laplace's
-        first, second = torch.empty((2, *counts.shape), device=generator.device).exponential_(generator=generator)
-        drawn = first - second
-    return (counts + noise * drawn.to(counts)).argmax(dim=1)
-
-
 def vote_share(logits: Tensor, noise: float, clients: int, mechanism: str, generator: torch.Generator) -> Tensor:
     """What one of `clients` sends in place of its `logits` (n, classes): its votes and its share of the noise.
 
-    Shares are independent, and the noise of their sum is that of `noisy_argmax`: a normal distribution splits into normal
+    Shares are independent, and the noise of their sum is a trusted curator's: a normal distribution splits into normal
     ones of a `clients`-th of the variance, Laplace's into differences of gamma draws of shape 1/clients (Kotz, Kozubowski and
     Podgórski, "The Laplace Distribution and Generalizations", 2001). A share alone hides little: the server must see the sum
     only, by secure aggregation, which is assumed here and not implemented. A client can take its own noise back out, so t

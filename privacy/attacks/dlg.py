@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from privacy.attacks.matching import Reconstruction, best_of, checked, descend, noise
+from privacy.attacks.matching import Reconstruction, best_of, checked, match_shared, noise
 from privacy.attacks.threat import ThreatModel
 
 
@@ -44,6 +44,6 @@ def dlg(
     def start() -> Reconstruction:
         images = noise((threat.images, *image_shape), shared[0], generator)
         logits = noise((threat.images, classes), shared[0], generator)
-        return descend(model, shared, threat, images, lambda: logits.softmax(dim=1), (images, logits), iterations, line_search)
+        return match_shared(model, shared, threat, images, lambda: logits.softmax(dim=1), (images, logits), iterations, line_search)
 
     return best_of(start, restarts)

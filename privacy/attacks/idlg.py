@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from privacy.attacks.matching import Reconstruction, best_of, checked, descend, noise
+from privacy.attacks.matching import Reconstruction, best_of, checked, match_shared, noise
 from privacy.attacks.threat import ThreatModel
 
 
@@ -61,6 +61,6 @@ def idlg(
 
     def start() -> Reconstruction:
         images = noise((1, *image_shape), shared[0], generator)
-        return descend(model, shared, threat, images, lambda: labels, (images,), iterations, line_search)
+        return match_shared(model, shared, threat, images, lambda: labels, (images,), iterations, line_search)
 
     return best_of(start, restarts)

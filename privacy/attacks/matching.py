@@ -41,11 +41,13 @@ class Reconstruction:
     """The objective at which each iteration of the same start began; an early end makes it shorter."""
     starts: int
     """Starts that were tried."""
+    goal: float = FOUND
+    """The distance at which a start has succeeded."""
 
     @property
     def succeeded(self) -> bool:
-        """Whether the distance is at most `FOUND`."""
-        return self.distance <= FOUND
+        """Whether the distance is at most the goal."""
+        return self.distance <= self.goal
 
 
 def squared_distance(first: Sequence[Tensor], second: Sequence[Tensor]) -> Tensor:
@@ -113,7 +115,7 @@ def best_of(start: Callable[[], Reconstruction], restarts: int) -> Reconstructio
     return replace(found, starts=restarts)
 
 
-def descend(
+def match_shared(
     model: nn.Module,
     shared: Sequence[Tensor],
     threat: ThreatModel,
@@ -123,11 +125,35 @@ def descend(
     iterations: int,
     line_search: bool,
 ) -> Reconstruction:
-    """One start of DLG or iDLG: L-BFGS moves `variables` until `images` and `labels_of()` would share what was shared.
+    """One start of DLG or iDLG: `descend` until `images` and `labels_of()` would share what was shared.
 
-    At an infinite distance if none was finite. An iteration is a step of `torch.optim.LBFGS`, which evaluates the distance
-    some 20 times. With `line_search` each of its own iterations meets the strong Wolfe conditions, and the distance is scaled
-    (`SCALE`); without, steps have length 1 and the distance is as it is, as released.
+    With `line_search` the distance is scaled (`SCALE`); without, it is as it is, as released.
+    """
+    norm = squared_norm(shared)
+
+    def distance_of(labels: Tensor) -> Tensor:
+        return squared_distance(share(model, images, labels, threat, create_graph=True), shared) / norm
+
+    scale = SCALE if line_search else float(norm)
+    return descend(distance_of, images, labels_of, variables, iterations, scale=scale, line_search=line_search)
+
+
+def descend(
+    distance_of: Callable[[Tensor], Tensor],
+    images: Tensor,
+    labels_of: Callable[[], Tensor],
+    variables: Sequence[Tensor],
+    iterations: int,
+    *,
+    scale: float = SCALE,
+    line_search: bool = True,
+    goal: float = FOUND,
+) -> Reconstruction:
+    """One start: L-BFGS moves `variables`, on which `images` and `labels_of()` depend, to lessen `distance_of(labels_of())`.
+
+    At an infinite distance if none was finite. An iteration is a step of `torch.optim.LBFGS`, which evaluates the distance,
+    times `scale`, some 20 times. With `line_search` each of its own iterations meets the strong Wolfe conditions; without,
+    steps have length 1.
     """
     for variable in variables:
         variable.requires_grad_()
@@ -141,15 +167,13 @@ def descend(
         tolerance_change=0.0,
         line_search_fn="strong_wolfe" if line_search else None,
     )
-    norm = squared_norm(shared)
-    scale = SCALE if line_search else float(norm)
     lowest, best = math.inf, (images.detach().clone(), labels_of().detach().clone())
     trajectory: list[float] = []
 
     def evaluate() -> float:
         nonlocal lowest, best
         labels = labels_of()
-        distance = squared_distance(share(model, images, labels, threat, create_graph=True), shared) / norm
+        distance = distance_of(labels)
         for variable, gradient in zip(variables, torch.autograd.grad(scale * distance, variables), strict=True):
             variable.grad = gradient
         value = float(distance.detach())
@@ -162,6 +186,6 @@ def descend(
         trajectory.append(float(optimiser.step(evaluate)) / scale)
         lows.append(lowest)
         stands_still = len(lows) > PATIENCE and lows[-1] > 0.9 * lows[-1 - PATIENCE]
-        if lowest <= FOUND or stands_still or not math.isfinite(trajectory[-1]):
+        if lowest <= goal or stands_still or not math.isfinite(trajectory[-1]):
             break
-    return Reconstruction(*best, lowest, tuple(trajectory), starts=1)
+    return Reconstruction(*best, lowest, tuple(trajectory), starts=1, goal=goal)

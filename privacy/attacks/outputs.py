@@ -8,15 +8,14 @@ answers in the place of the gradient, and no published attack: that it fails say
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from privacy.attacks.matching import PATIENCE, SCALE, noise
+from privacy.attacks.matching import Reconstruction, best_of, descend, noise
 from privacy.attacks.threat import ThreatModel, share, squared_norm
 
 FOUND = 1e-12
@@ -26,18 +25,6 @@ FOUND = 1e-12
 Answer = Callable[[Tensor, Tensor], Sequence[Tensor]]
 """Dummy images (n, c, h, w) and label probabilities (n, classes) to what a client holding them would have sent; twice
 differentiable."""
-
-
-@dataclass(frozen=True)
-class Match:
-    """What the attack found: the dummies of the lowest distance that any start came by."""
-
-    images: Tensor
-    """Shape (n, c, h, w), in the units that the model takes; not clamped."""
-    labels: Tensor
-    """Shape (n, classes): probabilities."""
-    distance: float
-    """`relative_distance` of their answers to the observed ones."""
 
 
 def trained_weights(model: nn.Module, images: Tensor, labels: Tensor, threat: ThreatModel) -> dict[str, Tensor]:
@@ -82,51 +69,23 @@ def match_answers(
     generator: torch.Generator,
     iterations: int = 100,
     restarts: int = 1,
-) -> Match:
+) -> Reconstruction:
     """Choose `count` dummy images of shape (c, h, w), and labels, whose answers are the observed ones, by L-BFGS.
 
-    A start is normal noise from `generator`; it ends early where it succeeds (`FOUND`), stands still or is no longer a
-    number, and the next one, of at most `restarts`, follows only where none succeeded. The dtype and device are those of
-    `observed`. Raises ValueError for fewer than one iteration or restart, FloatingPointError if no start had a finite distance.
+    Images come in the units that the model takes, not clamped; their distance is `relative_distance`. A start is normal noise
+    from `generator`; it ends early where it succeeds (`FOUND`), stands still or is no longer a number, and the next one, of at
+    most `restarts`, follows only where none succeeded. The dtype and device are those of `observed`. Always with a line search:
+    what an answer says of an image is often nearly flat. Raises ValueError for fewer than one iteration or restart,
+    FloatingPointError if no start had a finite distance.
     """
     if iterations < 1 or restarts < 1:
         raise ValueError(f"iterations and restarts must be at least 1, not {iterations} and {restarts}")
-    found: Match | None = None
-    for _ in range(restarts):
+
+    def start() -> Reconstruction:
         images, logits = (noise(shape, observed[0], generator) for shape in ((count, *image_shape), (count, classes)))
-        start = _descend(answer, observed, images, logits, iterations)
-        if math.isfinite(start.distance) and (found is None or start.distance < found.distance):
-            found = start
-        if found is not None and found.distance <= FOUND:
-            break
-    if found is None:
-        raise FloatingPointError(f"no start of {restarts} had a finite distance; use float64, more restarts or a lower local_lr")
-    return found
+        return descend(
+            lambda labels: relative_distance(answer(images, labels), observed),
+            images, lambda: logits.softmax(dim=1), (images, logits), iterations, goal=FOUND,
+        )  # fmt: skip
 
-
-def _descend(answer: Answer, observed: Sequence[Tensor], images: Tensor, logits: Tensor, iterations: int) -> Match:
-    """One start from `images` and label `logits`; at an infinite distance if none was finite."""
-    variables = (images.requires_grad_(), logits.requires_grad_())
-    # Unlike DLG's this descent searches along its lines, for what an answer says of an image is often nearly flat.
-    optimiser = torch.optim.LBFGS(
-        variables, lr=1.0, history_size=100, line_search_fn="strong_wolfe", tolerance_grad=0, tolerance_change=0
-    )
-    lowest, best = math.inf, (images.detach(), logits.detach())
-
-    def evaluate() -> float:
-        nonlocal lowest, best
-        distance = relative_distance(answer(images, logits.softmax(1)), observed)
-        images.grad, logits.grad = torch.autograd.grad(SCALE * distance, variables)
-        value = float(distance.detach())
-        if value < lowest:
-            lowest, best = value, (images.detach().clone(), logits.detach().clone())
-        return SCALE * value
-
-    lows: list[float] = []
-    for _ in range(iterations):
-        value = float(optimiser.step(evaluate))
-        lows.append(lowest)
-        stands_still = len(lows) > PATIENCE and lows[-1] > 0.9 * lows[-1 - PATIENCE]
-        if lowest <= FOUND or stands_still or not math.isfinite(value):
-            break
-    return Match(best[0], best[1].softmax(1), lowest)
+    return best_of(start, restarts)
