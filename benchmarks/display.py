@@ -30,6 +30,7 @@ from benchmarks.spec import Scalar, SpecError, Table
 from datasets import catalogue, partitions
 from metrics.names import BANDWIDTH
 from reports import bandwidth
+from reports.sheet import Sheet
 from reports.table import Layout, legend, markdown, terminal_tables
 from results import published
 from results.files import cache_home, digest, file_digest, read_sealed_json, write_atomic, write_sealed_json
@@ -254,15 +255,15 @@ def print_table(console: Console, run: TableRun, card: Sequence[str]) -> int:
     lines, records = write_table(run)
     layout = layout_of(run, records)
     console.print(f"\n[bold]{run.name}: {escape(layout.title)}.[/] {escape(layout.caption)}\n{escape('; '.join(layout.labels))}")
-    curve, traffic = run.table.measure == "curve", run.table.measure == "bandwidth"
-    shown = last_epochs(lines) if curve else bandwidth.summary(lines) if traffic else lines
+    told = ["last epoch of each curve; the CSV has all"] if run.table.measure == "curve" else []
+    if run.table.measure == "bandwidth":
+        told = [*bandwidth.sentences(layout, lines, run.table.metrics[0]), "the CSV has every round"]
+    told += [f"{format_column(dict(column))} is not measured: {why}" for column, why in run.table.unmeasured]
+    sheet = Sheet(layout, run.paper.title, run.paper.citation, run.table.measure, tuple(told), tuple(card))
+    shown = sheet.shown(lines)
     for table in terminal_tables(layout, shown):
         console.print(table)
-    told = [*bandwidth.sentences(layout, lines, run.table.metrics[0]), "the CSV has every round"] if traffic else []
-    told += [f"{format_column(dict(column))} is not measured: {why}" for column, why in run.table.unmeasured]
     notes = [*told, *legend(layout, shown)]
-    if curve:
-        notes.insert(0, "last epoch of each curve; the CSV has all")
     wanted = [row.key for row in run.rows if any(matches(row, column, run.selection.only or {}) for column in run.table.columns)]
     for key in run.selection.add:
         if key in wanted and key not in {record.row for record in records}:
@@ -280,6 +281,7 @@ def print_table(console: Console, run: TableRun, card: Sequence[str]) -> int:
     if claims and len({r.seed for r in records}) == 1:
         console.print("[dim]verdicts at one seed carry no spread; --seeds 0,1,2 gives one[/]")
     files = [run.files.path("csv"), run.files.path("md"), run.files.path("records.jsonl")]
+    sheet.write(run.files.path("layout.json"))
     page = markdown(layout, shown, [(c["claim"], c["verdict"], c["in_print"]) for c in claims], card, told)
     write_atomic(run.files.path("md"), page)
     if claims:
@@ -288,19 +290,6 @@ def print_table(console: Console, run: TableRun, card: Sequence[str]) -> int:
     draw(run, layout, lines)
     console.print("wrote " + ", ".join(str(path) for path in [*files, run.files.path("png")]), soft_wrap=True)
     return sum(record.status != OK for record in run.records.values())
-
-
-def last_epochs(lines: Sequence[dict[str, str]]) -> list[dict[str, str]]:
-    """The last point of every curve, as cells of the table's columns."""
-    last: dict[tuple[str, str, str], tuple[int, dict[str, str]]] = {}
-    for line in lines:
-        keys = parse_column(line["column"])
-        epoch = int(keys.pop("epoch", "0"))
-        column = format_column(dict(keys))
-        key = (line["row"], column, line["metric"])
-        if epoch >= last.get(key, (-1, {}))[0]:
-            last[key] = (epoch, {**line, "column": column})
-    return [line for _, line in last.values()]
 
 
 def draw(run: TableRun, layout: Layout, lines: Sequence[dict[str, str]]) -> None:

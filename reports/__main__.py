@@ -19,6 +19,24 @@ def reports() -> None:
     """Reports on results."""
 
 
+@app.command("build")
+def build_page(
+    results: Annotated[Path, typer.Argument(help="folder of results, as given to --results of `reproduce`")] = Path("results"),
+    output: Annotated[Path, typer.Option(help="folder for index.html and the tables as LaTeX and Markdown")] = Path("report"),
+) -> None:
+    """One self-contained HTML page of every table in a folder of results; also LaTeX and Markdown of each."""
+    from reports.build import build
+
+    try:
+        written = build(results, output)
+    except ResultsError as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(2) from error
+    typer.echo(
+        f"wrote {written[0]} and {len(written) - 1} tables as LaTeX or Markdown under {output}; open the page in any browser"
+    )
+
+
 @app.command("compare")
 def compare_sets(
     base: Annotated[Path, typer.Argument(help="a table's CSV, or a folder of results")],

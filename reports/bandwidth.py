@@ -54,9 +54,9 @@ def with_common(records: Sequence[Record], metric: str) -> list[Record]:
     return [replace(r, measurements=(*r.measurements, *added.get((r.row, r.column, r.seed), ()))) for r in records]
 
 
-def summary(lines: Sequence[dict[str, str]]) -> list[dict[str, str]]:
+def summary(lines: Sequence[Line]) -> list[Line]:
     """The lines of a table: the end of every curve, and the common performance."""
-    ends: dict[tuple[str, str, str], dict[str, str]] = {}
+    ends: dict[tuple[str, str, str], Line] = {}
     others = []
     for line in lines:
         keys = parse_column(line["column"])

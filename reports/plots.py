@@ -1,4 +1,4 @@
-"""Plots of tables and partitions, as PNG."""
+"""Plots of tables and partitions, as PNG and SVG."""
 
 from __future__ import annotations
 
@@ -42,11 +42,13 @@ def colour(layout: Layout, row: str) -> str:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a figure as PNG in one step and forget it."""
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=150, bbox_inches="tight", metadata={"Software": None})
+    """Write a figure as PNG and, beside it, as SVG for papers, each in one step, and forget it."""
+    for kind, metadata in (("svg", {"Date": None}), ("png", {"Software": None})):
+        buffer = io.BytesIO()
+        with matplotlib.rc_context({"svg.hashsalt": "fedtables"}):  # so that the same plot is the same file
+            figure.savefig(buffer, format=kind, dpi=150, bbox_inches="tight", metadata=metadata)
+        write_atomic(path.with_name(f"{path.name.removesuffix('.png')}.{kind}"), buffer.getvalue())
     plt.close(figure)
-    write_atomic(path, buffer.getvalue())
 
 
 def _float(text: str) -> float:

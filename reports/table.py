@@ -9,7 +9,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from reports.units import FRACTION, Scale, scale_of
-from results.published import parse_column, published_table
+from results.published import format_column, parse_column, published_table
 from results.store import format_value
 
 Line = Mapping[str, str]
@@ -63,6 +63,19 @@ class Block:
     """By row and column."""
     panels: Sequence[Panel]
     """Those with at least one measured cell."""
+
+
+def last_epochs(lines: Sequence[Line]) -> list[Line]:
+    """The last point of every curve, as cells of the table's columns."""
+    last: dict[tuple[str, str, str], tuple[int, Line]] = {}
+    for line in lines:
+        keys = parse_column(line["column"])
+        epoch = int(keys.pop("epoch", "0"))
+        column = format_column(dict(keys))
+        key = (line["row"], column, line["metric"])
+        if epoch >= last.get(key, (-1, {}))[0]:
+            last[key] = (epoch, {**line, "column": column})
+    return [line for _, line in last.values()]
 
 
 def blocks(layout: Layout, lines: Sequence[Line]) -> list[Block]:

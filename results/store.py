@@ -62,7 +62,7 @@ class CellCache:
 
 
 class TableFiles:
-    """The files of one table in the results folder: `<table>.csv`, `.md`, `.png` and `.records.jsonl`."""
+    """The files of one table in the results folder: `<table>.csv`, `.md`, `.png`, `.svg`, `.records.jsonl` and more."""
 
     def __init__(self, folder: Path, profile: str, table: str, variant: str = ""):
         paper, name = table.split("/")
@@ -70,7 +70,7 @@ class TableFiles:
         self.base = folder / profile / paper / stem
 
     def path(self, suffix: str) -> Path:
-        """`suffix` is `csv`, `md`, `png`, `claims.csv`, `records.jsonl` or `log`."""
+        """`suffix` is `csv`, `md`, `png`, `svg`, `claims.csv`, `layout.json`, `records.jsonl` or `log`."""
         return self.base.parent / f"{self.base.name}.{suffix}"
 
     def check_writable(self) -> None:
@@ -166,12 +166,12 @@ def write_csv(path: Path, lines: Sequence[dict[str, str]], columns: Sequence[str
     write_atomic(path, buffer.getvalue())
 
 
-def read_csv(path: Path) -> list[dict[str, str]]:
-    """Lines of a table's CSV. Raises ResultsError if the file is missing or is not such a CSV."""
+def read_csv(path: Path, required: Sequence[str] = CSV_COLUMNS[:6]) -> list[dict[str, str]]:
+    """Lines of a table's CSV. Raises ResultsError if the file is missing or lacks one of the `required` columns."""
     try:
         with path.open(newline="") as stream:
             reader = csv.DictReader(stream)
-            missing = [c for c in CSV_COLUMNS[:6] if c not in (reader.fieldnames or ())]
+            missing = [c for c in required if c not in (reader.fieldnames or ())]
             if missing:
                 raise ResultsError(f"{path} is not a table of this suite: no column {', '.join(missing)}")
             return list(reader)
