@@ -157,11 +157,13 @@ def spread_of(texts: Sequence[str], unit: float, digits: int) -> tuple[str, str]
 
 
 def panel_rows(layout: Layout, block: Block, panel: Panel) -> list[dict[str, Any]]:
-    """The rows of a panel, each with its cells, the bytes it sent and the epsilon it spent."""
+    """The rows that a panel has anything of, each with its cells, the bytes it sent and the epsilon it spent."""
     best = {column: best_rows(layout, block, column) for column in panel.columns}
     rows = []
     for row in layout.rows:
         lines = [block.cells.get((row, column)) for column in panel.columns]
+        if not any(lines):
+            continue
         measured = [line for line in lines if line is not None and line["status"] == "ok"]
         rows.append(
             {

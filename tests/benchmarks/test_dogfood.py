@@ -1,0 +1,84 @@
+"""The suite's own regression check: it is quiet about itself, and finds a fault that somebody made."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from results.sourcecode import ROOT
+
+FLOORS = ("baselines", "benchmarks", "datasets", "federation", "methods", "metrics", "models", "privacy", "reports", "results")
+TABLE = ("dlad/table2", "--only", "dataset=mnist", "--only", "distribution=iid", "--only", "row=global-avg,global-dlad")
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="module")
+def run(cache):
+    """Runs a command from a checkout."""
+
+    def running(checkout, *words):
+        environment = {**os.environ, "FEDTABLES_CACHE": str(cache), "OMP_NUM_THREADS": "1"}
+        command = [sys.executable, "-m", *map(str, words)]
+        return subprocess.run(command, cwd=checkout, env=environment, capture_output=True, text=True)
+
+    return running
+
+
+@pytest.fixture(scope="module")
+def trusted(run, tmp_path_factory) -> Path:
+    """The results of this checkout."""
+    folder = tmp_path_factory.mktemp("trusted")
+    done = run(ROOT, "benchmarks", "reproduce", *TABLE, "--seeds", "0,1", "--results", folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder / "smoke"
+
+
+def faulty_checkout(folder: Path) -> Path:
+    """A copy of the code in which the distillation loss has the wrong sign."""
+    for floor in FLOORS:
+        ignored = shutil.ignore_patterns("__pycache__", "cpu", "smoke", "attack", "reference", "partitions")
+        shutil.copytree(ROOT / floor, folder / floor, ignore=ignored)
+    path = folder / "federation" / "tasks.py"
+    head, last, tail = path.read_text().rpartition("return F.cross_entropy(")
+    assert last
+    assert head.rpartition("def ")[2].startswith("distillation_loss")
+    path.write_text(f"{head}return -F.cross_entropy({tail}")
+    return folder
+
+
+def test_the_same_code_passes_with_a_cache_of_its_own(run, trusted, tmp_path):
+    again = run(ROOT, "benchmarks", "reproduce", *TABLE, "--seeds", "0,1", "--fresh", "--results", tmp_path)
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert (tmp_path / "smoke/dlad/table2.csv").read_bytes() == (trusted / "dlad/table2.csv").read_bytes()
+    assert run(ROOT, "reports", "compare", trusted, tmp_path / "smoke", "--time-ratio", "0").returncode == 0
+
+
+def test_a_loss_of_the_wrong_sign_is_found_and_named(run, trusted, tmp_path):
+    checkout = faulty_checkout(tmp_path / "checkout")
+    run(checkout, "benchmarks", "reproduce", *TABLE, "--seeds", "0,1", "--results", tmp_path / "new")
+    done = run(ROOT, "reports", "compare", trusted, tmp_path / "new" / "smoke")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "global-dlad dataset=mnist distribution=iid accuracy" in done.stdout
+
+
+def test_a_changed_reference_value_is_found_and_named(run, trusted, tmp_path):
+    changed = shutil.copytree(trusted, tmp_path / "reference")
+    path = changed / "dlad" / "table2.csv"
+    lines = path.read_text().splitlines()
+    place = next(n for n, line in enumerate(lines) if line.startswith("global-avg,"))
+    fields = lines[place].split(",")
+    fields[3] = str(float(fields[3]) + 0.2)
+    lines[place] = ",".join(fields)
+    path.write_text("\n".join(lines) + "\n")
+    done = run(ROOT, "reports", "compare", changed, trusted)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "global-avg" in done.stdout
