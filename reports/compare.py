@@ -140,12 +140,12 @@ def _check_comparable(base: ResultSet, new: ResultSet) -> None:
         keys = [{record.table for record in result_set.records[table]} for result_set in (base, new)]
         if all(keys) and keys[0] != keys[1]:
             refuse(table, "table", _named(keys[0]), _named(keys[1]))
-        old, now = (_digests(result_set.records[table]) for result_set in (base, new))
-        for place in old.keys() & now.keys():
-            if old[place] != now[place]:
+        before, after = (_digests(result_set.records[table]) for result_set in (base, new))
+        for place in before.keys() & after.keys():
+            if before[place] != after[place]:
                 row, column, name = place
                 advice = ": other files or another loader; if that is meant, regenerate the base set"
-                refuse(f"{table} {row} {column}", f"digest of {name}", _named(old[place]), _named(now[place]), advice)
+                refuse(f"{table} {row} {column}", f"digest of {name}", _named(before[place]), _named(after[place]), advice)
 
 
 def _named(values: Iterable[str]) -> str:

@@ -18,8 +18,8 @@ from results.published import parse_column
 from results.store import CSV_COLUMNS, read_csv, write_csv
 
 OUTPUT_COLUMNS = ("value", "std", "n", "seeds", "profile", "protocol", "data", "origin", "status")
-NAMED = 14
-"""Versions whose names fit below a picture."""
+NAMED, LONGEST = 14, 24
+"""How many names of versions fit below a picture, and how long one may be."""
 
 Lines = Sequence[dict[str, str]]
 
@@ -143,17 +143,15 @@ def history(named: tuple[str, Sequence[Version]], row: str, column: str, metric:
 
 def _line(version: Version, row: str, keys: dict[str, str], metric: str) -> dict[str, str]:
     """The cell's line in a version; where there is none, one with a status only."""
-    failed = ""
+    missing = {"value": "", "status": "no such cell" if version.lines else version.status}
     for line in version.lines:
         own = parse_column(line["column"])
-        if line["row"] != row or line["metric"] not in (metric, ""):
-            continue
-        if own == keys and line["metric"] == metric:
+        if line["row"] == row and line["metric"] == metric and own == keys:
             return {"status": "ok", **line}
         # A failed cell has one line for all of its measurements, whose columns may have keys of their own.
-        if not line["metric"] and own.items() <= keys.items():
-            failed = line.get("status", "failed")
-    return {"value": "", "status": failed or (version.status if not version.lines else "no such cell")}
+        if line["row"] == row and not line["metric"] and own.items() <= keys.items():
+            missing = line
+    return missing
 
 
 def _is_finite(text: str) -> bool:
@@ -186,7 +184,8 @@ def _label(found: History, version: Version) -> str:
         return f"{version.name[:7]}\n{version.date[:10]}"
     paths = [Path(v.name).parts for v, _ in found.points]
     own = [part for part in Path(version.name).parts if not all(part in other for other in paths)]
-    return "/".join(own) or version.name
+    name = "/".join(own) or version.name
+    return name if len(name) <= LONGEST else f"...{name[-LONGEST:]}"
 
 
 def _kind(line: dict[str, str]) -> str:
