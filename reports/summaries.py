@@ -29,7 +29,8 @@ def headline(differences: Sequence[Difference]) -> tuple[str, str]:
         counts = ", ".join(f"{n} {v}" for v, n in (bad | Counter(d.verdict for d in of_kind if not d.is_regression)).items())
         if counts:
             parts.append(f"{title}: {counts}")
-    return "Regression" if any(d.is_regression for d in differences) else "No regression", "; ".join(parts)
+    text = "; ".join(parts)
+    return "Regression" if any(d.is_regression for d in differences) else "No regression", text[:1].upper() + text[1:]
 
 
 def rule_text(differences: Sequence[Difference], rule: Rule) -> str:
@@ -54,7 +55,7 @@ def left_out(differences: Sequence[Difference]) -> dict[tuple[str, str], list[st
 def markdown(differences: Sequence[Difference], rule: Rule) -> str:
     """A short report, fit for a pull-request comment: counts, the rule, what got worse first, and what was not compared."""
     verdict, counts = headline(differences)
-    lines = [f"**{verdict}**. {counts[:1].upper()}{counts[1:]}.", "", f"Rule: {rule_text(differences, rule)}."]
+    lines = [f"**{verdict}**. {counts}.", "", f"Rule: {rule_text(differences, rule)}."]
     shown = [d for d in differences if d.is_regression] + [d for d in differences if d.verdict in ("better", "new")]
     if shown:
         lines += ["", "| cell | verdict | base | new | why |", "|---|---|---|---|---|"]
