@@ -32,6 +32,7 @@ def shared(tmp_path_factory) -> Path:
     return folder
 
 
+@pytest.mark.xdist_group("docs")  # later commands read what earlier ones wrote
 @pytest.mark.parametrize("line", COMMANDS)
 def test_a_documented_command_works(line, shared, command):
     """Smoke commands run as they are; for reduced and full-scale ones, `plan` resolves the same arguments."""
@@ -45,6 +46,8 @@ def test_a_documented_command_works(line, shared, command):
             words += ["--results", str(shared / "results")]
     elif words[1] in ("partition", "sweep", "attack"):
         words += ["--results", str(shared / "results")]
+    elif words[:2] == ["reports", "build"]:
+        words += [str(shared / "results"), "--output", str(shared / "report")]
     elif words[0] == "reports":
         words = [str(shared / w) if w.startswith(("results/", "baseline/")) else w for w in words]
     done = command(*words, FEDTABLES_CACHE=str(shared / "cache"))

@@ -1,11 +1,15 @@
-"""The regression report: its rule, its exit codes, and what it refuses."""
+"""The rule of the regression report, and what it refuses to compare."""
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from reports.compare import compare, markdown_summary, read_set
+from reports.compare import COST, Rule, compare, holm
+from reports.resultset import read_pair, read_set
 from results.files import ResultsError
+from results.record import Record
 from results.store import CSV_COLUMNS, write_csv
 
 BASE = {
@@ -24,8 +28,13 @@ def result_set(tmp_path, name, *lines):
     return path.parent
 
 
+def differences(base, new, **rule):
+    return compare(read_set(base), read_set(new), Rule(**rule))
+
+
 def verdicts(base, new):
-    return [d.verdict for d in compare(read_set(base), read_set(new), tolerance=0.02, effect=0.005)]
+    """Of the cells."""
+    return [d.verdict for d in differences(base, new) if d.kind != COST]
 
 
 @pytest.mark.parametrize(
@@ -74,7 +83,12 @@ def test_a_loss_is_judged_by_the_metrics_direction_and_unit(tmp_path, metric, ba
 
 @pytest.mark.parametrize(
     ("metric", "base", "new", "verdict"),
-    [("accuracy", "70", "68", "worse"), ("hd95", "12", "14", "worse"), ("hd95", "12", "10", "same"), ("fog", "1", "2", "changed")],
+    [
+        ("accuracy", "70", "68", "worse"),
+        ("hd95", "12", "14", "worse"),
+        ("hd95", "12", "10", "better"),
+        ("fog", "1", "2", "changed"),
+    ],
 )
 def test_over_seeds_too(tmp_path, metric, base, new, verdict):
     more = {"metric": metric, "std": "0.1", "n": "3", "seeds": "0 1 2"}
@@ -87,9 +101,9 @@ def test_percent_is_told_from_print_else_from_the_values(tmp_path):
     for place, unit in (("fediod/table1.csv", "percent"), ("dlad/table2.released.csv", "fraction"), ("x/t.csv", "fraction")):
         path = tmp_path / place
         write_csv(path, lines)
-        assert {cell["unit"] for cell in read_set(path).values()} == {unit}
+        assert {cell["unit"] for cell in read_set(path).cells.values()} == {unit}
     write_csv(tmp_path / "y" / "t.csv", [*lines, line(row="c", value="70.0")])
-    assert {cell["unit"] for cell in read_set(tmp_path).values() if cell["row"] == "c"} == {"percent"}
+    assert {cell["unit"] for cell in read_set(tmp_path).cells.values() if cell["row"] == "c"} == {"percent"}
     with pytest.raises(ResultsError, match="unit is 'fraction' and 'percent'"):
         verdicts(tmp_path / "x", tmp_path / "y")
 
@@ -97,15 +111,9 @@ def test_percent_is_told_from_print_else_from_the_values(tmp_path):
 def test_a_table_in_percent_tolerates_two_points_and_prints_two_decimals(tmp_path):
     base = result_set(tmp_path, "a", line(value="70.5"), line(row="b", value="60.0"))
     new = result_set(tmp_path, "b", line(value="68.75"), line(row="b", value="57.125"))
-    found = compare(read_set(base), read_set(new), tolerance=0.02, effect=0.005)
-    assert [d.verdict for d in found] == ["same", "worse"]
-    assert "| t b n=1 accuracy | worse | 60.00 | 57.12 | loss +2.88, one seed, tolerance 2 |" in markdown_summary(found)
-
-
-def test_committed_results_are_readable(command):
-    table = "results/cpu/dlad/table2.csv"
-    assert command("reports", "compare", table, table).stdout.startswith("**No regression**: 48 same.")
-    assert command("reports", "compare", "results/cpu", "results/cpu").returncode == 0
+    near, far, _ = differences(base, new)
+    assert (near.verdict, far.verdict) == ("same", "worse")
+    assert (far.base, far.new, far.why) == ("60.00", "57.12", "loss +2.88, one seed, tolerance 2")
 
 
 def test_a_vanished_cell_and_a_failed_one_are_regressions_and_a_new_one_is_named(tmp_path):
@@ -116,33 +124,176 @@ def test_a_vanished_cell_and_a_failed_one_are_regressions_and_a_new_one_is_named
     assert verdicts(result_set(tmp_path, "d", line()), two) == ["same", "new"]
 
 
-@pytest.mark.parametrize("name", ["profile", "protocol", "data", "origin"])
+def test_a_cell_that_fails_takes_its_curve_with_it_and_one_that_failed_before_is_no_regression(tmp_path):
+    curve = [line(column=f"n=1 epoch={e}") for e in (1, 2)]
+    failed = line(metric="", value="", status="failed: DivergedError")
+    whole, broken = result_set(tmp_path, "a", *curve), result_set(tmp_path, "b", failed)
+    lost = differences(whole, broken)[:-1]
+    assert [(d.verdict, d.why) for d in lost] == [("failed", "failed: DivergedError")] * 2
+    assert verdicts(broken, whole) == ["better", "new", "new"]
+    assert verdicts(broken, broken) == ["same"]
+    other = result_set(tmp_path, "c", line(row="b"))
+    assert verdicts(broken, other) == ["vanished", "new"]
+    assert [d.why for d in differences(other, result_set(tmp_path, "d", line(row="b"), failed)) if d.verdict == "new"] == [
+        "failed: DivergedError"
+    ]
+
+
+@pytest.mark.parametrize("name", ["profile", "protocol", "data", "origin", "public", "public_origin"])
 def test_sets_of_different_kind_are_never_compared(tmp_path, name):
     base, new = result_set(tmp_path, "a", line()), result_set(tmp_path, "b", line(**{name: "other"}))
     with pytest.raises(ResultsError, match=f"{name} is .* not comparable"):
         verdicts(base, new)
 
 
-def test_the_summary_names_the_cell_that_got_worse(tmp_path):
-    base, new = result_set(tmp_path, "a", line()), result_set(tmp_path, "b", line(value="0.5"))
-    text = markdown_summary(compare(read_set(base), read_set(new), 0.02, 0.005))
-    assert text.startswith("**Regression**: 1 worse.")
-    assert "| t a n=1 accuracy | worse | 0.9000 | 0.5000 |" in text
+@pytest.mark.parametrize("name", ["profile", "protocol"])
+def test_nor_are_those_that_have_no_cell_in_common(tmp_path, name):
+    base, new = result_set(tmp_path, "a", line()), result_set(tmp_path, "b", line(row="b", **{name: "other"}))
+    with pytest.raises(ResultsError, match=f"{name} is .* not comparable"):
+        verdicts(base, new)
 
 
-def test_a_value_that_is_no_number_makes_a_set_unusable(tmp_path):
-    with pytest.raises(ResultsError, match="line 2: value 'abc' is not a number"):
-        read_set(result_set(tmp_path, "a", line(value="abc")))
+def test_a_csv_of_an_older_version_lacks_columns_and_is_compared_in_those_it_has(tmp_path):
+    old, new = tmp_path / "a" / "t.csv", result_set(tmp_path, "b", line(public="shapes", statistic="best"))
+    write_csv(old, [{name: value for name, value in line().items() if name in CSV_COLUMNS[:18]}], CSV_COLUMNS[:18])
+    assert verdicts(old.parent, new) == ["same"]
 
 
-def test_exit_codes(tmp_path, command):
-    base = result_set(tmp_path, "a", line())
-    worse = result_set(tmp_path, "b", line(value="0.5"))
-    broken = tmp_path / "broken.csv"
-    broken.write_text("not,a,table\n1,2,3\n")
-    assert command("reports", "compare", str(base), str(base)).returncode == 0
-    assert command("reports", "compare", str(base), str(worse)).returncode == 1
-    refused = command("reports", "compare", str(base), str(broken))
-    assert refused.returncode == 2
-    assert "not a table of this suite" in refused.stderr
-    assert command("reports", "compare", str(base), str(tmp_path / "nowhere")).returncode == 2
+def test_holms_procedure_by_hand():
+    # 0.01 <= 0.05 / 4; 0.013 <= 0.05 / 3; 0.04 > 0.05 / 2 ends it, though 0.045 <= 0.05 / 1.
+    assert holm({"a": 0.04, "b": 0.01, "c": 0.045, "d": 0.013}, 0.05) == {"b", "d"}
+    assert holm({}, 0.05) == set()
+
+
+def test_the_level_holds_for_all_cells_together(tmp_path):
+    """p = 0.025 for one cell: Welch's t = 2.776 with 4 degrees of freedom. Among two cells it needs 0.025, among three less."""
+    spread = {"n": "3", "seeds": "0 1 2", "std": "0.01"}
+    t = 2.7764451
+    lower = repr(0.9 - t * 0.01 * (2 / 3) ** 0.5 * 1.0001)
+    for others, verdict in ((1, "worse"), (2, "same")):
+        rows = [line(row=f"r{i}", **spread) for i in range(others)]
+        base = result_set(tmp_path, f"a{others}", line(**spread), *rows)
+        new = result_set(tmp_path, f"b{others}", line(**{**spread, "value": lower}), *rows)
+        found = differences(base, new)[0]
+        assert found.verdict == verdict
+        assert found.p == pytest.approx(0.025, abs=1e-5)
+    assert differences(base, new, alpha=0.1)[0].verdict == "worse"
+
+
+def test_what_is_significantly_better_is_named_and_what_is_small_is_not(tmp_path):
+    spread = {"n": "3", "seeds": "0 1 2", "std": "0.0001"}
+    base = result_set(tmp_path, "a", line(**spread), line(row="b", **spread))
+    new = result_set(tmp_path, "b", line(**{**spread, "value": "0.95"}), line(row="b", **{**spread, "value": "0.899"}))
+    assert verdicts(base, new) == ["better", "same"]  # the second lost 0.001, less than the smallest effect
+    assert differences(base, new, effect=0.0005)[1].verdict == "worse"
+
+
+def test_seeds_without_any_spread_need_no_test(tmp_path):
+    spread = {"n": "2", "seeds": "0 1", "std": "0.0"}
+    base = result_set(tmp_path, "a", line(**spread), line(row="b", **spread))
+    new = result_set(tmp_path, "b", line(**{**spread, "value": "0.8"}), line(row="b", **spread))
+    assert verdicts(base, new) == ["worse", "same"]
+
+
+def test_other_seeds_and_another_statistic_are_named(tmp_path):
+    base = result_set(tmp_path, "a", line(statistic="best"), line(row="b", std="0.1", n="2", seeds="0 1"))
+    new = result_set(tmp_path, "b", line(statistic="median"), line(row="b", std="0.1", n="3", seeds="2 3 4"))
+    first, second, _ = differences(base, new)
+    assert first.why.endswith("statistic best -> median")
+    assert second.why.endswith("seeds 0 1 -> 2 3 4")
+    assert (second.base, second.verdict) == ("0.9000 ± 0.1000", "same")
+
+
+def test_changed_bytes_do_not_hide_a_loss(tmp_path):
+    base, new = result_set(tmp_path, "a", line()), result_set(tmp_path, "b", line(value="0.5", bytes_up="11", epsilon="2.0"))
+    assert differences(base, new)[0].why == "bytes_up 10 -> 11, epsilon none -> 2.0, loss +0.4000, one seed, tolerance 0.02"
+
+
+@pytest.mark.parametrize(("base", "new", "verdict"), [("0.9", "nan", "worse"), ("nan", "nan", "same"), ("inf", "0.9", "better")])
+def test_a_value_that_is_not_finite_is_worse_than_any(tmp_path, base, new, verdict):
+    assert verdicts(*(result_set(tmp_path, name, line(value=v)) for name, v in (("a", base), ("b", new)))) == [verdict]
+
+
+def test_texts_must_be_equal(tmp_path):
+    base, same, other = (
+        result_set(tmp_path, name, line(metric="classes", value=text)) for name, text in (("a", "0-4"), ("b", "0-4"), ("c", "0-5"))
+    )
+    assert verdicts(base, same) == ["same"]
+    assert verdicts(base, other) == ["worse"]
+
+
+RUN = {"hardware": "A", "cores": 2, "device": "cpu", "threads": 1, "precision": "fp32", "compile": "off", "stacked": 1}
+
+
+def record(**changes):
+    whole = {
+        "table": "p/t", "row": "a", "column": "n=1", "seed": 0, "seeds": {}, "profile": "smoke", "protocol": "paper", "cell": "c",
+        "code": "d", "data": {"digest": "1"}, "seconds": 30.0, "stages": {"computed": 2}, "peak_memory_mb": 500.0, "machine": RUN,
+    }  # fmt: skip
+    return Record(**{**whole, **changes})
+
+
+def with_records(tmp_path, name, *records):
+    folder = result_set(tmp_path, name, line(), line(row="b"))
+    (folder / "t.records.jsonl").write_text("".join(json.dumps(r.to_json()) + "\n" for r in records))
+    return folder
+
+
+def costs(tmp_path, base, new, **rule):
+    sets = with_records(tmp_path, "a", *base), with_records(tmp_path, "b", *new)
+    return {d.cell[3]: (d.verdict, d.why) for d in differences(*sets, **rule) if d.kind == COST}
+
+
+def test_time_is_the_sum_and_memory_the_largest_over_the_cells_that_both_sets_have(tmp_path):
+    base = record(), record(row="b", seconds=10.0, peak_memory_mb=1000.0), record(row="c", seconds=1000.0)
+    new = record(seconds=75.0, peak_memory_mb=1600.0), record(row="b", seconds=10.0)
+    assert costs(tmp_path, base, new) == {
+        "time": ("slower", "ratio 2.12, 2 allowed"),
+        "peak memory": ("larger", "ratio 1.60, 1.5 allowed"),
+    }
+    relaxed = costs(tmp_path, base, new, time_ratio=2.5, memory_ratio=2)
+    assert [verdict for verdict, _ in relaxed.values()] == ["same", "same"]
+    assert costs(tmp_path, base, new, time_ratio=0).keys() == {"peak memory"}
+    assert costs(tmp_path, base, new, time_ratio=0, memory_ratio=0) == {}
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"stages": {"computed": 0}}, "2 and 0 stages were computed, the others found in the cache"),
+        ({"machine": {**RUN, "threads": 4}}, "threads is 1 and 4"),
+        ({"machine": {**RUN, "precision": "bf16"}}, "precision is fp32 and bf16"),
+        ({"seed": 1}, "no cell finished in both sets with the same seed"),
+        ({"status": "failed"}, "no cell finished in both sets with the same seed"),
+    ],
+)
+def test_costs_of_other_work_are_not_compared(tmp_path, changes, why):
+    new = record(**{"seconds": 500.0, "peak_memory_mb": 5000.0, **changes})
+    assert costs(tmp_path, [record()], [new]) == {"time, peak memory": ("not compared", why)}
+
+
+def test_times_on_other_hardware_and_of_seconds_are_not_compared(tmp_path):
+    other = costs(tmp_path, [record()], [record(seconds=500.0, machine={**RUN, "hardware": "B"})])
+    assert other == {"time": ("not compared", "hardware is A and B"), "peak memory": ("same", "ratio 1.00, 1.5 allowed")}
+    short = costs(tmp_path, [record(seconds=9.0)], [record(seconds=500.0)])
+    assert short["time"] == ("not compared", "the base took 9.0 s, of which little can be said below 10 s")
+
+
+def test_without_records_nothing_is_said_of_costs_but_that(tmp_path):
+    base, new = with_records(tmp_path, "a", record()), result_set(tmp_path, "b", line(), line(row="b"))
+    *cells, cost = differences(base, new)
+    assert [d.verdict for d in cells] == ["same", "same"]
+    assert cost.why == "no records beside the CSV (new), so data digests were not compared either"
+
+
+@pytest.mark.parametrize("kind", ["data", "public"])
+def test_data_of_another_digest_are_never_compared(tmp_path, kind):
+    base, new = (with_records(tmp_path, name, record(**{kind: {"digest": d}})) for name, d in (("a", "1"), ("b", "2")))
+    with pytest.raises(ResultsError, match=r"t a n=1: digest of .*data is '1' and '2'; these are not comparable"):
+        differences(base, new)
+
+
+def test_records_of_another_table_are_never_compared(tmp_path):
+    base, new = with_records(tmp_path, "a", record()), with_records(tmp_path, "b", record(table="p/u"))
+    with pytest.raises(ResultsError, match="table is 'p/t' and 'p/u'"):
+        compare(*read_pair(base / "t.csv", new / "t.csv"), Rule())
