@@ -1,4 +1,4 @@
-"""`python -m reports`: the page of all tables, the regression report, a cell's history, and whether results can be computed again."""
+"""`python -m reports`: the page of all tables, the regression report, the history of a cell, and computing results again."""
 
 from __future__ import annotations
 
