@@ -6,7 +6,8 @@ It reads what `reproduce` wrote and nothing else, and needs no network: style, s
 from __future__ import annotations
 
 import base64
-import json
+import csv
+import io
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,13 +21,13 @@ from markupsafe import Markup
 
 from metrics.names import facts
 from reports.latex import latex
+from reports.resultset import read_records, read_table
 from reports.sheet import Sheet
 from reports.table import Block, Layout, Line, Panel, best_rows, block_title, blocks, is_number, legend, measured_text, row_title
 from reports.units import unit_of
 from results import published
 from results.files import ResultsError
 from results.record import OK, Record
-from results.store import read_csv
 
 PROFILES = ("paper", "cpu", "smoke")
 STEPS = (0.02, 0.1, 0.3)
@@ -54,8 +55,8 @@ class Result:
         return f"{self.profile}-{self.paper}-{self.name}".replace(".", "-")
 
     @cached_property
-    def lines(self) -> list[dict[str, str]]:
-        return read_csv(self.file("csv"))
+    def lines(self) -> list[Line]:
+        return read_table(self.file("csv"))
 
     @cached_property
     def sheet(self) -> Sheet:
@@ -65,18 +66,15 @@ class Result:
     @cached_property
     def claims(self) -> list[dict[str, str]]:
         path = self.file("claims.csv")
-        return read_csv(path, ("claim", "verdict", "in_print")) if path.exists() else []
+        with path.open(newline="") if path.exists() else io.StringIO() as stream:
+            found = list(csv.DictReader(stream))
+        if any(not claim.get(name) for claim in found for name in ("claim", "verdict", "in_print")):
+            raise ResultsError(f"{path} is damaged; regenerate the table with `python -m benchmarks reproduce`")
+        return found
 
     @cached_property
     def records(self) -> list[Record]:
-        """Empty if there are none beside the CSV. Raises ResultsError for a damaged file."""
-        path = self.file("records.jsonl")
-        try:
-            return [Record.from_json(json.loads(line)) for line in path.read_text().splitlines()] if path.exists() else []
-        except (ValueError, KeyError, TypeError) as error:
-            raise ResultsError(
-                f"cannot read {path}: {error}. Regenerate the table with `python -m benchmarks reproduce`."
-            ) from error
+        return read_records(self.file("records.jsonl"))
 
 
 def find_results(folder: Path) -> list[Result]:

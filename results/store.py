@@ -166,12 +166,12 @@ def write_csv(path: Path, lines: Sequence[dict[str, str]], columns: Sequence[str
     write_atomic(path, buffer.getvalue())
 
 
-def read_csv(path: Path, required: Sequence[str] = CSV_COLUMNS[:6]) -> list[dict[str, str]]:
-    """Lines of a table's CSV. Raises ResultsError if the file is missing or lacks one of the `required` columns."""
+def read_csv(path: Path) -> list[dict[str, str]]:
+    """Lines of a table's CSV. Raises ResultsError if the file is missing or is not such a CSV."""
     try:
         with path.open(newline="") as stream:
             reader = csv.DictReader(stream)
-            missing = [c for c in required if c not in (reader.fieldnames or ())]
+            missing = [c for c in CSV_COLUMNS[:6] if c not in (reader.fieldnames or ())]
             if missing:
                 raise ResultsError(f"{path} is not a table of this suite: no column {', '.join(missing)}")
             return list(reader)
