@@ -26,6 +26,7 @@ from results.names import near
 
 if TYPE_CHECKING:
     from benchmarks.cells import Selection
+    from benchmarks.ray_executor import Cluster
     from benchmarks.spec import Paper, Table
     from federation.execution import Execution
 
@@ -160,6 +161,16 @@ Jobs = Annotated[int, typer.Option(min=0, help="worker processes; 0: one per cor
 Fresh = Annotated[bool, typer.Option("--fresh", help="compute everything again, cached or not")]
 Results = Annotated[Path, typer.Option(help="folder for CSV, plots and records")]
 Plugins = Annotated[list[Path] | None, typer.Option("--plugin", metavar="FILE", help="a file with one more method; repeatable")]
+Ray = Annotated[
+    str, typer.Option("--ray", metavar="ADDRESS", help="run cells as Ray tasks: local, auto, or host:port of a cluster")
+]
+RayCpus = Annotated[float, typer.Option("--num-cpus", help="with --ray: processors of a cell; 0: as many as --threads")]
+RayGpus = Annotated[
+    float | None, typer.Option("--num-gpus", help="with --ray: GPUs of a cell, 0.25 for four on one; default: 1 on cuda")
+]
+RayCache = Annotated[
+    str, typer.Option("--ray-cache", help="with --ray: fetch (stages travel through Ray) or shared (all nodes see FEDTABLES_CACHE)")
+]
 RequireReal = Annotated[bool, typer.Option("--require-real", help="refuse stand-in data")]
 
 
@@ -351,6 +362,7 @@ def reproduce(
     seeds: Seeds = "0", jobs: Jobs = 0, device: Device = "", threads: Threads = 1, require_real: RequireReal = False,
     plugin: Plugins = None, fresh: Fresh = False, results: Results = Path("results"),
     override: Override = None, precision: Precision = "fp32", compiled: Compile = "off", stacked: Stacked = 1,
+    ray: Ray = "", num_cpus: RayCpus = 0, num_gpus: RayGpus = None, ray_cache: RayCache = "",
 ) -> None:  # fmt: skip
     """Regenerate tables: measured beside published, as CSV, Markdown and plot, with the paper's claims judged."""
     device = device or ("cuda" if profile == "paper" else "cpu")
@@ -360,9 +372,8 @@ def reproduce(
     names = _tables(_some_tables(tables), protocol)
     selection = replace(selection, overrides=_overrides(names, override or [], selection.plugins))
     _check_execution(selection.execution, device)
-    if device != "cpu":
-        _check_device(device)
-    _run([registry.find_table(name) for name in dict.fromkeys(names)], selection, jobs, fresh, results)
+    cluster = _cluster(ray, num_cpus, num_gpus, ray_cache, device, threads)
+    _run([registry.find_table(name) for name in dict.fromkeys(names)], selection, jobs, fresh, results, cluster)
 
 
 @app.command()
@@ -372,22 +383,37 @@ def sweep(
     profile: Profile = "smoke", only: Only = None, methods: Methods = "", seeds: Seeds = "0", jobs: Jobs = 0,
     device: Device = "cpu", threads: Threads = 1, require_real: RequireReal = False, plugin: Plugins = None,
     fresh: Fresh = False, results: Results = Path("results"), override: Override = None,
+    ray: Ray = "", num_cpus: RayCpus = 0, num_gpus: RayGpus = None, ray_cache: RayCache = "",
 ) -> None:  # fmt: skip
     """A table's rows over privacy budgets, and without one: as CSV and a plot of the metric against epsilon."""
     from benchmarks.sweep import parse_epsilons, swept
 
     selection = _selection(profile, "paper", only or [], methods, seeds, device, threads, require_real, plugin or [])
     selection = replace(selection, overrides=_overrides([table], override or [], selection.plugins))
-    if device != "cpu":
-        _check_device(device)
+    cluster = _cluster(ray, num_cpus, num_gpus, ray_cache, device, threads)
     paper, found = registry.find_table(table)
     derived, left_out = swept(paper, found, selection, parse_epsilons(epsilon))
     for row in left_out:
         console.print(f"[yellow]left out[/] {escape(row.title)}: {row.method} has no private form")
-    _run([(paper, derived)], replace(selection, add=(), drop=()), jobs, fresh, results)
+    _run([(paper, derived)], replace(selection, add=(), drop=()), jobs, fresh, results, cluster)
 
 
-def _run(tables: list[tuple[Paper, Table]], selection: Selection, jobs: int, fresh: bool, results: Path) -> None:
+def _cluster(address: str, cpus: float, gpus: float | None, cache: str, device: str, threads: int) -> Cluster | None:
+    """The Ray cluster of the options, or None: then this machine must have the device. Raises SpecError."""
+    if address:
+        from benchmarks.ray_executor import cluster_of
+
+        return cluster_of(address, cpus, gpus, cache, device, threads)
+    if cpus or gpus is not None or cache:
+        raise SpecError("--num-cpus, --num-gpus and --ray-cache say how Ray runs cells; add --ray local, or a cluster's address")
+    if device != "cpu":
+        _check_device(device)
+    return None
+
+
+def _run(
+    tables: list[tuple[Paper, Table]], selection: Selection, jobs: int, fresh: bool, results: Path, cluster: Cluster | None = None
+) -> None:
     """Run the cells of `tables` that are not finished, and write and print each table."""
     from benchmarks import cards, runner
     from benchmarks.display import Live, print_table
@@ -399,13 +425,15 @@ def _run(tables: list[tuple[Paper, Table]], selection: Selection, jobs: int, fre
         console.print(f"{count} cells to compute again: {reason}")
     todo = progress.total - progress.cached
     workers = jobs or runner.default_jobs(device)
+    where = f"workers: {min(workers, todo)}" if cluster is None else f"by Ray ({cluster.address})"
     console.print(
-        f"{progress.total} cells, {progress.cached} finished before, {todo} to run"
-        + (f", workers: {min(workers, todo)} on {device}" if todo else "")
+        f"{progress.total} cells, {progress.cached} finished before, {todo} to run" + (f", {where} on {device}" if todo else "")
     )
     if todo:
         with Live(console, todo) as live:
-            runner.execute(runs, workers, fresh, live.started, live.progressed, live.staged, live.done)
+            runner.execute(
+                runs, jobs if cluster else workers, fresh, live.started, live.progressed, live.staged, live.done, cluster
+            )
     failed = 0
     for run in runs:
         failed += print_table(console, run, cards.markdown(run.paper, run.table, selection))
