@@ -173,9 +173,8 @@ def _check_resources(ray: Any, cluster: Cluster) -> None:
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     if not any(node.get("CPU", 0) >= cluster.cpus and node.get("GPU", 0) >= cluster.gpus for node in nodes):
         there = "; ".join(f"{node.get('CPU', 0):g} processors and {node.get('GPU', 0):g} GPUs" for node in nodes)
-        raise SpecError(
-            f"--ray {cluster.address}: a cell takes {cluster.cpus:g} processors and {cluster.gpus:g} GPUs, and no node has them: {there}"
-        )
+        wanted = f"{cluster.cpus:g} processors and {cluster.gpus:g} GPUs"
+        raise SpecError(f"--ray {cluster.address}: a cell takes {wanted}, and no node has them: {there}")
 
 
 def _run_tasks(ray: Any, cells: Sequence[Cell], context: Context, cluster: Cluster, limit: int, seen: str) -> Iterator[Event]:
@@ -211,7 +210,7 @@ def _run_tasks(ray: Any, cells: Sequence[Cell], context: Context, cluster: Clust
                 for stage in stages:
                     yield Event("stage", position, stage=stage)
             except lost as error:
-                how = f"{type(error).__name__}: {error}".splitlines()[0]
+                how = f"{type(error).__name__}: {error}".splitlines()[0].split(". ")[0]
                 if server is not None:
                     server.release.remote(f"{position} {attempts[position]}")
                 if attempts[position] <= RETRIES:
