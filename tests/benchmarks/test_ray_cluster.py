@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -126,8 +125,6 @@ def test_nodes_with_folders_of_their_own_compute_every_stage_once_and_leave_all_
     assert nodes.stages("fetched") == wanted
     for name in ("head", "second"):
         assert 0 < len(nodes.stages(name)) < len(wanted)
-    shutil.rmtree(nodes.folder / "fetched" / "cells")
-    assert "stages fit: 0 computed, 4 reused" in finished(nodes.command("fetched", *columns, "--jobs", "2"))
 
 
 def test_an_interrupted_command_keeps_what_is_finished_and_leaves_the_cluster_alone(nodes):
