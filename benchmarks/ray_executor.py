@@ -10,6 +10,7 @@ import logging
 import math
 import os
 import platform
+import socket
 import uuid
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -161,11 +162,19 @@ def _connect(cluster: Cluster) -> Any:
     if cluster.address == LOCAL:
         own = {"num_cpus": max(default_jobs("cpu"), math.ceil(cluster.cpus)), "include_dashboard": False}
     try:
+        _probe(cluster.address)
         ray.init(cluster.address, runtime_env=code, log_to_driver=False, logging_level=logging.ERROR, **own)
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    except (OSError, RuntimeError, ValueError) as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0].split(". ")[0]
         raise SpecError(f"--ray {cluster.address}: no Ray cluster can be used there ({reason}); `ray status` tells more") from error
     return ray
+
+
+def _probe(address: str) -> None:
+    """Raise OSError at once where nobody listens at `host:port`; Ray would try for minutes."""
+    host, colon, port = address.rpartition(":")
+    if colon and port.isdigit():
+        socket.create_connection((host, int(port)), timeout=10).close()
 
 
 def _check_resources(ray: Any, cluster: Cluster) -> None:
@@ -183,7 +192,9 @@ def _run_tasks(ray: Any, cells: Sequence[Cell], context: Context, cluster: Clust
     server = None
     if cluster.cache == FETCH:
         here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
-        actor = ray.remote(StageServer).options(num_cpus=0, scheduling_strategy=here)
+        actor = ray.remote(StageServer).options(
+            num_cpus=0, scheduling_strategy=here, max_restarts=RETRIES, max_task_retries=RETRIES
+        )
         server = actor.remote(context.stages, context.newer_than)
     task = ray.remote(_work).options(num_cpus=cluster.cpus, num_gpus=cluster.gpus, max_retries=0)
     lost = (

@@ -127,6 +127,21 @@ def test_nodes_with_folders_of_their_own_compute_every_stage_once_and_leave_all_
         assert 0 < len(nodes.stages(name)) < len(wanted)
 
 
+@pytest.mark.parametrize(
+    ("address", "arguments", "message"),
+    [
+        ("", ("--num-cpus", "64"), "a cell takes 64 processors and 0 GPUs, and no node has them"),
+        ("127.0.0.1:1", (), "no Ray cluster can be used there"),
+    ],
+    ids=["too much", "nobody there"],
+)
+def test_a_cluster_that_cannot_run_the_cells_is_refused_at_once(nodes, address, arguments, message):
+    refused = nodes.command("refused", "--ray", address or nodes.address, *arguments)
+    told, _ = refused.communicate(timeout=60)
+    assert refused.returncode == 1
+    assert message in told
+
+
 def test_an_interrupted_command_keeps_what_is_finished_and_leaves_the_cluster_alone(nodes):
     running = nodes.command("interrupted", "--only", "distribution=niid1", "--ray", nodes.address, "--fresh")
     assert running.stdout is not None

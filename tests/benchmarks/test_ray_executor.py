@@ -11,8 +11,9 @@ import torch
 
 from benchmarks import registry
 from benchmarks.cells import Selection, expand
+from benchmarks.executors import Context
 from benchmarks.node_stages import NodeStages
-from benchmarks.ray_executor import BUSY, HERE, YOURS, Cluster, StageServer, cluster_of, refusal
+from benchmarks.ray_executor import BUSY, HERE, YOURS, Cluster, StageServer, cluster_of, refusal, run_ray
 from benchmarks.spec import SpecError
 from federation.stages import Stage, StageCache, StageRequest
 from results.sourcecode import ROOT, package_versions
@@ -47,6 +48,12 @@ def test_options_of_ray_need_ray(command):
     done = command("benchmarks", "reproduce", "dlad/table1", "--num-cpus", "2")
     assert done.returncode == 1
     assert "add --ray local" in done.stderr
+
+
+def test_without_ray_the_message_says_how_to_install_it(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(SpecError, match="--ray needs Ray, which is not installed: python -m pip install"):
+        next(run_ray([], Context(str(tmp_path)), Cluster("local", 1, 0, "shared")))
 
 
 def test_ray_is_not_imported_unless_asked_for():
