@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import sys
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -25,9 +26,11 @@ from results.files import DataError, ResultsError
 from results.names import near
 
 if TYPE_CHECKING:
-    from benchmarks.cells import Selection
+    from benchmarks.cells import Cell, Selection
+    from benchmarks.ray_executor import Cluster
     from benchmarks.spec import Paper, Table
     from federation.execution import Execution
+    from results.record import Record
 
 app = typer.Typer(
     help="Regenerate the tables of four federated-distillation papers. Start with: python -m benchmarks reproduce dlad/table2",
@@ -160,6 +163,16 @@ Jobs = Annotated[int, typer.Option(min=0, help="worker processes; 0: one per cor
 Fresh = Annotated[bool, typer.Option("--fresh", help="compute everything again, cached or not")]
 Results = Annotated[Path, typer.Option(help="folder for CSV, plots and records")]
 Plugins = Annotated[list[Path] | None, typer.Option("--plugin", metavar="FILE", help="a file with one more method; repeatable")]
+Ray = Annotated[
+    str, typer.Option("--ray", metavar="ADDRESS", help="run cells as Ray tasks: local, auto, or host:port of a cluster")
+]
+RayCpus = Annotated[float, typer.Option("--num-cpus", help="with --ray: processors of a cell; 0: as many as --threads")]
+RayGpus = Annotated[
+    float | None, typer.Option("--num-gpus", help="with --ray: GPUs of a cell, 0.25 for four on one; default: 1 on cuda")
+]
+RayCache = Annotated[
+    str, typer.Option("--ray-cache", help="with --ray: fetch (stages travel through Ray) or shared (all nodes see FEDTABLES_CACHE)")
+]
 RequireReal = Annotated[bool, typer.Option("--require-real", help="refuse stand-in data")]
 
 
@@ -351,6 +364,7 @@ def reproduce(
     seeds: Seeds = "0", jobs: Jobs = 0, device: Device = "", threads: Threads = 1, require_real: RequireReal = False,
     plugin: Plugins = None, fresh: Fresh = False, results: Results = Path("results"),
     override: Override = None, precision: Precision = "fp32", compiled: Compile = "off", stacked: Stacked = 1,
+    ray: Ray = "", num_cpus: RayCpus = 0, num_gpus: RayGpus = None, ray_cache: RayCache = "",
 ) -> None:  # fmt: skip
     """Regenerate tables: measured beside published, as CSV, Markdown and plot, with the paper's claims judged."""
     device = device or ("cuda" if profile == "paper" else "cpu")
@@ -360,9 +374,8 @@ def reproduce(
     names = _tables(_some_tables(tables), protocol)
     selection = replace(selection, overrides=_overrides(names, override or [], selection.plugins))
     _check_execution(selection.execution, device)
-    if device != "cpu":
-        _check_device(device)
-    _run([registry.find_table(name) for name in dict.fromkeys(names)], selection, jobs, fresh, results)
+    cluster = _cluster(ray, num_cpus, num_gpus, ray_cache, device, threads)
+    _run([registry.find_table(name) for name in dict.fromkeys(names)], selection, jobs, fresh, results, cluster)
 
 
 @app.command()
@@ -372,22 +385,37 @@ def sweep(
     profile: Profile = "smoke", only: Only = None, methods: Methods = "", seeds: Seeds = "0", jobs: Jobs = 0,
     device: Device = "cpu", threads: Threads = 1, require_real: RequireReal = False, plugin: Plugins = None,
     fresh: Fresh = False, results: Results = Path("results"), override: Override = None,
+    ray: Ray = "", num_cpus: RayCpus = 0, num_gpus: RayGpus = None, ray_cache: RayCache = "",
 ) -> None:  # fmt: skip
     """A table's rows over privacy budgets, and without one: as CSV and a plot of the metric against epsilon."""
     from benchmarks.sweep import parse_epsilons, swept
 
     selection = _selection(profile, "paper", only or [], methods, seeds, device, threads, require_real, plugin or [])
     selection = replace(selection, overrides=_overrides([table], override or [], selection.plugins))
-    if device != "cpu":
-        _check_device(device)
+    cluster = _cluster(ray, num_cpus, num_gpus, ray_cache, device, threads)
     paper, found = registry.find_table(table)
     derived, left_out = swept(paper, found, selection, parse_epsilons(epsilon))
     for row in left_out:
         console.print(f"[yellow]left out[/] {escape(row.title)}: {row.method} has no private form")
-    _run([(paper, derived)], replace(selection, add=(), drop=()), jobs, fresh, results)
+    _run([(paper, derived)], replace(selection, add=(), drop=()), jobs, fresh, results, cluster)
 
 
-def _run(tables: list[tuple[Paper, Table]], selection: Selection, jobs: int, fresh: bool, results: Path) -> None:
+def _cluster(address: str, cpus: float, gpus: float | None, cache: str, device: str, threads: int) -> Cluster | None:
+    """The Ray cluster of the options, or None: then this machine must have the device. Raises SpecError."""
+    if address:
+        from benchmarks.ray_executor import cluster_of
+
+        return cluster_of(address, cpus, gpus, cache, device, threads)
+    if cpus or gpus is not None or cache:
+        raise SpecError("--num-cpus, --num-gpus and --ray-cache say how Ray runs cells; add --ray local, or a cluster's address")
+    if device != "cpu":
+        _check_device(device)
+    return None
+
+
+def _run(
+    tables: list[tuple[Paper, Table]], selection: Selection, jobs: int, fresh: bool, results: Path, cluster: Cluster | None = None
+) -> None:
     """Run the cells of `tables` that are not finished, and write and print each table."""
     from benchmarks import cards, runner
     from benchmarks.display import Live, print_table
@@ -399,13 +427,15 @@ def _run(tables: list[tuple[Paper, Table]], selection: Selection, jobs: int, fre
         console.print(f"{count} cells to compute again: {reason}")
     todo = progress.total - progress.cached
     workers = jobs or runner.default_jobs(device)
+    where = f"workers: {min(workers, todo)}" if cluster is None else f"by Ray ({cluster.address})"
     console.print(
-        f"{progress.total} cells, {progress.cached} finished before, {todo} to run"
-        + (f", workers: {min(workers, todo)} on {device}" if todo else "")
+        f"{progress.total} cells, {progress.cached} finished before, {todo} to run" + (f", {where} on {device}" if todo else "")
     )
     if todo:
         with Live(console, todo) as live:
-            runner.execute(runs, workers, fresh, live.started, live.progressed, live.staged, live.done)
+            runner.execute(
+                runs, jobs if cluster else workers, fresh, live.started, live.progressed, live.staged, live.done, cluster
+            )
     failed = 0
     for run in runs:
         failed += print_table(console, run, cards.markdown(run.paper, run.table, selection))
@@ -416,6 +446,67 @@ def _run(tables: list[tuple[Paper, Table]], selection: Selection, jobs: int, fre
     if failed:
         errors.print(f"[red]failed cells: {failed}[/]; reasons above, tracebacks in the .log beside each table")
         raise typer.Exit(1)
+
+
+@app.command()
+def verify(
+    results: Annotated[Path, typer.Argument(metavar="RESULTS", help="a .records.jsonl, a table's CSV, or a folder of results")],
+    cells: Annotated[int, typer.Option(min=1, help="how many finished cells to draw")] = 3,
+    seed: Annotated[int, typer.Option(help="of the draw")] = 0,
+    jobs: Jobs = 0, plugin: Plugins = None,
+) -> None:  # fmt: skip
+    """Recompute a random sample of recorded cells from nothing: do they match? 0 yes, 1 no, 2 none could be verified."""
+    from benchmarks import runner
+    from benchmarks import verify as verifying
+    from benchmarks.display import Live
+    from benchmarks.executors import Context, Event
+
+    try:
+        records = verifying.read_records(results)
+    except ResultsError as error:
+        errors.print(f"[red]error:[/] {escape(str(error))}", soft_wrap=True)
+        raise typer.Exit(2) from error
+    chosen = verifying.draw(records, cells, seed)
+    plugins = [str(path.resolve()) for path in plugin or []]
+    workers = jobs or min(runner.default_jobs(record.machine.get("device", "cpu")) for record in chosen)
+    console.print(f"{len(chosen)} of {len(records)} finished cells drawn with seed {seed}; workers: {min(workers, len(chosen))}")
+    with tempfile.TemporaryDirectory(prefix="fedtables-verify-") as folder, Live(console, len(chosen)) as live:
+
+        def show_event(cell: Cell, event: Event) -> None:
+            if event.kind == "started":
+                live.started(event.worker, cell)
+            elif event.kind == "progress":
+                live.progressed(event.worker, event.text, event.share)
+            elif event.stage is not None:
+                live.staged(cell, event.stage)
+            elif event.record is not None:
+                live.done(event.worker, cell, event.record)
+
+        context = Context(folder, 0.0, *runner.git_commit())
+        verdicts = verifying.verify(chosen, plugins, workers, context, show_event, _check_device)
+    table = RichTable("cell", "recorded", "recomputed", "verdict", "at commit", "code", title="Verification", title_justify="left")
+    colours = {verifying.MATCH: "green", verifying.MISMATCH: "red", verifying.NOT_VERIFIABLE: "yellow"}
+    for verdict in verdicts:
+        old, new = verdict.record, verdict.again
+        table.add_row(
+            escape(f"{old.table} {old.row} {old.column} seed {old.seed} ({old.profile})"), *map(_values, (old, new)),
+            f"[{colours[verdict.word]}]{verdict.word}[/]: {escape(verdict.why)}",
+            str(old.machine.get("commit", ""))[:10] + (" with changes" if old.machine.get("dirty") else ""),
+            "" if new is None else "the same" if new.code == old.code else "other",
+        )  # fmt: skip
+    console.print(table)
+    counts = {word: sum(verdict.word == word for verdict in verdicts) for word in colours}
+    console.print(", ".join(f"{count} {word}" for word, count in counts.items() if count))
+    if code := verifying.exit_code(verdicts):
+        raise typer.Exit(code)
+
+
+def _values(record: Record | None) -> str:
+    """The last value of each metric."""
+    last = {m.metric: m.value for m in record.measurements} if record is not None else {}
+    return escape(
+        ", ".join(f"{name} {value:.6g}" if isinstance(value, float) else f"{name} {value}" for name, value in last.items())
+    )
 
 
 @app.command()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import resource
@@ -10,6 +11,7 @@ import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +38,12 @@ from metrics.inception import adapted_inception_score, inception_score
 from metrics.names import LOWER, facts
 from privacy.plan import RELEASED, TRUST
 from results.record import FAILED, Measurement, Record
-from results.sourcecode import package_versions
+
+RECORDED = (
+    "torch", "torchvision", "timm", "numpy", "scipy", "scikit-learn", "scikit-image", "opacus", "monai", "torchmetrics",
+    "safetensors", "pillow", "matplotlib",
+)  # fmt: skip
+"""Packages whose versions a record names: those that compute, and those that read, store and draw."""
 
 
 def make_method(entry: registry.MethodEntry, config: Mapping[str, Scalar]) -> Method:
@@ -61,10 +68,14 @@ def run_cell(
     context: Context,
     progress: Callable[[str, float], None] = lambda text, share: None,
     on_stage: Callable[[StageEvent], None] = lambda event: None,
+    make_cache: Callable[..., StageCache] = StageCache,
 ) -> tuple[Record, str]:
-    """Run a cell. Never raises for what goes wrong inside: the record says `failed` and why; also the traceback."""
+    """Run a cell. Never raises for what goes wrong inside: the record says `failed` and why; also the traceback.
+
+    `make_cache` takes the arguments of StageCache.
+    """
     started = time.monotonic()
-    stages = StageCache(Path(context.stages), on_stage, context.newer_than, cell.device)
+    stages = make_cache(Path(context.stages), on_stage, context.newer_than, cell.device)
     channel = Channel()
     common: dict[str, Any] = {
         "table": cell.table, "row": cell.row, "column": cell.column, "seed": cell.seed,
@@ -246,9 +257,19 @@ def machine(cell: Cell, context: Context) -> dict[str, Any]:
         **cell.execution.to_json(),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
-        "packages": package_versions(),
+        "packages": installed_versions(),
         "commit": context.commit,
+        "dirty": context.dirty,
     }
+
+
+def installed_versions() -> dict[str, str]:
+    """Versions of the packages in `RECORDED` that are installed."""
+    found = {}
+    for name in RECORDED:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found
 
 
 def processor_name() -> str:

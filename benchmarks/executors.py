@@ -30,11 +30,13 @@ class Context:
     newer_than: float = 0.0
     """Stages older than this count as absent (`--fresh`)."""
     commit: str = ""
+    dirty: bool = False
+    """Whether tracked files differ from the commit."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """Something happened to cell number `cell`: one of started, progress, stage, done."""
+    """Something happened to cell number `cell`: one of started, progress, stage, lost (it is run again), done."""
 
     kind: str
     cell: int
@@ -105,9 +107,14 @@ def run_pool(cells: Sequence[Cell], context: Context, jobs: int) -> Iterator[Eve
 def _lost(cell: Cell, code: int | None) -> Record:
     how = f"killed by signal {-code}" if code is not None and code < 0 else f"exit code {code}"
     hint = "; out of memory? try fewer --jobs" if code == -signal.SIGKILL else ""
+    return failed(cell, f"worker process lost ({how}{hint})")
+
+
+def failed(cell: Cell, reason: str) -> Record:
+    """The record of a cell of which no worker sent one."""
     return Record(
         table=cell.table, row=cell.row, column=cell.column, seed=cell.seed, seeds={}, profile=cell.profile,
-        protocol=cell.protocol, cell=cell.key, code=cell.code, status=FAILED, reason=f"worker process lost ({how}{hint})",
+        protocol=cell.protocol, cell=cell.key, code=cell.code, status=FAILED, reason=reason,
     )  # fmt: skip
 
 

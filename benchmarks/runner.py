@@ -21,6 +21,7 @@ from results.sourcecode import ROOT
 from results.store import CellCache, TableFiles, summarise, write_csv
 
 if TYPE_CHECKING:
+    from benchmarks.ray_executor import Cluster
     from federation.events import StageEvent
 
 
@@ -85,14 +86,14 @@ class Progress:
     """Why cells that had an entry have to be computed again."""
 
 
-def git_commit() -> str:
-    """The checkout's commit, with `+changes` if tracked files differ from it; empty outside git."""
+def git_commit() -> tuple[str, bool]:
+    """The checkout's commit, and whether tracked files differ from it; empty outside git."""
     try:
         head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
         changed = subprocess.run(["git", "diff", "--quiet", "HEAD"], cwd=ROOT, capture_output=True).returncode
     except (OSError, subprocess.CalledProcessError):
-        return ""
-    return f"{head}+changes" if changed else head
+        return "", False
+    return head, bool(changed)
 
 
 def prepare(tables: Iterable[tuple[Paper, Table]], selection: Selection, results: Path) -> list[TableRun]:
@@ -131,8 +132,9 @@ def execute(
     on_progress: Callable[[int, str, float], None],
     on_stage: Callable[[Cell, StageEvent], None],
     on_done: Callable[[int, Cell, Record], None],
+    cluster: Cluster | None = None,
 ) -> None:
-    """Run the unfinished cells; every record is in the cache the moment its cell ends."""
+    """Run the unfinished cells here or on a Ray cluster; every record is in the cache the moment its cell ends."""
     from benchmarks.executors import Context, run_pool
 
     owner = {cell.key: run for run in runs for cell in run.cells}
@@ -143,8 +145,14 @@ def execute(
     place = {row.key: number for run in runs for number, row in enumerate(run.table.rows)}
     todo.sort(key=lambda cell: -place.get(cell.row, -1))
     cache = CellCache()
-    context = Context(str(cache_home() / "stages"), time.time() if fresh else 0.0, git_commit())
-    for event in run_pool(todo, context, jobs):
+    context = Context(str((cache_home() / "stages").resolve()), time.time() if fresh else 0.0, *git_commit())
+    if cluster is None:
+        events = run_pool(todo, context, jobs)
+    else:
+        from benchmarks.ray_executor import run_ray
+
+        events = run_ray(todo, context, cluster, jobs)
+    for event in events:
         cell = todo[event.cell]
         run = owner[cell.key]
         if event.kind == "started":
@@ -155,6 +163,8 @@ def execute(
             assert event.stage is not None
             _log(run, _stage_line(cell, event.stage))
             on_stage(cell, event.stage)
+        elif event.kind == "lost":
+            _log(run, f"{cell}: worker lost, run again ({event.text})")
         elif event.kind == "done":
             assert event.record is not None
             run.records[cell.key] = event.record

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
 from dataclasses import asdict, replace
 
 import pytest
+import torch
 
-from benchmarks import registry
+from benchmarks import registry, runner
 from benchmarks.cells import Selection, expand
 from benchmarks.execute import run_cell, statistic_name, statistic_of
 from benchmarks.executors import Context
@@ -214,3 +216,35 @@ def test_no_images_asked_for_are_none_to_measure(tmp_path):
     record = run(configured(found, **{**ONE_STEP, "fediod.samples": 0}), tmp_path)
     assert record.status == FAILED
     assert record.reason == "ValueError: fediod generated no images to measure; set fediod.samples above 0"
+
+
+# -- where and with what ----------------------------------------------------------------------------------------------
+
+
+def test_a_record_names_the_commit_whether_files_were_changed_and_the_packages(cell, tmp_path):
+    record, _ = run_cell(cell, Context(str(tmp_path / "stages"), commit="abc", dirty=True))
+    assert (record.machine["commit"], record.machine["dirty"]) == ("abc", True)
+    packages = record.machine["packages"]
+    assert packages["torch"] == torch.__version__.partition("+")[0] or packages["torch"] == torch.__version__
+    assert {"numpy", "scipy", "scikit-learn", "opacus", "timm", "torchvision"} <= set(packages)
+
+
+def test_the_commit_is_plain_and_changes_are_told_apart(tmp_path, monkeypatch):
+    def git(*words):
+        identity = ("-c", "user.name=x", "-c", "user.email=x@example.org")
+        return subprocess.run(["git", *identity, *words], cwd=tmp_path, capture_output=True, text=True, check=True).stdout.strip()
+
+    monkeypatch.setattr(runner, "ROOT", tmp_path)
+    git("init", "-q")
+    (tmp_path / "file").write_text("a")
+    git("add", "file")
+    git("commit", "-qm", "one")
+    assert runner.git_commit() == (git("rev-parse", "HEAD"), False)
+    (tmp_path / "file").write_text("b")
+    assert runner.git_commit() == (git("rev-parse", "HEAD"), True)
+
+
+def test_outside_git_there_is_no_commit(tmp_path, monkeypatch):
+    monkeypatch.setattr(runner, "ROOT", tmp_path)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    assert runner.git_commit() == ("", False)
