@@ -203,7 +203,7 @@ def provenance(records: Sequence[Record]) -> list[tuple[str, str]]:
     machines = [record.machine for record in records if record.status == OK]
     days = sorted({record.finished[:10] for record in records if record.finished})
     found = {
-        "commit": [m.get("commit", "")[:12] + ("+changes" if "+changes" in m.get("commit", "") else "") for m in machines],
+        "commit": [m.get("commit", "")[:12] + (" with changes" if _changed(m) else "") for m in machines],
         "computed": [" to ".join(dict.fromkeys((days[0], days[-1])))] if days else [],
         "machine": [f"{m.get('hardware')}, {m.get('device')}, {m.get('threads')} threads per worker" for m in machines],
         "packages": [
@@ -219,6 +219,11 @@ def provenance(records: Sequence[Record]) -> list[tuple[str, str]]:
         "time": [f"{sum(record.seconds for record in records):,.0f} s in {len(records)} cells"] if records else [],
     }
     return [(name, text) for name, texts in found.items() for text in dict.fromkeys(filter(None, texts))]
+
+
+def _changed(machine: Mapping[str, Any]) -> bool:
+    """Whether tracked files differed from the commit; older records say it behind the commit."""
+    return bool(machine.get("dirty")) or machine.get("commit", "").endswith("+changes")
 
 
 def data_uri(content: bytes, kind: str) -> str:
