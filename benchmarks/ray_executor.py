@@ -215,9 +215,11 @@ def _run_tasks(ray: Any, cells: Sequence[Cell], context: Context, cluster: Clust
                 running[task.remote(cell, cell.code, packages, context, server, holder, seen)] = position
             (ready,), _ = ray.wait(list(running))
             position = running.pop(ready)
-            text = ""
+            record: Record | None
             try:
                 record, text, stages = ray.get(ready)
+                if record is None:
+                    record, text = failed(cells[position], text), ""
                 for stage in stages:
                     yield Event("stage", position, stage=stage)
             except lost as error:
@@ -228,7 +230,7 @@ def _run_tasks(ray: Any, cells: Sequence[Cell], context: Context, cluster: Clust
                     waiting.append(position)
                     yield Event("lost", position, text=how)
                     continue
-                record = failed(cells[position], f"worker process lost {attempts[position]} times ({how})")
+                record, text = failed(cells[position], f"worker process lost {attempts[position]} times ({how})"), ""
             except ray.exceptions.RayError as error:  # the cell could not be started, or what it left not be brought here
                 record, text = failed(cells[position], f"Ray: {str(error).strip().splitlines()[-1]}"), str(error)
             yield Event("done", position, text=text, record=record)
@@ -239,13 +241,13 @@ def _run_tasks(ray: Any, cells: Sequence[Cell], context: Context, cluster: Clust
 
 def _work(
     cell: Cell, code: str, packages: dict[str, str], context: Context, server: Any, holder: str, seen: str
-) -> tuple[Record, str, list[StageEvent]]:
-    """Run a cell on this node, or refuse it."""
+) -> tuple[Record | None, str, list[StageEvent]]:
+    """Run a cell on this node, or refuse it: no record, and the reason."""
     reason = refusal(cell, code, packages)
     if not reason and server is None and not (Path(context.stages) / seen).exists():
         reason = f"does not see the command's stage folder {context.stages}; use --ray-cache {FETCH}"
     if reason:
-        return failed(cell, f"node {platform.node()} {reason}"), "", []
+        return None, f"node {platform.node()} {reason}", []
     from benchmarks.execute import run_cell
 
     events: list[StageEvent] = []

@@ -21,6 +21,16 @@ pytest.importorskip("ray")
 ROOT = Path(__file__).resolve().parents[2]
 QUICK = ("--set", "local.epochs=3", "--set", "server.epochs=3")
 
+PLUGIN = """
+from dataclasses import dataclass
+from federation.method import Method
+
+@dataclass(frozen=True)
+class Own(Method):
+    def fit(self, federation):
+        return federation.initial(federation.network)
+"""
+
 
 class Nodes:
     """A head and a second node on this machine, with one processor each."""
@@ -66,12 +76,12 @@ class Nodes:
         logs = "".join(path.read_text()[-2000:] for path in self.folder.glob("*.log"))
         raise AssertionError(f"no cluster of {count} nodes: {told.stderr[-2000:]}{logs}")
 
-    def command(self, run: str, *arguments: str) -> subprocess.Popen[str]:
+    def command(self, run: str, *arguments: str, program: tuple[str, str] = ("-m", "benchmarks")) -> subprocess.Popen[str]:
         """`reproduce` of columns of DLAD's Table II, with cache and results of its own under the name `run`."""
         fixed = ("reproduce", "dlad/table2", "--only", "dataset=mnist", "--results", str(self.folder / f"{run}-results"))
         environment = {**self.environment, "FEDTABLES_CACHE": str(self.folder / run)}
         return subprocess.Popen(
-            [sys.executable, "-m", "benchmarks", *fixed, *arguments], cwd=ROOT, env=environment, stdout=subprocess.PIPE,
+            [sys.executable, *program, *fixed, *arguments], cwd=ROOT, env=environment, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
 
@@ -142,6 +152,19 @@ def test_a_cluster_that_cannot_run_the_cells_is_refused_at_once(nodes, address, 
     assert message in told
 
 
+def test_a_cell_that_a_node_refuses_fails_with_the_nodes_reason(nodes):
+    plugin = nodes.folder / "own.py"
+    plugin.write_text(PLUGIN)
+    gone = "import sys, pathlib, runpy, benchmarks.ray_executor as r; run = r.run_ray\n"
+    gone += f"r.run_ray = lambda *a: (pathlib.Path({str(plugin)!r}).unlink(), (yield from run(*a)))\n"
+    gone += "runpy.run_module('benchmarks', run_name='__main__')"
+    chosen = ("--only", "distribution=niid1", "--only", "row=own", "--methods", "+own", "--plugin", str(plugin))
+    refused = nodes.command("refused", *chosen, "--ray", nodes.address, program=("-c", gone))
+    told, _ = refused.communicate(timeout=60)
+    assert refused.returncode == 1
+    assert "cannot run it: --plugin" in told
+
+
 def test_an_interrupted_command_keeps_what_is_finished_and_leaves_the_cluster_alone(nodes):
     running = nodes.command("interrupted", "--only", "distribution=niid1", "--ray", nodes.address, "--fresh")
     assert running.stdout is not None
@@ -172,9 +195,9 @@ def test_a_table_is_completed_when_a_node_is_killed_in_the_middle_and_equals_the
 
 
 def test_a_folder_that_all_nodes_see_is_used_as_it_is(nodes):
-    told = finished(
-        nodes.command("whole", "--only", "distribution=niid2", "--fresh", "--ray", nodes.address, "--ray-cache", "shared")
-    )
-    before = nodes.stages("whole")
-    assert "stages local-model: 10 computed, 30 reused" in told
-    assert nodes.stages("whole") == before
+    before = nodes.stages("head") | nodes.stages("second")
+    columns = ("--only", "distribution=iid", "--only", "row=client-resnet,global-avg", *QUICK)
+    finished(nodes.command("shared", *columns, "--ray", nodes.address, "--ray-cache", "shared"))
+    assert nodes.stages("head") | nodes.stages("second") == before
+    assert nodes.computed("shared") == len(nodes.stages("shared")) > 10
+    assert not list((nodes.folder / "shared" / "stages").glob(".seen*"))
