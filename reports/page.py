@@ -192,10 +192,10 @@ def tables_of(result: Result) -> list[dict[str, Any]]:
 
 
 def verdict_kind(verdict: str) -> str:
-    """`yes`, `no` or `open`: the colour of a verdict."""
-    return (
-        "yes" if verdict.startswith("holds") and " in " not in verdict[:9] else "no" if verdict.startswith("does not") else "open"
-    )
+    """`yes`, `no` or `open`: whether a claim holds wherever it was judged, or nowhere; open if in part or undecided."""
+    if verdict.startswith(("does not hold", "holds in 0 of")):
+        return "no"
+    return "yes" if verdict.startswith("holds") and not verdict.startswith("holds in") else "open"
 
 
 def provenance(records: Sequence[Record]) -> list[tuple[str, str]]:
@@ -244,6 +244,7 @@ def section_of(result: Result) -> dict[str, Any]:
     shown = sheet.shown(result.lines)
     kinds = Counter(verdict_kind(claim["verdict"]) for claim in result.claims)
     origins = list(dict.fromkeys(line["origin"] for line in result.lines if line["origin"]))
+    public = list(dict.fromkeys(line["public_origin"] for line in result.lines if line.get("public_origin")))
     files = [(suffix, result.file(suffix)) for suffix in ("csv", "md", "claims.csv", "svg", "png")]
     stem = f"{result.paper}-{result.name}-{result.profile}"
     downloads = [(s, f"{stem}.{s}", data_uri(path.read_bytes(), "application/octet-stream")) for s, path in files if path.exists()]
@@ -252,6 +253,7 @@ def section_of(result: Result) -> dict[str, Any]:
     return {
         "anchor": result.anchor, "key": layout.key, "title": layout.title, "caption": layout.caption, "labels": layout.labels,
         "profile": result.profile, "paper": sheet.paper, "citation": sheet.citation, "origins": origins,
+        "public": public,
         "protocols": list(dict.fromkeys(line["protocol"] for line in result.lines if line["protocol"])),
         "seeds": max((len(line["seeds"].split()) for line in result.lines), default=0),
         "tables": tables_of(result), "notes": [*sheet.told, *legend(layout, shown)],
@@ -281,5 +283,5 @@ def page(results: Sequence[Result]) -> str:
         sections=sections, missing=missing_tables(results), style=style, script=script, steps=[f"{100 * s:g} %" for s in STEPS],
         profiles=list(dict.fromkeys(s["profile"] for s in sections)),
         papers=list(dict.fromkeys(s["key"].split("/")[0] for s in sections)),
-        origins=sorted({origin for s in sections for origin in s["origins"]}),
+        origins=sorted({origin for s in sections for origin in s["origins"] + s["public"]}),
     )  # fmt: skip

@@ -24,6 +24,7 @@ def record(row: str, column: str, value: float, seed: int = 0, **changes: object
         "table": "dlad/table2", "row": row, "column": column, "seed": seed, "seeds": {}, "profile": "smoke", "protocol": "paper",
         "cell": f"{row}{column}{seed}", "code": "c", "measurements": (Measurement("accuracy", value),),
         "data": {"asked": "mnist", "used": "digits", "origin": "surrogate", "digest": "ab" * 32, "note": ""},
+        "public": {"asked": "cifar100", "used": "shapes", "origin": "synthetic", "digest": "cd" * 32, "note": ""},
         "bytes_up": 2_000_000 if row == "global-dlad" else 0, "finished": "2026-01-02T03:04:05Z", "seconds": 1.5,
         "machine": {"commit": "f" * 40, "hardware": "a processor", "device": "cpu", "threads": 1, "packages": {"torch": "2"}},
     }  # fmt: skip

@@ -63,6 +63,7 @@ def test_costs_of_a_row_are_a_range_where_its_columns_differ():
     ("verdict", "kind"),
     [
         ("holds", "yes"), ("holds; 1 not decidable at this seed count", "yes"), ("holds in 3 of 4", "open"),
+        ("holds in 0 of 1; 3 not decidable at this seed count", "no"),
         ("does not hold", "no"), ("not measured", "open"), ("holds (at accuracy 23 % in a=1)", "yes"),
     ],
 )  # fmt: skip
@@ -107,6 +108,7 @@ def test_the_page_holds_numbers_claims_card_and_files_and_loads_nothing(tmp_path
     for text in ("Global (DLAD)", "0.9600", "print 0.", "DLAD & averaging differ", "yes 3/3", "local.epochs", "surrogate", "2.000"):
         assert text in found.text
     assert "profile smoke, reduced" in found.text
+    assert "public data synthetic" in found.text
     assert "Client <b>" in found.text  # escaped: it is text, no tag
     links = [attrs[name] for _, attrs in found.tags for name in ("src", "href") if attrs.get(name)]
     assert all(link.startswith(("#", "data:")) for link in links)
