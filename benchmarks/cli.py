@@ -462,7 +462,7 @@ def verify(
     from benchmarks.executors import Context, Event
 
     try:
-        records = verifying.read_records(results)
+        records = verifying.finished_records(results)
     except ResultsError as error:
         errors.print(f"[red]error:[/] {escape(str(error))}", soft_wrap=True)
         raise typer.Exit(2) from error

@@ -7,7 +7,6 @@ must lie within the tolerance that `reports compare` has for one seed. Texts, by
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -21,12 +20,12 @@ from benchmarks.spec import SpecError
 from benchmarks.sweep import SUFFIX
 from datasets import catalogue
 from federation.execution import DEFAULT, Execution
+from reports.compare import Rule
+from reports.resultset import read_records
 from reports.units import scale_of
 from results.files import DataError, ResultsError
 from results.record import OK, Measurement, Record
 
-TOLERANCE = 0.02
-"""The default of `reports compare`."""
 MATCH, MISMATCH, NOT_VERIFIABLE = "match", "mismatch", "not verifiable"
 SAME_MACHINE = ("hardware", "device", "threads", "system", "python", "precision", "compile", "stacked")
 
@@ -44,28 +43,16 @@ class Verdict:
     """The cell as it was computed now."""
 
 
-def read_records(path: Path) -> list[Record]:
+def finished_records(path: Path) -> list[Record]:
     """Records of finished cells: of a `.records.jsonl`, of the one beside a table's CSV, or of all in a folder.
 
     Raises ResultsError if there is none, or if a line is not a record.
     """
-    files = [path]
     if path.is_dir():
         files = sorted(path.rglob("*.records.jsonl"))
-    elif path.suffix == ".csv":
-        files = [path.with_suffix(".records.jsonl")]
-    found: list[Record] = []
-    for file in files:
-        try:
-            lines = file.read_text().splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            raise ResultsError(f"cannot read the records {file}: {error}") from error
-        for number, line in enumerate(lines, 1):
-            try:
-                found.append(Record.from_json(json.loads(line)))
-            except (ValueError, KeyError, TypeError) as error:
-                raise ResultsError(f"{file} line {number} is not a record of this suite: {error}") from error
-    finished = [record for record in found if record.status == OK]
+    else:
+        files = [path.with_suffix(".records.jsonl") if path.suffix == ".csv" else path]
+    finished = [record for file in files for record in read_records(file) if record.status == OK]
     if not finished:
         raise ResultsError(f"{path} holds no record of a finished cell; give a folder, CSV or records of `reproduce`")
     return finished
@@ -144,7 +131,7 @@ def _by_name(measurements: Sequence[Measurement]) -> dict[tuple[str, str], float
 def _agree(old: float | str, new: float | str, metric: str, unit: str, *, exact: bool) -> bool:
     if exact or isinstance(old, str) or isinstance(new, str):
         return repr(old) == repr(new)  # not-a-number equals itself here
-    return abs(new - old) <= scale_of(metric, unit).allowance(TOLERANCE, old)
+    return abs(new - old) <= scale_of(metric, unit).allowance(Rule().tolerance, old)
 
 
 def _elsewhere(old: dict[str, Any], new: dict[str, Any]) -> list[str]:

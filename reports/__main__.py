@@ -126,6 +126,7 @@ def verify_results(
     cells: Annotated[int | None, typer.Option(min=1, help="how many cells to compute again")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="of the choice of cells")] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="worker processes")] = None,
+    plugin: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="a file with one of the rows; repeatable")] = None,
 ) -> None:
     """Compute a random sample of cells again; exit code 0 if all match, 1 if one does not, 2 if none could be checked.
 
@@ -133,6 +134,7 @@ def verify_results(
     """
     chosen = {"--cells": cells, "--seed": seed, "--jobs": jobs}
     options = [text for name, value in chosen.items() if value is not None for text in (name, str(value))]
+    options += [text for path in plugin or [] for text in ("--plugin", str(path.resolve()))]
     # A process of its own, for what computes lies on a floor above this one.
     command = [sys.executable, "-m", "benchmarks", "verify", str(results.resolve()), *options]
     raise typer.Exit(subprocess.run(command, cwd=ROOT, check=False).returncode)

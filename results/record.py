@@ -65,7 +65,7 @@ class Record:
     peak_memory_mb: float = 0.0
     """Largest resident set of the worker so far, which may have run other cells before."""
     machine: dict[str, Any] = field(default_factory=dict)
-    """Device, threads, processor, package versions, commit."""
+    """Device, threads, processor, package versions, commit, and whether tracked files differed from it (`dirty`)."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

@@ -79,7 +79,7 @@ def source_digest(*modules: str) -> str:
     return digest(sorted(seen.items()))
 
 
-PACKAGES = ("torch", "torchvision", "timm", "numpy")
+PACKAGES = ("torch", "torchvision", "timm", "numpy", "opacus")
 """Packages whose version may change a number."""
 
 

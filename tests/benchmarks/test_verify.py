@@ -12,7 +12,7 @@ from benchmarks import registry
 from benchmarks.cells import Selection, expand
 from benchmarks.spec import SpecError
 from benchmarks.sweep import swept
-from benchmarks.verify import MATCH, MISMATCH, NOT_VERIFIABLE, Verdict, compare_records, draw, exit_code, read_records, rebuild
+from benchmarks.verify import MATCH, MISMATCH, NOT_VERIFIABLE, Verdict, compare_records, draw, exit_code, finished_records, rebuild
 from federation.execution import Execution
 from results.files import DataError, ResultsError
 from results.record import FAILED, Measurement, Record
@@ -93,7 +93,7 @@ def test_a_changed_configuration_or_other_data_cannot_be_verified(run, command, 
     assert done.returncode == 2
     assert "2 not verifiable" in done.stdout
     assert "changed since" in " ".join(done.stdout.split())
-    [record, _] = read_records(records_of(run, "table2"))
+    [record, _] = finished_records(records_of(run, "table2"))
     with pytest.raises(DataError, match="is not the data set of the record"):
         rebuild(replace(record, data={**record.data, "digest": "0"}))
     with pytest.raises(DataError, match="MNIST"):
@@ -103,10 +103,10 @@ def test_a_changed_configuration_or_other_data_cannot_be_verified(run, command, 
 def test_a_tables_csv_leads_to_its_records_and_a_failed_cell_is_not_drawn(run, tmp_path):
     path = records_of(run, "table2")
     csv = path.with_name(path.name.replace(".records.jsonl", ".csv"))
-    assert [record.row for record in read_records(csv)] == [record.row for record in read_records(path)]
+    assert [record.row for record in finished_records(csv)] == [record.row for record in finished_records(path)]
     failed = changed(path, tmp_path / "t.records.jsonl", lambda value: value.update(status=FAILED))
     with pytest.raises(ResultsError, match="no record of a finished cell"):
-        read_records(failed)
+        finished_records(failed)
 
 
 def test_a_swept_cell_is_rebuilt():

@@ -228,7 +228,9 @@ def test_a_file_that_is_no_benchmark_is_refused(base, tmp_path, text):
     assert "x.json" in done.stderr
 
 
-def test_what_pytest_benchmark_writes_is_read(base, tmp_path, command):
+def test_what_pytest_benchmark_writes_is_read(base, tmp_path, command, monkeypatch):
+    for name in ("PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT"):  # it measures nothing in a worker
+        monkeypatch.delenv(name, raising=False)
     test = tmp_path / "test_quick.py"
     test.write_text("def test_quick(benchmark):\n    benchmark(sum, [1, 2])\n")
     path = tmp_path / "speed.json"
