@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import registry
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 COMMANDS = list(
@@ -63,6 +65,14 @@ def test_documented_tox_environments_exist_and_share_one_interpreter():
     for name in named:
         assert f"testenv:{name}" in config
         assert "{[testenv]python_of_env}" in config[f"testenv:{name}"]["commands"]
+
+
+def test_smoke_regenerates_every_paper_that_has_a_runner():
+    config = configparser.ConfigParser(interpolation=None)
+    config.read(ROOT / "tox.ini")
+    words = config["testenv:smoke"]["commands"].split()
+    named = words[words.index("reproduce") + 1 : -1]
+    assert named == [key for key, paper in registry.papers().items() if paper.tables]
 
 
 def test_links_lead_to_files():
