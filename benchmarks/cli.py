@@ -37,6 +37,8 @@ app = typer.Typer(
     no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
 )  # fmt: skip
 console = Console(highlight=False)
+if not console.is_terminal and "COLUMNS" not in os.environ:
+    console.width = 200  # numbers that go to a file must not be cut
 errors = Console(stderr=True, highlight=False)
 
 
@@ -396,6 +398,8 @@ def sweep(
     paper, found = registry.find_table(table)
     derived, left_out = swept(paper, found, selection, parse_epsilons(epsilon))
     for row in left_out:
+        if row.key not in selection.add and row.key not in (selection.only or {}).get("row", row.key).split(","):
+            continue
         console.print(f"[yellow]left out[/] {escape(row.title)}: {row.method} has no private form")
     _run([(paper, derived)], replace(selection, add=(), drop=()), jobs, fresh, results, cluster)
 

@@ -7,7 +7,6 @@ that their packages, plug-in files or data would compute otherwise, so a cell's 
 from __future__ import annotations
 
 import logging
-import math
 import os
 import platform
 import socket
@@ -160,7 +159,7 @@ def _connect(cluster: Cluster) -> Any:
     code = {"working_dir": str(ROOT), "excludes": list(EXCLUDED), "env_vars": variables}
     own: dict[str, Any] = {}
     if cluster.address == LOCAL:
-        own = {"num_cpus": max(default_jobs("cpu"), math.ceil(cluster.cpus)), "include_dashboard": False}
+        own = {"num_cpus": default_jobs("cpu"), "include_dashboard": False}
     try:
         _probe(cluster.address)
         ray.init(cluster.address, runtime_env=code, log_to_driver=False, logging_level=logging.ERROR, **own)
@@ -231,7 +230,10 @@ def _run_tasks(ray: Any, cells: Sequence[Cell], context: Context, cluster: Clust
                     yield Event("lost", position, text=how)
                     continue
                 record, text = failed(cells[position], f"worker process lost {attempts[position]} times ({how})"), ""
-            except ray.exceptions.RayError as error:  # the cell could not be started, or what it left not be brought here
+            except ray.exceptions.RayError as error:
+                if server is not None:
+                    server.release.remote(f"{position} {attempts[position]}")
+                # the cell could not be started, or what it left not be brought here
                 record, text = failed(cells[position], f"Ray: {str(error).strip().splitlines()[-1]}"), str(error)
             yield Event("done", position, text=text, record=record)
     finally:

@@ -87,10 +87,11 @@ class Progress:
 
 
 def git_commit() -> tuple[str, bool]:
-    """The checkout's commit, and whether tracked files differ from it; empty outside git."""
+    """The checkout's commit, and whether code differs from it, new files included; empty outside git."""
     try:
         head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
-        changed = subprocess.run(["git", "diff", "--quiet", "HEAD"], cwd=ROOT, capture_output=True).returncode
+        status = ["git", "status", "--porcelain", "--", "*.py", "results/published"]
+        changed = subprocess.run(status, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError):
         return "", False
     return head, bool(changed)

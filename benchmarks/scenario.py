@@ -241,6 +241,7 @@ def privacy_plan(config: Config) -> PrivacyPlan | None:
     values: dict[str, Any] = {n: config[f"privacy.{n}"] for n in names if f"privacy.{n}" in config}
     if values["mechanism"] == RELEASED:  # its noise is given, and no budget could hold it
         values["epsilon"] = math.inf
+    values["epsilon"] = float(values["epsilon"])  # 10 and 10.0 are one budget, with one noise
     return PrivacyPlan(**values)
 
 

@@ -21,7 +21,7 @@ from benchmarks.sweep import SUFFIX
 from datasets import catalogue
 from federation.execution import DEFAULT, Execution
 from reports.compare import Rule
-from reports.resultset import read_records
+from reports.resultset import check_agree, read_records, read_table
 from reports.units import scale_of
 from results.files import DataError, ResultsError
 from results.record import OK, Measurement, Record
@@ -52,7 +52,13 @@ def finished_records(path: Path) -> list[Record]:
         files = sorted(path.rglob("*.records.jsonl"))
     else:
         files = [path.with_suffix(".records.jsonl") if path.suffix == ".csv" else path]
-    finished = [record for file in files for record in read_records(file) if record.status == OK]
+    finished: list[Record] = []
+    for file in files:
+        records = read_records(file)
+        table = file.with_name(file.name.replace(".records.jsonl", ".csv"))
+        if table.exists():
+            check_agree(table, read_table(table), records)
+        finished += [record for record in records if record.status == OK]
     if not finished:
         raise ResultsError(f"{path} holds no record of a finished cell; give a folder, CSV or records of `reproduce`")
     return finished
@@ -84,7 +90,7 @@ def rebuild(record: Record, plugins: Sequence[str] = ()) -> Cell:
         execution=Execution(**{name: machine[name] for name in asdict(DEFAULT) if name in machine}),
     )  # fmt: skip
     if cell.key != record.cell:
-        raise SpecError("the cell has another digest now: its table's spec, or the record, was changed since")
+        raise SpecError("the cell has another digest now: its table's spec, or the record, was changed since; check out its commit")
     return cell
 
 
@@ -96,7 +102,8 @@ def _present(recorded: dict[str, str]) -> catalogue.ResolvedData:
         raise DataError(f"{catalogue.source(wanted.used).title} is not under {catalogue.data_home()}")
     if found.digest != wanted.digest:
         raise DataError(
-            f"{wanted.used} is not the data set of the record: another digest, of its files or of the code that reads them"
+            f"{wanted.used} is not the data set of the record: another digest, of its files or of the code that reads them; "
+            "check out its commit"
         )
     return wanted
 

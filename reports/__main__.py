@@ -44,9 +44,8 @@ def build_page(
 
     with _unusable():
         written = build(results, output)
-    typer.echo(
-        f"wrote {written[0]} and {len(written) - 1} tables as LaTeX or Markdown under {output}; open the page in any browser"
-    )
+    tables = sum(path.suffix == ".tex" for path in written)
+    typer.echo(f"wrote {written[0]} with {tables} tables, and each as LaTeX and Markdown; open the page in any browser")
 
 
 @app.command("compare")
@@ -66,6 +65,9 @@ def compare_sets(
     memory_ratio: Annotated[
         float, typer.Option(min=0, help="largest ratio of a table's peak memory; 0 leaves it out")
     ] = RULE.memory_ratio,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="values must be the same to the last digit where seeds, machine and packages are")
+    ] = False,
     base_speed: Annotated[
         Path | None, typer.Option(metavar="JSON", help="what pytest wrote with --benchmark-json; goes with --new-speed")
     ] = None,
@@ -80,7 +82,7 @@ def compare_sets(
     from reports.resultset import read_pair
     from reports.speed import compare_speed, read_speed
 
-    rule = Rule(tolerance, effect, alpha, time_ratio, memory_ratio)
+    rule = Rule(tolerance, effect, alpha, time_ratio, memory_ratio, exact)
     with _unusable():
         if (base_speed is None) != (new_speed is None):
             raise ResultsError("--base-speed and --new-speed go together")
@@ -114,6 +116,8 @@ def cell_history(
     with _unusable():
         versions = history.committed(tables[0]) if len(tables) == 1 else history.files(tables)
         found = history.history(versions, row, column, metric)
+        if output.suffix != ".png" or output.with_suffix(".csv").absolute() in [path.absolute() for path in tables]:
+            raise ResultsError(f"--output {output}: give a .png that does not stand beside one of the tables under its name")
         history.write(found, output)
     history.show(found)
     for path in (output, output.with_suffix(".csv")):

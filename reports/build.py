@@ -20,7 +20,7 @@ def build(results: Path, output: Path) -> list[Path]:
         place = output / result.profile / result.paper / result.name
         texts[place.with_name(f"{result.name}.tex")] = latex(result.sheet.layout, result.sheet.shown(result.lines))
         if result.file("md").exists():
-            texts[place.with_name(f"{result.name}.md")] = result.file("md").read_text()
+            texts[place.with_name(f"{result.name}.md")] = result.file("md").read_text(errors="replace")
     for path, text in texts.items():
         write_atomic(path, text)
     return list(texts)

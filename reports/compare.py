@@ -36,7 +36,9 @@ RUN_ALIKE = ("device", "threads", "precision", "compile", "stacked")
 CELL, COST, SPEED = "cell", "cost", "speed"
 """Kinds of differences: a cell of a table, a table's time or memory, a speed benchmark."""
 NOT_COMPARED = "not compared"
-WHOLE, TIME, MEMORY = "all cells", "time", "peak memory"
+UNDECIDED = "undecided"
+OTHER = "other"
+WHOLE, TIME, MEMORY, SETTINGS = "all cells", "time", "peak memory", "settings"
 
 T = TypeVar("T", bound=Hashable)
 
@@ -55,6 +57,8 @@ class Rule:
     """Largest ratio of times; 0 leaves them out. Assumed: shared machines differ by less from run to run."""
     memory_ratio: float = 1.5
     """Largest ratio of peak memory; 0 leaves it out. Assumed."""
+    exact: bool = False
+    """Whether a value must be the same to the last digit where seeds, machine and packages are: this suite's promise."""
 
 
 @dataclass(frozen=True)
@@ -63,8 +67,9 @@ class Difference:
 
     cell: Key
     verdict: str
-    """`same`, `better`, `worse`, `vanished`, `failed`, `new` or `changed` (bytes, epsilon, or a metric without direction);
-    of costs and speed also `slower`, `larger` and `not compared`."""
+    """`same`, `better`, `worse`, `vanished`, `failed`, `new`, `changed` (bytes, epsilon, a metric without direction; with
+    `exact` any) or `undecided` (a loss above the tolerance that the seeds' spread leaves open);
+    of costs and speed also `slower`, `larger` and `not compared`, of a table's settings `other`."""
     base: str
     """The value as printed."""
     new: str
@@ -104,12 +109,15 @@ def compare(base: ResultSet, new: ResultSet, rule: Rule) -> list[Difference]:
         else:
             found[key] = _judge(key, old, now, rule)
     _test(found, base, new, rule)
+    if rule.exact:
+        _demand_equal(found, base, new)
     for key, now in new.cells.items():
         if key not in base.cells and not (key in broken and any(_covers(key, known) for known in base.cells)):
-            why = "" if now["status"] == "ok" else now["status"]
-            found[key] = Difference(key, "new", "", _text(now), why, values=("", now["value"]))
+            verdict, why = ("new", "") if now["status"] == "ok" else ("failed", now["status"])
+            found[key] = Difference(key, verdict, "", _text(now), why, values=("", now["value"]))
+    settings = [_settings(table, base.records[table], new.records[table]) for table in base.records if table in new.records]
     costs = [_costs(table, base.records[table], new.records[table], rule) for table in base.records if table in new.records]
-    return [*found.values(), *(difference for table in costs for difference in table)]
+    return [*found.values(), *(difference for table in (*settings, *costs) for difference in table)]
 
 
 def holm(p_values: Mapping[T, float], alpha: float) -> set[T]:
@@ -132,7 +140,8 @@ def _check_comparable(base: ResultSet, new: ResultSet) -> None:
             if was != now:
                 refuse(table, name, _named(was), _named(now))
     for key in base.cells.keys() & new.cells.keys():
-        for name in EVERY_CELL:
+        broken = any(cells[key]["status"] != "ok" for cells in (base.cells, new.cells))  # it may have no data
+        for name in () if broken else EVERY_CELL:
             # An older CSV has not all of the columns.
             if name in base.cells[key] and name in new.cells[key] and base.cells[key][name] != new.cells[key][name]:
                 refuse(" ".join(key), name, repr(base.cells[key][name]), repr(new.cells[key][name]))
@@ -199,7 +208,9 @@ def _judge(key: Key, old: Cell, now: Cell, rule: Rule) -> Difference:
         scale = scale_of(key[3], old["unit"])
         loss = _loss(float(values[0]), float(values[1]), scale.sign)
         remarks.append(f"{'loss' if scale.sign else 'distance'} {loss:+.{scale.digits}f}")
-        if old["std"] and now["std"]:
+        if all(old[name] == now[name] for name in ("value", "std", "n")):
+            remarks.append("identical")  # it cannot be a false alarm, and takes no part in the correction
+        elif old["std"] and now["std"]:
             p = _welch(old, now, scale.sign)
             remarks.append(f"p = {p:.2g}")
         else:
@@ -226,6 +237,30 @@ def _test(found: dict[Key, Difference], base: ResultSet, new: ResultSet, rule: R
         if found[key].verdict == "same" and loss and abs(loss) >= scale.allowance(rule.effect, value):
             verdict = _worse(scale) if loss > 0 else "better"
             found[key] = replace(found[key], verdict=verdict, why=f"{found[key].why} (Welch, Holm)")
+    for key in tested:
+        scale = scale_of(key[3], base.cells[key]["unit"])
+        value = float(base.cells[key]["value"])
+        loss = _loss(value, float(new.cells[key]["value"]), scale.sign)
+        if found[key].verdict == "same" and loss > scale.allowance(rule.tolerance, value):
+            why = f"{found[key].why}: more than one seed may lose, too much spread to decide; add seeds"
+            found[key] = replace(found[key], verdict=UNDECIDED, why=why)
+
+
+def _demand_equal(found: dict[Key, Difference], base: ResultSet, new: ResultSet) -> None:
+    """Call a cell `changed` whose value moved though its records were made with the same seeds, machine and packages."""
+    runs = [{t: _runs(records) for t, records in result_set.records.items()} for result_set in (base, new)]
+    for key, difference in found.items():
+        was, now = (of_table.get(key[0], {}) for of_table in runs)
+        places = [place for place in was if _covers((key[0], *place[:2], ""), key)]
+        alike = bool(places) and all(was[place] == now.get(place) for place in places)
+        if alike and difference.verdict in ("same", "better", UNDECIDED) and difference.values[0] != difference.values[1]:
+            found[key] = replace(difference, verdict="changed", why=f"{difference.why}; not identical on the same machine")
+
+
+def _runs(records: Iterable[Record]) -> dict[tuple[str, str, int], object]:
+    """What must agree, by row, column and seed, before two runs have to give the same digits."""
+    names = ("hardware", "system", "python", "packages", *RUN_ALIKE)
+    return {(r.row, r.column, r.seed): [r.machine.get(name) for name in names] for r in records}
 
 
 def _welch(base: Cell, new: Cell, sign: int) -> float:
@@ -252,6 +287,20 @@ def _worse(scale: Scale) -> str:
 def _text(cell: Cell) -> str:
     scale = scale_of(cell["metric"], cell["unit"])
     return scale.text(cell["value"]) + (f" ± {scale.text(cell['std'])}" if cell["std"] else "")
+
+
+def _settings(table: str, base: Sequence[Record], new: Sequence[Record]) -> list[Difference]:
+    """One line that names the settings in which the cells of both sets differ, and the commits; none if they do not."""
+    after = {(r.row, r.column, r.seed): r.config for r in new}
+    found: dict[str, None] = {}
+    for record in base:
+        now = after.get((record.row, record.column, record.seed), record.config)
+        for name in sorted(record.config.keys() | now.keys()):
+            if record.config.get(name) != now.get(name):
+                found[f"{name} {record.config.get(name)} -> {now.get(name)}"] = None
+    if not found:
+        return []
+    return [Difference((table, WHOLE, "", SETTINGS), OTHER, "", "", "; ".join(found), kind=COST)]
 
 
 def _costs(table: str, base: Sequence[Record], new: Sequence[Record], rule: Rule) -> list[Difference]:

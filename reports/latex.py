@@ -25,14 +25,14 @@ def latex(layout: Layout, lines: Sequence[Line]) -> str:
     The best of a column is bold; the caption says profile, seeds and data, so that a reduced run cannot be taken for another.
     """
     parts = [r"% needs \usepackage{booktabs}"]
+    bound = r"; \textdagger{}: upper bound" if layout.oracles & set(layout.rows) else ""
     for block in blocks(layout, lines):
         for number, panel in enumerate(block.panels, 1):
-            caption = ". ".join(
-                filter(None, (f"{layout.title}: {layout.caption}", panel.title, block_title(block), "; ".join(layout.labels)))
-            )
+            caption = ". ".join(filter(None, (layout.caption, panel.title, block_title(block), "; ".join(layout.labels))))
             best = {column: best_rows(layout, block, column) for column in panel.columns}
+            marks = f"In brackets: published; bold: best of its column{bound}"
             parts += [
-                r"\begin{table}", r"\centering", rf"\caption{{{escape(caption)}. In brackets: published.}}",
+                r"\begin{table}", r"\centering", rf"\caption{{{escape(caption)}. {marks}.}}",
                 rf"\label{{tab:{layout.key.replace('/', '-')}-{block.scale.title.split(' ')[0].lower()}-{number}}}",
                 rf"\begin{{tabular}}{{l{'r' * len(panel.columns)}}}", r"\toprule",
                 " & ".join(["", *map(escape, panel.columns.values())]) + r" \\", r"\midrule",

@@ -20,7 +20,7 @@ from markupsafe import Markup
 
 from metrics.names import facts
 from reports.latex import latex
-from reports.resultset import read_records, read_table
+from reports.resultset import check_agree, read_records, read_table
 from reports.sheet import Sheet
 from reports.table import Block, Layout, Line, Panel, best_rows, block_title, blocks, is_number, legend, measured_text, row_title
 from reports.units import unit_of
@@ -75,7 +75,9 @@ class Result:
 
     @cached_property
     def records(self) -> list[Record]:
-        return read_records(self.file("records.jsonl"))
+        found = read_records(self.file("records.jsonl"))
+        check_agree(self.file("csv"), self.lines, found)
+        return found
 
 
 def find_results(folder: Path) -> list[Result]:
@@ -241,6 +243,12 @@ def picture_of(result: Result) -> str:
 def section_of(result: Result) -> dict[str, Any]:
     """Everything that the page shows of a table."""
     sheet, layout = result.sheet, result.sheet.layout
+    unknown = {line["row"] for line in result.lines} - set(layout.rows)
+    if unknown or {line["profile"] for line in result.lines} != {result.profile}:
+        what = (
+            f"rows {', '.join(sorted(unknown))} that its layout.json lacks" if unknown else f"another profile than {result.profile}"
+        )
+        raise ResultsError(f"{result.file('csv')} has {what}; regenerate the table with `python -m benchmarks reproduce`")
     shown = sheet.shown(result.lines)
     kinds = Counter(verdict_kind(claim["verdict"]) for claim in result.claims)
     origins = list(dict.fromkeys(line["origin"] for line in result.lines if line["origin"]))
@@ -256,6 +264,11 @@ def section_of(result: Result) -> dict[str, Any]:
         "public": public,
         "protocols": list(dict.fromkeys(line["protocol"] for line in result.lines if line["protocol"])),
         "seeds": max((len(line["seeds"].split()) for line in result.lines), default=0),
+        "moved": next((" of " + label.partition(" of ")[2] for label in layout.labels if "seed" in label and " of " in label), ""),
+        "text": " ".join(
+            [layout.key, layout.title, layout.caption, sheet.paper, *layout.labels, *layout.rows.values(), *layout.columns]
+            + [claim["claim"] for claim in result.claims]
+        ),
         "tables": tables_of(result), "notes": [*sheet.told, *legend(layout, shown)],
         "claims": [{**claim, "kind": verdict_kind(claim["verdict"])} for claim in result.claims], "kinds": kinds,
         "card": Markup(MarkdownIt("commonmark", {"html": False}).enable("table").render("\n".join(sheet.card))),
@@ -277,7 +290,12 @@ def page(results: Sequence[Result]) -> str:
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    sections = [section_of(result) for result in results]
+    sections = []
+    for result in results:
+        try:
+            sections.append(section_of(result))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:  # what no reader of a part has noticed
+            raise ResultsError(f"the files {result.base}.* are damaged ({error}); regenerate the table") from error
     style, script = (Markup((TEMPLATES / name).read_text()) for name in ("page.css", "page.js"))
     return environment.get_template("page.html.jinja").render(
         sections=sections, missing=missing_tables(results), style=style, script=script, steps=[f"{100 * s:g} %" for s in STEPS],

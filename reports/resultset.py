@@ -14,7 +14,7 @@ from pathlib import Path
 from reports.units import unit_of
 from results.files import ResultsError
 from results.record import Record
-from results.store import CSV_COLUMNS
+from results.store import CSV_COLUMNS, summarise
 
 REQUIRED = CSV_COLUMNS[: CSV_COLUMNS.index("public")]
 """Columns of every version of a table's CSV; those after them came later."""
@@ -69,6 +69,7 @@ def read_set(path: Path, name: str = "") -> ResultSet:
     for table, file in files.items():
         lines = read_table(file)
         records[table] = read_records(file.with_suffix(".records.jsonl"))
+        check_agree(file, lines, records[table])
         # Without records the folder is the paper, and what follows a dot (`table1.released`) the protocol.
         key = records[table][0].table if records[table] else f"{file.resolve().parent.name}/{file.stem.split('.')[0]}"
         paper, _, printed = key.partition("/")
@@ -80,6 +81,17 @@ def read_set(path: Path, name: str = "") -> ResultSet:
         for line in lines:
             cells[table, line["row"], line["column"], line["metric"]] = {**line, "unit": units.get(line["metric"], "")}
     return ResultSet(cells, records)
+
+
+def check_agree(path: Path, lines: Sequence[Cell], records: Sequence[Record]) -> None:
+    """Raise ResultsError if the CSV at `path` has another value for a cell than the records beside it."""
+    ours = {(line["row"], line["column"], line["metric"]): line for line in lines}
+    for line in summarise(records):
+        place = (line["row"], line["column"], line["metric"])
+        if place not in ours or any(ours[place][name] != line[name] for name in ("value", "std", "n", "bytes_up", "bytes_down")):
+            raise ResultsError(
+                f"{path} and its records differ in {' '.join(filter(None, place))}: one was edited; regenerate the table"
+            )
 
 
 def read_table(path: Path) -> list[Cell]:
@@ -118,6 +130,10 @@ def _wrong(line: Cell) -> str:
     for name in numbers:
         if (line[name] or name == "value") and not _is_number(line[name]):
             return f"{name} {line[name]!r} is not a number"
+    if line["std"] and not float(line["std"]) >= 0 and math.isfinite(float(line["value"])):
+        return f"std {line['std']!r} is none"
+    if any(line[name] and not float(line[name]) > 0 for name in ("epsilon", "delta")):
+        return "a privacy budget that is not above 0"
     for name, least in (("n", 2 if line["std"] else 1), ("bytes_up", 0), ("bytes_down", 0)):
         if not (line[name].isascii() and line[name].isdigit() and int(line[name]) >= least):
             return f"{name} {line[name]!r} is not a whole number from {least}"
@@ -125,6 +141,8 @@ def _wrong(line: Cell) -> str:
 
 
 def _is_number(text: str) -> bool:
+    if "_" in text:  # which Python would read
+        return False
     try:
         float(text)
     except ValueError:

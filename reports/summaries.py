@@ -10,10 +10,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
-from reports.compare import CELL, COST, NOT_COMPARED, SPEED, Difference, Rule
+from reports.compare import CELL, COST, NOT_COMPARED, OTHER, SPEED, UNDECIDED, Difference, Rule
 
 ROWS = 30
 """Rows of the Markdown table; a pull request's comment is read at a glance, and GitHub cuts one at 65,536 characters."""
+NEW = 5
+"""New cells that the Markdown names."""
 GROUPS = 5
 """Reasons for leaving something out that the Markdown names."""
 CSV_COLUMNS = ("table", "row", "column", "metric", "verdict", "base", "new", "p", "why")
@@ -36,9 +38,11 @@ def headline(differences: Sequence[Difference]) -> tuple[str, str]:
 def rule_text(differences: Sequence[Difference], rule: Rule) -> str:
     """The rule in one line, with the number of tests it was applied to."""
     tested = sum(d.p is not None for d in differences)
-    seeds = f"Welch's test, one-sided, α = {rule.alpha:g}, Holm over {tested} tests, loss of at least {rule.effect:g}"
+    of_tests = f"Holm over {tested} test{'' if tested == 1 else 's'}" if tested else "no cell to test"
+    seeds = f"Welch's test, one-sided, α = {rule.alpha:g}, {of_tests}, loss of at least {rule.effect:g}"
     parts = [f"several seeds: {seeds}", f"one seed: loss above {rule.tolerance:g} (of a fraction, scaled to the metric)"]
     parts.append("bytes and ε equal")
+    parts += ["values equal where seeds, machine and packages are"] if rule.exact else []
     parts += [f"{what} at most x {most:g}" for what, most in (("time", rule.time_ratio), ("memory", rule.memory_ratio)) if most]
     return "; ".join(parts)
 
@@ -56,12 +60,18 @@ def markdown(differences: Sequence[Difference], rule: Rule) -> str:
     """A short report, fit for a pull-request comment: counts, the rule, what got worse first, and what was not compared."""
     verdict, counts = headline(differences)
     lines = [f"**{verdict}**. {counts}.", "", f"Rule: {rule_text(differences, rule)}."]
-    shown = [d for d in differences if d.is_regression] + [d for d in differences if d.verdict in ("better", "new")]
+    undecided = [d for d in differences if d.verdict == UNDECIDED]
+    settings = [d for d in differences if d.verdict == OTHER]
+    shown = [d for d in differences if d.is_regression] + settings + undecided + [d for d in differences if d.verdict == "better"]
+    new = [d for d in differences if d.verdict == "new"]
+    shown += new if len(new) <= NEW else []
     if shown:
         lines += ["", "| cell | verdict | base | new | why |", "|---|---|---|---|---|"]
         lines += ["| " + " | ".join(map(_escaped, (d.name, d.verdict, d.base, d.new, d.why))) + " |" for d in shown[:ROWS]]
     if len(shown) > ROWS:
         lines += ["", f"... and {len(shown) - ROWS} more."]
+    if len(new) > NEW:
+        lines += ["", _escaped(f"New: {', '.join(d.name for d in new[:NEW])} and {len(new) - NEW} more cells.")]
     reasons = left_out(differences)
     for (what, why), tables in list(reasons.items())[:GROUPS]:
         named = ", ".join(tables[:3]) + (f" and {len(tables) - 3} more" if len(tables) > 3 else "")
@@ -77,7 +87,7 @@ def _escaped(text: str) -> str:
 
 
 def junit(differences: Sequence[Difference]) -> str:
-    """JUnit XML: a test suite per table and a test case per cell, failed for a regression, skipped if not compared."""
+    """JUnit XML: a test suite per table and a test case per cell, failed for a regression, skipped if not compared or undecided."""
     suites = ElementTree.Element("testsuites", {"name": "fedtables compare", **_counts(differences)})
     for table in dict.fromkeys(d.cell[0] for d in differences):
         of_table = [d for d in differences if d.cell[0] == table]
@@ -88,15 +98,15 @@ def junit(differences: Sequence[Difference]) -> str:
             message = _printable(f"{d.verdict}: {d.base or 'none'} -> {d.new or 'none'}; {d.why}")
             if d.is_regression:
                 ElementTree.SubElement(case, "failure", message=message, type=d.verdict).text = message
-            elif d.verdict == NOT_COMPARED:
-                ElementTree.SubElement(case, "skipped", message=_printable(d.why))
+            elif d.verdict in (NOT_COMPARED, UNDECIDED):
+                ElementTree.SubElement(case, "skipped", message=message)
     ElementTree.indent(suites)
     return ElementTree.tostring(suites, encoding="unicode", xml_declaration=False) + "\n"
 
 
 def _counts(differences: Sequence[Difference]) -> dict[str, str]:
     failures = sum(d.is_regression for d in differences)
-    skipped = sum(d.verdict == NOT_COMPARED for d in differences)
+    skipped = sum(d.verdict in (NOT_COMPARED, UNDECIDED) for d in differences)
     return {"tests": str(len(differences)), "failures": str(failures), "errors": "0", "skipped": str(skipped)}
 
 

@@ -25,7 +25,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
 // Filters.
 const sections = [...document.querySelectorAll("section.table")], search = document.getElementById("search");
 const selects = [...document.querySelectorAll("[data-filter]")];
-const texts = new Map(sections.map((s) => [s, s.textContent.toLowerCase()]));
+const texts = new Map(sections.map((s) => [s, s.dataset.text.toLowerCase()]));
 function filter() {
   const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
   let shown = 0;

@@ -10,11 +10,12 @@ from rich.console import Console
 
 from benchmarks import display, registry
 from benchmarks.cells import Selection, expand
-from benchmarks.display import draw, judge_claims, last_epochs, layout_of, print_table, values_of
+from benchmarks.display import draw, judge_claims, layout_of, print_table, values_of
 from benchmarks.runner import TableRun, finished_records
 from benchmarks.spec import Paper, Row, Table
 from reports import plots
 from reports.claims import Value
+from reports.table import last_epochs
 from results.files import cache_home, write_atomic
 from results.published import parse_column, published_table
 from results.record import FAILED, Measurement, Record

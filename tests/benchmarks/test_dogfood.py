@@ -6,11 +6,13 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from results.sourcecode import ROOT
+from results.store import TableFiles, summarise, write_csv
 
 FLOORS = ("baselines", "benchmarks", "datasets", "federation", "methods", "metrics", "models", "privacy", "reports", "results")
 TABLE = ("dlad/table2", "--only", "dataset=mnist", "--only", "distribution=iid", "--only", "row=global-avg,global-dlad")
@@ -70,15 +72,24 @@ def test_a_loss_of_the_wrong_sign_is_found_and_named(run, trusted, tmp_path):
     assert "global-dlad dataset=mnist distribution=iid accuracy" in done.stdout
 
 
+def changed_by(trusted: Path, folder: Path, amount: float) -> tuple[Path, TableFiles]:
+    """A copy of the reference with another value of one cell, in its records."""
+    shutil.copytree(trusted, folder / "smoke")
+    files = TableFiles(folder, "smoke", "dlad/table2")
+    records = list(files.listed_cells().values())
+    place = next(n for n, record in enumerate(records) if record.row == "global-avg")
+    (measured,) = records[place].measurements
+    records[place] = replace(records[place], measurements=(replace(measured, value=measured.value + amount),))
+    files.write_records(records)
+    return folder / "smoke", files
+
+
 def test_a_changed_reference_value_is_found_and_named(run, trusted, tmp_path):
-    changed = shutil.copytree(trusted, tmp_path / "reference")
-    path = changed / "dlad" / "table2.csv"
-    lines = path.read_text().splitlines()
-    place = next(n for n, line in enumerate(lines) if line.startswith("global-avg,"))
-    fields = lines[place].split(",")
-    fields[3] = str(float(fields[3]) + 0.2)
-    lines[place] = ",".join(fields)
-    path.write_text("\n".join(lines) + "\n")
-    done = run(ROOT, "reports", "compare", changed, trusted)
-    assert done.returncode == 1, done.stdout + done.stderr
-    assert "global-avg" in done.stdout
+    changed, files = changed_by(trusted, tmp_path, 1e-6)
+    edited = run(ROOT, "reports", "compare", changed, trusted)
+    assert edited.returncode == 2
+    assert "its records differ in global-avg dataset=mnist distribution=iid accuracy" in edited.stderr
+    write_csv(files.path("csv"), summarise(list(files.listed_cells().values())))
+    moved = run(ROOT, "reports", "compare", changed, trusted, "--exact")
+    assert moved.returncode == 1, moved.stdout + moved.stderr
+    assert "global-avg dataset=mnist distribution=iid accuracy" in moved.stdout

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("ray")
+pytestmark = pytest.mark.xdist_group("ray")  # one cluster at a time
 
 ROOT = Path(__file__).resolve().parents[2]
 QUICK = ("--set", "local.epochs=3", "--set", "server.epochs=3")

@@ -135,7 +135,7 @@ def test_the_markdown_is_what_was_printed_and_keeps_its_columns(written):
     row = next(line for line in stdout.splitlines() if " failed " in line)
     assert row.endswith("|  | failed: \\<b>\\|\\`x\\`\x1b & worse |")
     assert "Not compared: time, peak memory of smoke/paper/table1: no records beside the CSV (base and new)" in stdout
-    assert "Holm over 2 tests" in stdout
+    assert "Holm over 1 test," in stdout
 
 
 def test_the_junit_file_has_a_case_per_cell(written):

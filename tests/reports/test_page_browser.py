@@ -77,6 +77,13 @@ def test_a_heading_sorts_down_up_and_back_to_the_papers_order(open_page):
     assert head.get_attribute("aria-sort") is None
 
 
+def test_the_index_sorts_too(open_page):
+    tab = open_page()
+    head = tab.locator("table.index thead th").nth(5)
+    head.get_by_role("button").click()
+    assert head.get_attribute("aria-sort") == "descending"
+
+
 def test_search_and_filters_hide_tables_and_their_lines_in_the_index(open_page):
     tab = open_page()
     section, entry = tab.locator("section.table"), tab.locator("tr[data-section]")
