@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import configparser
+import json
 import re
 import shlex
 from pathlib import Path
@@ -73,6 +74,16 @@ def test_smoke_regenerates_every_paper_that_has_a_runner():
     words = config["testenv:smoke"]["commands"].split()
     named = words[words.index("reproduce") + 1 : -1]
     assert named == [key for key, paper in registry.papers().items() if paper.tables]
+
+
+def test_the_reference_holds_what_ci_regenerates():
+    config = configparser.ConfigParser(interpolation=None)
+    config.read(ROOT / "tox.ini")
+    words = " ".join(config["reference"][name] for name in ("first", "second", "third", "fourth")).split()
+    for table in (word for word in words if "/" in word):
+        assert (ROOT / "results" / "reference" / "smoke" / f"{table}.csv").exists(), table
+    speed = json.loads((ROOT / "results" / "reference" / "speed.json").read_text())
+    assert {"node", "commit_info"}.isdisjoint({*speed["machine_info"], *speed})
 
 
 def test_links_lead_to_files():
