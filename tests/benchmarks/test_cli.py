@@ -129,7 +129,10 @@ def test_killed_in_the_middle_it_goes_on_and_ends_with_the_same_csv(finished, tm
 def test_ctrl_c_ends_with_a_word_and_keeps_what_is_finished(tmp_path):
     env = {**os.environ, "FEDTABLES_CACHE": str(tmp_path / "cache"), "FEDTABLES_DATA": str(tmp_path / "data")}
     command = [sys.executable, "-m", "benchmarks", "reproduce", "dlad/table2", "--results", str(tmp_path / "results")]
-    process = subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command, cwd=ROOT, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a job in the background begins with it ignored
+    )  # fmt: skip
     deadline = time.monotonic() + 120
     while not list((tmp_path / "cache" / "stages").rglob("*.json")) and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -236,11 +236,15 @@ def test_the_commit_is_plain_and_changes_are_told_apart(tmp_path, monkeypatch):
 
     monkeypatch.setattr(runner, "ROOT", tmp_path)
     git("init", "-q")
-    (tmp_path / "file").write_text("a")
-    git("add", "file")
+    (tmp_path / "code.py").write_text("a")
+    git("add", "code.py")
     git("commit", "-qm", "one")
+    (tmp_path / "notes").write_text("no code")
     assert runner.git_commit() == (git("rev-parse", "HEAD"), False)
-    (tmp_path / "file").write_text("b")
+    (tmp_path / "method.py").write_text("a new file is a new method")
+    assert runner.git_commit() == (git("rev-parse", "HEAD"), True)
+    (tmp_path / "method.py").unlink()
+    (tmp_path / "code.py").write_text("b")
     assert runner.git_commit() == (git("rev-parse", "HEAD"), True)
 
 

@@ -17,7 +17,6 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("ray")
-pytestmark = pytest.mark.xdist_group("ray")  # one cluster at a time
 
 ROOT = Path(__file__).resolve().parents[2]
 QUICK = ("--set", "local.epochs=3", "--set", "server.epochs=3")
@@ -84,6 +83,7 @@ class Nodes:
         return subprocess.Popen(
             [sys.executable, *program, *fixed, *arguments], cwd=ROOT, env=environment, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a job in the background begins with it ignored
         )  # fmt: skip
 
     def file(self, run: str, suffix: str) -> Path:

@@ -35,10 +35,12 @@ def shared(tmp_path_factory) -> Path:
     return folder
 
 
-@pytest.mark.xdist_group("docs")  # later commands read what earlier ones wrote
 @pytest.mark.parametrize("line", COMMANDS)
 def test_a_documented_command_works(line, shared, command):
-    """Smoke commands run as they are; for reduced and full-scale ones, `plan` resolves the same arguments."""
+    """Smoke commands run as they are; for reduced and full-scale ones, `plan` resolves the same arguments.
+
+    Later commands read what earlier ones wrote, so one worker runs them all: `--dist loadfile` in tox.ini.
+    """
     words = shlex.split(line)
     assert words[:2] == ["python", "-m"], line
     words = [str(shared / w) if w in ("most_confident.py", "baseline") else w for w in words[2:]]
