@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reports.table import Layout, Line, best_rows, block_title, blocks, is_number, row_title
+from reports.table import Layout, Line, best_rows, block_title, blocks, measured_text, row_title
 
 SPECIAL = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
@@ -44,9 +44,9 @@ def latex(layout: Layout, lines: Sequence[Line]) -> str:
                     if line is None or line["status"] != "ok":
                         texts.append("--" if line is None else "failed")
                         continue
-                    value = escape(block.scale.text(line["value"]) + (f" ± {block.scale.text(line['std'])}" if line["std"] else ""))
+                    value = escape(measured_text(line, block.scale))
                     value = rf"\textbf{{{value}}}" if row in best[column] else value
-                    printed = block.scale.text(line["published"]) if is_number(line["published"]) else line["published"]
+                    printed = block.scale.text(line["published"])
                     texts.append(value + (f" ({escape(printed)})" if printed else ""))
                 parts.append(" & ".join(texts) + r" \\")
             parts += [r"\bottomrule", r"\end{tabular}", r"\end{table}", ""]

@@ -15,6 +15,15 @@ def one_thread():
     torch.set_num_threads(before)
 
 
+def pytest_benchmark_update_json(output_json):
+    """Leave out of a committed file which machine and checkout it was, and every single time."""
+    for name in ("node", "release"):
+        output_json["machine_info"].pop(name, None)
+    output_json.pop("commit_info", None)
+    for measured in output_json["benchmarks"]:
+        measured["stats"].pop("data", None)
+
+
 def pytest_terminal_summary(terminalreporter):
     """The ratios, which pytest-benchmark's own table does not know."""
     if FINISHED:
