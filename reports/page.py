@@ -14,11 +14,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from metrics.names import facts
+from reports.html import TEMPLATES, render
 from reports.latex import latex
 from reports.resultset import check_agree, read_records, read_table
 from reports.sheet import Sheet
@@ -31,7 +31,6 @@ from results.record import OK, Record
 PROFILES = ("paper", "cpu", "smoke")
 STEPS = (0.02, 0.1, 0.3)
 """Differences from print, as shares of a metric's range, at which the colour of a cell grows stronger."""
-TEMPLATES = Path(__file__).parent / "templates"
 
 
 @dataclass(frozen=True)
@@ -287,9 +286,6 @@ def missing_tables(results: Sequence[Result]) -> Mapping[str, list[str]]:
 
 def page(results: Sequence[Result]) -> str:
     """The whole page."""
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
     sections = []
     for result in results:
         try:
@@ -297,7 +293,8 @@ def page(results: Sequence[Result]) -> str:
         except (ValueError, KeyError, TypeError, AttributeError) as error:  # what no reader of a part has noticed
             raise ResultsError(f"the files {result.base}.* are damaged ({error}); regenerate the table") from error
     style, script = (Markup((TEMPLATES / name).read_text()) for name in ("page.css", "page.js"))
-    return environment.get_template("page.html.jinja").render(
+    return render(
+        "page.html.jinja",
         sections=sections, missing=missing_tables(results), style=style, script=script, steps=[f"{100 * s:g} %" for s in STEPS],
         profiles=list(dict.fromkeys(s["profile"] for s in sections)),
         papers=list(dict.fromkeys(s["key"].split("/")[0] for s in sections)),

@@ -7,7 +7,6 @@ import io
 import re
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from xml.etree import ElementTree
 
 from reports.compare import CELL, COST, NOT_COMPARED, OTHER, SPEED, UNDECIDED, Difference, Rule
@@ -117,13 +116,12 @@ def _printable(text: str) -> str:
 
 def html(differences: Sequence[Difference], rule: Rule, base: str, new: str) -> str:
     """One page without links to anything: regressions first, then every table. `base` and `new` are their names."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from reports.html import render  # Jinja takes its time to import, and most comparisons need no page
 
-    templates = FileSystemLoader(Path(__file__).parent / "templates")
-    environment = Environment(loader=templates, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     verdict, counts = headline(differences)
     tables = {table: [d for d in differences if d.cell[0] == table] for table in dict.fromkeys(d.cell[0] for d in differences)}
-    page = environment.get_template("compare.html.jinja").render(
+    page = render(
+        "compare.html.jinja",
         verdict=verdict, counts=counts, rule=rule_text(differences, rule), base=base, new=new, tables=tables,
         regressions=[d for d in differences if d.is_regression], left_out=left_out(differences),
     )  # fmt: skip
