@@ -236,7 +236,7 @@ def _private(config: Mapping[str, Scalar], entry: registry.MethodEntry, shown: I
 
     Raises SpecError if it asks for a mechanism that the method has no form for.
     """
-    if config["privacy.dp"] == "yes" and config["privacy.epsilon"] != math.inf:
+    if config.get("privacy.dp") == "yes" and config["privacy.epsilon"] != math.inf:
         protected, mechanism = entry.load().protections(), config["privacy.mechanism"]
         if mechanism not in protected:
             known = f"it has one under {', '.join(sorted(protected))}" if protected else "it has none at all"
