@@ -71,9 +71,9 @@ def test_networks_of_one_file_share_a_digest_and_files_differ():
 
 
 def test_two_networks_of_one_name_are_refused(monkeypatch):
-    from models.networks import cnn, resnet8
+    from models.networks import cnn, resnet
 
-    monkeypatch.setattr(cnn, "NETWORKS", {**cnn.NETWORKS, **resnet8.NETWORKS})
+    monkeypatch.setattr(cnn, "NETWORKS", {**cnn.NETWORKS, **resnet.NETWORKS})
     catalogue.networks.cache_clear()
     try:
         with pytest.raises(ValueError, match="two networks are called 'resnet8-"):
