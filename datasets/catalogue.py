@@ -119,7 +119,7 @@ def load(name: str, home: Path | None = None) -> dict[str, Split]:
         found = splits[split]
         most = isinstance(entry, AnnotatedSource) and entry.up_to
         size = min(size, len(found)) if most else size
-        if not size or found.images.shape != (size, *entry.shape) or not 0 <= found.labels.min() <= found.labels.max() < entry.classes:
+        if found.images.shape != (size, *entry.shape) or not 0 <= found.labels.min() <= found.labels.max() < entry.classes:
             raise DataError(
                 f"{entry.title}: images {found.images.shape} with labels {found.labels.min()} to {found.labels.max()} in split "
                 f"{split!r}, expected {(size, *entry.shape)} with {entry.classes} classes. "

@@ -16,7 +16,7 @@ def confusion(predicted: Tensor, target: Tensor, classes: int, ignore: int = 255
         raise ValueError(f"expected predictions and targets of one shape, not {tuple(predicted.shape)} and {tuple(target.shape)}")
     counted = target != ignore
     predicted, target = predicted[counted].long(), target[counted].long()
-    if target.numel() and not (0 <= min(predicted.min(), target.min()) and max(predicted.max(), target.max()) < classes):
+    if target.numel() and not (min(predicted.min(), target.min()) >= 0 and max(predicted.max(), target.max()) < classes):
         raise ValueError(f"there are classes outside of 0 to {classes - 1}")
     return torch.bincount(target * classes + predicted, minlength=classes**2).reshape(classes, classes)
 

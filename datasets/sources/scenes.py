@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 from scipy.ndimage import correlate1d
@@ -39,7 +38,7 @@ ANNOTATIONS = {
     "edge_occlusion": Annotation(MAP, 1, "255 where one of the four neighbours shows another flat or curved surface, else 0"),
     "edge_texture": Annotation(MAP, 1, "Sobel gradient of the grey picture without noise; 255 for a step of half its range"),
     "keypoints2d": Annotation(
-        MAP, 1, "Gaussian bumps of one pixel's deviation at visible corners: of solids, tips of cones, and where walls meet the floor"
+        MAP, 1, "Gaussian bumps, of one pixel's deviation, at visible corners of solids and of the floor and at tips of cones"
     ),
     "segment_semantic": Annotation(SEGMENTS, len(SEGMENT_NAMES), ", ".join(SEGMENT_NAMES)),
 }

@@ -98,10 +98,10 @@ def views(home: Path) -> dict[str, list[View]]:
                 ending = "_domain_rgb.png"
                 stems = sorted(path.name.removesuffix(ending) for path in folders["rgb"].glob(f"point_*_view_*{ending}"))
                 names += [(folders, stem) for stem in stems]
-        chosen = [names[i * len(names) // MOST[split]] for i in range(MOST[split])] if len(names) > MOST[split] else names
+        count = min(len(names), MOST[split])
         files = [
             {domain: folders[domain] / f"{stem}_domain_{_ENDINGS.get(domain, f'{domain}.png')}" for domain in _DOMAINS}
-            for folders, stem in chosen
+            for folders, stem in (names[i * len(names) // count] for i in range(count))
         ]
         found[split] = [view for view in files if all(path.is_file() for path in view.values())]
     return found
@@ -134,7 +134,7 @@ def read_segments(path: Path) -> np.ndarray:
     with Image.open(path) as image:
         labels = np.asarray(image.resize((SIZE, SIZE), Image.Resampling.NEAREST))
     if labels.ndim != 2 or labels.max() > 1 + len(OBJECTS):
-        raise ValueError(f"expected one channel of values 0 to {1 + len(OBJECTS)}, found shape {labels.shape}, at most {labels.max()}")
+        raise ValueError(f"expected one channel of values 0 to {1 + len(OBJECTS)}, found {labels.shape}, at most {labels.max()}")
     return np.where(labels == 0, IGNORE, labels.astype(int) - 1).astype(np.uint8)
 
 

@@ -58,7 +58,7 @@ def test_any_other_set_has_a_class_and_its_image():
 def test_an_annotation_that_is_not_there_is_refused_naming_those_that_are():
     with pytest.raises(DataError, match="no annotation 'normal'; they have class, image, depth, segment"):
         annotated(SPLIT, "normal")
-    with pytest.raises(DataError, match="no annotation 'depth'; they have class, image$"):
+    with pytest.raises(DataError, match=r"no annotation 'depth'; they have class, image$"):
         annotated(Split(IMAGES, LABELS), "depth")
 
 

@@ -107,9 +107,7 @@ def test_regression_is_measured_by_the_absolute_error():
 # -- targets ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("kind", "task"), [(CLASS, Classification(4)), (SEGMENTS, Segmentation(4)), (MAP, DenseRegression(4))]
-)
+@pytest.mark.parametrize(("kind", "task"), [(CLASS, Classification(4)), (SEGMENTS, Segmentation(4)), (MAP, DenseRegression(4))])
 def test_each_kind_of_annotation_has_its_task(kind, task):
     assert task_of(Annotation(kind, 4)) == task
 
