@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from datasets import catalogue
+from datasets.annotations import MAP, annotations_of
 from datasets.catalogue import data_home, is_present, load, resolve, source, sources
 from datasets.source import DataError
 
@@ -24,8 +25,8 @@ def write_npz(home, name, side, train=3, channels=None, value=0):
 
 def test_every_source_is_known_by_its_name():
     assert set(sources()) == {
-        "mnist", "fashion-mnist", "cifar10", "cifar100", "caltech100", "cinic10", "cinic10-cifar", "digits", "shapes",
-        "shapes-shifted", "shapes-100", "shapes-100-shifted", "imagenet32",
+        "mnist", "fashion-mnist", "cifar10", "cifar100", "caltech100", "cinic10", "cinic10-cifar", "digits", "scenes",
+        "shapes", "shapes-shifted", "shapes-100", "shapes-100-shifted", "imagenet32", "taskonomy",
     }  # fmt: skip
     assert all(entry.name == name for name, entry in sources().items())
 
@@ -64,7 +65,7 @@ def test_the_data_home_is_where_the_environment_says(tmp_path, monkeypatch):
 
 def test_bundled_and_generated_sets_are_always_present(tmp_path):
     present = {name for name in sources() if is_present(name, tmp_path)}
-    assert present == {"digits", "shapes", "shapes-shifted", "shapes-100", "shapes-100-shifted"}
+    assert present == {"digits", "scenes", "shapes", "shapes-shifted", "shapes-100", "shapes-100-shifted"}
 
 
 # -- what stands in ---------------------------------------------------------------------------------------------------
@@ -80,6 +81,7 @@ def test_bundled_and_generated_sets_are_always_present(tmp_path):
         ("caltech100", "shapes-100", "synthetic"),
         ("cinic10", "shapes-shifted", "synthetic"),
         ("imagenet32", "shapes-100-shifted", "synthetic"),
+        ("taskonomy", "scenes", "synthetic"),
         ("digits", "digits", "real"),
         ("shapes", "shapes", "synthetic"),
     ],
@@ -157,9 +159,17 @@ def test_imagenet32_has_stand_ins_of_a_tenth_of_its_classes():
 
 
 @pytest.mark.parametrize("name", sorted(set(sources()) - {"imagenet32"}))
+@pytest.mark.parametrize("name", sorted(set(sources()) - {"taskonomy"}))
 def test_a_stand_in_has_as_many_classes_as_the_set_it_stands_for(name):
     entry = source(name)
     assert {source(s).classes for s in (*entry.stand_ins, entry.embedded or name)} == {entry.classes}
+
+
+def test_the_stand_in_for_taskonomy_has_fewer_classes_but_the_same_annotations():
+    real, stand_in = (annotations_of(source(name)) for name in ("taskonomy", "scenes"))
+    assert real["class"].size > stand_in["class"].size
+    assert {name: entry.kind for name, entry in real.items()} == {name: entry.kind for name, entry in stand_in.items()}
+    assert all(real[name].size == entry.size for name, entry in stand_in.items() if entry.kind == MAP)
 
 
 def test_the_data_home_of_the_environment_is_searched_by_default(tmp_path, monkeypatch):
@@ -253,6 +263,7 @@ def test_a_set_of_the_official_size_loads(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["digits", "shapes", "shapes-shifted", "shapes-100", "shapes-100-shifted"])
+@pytest.mark.parametrize("name", ["digits", "scenes", "shapes", "shapes-shifted", "shapes-100"])
 def test_bundled_sets_load_with_the_shape_and_classes_they_state(tmp_path, name):
     entry = source(name)
     for split, content in load(name, tmp_path).items():
