@@ -23,7 +23,8 @@ def test_by_hand():
 
 @pytest.mark.parametrize("coefficient", [pearson, spearman])
 @pytest.mark.parametrize(
-    ("first", "second"), [([], []), ([1.0], [2.0]), ([1.0, 1.0], [1.0, 2.0]), ([1.0, 2.0], [3.0, 3.0]), ([1.0, math.nan], [1.0, 2.0])]
+    ("first", "second"),
+    [([], []), ([1.0], [2.0]), ([1.0, 1.0], [1.0, 2.0]), ([1.0, 2.0], [3.0, 3.0]), ([1.0, math.nan], [1.0, 2.0])],
 )
 def test_it_is_undefined_for_too_few_or_equal_values(coefficient, first, second):
     assert math.isnan(coefficient(first, second))
