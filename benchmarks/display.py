@@ -124,6 +124,7 @@ def layout_of(run: TableRun, records: Sequence[Record]) -> Layout:
             *_privacy_of(records),
             *_data_labels([r.data for r in records]),
             *(f"public data of methods that use any: {label}" for label in _data_labels([r.public for r in records])),
+            *(f"clients' private data: {label}" for label in _data_labels([r.private for r in records])),
             *(dict.fromkeys(r.statistic for r in records if r.statistic) if run.table.measure in ("samples", "leakage") else ()),
         ),
         notes=_notes_of(records),

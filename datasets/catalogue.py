@@ -82,10 +82,13 @@ def check(name: str, home: Path | None = None) -> None:
             check_npz(path, entry.how_to_get)
 
 
-def resolve(name: str, *, embedded: bool = False, require_real: bool = False, home: Path | None = None) -> ResolvedData:
+def resolve(
+    name: str, *, embedded: bool = False, require_real: bool = False, home: Path | None = None, but_not: str = ""
+) -> ResolvedData:
     """Decide which data a table column uses: the real set, else a surrogate, else a synthetic one.
 
-    `embedded` (the smoke profile) takes the stand-in that needs no files, so that a run is the same everywhere.
+    `embedded` (the smoke profile) takes the stand-in that needs no files, so that a run is the same everywhere. `but_not`
+    is a set that must not stand in, since it is used already.
     Raises DataError if the set is absent and `require_real` is given, or if a present file is damaged.
     """
     home = home or data_home()
@@ -94,7 +97,7 @@ def resolve(name: str, *, embedded: bool = False, require_real: bool = False, ho
     if embedded and wanted.embedded:
         used = source(wanted.embedded)
     elif not is_present(name, home) and not require_real:
-        present = [source(s) for s in wanted.stand_ins if is_present(s, home)]
+        present = [source(s) for s in wanted.stand_ins if is_present(s, home) and s != but_not]
         if not present:
             raise DataError(f"{wanted.title} is not under {home}, and nothing can stand in for it. {wanted.how_to_get}")
         used = present[0]

@@ -49,6 +49,8 @@ METRICS: Mapping[str, Metric] = {
     "miou": Metric("Mean IoU", HIGHER, (0, 1), scale=1),
     "ssim": Metric("SSIM", HIGHER, (0, 1), scale=1),
     "saliency-similarity": Metric("Saliency similarity", HIGHER, (0, 1), scale=1),
+    "transferability": Metric("Transferability", bounds=(0, 1), scale=1),
+    "selected": Metric("Times drawn", digits=0, scale=1),
     "psnr": Metric("PSNR", HIGHER, unit="dB", digits=2, scale=50),
     "hd95": Metric("HD95", LOWER, unit="pixel", digits=2, scale=100),
     # A classifier of ten classes gives at most 10.

@@ -6,8 +6,16 @@ import torch
 from torch import nn
 
 
+CONVOLUTIONAL = 6
+"""Layers of `features` before the map is flattened. The names of the weights, and with them all snapshots, are older than
+the cut between encoder and decoder."""
+
+
 class CNN(nn.Module):
-    """Two 3 x 3 convolutions with 2 x 2 max-pooling, then two linear layers. Input sides must be at least 4."""
+    """Two 3 x 3 convolutions with 2 x 2 max-pooling, then two linear layers. Input sides must be at least 4.
+
+    Images (n, in_channels, s, s) to a map (n, 2 * width, s // 4, s // 4), and to scores (n, num_classes).
+    """
 
     def __init__(self, in_channels: int, num_classes: int, image_size: int, width: int = 16, hidden: int = 64):
         super().__init__()
@@ -18,8 +26,16 @@ class CNN(nn.Module):
         )  # fmt: skip
         self.head = nn.Linear(hidden, num_classes)
 
+    def forward_features(self, images: torch.Tensor) -> torch.Tensor:
+        maps: torch.Tensor = self.features[:CONVOLUTIONAL](images)
+        return maps
+
+    def forward_head(self, features: torch.Tensor) -> torch.Tensor:
+        outputs: torch.Tensor = self.head(self.features[CONVOLUTIONAL:](features))
+        return outputs
+
     def forward(self, images: torch.Tensor) -> torch.Tensor:
-        return self.head(self.features(images))
+        return self.forward_head(self.forward_features(images))
 
 
 NETWORKS = {

@@ -1,4 +1,4 @@
-"""ResNet-18 and DenseNet from timm, adapted to small images, and their ImageNet weights when the user has them.
+"""ResNets and DenseNet from timm, adapted to small images, and their ImageNet weights when the user has them.
 
 The adaptation for images below 64 pixels is explicit: the 7 x 7 stem convolution keeps its shape, so that ImageNet
 weights load unchanged, but runs with stride 1, and the max-pooling after it is dropped. Without it a 32-pixel image
@@ -27,6 +27,7 @@ SMALL = 64
 
 IMAGENET = {
     "resnet18": WeightFile("resnet18-f37072fd.pth", "https://download.pytorch.org/models/resnet18-f37072fd.pth", "f37072fd"),
+    "resnet34": WeightFile("resnet34-b627a593.pth", "https://download.pytorch.org/models/resnet34-b627a593.pth", "b627a593"),
     "densenet121": WeightFile(
         "densenet121-a639ec97.pth", "https://download.pytorch.org/models/densenet121-a639ec97.pth", "a639ec97"
     ),
@@ -73,15 +74,24 @@ def load_imagenet(model: nn.Module, network: str) -> None:
     model.load_state_dict(body, strict=False)
 
 
-def resnet18(in_channels: int, num_classes: int, image_size: int) -> nn.Module:
-    """timm's ResNet-18, with the small-image stem below 64 pixels."""
+def _resnet(name: str, in_channels: int, num_classes: int, image_size: int) -> nn.Module:
     import timm  # takes most of a second, which runs with other networks need not spend
 
-    model = timm.create_model("resnet18", num_classes=num_classes, in_chans=in_channels)
+    model = timm.create_model(name, num_classes=num_classes, in_chans=in_channels)
     if image_size < SMALL:
         model.conv1.stride = (1, 1)
         model.maxpool = nn.Identity()
     return model
+
+
+def resnet18(in_channels: int, num_classes: int, image_size: int) -> nn.Module:
+    """timm's ResNet-18, with the small-image stem below 64 pixels."""
+    return _resnet("resnet18", in_channels, num_classes, image_size)
+
+
+def resnet34(in_channels: int, num_classes: int, image_size: int) -> nn.Module:
+    """timm's ResNet-34, with the small-image stem below 64 pixels."""
+    return _resnet("resnet34", in_channels, num_classes, image_size)
 
 
 def _small_stem(model: DenseNet, image_size: int) -> DenseNet:
@@ -110,6 +120,7 @@ def small_densenet(in_channels: int, num_classes: int, blocks: tuple[int, ...]) 
 
 NETWORKS = {
     "resnet18": resnet18,
+    "resnet34": resnet34,
     "densenet121": densenet121,
     "densenet-small": lambda c, k, s: small_densenet(c, k, (2, 2, 2)),
     "densenet-tiny": lambda c, k, s: small_densenet(c, k, (1, 1)),

@@ -15,7 +15,7 @@ CHANNELS = 12
 class SigmoidLeNet(nn.Module):
     """Three 5 x 5 convolutions of 12 channels with strides 2, 2, 1, each followed by a sigmoid, and a linear head.
 
-    Images (n, in_channels, s, s) to scores (n, num_classes). A side of 32 pixels gives the head 12 * 8 * 8 = 768 inputs.
+    Images (n, in_channels, s, s) to a map (n, 12, s / 4, s / 4), and to scores (n, num_classes). A side of 32 pixels gives the head 12 * 8 * 8 = 768 inputs.
     """
 
     def __init__(self, in_channels: int, num_classes: int, image_size: int):
@@ -31,8 +31,16 @@ class SigmoidLeNet(nn.Module):
         for parameter in self.parameters():  # as released, biases too: the usual smaller weights leave sigmoids nearly linear
             nn.init.uniform_(parameter, -0.5, 0.5)
 
+    def forward_features(self, images: torch.Tensor) -> torch.Tensor:
+        maps: torch.Tensor = self.features[:-1](images)  # the last layer flattens
+        return maps
+
+    def forward_head(self, features: torch.Tensor) -> torch.Tensor:
+        outputs: torch.Tensor = self.head(features.flatten(1))
+        return outputs
+
     def forward(self, images: torch.Tensor) -> torch.Tensor:
-        return self.head(self.features(images))
+        return self.forward_head(self.forward_features(images))
 
 
 NETWORKS = {"lenet-sigmoid": SigmoidLeNet}

@@ -1,11 +1,11 @@
-"""The two networks called ResNet-8, layer by layer."""
+"""Residual networks for small images, layer by layer."""
 
 import pytest
 import torch
 from torch import nn
 
 from models.catalogue import build
-from models.networks.resnet8 import BasicBlock, ResNet8
+from models.networks.resnet import BasicBlock, ResNet
 
 
 def test_a_block_keeps_its_input_where_the_shape_stays():
@@ -26,13 +26,13 @@ def test_a_block_whose_residual_is_zero_passes_positive_inputs_on():
 
 
 def test_three_stages_halve_the_map_twice_and_pool_to_the_head():
-    model = ResNet8(3, 10, (16, 32, 64), pooled=1)
+    model = ResNet(3, 10, (16, 32, 64))
     assert model.stages(torch.zeros(1, 16, 32, 32)).shape == (1, 64, 8, 8)
     assert model.head.in_features == 64
 
 
 def test_the_wide_head_sees_a_map_of_two_by_two():
-    assert ResNet8(3, 10, (8, 16, 32), pooled=2).head.in_features == 128
+    assert ResNet(3, 10, (8, 16, 32), pooled=2).head.in_features == 128
 
 
 @pytest.mark.parametrize(("name", "parameters"), [("resnet8-narrow-gn", 78_042), ("resnet8-wide-gn", 4_911_754)])

@@ -1,0 +1,63 @@
+"""Networks with one output per pixel: the encoder of any network and a decoder that enlarges its map.
+
+For the dense tasks of FedSA's Table 4 (depth, normals, segmentation, ...), whose decoders the paper does not describe.
+"""
+
+from __future__ import annotations
+
+import copy
+
+import torch
+from torch import nn
+
+from models.cut import decoder_parameters
+
+WIDTH = 32
+"""Channels of the decoder between its first layer and its last."""
+
+
+def sides(start: int, end: int) -> list[int]:
+    """Sides of the maps after `start`, each at most twice the one before, up to `end`: from 2 to 16 they are 4, 8, 16."""
+    found: list[int] = []
+    while end > start:
+        found.insert(0, end)
+        end = -(-end // 2)
+    return found
+
+
+class Dense(nn.Module):
+    """Images (n, in_channels, image_size, image_size) to outputs (n, num_outputs, image_size, image_size).
+
+    `network`, as built for images of that size, is the encoder; what it has for a decoder is taken away. In its place come
+    a 1 x 1 convolution, BatchNorm and ReLU, then as often as the map is smaller than the image: enlarge by two (bilinear),
+    3 x 3 convolution, BatchNorm, ReLU; last a 1 x 1 convolution.
+    """
+
+    def __init__(self, network: nn.Module, in_channels: int, num_outputs: int, image_size: int):
+        super().__init__()
+        shapes = copy.deepcopy(network).to("meta").eval()
+        features = shapes.forward_features(torch.empty(1, in_channels, image_size, image_size, device="meta"))
+        for name in {name.rpartition(".")[0] for name in decoder_parameters(network)}:
+            network.set_submodule(name, nn.Identity())
+        self.encoder = network
+        layers: list[nn.Module] = [nn.Conv2d(features.shape[1], WIDTH, 1, bias=False), nn.BatchNorm2d(WIDTH), nn.ReLU()]
+        for side in sides(features.shape[2], image_size):
+            layers += [
+                nn.Upsample(size=(side, side), mode="bilinear"),
+                nn.Conv2d(WIDTH, WIDTH, 3, 1, 1, bias=False),
+                nn.BatchNorm2d(WIDTH),
+                nn.ReLU(),
+            ]
+        self.decoder = nn.Sequential(*layers)
+        self.head = nn.Conv2d(WIDTH, num_outputs, 1)
+
+    def forward_features(self, images: torch.Tensor) -> torch.Tensor:
+        features: torch.Tensor = self.encoder.forward_features(images)
+        return features
+
+    def forward_head(self, features: torch.Tensor) -> torch.Tensor:
+        outputs: torch.Tensor = self.head(self.decoder(features))
+        return outputs
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        return self.forward_head(self.forward_features(images))
