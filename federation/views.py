@@ -9,19 +9,19 @@ from torch import nn
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from federation.augmentation import Augmentation, RandAugment, augment, rand_augment
-from federation.federation import Federation, TestSet
+from federation.federation import Federation, LabelledSet
 from federation.seeds import Stream
 from federation.training import unit_range
 
 
-def labelled_set(federation: Federation) -> TestSet:
+def labelled_set(federation: Federation) -> LabelledSet:
     """The server's labelled images, for methods that give unlabelled ones labels: ValueError if it has none.
 
     Also raises ValueError if the task's outputs are not scores of classes, of which a label could be the best.
     """
     if not hasattr(federation.task, "classes"):
         raise ValueError(f"pseudo-labels are classes, and {federation.task} has none; use classification or segmentation")
-    return federation.require_validation()
+    return federation.probe()
 
 
 def is_dense(federation: Federation) -> bool:
