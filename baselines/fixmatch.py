@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -73,8 +72,7 @@ class FixMatch(Method):
     def fit(self, federation: Federation) -> Checkpoint:
         probe, unlabelled = labelled_set(federation), federation.public.images
         augmentation = RandAugment(self.operations, self.magnitude)
-        model = federation.initial(federation.network)
-        average = copy.deepcopy(model)
+        model, average = (federation.initial(federation.network) for _ in range(2))
         optimizer = torch.optim.SGD(
             model.parameters(), self.lr, momentum=self.momentum, weight_decay=self.weight_decay, nesterov=True
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -64,7 +63,8 @@ class MetaPseudoLabels(Method):
 
     title = "Meta Pseudo Labels"
     quick: ClassVar[Mapping[str, Any]] = {
-        "steps": 300, "interval": 100, "batch_size": 16, "mu": 3, "ramp": 50, "student_wait": 50, "average": 0.95,
+        "steps": 300, "interval": 100, "batch_size": 16, "mu": 3, "weight": 1.0, "ramp": 50,
+        "student_wait": 20, "average": 0.95,
     }  # fmt: skip
 
     steps: int = 300_000
@@ -109,8 +109,8 @@ class MetaPseudoLabels(Method):
     def fit(self, federation: Federation) -> Checkpoint:
         probe, unlabelled = labelled_set(federation), federation.public.images
         augmentation = RandAugment(self.operations, self.magnitude)
-        teacher, student = (copy.deepcopy(federation.initial(federation.network)) for _ in range(2))
-        average = copy.deepcopy(student)
+        teacher, average = (federation.initial(federation.network) for _ in range(2))
+        student = federation.module(federation.checkpoint(teacher, federation.network))
         optimizers = [self.make_optimizer(model) for model in (teacher, student)]
         parts = {"teacher": teacher, "student": student, "average": average}
         parts |= {"teacher_optimizer": optimizers[0], "student_optimizer": optimizers[1]}
@@ -146,8 +146,11 @@ class MetaPseudoLabels(Method):
             federation.check_finite(teacher, student)
             federation.track(average)
         if self.finetune_epochs:
-            plan = TrainingPlan(self.finetune_epochs, self.finetune_batch_size, self.finetune_lr, "sgd", self.momentum)
-            federation.train(average, probe.images, probe.targets, federation.task.loss, plan, "finetune", label="fine-tuning")
+            plan = TrainingPlan(self.finetune_epochs, self.finetune_batch_size)
+            federation.train(
+                average, probe.images, probe.targets, federation.task.loss, plan, "fine-tuning", label="student",
+                optimizer=torch.optim.SGD(average.parameters(), self.finetune_lr, momentum=self.momentum, nesterov=True),
+            )  # fmt: skip
             federation.track(average)
         return federation.checkpoint(average, federation.network)
 
