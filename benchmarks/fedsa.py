@@ -52,6 +52,7 @@ SETTINGS = (
     Setting("partition.clients", 10, "paper", "section 4.1"),
     Setting("partition.probe_order", "random", "assumed", "section 4.2 extracts a share of each class",
             released="consecutive"),
+    Setting("partition.target_split", "train", "paper", "where the target task's labelled and unlabelled images come from"),
     Setting("partition.target_limit", 0, "paper", "all of the target's training images (0 means no limit)", smoke=1000),
     Setting("partition.public_limit", 0, "assumed", "all that are not labelled (0 means no limit)", smoke=300),
     Setting("partition.pool_limit", 0, "paper", "all private images (0 means no limit)", smoke=1000),
