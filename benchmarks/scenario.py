@@ -33,6 +33,9 @@ from results.files import digest
 
 Config = Mapping[str, Scalar]
 
+TASKS = {"classification": CLASS, "segmentation": "segment_semantic"}
+"""Target tasks, as tables name them, by the annotation that they predict."""
+
 
 @dataclass(frozen=True)
 class Division:
@@ -241,7 +244,7 @@ def build_federation(
         content = digest(np.ascontiguousarray(indices).astype("<i8").tobytes())
         return digest([origin.used, origin.digest, split, size, content, *what])
 
-    asked = str(config.get("data.task", CLASS))
+    asked = TASKS[str(config.get("data.task", "classification"))]
     what = [asked] if asked != CLASS else []
     task = task_of(annotations_of(source)[asked])
 

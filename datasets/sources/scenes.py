@@ -165,11 +165,11 @@ def imagine(kinds: np.ndarray, rng: np.random.Generator) -> Scenes:
 
 def _meet_flat(start: np.ndarray, ahead: np.ndarray, sides: list[tuple[int, int, int]]) -> tuple[np.ndarray, ...]:
     """Times, normals and faces at which rays enter a flat-sided solid; time infinity where they miss it."""
-    enter, leave = np.full(ahead.shape[:2], -np.inf), np.full(ahead.shape[:2], np.inf)
-    face = np.zeros(ahead.shape[:2], int)
+    enter, leave = np.full(len(ahead), -np.inf), np.full(len(ahead), np.inf)
+    face = np.zeros(len(ahead), int)
     for number, (a, b, c) in enumerate(sides):
-        along = a * ahead[..., 0] + b * ahead[..., 1] + c * ahead[..., 2]
-        time = (1 - (a * start[:, 0] + b * start[:, 1] + c * start[:, 2]))[:, None] / along
+        along = a * ahead[:, 0] + b * ahead[:, 1] + c * ahead[:, 2]
+        time = (1 - (a * start[:, 0] + b * start[:, 1] + c * start[:, 2])) / along
         later = (along < 0) & (time > enter)
         enter[later], face[later] = time[later], number
         leave = np.where(along > 0, np.minimum(leave, time), leave)
@@ -184,14 +184,13 @@ def _roots(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np.
 
 
 def _meet(kind: str, start: np.ndarray, ahead: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Times (n, p), normals of any length (n, p, 3) and faces (n, p) at which rays from start (n, 3) along ahead (n, p, 3)
-    meet the solids of one kind, in their own frame; time infinity where they miss.
+    """Times (m,), normals of any length (m, 3) and faces (m,) at which m rays from start (m, 3) along ahead (m, 3) meet a
+    solid of the kind, in its own frame; time infinity where they miss it.
     """
     if kind in _SIDES:
         return _meet_flat(start, ahead, _SIDES[kind])
-    ox, oy, oz = (start[:, i, None] for i in range(3))
-    dx, dy, dz = (ahead[..., i] for i in range(3))
-    face = np.zeros(ahead.shape[:2], int)
+    (ox, oy, oz), (dx, dy, dz) = start.T, ahead.T
+    face = np.zeros(len(ahead), int)
     if kind == "sphere":
         time, _ = _roots(dx**2 + dy**2 + dz**2, ox * dx + (oy - 1) * dy + oz * dz, ox**2 + (oy - 1) ** 2 + oz**2 - 1)
     elif kind == "cylinder":
@@ -207,48 +206,51 @@ def _meet(kind: str, start: np.ndarray, ahead: np.ndarray) -> tuple[np.ndarray, 
     x, y, z = ox + finite * dx, oy + finite * dy, oz + finite * dz
     up = {"sphere": y - 1, "cylinder": face, "cone": 1 - y}[kind]
     around = 1 - face if kind == "cylinder" else 1
-    return time, np.stack([x * around, up, z * around], axis=-1), face
+    return time, np.stack([x * around, up, z * around], axis=1), face
+
+
+def _near(scenes: Scenes, rays: np.ndarray) -> np.ndarray:
+    """Which rays (n, p, 3) come near which solids, (n, MOST, p): through the ball around the box around it."""
+    wide, tall, _ = scenes.scales.transpose(2, 0, 1)
+    middle = np.where(scenes.kinds == KINDS.index("sphere"), tall, tall / 2)  # a sphere's height is given as its radius
+    ball = 2 * wide**2 + middle**2 + 1e-6
+    centre = np.stack([scenes.places[..., 0], middle - scenes.height[:, None], scenes.places[..., 1]], axis=-1)
+    along = (rays @ centre.transpose(0, 2, 1)) ** 2 / (rays**2).sum(axis=-1, keepdims=True)
+    return ((centre**2).sum(axis=-1) - ball)[..., None] < along.transpose(0, 2, 1)
 
 
 def cast(scenes: Scenes, rays: np.ndarray) -> Hits:
     """What rays from the cameras along directions (n, p, 3) in the rooms meet first."""
-    n, p, _ = rays.shape
-    times = np.full((MOST + 1, n, p), np.inf)
-    normals = np.zeros((MOST + 1, n, p, 3))
-    surfaces = np.zeros((MOST + 1, n, p), int)
-    for index, kind in enumerate(KINDS):
-        image, solid = np.nonzero(scenes.kinds == index)
-        if len(image) == 0:
-            continue
-        scale, turn = scenes.scales[image, solid], scenes.turns[image, solid]
-        sx, sy, sz = (scale[:, i, None] for i in range(3))
-        place = scenes.places[image, solid]
-        x, z = _turned(-place[:, 0], -place[:, 1], turn)
-        start = np.stack([x, scenes.height[image], z], axis=1) / scale
-        dx, dz = _turned(rays[image, :, 0], rays[image, :, 2], turn[:, None])
-        with np.errstate(divide="ignore", invalid="ignore"):  # rays along a surface
-            time, normal, face = _meet(kind, start, np.stack([dx / sx, rays[image, :, 1] / sy, dz / sz], axis=-1))
-        nx, nz = _turned(normal[..., 0] / sx, normal[..., 2] / sz, -turn[:, None])
-        times[solid, image] = time
-        normals[solid, image] = np.stack([nx, normal[..., 1] / sy, nz], axis=-1)
-        surfaces[solid, image] = 4 + _FACES * solid[:, None] + face
-
     dx, dz = _turned(rays[..., 0], rays[..., 2], scenes.turn[:, None])
     back, left, right = (scenes.walls[:, i, None] for i in range(3))
     sides = ((scenes.height[:, None], -rays[..., 1]), (back, dz), (left, -dx), (right, dx))
     room = np.stack([np.where(along > 0, away / np.where(along > 0, along, 1), np.inf) for away, along in sides])
-    surfaces[MOST], times[MOST] = room.argmin(axis=0), room.min(axis=0)
+    times, surfaces = room.min(axis=0), room.argmin(axis=0)
     nx, nz = _turned(np.array([0.0, 0, 1, -1]), np.array([0.0, -1, 0, 0]), -scenes.turn[:, None])
     inward = np.stack([nx, np.broadcast_to([1.0, 0, 0, 0], nx.shape), nz], axis=-1)
-    normals[MOST] = np.take_along_axis(inward, surfaces[MOST][..., None], axis=1)
+    normals = inward[np.arange(len(scenes))[:, None], surfaces]
 
-    first = times.argmin(axis=0)[None]
-    normal = np.take_along_axis(normals, first[..., None], axis=0)[0]
-    return Hits(
-        np.take_along_axis(times, first, axis=0)[0],
-        normal / np.sqrt(np.maximum((normal**2).sum(axis=-1, keepdims=True), 1e-30)),  # the tip of a cone has none
-        np.take_along_axis(surfaces, first, axis=0)[0],
-    )
+    near = _near(scenes, rays)
+    met = []
+    for index, kind in enumerate(KINDS):
+        image, solid, ray = np.nonzero(near & (scenes.kinds == index)[..., None])
+        scale, turn = scenes.scales[image, solid], scenes.turns[image, solid]
+        place, ahead = scenes.places[image, solid], rays[image, ray]
+        x, z = _turned(-place[:, 0], -place[:, 1], turn)
+        dx, dz = _turned(ahead[:, 0], ahead[:, 2], turn)
+        start = np.stack([x, scenes.height[image], z], axis=1) / scale
+        with np.errstate(divide="ignore", invalid="ignore"):  # rays along a surface
+            time, normal, face = _meet(kind, start, np.stack([dx, ahead[:, 1], dz], axis=1) / scale)
+        normal = normal / scale
+        x, z = _turned(normal[:, 0], normal[:, 2], -turn)
+        normal = np.stack([x, normal[:, 1], z], axis=1)
+        length = np.sqrt((normal**2).sum(axis=1, keepdims=True))
+        met.append((image, ray, time, normal / np.maximum(length, 1e-9), 4 + _FACES * solid + face))  # a cone's tip has none
+    image, ray, time, normal, surface = (np.concatenate(parts) for parts in zip(*met, strict=True))
+    np.minimum.at(times, (image, ray), time)
+    first = time == times[image, ray]
+    normals[image[first], ray[first]], surfaces[image[first], ray[first]] = normal[first], surface[first]
+    return Hits(times, normals, surfaces)
 
 
 def pixel_rays(scenes: Scenes) -> np.ndarray:
@@ -272,7 +274,7 @@ def corners(scenes: Scenes) -> np.ndarray:
     They may lie outside of the picture.
     """
     n = len(scenes)
-    points = np.full((n, MOST, _FACES, 3), np.nan)
+    points = np.full((n, MOST, max(map(len, _CORNERS.values())), 3), np.nan)
     for index, kind in enumerate(KINDS):
         image, solid = np.nonzero(scenes.kinds == index)
         own = np.array(_CORNERS[kind], float).reshape(-1, 3) * scenes.scales[image, solid][:, None]
@@ -364,7 +366,7 @@ def draw(count: int, seed: int) -> AnnotatedSplit:
     rng = np.random.default_rng(seed)
     labels = rng.permutation(np.arange(count) % len(KINDS))
     scenes = imagine(labels, rng)
-    parts = [photograph(scenes[start : start + 50], rng) for start in range(0, count, 50)]  # few at a time: faster, in cache
+    parts = [photograph(scenes[start : start + 100], rng) for start in range(0, count, 100)]  # few at a time: faster, in cache
     made = {name: np.concatenate([part[name] for part in parts]) for name in ("image", *ANNOTATIONS)}
     return AnnotatedSplit(made.pop("image"), labels.astype(np.int64), made)
 
