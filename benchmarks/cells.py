@@ -44,6 +44,8 @@ class Cell:
     data: ResolvedData
     public: ResolvedData | None = None
     """The data set of the public images, where it is another."""
+    private: ResolvedData | None = None
+    """The data set of the clients' samples, where the target data are of another."""
     plugins: tuple[str, ...] = ()
     device: str = "cpu"
     threads: int = 1
@@ -54,7 +56,7 @@ class Cell:
         """Digest of everything that determines the cell's numbers, except the code."""
         data = [
             {"asked": source.asked, "used": source.used, "digest": source.digest}
-            for source in (self.data, self.public)
+            for source in (self.data, self.public, self.private)
             if source is not None
         ]
         identity = {
@@ -209,6 +211,13 @@ def _check_only(table: Table, rows: Sequence[Row], only: Mapping[str, str]) -> N
                 raise SpecError(f"--only {key}={value}: {table.key} has no such value; {near(value, values[key])}")
 
 
+def _private_data(name: str, target: ResolvedData, embedded: bool, require_real: bool) -> ResolvedData | None:
+    """The clients' data set: by whatever stands in for it best, but not by the server's own target data."""
+    if not name:
+        return None
+    return catalogue.resolve(name, embedded=embedded, require_real=require_real, but_not=target.used)
+
+
 def _may_set(name: str, row: Row, config: Mapping[str, Scalar]) -> bool:
     """Whether `--set` reaches a row: not what the row is defined by, nor a public set where its method uses none."""
     return name not in row.config and not (name == "public.name" and not config.get(name))
@@ -227,7 +236,7 @@ def _private(config: Mapping[str, Scalar], entry: registry.MethodEntry, shown: I
 
     Raises SpecError if it asks for a mechanism that the method has no form for.
     """
-    if config["privacy.dp"] == "yes" and config["privacy.epsilon"] != math.inf:
+    if config.get("privacy.dp") == "yes" and config["privacy.epsilon"] != math.inf:
         protected, mechanism = entry.load().protections(), config["privacy.mechanism"]
         if mechanism not in protected:
             known = f"it has one under {', '.join(sorted(protected))}" if protected else "it has none at all"
@@ -268,7 +277,7 @@ def expand(paper: Paper, table: Table, selection: Selection, skip_unusable: bool
             protocol = row.protocol or selection.protocol
             config = paper.config(table, row, column, selection.profile, protocol, dict(selection.overrides))
             config |= {name: value for name, value in selection.overrides if _may_set(name, row, config)}
-            if not row.applies(config):
+            if not row.applies(config, column):
                 continue
             entry = entries[row.method]
             other = str(config.get("public.name", ""))
@@ -280,6 +289,7 @@ def expand(paper: Paper, table: Table, selection: Selection, skip_unusable: bool
             try:
                 data = catalogue.resolve(str(config["data.name"]), embedded=embedded, require_real=selection.require_real)
                 public = catalogue.resolve(other, embedded=embedded, require_real=selection.require_real) if other else None
+                private = _private_data(str(config.get("private.name", "")), data, embedded, selection.require_real)
             except DataError:
                 if skip_unusable:
                     continue
@@ -290,7 +300,8 @@ def expand(paper: Paper, table: Table, selection: Selection, skip_unusable: bool
                 if skip_unusable:
                     continue
                 raise
-            others = known - {row.method} | ({"attack"} if table.measure != "leakage" else set())
+            needed_too = {"fedsa"} if table.measure == "transferability" else set()
+            others = known - {row.method} - needed_too | ({"attack"} if table.measure != "leakage" else set())
             own = {name: value for name, value in config.items() if name.split(".")[0] not in others}
             plugins = tuple(str(Path(p).resolve()) for p in selection.plugins)
             needed = plugins if entry.folder == "plugin" else ()
@@ -312,6 +323,7 @@ def expand(paper: Paper, table: Table, selection: Selection, skip_unusable: bool
                         config=tuple(sorted(own.items())),
                         data=data,
                         public=public,
+                        private=private,
                         plugins=needed,
                         device=selection.device,
                         threads=selection.threads,

@@ -30,14 +30,14 @@ CONFIG: Mapping[str, Scalar] = {
     "data.name": "digits", "data.image_size": 8,
     "partition.kind": "niid2", "partition.clients": 5, "partition.public_share": 0.8, "partition.public_split": "",
     "partition.client_share": 0.5, "partition.public_limit": 200, "partition.pool_limit": 0, "partition.test_limit": 0,
-    "partition.validation_share": 0.1,
+    "partition.validation_share": 0.1, "partition.probe_share": 0.1,
     "network.client": "cnn", "network.server": "cnn", "network.cnn": "cnn-small", "network.pretrained": "none",
     "local.epochs": 6, "local.batch_size": 16, "local.lr": 5e-3,
     "server.epochs": 15, "server.batch_size": 16, "server.lr": 5e-3,
     "augmentation.rotation": 5, "augmentation.shift": 0.0, "augmentation.channel_shift": 0.0,
     "augmentation.horizontal_flip": False, "privacy.dp": "yes", "privacy.epsilon": math.inf,
 }  # fmt: skip
-"""Five clients with 144 real digits each, 200 public ones, a small network; a fit takes about two seconds."""
+"""Five clients with 130 real digits each, 144 labelled and 200 public ones at the server, a small network; a fit takes about two seconds."""
 
 
 EPSILON = 50.0

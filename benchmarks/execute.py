@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks import leakage, registry
+from benchmarks import leakage, registry, transferability
 from benchmarks.cells import Cell
 from benchmarks.executors import Context
 from benchmarks.scenario import build_federation
@@ -33,6 +33,7 @@ from federation.method import Method
 from federation.seeds import Seeds
 from federation.stages import StageCache
 from federation.training import predict, unit_range
+from methods.fedsa import FedSA
 from metrics.classification import median_of_last
 from metrics.inception import adapted_inception_score, inception_score
 from metrics.names import LOWER, facts
@@ -82,6 +83,7 @@ def run_cell(
         "seeds": Seeds.moving(cell.seed_axes, cell.seed).to_json(), "profile": cell.profile, "protocol": cell.protocol,
         "cell": cell.key, "code": cell.code, "config": dict(cell.config),
         "data": asdict(cell.data), "public": asdict(cell.public) if cell.public is not None else {},
+        "private": asdict(cell.private) if cell.private is not None else {},
         "machine": machine(cell, context),
     }  # fmt: skip
     trace = ""
@@ -126,6 +128,7 @@ def _measure(
         channel=channel,
         progress=progress,
         public=cell.public,
+        private=cell.private,
         execution=cell.execution,
     )
     if cell.measure == "classes":
@@ -155,6 +158,13 @@ def measure_fitted(
         return measure_traffic(metric, scale, fitted, federation.channel.ledger, getattr(method, "rounds", None))
     if cell.measure == "leakage":
         return leakage.measure(config, federation, method, fitted[0].samples)
+    if cell.measure == "selection":
+        return transferability.selections(fitted, config)
+    if cell.measure == "transferability":
+        selecting = make_method(registry.find_method("fedsa"), config)
+        assert isinstance(selecting, FedSA)
+        scale = 100 if cell.unit == "percent" else 1
+        return transferability.measure(federation, selecting, int(config["transfer.teacher"]), fitted, scale)
     counted = [c for c in fitted if not cell.role or c.owner in owners(federation, cell.role)]
     found: list[Measurement] = []
     for metric in cell.metrics:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 FOLDERS = ("methods", "baselines")
 RESERVED = frozenset(
-    {"attack", "augmentation", "data", "evaluation", "local", "network", "partition", "privacy", "public", "server"}
+    {"attack", "augmentation", "data", "evaluation", "local", "network", "partition", "privacy", "private", "public", "server"}
 )
 """Prefixes of settings, which no method may be called."""
 

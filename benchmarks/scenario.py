@@ -19,7 +19,7 @@ from federation.augmentation import Augmentation
 from federation.channel import Channel
 from federation.client import Client, Shard
 from federation.execution import DEFAULT, Execution
-from federation.federation import Federation, PublicData, TestSet
+from federation.federation import Federation, PublicData, LabelledSet
 from federation.method import Method
 from federation.protection import Protection
 from federation.seeds import Seeds
@@ -36,14 +36,18 @@ Config = Mapping[str, Scalar]
 class Division:
     """Who holds what: indices into the training split, and for the public set into the split it comes from.
 
-    The public set is of the same data set as the clients', unless `public.name` names another.
+    The public set is of the same data set as the clients', unless `public.name` names another. With `private.name` the
+    server's target data and the clients' are two data sets.
     """
 
     public_split: str
     public: np.ndarray
     validation: np.ndarray
     """Training samples that the server holds, with labels; for most methods none."""
+    probe: np.ndarray
+    """Training samples of the target task that the server holds with labels and may train on; for most methods none."""
     clients: list[np.ndarray]
+    """Into the training split, or that of the private data set."""
     test: np.ndarray
 
 
@@ -63,18 +67,31 @@ def _limit(indices: np.ndarray, limit: Scalar, rng: np.random.Generator) -> np.n
 
 
 def divide(
-    config: Config, labels: Mapping[str, np.ndarray], seeds: Seeds, other: Mapping[str, np.ndarray] | None = None
+    config: Config,
+    labels: Mapping[str, np.ndarray],
+    seeds: Seeds,
+    other: Mapping[str, np.ndarray] | None = None,
+    private: Mapping[str, np.ndarray] | None = None,
+    classes: int = 0,
 ) -> Division:
     """The public set, every client's samples and the test set, drawn from the streams of the partition axis.
 
-    `other` are the labels of the data set that the public set comes from, where that is another one.
-    Raises PartitionError for a partition that cannot exist.
+    `other` are the labels of the data set that the public set comes from, where that is another one; so are `private`
+    of the clients' samples, which have `classes` classes. Raises PartitionError for a partition that cannot exist.
     """
 
     def rng(*names: object) -> np.random.Generator:
         return seeds.numpy("partition", *names)
 
     train = labels["train"]
+    test = _limit(np.arange(len(labels["test"])), config["partition.test_limit"], rng("test limit"))
+    unlabelled = _limit(np.arange(len(train)), config.get("partition.target_limit", 0), rng("target limit"))
+    probe, unlabelled = _probe(config, train, unlabelled, rng("probe"))
+    if private is not None:
+        public = _limit(unlabelled, config["partition.public_limit"], rng("public limit"))
+        pool = _limit(np.arange(len(private["train"])), config["partition.pool_limit"], rng("pool limit"))
+        own = [pool[part] for part in _client_parts(config, private["train"][pool], rng, classes)]
+        return Division("train", public, np.arange(0), probe, own, test)
     unused = other is None and config.get("public.name") == ""  # the method uses no public data
     public_split = "train" if unused else str(config["partition.public_split"]) or "train"
     available = labels if other is None else other
@@ -83,27 +100,46 @@ def divide(
             f"the data set has no split {public_split!r} to be the public set; it has {', '.join(available)}"
         )
     if unused:
-        public, pool = np.arange(0), np.arange(len(train))
+        public, pool = np.arange(0), unlabelled
     elif other is None and public_split == "train":
-        public, pool = partitions.split_public(len(train), float(config["partition.public_share"]), rng("public"))
+        public, pool = (
+            unlabelled[part]
+            for part in partitions.split_public(len(unlabelled), float(config["partition.public_share"]), rng("public"))
+        )
     else:
-        public, pool = np.arange(len(available[public_split])), np.arange(len(train))
+        public, pool = np.arange(len(available[public_split])), unlabelled
     public = _limit(public, config["partition.public_limit"], rng("public limit"))
     pool = _limit(pool, config["partition.pool_limit"], rng("pool limit"))
     held, rest = partitions.split_public(len(pool), float(config.get("partition.validation_share", 0)), rng("validation"))
     held_out, pool = pool[held], pool[rest]
     own = [pool[part] for part in _client_parts(config, train[pool], rng)]
-    test = _limit(np.arange(len(labels["test"])), config["partition.test_limit"], rng("test limit"))
-    return Division(public_split, public, held_out, own, test)
+    return Division(public_split, public, held_out, probe, own, test)
 
 
-def _client_parts(config: Config, labels: np.ndarray, rng: Callable[..., np.random.Generator]) -> list[np.ndarray]:
+def _probe(config: Config, labels: np.ndarray, among: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """The server's labelled samples among the training samples `among`, and the others."""
+    share = float(config.get("partition.probe_share", 0))
+    if not share:
+        return np.arange(0), among
+    drawn, rest = partitions.draw_share_by_class(
+        labels[among], share, rng, consecutive=config.get("partition.probe_order") == "consecutive"
+    )
+    return among[drawn], among[rest]
+
+
+def _client_parts(
+    config: Config, labels: np.ndarray, rng: Callable[..., np.random.Generator], classes: int = 0
+) -> list[np.ndarray]:
     """Each client's indices into the pool, whose labels are given, by the partition's kind.
 
     Under DLAD's kinds (section V-A) every client draws from a stream of its own, so that client k holds the same
     samples however many others there are; the paper's tables show the same of its clients.
     """
     kind, clients = str(config["partition.kind"]), int(config["partition.clients"])
+    if kind == "class-groups":
+        return partitions.class_groups(labels, clients, classes)[0]
+    if kind == "everyone":
+        return [np.arange(len(labels))] * clients
     if kind == "dirichlet-fedkd":
         return partitions.dirichlet_fedkd(labels, clients, float(config["partition.alpha"]), rng("clients"))
     if kind in ("dirichlet-feddf", "dirichlet-feddf-released"):
@@ -156,16 +192,20 @@ def build_federation(
     channel: Channel | None = None,
     progress: Callable[[str, float], None] = lambda text, share: None,
     public: ResolvedData | None = None,
+    private: ResolvedData | None = None,
     execution: Execution = DEFAULT,
 ) -> Federation:
     """The federation of one cell. On the device `meta` nothing is loaded or computed, only sizes are known.
 
-    `public` is the data set of the public images where it is another than the clients'. Raises DataError for absent or
-    damaged data and impossible partitions.
+    `public` is the data set of the public images where it is another than the clients', `private` that of the clients where
+    the server has target data of another. Raises DataError for absent or damaged data and impossible partitions.
     """
     source = catalogue.source(data.used)
     labels = official_labels(data)
     shared = public or data
+    own = private or data
+    if catalogue.source(own.used).shape[0] != source.shape[0]:
+        raise DataError(f"private images of {own.used} have another number of channels than those of {data.used}")
     if catalogue.source(shared.used).shape[0] != source.shape[0]:
         raise DataError(f"public images of {shared.used} have another number of channels than the private ones of {data.used}")
     if public is not None and public.used == data.used:
@@ -174,7 +214,11 @@ def build_federation(
             "name another with --set public.name=..."
         )
     shared_labels = labels if public is None else official_labels(public)
-    division = divide(config, labels, seeds, None if public is None else shared_labels)
+    own_labels = labels if private is None else official_labels(private)
+    division = divide(
+        config, labels, seeds, None if public is None else shared_labels, None if private is None else own_labels,
+        catalogue.source(own.used).classes,
+    )
     size = int(config["data.image_size"])
 
     def images(split: str, indices: np.ndarray, origin: ResolvedData = data) -> torch.Tensor:
@@ -188,21 +232,28 @@ def build_federation(
     def identity(split: str, indices: np.ndarray, origin: ResolvedData = data) -> str:
         return digest([origin.used, origin.digest, split, size, digest(np.ascontiguousarray(indices).astype("<i8").tobytes())])
 
-    def labelled(split: str, indices: np.ndarray) -> TestSet:
-        return TestSet(images(split, indices), targets(split, indices), identity(split, indices))
+    def labelled(split: str, indices: np.ndarray) -> LabelledSet:
+        return LabelledSet(images(split, indices), targets(split, indices), identity(split, indices))
+
+    whole = Classification(source.classes)
 
     def network_of(role: str) -> str:
         return str(config.get(f"network.{role}", role))  # a role may name a network itself
 
     held = np.unique(np.concatenate(division.clients))  # what any client holds, once
-    pool = labelled("train", held)
+    pool, classes = images("train", held, own), own_labels["train"][held]
+    tasks = _own_tasks(catalogue.source(own.used).classes, len(division.clients)) if private is not None else None
+    if tasks is not None:  # a client numbers its own classes from 0
+        classes = classes - np.array([block[0] for block in tasks for _ in block])[classes]
+    pool_targets = torch.from_numpy(classes).to(device)
     clients = []
     for index, role in enumerate(roles(str(config["network.client"]), len(division.clients))):
-        own = division.clients[index]
-        counts = tuple(int(n) for n in np.bincount(labels["train"][own], minlength=source.classes))
-        positions = torch.from_numpy(np.searchsorted(held, own)).to(device)
-        shard = Shard(pool.images, pool.targets, positions)
-        clients.append(Client(index, role, network_of(role), shard, counts, identity("train", own)))
+        indices = division.clients[index]
+        positions = np.searchsorted(held, indices)
+        task = Classification(len(tasks[index])) if tasks is not None else None
+        counts = tuple(int(n) for n in np.bincount(classes[positions], minlength=(task or whole).outputs))
+        shard = Shard(pool, pool_targets, torch.from_numpy(positions).to(device))
+        clients.append(Client(index, role, network_of(role), shard, counts, identity("train", indices, own), task))
     plan = privacy_plan(config)
     if plan is not None and plan.mechanism not in method.protections():
         raise ValueError(f"{method.__name__} has no private form under {plan.mechanism}")
@@ -213,7 +264,8 @@ def build_federation(
         ),
         test=labelled("test", division.test),
         validation=labelled("train", division.validation) if len(division.validation) else None,
-        task=Classification(source.classes),
+        probe=labelled("train", division.probe) if len(division.probe) else None,
+        task=whole,
         network=network_of(str(config["network.server"])),
         image_shape=(source.shape[0], size, size),
         normalise=Normalisation(source.mean, source.std),
@@ -231,6 +283,11 @@ def build_federation(
         oracle_allowed=method.oracle,
         progress=progress,
     )
+
+
+def _own_tasks(classes: int, clients: int) -> list[range]:
+    """The classes of each client where clients hold consecutive groups of them, in the order of the labels."""
+    return [range(block[0], block[-1] + 1) for block in np.array_split(np.arange(classes), clients)]
 
 
 def privacy_plan(config: Config) -> PrivacyPlan | None:

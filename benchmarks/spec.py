@@ -93,12 +93,17 @@ class Row:
     """Average only over clients with this kind of network."""
     needs: tuple[str, str] | None = None
     """(configuration name, text): the row exists only in columns whose configuration contains the text."""
+    absent: tuple[str, ...] = ()
+    """Columns for which the paper prints a dash and the row does not exist: pairs such as `fraction=1.00`."""
     config: Mapping[str, Scalar] = field(default_factory=dict)
     """Configuration of this row only: what the row is, as the paper's table defines it."""
     protocol: str = ""
     """The row is always run under this protocol; empty for the one asked for."""
 
-    def applies(self, config: Mapping[str, Scalar]) -> bool:
+    def applies(self, config: Mapping[str, Scalar], column: Mapping[str, str]) -> bool:
+        """Whether the row exists in a column with its configuration."""
+        if any(_fits(column, pair) for pair in self.absent):
+            return False
         return self.needs is None or self.needs[1] in str(config[self.needs[0]]).split("+")
 
 
@@ -129,8 +134,9 @@ class Table:
     """Configuration that is the same in all columns of this table only."""
     measure: str = "final"
     """`final` (a number per metric), `curve` (numbers per epoch), `classes` (the partition itself), `samples` (measures of
-    the images that a method generated), `bandwidth` (the metric and the bytes until then, per round) or `leakage` (how far
-    what clients give away lies from their private images)."""
+    the images that a method generated), `bandwidth` (the metric and the bytes until then, per round), `leakage` (how far
+    what clients give away lies from their private images), `transferability` (of one frozen teacher) or `selection` (FedSA's
+    scores of the teachers, each time that it chooses)."""
     metrics: tuple[str, ...] = ("accuracy",)
     unit: str = "fraction"
     """How the paper prints shares such as accuracy, and so do we: `fraction` or `percent`."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import datasets.sources
+from datasets.annotations import AnnotatedSource, check_annotations
 from datasets.source import REAL, SURROGATE, SYNTHETIC, DataError, DataSource, Split, check_npz
 from results.files import data_home, digest, file_digest
 from results.names import near
@@ -82,10 +83,13 @@ def check(name: str, home: Path | None = None) -> None:
             check_npz(path, entry.how_to_get)
 
 
-def resolve(name: str, *, embedded: bool = False, require_real: bool = False, home: Path | None = None) -> ResolvedData:
+def resolve(
+    name: str, *, embedded: bool = False, require_real: bool = False, home: Path | None = None, but_not: str = ""
+) -> ResolvedData:
     """Decide which data a table column uses: the real set, else a surrogate, else a synthetic one.
 
-    `embedded` (the smoke profile) takes the stand-in that needs no files, so that a run is the same everywhere.
+    `embedded` (the smoke profile) takes the stand-in that needs no files, so that a run is the same everywhere. `but_not`
+    is a set that must not stand in, since it is used already.
     Raises DataError if the set is absent and `require_real` is given, or if a present file is damaged.
     """
     home = home or data_home()
@@ -94,7 +98,7 @@ def resolve(name: str, *, embedded: bool = False, require_real: bool = False, ho
     if embedded and wanted.embedded:
         used = source(wanted.embedded)
     elif not is_present(name, home) and not require_real:
-        present = [source(s) for s in wanted.stand_ins if is_present(s, home)]
+        present = [source(s) for s in wanted.stand_ins if is_present(s, home) and s != but_not]
         if not present:
             raise DataError(f"{wanted.title} is not under {home}, and nothing can stand in for it. {wanted.how_to_get}")
         used = present[0]
@@ -116,10 +120,14 @@ def load(name: str, home: Path | None = None) -> dict[str, Split]:
     splits = entry.load(home)
     for split, size in entry.sizes.items():
         found = splits[split]
+        most = isinstance(entry, AnnotatedSource) and entry.up_to
+        size = min(size, len(found)) if most else size
         if found.images.shape != (size, *entry.shape) or not 0 <= found.labels.min() <= found.labels.max() < entry.classes:
             raise DataError(
                 f"{entry.title}: images {found.images.shape} with labels {found.labels.min()} to {found.labels.max()} in split "
                 f"{split!r}, expected {(size, *entry.shape)} with {entry.classes} classes. "
                 f"The files under {home} are not the official ones. {entry.how_to_get}"
             )
+        if isinstance(entry, AnnotatedSource):
+            check_annotations(entry, found)
     return splits

@@ -2,7 +2,7 @@
 
 Every function returns index arrays into the labels it was given. Sources: DLAD (Ma et al. 2020), section V-A and
 Table I; FedKD (Gong et al. 2022) and FedIOD (Gong et al. 2024), released split code; FedDF (Lin et al. 2020),
-released split code.
+released split code; FedSA (Xie et al. 2022), section 4.1 and released split code.
 """
 
 from __future__ import annotations
@@ -155,6 +155,56 @@ def _balanced_group(
         f"no Dirichlet draw with alpha={alpha} gave every one of {clients} clients half the average of "
         f"{math.floor(average)} samples; raise alpha or use fewer clients"
     )
+
+
+def class_groups(labels: np.ndarray, clients: int, classes: int | None = None) -> tuple[list[np.ndarray], list[range]]:
+    """FedSA's private sets: each client holds all samples of its own block of consecutive classes.
+
+    Returns each client's indices, in file order, and its classes: 1000 classes among 10 clients are 0 to 99, 100 to 199
+    and so on; where they do not divide, the first clients have one class more. `classes` is how many the data set has; by
+    default the highest label settles it. Raises PartitionError for more clients than classes, a client whose classes have
+    no sample, and labels outside of the classes.
+    """
+    _require_samples(len(labels), clients)
+    if classes is None:
+        classes = int(labels.max()) + 1
+    if not 0 <= labels.min() <= labels.max() < classes:
+        raise PartitionError(f"labels {labels.min()} to {labels.max()} are not all among {classes} classes")
+    if clients > classes:
+        raise PartitionError(f"{clients} clients cannot hold disjoint groups of {classes} classes; use at most {classes} clients")
+    groups = [range(int(block[0]), int(block[-1]) + 1) for block in np.array_split(np.arange(classes), clients)]
+    parts = [np.flatnonzero((labels >= group.start) & (labels < group.stop)) for group in groups]
+    for client, (part, group) in enumerate(zip(parts, groups, strict=True)):
+        if part.size == 0:
+            raise PartitionError(
+                f"client {client} would hold nothing: no sample has a label from {group.start} to {group.stop - 1}; "
+                "use fewer clients or more samples"
+            )
+    return parts, groups
+
+
+def draw_share_by_class(
+    labels: np.ndarray, share: float, rng: np.random.Generator, *, consecutive: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """FedSA's probe set: round(share x n_c) of the n_c samples of each class, at least one, and the rest; both sorted.
+
+    `consecutive` draws as the released script does: one random place among the first 3,000 samples of the file, and of
+    each class the samples that come next from there. Where a class has too few left, its run ends at its last sample; it
+    never goes on at the beginning. Raises PartitionError unless 0 < share <= 1.
+    """
+    if not 0 < share <= 1:
+        raise PartitionError(f"the share of each class must be above 0 and at most 1, not {share}")
+    start = int(rng.integers(min(3000, max(1, len(labels))))) if consecutive else 0
+    drawn = np.zeros(len(labels), bool)
+    for label in np.unique(labels):
+        own = np.flatnonzero(labels == label)
+        count = max(1, round(share * own.size))
+        if consecutive:
+            first = min(int(np.searchsorted(own, start)), own.size - count)
+            drawn[own[first : first + count]] = True
+        else:
+            drawn[rng.choice(own, count, replace=False)] = True
+    return np.flatnonzero(drawn), np.flatnonzero(~drawn)
 
 
 def label_counts(labels: np.ndarray, parts: Sequence[np.ndarray], classes: int) -> np.ndarray:

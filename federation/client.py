@@ -7,6 +7,8 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 import torch
 
+from federation.tasks import Task
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -45,7 +47,10 @@ class Client:
     whose server uses them sends them as `labels`. The samples are only seen by functions handed to `run`.
     """
 
-    def __init__(self, index: int, role: str, network: str, shard: Shard, label_counts: tuple[int, ...], digest: str):
+    def __init__(
+        self, index: int, role: str, network: str, shard: Shard, label_counts: tuple[int, ...], digest: str,
+        task: Task | None = None,
+    ):  # fmt: skip
         self.index = index
         """0, 1, ...; seed streams and stages are named by it."""
         self.role = role
@@ -58,6 +63,8 @@ class Client:
         """Samples per class, N_k^c."""
         self.digest = digest
         """Identifies the shard's content in stage keys."""
+        self.task = task
+        """What its own samples are labelled for, where that is another task than the federation's; only the client knows."""
         self.__shard = shard
 
     def run(self, function: Callable[Concatenate[Shard, P], R], *args: P.args, **kwargs: P.kwargs) -> R:

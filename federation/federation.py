@@ -62,8 +62,8 @@ class PublicData:
 
 
 @dataclass(frozen=True)
-class TestSet:
-    """Labelled images that models are measured on: the test set, or a validation set of the server's."""
+class LabelledSet:
+    """Images with their targets: the test set, or what the server holds itself."""
 
     images: torch.Tensor
     targets: torch.Tensor
@@ -97,8 +97,9 @@ class Federation:
         *,
         clients: Sequence[Client],
         public: PublicData,
-        test: TestSet,
-        validation: TestSet | None = None,
+        test: LabelledSet,
+        validation: LabelledSet | None = None,
+        probe: LabelledSet | None = None,
         task: Task,
         network: str,
         image_shape: tuple[int, int, int],
@@ -144,6 +145,7 @@ class Federation:
         """What `track` has measured so far."""
         self._test = test
         self._validation = validation
+        self._probe = probe
         self._pretrained = pretrained
         self._oracle_labels = oracle_labels
         self._oracle_allowed = oracle_allowed
@@ -159,15 +161,17 @@ class Federation:
 
     # -- networks ---------------------------------------------------------------------------------------------------
 
-    def initial(self, network: str) -> nn.Module:
+    def initial(self, network: str, outputs: int = 0) -> nn.Module:
         """A network before training: ImageNet weights if the table asks for them, else random ones.
 
-        All parties that use the same network start from the same weights, as they do from ImageNet's.
+        All parties that use the same network start from the same weights, as they do from ImageNet's. It has as many
+        `outputs` as the federation's task, if not given.
         """
         channels, height, _ = self.image_shape
+        outputs = outputs or self.task.outputs
         if self.device.type == "meta":
-            return _meta_module(network, channels, self.task.outputs, height)
-        model = self.new_module(lambda: catalogue.build(network, channels, self.task.outputs, height), network)
+            return _meta_module(network, channels, outputs, height)
+        model = self.new_module(lambda: catalogue.build(network, channels, outputs, height), network)
         if self._pretrained:
             from models.networks.imagenet import load_imagenet
 
@@ -190,9 +194,7 @@ class Federation:
         if self.device.type == "meta":
             return copy.deepcopy(_meta_module(checkpoint.network, channels, checkpoint.outputs, height)).eval()
         with torch.random.fork_rng(devices=[]):
-            model = catalogue.build(checkpoint.network, channels, self.task.outputs, height)
-            if checkpoint.outputs != self.task.outputs:
-                catalogue.replace_head(model, checkpoint.outputs)
+            model = catalogue.build(checkpoint.network, channels, checkpoint.outputs, height)
         model.load_state_dict(checkpoint.state)
         return model.to(self.device).to(memory_format=torch.channels_last).eval()
 
@@ -399,7 +401,7 @@ class Federation:
         outputs = predict(model, validation.images, normalise=self.normalise)
         return {} if outputs.is_meta else self.task.metrics(outputs, validation.targets)
 
-    def require_validation(self) -> TestSet:
+    def require_validation(self) -> LabelledSet:
         """The server's validation set.
 
         Raises ValueError if it has none: `partition.validation_share` sets one aside before clients get theirs.
@@ -408,14 +410,23 @@ class Federation:
             raise ValueError("this method needs a validation set at the server; set partition.validation_share above 0")
         return self._validation
 
+    def probe(self) -> LabelledSet:
+        """The server's own labelled samples of the target task, which it may train on (FedSA, section 3.1: D_T).
+
+        Raises ValueError if it has none: `partition.probe_share` sets a share of every class aside.
+        """
+        if self._probe is None:
+            raise ValueError("this method needs labelled data at the server; set partition.probe_share above 0")
+        return self._probe
+
     def identity(self) -> dict[str, Any]:
         """What determines the outcome of any method run on this federation."""
         networks = sorted({self.network, *(client.network for client in self.clients)})
         without = {"attack"} if self.protection is not None else {"attack", "noise"}
         return self._inputs(
-            [[client.index, client.digest, client.network] for client in self.clients],
+            [[client.index, client.digest, client.network, repr(client.task)] for client in self.clients],
             {name: catalogue.network_digest(name) for name in networks}, self.network,
-            self.public.digest, self._validation.digest if self._validation else "", asdict(self.local), asdict(self.server),
+            self.public.digest, *(held.digest if held else "" for held in (self._validation, self._probe)), asdict(self.local), asdict(self.server),
             self._stream(*(axis for axis in AXES if axis not in without)), sorted(self._oracle_allowed), self.execution.stacked,
             asdict(self.protection.plan) if self.protection is not None else None,
         )  # fmt: skip
@@ -493,6 +504,28 @@ class Federation:
             self._private_models = found
         return found
 
+    def teachers(self) -> list[Checkpoint]:
+        """Every client's own network, trained on its own samples for its own task by the plan `local` (FedSA: pre-trained).
+
+        Without metrics, for the test set is of the federation's task; no private form.
+        """
+
+        def pretrain(client: Client) -> tuple[nn.Module, History]:
+            task = client.task or self.task
+            model = self.initial(client.network, task.outputs)
+            return model, client.run(_fit_shard, self, model, self.local, ("client", client.index), loss=task.loss,
+                                     label=f"teacher {client.index + 1}/{len(self.clients)}")  # fmt: skip
+
+        return self.checkpoints(
+            [
+                self.client_stage(
+                    "teacher", client, functools.partial(pretrain, client), asdict(self.local), repr(client.task),
+                    outputs=(client.task or self.task).outputs, code=__name__,
+                )
+                for client in self.clients
+            ]
+        )  # fmt: skip
+
     def train_on_client(
         self,
         client: Client,
@@ -517,7 +550,10 @@ class Federation:
         label = " ".join([f"client {client.index + 1}/{len(self.clients)}", *map(str, names)])
         if private is not None:
             check_separable(model, client.network)
-        return client.run(_fit_shard, self, model, plan, private, ("client", client.index, *names), penalty, track, label)
+        return client.run(
+            _fit_shard, self, model, plan, ("client", client.index, *names),
+            loss=self.task.loss, private=private, penalty=penalty, track=track, label=label,
+        )  # fmt: skip
 
     def _private_steps(self, client: Client, plan: TrainingPlan) -> PrivateSteps | None:
         """How the client trains by `plan` under DP-SGD; None where the run does not ask for that."""
@@ -652,11 +688,7 @@ def _as_stage(model: nn.Module, network: str, outputs: int, owner: str, history:
 
 
 def _fit_shard(
-    shard: Shard, federation: Federation, model: nn.Module, plan: TrainingPlan, private: PrivateSteps | None,
-    names: Sequence[object], penalty: Penalty | None, track: bool, label: str,
-) -> History:  # fmt: skip
-    """Supervised training on a client."""
-    return federation.train(
-        model, shard.images, shard.targets, federation.task.loss, plan, *names,
-        penalty=penalty, private=private, track=track, label=label,
-    )  # fmt: skip
+    shard: Shard, federation: Federation, model: nn.Module, plan: TrainingPlan, names: Sequence[object], **options: Any
+) -> History:
+    """Supervised training on a client; `options` are those of `Federation.train`."""
+    return federation.train(model, shard.images, shard.targets, options.pop("loss"), plan, *names, **options)

@@ -87,7 +87,7 @@ class Translator(nn.Module):
     """A student's map (n, from_channels, h, w) to one with a teacher's channels, (n, to_channels, h, w).
 
     Three convolutions with 1 x 1 kernels (FedSA, section 3.2); the channels between them, no bias, and BatchNorm and
-    LeakyReLU(0.1) after each are the released code's. The maps' sides are made equal by `align`.
+    LeakyReLU(0.1) after each are the released code's. The maps' sides are made equal by `pooled`.
     """
 
     def __init__(self, from_channels: int, to_channels: int):
@@ -104,11 +104,38 @@ class Translator(nn.Module):
         return translated
 
 
-def align(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Both maps (n, c, h, w), average-pooled to the smaller height and the smaller width of the two.
+def pooled(features: torch.Tensor, side: tuple[int, int]) -> torch.Tensor:
+    """A map (n, c, h, w) average-pooled to `side`; one that has it already is returned as it is.
 
-    FedSA does not say how maps of different sides are compared; a map that has them already is returned as it is.
+    FedSA does not say how maps of different sides are compared; here at the smaller of the two.
     """
-    side = (min(a.shape[2], b.shape[2]), min(a.shape[3], b.shape[3]))
-    pooled = (x if x.shape[2:] == side else F.adaptive_avg_pool2d(x, side) for x in (a, b))
-    return next(pooled), next(pooled)
+    return features if features.shape[2:] == side else F.adaptive_avg_pool2d(features, side)
+
+
+class Encoder(nn.Module):
+    """The encoder of `model` as a network of its own: images to features (n, c, h, w)."""
+
+    def __init__(self, model: nn.Module):
+        super().__init__()
+        self.model = model
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        features: torch.Tensor = self.model.forward_features(images)
+        return features
+
+
+def load_encoder(model: nn.Module, other: nn.Module) -> None:
+    """Give `model` the encoder of `other`, weights and buffers; their decoders may differ, as for classes and for pixels.
+
+    Raises ValueError if the encoders are of different networks.
+    """
+    own, found = ({n: t for n, t in _encoder(m).state_dict().items() if n not in decoder_parameters(_encoder(m))} for m in (model, other))
+    if {n: t.shape for n, t in own.items()} != {n: t.shape for n, t in found.items()}:
+        raise ValueError("the networks' encoders differ, so that one cannot take the weights of the other")
+    _encoder(model).load_state_dict(found, strict=False)
+
+
+def _encoder(model: nn.Module) -> nn.Module:
+    """What holds the encoder's weights: of a network with outputs for every pixel the network inside."""
+    inside: nn.Module = getattr(model, "encoder", model)
+    return inside

@@ -214,7 +214,7 @@ def provenance(records: Sequence[Record]) -> list[tuple[str, str]]:
         "data": [
             f"{d['used']} ({d['origin']}), SHA-256 {d['digest'][:16]}…"
             for r in records
-            for d in (r.data, r.public)
+            for d in (r.data, r.public, r.private)
             if d.get("digest")
         ],
         "time": [f"{sum(record.seconds for record in records):,.0f} s in {len(records)} cells"] if records else [],
@@ -268,7 +268,7 @@ def section_of(result: Result) -> dict[str, Any]:
             [layout.key, layout.title, layout.caption, sheet.paper, *layout.labels, *layout.rows.values(), *layout.columns]
             + [claim["claim"] for claim in result.claims]
         ),
-        "tables": tables_of(result), "notes": [*sheet.told, *legend(layout, shown)],
+        "tables": tables_of(result), "told": sheet.told, "notes": legend(layout, shown),
         "claims": [{**claim, "kind": verdict_kind(claim["verdict"])} for claim in result.claims], "kinds": kinds,
         "card": Markup(MarkdownIt("commonmark", {"html": False}).enable("table").render("\n".join(sheet.card))),
         "provenance": provenance(result.records), "picture": picture_of(result), "downloads": downloads, "failed": failed,

@@ -44,6 +44,8 @@ class Record:
     """Data set asked for, the one used, its origin (real, surrogate, synthetic), digest, note."""
     public: dict[str, str] = field(default_factory=dict)
     """The same of the public set, where it is of another data set; else empty."""
+    private: dict[str, str] = field(default_factory=dict)
+    """The same of the clients' samples, where the target data are of another data set; else empty."""
     statistic: str = ""
     """How a run's history becomes the number, for example `median of the last 10 epochs`."""
     epsilon: float | None = None

@@ -27,6 +27,7 @@ CSV_COLUMNS = (
     "row", "column", "metric", "value", "std", "n",
     "published", "difference", "status", "bytes_up", "bytes_down", "epsilon", "delta",
     "data", "origin", "profile", "protocol", "seeds", "public", "public_origin", "statistic",
+    "private", "private_origin",
 )  # fmt: skip
 """The first six are those of `results/published/`, so that the two files join."""
 
@@ -131,6 +132,8 @@ def summarise(records: Sequence[Record]) -> list[dict[str, str]]:
             "public": first.public.get("used", ""),
             "public_origin": first.public.get("origin", ""),
             "statistic": first.statistic,
+            "private": first.private.get("used", ""),
+            "private_origin": first.private.get("origin", ""),
         }
         if failed:
             lines.append({**dict.fromkeys(CSV_COLUMNS, ""), **common, "column": column, "n": "0"})

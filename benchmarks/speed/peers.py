@@ -43,7 +43,7 @@ from benchmarks.speed.pairs import Comparison, Timed
 from datasets import catalogue
 from federation.averaging import average_states
 from federation.client import Client, Shard
-from federation.federation import Federation, PublicData, TestSet
+from federation.federation import Federation, PublicData, LabelledSet
 from federation.seeds import Seeds
 from federation.stages import StageCache
 from federation.tasks import Classification
@@ -83,7 +83,7 @@ def _federation(batch_size: int, progress: Callable[[str, float], None]) -> Fede
     ]
     plan = TrainingPlan(epochs=1, batch_size=batch_size, lr=LR, optimizer="sgd")
     return Federation(
-        clients=clients, public=PublicData(images[0, :0], ""), test=TestSet(images[0, :1], labels[0, :1], ""),
+        clients=clients, public=PublicData(images[0, :0], ""), test=LabelledSet(images[0, :1], labels[0, :1], ""),
         task=Classification(10), network=NETWORK, image_shape=tuple(images.shape[2:]), normalise=normalise, local=plan,
         server=plan, augmentation=None, seeds=SEEDS, stages=StageCache(None), progress=progress,
     )  # fmt: skip

@@ -17,7 +17,7 @@ from benchmarks.speed.pairs import compare
 from federation.channel import Channel
 from federation.client import Client, Shard
 from federation.execution import DEFAULT, Execution
-from federation.federation import Federation, PublicData, TestSet
+from federation.federation import Federation, PublicData, LabelledSet
 from federation.seeds import Seeds
 from federation.stages import StageCache
 from federation.tasks import Classification
@@ -51,7 +51,7 @@ class Simulation:
         few = self.images[:2]
         return Federation(
             clients=[client(index, own) for index, own in enumerate(self.shards)], public=PublicData(few, ""),
-            test=TestSet(few, self.labels[:2], ""), task=Classification(10), network=NETWORK, image_shape=(3, SIDE, SIDE),
+            test=LabelledSet(few, self.labels[:2], ""), task=Classification(10), network=NETWORK, image_shape=(3, SIDE, SIDE),
             normalise=self.normalise, local=self.plan, server=self.plan, augmentation=None, seeds=Seeds(),
             stages=StageCache(None), channel=Channel(), execution=execution,
         )  # fmt: skip

@@ -9,7 +9,7 @@ import torch
 from federation.channel import Transfer, encoded_size
 from federation.costs import Meter, metering
 from federation.federation import Checkpoint, HeterogeneousClientsError, OracleError, PublicData
-from federation.federation import TestSet as LabelledSet
+from federation.federation import LabelledSet as LabelledSet
 from federation.seeds import Seeds
 from federation.stages import StageCache, content_digest
 from federation.training import TrainingPlan, predict

@@ -3,7 +3,7 @@
 import torch
 
 from federation.client import Client, Shard
-from federation.federation import Federation, PublicData, TestSet
+from federation.federation import Federation, PublicData, LabelledSet
 from federation.seeds import Seeds
 from federation.stages import StageCache
 from federation.tasks import Classification
@@ -39,8 +39,8 @@ def make_federation(clients=2, device="cpu", network="cnn-small", **changes):
     settings = {
         "clients": [make_client(index, device=device) for index in range(clients)] if isinstance(clients, int) else clients,
         "public": PublicData(put(bright_images(labels, 100)), "public"),
-        "test": TestSet(put(bright_images(labels, 200)), put(labels), "test"),
-        "validation": TestSet(put(bright_images(labels, 300)), put(labels), "validation"),
+        "test": LabelledSet(put(bright_images(labels, 200)), put(labels), "test"),
+        "validation": LabelledSet(put(bright_images(labels, 300)), put(labels), "validation"),
         "task": Classification(CLASSES),
         "network": network,
         "image_shape": (1, 8, 8),

@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 
 from federation.client import Client, Shard
-from federation.federation import TestSet
+from federation.federation import LabelledSet
 from federation.training import TrainingPlan
 from tests.federation.tiny import CLASSES, bright_images
 
@@ -32,7 +32,7 @@ def mixed_clients():
 def validation_set(device="cpu"):
     """Thirty images of all classes that nobody trains on."""
     labels = torch.arange(30) % CLASSES
-    return TestSet(bright_images(labels, 300).to(device), labels.to(device), "validation")
+    return LabelledSet(bright_images(labels, 300).to(device), labels.to(device), "validation")
 
 
 def network_inputs(images):

@@ -14,7 +14,7 @@ import torch
 from baselines.fedgen import FedGEN
 from baselines.standalone import Standalone
 from federation.client import Client, Shard
-from federation.federation import Federation, PublicData, TestSet
+from federation.federation import Federation, PublicData, LabelledSet
 from federation.fitting import fit
 from federation.seeds import Seeds
 from federation.stages import StageCache
@@ -31,7 +31,7 @@ shards = [Shard(images, labels, torch.tensor([2 * k, 2 * k + 1])) for k in range
 with tempfile.TemporaryDirectory() as folder:
     federation = Federation(
         clients=[Client(k, "c", "resnet8-narrow", own, (2,) + (0,) * 9, str(k)) for k, own in enumerate(shards)],
-        public=PublicData(images[:4], ""), test=TestSet(images[:4], labels[:4], ""), task=Classification(10),
+        public=PublicData(images[:4], ""), test=LabelledSet(images[:4], labels[:4], ""), task=Classification(10),
         network="resnet8-narrow", image_shape=(3, 8, 8), normalise=Normalisation((0.5,) * 3, (0.25,) * 3), local=plan,
         server=plan, augmentation=None, seeds=Seeds(), stages=StageCache(Path(folder)),
     )

@@ -1,0 +1,25 @@
+"""FedProx+: FedProx in FedSA's problem, where local updates are distillation (Xie et al. 2022, Table 1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import nn
+
+from baselines.fedavg_plus import FedAvgPlus
+from federation.training import Penalty
+from methods.fedprox import proximal_term
+
+
+@dataclass(frozen=True)
+class FedProxPlus(FedAvgPlus):
+    """FedAvg+ with FedProx's proximal term on the local student (Li et al. 2020, Eq. 2); translators are free of it."""
+
+    title = "FedProx+"
+
+    mu: float = 0.01
+    """Weight of the proximal term (assumed; FedProx's authors tune it, FedSA gives none)."""
+
+    def penalty(self, student: nn.Module) -> Penalty | None:
+        received = [w.detach().clone() for w in student.parameters()]
+        return lambda model, outputs, targets: proximal_term(list(student.parameters()), received, self.mu)

@@ -1,0 +1,102 @@
+"""FixMatch: simplifying semi-supervised learning with consistency and confidence (Sohn et al., NeurIPS 2020)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+import torch.nn.functional as F
+
+from federation.augmentation import RandAugment
+from federation.federation import Checkpoint, Federation
+from federation.method import Method
+from federation.views import follow, labelled_set, strong_view, weak_view
+
+
+def consistency_loss(weak: torch.Tensor, strong: torch.Tensor, threshold: float) -> torch.Tensor:
+    """l_u of Eq. 4: cross-entropy of strong views' logits against the arg max of weak views', where that is confident.
+
+    Both (n, classes, ...). The mean is over all images (or pixels), also those whose largest probability is below
+    `threshold` and that count nothing; no gradient goes through the weak views.
+    """
+    confidence, labels = weak.detach().softmax(dim=1).max(dim=1)
+    return (F.cross_entropy(strong, labels, reduction="none") * (confidence >= threshold)).mean()
+
+
+def cosine_factor(step: int, steps: int) -> float:
+    """cos(7 pi k / 16 K), by which the paper multiplies the learning rate at step k of K."""
+    return math.cos(7 * math.pi * step / (16 * steps))
+
+
+@dataclass(frozen=True)
+class FixMatch(Method):
+    """What the network says of a weak view with confidence becomes the label of a strong view, RandAugment and cutout.
+
+    Nothing leaves a client: the server trains on what it holds. The moving average of the weights is what is evaluated.
+    Defaults are the paper's for CIFAR-10.
+    """
+
+    title = "FixMatch"
+    quick: ClassVar[Mapping[str, Any]] = {"steps": 300, "interval": 100, "batch_size": 16, "mu": 3, "average": 0.95}
+
+    steps: int = 2**20
+    """K, steps of training (the paper's)."""
+    interval: int = 1_024
+    """Steps in a round: between two measurements, and two snapshots (kekmodel/FixMatch-pytorch)."""
+    batch_size: int = 64
+    """B, labelled images in a step (the paper's)."""
+    mu: int = 7
+    """Unlabelled images in a step per labelled one (the paper's)."""
+    threshold: float = 0.95
+    """tau, the confidence from which a label counts (the paper's)."""
+    weight: float = 1.0
+    """lambda_u, weight of the unlabelled loss (the paper's)."""
+    lr: float = 0.03
+    """eta of SGD with Nesterov momentum, times a cosine of 7/16 of a period's half (the paper's)."""
+    momentum: float = 0.9
+    """beta of SGD (the paper's)."""
+    weight_decay: float = 5e-4
+    """Of all parameters (the paper's; 1e-3 for CIFAR-100)."""
+    average: float = 0.999
+    """Decay of the moving average of the weights (the paper's)."""
+    operations: int = 2
+    """N of RandAugment (released code)."""
+    magnitude: float = 10.0
+    """M of RandAugment, up to which an operation's strength is drawn (released code)."""
+    cutout: float = 0.5
+    """Side of the cutout as a share of the image's (kekmodel/FixMatch-pytorch; the paper draws it up to this)."""
+
+    def fit(self, federation: Federation) -> Checkpoint:
+        probe, unlabelled = labelled_set(federation), federation.public.images
+        augmentation = RandAugment(self.operations, self.magnitude)
+        model, average = (federation.initial(federation.network) for _ in range(2))
+        optimizer = torch.optim.SGD(
+            model.parameters(), self.lr, momentum=self.momentum, weight_decay=self.weight_decay, nesterov=True
+        )
+        rounds, alike = -(-self.steps // self.interval), self.steps % self.interval == 0
+        for number in federation.rounds(rounds, alike=alike, model=model, average=average, optimizer=optimizer):
+            stream = federation.stream("fixmatch", number)
+            first = (number - 1) * self.interval
+            model.train()
+            for step in federation.steps(min(self.interval, self.steps - first)):
+                optimizer.param_groups[0]["lr"] = self.lr * cosine_factor(first + step, self.steps)
+                labelled = stream.choose(len(probe.images), self.batch_size)
+                others = unlabelled[stream.choose(len(unlabelled), self.mu * self.batch_size)]
+                views = [
+                    weak_view(federation, probe.images[labelled], stream),
+                    weak_view(federation, others, stream),
+                    strong_view(federation, others, stream, augmentation, self.cutout),
+                ]
+                outputs = federation.forward(model, federation.normalise(torch.cat(views)))
+                sure, weak, strong = outputs.split([len(view) for view in views])
+                supervised = federation.task.loss(sure, probe.targets[labelled]).mean()  # Eq. 3
+                optimizer.zero_grad(set_to_none=True)
+                (supervised + self.weight * consistency_loss(weak, strong, self.threshold)).backward()
+                optimizer.step()
+                follow(average, model, self.average)
+            federation.check_finite(model)
+            federation.track(average)
+        return federation.checkpoint(average, federation.network)

@@ -1,0 +1,177 @@
+"""Meta Pseudo Labels (Pham et al., CVPR 2021): a teacher that learns to label from how its student does on labelled images."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from federation.augmentation import RandAugment
+from federation.federation import Checkpoint, Federation
+from federation.method import Method
+from federation.seeds import Stream
+from federation.training import TrainingPlan
+from federation.views import follow, labelled_set, strong_view, weak_view
+
+
+def draw_labels(logits: torch.Tensor, stream: Stream) -> torch.Tensor:
+    """Hard labels (n, ...) drawn from softmax(logits) (n, classes, ...), by the largest of logits with Gumbel noise."""
+    return (logits.detach() - (-stream.uniform(*logits.shape).log()).log()).argmax(dim=1)
+
+
+def feedback(before: torch.Tensor, after: torch.Tensor) -> torch.Tensor:
+    """h of Algorithm 1, from the student's labelled loss before its step on pseudo-labels and after it: before - after.
+
+    h = eta grad L(theta').grad L_u(theta) where the step is theta' = theta - eta grad L_u(theta); to first order about
+    theta', L(theta) = L(theta') + h. So it is positive if the step helped, and the teacher, which descends h times its
+    cross-entropy with the drawn labels, then makes them likelier. The released code, and kekmodel/MPL-pytorch after it,
+    takes after - before: the other sign, on a term without a gradient.
+    """
+    return (before - after).detach()
+
+
+def consistency_loss(weak: torch.Tensor, strong: torch.Tensor, temperature: float, threshold: float) -> torch.Tensor:
+    """UDA's term: cross-entropy of strong views' logits against sharpened probabilities of weak views, where confident.
+
+    Both (n, classes, ...); the mean is over all images (or pixels), also those that count nothing.
+    """
+    probabilities = (weak.detach() / temperature).softmax(dim=1)
+    sure = probabilities.amax(dim=1) >= threshold
+    return (F.cross_entropy(strong, probabilities, reduction="none") * sure).mean()
+
+
+def schedule(step: int, steps: int, wait: int, ramp: int) -> float:
+    """Factor of a learning rate: 0 for `wait` steps, up to 1 over the next `ramp`, then half a cosine to 0 at `steps`."""
+    if step < wait + ramp:
+        return max(0.0, (step + 1 - wait) / ramp)
+    return 0.5 * (1 + math.cos(math.pi * (step - wait - ramp) / (steps - wait - ramp)))
+
+
+@dataclass(frozen=True)
+class MetaPseudoLabels(Method):
+    """Algorithm 1 of Pham et al. 2021 with UDA: the student sees pseudo-labels alone, and is fine-tuned on labels at the end.
+
+    Nothing leaves a client: the server trains two networks, which start from the same weights, on what it holds. Labels
+    are hard and drawn, as in the algorithm; the feedback is a difference of two losses, as in the released code (see
+    `feedback`). Defaults are those of kekmodel/MPL-pytorch, without its dropout and label smoothing.
+    """
+
+    title = "Meta Pseudo Labels"
+    quick: ClassVar[Mapping[str, Any]] = {
+        "steps": 300, "interval": 100, "batch_size": 16, "mu": 3, "weight": 1.0, "ramp": 50,
+        "student_wait": 20, "average": 0.95,
+    }  # fmt: skip
+
+    steps: int = 300_000
+    """Steps of teacher and student."""
+    interval: int = 1_000
+    """Steps in a round: between two measurements, and two snapshots."""
+    batch_size: int = 128
+    """Labelled images in a step."""
+    mu: int = 7
+    """Unlabelled images in a step per labelled one."""
+    lr: float = 0.05
+    """Of SGD with Nesterov momentum, of both networks; a half cosine to 0."""
+    momentum: float = 0.9
+    """Of SGD."""
+    weight_decay: float = 5e-4
+    """Of all parameters."""
+    student_wait: int = 3_000
+    """Steps before the student begins to learn."""
+    temperature: float = 0.7
+    """That sharpens the teacher's probabilities in UDA's term."""
+    threshold: float = 0.6
+    """Confidence from which a weak view counts in UDA's term."""
+    weight: float = 8.0
+    """Of UDA's term, at last."""
+    ramp: int = 5_000
+    """Steps over which that weight grows from 0, and the teacher's learning rate; the student's, after its wait."""
+    average: float = 0.995
+    """Decay of the moving average of the student's weights, which is evaluated and fine-tuned."""
+    operations: int = 2
+    """N of RandAugment, for strong views."""
+    magnitude: float = 10.0
+    """M of RandAugment on its scale up to 10 (kekmodel's 16 is past the end of it)."""
+    cutout: float = 0.5
+    """Side of the strong views' cutout as a share of the image's."""
+    finetune_epochs: int = 625
+    """Epochs of the student on the labelled images at the end."""
+    finetune_lr: float = 3e-5
+    """Learning rate of SGD in them."""
+    finetune_batch_size: int = 512
+    """Labelled images in a step of them."""
+
+    def fit(self, federation: Federation) -> Checkpoint:
+        probe, unlabelled = labelled_set(federation), federation.public.images
+        augmentation = RandAugment(self.operations, self.magnitude)
+        teacher, average = (federation.initial(federation.network) for _ in range(2))
+        student = federation.module(federation.checkpoint(teacher, federation.network))
+        optimizers = [self.make_optimizer(model) for model in (teacher, student)]
+        parts = {"teacher": teacher, "student": student, "average": average}
+        parts |= {"teacher_optimizer": optimizers[0], "student_optimizer": optimizers[1]}
+        rounds, alike = -(-self.steps // self.interval), self.steps % self.interval == 0
+        for number in federation.rounds(rounds, alike=alike, **parts):
+            stream = federation.stream("meta-pseudo-labels", number)
+            first = (number - 1) * self.interval
+            teacher.train()
+            student.train()
+            for step in federation.steps(min(self.interval, self.steps - first)):
+                at = first + step
+                for optimizer, wait in zip(optimizers, (0, self.student_wait), strict=True):
+                    optimizer.param_groups[0]["lr"] = self.lr * schedule(at, self.steps, wait, self.ramp)
+                labelled = stream.choose(len(probe.images), self.batch_size)
+                others = unlabelled[stream.choose(len(unlabelled), self.mu * self.batch_size)]
+                views = [
+                    weak_view(federation, probe.images[labelled], stream),
+                    weak_view(federation, others, stream),
+                    strong_view(federation, others, stream, augmentation, self.cutout),
+                ]
+                sizes = [len(view) for view in views]
+                sure, weak, strong = federation.normalise(torch.cat(views)).split(sizes)
+                logits = federation.forward(teacher, torch.cat([sure, weak, strong])).split(sizes)
+                labels = draw_labels(logits[1], stream)
+                credit = self.student_step(federation, student, optimizers[1], sure, probe.targets[labelled], strong, labels)
+                follow(average, student, self.average)
+                supervised = federation.task.loss(logits[0], probe.targets[labelled]).mean()
+                consistency = consistency_loss(logits[1], logits[2], self.temperature, self.threshold)
+                weight = self.weight * min(1.0, (at + 1) / max(1, self.ramp))
+                optimizers[0].zero_grad(set_to_none=True)
+                (supervised + weight * consistency + credit * F.cross_entropy(logits[1], labels)).backward()
+                optimizers[0].step()
+            federation.check_finite(teacher, student)
+            federation.track(average)
+        if self.finetune_epochs:
+            plan = TrainingPlan(self.finetune_epochs, self.finetune_batch_size)
+            federation.train(
+                average, probe.images, probe.targets, federation.task.loss, plan, "fine-tuning", label="student",
+                optimizer=torch.optim.SGD(average.parameters(), self.finetune_lr, momentum=self.momentum, nesterov=True),
+            )  # fmt: skip
+            federation.track(average)
+        return federation.checkpoint(average, federation.network)
+
+    def make_optimizer(self, model: nn.Module) -> torch.optim.Optimizer:
+        return torch.optim.SGD(
+            model.parameters(), self.lr, momentum=self.momentum, weight_decay=self.weight_decay, nesterov=True
+        )  # fmt: skip
+
+    def student_step(
+        self, federation: Federation, student: nn.Module, optimizer: torch.optim.Optimizer, images: torch.Tensor,
+        targets: torch.Tensor, views: torch.Tensor, labels: torch.Tensor,
+    ) -> torch.Tensor:  # fmt: skip
+        """The student's step on pseudo-labelled `views`, in place; returns the feedback from labelled `images`."""
+
+        @torch.no_grad()
+        def labelled_loss() -> torch.Tensor:
+            # Alone and in training mode both times, so that the step is all that BatchNorm's statistics differ by.
+            return federation.task.loss(federation.forward(student, images), targets).mean()
+
+        before = labelled_loss()
+        optimizer.zero_grad(set_to_none=True)
+        F.cross_entropy(federation.forward(student, views), labels).backward()
+        optimizer.step()
+        return feedback(before, labelled_loss())

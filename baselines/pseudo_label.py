@@ -1,0 +1,83 @@
+"""Pseudo-Label: the simple and efficient semi-supervised learning method for deep neural networks (Lee, ICML 2013 workshop)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from federation.federation import Checkpoint, Federation
+from federation.method import Method
+from federation.views import labelled_set, weak_view
+
+
+def unlabelled_weight(step: int, start: int, end: int, final: float) -> float:
+    """alpha(t) of Eq. 16: 0 before step `start` (T_1), `final` (alpha_f) from step `end` (T_2) on, linear in between."""
+    if step < start:
+        return 0.0
+    return final if step >= end else final * (step - start) / (end - start)
+
+
+def pseudo_label_loss(logits: torch.Tensor) -> torch.Tensor:
+    """Mean cross-entropy of logits (n, classes, ...) against their own arg max, which is taken as if it were given."""
+    return F.cross_entropy(logits, logits.detach().argmax(dim=1))
+
+
+@dataclass(frozen=True)
+class PseudoLabel(Method):
+    """Every step takes labelled images, and unlabelled ones with the class that the network now gives them, Eq. 15.
+
+    Nothing leaves a client: the server trains on what it holds, with the optimiser and batches of its own plan, whose
+    schedule goes over the rounds of `interval` steps. Without the paper's dropout and pre-training by auto-encoders.
+    """
+
+    title = "Pseudo-Label"
+    quick: ClassVar[Mapping[str, Any]] = {
+        "steps": 300, "interval": 100, "ramp_start": 50, "ramp_end": 250, "unlabelled_batch_size": 64
+    }  # fmt: skip
+
+    steps: int = 10_000
+    """Steps of training (our budget; the paper names none)."""
+    interval: int = 500
+    """Steps in a round: between two measurements, and two snapshots (ours)."""
+    unlabelled_batch_size: int = 256
+    """Unlabelled images in a step (the paper's, beside 32 labelled ones)."""
+    weight: float = 3.0
+    """alpha_f of Eq. 16, the weight that the unlabelled loss ends with (the paper's)."""
+    ramp_start: int = 1_000
+    """T_1 of Eq. 16 in steps (the paper's is 100, in a unit that it does not name)."""
+    ramp_end: int = 6_000
+    """T_2 of Eq. 16 in steps (the paper's is 600)."""
+
+    def fit(self, federation: Federation) -> Checkpoint:
+        probe, unlabelled = labelled_set(federation), federation.public.images
+        rounds = -(-self.steps // self.interval)
+        plan = replace(federation.server, epochs=rounds)
+        model = federation.initial(federation.network)
+        optimizer = plan.make_optimizer(model.parameters(), fused=False)
+        schedule = plan.make_schedule(optimizer)
+        parts = {"model": model, "optimizer": optimizer, "schedule": schedule}
+        for number in federation.rounds(rounds, alike=self.steps % self.interval == 0, **parts):
+            stream = federation.stream("pseudo-label", number)
+            first = (number - 1) * self.interval
+            model.train()
+            for step in federation.steps(min(self.interval, self.steps - first)):
+                labelled = stream.choose(len(probe.images), plan.batch_size)
+                others = stream.choose(len(unlabelled), self.unlabelled_batch_size)
+                views = [weak_view(federation, probe.images[labelled], stream), weak_view(federation, unlabelled[others], stream)]
+                outputs = federation.forward(model, federation.normalise(torch.cat(views)))
+                alpha = unlabelled_weight(first + step, self.ramp_start, self.ramp_end, self.weight)
+                supervised = federation.task.loss(outputs[: len(labelled)], probe.targets[labelled]).mean()
+                optimizer.zero_grad(set_to_none=True)
+                (supervised + alpha * pseudo_label_loss(outputs[len(labelled) :])).backward()
+                if plan.clip_norm:
+                    nn.utils.clip_grad_norm_(model.parameters(), plan.clip_norm)
+                optimizer.step()
+            schedule.step()
+            federation.check_finite(model)
+            federation.track(model)
+        return federation.checkpoint(model, federation.network)

@@ -1,0 +1,43 @@
+"""Transfer learning: one teacher gives its weights away, which the private servers of FedSA would not do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from federation.federation import Checkpoint, Federation
+from federation.method import Method
+from models.cut import FixedEncoder, load_encoder
+
+
+@dataclass(frozen=True)
+class Transfer(Method):
+    """The target network begins with a teacher's encoder and learns from the server's probe set."""
+
+    title = "Transfer"
+    sends = frozenset({"parameters"})
+    oracle = frozenset({"teacher-weights"})
+    quick: ClassVar[Mapping[str, Any]] = {"teacher": 1}
+
+    teacher: int = 0
+    """Which teacher, from 1; 0 draws one from the sampling axis (assumed: FedSA's Table 1 does not say which it took)."""
+    frozen: bool = False
+    """Whether only the decoder learns: FedSA's Table 3, which freezes "all parameters except the last layer"."""
+
+    def fit(self, federation: Federation) -> Checkpoint:
+        probe = federation.probe()
+        teachers = federation.teachers()
+        drawn = int(federation.seeds.numpy("sampling", "teacher").integers(len(teachers)))
+        if self.teacher > len(teachers):
+            raise ValueError(f"there are {len(teachers)} teachers; transfer.teacher is {self.teacher}")
+        index = self.teacher - 1 if self.teacher else drawn
+        received = federation.upload(federation.clients[index], teachers[index])
+        model = federation.initial(federation.network)
+        load_encoder(model, federation.module(received))
+        federation.train(
+            FixedEncoder(model) if self.frozen else model,
+            probe.images, probe.targets, federation.task.loss, federation.server, "transfer", label="transfer",
+        )  # fmt: skip
+        federation.track(model)
+        return federation.checkpoint(model, federation.network)

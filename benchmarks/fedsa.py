@@ -1,0 +1,207 @@
+"""FedSA: "Federated Selective Aggregation for Knowledge Amalgamation" (Xie et al., Chip 2023).
+
+Values marked `code` are those of the authors' release (zju-vipa/KamalEngine, examples/amalgamation/fedka), or of a
+comparator's. The paper names no optimiser, no number of rounds and no budget of any row but K.
+"""
+
+from benchmarks.spec import Paper, Row, Setting, Table
+
+FRACTIONS = ("0.01", "0.05", "0.10", "1.00")
+STUDENTS = ("wrn-16-2", "resnet-18", "vgg-19", "mobilenet-v2")
+DATASETS = ("cifar10", "cifar100")
+NO_UNLABELLED = ("fraction=1.00",)
+"""With all labels there is nothing left to pseudo-label."""
+
+GRID = tuple(
+    {"setting": setting, "student": student, "fraction": fraction, "dataset": dataset}
+    for dataset in DATASETS
+    for setting, student, fraction in (
+        *(("homogeneous", "resnet-34", fraction) for fraction in FRACTIONS),
+        *(("heterogeneous", student, "0.10") for student in STUDENTS),
+    )
+)
+AXES = {"setting": "network.setting", "student": "network.server", "fraction": "partition.probe_share", "dataset": "data.name"}
+TENTH = {"network.server": "resnet-34", "partition.probe_share": 0.1}
+
+SEMI_SUPERVISED = (
+    Row("pseudo-label", "pseudo-label", "Pseudo Label", absent=NO_UNLABELLED),
+    Row("noisy-student", "noisy-student", "Noisy Student", absent=NO_UNLABELLED),
+    Row("fixmatch", "fixmatch", "FixMatch", absent=NO_UNLABELLED),
+    Row("meta-pseudo-labels", "meta-pseudo-labels", "Meta Pseudo Label", absent=NO_UNLABELLED),
+)
+SCRATCH = Row("scratch", "scratch", "Scratch Training")
+TRANSFER = Row("transfer", "transfer", "Transfer", upper_bound=True, absent=("setting=heterogeneous",))
+FEDSA = Row("fedsa", "fedsa", "FedSA")
+READINGS = (
+    Row("fedsa-cosine", "fedsa", "FedSA, Eq. 2 without M", config={"fedsa.transferability": "cosine"}),
+    Row("fedsa-once", "fedsa", "FedSA, probe set seen once", config={"fedsa.retrain": False}),
+    Row("fedsa-released", "fedsa", "FedSA", protocol="released"),
+)
+
+
+def _strategy(key: str, title: str, selection: str, weighting: str) -> Row:
+    return Row(key, "fedsa", title, config={"fedsa.selection": selection, "fedsa.weighting": weighting})
+
+
+FEDERATED = "fedsa|fedavg-plus|fedprox-plus"
+
+SETTINGS = (
+    Setting("data.image_size", 32, "paper", "CIFAR's own; ImageNet's subsets contain 32 x 32 images", cpu=16, smoke=8),
+    Setting("private.name", "imagenet32", "paper", "section 4.1: ten non-overlapped subsets of ImageNet"),
+    Setting("partition.kind", "class-groups", "paper", "section 4.1: sorted by label, distributed class by class"),
+    Setting("partition.clients", 10, "paper", "section 4.1"),
+    Setting("partition.probe_order", "random", "assumed", "section 4.2 extracts a share of each class",
+            released="consecutive"),
+    Setting("partition.target_limit", 0, "paper", "all of the target's training images (0 means no limit)", smoke=1000),
+    Setting("partition.public_limit", 0, "assumed", "all that are not labelled (0 means no limit)", smoke=300),
+    Setting("partition.pool_limit", 0, "paper", "all private images (0 means no limit)", smoke=1000),
+    Setting("partition.test_limit", 0, "paper", "the data set's test split (0 means no limit)", smoke=300),
+    Setting("network.client", "resnet-34", "paper", "section 4.1"),
+    Setting("network.resnet-34", "resnet34", "paper", "section 4.1, with a small-image stem (assumed)",
+            cpu="resnet10-slim", smoke="resnet8-narrow"),
+    Setting("network.wrn-16-2", "wrn-16-2", "paper", "section 4.1", cpu="wrn-10-1", smoke="wrn-10-1"),
+    Setting("network.resnet-18", "resnet18", "paper", "section 4.1, with a small-image stem (assumed)",
+            cpu="resnet8-narrow", smoke="resnet10-slim"),
+    Setting("network.vgg-19", "vgg19", "paper", "section 4.1, with BatchNorm and one linear layer (assumed)",
+            cpu="vgg11-slim", smoke="vgg11-slim"),
+    Setting("network.mobilenet-v2", "mobilenetv2", "paper", "section 4.1, with a small-image stem (assumed)",
+            cpu="mobilenetv2-slim", smoke="mobilenetv2-slim"),
+    Setting("network.pretrained", "none", "paper", "the target network knows nothing but the probe set"),
+    Setting("local.optimizer", "adam", "code", "teachers"),
+    Setting("local.lr", 1e-3, "assumed", "teachers; the released script's 0.01", released=1e-2),
+    Setting("local.batch_size", 64, "assumed", "teachers; the released script's 20", released=20),
+    Setting("local.epochs", 10, "code", "teachers, 10 times 130,000 images", cpu=60, smoke=8),
+    Setting("local.schedule", "cosine", "assumed", "teachers; the released script's never moves", released="constant"),
+    Setting("server.optimizer", "adam", "code", "all that is learnt from the probe set"),
+    Setting("server.lr", 1e-3, "assumed", "the released script's 0.1, of Adam, learns badly from scratch", released=0.1,
+            smoke=2e-3),
+    Setting("server.weight_decay", 1e-4, "code", ""),
+    Setting("server.batch_size", 64, "code", "", smoke=32),
+    Setting("server.schedule", "cosine", "assumed", "the released one swings every 30 steps", released="constant"),
+    Setting("server.epochs", {"fraction=1.00": 100, "": 200}, "assumed",
+            "scratch and transfer; the paper gives no budget of any row. At cpu as many samples as FedSA sees of the probe set",
+            cpu={"fraction=0.01": 150, "fraction=0.05": 50, "fraction=0.10": 30, "": 5}, smoke=8),
+    Setting("augmentation.crop", 4, "assumed", "pixels of padding, usual for CIFAR; the released script flips and rotates",
+            cpu=2, smoke=1, released=0),
+    Setting("augmentation.horizontal_flip", True, "code", ""),
+    Setting("augmentation.rotation", 0.0, "assumed", "degrees", released=15.0),
+    *(
+        Setting(f"{name}.{field}", value, source, where, **reduced)
+        for name in FEDERATED.split("|")
+        for field, value, source, where, reduced in (
+            ("rounds", 50, "code", "T", {"cpu": 10, "smoke": 2}),
+            ("local_epochs", 10, "code", "E", {"cpu": 2, "smoke": 1}),
+            ("local_lr", 1e-3, "assumed", "Adam's usual one; the released script's 0.1", {"released": 0.1}),
+            ("weak_epochs", 10, "code", "on the probe set before a selection",
+             {"cpu": {"fraction=0.01": 30, "fraction=0.05": 10, "fraction=0.10": 6, "": 1}, "smoke": 4}),
+            ("adaptation_epochs", 30, "code", "of the decoder",
+             {"cpu": {"fraction=0.01": 60, "fraction=0.05": 20, "fraction=0.10": 12, "": 2}, "smoke": 6}),
+            ("adaptation", "decoder", "paper", "section 3.2, Task Adaptation", {"released": "all"}),
+            ("adaptation_gap", 0, "paper", "Algorithm 1, line 10: in the end", {"released": 10}),
+        )
+    ),
+    Setting("fedsa.selection_gap", 10, "code", "E_g", cpu=2, smoke=1),
+    Setting("fedsa.selected", 3, "paper", "K, section 4.2"),
+    Setting("fedsa.selection", "sampled", "paper", "Eq. 3, with replacement"),
+    Setting("fedsa.weighting", "equal", "paper", "Eq. 5"),
+    Setting("fedsa.saliency", "input-gradient", "paper", "Eq. 1; magnitudes (assumed)", released="grad-cam"),
+    Setting("fedsa.transferability", "eq2", "paper", "Eq. 2 as printed, its M included", released="released"),
+    Setting("fedsa.retrain", True, "paper", "Algorithm 1, line 4", released=False),
+    Setting("fedprox-plus.mu", 0.01, "assumed", "FedProx's authors tune it"),
+    Setting("fedmd-plus.rounds", 20, "code", "FedMD's code", cpu=6, smoke=2),
+    Setting("fedmd-plus.public_samples", 5_000, "code", "FedMD's code", cpu=2_000, smoke=100),
+    Setting("fedmd-plus.revisit_epochs", 4, "code", "FedMD's code",
+            cpu={"fraction=0.01": 25, "fraction=0.05": 8, "fraction=0.10": 5, "": 1}, smoke=2),
+    Setting("evaluation.last_epochs", 1, "assumed", "accuracy at the end"),
+    Setting("evaluation.statistic", "last", "assumed", "the paper does not say; the code keeps the best test accuracy",
+            released="best"),
+)  # fmt: skip
+
+PAPER = Paper(
+    key="fedsa",
+    title="Federated Selective Aggregation for Knowledge Amalgamation",
+    citation="D. Xie, R. Yu, G. Fang, et al. Chip 2023",
+    settings=SETTINGS,
+    released_code=True,
+    seed_axes=("partition",),
+    notes=(),
+    tables=(
+        Table(
+            key="table1",
+            title="Table 1",
+            caption="Accuracy of the target network on CIFAR-10 and CIFAR-100 by labelled share of each class, and by student",
+            rows=(
+                SCRATCH,
+                TRANSFER,
+                *SEMI_SUPERVISED,
+                Row("fedavg+", "fedavg-plus", "FedAvg+"),
+                Row("fedmd+", "fedmd-plus", "FedMD+"),
+                Row("fedprox+", "fedprox-plus", "FedProx+"),
+                FEDSA,
+            ),
+            columns=GRID,
+            axes=AXES,
+            unit="percent",
+            offered=READINGS,
+        ),
+        Table(
+            key="table2",
+            title="Table 2",
+            caption="Strategies of selection and aggregation",
+            rows=(
+                _strategy("fixed+unweighted", "Fixed + unweighted", "fixed", "equal"),
+                _strategy("top-k+unweighted", "Top-K + unweighted", "top-k", "equal"),
+                _strategy("top-k+positive-weighted", "Top-K + positive weighted", "top-k", "positive"),
+                _strategy("top-k+negative-weighted", "Top-K + negative weighted", "top-k", "negative"),
+                _strategy("least-k+positive-weighted", "Least-K + positive weighted", "least-k", "positive"),
+                _strategy("random+positive-weighted", "Random + positive weighted", "random", "positive"),
+                FEDSA,
+            ),
+            columns=GRID,
+            axes=AXES,
+            unit="percent",
+            offered=READINGS,
+        ),
+        Table(
+            key="table3",
+            title="Table 3",
+            caption="Linear transfer accuracy of the frozen teachers, and the similarity of their saliency to the target network's",
+            rows=tuple(
+                Row(f"teacher-{n}", "transfer", f"Teacher {n}", upper_bound=True,
+                    config={"transfer.teacher": n, "transfer.frozen": True})
+                for n in range(1, 11)
+            ),  # fmt: skip
+            columns=tuple({"dataset": dataset} for dataset in DATASETS),
+            axes={"dataset": "data.name"},
+            fixed=TENTH,
+            measure="transferability",
+            metrics=("transfer-accuracy", "saliency-similarity"),
+            unit="percent",
+        ),
+        Table(
+            key="figure4a",
+            title="Figure 4a",
+            caption="Transferability of the teachers at each selection, and how often each was drawn",
+            rows=(FEDSA,),
+            columns=tuple({"dataset": dataset} for dataset in DATASETS),
+            axes={"dataset": "data.name"},
+            fixed=TENTH,
+            measure="selection",
+            metrics=("transferability", "selected"),
+            unit="",
+            offered=READINGS,
+        ),
+        Table(
+            key="figure4b",
+            title="Figure 4b, c",
+            caption="Accuracy against the number of selected teachers",
+            rows=(FEDSA,),
+            columns=tuple({"dataset": dataset, "k": str(k)} for dataset in DATASETS for k in range(1, 6)),
+            axes={"dataset": "data.name", "k": "fedsa.selected"},
+            fixed=TENTH,
+            unit="percent",
+            x_axis="k",
+            offered=READINGS,
+        ),
+    ),
+)

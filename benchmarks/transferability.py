@@ -1,0 +1,57 @@
+"""FedSA's Table 3: how well each frozen teacher transfers, beside how much its saliency looks like the target network's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+
+import torch
+
+from benchmarks.spec import Scalar
+from federation.federation import Checkpoint, Federation
+from federation.stages import Stage, StageRequest
+from methods.fedsa import FedSA
+from models.saliency import unit_scaled
+from results.record import Measurement
+
+
+def similarities(federation: Federation, method: FedSA) -> torch.Tensor:
+    """Transferability Q of every teacher for the weak target network, scaled to [0, 1] over the teachers; (teachers,).
+
+    The target network is what Algorithm 1 has at its first selection: trained on the probe set, before any teacher.
+    """
+
+    def compute() -> Stage:
+        probe = federation.probe()
+        target = federation.initial(federation.network)
+        method.train_weak(federation, target, 1)
+        own = [method.maps_of(federation, federation.module(teacher), probe.images) for teacher in federation.teachers()]
+        return Stage({"scores": method.scores(own, method.maps_of(federation, target, probe.images), len(probe.images))})
+
+    inputs = {**federation.identity(), "method": asdict(method)}
+    request = StageRequest("similarities", "saliency of all teachers", inputs, compute, __name__)
+    return unit_scaled(federation.stages.get(request).tensors["scores"])
+
+
+def measure(
+    federation: Federation, method: FedSA, teacher: int, fitted: Sequence[Checkpoint], scale: float
+) -> tuple[tuple[Measurement, ...], str]:
+    """A teacher's two numbers (`teacher` counts from 1), and how they were made."""
+    accuracy = fitted[0].history["accuracy"][-1] * scale
+    similarity = float(similarities(federation, method)[teacher - 1])
+    found = (Measurement("transfer-accuracy", accuracy), Measurement("saliency-similarity", similarity))
+    return found, "frozen encoder, new last layer; similarity to the target network before its first selection"
+
+
+def selections(fitted: Sequence[Checkpoint], config: dict[str, Scalar]) -> tuple[tuple[Measurement, ...], str]:
+    """Figure 4a: at every selection each teacher's transferability, scaled to [0, 1] over the teachers, and its draws."""
+    history = fitted[0].history
+    teachers = range(1, int(config["partition.clients"]) + 1)
+    scores = torch.tensor([history[f"transferability/{n}"] for n in teachers], dtype=torch.float64).T
+    found = []
+    for number, row in enumerate(unit_scaled(scores).tolist(), 1):
+        for teacher, value in zip(teachers, row, strict=True):
+            column = f"selection={number} teacher={teacher}"
+            found.append(Measurement("transferability", value, column))
+            found.append(Measurement("selected", history[f"selected/{teacher}"][number - 1], column))
+    return tuple(found), "at each selection of the run"

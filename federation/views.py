@@ -1,0 +1,64 @@
+"""What semi-supervised methods share: views of images, and the moving average of a network that they evaluate."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from torch import nn
+from torch.optim.swa_utils import get_ema_multi_avg_fn
+
+from federation.augmentation import Augmentation, RandAugment, augment, rand_augment
+from federation.federation import Federation, LabelledSet
+from federation.seeds import Stream
+from federation.training import unit_range
+
+
+def labelled_set(federation: Federation) -> LabelledSet:
+    """The server's labelled images, for methods that give unlabelled ones labels: ValueError if it has none.
+
+    Also raises ValueError if the task's outputs are not scores of classes, of which a label could be the best.
+    """
+    if not hasattr(federation.task, "classes"):
+        raise ValueError(f"pseudo-labels are classes, and {federation.task} has none; use classification or segmentation")
+    return federation.probe()
+
+
+def is_dense(federation: Federation) -> bool:
+    """Whether the task's targets belong to pixels, so that a view must not move these."""
+    return bool(getattr(federation.task, "dense", False))
+
+
+def weak_view(federation: Federation, images: torch.Tensor, stream: Stream) -> torch.Tensor:
+    """uint8 images (n, c, h, w) in [0, 1], with the run's augmentation; for a dense task only with its change of colour."""
+    how, generator = federation.augmentation, stream.generator
+    if is_dense(federation) and how is not None:
+        how = Augmentation(channel_shift=how.channel_shift)
+    floats = unit_range(images)
+    if how is None or generator is None:  # there is none on the meta device, where there is nothing to augment
+        return floats
+    return augment(floats, how, generator, mean=federation.normalise.mean)
+
+
+def strong_view(
+    federation: Federation, images: torch.Tensor, stream: Stream, how: RandAugment, cutout: float = 0.5
+) -> torch.Tensor:
+    """uint8 images (n, c, h, w) in [0, 1]: a weak view, then RandAugment, then a cutout whose side is a share of theirs.
+
+    For a dense task neither what moves pixels nor the cutout.
+    """
+    dense = is_dense(federation)
+    weak = weak_view(federation, images, stream)
+    if stream.generator is None:
+        return weak
+    strong = rand_augment(weak, replace(how, geometric=how.geometric and not dense), stream.generator)
+    hole = 0 if dense else round(cutout * images.shape[2])
+    return augment(strong, Augmentation(cutout=hole), stream.generator, mean=federation.normalise.mean) if hole else strong
+
+
+def follow(average: nn.Module, model: nn.Module, decay: float) -> None:
+    """average <- decay average + (1 - decay) model in place, for parameters; buffers are the model's."""
+    update = get_ema_multi_avg_fn(decay)
+    update(list(average.parameters()), list(model.parameters()), torch.zeros(()))
+    for kept, current in zip(average.buffers(), model.buffers(), strict=True):
+        kept.copy_(current)

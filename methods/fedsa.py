@@ -1,0 +1,313 @@
+"""FedSA: federated selective aggregation for knowledge amalgamation (Xie et al., ECCV 2022 preprint; Chip 2023).
+
+Private servers hold teachers, pre-trained on data and for tasks of their own. The target network, trained on a few labelled
+samples, visits the teachers that look at these samples as it does; each lends it their features; the visits are averaged.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from federation.averaging import average_states
+from federation.client import Client, Shard
+from federation.federation import Checkpoint, Federation, LabelledSet, state_of
+from federation.method import Method
+from federation.training import Penalty, TrainingPlan, predict, unit_range
+from models.catalogue import feature_shape
+from models.cut import Encoder, FixedEncoder, Translator, pooled
+from models.saliency import grad_cam, input_gradient, unit_scaled
+
+SELECTIONS = ("sampled", "top-k", "least-k", "random", "fixed")
+WEIGHTINGS = ("equal", "positive", "negative")
+TRANSFERABILITIES = ("eq2", "cosine", "released")
+
+
+def saliency_distance(own: torch.Tensor, target: torch.Tensor, samples: int) -> torch.Tensor:
+    """d = M / cos(A_n, A_T), Eq. 2, for averaged maps of one shape and M probe samples; scalar, infinite for orthogonal maps."""
+    return samples / F.cosine_similarity(own.flatten(), target.flatten(), dim=0)
+
+
+def image_distance(own: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+    """The released code's distance: n / sum_j (1 + cos_j) / 2 over the maps (n, h, w) of n images; scalar.
+
+    An empty map, which makes the code's cosine not a number, has the cosine 0.
+    """
+    return len(own) / ((1 + F.cosine_similarity(own.flatten(1), target.flatten(1), dim=1)) / 2).sum()
+
+
+def sampling_probabilities(scores: torch.Tensor) -> torch.Tensor:
+    """Eq. 3: p_n = exp(Q_n) / sum_b exp(Q_b), (teachers,)."""
+    return scores.softmax(dim=0)
+
+
+def hint_loss(student: torch.Tensor, teacher: torch.Tensor) -> torch.Tensor:
+    """Eq. 4 per sample, (n,): half the squared distance of the translated student's and the teacher's maps (n, c, h, w)."""
+    return (student - teacher).square().flatten(1).sum(dim=1) / 2
+
+
+def aggregation_weights(scores: torch.Tensor, weighting: str) -> torch.Tensor:
+    """Weights (k,) of the drawn teachers, by their scores: 1 / K as in Eq. 5, or Table 2's positive and negative weights.
+
+    The paper does not define these; the released code's positive ones are a softmax of the scores scaled to [0, 1].
+    """
+    sign = {"equal": 0.0, "positive": 1.0, "negative": -1.0}[weighting]
+    return (sign * unit_scaled(scores)).softmax(dim=0)
+
+
+class Hinted(nn.Module):
+    """The local student's encoder and the translator: from images to what is compared with the teacher's features.
+
+    Maps are compared at `side`, the smaller height and width of the two networks'.
+    """
+
+    def __init__(self, student: nn.Module, translator: Translator, side: tuple[int, int]):
+        super().__init__()
+        self.student = student
+        self.translator = translator
+        self.side = side
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        return self.translator(pooled(self.student.forward_features(images), self.side))
+
+
+def hinted_for(federation: Federation, client: Client, student: nn.Module) -> Hinted:
+    """`student` with a new translator to the features of the client's teacher."""
+    channels, size, _ = federation.image_shape
+    own, teacher = (feature_shape(name, channels, size) for name in (federation.network, client.network))
+    translator = federation.new_module(lambda: Translator(own[0], teacher[0]), "translator", client.index)
+    return Hinted(student, translator, (min(own[1], teacher[1]), min(own[2], teacher[2])))
+
+
+def hints_of(federation: Federation, teacher: nn.Module, images: torch.Tensor, side: tuple[int, int]) -> torch.Tensor:
+    """A teacher's features of uint8 images, (n, c, *side): what hinted students learn."""
+    return pooled(predict(Encoder(teacher), images, normalise=federation.normalise), side)
+
+
+class Chosen:
+    """Weights of the teachers that take part until the next selection, by client; an interrupted fit takes them over."""
+
+    def __init__(self) -> None:
+        self.weights: dict[int, float] = {}
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"weights": self.weights}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self.weights = dict(state["weights"])
+
+
+@dataclass(frozen=True)
+class FedSA(Method):
+    """Algorithm 1: choose teachers by saliency, let them teach local students by hints, average these, adapt the decoder.
+
+    What crosses: the probe images down once, every teacher's mean saliency map of them up once, then nothing but the student.
+    Translators stay with their teachers.
+    """
+
+    title = "FedSA"
+    sends = frozenset({"parameters", "attention"})
+    quick: ClassVar[Mapping[str, Any]] = {"rounds": 2, "selection_gap": 1, "local_epochs": 1, "weak_epochs": 8}
+
+    rounds: int = 50
+    """T, rounds of communication (released code)."""
+    selection_gap: int = 10
+    """E_g, rounds between two selections (released code)."""
+    selected: int = 3
+    """K, draws of a selection (paper, section 4.2)."""
+    selection: str = "sampled"
+    """`sampled` by Eq. 3 with replacement; of Table 2 `top-k`, `least-k`, `random` (anew each time) or `fixed` (drawn once)."""
+    weighting: str = "equal"
+    """`equal` as in Eq. 5, or Table 2's `positive` and `negative`."""
+    transferability: str = "eq2"
+    """Q: `eq2` as printed, `cosine` without Eq. 2's M (which leaves the probabilities all but equal), or `released`."""
+    saliency: str = "input-gradient"
+    """`input-gradient` of Eq. 1, or `grad-cam` as the released code."""
+    weak_epochs: int = 10
+    """Epochs on the probe set before a selection (released code)."""
+    retrain: bool = True
+    """Whether every selection trains the target anew on the probe set (Algorithm 1, line 4), not the first alone (code)."""
+    local_epochs: int = 10
+    """E, epochs of a local student (released code)."""
+    local_lr: float = 1e-3
+    """Of Adam, for student and translator (assumed; the released code has 0.1)."""
+    local_batch_size: int = 64
+    """Private images in a step of a local student (released code)."""
+    adaptation: str = "decoder"
+    """What learns in the end: the `decoder`, or `all` with a new head (released code)."""
+    adaptation_epochs: int = 30
+    """Epochs of adaptation on the probe set (released code)."""
+    adaptation_gap: int = 0
+    """Rounds between adaptations of a copy whose metrics are tracked (released: 10); 0 adapts in the end only."""
+
+    def __post_init__(self) -> None:
+        for value, known in (
+            (self.selection, SELECTIONS), (self.weighting, WEIGHTINGS), (self.transferability, TRANSFERABILITIES),
+            (self.saliency, ("input-gradient", "grad-cam")), (self.adaptation, ("decoder", "all")),
+        ):  # fmt: skip
+            if value not in known:
+                raise ValueError(f"FedSA knows no {value!r} here; use one of {', '.join(known)}")
+        if min(self.rounds, self.selection_gap, self.selected) < 1:
+            raise ValueError("rounds, selection_gap and selected must be at least 1")
+
+    def fit(self, federation: Federation) -> Checkpoint:
+        probe = federation.probe()
+        teachers = federation.teachers()
+        target = federation.initial(federation.network)
+        student = copy.deepcopy(target)
+        hinted = [hinted_for(federation, client, student) for client in federation.clients]
+        maps = self.ask_for_maps(federation, probe, teachers)
+        chosen = Chosen()
+        stays = {f"translator-{index}": own.translator for index, own in enumerate(hinted)}
+        for number in federation.rounds(self.rounds, target=target, chosen=chosen, **stays):
+            if (number - 1) % self.selection_gap == 0:
+                if self.retrain or number == 1:
+                    self.train_weak(federation, target, number)
+                chosen.weights = self.select(federation, target, maps, number)
+            states = self.local_students(federation, target, teachers, hinted, chosen.weights, number)
+            target.load_state_dict(average_states(states, list(chosen.weights.values())))
+            federation.check_finite(target)
+            if self.adaptation_gap and number % self.adaptation_gap == 0 and number < self.rounds:
+                federation.track(self.adapt(federation, target, number))
+        adapted = self.adapt(federation, target, self.rounds)
+        federation.track(adapted)
+        return federation.checkpoint(adapted, federation.network)
+
+    # -- knowledge selection ----------------------------------------------------------------------------------------
+
+    @property
+    def looks(self) -> bool:
+        """Whether the selection uses saliency at all."""
+        return self.selection not in ("random", "fixed") or self.weighting != "equal"
+
+    def train_weak(self, federation: Federation, target: nn.Module, number: int) -> None:
+        """Algorithm 1, line 4: the target network learns from the labelled probe set."""
+        probe = federation.probe()
+        federation.train(
+            target, probe.images, probe.targets, federation.task.loss, replace(federation.server, epochs=self.weak_epochs),
+            "weak", number, label="weak target",
+        )  # fmt: skip
+
+    def ask_for_maps(
+        self, federation: Federation, probe: LabelledSet, teachers: Sequence[Checkpoint]
+    ) -> list[torch.Tensor]:
+        """Every teacher's maps of the probe images, as they reach the server: once, since neither ever changes."""
+        if not self.looks:
+            return []
+        maps = []
+        for client, teacher in zip(federation.clients, teachers, strict=True):
+            images = federation.channel.down(client.index, "images", {"probe": probe.images})["probe"]
+            own = self.maps_of(federation, federation.module(teacher), images)
+            maps.append(federation.channel.up(client.index, "attention", {"maps": own})["maps"])
+        return maps
+
+    def maps_of(self, federation: Federation, model: nn.Module, images: torch.Tensor) -> torch.Tensor:
+        """Saliency of uint8 images (n, c, h, w): A of Eq. 1, (c, h, w), the mean over them; `released` (n, h, w), uint8.
+
+        All models see the same images in the same order, without augmentation.
+        """
+        if images.is_meta:
+            shape = images.shape[1:] if self.transferability != "released" else (len(images), *images.shape[2:])
+            return torch.empty(shape, device="meta", dtype=torch.uint8 if self.transferability == "released" else None)
+        of = input_gradient if self.saliency == "input-gradient" else grad_cam
+        parts = [of(model, federation.normalise(unit_range(part))) for part in images.split(250)]
+        if self.transferability == "released":
+            plane = [part.mean(dim=1) if part.ndim == 4 else part for part in parts]
+            return torch.cat([unit_scaled(part.flatten(1)).view_as(part).mul(255).round().to(torch.uint8) for part in plane])
+        return torch.stack([part.sum(dim=0) for part in parts]).sum(dim=0) / len(images)
+
+    def scores(self, own: Sequence[torch.Tensor], target: torch.Tensor, samples: int) -> torch.Tensor:
+        """Transferability Q of every teacher, (teachers,), by its maps and the target network's."""
+        if self.transferability == "released":
+            distances = torch.stack([image_distance(maps.float(), target.float()) for maps in own])
+            return unit_scaled(2 - distances)
+        return torch.stack([1 / saliency_distance(maps, target, samples if self.transferability == "eq2" else 1) for maps in own])
+
+    def select(self, federation: Federation, target: nn.Module, maps: Sequence[torch.Tensor], number: int) -> dict[int, float]:
+        """Weights by client of the teachers that take part from round `number` on; a teacher drawn twice counts twice."""
+        count = len(federation.clients)
+        probe = federation.probe()
+        scores = torch.zeros(count)
+        if maps and not probe.images.is_meta:
+            scores = self.scores(maps, self.maps_of(federation, target, probe.images), len(probe.images)).cpu()
+        drawn = self.draw(federation, scores, number)
+        shares = aggregation_weights(scores[drawn], self.weighting).tolist()
+        self.note(federation, scores, Counter(drawn))
+        weights: dict[int, float] = {}
+        for index, share in zip(drawn, shares, strict=True):
+            weights[index] = weights.get(index, 0.0) + share
+        return weights
+
+    def draw(self, federation: Federation, scores: torch.Tensor, number: int) -> list[int]:
+        """K teachers: for `sampled` with replacement, else different ones. Raises ValueError if there are not as many."""
+        if self.selection != "sampled" and self.selected > len(scores):
+            raise ValueError(f"{self.selected} different teachers cannot be chosen among {len(scores)}; lower fedsa.selected")
+        if federation.device.type == "meta":
+            return list(range(min(self.selected, len(scores))))  # the most that a round can cost
+        if self.selection in ("top-k", "least-k"):
+            order = scores.argsort(descending=self.selection == "top-k", stable=True)
+            return order[: self.selected].tolist()
+        moment = 1 if self.selection == "fixed" else number
+        rng = federation.seeds.numpy("sampling", "selection", moment)
+        if self.selection == "sampled":
+            probabilities = sampling_probabilities(scores.double()).numpy()
+            return rng.choice(len(scores), self.selected, p=probabilities / probabilities.sum()).tolist()
+        return rng.choice(len(scores), self.selected, replace=False).tolist()
+
+    def note(self, federation: Federation, scores: torch.Tensor, drawn: Mapping[int, int]) -> None:
+        """Keep every selection in the history, for Figure 4a: each teacher's score, and how often it was drawn."""
+        for index, score in enumerate(scores.tolist()):
+            federation.history.setdefault(f"transferability/{index + 1}", []).append(score)
+            federation.history.setdefault(f"selected/{index + 1}", []).append(float(drawn.get(index, 0)))
+
+    # -- selective aggregation --------------------------------------------------------------------------------------
+
+    def local_students(
+        self, federation: Federation, target: nn.Module, teachers: Sequence[Checkpoint],
+        hinted: Sequence[Hinted], chosen: Mapping[int, float], number: int,
+    ) -> Iterator[dict[str, torch.Tensor]]:  # fmt: skip
+        """SelectiveKA of Algorithm 1 at every chosen teacher: the target down, hints learnt from, the local student up."""
+        sent = state_of(target)
+        for index in chosen:
+            client, student = federation.clients[index], hinted[index].student
+            student.load_state_dict(federation.channel.down(index, "parameters", sent))
+            client.run(
+                learn_by_hints, federation, federation.module(teachers[index]), hinted[index],
+                TrainingPlan(self.local_epochs, self.local_batch_size, self.local_lr),
+                self.penalty(student), ("client", index, "round", number),
+            )  # fmt: skip
+            yield federation.channel.up(index, "parameters", state_of(student))
+
+    def penalty(self, student: nn.Module) -> Penalty | None:
+        """A term that a client adds to the hint loss; `student` holds the weights it has just received."""
+        return None
+
+    def adapt(self, federation: Federation, target: nn.Module, number: int) -> nn.Module:
+        """Task adaptation of a copy: the decoder alone, or (released) a new head and all parameters."""
+        adapted = copy.deepcopy(target)
+        if self.adaptation == "all":
+            adapted = federation.replace_head(adapted, federation.task.outputs, "adaptation", number).to(federation.device)
+        probe = federation.probe()
+        federation.train(
+            adapted if self.adaptation == "all" else FixedEncoder(adapted),
+            probe.images, probe.targets, federation.task.loss, replace(federation.server, epochs=self.adaptation_epochs),
+            "adaptation", number, label="adaptation",
+        )  # fmt: skip
+        return adapted
+
+
+def learn_by_hints(
+    shard: Shard, federation: Federation, teacher: nn.Module, hinted: Hinted, plan: TrainingPlan, penalty: Penalty | None,
+    names: Sequence[object],
+) -> None:  # fmt: skip
+    """On a client: the student and its translator learn the teacher's features of the private images, as they are."""
+    hints = hints_of(federation, teacher, shard.images, hinted.side)
+    label = f"client {int(str(names[1])) + 1} hints"
+    federation.train(hinted, shard.images, hints, hint_loss, plan, *names, penalty=penalty, augmented=False, label=label)
