@@ -58,6 +58,7 @@ def build(name: str, in_channels: int, num_classes: int, image_size: int) -> nn.
     return builder(in_channels, num_classes, image_size)
 
 
+@functools.cache
 def feature_shape(name: str, in_channels: int, image_size: int) -> tuple[int, int, int]:
     """The shape (c, h, w) of the map that a network's `forward_features` makes of an image; no weights are drawn for it."""
     with torch.device("meta"):
