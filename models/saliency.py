@@ -19,7 +19,7 @@ def input_gradient(model: nn.Module, inputs: torch.Tensor) -> torch.Tensor:
     was_training = model.training
     model.eval()
     inputs = inputs.detach().requires_grad_()
-    (gradient,) = torch.autograd.grad(model.forward_features(inputs).sum(), inputs)
+    (gradient,) = torch.autograd.grad(encode(model, inputs).sum(), inputs)
     model.train(was_training)
     return gradient.abs()
 
@@ -34,9 +34,9 @@ def grad_cam(model: nn.Module, inputs: torch.Tensor) -> torch.Tensor:
     was_training = model.training
     model.eval()
     with torch.no_grad():
-        features = model.forward_features(inputs)
+        features = encode(model, inputs)
     features = features.detach().requires_grad_()
-    outputs = model.forward_head(features)
+    outputs = decode(model, features)
     scores = outputs if outputs.ndim == 2 else outputs.flatten(2).mean(dim=2)
     (gradient,) = torch.autograd.grad(scores.max(dim=1).values.sum(), features)
     model.train(was_training)

@@ -64,7 +64,7 @@ def test_a_cell_is_known_by_all_that_determines_its_numbers(table2):
 
 def test_the_code_of_a_cell_covers_networks_and_package_versions(table2, monkeypatch):
     first = expand(*table2, Selection())[0]
-    assert {"models.networks.cnn", "models.networks.resnet8"} <= set(folder_modules("models.networks"))
+    assert {"models.networks.cnn", "models.networks.resnet"} <= set(folder_modules("models.networks"))
     code = first.code
     cells._code.cache_clear()
     monkeypatch.setattr(cells, "package_versions", lambda: {"torch": "0.0"})
