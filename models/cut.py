@@ -120,8 +120,7 @@ class Encoder(nn.Module):
         self.model = model
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
-        features: torch.Tensor = self.model.forward_features(images)
-        return features
+        return encode(self.model, images)
 
 
 def load_encoder(model: nn.Module, other: nn.Module) -> None:
@@ -129,8 +128,8 @@ def load_encoder(model: nn.Module, other: nn.Module) -> None:
 
     Raises ValueError if the encoders are of different networks.
     """
-    own, found = ({n: t for n, t in _encoder(m).state_dict().items() if n not in decoder_parameters(_encoder(m))} for m in (model, other))
-    if {n: t.shape for n, t in own.items()} != {n: t.shape for n, t in found.items()}:
+    own, found = _encoder_state(model), _encoder_state(other)
+    if {name: tensor.shape for name, tensor in own.items()} != {name: tensor.shape for name, tensor in found.items()}:
         raise ValueError("the networks' encoders differ, so that one cannot take the weights of the other")
     _encoder(model).load_state_dict(found, strict=False)
 
@@ -139,3 +138,8 @@ def _encoder(model: nn.Module) -> nn.Module:
     """What holds the encoder's weights: of a network with outputs for every pixel the network inside."""
     inside: nn.Module = getattr(model, "encoder", model)
     return inside
+
+
+def _encoder_state(model: nn.Module) -> dict[str, torch.Tensor]:
+    decoder = decoder_parameters(_encoder(model))
+    return {name: tensor for name, tensor in _encoder(model).state_dict().items() if name not in decoder}

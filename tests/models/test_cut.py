@@ -2,11 +2,10 @@
 
 import pytest
 import torch
-import torch.nn.functional as F
 from torch import nn
 
 from models.catalogue import build, feature_shape, networks
-from models.cut import FixedEncoder, Translator, align, decoder_parameters, encode
+from models.cut import Encoder, FixedEncoder, Translator, decoder_parameters, encode, load_encoder, pooled
 
 PAPER = ["resnet34", "resnet18", "vgg19", "wrn-16-2", "mobilenetv2"]
 SMALL = sorted({*networks()} - {*PAPER, "densenet121", "resnet8-wide", "resnet8-wide-gn"})
@@ -162,8 +161,8 @@ def test_a_translated_map_has_the_shape_of_the_teachers(student, teacher):
     with torch.device("meta"):
         translated = Translator(from_shape[0], to_shape[0])(torch.empty(2, *from_shape))
         assert translated.shape == (2, to_shape[0], *from_shape[1:])
-        ours, theirs = align(translated, torch.empty(2, *to_shape))
-        assert ours.shape == theirs.shape == (2, to_shape[0], *min(from_shape[1:], to_shape[1:]))
+        side = min(from_shape[1:], to_shape[1:])
+        assert pooled(translated, side).shape == pooled(torch.empty(2, *to_shape), side).shape == (2, to_shape[0], *side)
 
 
 def test_a_translator_is_three_convolutions_of_1_x_1():
@@ -190,17 +189,32 @@ def test_a_translator_by_hand():
     torch.testing.assert_close(outputs, torch.tensor([2.0, -0.002]), atol=1e-6, rtol=1e-4)
 
 
-def test_the_larger_map_is_averaged_to_the_smaller():
+def test_a_larger_map_is_averaged():
     large = torch.arange(16.0).view(1, 1, 4, 4)
-    small = torch.zeros(1, 3, 2, 2)
-    pooled, same = align(large, small)
-    assert pooled.flatten().tolist() == [2.5, 4.5, 10.5, 12.5]
-    assert same is small
-    same, pooled = align(small, large)
-    assert same is small
-    torch.testing.assert_close(pooled, F.avg_pool2d(large, 2))
+    assert pooled(large, (2, 2)).flatten().tolist() == [2.5, 4.5, 10.5, 12.5]
+    assert pooled(large, (4, 2)).shape == (1, 1, 4, 2)
 
 
-def test_maps_that_are_larger_one_way_and_smaller_the_other_are_both_pooled():
-    a, b = align(torch.zeros(1, 2, 4, 2), torch.zeros(1, 2, 2, 4))
-    assert a.shape == b.shape == (1, 2, 2, 2)
+def test_a_map_of_the_right_sides_is_returned_as_it_is():
+    features = torch.zeros(1, 3, 2, 2)
+    assert pooled(features, (2, 2)) is features
+
+
+def test_the_encoder_by_itself_gives_the_map():
+    model = build("cnn-small", 3, 4, 8).eval()
+    assert torch.equal(Encoder(model)(images()), encode(model, images()))
+
+
+@pytest.mark.parametrize(("to", "source"), [("wrn-10-1", "wrn-10-1+dense"), ("wrn-10-1+dense", "wrn-10-1"), ("cnn", "cnn")])
+def test_an_encoder_is_taken_over_and_the_decoder_stays(to, source):
+    model, other = build(to, 3, 4, 8), build(source, 3, 7, 8)
+    other(images())  # statistics of BatchNorm that are not those of a new network
+    before = {name: parameter.detach().clone() for name, parameter in decoder_parameters(model).items()}
+    load_encoder(model, other)
+    assert torch.equal(encode(model.eval(), images()), encode(other.eval(), images()))
+    assert all(torch.equal(parameter, before[name]) for name, parameter in decoder_parameters(model).items())
+
+
+def test_an_encoder_of_another_network_is_refused():
+    with pytest.raises(ValueError, match="the networks' encoders differ"):
+        load_encoder(build("cnn", 3, 4, 8), build("cnn-small", 3, 4, 8))
