@@ -1,0 +1,42 @@
+"""Federations whose server holds labelled images, for methods that nothing reaches from clients."""
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+
+from federation.federation import LabelledSet, PublicData
+from federation.tasks import Classification
+from tests.federation.tiny import CLASSES, bright_images, make_federation
+
+
+def probed(device="cpu", **changes):
+    """The tiny federation with twelve labelled images of all classes at the server, and thirty unlabelled ones."""
+    labels, unlabelled = torch.arange(12) % CLASSES, torch.arange(30) % CLASSES
+    settings = {
+        "probe": LabelledSet(bright_images(labels, 400).to(device), labels.to(device), "probe"),
+        "public": PublicData(bright_images(unlabelled, 500).to(device), "public"),
+        "device": device,
+    }
+    return make_federation(**{**settings, **changes})
+
+
+@dataclass(frozen=True)
+class PixelLabels(Classification):
+    """One label per pixel."""
+
+    dense = True
+
+    def loss(self, outputs, targets):
+        return F.cross_entropy(outputs, targets, reduction="none").flatten(1).mean(dim=1)
+
+    def metrics(self, outputs, targets):
+        return {"accuracy": (outputs.argmax(dim=1) == targets).float().mean().item()}
+
+
+def pixel_labelled(**changes):
+    """The same for a dense task: whether a pixel is bright."""
+    images = torch.randint(0, 256, (30, 1, 8, 8), generator=torch.Generator().manual_seed(0)).to(torch.uint8)
+    labelled = LabelledSet(images[:12], (images[:12, 0] >= 128).long(), "pixel labels")
+    settings = {"task": PixelLabels(2), "network": "cnn-small+dense", "probe": labelled, "test": labelled}
+    return probed(**{**settings, "public": PublicData(images[12:], "pixels"), **changes})
