@@ -212,9 +212,11 @@ def _check_only(table: Table, rows: Sequence[Row], only: Mapping[str, str]) -> N
 
 
 def _private_data(name: str, target: ResolvedData, embedded: bool, require_real: bool) -> ResolvedData | None:
-    """The clients' data set: by whatever stands in for it best, but not by the server's own target data."""
+    """The clients' data set, or what stands in for it best; the server's own target data only where both are of one set."""
     if not name:
         return None
+    if name == target.asked:
+        return target
     return catalogue.resolve(name, embedded=embedded, require_real=require_real, but_not=target.used)
 
 

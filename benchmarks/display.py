@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -29,7 +30,7 @@ from benchmarks.runner import TableRun, finished_records, write_table
 from benchmarks.spec import Scalar, SpecError, Table
 from datasets import catalogue, partitions
 from metrics.names import BANDWIDTH
-from reports import bandwidth
+from reports import bandwidth, teachers
 from reports.sheet import Sheet
 from reports.table import Layout, legend, markdown, terminal_tables
 from results import published
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
     from federation.events import StageEvent
     from reports.claims import Tables, Value
+    from reports.teachers import Correlation
 
 
 def progress_bar(console: Console) -> Progress:
@@ -111,7 +113,7 @@ def layout_of(run: TableRun, records: Sequence[Record]) -> Layout:
         caption=run.table.caption,
         rows={key: titles[key].title + _other_protocols(key, run.selection.protocol, records) for key in titles if key in rows},
         oracles=frozenset(key for key in titles if titles[key].upper_bound),
-        own=run.table.rows[-1].key,
+        own="" if run.table.measure == "transferability" else run.table.rows[-1].key,  # its rows are teachers
         x_axis=run.table.x_axis,
         columns=tuple(format_column(dict(column)) for column in run.table.columns),
         labels=(
@@ -259,6 +261,12 @@ def print_table(console: Console, run: TableRun, card: Sequence[str]) -> int:
     told = ["last epoch of each curve; the CSV has all"] if run.table.measure == "curve" else []
     if run.table.measure == "bandwidth":
         told = [*bandwidth.sentences(layout, lines, run.table.metrics[0]), "the CSV has every round"]
+    correlations = {}
+    if run.table.measure == "transferability":
+        correlations = teachers.correlations(records, run.table.metrics)
+        told = teachers.sentences(layout, correlations, run.table.metrics)
+    if run.table.measure == "selection":
+        told = [teachers.TOLD]
     told += [f"{format_column(dict(column))} is not measured: {why}" for column, why in run.table.unmeasured]
     sheet = Sheet(layout, run.paper.title, run.paper.citation, run.table.measure, tuple(told), tuple(card))
     shown = sheet.shown(lines)
@@ -288,33 +296,38 @@ def print_table(console: Console, run: TableRun, card: Sequence[str]) -> int:
     if claims:
         write_csv(run.files.path("claims.csv"), claims, list(claims[0]))
         files.append(run.files.path("claims.csv"))
-    draw(run, layout, lines)
+    draw(run, layout, lines, correlations)
     console.print("wrote " + ", ".join(str(path) for path in [*files, run.files.path("png")]), soft_wrap=True)
     return sum(record.status != OK for record in run.records.values())
 
 
-def draw(run: TableRun, layout: Layout, lines: Sequence[dict[str, str]]) -> None:
+def draw(
+    run: TableRun, layout: Layout, lines: Sequence[dict[str, str]], found: Mapping[str, Correlation] = MappingProxyType({})
+) -> None:
     """The table's PNG; a picture that shows all this already is left alone, for drawing takes longer than the rest together.
+
+    `found` are the correlations of a table of teachers.
 
     The note of what a picture shows lies in the cache with the digest of its file, so a damaged picture is drawn again.
     """
     path = run.files.path("png")
     note = cache_home() / "pictures" / f"{digest(str(path.resolve()))}.json"
-    shows = _shown(run, layout, lines)
+    shows = _shown(run, layout, lines, found)
     with contextlib.suppress(FileNotFoundError):
         if read_sealed_json(note) == {"shows": shows, "file": file_digest(path)}:
             return
-    _draw(run, layout, lines, path)
+    _draw(run, layout, lines, found, path)
     if path.exists():  # a table without numbers has no picture
         write_sealed_json(note, {"shows": shows, "file": file_digest(path)})
 
 
-def _shown(run: TableRun, layout: Layout, lines: Sequence[dict[str, str]]) -> str:
+def _shown(run: TableRun, layout: Layout, lines: Sequence[dict[str, str]], found: Mapping[str, Correlation]) -> str:
     """Digest of everything that determines a picture: numbers, printed ones, cells, layout and the code that draws."""
     return digest(
         repr(
             [
                 replace(layout, oracles=frozenset()), sorted(layout.oracles), lines, published.published_table(run.name),
+                dict(found),
                 run.table.measure, [(row.key, row.role) for row in run.rows], [(cell.key, cell.code) for cell in run.cells],
                 source_digest("reports.plots", "benchmarks.display"), metadata.version("matplotlib"),
             ]
@@ -322,8 +335,8 @@ def _shown(run: TableRun, layout: Layout, lines: Sequence[dict[str, str]]) -> st
     )  # fmt: skip
 
 
-def _draw(run: TableRun, layout: Layout, lines: Sequence[dict[str, str]], path: Path) -> None:
-    from reports import plots
+def _draw(run: TableRun, layout: Layout, lines: Sequence[dict[str, str]], found: Mapping[str, Correlation], path: Path) -> None:
+    from reports import plots, plots_teachers
 
     if run.table.measure == "classes":
         first = {cell.row: cell for cell in run.cells}
@@ -336,6 +349,10 @@ def _draw(run: TableRun, layout: Layout, lines: Sequence[dict[str, str]], path: 
         plots.curve_plot(layout, lines, path, clients)
     elif run.table.measure == "leakage":
         plots.leakage_plot(layout, lines, path, run.table.metrics[0])
+    elif run.table.measure == "transferability":
+        plots_teachers.transferability_plot(layout, lines, path, run.table.metrics, found)
+    elif run.table.measure == "selection":
+        plots_teachers.selection_plot(layout, lines, path)
     else:
         plots.table_plot(layout, lines, path)
 

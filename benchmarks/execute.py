@@ -167,7 +167,7 @@ def measure_fitted(
         return transferability.measure(federation, selecting, int(config["transfer.teacher"]), fitted, scale)
     counted = [c for c in fitted if not cell.role or c.owner in owners(federation, cell.role)]
     found: list[Measurement] = []
-    for metric in cell.metrics:
+    for metric in [m for m in cell.metrics if m in counted[0].history] or cell.metrics:  # those of the column's task
         histories = [checkpoint.history[metric] for checkpoint in counted]
         scale = 100 if cell.unit == "percent" and facts(metric).share else 1
         if cell.measure == "curve":

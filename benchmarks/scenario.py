@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import torch.nn.functional as F
 
 from benchmarks.spec import Scalar
 from datasets import catalogue, partitions
+from datasets.annotations import CLASS, MAP, annotated, annotations_of
 from datasets.catalogue import ResolvedData
 from datasets.source import DataError
 from federation.augmentation import Augmentation
@@ -24,12 +25,16 @@ from federation.method import Method
 from federation.protection import Protection
 from federation.seeds import Seeds
 from federation.stages import StageCache
-from federation.tasks import Classification
+from federation.tasks import Classification, Task, resize_targets, targets_of, task_of
 from federation.training import Normalisation, TrainingPlan
+from models.catalogue import DENSE
 from privacy.plan import RELEASED, PrivacyPlan
 from results.files import digest
 
 Config = Mapping[str, Scalar]
+
+TASKS = {"classification": CLASS, "segmentation": "segment_semantic"}
+"""Target tasks, as tables name them, by the annotation that they predict."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,8 @@ class Division:
     clients: list[np.ndarray]
     """Into the training split, or that of the private data set."""
     test: np.ndarray
+    groups: list[range] = field(default_factory=list)
+    """Each client's classes, where clients hold groups of them and number their own from 0."""
 
 
 def official_labels(data: ResolvedData) -> dict[str, np.ndarray]:
@@ -83,15 +90,20 @@ def divide(
     def rng(*names: object) -> np.random.Generator:
         return seeds.numpy("partition", *names)
 
-    train = labels["train"]
+    train = labels[str(config.get("partition.target_split", "train"))]
     test = _limit(np.arange(len(labels["test"])), config["partition.test_limit"], rng("test limit"))
     unlabelled = _limit(np.arange(len(train)), config.get("partition.target_limit", 0), rng("target limit"))
     probe, unlabelled = _probe(config, train, unlabelled, rng("probe"))
     if private is not None:
         public = _limit(unlabelled, config["partition.public_limit"], rng("public limit"))
         pool = _limit(np.arange(len(private["train"])), config["partition.pool_limit"], rng("pool limit"))
-        own = [pool[part] for part in _client_parts(config, private["train"][pool], rng, classes)]
-        return Division("train", public, np.arange(0), probe, own, test)
+        count, groups = int(config["partition.clients"]), []
+        if config["partition.kind"] == "everyone":  # teachers of several tasks learn from the same images
+            own = [pool] * count
+        else:
+            parts, groups = partitions.class_groups(private["train"][pool], count, classes)
+            own = [pool[part] for part in parts]
+        return Division(str(config["partition.target_split"]), public, np.arange(0), probe, own, test, groups)
     unused = other is None and config.get("public.name") == ""  # the method uses no public data
     public_split = "train" if unused else str(config["partition.public_split"]) or "train"
     available = labels if other is None else other
@@ -127,19 +139,13 @@ def _probe(config: Config, labels: np.ndarray, among: np.ndarray, rng: np.random
     return among[drawn], among[rest]
 
 
-def _client_parts(
-    config: Config, labels: np.ndarray, rng: Callable[..., np.random.Generator], classes: int = 0
-) -> list[np.ndarray]:
+def _client_parts(config: Config, labels: np.ndarray, rng: Callable[..., np.random.Generator]) -> list[np.ndarray]:
     """Each client's indices into the pool, whose labels are given, by the partition's kind.
 
     Under DLAD's kinds (section V-A) every client draws from a stream of its own, so that client k holds the same
     samples however many others there are; the paper's tables show the same of its clients.
     """
     kind, clients = str(config["partition.kind"]), int(config["partition.clients"])
-    if kind == "class-groups":
-        return partitions.class_groups(labels, clients, classes)[0]
-    if kind == "everyone":
-        return [np.arange(len(labels))] * clients
     if kind == "dirichlet-fedkd":
         return partitions.dirichlet_fedkd(labels, clients, float(config["partition.alpha"]), rng("clients"))
     if kind in ("dirichlet-feddf", "dirichlet-feddf-released"):
@@ -226,34 +232,51 @@ def build_federation(
             return torch.empty((len(indices), source.shape[0], size, size), dtype=torch.uint8, device="meta")
         return resize(torch.from_numpy(catalogue.load(origin.used)[split].images[indices]), size).to(device)
 
-    def targets(split: str, indices: np.ndarray) -> torch.Tensor:
-        return torch.from_numpy(labels[split][indices]).to(device)
+    def targets(split: str, indices: np.ndarray, what: str = CLASS, origin: ResolvedData = data) -> torch.Tensor:
+        if what == CLASS:
+            return torch.from_numpy((labels if origin is data else own_labels)[split][indices]).to(device)
+        about = annotations_of(catalogue.source(origin.used))[what]
+        if device == "meta":
+            return torch.empty((len(indices), *([about.size] if about.kind == MAP else []), size, size), device="meta")
+        return resize_targets(targets_of(about, annotated(catalogue.load(origin.used)[split], what)[indices]), size).to(device)
 
-    def identity(split: str, indices: np.ndarray, origin: ResolvedData = data) -> str:
-        return digest([origin.used, origin.digest, split, size, digest(np.ascontiguousarray(indices).astype("<i8").tobytes())])
+    def identity(split: str, indices: np.ndarray, origin: ResolvedData = data, *what: str) -> str:
+        content = digest(np.ascontiguousarray(indices).astype("<i8").tobytes())
+        return digest([origin.used, origin.digest, split, size, content, *what])
+
+    asked = TASKS[str(config.get("data.task", "classification"))]
+    what = [asked] if asked != CLASS else []
+    task = task_of(annotations_of(source)[asked])
 
     def labelled(split: str, indices: np.ndarray) -> LabelledSet:
-        return LabelledSet(images(split, indices), targets(split, indices), identity(split, indices))
+        return LabelledSet(images(split, indices), targets(split, indices, asked), identity(split, indices, data, *what))
 
-    whole = Classification(source.classes)
-
-    def network_of(role: str) -> str:
-        return str(config.get(f"network.{role}", role))  # a role may name a network itself
+    def network_of(role: str, task: Task) -> str:
+        name = str(config.get(f"network.{role}", role))  # a role may name a network itself
+        return name + (DENSE if task.dense else "")
 
     held = np.unique(np.concatenate(division.clients))  # what any client holds, once
-    pool, classes = images("train", held, own), own_labels["train"][held]
-    tasks = _own_tasks(catalogue.source(own.used).classes, len(division.clients)) if private is not None else None
-    if tasks is not None:  # a client numbers its own classes from 0
-        classes = classes - np.array([block[0] for block in tasks for _ in block])[classes]
-    pool_targets = torch.from_numpy(classes).to(device)
+    pool = images("train", held, own)
+    teachers = str(config.get("partition.teachers", CLASS)).split("+")
     clients = []
     for index, role in enumerate(roles(str(config["network.client"]), len(division.clients))):
-        indices = division.clients[index]
+        indices, annotation = division.clients[index], teachers[index % len(teachers)]
+        own_task = task_of(annotations_of(catalogue.source(own.used))[annotation]) if private is not None else None
+        own_targets = targets("train", held, annotation, own)
+        if division.groups:
+            group = division.groups[index]
+            own_task, own_targets = Classification(len(group)), own_targets - group.start  # a client numbers its classes from 0
         positions = np.searchsorted(held, indices)
-        task = Classification(len(tasks[index])) if tasks is not None else None
-        counts = tuple(int(n) for n in np.bincount(classes[positions], minlength=(task or whole).outputs))
-        shard = Shard(pool, pool_targets, torch.from_numpy(positions).to(device))
-        clients.append(Client(index, role, network_of(role), shard, counts, identity("train", indices, own), task))
+        counts = ()
+        if annotation == CLASS:
+            numbers = own_labels["train"][indices] - (division.groups[index].start if division.groups else 0)
+            counts = tuple(int(n) for n in np.bincount(numbers, minlength=(own_task or task).outputs))
+        shard = Shard(pool, own_targets, torch.from_numpy(positions).to(device))
+        digests = identity("train", indices, own, *([annotation] if annotation != CLASS else []))
+        clients.append(Client(index, role, network_of(role, own_task or task), shard, counts, digests, own_task))
+    augmentation = _augmentation(config)
+    if augmentation is not None and any(found.dense for found in (task, *(c.task or task for c in clients))):
+        raise ValueError("images with targets for every pixel are not augmented: the targets would stay; leave augmentation.* off")
     plan = privacy_plan(config)
     if plan is not None and plan.mechanism not in method.protections():
         raise ValueError(f"{method.__name__} has no private form under {plan.mechanism}")
@@ -264,14 +287,14 @@ def build_federation(
         ),
         test=labelled("test", division.test),
         validation=labelled("train", division.validation) if len(division.validation) else None,
-        probe=labelled("train", division.probe) if len(division.probe) else None,
-        task=whole,
-        network=network_of(str(config["network.server"])),
+        probe=labelled(division.public_split, division.probe) if len(division.probe) else None,
+        task=task,
+        network=network_of(str(config["network.server"]), task),
         image_shape=(source.shape[0], size, size),
         normalise=Normalisation(source.mean, source.std),
         local=_plan(config, "local"),
         server=_plan(config, "server"),
-        augmentation=_augmentation(config),
+        augmentation=augmentation,
         seeds=seeds,
         stages=stages,
         channel=channel,
@@ -283,11 +306,6 @@ def build_federation(
         oracle_allowed=method.oracle,
         progress=progress,
     )
-
-
-def _own_tasks(classes: int, clients: int) -> list[range]:
-    """The classes of each client where clients hold consecutive groups of them, in the order of the labels."""
-    return [range(block[0], block[-1] + 1) for block in np.array_split(np.arange(classes), clients)]
 
 
 def privacy_plan(config: Config) -> PrivacyPlan | None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import datasets.sources
+from datasets.annotations import AnnotatedSource, check_annotations
 from datasets.source import REAL, SURROGATE, SYNTHETIC, DataError, DataSource, Split, check_npz
 from results.files import data_home, digest, file_digest
 from results.names import near
@@ -119,10 +120,14 @@ def load(name: str, home: Path | None = None) -> dict[str, Split]:
     splits = entry.load(home)
     for split, size in entry.sizes.items():
         found = splits[split]
+        most = isinstance(entry, AnnotatedSource) and entry.up_to
+        size = min(size, len(found)) if most else size
         if found.images.shape != (size, *entry.shape) or not 0 <= found.labels.min() <= found.labels.max() < entry.classes:
             raise DataError(
                 f"{entry.title}: images {found.images.shape} with labels {found.labels.min()} to {found.labels.max()} in split "
                 f"{split!r}, expected {(size, *entry.shape)} with {entry.classes} classes. "
                 f"The files under {home} are not the official ones. {entry.how_to_get}"
             )
+        if isinstance(entry, AnnotatedSource):
+            check_annotations(entry, found)
     return splits

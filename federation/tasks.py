@@ -5,27 +5,38 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 
+from datasets.annotations import CLASS, IGNORE, MAP, SEGMENTS, Annotation
 from metrics.classification import accuracy
+from metrics.segmentation import mean_iou
 
 
 class Task(Protocol):
-    """What a federation needs to know of the problem it solves."""
+    """What a federation needs to know of the problem it solves.
+
+    A network's outputs are (n, outputs), or (n, outputs, h, w) of images (n, c, h, w) if the task is dense; targets are of
+    n images, in the form that the task states.
+    """
 
     @property
     def outputs(self) -> int:
-        """Size of a network's last layer."""
+        """Size of a network's last layer: its units, or its channels if the task is dense."""
+
+    @property
+    def dense(self) -> bool:
+        """Whether there is an output for each pixel rather than for each image."""
 
     def loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        """Supervised loss per sample, (n,)."""
+        """Supervised loss per sample, (n,); of a dense task the mean over its pixels."""
 
     def probabilities(self, outputs: torch.Tensor) -> torch.Tensor:
-        """Outputs as probabilities, same shape."""
+        """Outputs as probabilities, same shape; as predictions where a task has none."""
 
     def distillation_loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        """Loss per sample, (n,), against teacher probabilities."""
+        """Loss per sample, (n,), against what `probabilities` makes of a teacher's outputs."""
 
     def metrics(self, outputs: torch.Tensor, targets: torch.Tensor) -> dict[str, float]:
         """Metrics of outputs on a test set, by name; the first is the headline."""
@@ -33,13 +44,17 @@ class Task(Protocol):
 
 @dataclass(frozen=True)
 class Classification:
-    """One label out of `classes` per image."""
+    """One label out of `classes` per image; targets int64 (n,)."""
 
     classes: int
 
     @property
     def outputs(self) -> int:
         return self.classes
+
+    @property
+    def dense(self) -> bool:
+        return False
 
     def loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         return F.cross_entropy(outputs, targets, reduction="none")
@@ -53,3 +68,95 @@ class Classification:
 
     def metrics(self, outputs: torch.Tensor, targets: torch.Tensor) -> dict[str, float]:
         return {"accuracy": accuracy(outputs, targets)}
+
+
+@dataclass(frozen=True)
+class Segmentation:
+    """One label out of `classes` per pixel; targets int64 (n, h, w), 255 where there is no label."""
+
+    classes: int
+
+    @property
+    def outputs(self) -> int:
+        return self.classes
+
+    @property
+    def dense(self) -> bool:
+        return True
+
+    def loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        """Mean cross-entropy over the labelled pixels of each image, (n,); 0 for an image without any."""
+        losses = F.cross_entropy(outputs, targets, ignore_index=IGNORE, reduction="none").sum(dim=(1, 2))
+        return losses / (targets != IGNORE).sum(dim=(1, 2)).clamp(min=1)
+
+    def probabilities(self, outputs: torch.Tensor) -> torch.Tensor:
+        return outputs.softmax(dim=1)
+
+    def distillation_loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        """Mean over all pixels, (n,), of the cross-entropy with teacher probabilities (n, classes, h, w)."""
+        return F.cross_entropy(outputs, targets, reduction="none").mean(dim=(1, 2))
+
+    def metrics(self, outputs: torch.Tensor, targets: torch.Tensor) -> dict[str, float]:
+        """Mean IoU of the likeliest classes, from the pixels of all images together (`metrics.segmentation.mean_iou`)."""
+        return {"miou": mean_iou(outputs.argmax(dim=1), targets, self.classes, IGNORE)}
+
+
+@dataclass(frozen=True)
+class DenseRegression:
+    """`channels` real values per pixel; targets float (n, channels, h, w), of `targets_of` in [0, 1]."""
+
+    channels: int
+
+    @property
+    def outputs(self) -> int:
+        return self.channels
+
+    @property
+    def dense(self) -> bool:
+        return True
+
+    def loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        """Mean absolute error of each image, (n,)."""
+        return (outputs - targets).abs().mean(dim=(1, 2, 3))
+
+    def probabilities(self, outputs: torch.Tensor) -> torch.Tensor:
+        """The outputs as they are: values have no probabilities."""
+        return outputs
+
+    def distillation_loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        """Mean absolute difference from a teacher's outputs, (n,)."""
+        return self.loss(outputs, targets)
+
+    def metrics(self, outputs: torch.Tensor, targets: torch.Tensor) -> dict[str, float]:
+        return {"mean-absolute-error": float(self.loss(outputs, targets).mean())}
+
+
+def task_of(annotation: Annotation) -> Task:
+    """The task of predicting an annotation from the image."""
+    kinds: dict[str, type[Classification] | type[Segmentation] | type[DenseRegression]] = {
+        CLASS: Classification, SEGMENTS: Segmentation, MAP: DenseRegression,
+    }  # fmt: skip
+    return kinds[annotation.kind](annotation.size)
+
+
+def targets_of(annotation: Annotation, array: np.ndarray) -> torch.Tensor:
+    """An annotation's array (`datasets.annotations.annotated`) as targets of its task.
+
+    Classes (n,) and segments (n, h, w) as int64; a map, uint8 (n, c, h, w) for 0...1, as float32 in [0, 1].
+    """
+    targets = torch.from_numpy(array)
+    return targets.float() / 255 if annotation.kind == MAP else targets.long()
+
+
+def resize_targets(targets: torch.Tensor, size: int) -> torch.Tensor:
+    """Targets for images with sides of `size` pixels.
+
+    Segments int64 (n, h, w) take the class in the middle of what a pixel covers; maps float (n, c, h, w) its mean, or are
+    interpolated bilinearly when they grow, as images are. Classes (n,) stay.
+    """
+    if targets.ndim == 1 or targets.shape[-2:] == (size, size):
+        return targets
+    if targets.ndim == 3:
+        rows, columns = ((torch.arange(size, device=targets.device) * 2 + 1) * side // (2 * size) for side in targets.shape[1:])
+        return targets[:, rows[:, None], columns]
+    return F.interpolate(targets, size=(size, size), mode="area" if size < targets.shape[-1] else "bilinear")

@@ -49,9 +49,12 @@ METRICS: Mapping[str, Metric] = {
     "miou": Metric("Mean IoU", HIGHER, (0, 1), scale=1),
     "ssim": Metric("SSIM", HIGHER, (0, 1), scale=1),
     "saliency-similarity": Metric("Saliency similarity", HIGHER, (0, 1), scale=1),
-    "transferability": Metric("Transferability", bounds=(0, 1), scale=1),
-    "selected": Metric("Times drawn", digits=0, scale=1),
+    # Neither: a score that is normalised over the teachers of one selection, and how often a teacher was drawn.
+    "transferability": Metric("Transferability", digits=2, scale=1),
+    "selected": Metric("Times drawn", digits=1, scale=1),
     "psnr": Metric("PSNR", HIGHER, unit="dB", digits=2, scale=50),
+    # Of maps that are scaled to [0, 1].
+    "mean-absolute-error": Metric("Mean absolute error", LOWER, scale=1),
     "hd95": Metric("HD95", LOWER, unit="pixel", digits=2, scale=100),
     # A classifier of ten classes gives at most 10.
     "inception-score": Metric("Inception score", HIGHER, digits=2, scale=10),

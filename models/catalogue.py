@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 import models.networks
+from models.cut import encode
 from models.dense import Dense
 from results.names import near
 from results.sourcecode import source_digest
@@ -57,10 +58,12 @@ def build(name: str, in_channels: int, num_classes: int, image_size: int) -> nn.
     return builder(in_channels, num_classes, image_size)
 
 
+@functools.cache
 def feature_shape(name: str, in_channels: int, image_size: int) -> tuple[int, int, int]:
-    """The shape (c, h, w) of the map that a network's `forward_features` makes of an image; no network is built for it."""
+    """The shape (c, h, w) of the map that a network's `forward_features` makes of an image; no weights are drawn for it."""
     with torch.device("meta"):
-        features = build(name, in_channels, 1, image_size).eval().forward_features(torch.empty(1, in_channels, image_size, image_size))
+        images = torch.empty(1, in_channels, image_size, image_size)
+        features = encode(build(name, in_channels, 1, image_size).eval(), images)
     _, channels, height, width = features.shape
     return channels, height, width
 

@@ -6,34 +6,46 @@ Every network in `models/networks/` offers timm's two methods: `forward_features
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-PROBE_SIDE = 32
-"""Pixels of a side of the image that is followed through an encoder; which layers it passes depends on no image's size."""
+SIDE = 32
+"""Pixels of a side of the image that is sent through an encoder to see what it passes; the layers are those of any image."""
 
 
-def _follow(model: nn.Module) -> tuple[set[str], set[str]]:
-    """Names of the modules that `forward_features` calls, and of the parameters that it uses."""
-    model = copy.deepcopy(model).to("meta").eval().requires_grad_()  # shapes alone: nothing is computed, no buffer moves
+def _encoder_modules(model: nn.Module) -> set[str]:
+    """Names of the modules that `model.forward_features` calls."""
     called: set[str] = set()
-    for name, module in model.named_modules():
+    hooks = [
         module.register_forward_pre_hook(lambda module, inputs, name=name: called.add(name))
-    names, parameters = zip(*model.named_parameters(), strict=True)
-    stem = next(p for p in parameters if p.ndim == 4)
-    features = model.forward_features(torch.empty(1, stem.shape[1], PROBE_SIDE, PROBE_SIDE, device="meta"))
-    gradients = torch.autograd.grad(features.sum(), parameters, allow_unused=True)
-    return called, {name for name, gradient in zip(names, gradients, strict=True) if gradient is not None}
+        for name, module in model.named_modules()
+    ]
+    training = [module for module in model.modules() if module.training]
+    stem = next(p for p in model.parameters() if p.ndim == 4)
+    try:
+        with torch.no_grad():
+            encode(model.eval(), stem.new_zeros(1, stem.shape[1], SIDE, SIDE))  # in evaluation mode no buffer moves
+    finally:
+        for hook in hooks:
+            hook.remove()
+        for module in training:
+            module.training = True
+    return called
+
+
+def encode(model: nn.Module, images: torch.Tensor) -> torch.Tensor:
+    """The map (n, c, h, w) that the encoder of any network here makes of `images`."""
+    forward_features: Callable[[torch.Tensor], torch.Tensor] = model.forward_features  # type: ignore[assignment]
+    return forward_features(images)
 
 
 def decoder_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
-    """The parameters, by name, of which `model.forward_features` uses none: those that FedSA's adaptation trains."""
-    _, encoder = _follow(model)
-    return {name: parameter for name, parameter in model.named_parameters() if name not in encoder}
+    """The parameters, by name, of the modules that the encoder does not call: those that FedSA's adaptation trains."""
+    encoder = _encoder_modules(model)
+    return {name: parameter for name, parameter in model.named_parameters() if name.rpartition(".")[0] not in encoder}
 
 
 class FixedEncoder(nn.Module):
@@ -46,12 +58,12 @@ class FixedEncoder(nn.Module):
     def __init__(self, model: nn.Module):
         super().__init__()
         self.model = model
-        self._encoder_modules, self._encoder_parameters = _follow(model)
+        self._encoder = _encoder_modules(model)
         self.train(model.training)
 
     def train(self, mode: bool = True) -> FixedEncoder:
         super().train(mode)
-        for name in self._encoder_modules:
+        for name in self._encoder:
             self.model.get_submodule(name).training = False
         return self
 
@@ -61,13 +73,13 @@ class FixedEncoder(nn.Module):
         """The decoder's, by their names in `model` behind `model.`."""
         own = f"{prefix}.model." if prefix else "model."
         for name, parameter in super().named_parameters(prefix, recurse, remove_duplicate):
-            if name.removeprefix(own) not in self._encoder_parameters:
+            if name.removeprefix(own).rpartition(".")[0] not in self._encoder:
                 yield name, parameter
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         with torch.no_grad():
-            features = self.model.forward_features(images)
-        outputs: torch.Tensor = self.model.forward_head(features)
+            features = encode(self.model, images)
+        outputs: torch.Tensor = self.model.forward_head(features)  # type: ignore[operator]
         return outputs
 
 

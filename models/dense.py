@@ -5,12 +5,10 @@ For the dense tasks of FedSA's Table 4 (depth, normals, segmentation, ...), whos
 
 from __future__ import annotations
 
-import copy
-
 import torch
 from torch import nn
 
-from models.cut import decoder_parameters
+from models.cut import decoder_parameters, encode
 
 WIDTH = 32
 """Channels of the decoder between its first layer and its last."""
@@ -35,11 +33,11 @@ class Dense(nn.Module):
 
     def __init__(self, network: nn.Module, in_channels: int, num_outputs: int, image_size: int):
         super().__init__()
-        shapes = copy.deepcopy(network).to("meta").eval()
-        features = shapes.forward_features(torch.empty(1, in_channels, image_size, image_size, device="meta"))
+        with torch.no_grad():
+            features = encode(network.eval(), torch.zeros(1, in_channels, image_size, image_size))
         for name in {name.rpartition(".")[0] for name in decoder_parameters(network)}:
             network.set_submodule(name, nn.Identity())
-        self.encoder = network
+        self.encoder = network.train()
         layers: list[nn.Module] = [nn.Conv2d(features.shape[1], WIDTH, 1, bias=False), nn.BatchNorm2d(WIDTH), nn.ReLU()]
         for side in sides(features.shape[2], image_size):
             layers += [
@@ -52,8 +50,7 @@ class Dense(nn.Module):
         self.head = nn.Conv2d(WIDTH, num_outputs, 1)
 
     def forward_features(self, images: torch.Tensor) -> torch.Tensor:
-        features: torch.Tensor = self.encoder.forward_features(images)
-        return features
+        return encode(self.encoder, images)
 
     def forward_head(self, features: torch.Tensor) -> torch.Tensor:
         outputs: torch.Tensor = self.head(self.decoder(features))

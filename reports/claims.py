@@ -15,18 +15,20 @@ import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from metrics.correlation import pearson, spearman
 from results.published import Claim, parse_column, published_table
 
 Bindings = dict[str, str]
 COMPARISONS: dict[str, Callable[[float, float], bool]] = {
-    "<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge, "==": operator.eq,
+    "<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
 }  # fmt: skip
 FIGURE = "figure: "
 """How a predicate about a figure begins."""
-FUNCTIONS = ("max", "min", "mean", "abs", "count", "pearson", "argmax")
+FUNCTIONS = ("max", "min", "mean", "abs", "count", "pearson", "spearman", "argmax")
+CORRELATIONS = {"pearson": pearson, "spearman": spearman}
 _TOKEN = re.compile(
     r"\s*(?:(?P<ref>(?:table\d+:)?[a-z][a-z0-9-]*\[[^\]]*\])|(?P<number>\d+(?:\.\d+)?)|(?P<key>\{[a-z0-9-]+\})"
-    r"|(?P<name>[a-z]+)|(?P<op><=|>=|==|[<>+*(),-]))"
+    r"|(?P<name>[a-z]+)|(?P<op><=|>=|==|!=|[<>+*(),-]))"
 )
 
 
@@ -69,11 +71,13 @@ class _Comparison:
         """For each operator how far it is from failing (negative: it fails); a truth value for comparisons of rows."""
         values = [term(tables, default, bindings) for term in self.terms]
         if any(isinstance(v, str) for v in values):
-            return all(a == b for a, b in itertools.pairwise(values))
+            if not set(self.operators) <= {"==", "!="}:
+                raise ClaimError("names of rows are equal or not, nothing else")
+            return all((a == b) == (op == "==") for (a, b), op in zip(itertools.pairwise(values), self.operators, strict=True))
         numbers = [_scalar(v) for v in values]
         signs = {"<": -1, "<=": -1, ">": 1, ">=": 1}
         return [
-            signs[op] * (a - b) if op in signs else -abs(a - b)
+            signs[op] * (a - b) if op in signs else abs(a - b) if op == "!=" else -abs(a - b)
             for (a, b), op in zip(itertools.pairwise(numbers), self.operators, strict=True)
         ]
 
@@ -82,7 +86,7 @@ class _Comparison:
         if isinstance(margins, bool):
             return margins
         # Rounding of the printed digits must not decide `<=`: compare with a little slack where equality is allowed.
-        return all(m > 1e-12 if op in "<>" else m >= -1e-12 for m, op in zip(margins, self.operators, strict=True))
+        return all(m > 1e-12 if op in ("<", ">", "!=") else m >= -1e-12 for m, op in zip(margins, self.operators, strict=True))
 
 
 _Operand = float | str | list[tuple[str, float]]
@@ -109,22 +113,31 @@ def _flatten(values: Sequence[_Operand]) -> list[float]:
 
 
 def _reference(text: str) -> _Term:
-    """`table2:accuracy[a|b @ dataset=mnist]`: the values of a metric in some rows, keys bound or fixed."""
+    """`table2:accuracy[a|b @ dataset=mnist]`: the values of a metric in some rows, keys bound or fixed.
+
+    With `key=*` among the fixed keys, values go by that key instead of by their row: `argmax` then gives one of its values,
+    and lists are correlated over them.
+    """
     head, _, body = text[:-1].partition("[")
     table, _, metric = head.rpartition(":")
     rows_text, _, fixed_text = body.partition(" @ ")
     rows_text, fixed = rows_text.strip(), parse_column(fixed_text)
+    over = next((key for key, value in fixed.items() if value == "*"), "")
+    fixed.pop(over, None)
+    if "*" in fixed.values():
+        raise ClaimError(f"more than one key=* in {text!r}: values have one name")
 
     def term(tables: Tables, default: str, bindings: Bindings) -> _Operand:
         wanted = rows_text.replace("$row", bindings.get("row", "$row"))
         excluded = wanted.startswith("* - ")
         names = frozenset(wanted.removeprefix("* - ").split("|"))
-        bound = {key: value for key, value in bindings.items() if key != "row" and key not in fixed}
+        bound = {key: value for key, value in bindings.items() if key not in ("row", over, *fixed)}
         return [
-            (value.row, value.number)
+            (value.keys[over] if over else value.row, value.number)
             for value in tables.get(table or default, ())
             if value.metric == metric
             and (wanted == "*" or (value.row in names) != excluded)
+            and (not over or over in value.keys)
             and all(value.keys.get(key) == wanted_value for key, wanted_value in fixed.items())
             and all(value.keys.get(key, wanted_value) == wanted_value for key, wanted_value in bound.items())
         ]
@@ -144,12 +157,13 @@ def _call(name: str, arguments: list[_Term]) -> _Term:
             if not isinstance(found, list) or not found:
                 raise _MissingError
             return max(found, key=lambda pair: pair[1])[0]
-        if name == "pearson":
+        if name in CORRELATIONS:
             first, second = (dict(v) if isinstance(v, list) else {} for v in values)
             rows = [row for row in first if row in second]
-            if len(rows) < 2:
-                raise _MissingError
-            return statistics.correlation([first[r] for r in rows], [second[r] for r in rows])
+            found = CORRELATIONS[name]([first[r] for r in rows], [second[r] for r in rows])
+            if math.isnan(found):
+                raise _MissingError  # too few rows, or the same value in all of them
+            return found
         numbers = _flatten(values)
         return max(numbers) if name == "max" else min(numbers) if name == "min" else statistics.fmean(numbers)
 
@@ -369,7 +383,9 @@ def _beyond_spread(clause: Clause, table: str, bindings: Bindings, seeds: Sequen
         except _MissingError:
             return False
         if any(isinstance(margins, bool) for margins in per_seed):
-            return len({bool(margins) for margins in per_seed}) == 1
+            if len({bool(margins) for margins in per_seed}) > 1:
+                return False
+            continue
         for margins in zip(*(m for m in per_seed if not isinstance(m, bool)), strict=True):
             half = float(stdtrit(len(margins) - 1, 0.975)) * statistics.stdev(margins) / math.sqrt(len(margins))
             if abs(statistics.fmean(margins)) <= half:

@@ -268,7 +268,7 @@ def section_of(result: Result) -> dict[str, Any]:
             [layout.key, layout.title, layout.caption, sheet.paper, *layout.labels, *layout.rows.values(), *layout.columns]
             + [claim["claim"] for claim in result.claims]
         ),
-        "tables": tables_of(result), "notes": [*sheet.told, *legend(layout, shown)],
+        "tables": tables_of(result), "told": sheet.told, "notes": legend(layout, shown),
         "claims": [{**claim, "kind": verdict_kind(claim["verdict"])} for claim in result.claims], "kinds": kinds,
         "card": Markup(MarkdownIt("commonmark", {"html": False}).enable("table").render("\n".join(sheet.card))),
         "provenance": provenance(result.records), "picture": picture_of(result), "downloads": downloads, "failed": failed,

@@ -1,4 +1,4 @@
-"""Images beside each other, as PNG: what was private and what an attack made of it."""
+"""Images beside each other, as PNG: what was private and what an attack made of it; what segmentation networks see in images."""
 
 from __future__ import annotations
 
@@ -7,11 +7,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from matplotlib.colors import ListedColormap
+from matplotlib.patches import Patch
 
 from reports.plots import plt, save
+from results.files import ResultsError
 
 ACROSS = 10
 """Images in a line of the picture."""
+IMAGES, TARGET = "images", "target"
+"""Names, in a file of segmentations, of what is no row of the table."""
+UNLABELLED = 255
+"""The class of pixels that have none."""
 
 
 def image_rows(rows: Mapping[str, np.ndarray], notes: Mapping[str, Sequence[str]], path: Path, title: str) -> None:
@@ -44,3 +51,80 @@ def image_rows(rows: Mapping[str, np.ndarray], notes: Mapping[str, Sequence[str]
     width = max(40, int(figure.get_size_inches()[0] / 0.075))  # a character of this size is about 0.07 inches wide
     figure.text(0.5, 1.0, "\n".join(textwrap.wrap(title, width)), ha="center", va="bottom", fontsize=9)
     save(figure, path)
+
+
+def draw_segmentations(source: Path, path: Path, rows: Mapping[str, str], classes: Sequence[str], title: str) -> None:
+    """A picture with a line per test image: the image, its true classes, and what each of `rows` (title by key) predicts.
+
+    `source` is a safetensors file of `images` uint8 (n, 3 or 1, h, w) and, with values below the number of `classes` or
+    255 for none, `target` uint8 (n, h, w) and an array of that shape under the key of each row; rows that it lacks are left
+    out. The legend names the classes that occur. Raises ResultsError for a file that holds something else.
+    """
+    found = read_segmentations(source, len(classes))
+    columns = {"input": found.pop(IMAGES), "ground truth": found.pop(TARGET)}
+    columns |= {rows[key]: found[key] for key in rows if key in found}
+    count, height, width = columns["ground truth"].shape
+    colours = ListedColormap([*class_colours(len(classes)), "white"])
+    shape = (1.2 * len(columns), 1.2 * count * height / width)
+    figure, axes = plt.subplots(count, len(columns), figsize=shape, squeeze=False)
+    for column, (name, pictures) in enumerate(columns.items()):
+        for axis, picture in zip(axes[:, column], pictures, strict=True):
+            axis.set_xticks([])
+            axis.set_yticks([])
+            if picture.ndim == 3:
+                image = picture.transpose(1, 2, 0)
+                image = image.squeeze(2) if image.shape[2] == 1 else image
+                axis.imshow(image, cmap="gray", vmin=0, vmax=255, interpolation="nearest")
+            else:
+                # The last colour, which is that of no class, comes after all others.
+                shown = np.minimum(picture, len(classes))
+                axis.imshow(shown, cmap=colours, vmin=-0.5, vmax=len(classes) + 0.5, interpolation="nearest")
+        axes[0][column].set_title("\n".join(textwrap.wrap(name, 16)), fontsize=8)
+    present = sorted({int(value) for name, maps in columns.items() if name != "input" for value in np.unique(maps)})
+    names = {value: "not labelled" if value == UNLABELLED else classes[value] for value in present}
+    handles = [
+        Patch(facecolor=colours(min(value, len(classes))), edgecolor="black", lw=0.4, label=name) for value, name in names.items()
+    ]
+    figure.tight_layout(pad=0.3)
+    across = max(1, int(shape[0] / (0.4 + 0.07 * max(map(len, names.values())))))
+    figure.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0.0), frameon=False, ncol=across, fontsize=8)
+    text = "\n".join(textwrap.wrap(title, max(40, int(shape[0] / 0.075))))
+    figure.text(0.5, 1.0, text, ha="center", va="bottom", fontsize=9)
+    save(figure, path)
+
+
+def read_segmentations(source: Path, classes: int) -> dict[str, np.ndarray]:
+    """The arrays of a file as `draw_segmentations` wants it. Raises ResultsError if it is not one."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    try:
+        found = load_file(source)
+        images, target = found[IMAGES], found[TARGET]
+    except (OSError, SafetensorError, KeyError) as error:
+        raise ResultsError(f"cannot read {source}: {error}; regenerate the table with `python -m benchmarks reproduce`") from error
+    maps = {name: array for name, array in found.items() if name != IMAGES}
+    wrong = [name for name, array in maps.items() if array.shape != target.shape]
+    wrong += [name for name, array in maps.items() if not ((array < classes) | (array == UNLABELLED)).all()]
+    n, height, width = target.shape if target.ndim == 3 else (0, 0, 0)
+    wrong += [IMAGES] if images.shape not in ((n, 3, height, width), (n, 1, height, width)) else []
+    wrong += [name for name, array in found.items() if array.dtype != np.uint8]
+    if wrong or not target.size:
+        what = ", ".join(dict.fromkeys(wrong)) or TARGET
+        raise ResultsError(f"{source} does not hold images with segmentations of {classes} classes: {what} does not fit")
+    return found
+
+
+def class_colours(count: int) -> list[str]:
+    """A colour for each class: the eight of Okabe and Ito, which are told apart by all eyes, or as many hues as it takes."""
+    if count <= len(OKABE_ITO):
+        return list(OKABE_ITO[:count])
+    from matplotlib.colors import to_hex
+
+    wheel = [to_hex(plt.get_cmap("tab20")(place)) for place in range(20)]
+    rest = [to_hex(plt.get_cmap("hsv")(place / max(1, count - 20))) for place in range(max(0, count - 20))]
+    return [*wheel, *rest][:count]
+
+
+OKABE_ITO = ("#000000", "#e69f00", "#56b4e9", "#009e73", "#f0e442", "#0072b2", "#d55e00", "#cc79a7")
+"""Okabe and Ito, Color Universal Design, 2008."""

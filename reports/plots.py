@@ -51,11 +51,12 @@ def save(figure: Figure, path: Path) -> None:
     plt.close(figure)
 
 
-def _float(text: str) -> float:
+def number_or_nan(text: str) -> float:
+    """The number in a field of a CSV; not a number for an empty one."""
     return float(text) if text else math.nan
 
 
-def _frame(blocks: Sequence[int], width: float, height: float) -> tuple[Figure, list[list[Axes]]]:
+def frame(blocks: Sequence[int], width: float, height: float) -> tuple[Figure, list[list[Axes]]]:
     """Axes for the panels of every metric: one metric below the other, or side by side if each has a single panel."""
     beside = max(blocks) == 1
     groups = [len(blocks)] if beside else list(blocks)
@@ -93,7 +94,8 @@ def limits(values: Iterable[float], bounds: tuple[float, float] | None) -> tuple
     return bottom, top + (0.02 * (top - bottom) if bounds else 0)
 
 
-def _finish(figure: Figure, axes: Sequence[Axes], layout: Layout, path: Path) -> None:
+def finish(figure: Figure, axes: Sequence[Axes], layout: Layout, path: Path) -> None:
+    """Write a figure with the table's title above, and a legend of all that its axes label below."""
     handles: dict[str, Artist] = {}
     for axis in axes:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
@@ -110,12 +112,13 @@ def _finish(figure: Figure, axes: Sequence[Axes], layout: Layout, path: Path) ->
         wrapped for line in lines for wrapped in textwrap.wrap(line, max(50, int(width / 0.07)), break_on_hyphens=False)
     )
     figure.text(0.5, 1.0, text, ha="center", va="bottom", fontsize=9)
-    fitting = int(width / (0.065 * max(map(len, handles), default=1) + 0.5))
-    columns = max(1, min(6, len(handles), fitting))
-    # Equal rows rather than a last one of a single entry.
-    columns = -(-len(handles) // -(-len(handles) // columns)) if handles else 1
-    below: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "frameon": False}
-    figure.legend(list(handles.values()), list(handles), ncol=columns, fontsize=8, **below)
+    if handles:
+        fitting = int(width / (0.065 * max(map(len, handles)) + 0.5))
+        columns = max(1, min(6, len(handles), fitting))
+        # Equal rows rather than a last one of a single entry.
+        columns = -(-len(handles) // -(-len(handles) // columns))
+        below: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "frameon": False}
+        figure.legend(list(handles.values()), list(handles), ncol=columns, fontsize=8, **below)
     save(figure, path)
 
 
@@ -136,7 +139,7 @@ def table_plot(layout: Layout, lines: Sequence[Line], path: Path) -> None:
         width = 3.4
     else:
         width = max(4.6, *(_bars_width(panel, len(layout.rows)) for block in found for panel in block.panels))
-    figure, axes = _frame([len(block.panels) for block in found], width, height)
+    figure, axes = frame([len(block.panels) for block in found], width, height)
     for block, places in zip(found, axes, strict=True):
         span = limits(_drawn(layout, block), block.scale.bounds)
         for number, (axis, panel) in enumerate(zip(places, block.panels, strict=True)):
@@ -149,7 +152,7 @@ def table_plot(layout: Layout, lines: Sequence[Line], path: Path) -> None:
             if not single:
                 _vertical(axis, span, block.scale.title, number == 0)
             axis.set_title(panel.title or (next(iter(panel.columns.values())) if single else ""), fontsize=9)
-    _finish(figure, list(itertools.chain(*axes)), layout, path)
+    finish(figure, list(itertools.chain(*axes)), layout, path)
 
 
 def _bars_width(panel: Panel, rows: int) -> float:
@@ -170,7 +173,7 @@ def _vertical(axis: Axes, span: tuple[float, float], title: str, named: bool) ->
 
 def _series(panel: Panel, block: Block, row: str, name: str) -> np.ndarray:
     lines = (block.cells.get((row, column)) for column in panel.columns)
-    return np.array([_float(line[name]) if line is not None and line["status"] == "ok" else math.nan for line in lines])
+    return np.array([number_or_nan(line[name]) if line is not None and line["status"] == "ok" else math.nan for line in lines])
 
 
 def _drawn(layout: Layout, block: Block) -> list[float]:
@@ -271,11 +274,11 @@ def curve_plot(layout: Layout, lines: Sequence[Line], path: Path, first: Sequenc
         if line["status"] != "ok" or "epoch" not in keys:
             continue
         epoch = int(keys.pop("epoch"))
-        point = (float(line["value"]), _float(line["std"]))
+        point = (float(line["value"]), number_or_nan(line["std"]))
         curves.setdefault(line["metric"], {}).setdefault(heading(keys), {}).setdefault(line["row"], {})[epoch] = point
     if not curves:
         return
-    figure, axes = _frame([len(columns) for columns in curves.values()], 3.6, 2.9)
+    figure, axes = frame([len(columns) for columns in curves.values()], 3.6, 2.9)
     for (metric, columns), places in zip(curves.items(), axes, strict=True):
         scale = scale_of(metric, layout.unit)
         points = [point for rows in columns.values() for curve in rows.values() for point in curve.values()]
@@ -284,7 +287,7 @@ def curve_plot(layout: Layout, lines: Sequence[Line], path: Path, first: Sequenc
             _curves(axis, layout, rows, first)
             axis.set_title(column, fontsize=9)
             _vertical(axis, span, scale.title, number == 0)
-    _finish(figure, list(itertools.chain(*axes)), layout, path)
+    finish(figure, list(itertools.chain(*axes)), layout, path)
 
 
 def _curves(axis: Axes, layout: Layout, rows: Mapping[str, Curve], first: Sequence[str]) -> None:
@@ -318,12 +321,12 @@ def bandwidth_plot(layout: Layout, lines: Sequence[Line], path: Path, metric: st
         keys = parse_column(line["column"])
         place = keys.pop("round", "") or keys.pop("at", "")
         if line["status"] == "ok" and place:
-            value = (float(line["value"]), _float(line["std"]))
+            value = (float(line["value"]), number_or_nan(line["std"]))
             columns = points.setdefault(heading(keys), {})
             columns.setdefault(line["row"], {}).setdefault(place, {})[line["metric"]] = value
     if not points:
         return
-    figure, axes = _frame([len(points)], 6.2, 3.6)
+    figure, axes = frame([len(points)], 6.2, 3.6)
     scale, traffic = scale_of(metric, layout.unit), scale_of(BANDWIDTH, layout.unit)
     drawn = [m[metric] for rows in points.values() for curve in rows.values() for m in curve.values()]
     span = limits([value + sign * np.nan_to_num(std) for value, std in drawn for sign in (-1, 1)], scale.bounds)
@@ -332,7 +335,7 @@ def bandwidth_plot(layout: Layout, lines: Sequence[Line], path: Path, metric: st
         axis.set_title(column, fontsize=9)
         axis.set_xlabel(f"{traffic.title}, all clients, up and down", fontsize=8)
         _vertical(axis, span, scale.title, number == 0)
-    _finish(figure, axes[0], layout, path)
+    finish(figure, axes[0], layout, path)
 
 
 def _traffic(axis: Axes, layout: Layout, rows: Mapping[str, Mapping[str, Mapping[str, tuple[float, float]]]], metric: str) -> None:
@@ -399,7 +402,7 @@ def leakage_plot(layout: Layout, lines: Sequence[Line], path: Path, metric: str)
     for line in lines:
         client = parse_column(line["column"]).get("client")
         if line["status"] == "ok" and line["metric"] == metric and client is not None:
-            values.setdefault(line["row"], {})[client] = (float(line["value"]), _float(line["std"]))
+            values.setdefault(line["row"], {})[client] = (float(line["value"]), number_or_nan(line["std"]))
     rows = [row for row in layout.rows if row in values]
     clients = list(dict.fromkeys(client for row in rows for client in values[row] if client != AVERAGE))
     if not clients:
@@ -437,4 +440,4 @@ def leakage_plot(layout: Layout, lines: Sequence[Line], path: Path, metric: str)
         axis.set_axisbelow(True)
         axis.grid(axis="y", alpha=0.3)
         axis.tick_params(labelsize=8)
-    _finish(figure, [left, right], layout, path)
+    finish(figure, [left, right], layout, path)

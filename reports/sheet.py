@@ -10,6 +10,7 @@ from typing import Any
 
 from reports.bandwidth import summary
 from reports.table import Layout, Line, last_epochs
+from reports.teachers import totals
 from results.files import ResultsError, write_atomic
 
 
@@ -22,16 +23,19 @@ class Sheet:
     """The paper's title."""
     citation: str
     measure: str
-    """`final`, `curve`, `classes`, `samples`, `bandwidth` or `leakage` (see `benchmarks.spec.Table`)."""
+    """`final`, `curve`, `classes`, `samples`, `bandwidth`, `leakage`, `transferability` or `selection` (see
+    `benchmarks.spec.Table`)."""
     told: tuple[str, ...] = ()
     """What a reader is told beside the legend."""
     card: tuple[str, ...] = ()
     """The protocol card, lines of Markdown."""
 
     def shown(self, lines: Sequence[Line]) -> list[Line]:
-        """The lines that are drawn as a table: of curves their ends."""
+        """The lines that are drawn as a table: of curves their ends, of selections their totals."""
         if self.measure == "curve":
             return last_epochs(lines)
+        if self.measure == "selection":
+            return totals(lines)
         return summary(lines) if self.measure == "bandwidth" else list(lines)
 
     def write(self, path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-
 CONVOLUTIONAL = 6
 """Layers of `features` before the map is flattened. The names of the weights, and with them all snapshots, are older than
 the cut between encoder and decoder."""

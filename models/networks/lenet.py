@@ -15,7 +15,8 @@ CHANNELS = 12
 class SigmoidLeNet(nn.Module):
     """Three 5 x 5 convolutions of 12 channels with strides 2, 2, 1, each followed by a sigmoid, and a linear head.
 
-    Images (n, in_channels, s, s) to a map (n, 12, s / 4, s / 4), and to scores (n, num_classes). A side of 32 pixels gives the head 12 * 8 * 8 = 768 inputs.
+    Images (n, in_channels, s, s) to a map (n, 12, s / 4, s / 4), and to scores (n, num_classes). A side of 32 pixels gives
+    the head 12 * 8 * 8 = 768 inputs.
     """
 
     def __init__(self, in_channels: int, num_classes: int, image_size: int):

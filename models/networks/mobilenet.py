@@ -13,7 +13,6 @@ from torch import nn
 
 from models.networks.imagenet import SMALL
 
-
 if TYPE_CHECKING:
     from timm.models.efficientnet import EfficientNet
 

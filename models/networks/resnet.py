@@ -1,10 +1,10 @@
 """Residual networks for small images: a 3 x 3 stem and one block per stage.
 
-Two published networks are called ResNet-8; they differ by a factor of 63 in size. `narrow` is the CIFAR ResNet with one block per stage and 16-32-64 channels (FedDF, Lin et al. 2020): 78,042
-parameters for ten classes. `wide` has 128-256-512 channels and keeps a 2 x 2 map before its head (FedKD, Gong et
-al. 2022, and FedIOD, Gong et al. 2024): 4,911,754 parameters for ten classes. The `-gn` ones have GroupNorm for BatchNorm.
-`resnet10-slim` has the four stages and 10 weighted layers of a ResNet-10 with 16-32-64-128 channels, for reduced
-profiles: 308,826 parameters for ten classes.
+Two published networks are called ResNet-8; they differ by a factor of 63 in size. `narrow` is the CIFAR ResNet with one
+block per stage and 16-32-64 channels (FedDF, Lin et al. 2020): 78,042 parameters for ten classes. `wide` has 128-256-512
+channels and keeps a 2 x 2 map before its head (FedKD, Gong et al. 2022, and FedIOD, Gong et al. 2024): 4,911,754 parameters
+for ten classes. The `-gn` ones have GroupNorm for BatchNorm. `resnet10-slim` has the four stages and ten layers of a
+ResNet-10 with 16-32-64-128 channels, for reduced profiles: 308,826 parameters for ten classes.
 """
 
 from __future__ import annotations
@@ -51,9 +51,7 @@ class ResNet(nn.Module):
     Images (n, in_channels, s, s) to a map (n, channels[-1], h, h), halved len(channels) - 1 times, and to scores (n, num_classes).
     """
 
-    def __init__(
-        self, in_channels: int, num_classes: int, channels: tuple[int, ...], pooled: int = 1, norm: Norm = nn.BatchNorm2d
-    ):
+    def __init__(self, in_channels: int, num_classes: int, channels: tuple[int, ...], pooled: int = 1, norm: Norm = nn.BatchNorm2d):
         super().__init__()
         first = channels[0]
         self.conv = nn.Conv2d(in_channels, first, 3, 1, 1, bias=False)

@@ -31,7 +31,7 @@ def test_a_cell_exists_exactly_where_the_paper_prints_a_number(paper, table, pro
         (row.key, format_column(dict(column)))
         for column in table.columns
         for row in table.rows
-        if row.applies(paper.config(table, row, column, profile, "paper"))
+        if row.applies(paper.config(table, row, column, profile, "paper"), column)
     }
     assert ours == printed or not printed
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from datasets import catalogue
+from datasets.annotations import MAP, annotations_of
 from datasets.catalogue import data_home, is_present, load, resolve, source, sources
 from datasets.source import DataError
 
@@ -24,8 +25,8 @@ def write_npz(home, name, side, train=3, channels=None, value=0):
 
 def test_every_source_is_known_by_its_name():
     assert set(sources()) == {
-        "mnist", "fashion-mnist", "cifar10", "cifar100", "caltech100", "cinic10", "cinic10-cifar", "digits", "shapes",
-        "shapes-shifted", "shapes-100",
+        "mnist", "fashion-mnist", "cifar10", "cifar100", "caltech100", "cinic10", "cinic10-cifar", "digits", "scenes",
+        "shapes", "shapes-shifted", "shapes-100", "shapes-100-shifted", "imagenet32", "taskonomy",
     }  # fmt: skip
     assert all(entry.name == name for name, entry in sources().items())
 
@@ -63,7 +64,8 @@ def test_the_data_home_is_where_the_environment_says(tmp_path, monkeypatch):
 
 
 def test_bundled_and_generated_sets_are_always_present(tmp_path):
-    assert [name for name in sources() if is_present(name, tmp_path)] == ["digits", "shapes", "shapes-shifted", "shapes-100"]
+    present = {name for name in sources() if is_present(name, tmp_path)}
+    assert present == {"digits", "scenes", "shapes", "shapes-shifted", "shapes-100", "shapes-100-shifted"}
 
 
 # -- what stands in ---------------------------------------------------------------------------------------------------
@@ -78,6 +80,8 @@ def test_bundled_and_generated_sets_are_always_present(tmp_path):
         ("cifar100", "shapes-100", "synthetic"),
         ("caltech100", "shapes-100", "synthetic"),
         ("cinic10", "shapes-shifted", "synthetic"),
+        ("imagenet32", "shapes-100-shifted", "synthetic"),
+        ("taskonomy", "scenes", "synthetic"),
         ("digits", "digits", "real"),
         ("shapes", "shapes", "synthetic"),
     ],
@@ -132,10 +136,39 @@ def test_caltech_asked_for_by_its_name_is_real(tmp_path):
     assert (data.used, data.origin) == ("caltech100", "real")
 
 
-@pytest.mark.parametrize("name", sorted(sources()))
+def test_caltech_stands_in_for_imagenet32_and_the_smoke_profile_uses_another_set_than_for_its_targets(tmp_path):
+    write_npz(tmp_path, "caltech100_32", 32, channels=3)
+    data = resolve("imagenet32", home=tmp_path)
+    assert (data.used, data.origin) == ("caltech100", "surrogate")
+    embedded = {name: resolve(name, embedded=True, home=tmp_path) for name in ("imagenet32", "cifar10", "cifar100")}
+    assert {name: data.used for name, data in embedded.items()} == {
+        "imagenet32": "shapes-100-shifted", "cifar10": "shapes", "cifar100": "shapes-100",
+    }  # fmt: skip
+    assert len({data.digest for data in embedded.values()}) == 3
+
+
+def test_require_real_asks_for_imagenet32_itself(tmp_path):
+    write_npz(tmp_path, "caltech100_32", 32, channels=3)
+    with pytest.raises(DataError, match=r"ImageNet 32x32 is needed, but it is not under .* Register at https://image-net\.org"):
+        resolve("imagenet32", require_real=True, home=tmp_path)
+
+
+def test_imagenet32_has_stand_ins_of_a_tenth_of_its_classes():
+    entry = source("imagenet32")
+    assert (entry.classes, [source(s).classes for s in entry.stand_ins]) == (1000, [100, 100])
+
+
+@pytest.mark.parametrize("name", sorted(set(sources()) - {"imagenet32", "taskonomy"}))
 def test_a_stand_in_has_as_many_classes_as_the_set_it_stands_for(name):
     entry = source(name)
     assert {source(s).classes for s in (*entry.stand_ins, entry.embedded or name)} == {entry.classes}
+
+
+def test_the_stand_in_for_taskonomy_has_fewer_classes_but_the_same_annotations():
+    real, stand_in = (annotations_of(source(name)) for name in ("taskonomy", "scenes"))
+    assert real["class"].size > stand_in["class"].size
+    assert {name: entry.kind for name, entry in real.items()} == {name: entry.kind for name, entry in stand_in.items()}
+    assert all(real[name].size == entry.size for name, entry in stand_in.items() if entry.kind == MAP)
 
 
 def test_the_data_home_of_the_environment_is_searched_by_default(tmp_path, monkeypatch):
@@ -228,7 +261,7 @@ def test_a_set_of_the_official_size_loads(tmp_path):
     assert {name: len(split) for name, split in load("mnist", tmp_path).items()} == {"train": 60_000, "test": 10_000}
 
 
-@pytest.mark.parametrize("name", ["digits", "shapes", "shapes-shifted", "shapes-100"])
+@pytest.mark.parametrize("name", ["digits", "shapes", "shapes-shifted", "shapes-100", "shapes-100-shifted"])  # scenes: its own tests
 def test_bundled_sets_load_with_the_shape_and_classes_they_state(tmp_path, name):
     entry = source(name)
     for split, content in load(name, tmp_path).items():

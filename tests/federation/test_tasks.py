@@ -1,11 +1,13 @@
-"""Classification as a task: losses per sample, probabilities, the headline metric."""
+"""Tasks: losses per sample, probabilities, the headline metric; targets made of annotations, and resized."""
 
 import math
 
+import numpy as np
 import pytest
 import torch
 
-from federation.tasks import Classification
+from datasets.annotations import CLASS, MAP, SEGMENTS, Annotation
+from federation.tasks import Classification, DenseRegression, Segmentation, resize_targets, targets_of, task_of
 
 TASK = Classification(3)
 OUTPUTS = torch.tensor([[0.0, 0.0, 0.0], [math.log(2), 0.0, 0.0]])
@@ -44,3 +46,99 @@ def test_the_distillation_gradient_vanishes_when_the_student_agrees():
 
 def test_the_headline_metric_is_the_accuracy():
     assert TASK.metrics(torch.eye(3), torch.tensor([0, 1, 0])) == {"accuracy": pytest.approx(2 / 3)}
+
+
+# -- segmentation -----------------------------------------------------------------------------------------------------
+
+PIXELS = Segmentation(3)
+# Two images of 1 x 2 pixels; probabilities of each pixel 1/2, 1/4, 1/4, but of the last 1/3 each.
+SCORES = torch.tensor([[[[math.log(2)] * 2], [[0.0] * 2], [[0.0] * 2]], [[[math.log(2), 0.0]], [[0.0] * 2], [[0.0] * 2]]])
+
+
+def test_a_segmentation_network_has_an_output_channel_per_class():
+    assert (PIXELS.outputs, PIXELS.dense, TASK.dense) == (3, True, False)
+
+
+def test_the_segmentation_loss_is_the_mean_cross_entropy_over_labelled_pixels():
+    targets = torch.tensor([[[0, 1]], [[255, 2]]])
+    torch.testing.assert_close(PIXELS.loss(SCORES, targets), torch.tensor([(math.log(2) + math.log(4)) / 2, math.log(3)]))
+
+
+def test_an_image_without_labels_has_no_loss_and_no_gradient():
+    outputs = SCORES.clone().requires_grad_()
+    losses = PIXELS.loss(outputs, torch.tensor([[[255, 255]], [[0, 0]]]))
+    losses.sum().backward()
+    assert losses[0] == 0
+    assert torch.equal(outputs.grad[0], torch.zeros(3, 1, 2))
+    assert outputs.grad[1].abs().sum() > 0
+
+
+def test_segmentation_probabilities_are_the_softmax_at_each_pixel():
+    expected = torch.tensor([[0.5, 1 / 3], [0.25, 1 / 3], [0.25, 1 / 3]])
+    torch.testing.assert_close(PIXELS.probabilities(SCORES)[1, :, 0], expected)
+
+
+def test_a_certain_teacher_labels_the_pixels():
+    targets = torch.tensor([[[2, 0]], [[1, 1]]])
+    certain = torch.nn.functional.one_hot(targets, 3).movedim(-1, 1).float()
+    torch.testing.assert_close(PIXELS.distillation_loss(SCORES, certain), PIXELS.loss(SCORES, targets))
+
+
+def test_the_headline_metric_of_segmentation_is_the_mean_iou():
+    outputs = torch.nn.functional.one_hot(torch.tensor([[[0, 0]], [[1, 1]]]), 3).movedim(-1, 1).float()
+    # Class 0: one of two pixels; class 1: one of one, for the target of the second image's last pixel is unknown.
+    assert PIXELS.metrics(outputs, torch.tensor([[[0, 2]], [[1, 255]]])) == {"miou": pytest.approx((1 / 2 + 1 + 0) / 3)}
+
+
+# -- maps -------------------------------------------------------------------------------------------------------------
+
+
+def test_regression_is_measured_by_the_absolute_error():
+    task = DenseRegression(2)
+    outputs = torch.tensor([[[[0.5, 0.0]], [[1.0, 1.0]]], [[[0.0, 0.0]], [[0.0, 0.0]]]])
+    targets = torch.tensor([[[[0.0, 0.0]], [[1.0, 0.5]]], [[[0.0, 0.0]], [[0.0, 1.0]]]])
+    torch.testing.assert_close(task.loss(outputs, targets), torch.tensor([0.25, 0.25]))
+    torch.testing.assert_close(task.distillation_loss(outputs, targets), task.loss(outputs, targets))
+    assert torch.equal(task.probabilities(outputs), outputs)
+    assert task.metrics(outputs, targets) == {"mean-absolute-error": 0.25}
+    assert (task.outputs, task.dense) == (2, True)
+
+
+# -- targets ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("kind", "task"), [(CLASS, Classification(4)), (SEGMENTS, Segmentation(4)), (MAP, DenseRegression(4))])
+def test_each_kind_of_annotation_has_its_task(kind, task):
+    assert task_of(Annotation(kind, 4)) == task
+
+
+def test_classes_and_segments_become_integers_and_maps_values_from_0_to_1():
+    classes = targets_of(Annotation(CLASS, 3), np.array([2, 0]))
+    segments = targets_of(Annotation(SEGMENTS, 3), np.array([[[2, 255]]], np.uint8))
+    maps = targets_of(Annotation(MAP, 1), np.array([[[[0, 51, 255]]]], np.uint8))
+    assert (classes.dtype, segments.dtype, maps.dtype) == (torch.int64, torch.int64, torch.float32)
+    assert (classes.tolist(), segments.tolist()) == ([2, 0], [[[2, 255]]])
+    torch.testing.assert_close(maps, torch.tensor([[[[0.0, 0.2, 1.0]]]]))
+
+
+def test_smaller_segments_take_the_middle_and_smaller_maps_the_mean():
+    segments = torch.arange(36).reshape(1, 6, 6)
+    assert resize_targets(segments, 2).tolist() == [[[7, 10], [25, 28]]]  # the middle of 3 x 3
+    maps = torch.arange(16.0).reshape(1, 1, 4, 4)
+    assert resize_targets(maps, 2).tolist() == [[[[2.5, 4.5], [10.5, 12.5]]]]
+
+
+def test_larger_segments_are_repeated_and_larger_maps_interpolated():
+    segments = torch.tensor([[[1, 255], [3, 4]]])
+    assert resize_targets(segments, 4)[0].tolist() == [[1, 1, 255, 255]] * 2 + [[3, 3, 4, 4]] * 2
+    assert resize_targets(torch.tensor([[[[0.0, 1.0], [0.0, 1.0]]]]), 4)[0, 0, 0].tolist() == [0.0, 0.25, 0.75, 1.0]
+
+
+def test_classes_and_targets_of_the_right_size_stay():
+    for targets in (torch.tensor([1, 2]), torch.zeros(2, 4, 4, dtype=torch.long), torch.zeros(2, 1, 4, 4)):
+        assert resize_targets(targets, 4) is targets
+
+
+def test_targets_without_content_are_resized_too():
+    assert resize_targets(torch.empty(5, 8, 8, dtype=torch.long, device="meta"), 4).shape == (5, 4, 4)
+    assert resize_targets(torch.empty(5, 3, 8, 8, device="meta"), 4).shape == (5, 3, 4, 4)

@@ -6,6 +6,7 @@ from torch import nn
 
 from models import catalogue
 from models.catalogue import build, find_head, network_digest, networks, replace_head
+from results.files import digest
 
 INPUTS = [(1, 8, 8), (1, 28, 28), (3, 16, 16), (3, 32, 32)]
 
@@ -22,12 +23,39 @@ def parameters(model):
         ("resnet8-wide", 10, 4_911_754),
         ("resnet8-wide", 100, 5_096_164),
         ("resnet18", 10, 11_181_642),
+        ("resnet34", 1000, 21_797_672),
+        ("wrn-16-2", 10, 691_674),
         ("cnn", 10, 160 + 4640 + 131_136 + 650),  # of a 1 x 32 x 32 image: 9*16+16, 16*9*32+32, 2048*64+64, 64*10+10
     ],
 )
 def test_a_network_has_the_published_number_of_parameters(network, classes, count):
     with torch.device("meta"):
         assert parameters(build(network, 1 if network == "cnn" else 3, classes, 32)) == count
+
+
+@pytest.mark.parametrize(
+    ("network", "names", "drawn"),
+    [
+        ("cnn", "f1299c4a", -0.019588),
+        ("cnn-small", "5341362a", -0.020250),
+        ("resnet18", "3d6011e2", 0.022609),
+        ("densenet121", "039a6ae6", -0.068824),
+        ("densenet-small", "df939e33", -0.204808),
+        ("densenet-tiny", "7e7d8e30", -0.333449),
+        ("lenet-sigmoid", "2c95601e", 0.003821),
+        ("resnet8-narrow", "340f6367", -0.161594),
+        ("resnet8-narrow-gn", "a2789211", -0.161594),
+        ("resnet8-wide", "dd84a870", 0.009332),
+        ("resnet8-wide-gn", "bbca38aa", 0.009332),
+    ],
+)
+def test_the_weights_that_results_were_computed_with_are_drawn_again(network, names, drawn):
+    # Measured when encoder and decoder were still one: names and shapes, and the weights by their place in the order of drawing.
+    torch.manual_seed(7)
+    model = build(network, 3, 10, 16)
+    assert digest([[name, list(tensor.shape)] for name, tensor in model.state_dict().items()])[:8] == names
+    means = [place * p.double().mean().item() for place, p in enumerate(model.parameters(), 1) if p.ndim > 1]
+    assert sum(means) == pytest.approx(drawn, abs=1e-5)
 
 
 @pytest.mark.parametrize("shape", INPUTS, ids=str)
@@ -71,9 +99,9 @@ def test_networks_of_one_file_share_a_digest_and_files_differ():
 
 
 def test_two_networks_of_one_name_are_refused(monkeypatch):
-    from models.networks import cnn, resnet8
+    from models.networks import cnn, resnet
 
-    monkeypatch.setattr(cnn, "NETWORKS", {**cnn.NETWORKS, **resnet8.NETWORKS})
+    monkeypatch.setattr(cnn, "NETWORKS", {**cnn.NETWORKS, **resnet.NETWORKS})
     catalogue.networks.cache_clear()
     try:
         with pytest.raises(ValueError, match="two networks are called 'resnet8-"):

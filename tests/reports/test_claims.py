@@ -53,6 +53,13 @@ OURS = {"table1": table(a={"n=1 k=x": 0.9, "n=2 k=x": 0.5}, b={"n=1 k=x": 0.8, "
         ("2 * acc[a @ n=2] == 1", 1, 0),
         ("argmax(acc[* @ n=1]) == argmax(acc[* @ n=2])", 0, 1),
         ("pearson(acc[* @ n=1], acc[* @ n=2]) < 0", 1, 0),
+        ("spearman(acc[* @ n=1], acc[* @ n=2]) < 0", 1, 0),
+        ("argmax(acc[* @ n=1]) != argmax(acc[* @ n=2])", 1, 0),
+        ("argmax(acc[a @ n=*]) == argmax(acc[b @ n=*])", 1, 0),  # both are best at n=1
+        ("argmax(acc[a @ n=*]) != argmax(acc[b @ n=*])", 0, 1),
+        ("spearman(acc[a @ n=*], acc[b @ n=*]) > 0", 1, 0),
+        ("acc[a @ n=1] != acc[a @ n=2]", 1, 0),
+        ("acc[a @ n=1] != 0.9", 0, 1),
         ("{n} < 2 for all n", 1, 1),
         ("acc[$row @ n=1] > 0.5 for all row in (a,b,c)", 2, 1),
         ("acc[a @ n=1] > 0.5 and acc[b @ n=1] > 0.85", 0, 1),
@@ -98,6 +105,82 @@ def test_a_difference_within_the_spread_over_seeds_is_not_decidable():
 )
 def test_verdicts_in_words(verdict, word):
     assert verdict.word == word
+
+
+def test_names_of_rows_have_no_order():
+    with pytest.raises(ClaimError, match="equal or not"):
+        judge("argmax(acc[a @ n=*]) < argmax(acc[b @ n=*])", "table1", OURS)
+
+
+@pytest.mark.parametrize("function", ["pearson", "spearman"])
+def test_a_correlation_of_equal_values_or_of_too_few_is_not_measured(function):
+    equal = {"table1": table(a={"n=1": 0.5, "n=2": 0.1}, b={"n=1": 0.5, "n=2": 0.2})}
+    alone = {"table1": table(a={"n=1": 0.5, "n=2": 0.1})}
+    for ours in (equal, alone):
+        assert judge(f"{function}(acc[* @ n=1], acc[* @ n=2]) > 0", "table1", ours, shape=OURS).word == "not measured"
+
+
+def test_seeds_that_disagree_about_the_best_row_do_not_decide():
+    def seed(a: float, b: float) -> dict[str, list[Value]]:
+        return {"table1": table(a={"n=1": a, "n=2": 0.6}, b={"n=1": b, "n=2": 0.5})}
+
+    clear = "argmax(acc[* @ n=1]) == argmax(acc[* @ n=2])"
+    agree, split = [seed(0.9, 0.1), seed(0.9, 0.2), seed(0.9, 0.1)], [seed(0.9, 0.1), seed(0.1, 0.9), seed(0.9, 0.1)]
+    assert judge(clear, "table1", seed(0.9, 0.1), seeds=agree).word == "holds"
+    assert judge(clear, "table1", seed(0.6, 0.3), seeds=split).word == "not decidable at this seed count"
+    # Nor is a comparison of numbers forgotten that follows one of names.
+    within = clear + " and acc[b @ n=1] < 0.15"
+    assert judge(within, "table1", seed(0.9, 0.13), seeds=agree).word == "not decidable at this seed count"
+
+
+FEDSA = {claim.id: claim for claim in published.claims("fedsa")}
+PRINTED = {name: published_values("fedsa", name) for name in published.tables("fedsa")}
+
+
+@pytest.mark.parametrize("claim", [c for c in FEDSA.values() if not c.predicate.startswith("figure:")], ids=lambda c: c.id)
+@pytest.mark.parametrize(
+    "column", [{"dataset": "cifar10"}, {"dataset": "cifar10", "fraction": "0.10"}, {"student": "resnet-34", "fraction": "0.10"}]
+)
+def test_claims_of_fedsa_are_judged_on_the_columns_that_there_are(claim, column):
+    def judged(values: list[Value]) -> list[Value]:
+        return [v for v in values if all(v.keys.get(key, wanted) == wanted for key, wanted in column.items())]
+
+    whole = judge_claim(claim, "fedsa", PRINTED)
+    part = judge_claim(claim, "fedsa", {name: judged(values) for name, values in PRINTED.items()})
+    assert part.total == whole.total == int(claim.cells.partition("/")[2])
+    of_table4 = "table4" in (claim.table, claim.predicate[:6]) and "cifar10" in column.values()
+    if of_table4 or " for most " in claim.predicate:  # half of the columns or fewer say nothing about most
+        assert part.word == "not measured"
+        return
+    assert part.held + part.failed > 0
+    assert part.missing == part.total - part.held - part.failed
+    assert set(part.fails_at) <= set(whole.fails_at)
+
+
+def selections(**similarity: list[float]) -> dict[str, list[Value]]:
+    """`selections(cifar10=[...])`: transferability of three teachers at one selection after another."""
+    return {
+        "figure4a": [
+            Value("fedsa", {"dataset": d, "selection": str(1 + n // 3), "teacher": str(1 + n % 3)}, "transferability", value)
+            for d, values in similarity.items()
+            for n, value in enumerate(values)
+        ]
+    }
+
+
+def test_the_claim_of_fedsa_figure_4a_is_about_the_order_of_teachers():
+    moved, same = [1.0, 0.5, 0.0, 0.0, 0.5, 1.0, 0.0, 0.4, 1.0], [1.0, 0.5, 0.0, 1.0, 0.4, 0.0, 0.0, 0.5, 1.0]
+    verdict = judge_claim(FEDSA["fedsa-f4a"], "fedsa", selections(cifar10=moved, cifar100=same))
+    assert (verdict.held, verdict.failed, verdict.fails_at) == (1, 1, ("dataset=cifar100",))
+    assert judge_claim(FEDSA["fedsa-f4a"], "fedsa", selections(cifar10=moved[:6])).word == "not measured"
+    assert judge_claim(FEDSA["fedsa-f4a"], "fedsa", {}) is None
+
+
+def test_the_claim_of_fedsa_figure_4b_is_about_three_nodes():
+    accuracy = {"cifar10": (70.0, 72.0, 74.0, 73.0), "cifar100": (40.0, 45.0, 44.0, 43.0)}
+    ours = [Value("fedsa", {"dataset": d, "k": str(k)}, "accuracy", v) for d, a in accuracy.items() for k, v in enumerate(a, 1)]
+    verdict = judge_claim(FEDSA["fedsa-f4b"], "fedsa", {"figure4b": ours})
+    assert (verdict.held, verdict.failed, verdict.fails_at) == (1, 1, ("dataset=cifar100",))
 
 
 FEDIOD = {claim.id: claim for claim in published.claims("fediod")}
@@ -152,7 +235,9 @@ def test_claims_of_fediod_table_7_judge_two_metrics_apart(claim, held, fails_at)
     assert (verdict.held, verdict.fails_at) == (held, fails_at)
 
 
-@pytest.mark.parametrize("predicate", ["acc[a]", "acc[a] >", "frobnicate(acc[a]) > 1", "acc[a] ? 1"])
+@pytest.mark.parametrize(
+    "predicate", ["acc[a]", "acc[a] >", "frobnicate(acc[a]) > 1", "acc[a] ? 1", "argmax(acc[a @ n=* k=*]) == argmax(acc[b])"]
+)
 def test_what_is_not_in_the_grammar_is_refused(predicate):
     with pytest.raises(ClaimError):
         parse(predicate)

@@ -9,7 +9,7 @@ from torch import nn
 
 from datasets.source import DataError
 from models.networks import imagenet
-from models.networks.imagenet import densenet121, load_imagenet, read_weights, resnet18, weight_path
+from models.networks.imagenet import densenet121, load_imagenet, read_weights, resnet18, resnet34, weight_path
 from models.weight_files import WeightFile
 from results.files import file_digest
 
@@ -142,9 +142,10 @@ def test_weights_of_another_network_are_refused(install, official):
 
 
 @pytest.mark.parametrize(("side", "stride", "map_side"), [(32, 1, 4), (63, 1, 8), (64, 2, 2), (224, 2, 7)])
-def test_small_images_run_through_a_stem_without_stride_or_pooling(side, stride, map_side):
+@pytest.mark.parametrize("network", [resnet18, resnet34])
+def test_small_images_run_through_a_stem_without_stride_or_pooling(network, side, stride, map_side):
     with torch.device("meta"):
-        model = resnet18(3, 10, side)
+        model = network(3, 10, side)
         assert model.conv1.stride == (stride, stride)
         assert isinstance(model.maxpool, nn.Identity) == (side < 64)
         assert model.forward_features(torch.empty(1, 3, side, side)).shape == (1, 512, map_side, map_side)

@@ -1,0 +1,106 @@
+"""Several annotations of each image: what is held, found by name, and refused."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from datasets import catalogue
+from datasets.annotations import (
+    MAP,
+    SEGMENTS,
+    AnnotatedSource,
+    AnnotatedSplit,
+    Annotation,
+    annotated,
+    annotations_of,
+    check_annotations,
+)
+from datasets.source import DataError, Split
+
+IMAGES, LABELS = np.zeros((2, 3, 4, 4), np.uint8), np.array([1, 0])
+DEPTH, SEGMENT = np.full((2, 1, 4, 4), 9, np.uint8), np.full((2, 4, 4), 2, np.uint8)
+SPLIT = AnnotatedSplit(IMAGES, LABELS, {"depth": DEPTH, "segment": SEGMENT})
+SOURCE = AnnotatedSource(
+    name="rooms", title="Rooms", classes=2, shape=(3, 4, 4), sizes={"train": 2, "test": 2}, mean=(0,) * 3, std=(1,) * 3,
+    licence="", how_to_get="Draw them.", files=lambda home: [], load=lambda home: {"train": SPLIT, "test": SPLIT},
+    annotations={"depth": Annotation(MAP, 1), "segment": Annotation(SEGMENTS, 3)},
+)  # fmt: skip
+
+
+@pytest.fixture
+def rooms(monkeypatch):
+    """Loads a source as the catalogue would."""
+
+    def load(source):
+        monkeypatch.setattr(catalogue, "source", lambda name: source)
+        catalogue.load.cache_clear()
+        return catalogue.load("rooms")
+
+    yield load
+    catalogue.load.cache_clear()
+
+
+def test_annotations_are_found_by_name_the_class_and_the_image_among_them():
+    assert annotated(SPLIT, "class") is LABELS
+    assert annotated(SPLIT, "image") is IMAGES
+    assert annotated(SPLIT, "depth") is DEPTH
+    assert {name: (entry.kind, entry.size) for name, entry in annotations_of(SOURCE).items()} == {
+        "class": ("class", 2), "image": ("map", 3), "depth": ("map", 1), "segment": ("segments", 3),
+    }  # fmt: skip
+
+
+def test_any_other_set_has_a_class_and_its_image():
+    assert annotated(Split(IMAGES, LABELS), "class") is LABELS
+    assert list(annotations_of(catalogue.source("digits"))) == ["class", "image"]
+
+
+def test_an_annotation_that_is_not_there_is_refused_naming_those_that_are():
+    with pytest.raises(DataError, match="no annotation 'normal'; they have class, image, depth, segment"):
+        annotated(SPLIT, "normal")
+    with pytest.raises(DataError, match=r"no annotation 'depth'; they have class, image$"):
+        annotated(Split(IMAGES, LABELS), "depth")
+
+
+@pytest.mark.parametrize(
+    "array", [DEPTH.astype(np.float32), DEPTH[:1], DEPTH[..., :3], DEPTH[:, :, :3], np.zeros(2, np.uint8), DEPTH[None]]
+)
+def test_an_annotation_of_other_type_or_size_is_refused(array):
+    with pytest.raises(DataError, match="annotation 'depth': expected uint8"):
+        AnnotatedSplit(IMAGES, LABELS, {"depth": array})
+
+
+def test_an_annotated_split_is_checked_as_any_other():
+    with pytest.raises(DataError, match="expected uint8 images"):
+        AnnotatedSplit(IMAGES[0], LABELS)
+
+
+def test_a_set_as_it_states_is_loaded(rooms):
+    assert annotated(rooms(SOURCE)["test"], "segment") is SEGMENT
+
+
+def test_a_pixel_without_label_is_no_class_too_many():
+    unknown = np.where(np.arange(4) < 2, 255, SEGMENT).astype(np.uint8)
+    check_annotations(SOURCE, replace(SPLIT, annotations={"depth": DEPTH, "segment": unknown}))
+
+
+@pytest.mark.parametrize(
+    ("own", "message"),
+    [
+        ({"depth": DEPTH}, "no annotation 'segment'"),
+        ({"depth": DEPTH.repeat(2, axis=1), "segment": SEGMENT}, r"'depth' has shape \(2, 2, 4, 4\), expected \(2, 1, 4, 4\)"),
+        ({"depth": DEPTH, "segment": SEGMENT[:, None]}, r"'segment' has shape \(2, 1, 4, 4\), expected \(2, 4, 4\)"),
+        ({"depth": DEPTH, "segment": SEGMENT + 1}, "'segment' has classes beyond the 3"),
+    ],
+)
+def test_a_set_with_other_annotations_than_it_states_is_refused(rooms, own, message):
+    split = replace(SPLIT, annotations=own)
+    with pytest.raises(DataError, match=message):
+        rooms(replace(SOURCE, load=lambda home: {"train": split, "test": split}))
+
+
+def test_sizes_may_be_the_most_that_is_read(rooms):
+    assert len(rooms(replace(SOURCE, sizes={"train": 5, "test": 2}, up_to=True))["train"]) == 2
+    for wrong in (replace(SOURCE, sizes={"train": 5, "test": 2}), replace(SOURCE, sizes={"train": 1, "test": 2}, up_to=True)):
+        with pytest.raises(DataError, match="not the official ones"):
+            rooms(wrong)

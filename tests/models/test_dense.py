@@ -1,0 +1,92 @@
+"""Networks with outputs for every pixel: an encoder of the catalogue and a decoder that enlarges its map."""
+
+import pytest
+import torch
+from torch import nn
+
+from models.catalogue import build, find_head, network_digest, networks, replace_head
+from models.dense import WIDTH, sides
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "expected"),
+    [(2, 16, [4, 8, 16]), (4, 28, [7, 14, 28]), (3, 28, [4, 7, 14, 28]), (8, 8, []), (1, 2, [2]), (16, 256, [32, 64, 128, 256])],
+)
+def test_a_map_at_most_doubles_from_layer_to_layer(start, end, expected):
+    assert sides(start, end) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "side"),
+    [(name, 16) for name in sorted({*networks()} - {"densenet121"})]  # the code of densenet-small, and slow
+    + [("vgg11-slim", 8), ("vgg11-slim", 28), ("resnet10-slim", 8), ("resnet10-slim", 28), ("resnet10-slim", 32)],
+)
+def test_every_encoder_gets_outputs_for_every_pixel(name, side):
+    with torch.device("meta"):
+        model = build(f"{name}+dense", 3, 5, side)
+        features = model.forward_features(torch.empty(2, 3, side, side))
+        assert model.forward_head(features).shape == model(torch.empty(2, 3, side, side)).shape == (2, 5, side, side)
+
+
+def test_the_encoder_is_the_networks_own():
+    torch.manual_seed(0)
+    network = build("resnet8-narrow", 3, 1, 8).eval()
+    torch.manual_seed(0)
+    dense = build("resnet8-narrow+dense", 3, 5, 8).eval()
+    images = torch.rand(2, 3, 8, 8)
+    assert torch.equal(dense.forward_features(images), network.forward_features(images))
+    assert dense.train().encoder.bn.num_batches_tracked == 0
+
+
+@pytest.mark.parametrize("name", ["cnn-small", "resnet18", "vgg11-slim", "mobilenetv2-slim", "densenet-tiny"])
+def test_nothing_is_left_of_the_networks_decoder(name):
+    model = build(f"{name}+dense", 3, 5, 8)
+    assert not [module for module in model.modules() if isinstance(module, nn.Linear)]
+    model(torch.rand(4, 3, 8, 8)).sum().backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
+
+
+def test_the_parameters_of_the_decoder_by_hand():
+    # From 64 channels at 4 x 4 to 16 x 16, that is by two doublings, to three outputs.
+    model = build("resnet8-narrow+dense", 3, 3, 16)
+    decoder = sum(p.numel() for p in [*model.decoder.parameters(), *model.head.parameters()])
+    assert decoder == (64 * WIDTH + 2 * WIDTH) + 2 * (9 * WIDTH**2 + 2 * WIDTH) + (3 * WIDTH + 3)
+
+
+def test_a_pixel_of_the_image_moves_pixels_near_it_most():
+    torch.manual_seed(0)
+    model = build("cnn+dense", 1, 1, 16).eval()
+    image = torch.rand(1, 1, 16, 16, requires_grad=True)
+    (gradient,) = torch.autograd.grad(model(image)[0, 0, 3, 3], image)
+    assert gradient[0, 0, :8, :8].abs().sum() > gradient[0, 0, 8:, 8:].abs().sum()
+
+
+def test_a_new_head_has_as_many_outputs_and_leaves_the_rest():
+    model = build("cnn-small+dense", 1, 4, 8).eval()
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    assert replace_head(model, 2) is model
+    assert model(torch.rand(3, 1, 8, 8)).shape == (3, 2, 8, 8)
+    after = model.state_dict()
+    assert {name for name in before if before[name].shape != after[name].shape} == {"head.weight", "head.bias"}
+    assert all(torch.equal(before[name], after[name]) for name in before if not name.startswith("head."))
+
+
+def test_there_is_no_linear_head_to_find():
+    with pytest.raises(ValueError, match="no linear layer; one with outputs for every pixel ends in a convolution"):
+        find_head(build("cnn-small+dense", 1, 4, 8))
+
+
+def test_the_digest_covers_both_the_encoder_and_the_decoder():
+    digests = {network_digest(name) for name in ("cnn", "cnn+dense", "resnet18", "resnet18+dense")}
+    assert len(digests) == 4
+    assert network_digest("cnn+dense") == network_digest("cnn-small+dense")
+
+
+def test_an_unknown_encoder_is_refused_with_near_names():
+    with pytest.raises(ValueError, match=r"unknown network 'resnet10\+dense'; did you mean .*resnet10-slim"):
+        build("resnet10+dense", 3, 10, 32)
+
+
+def test_the_suffix_is_given_once():
+    with pytest.raises(ValueError, match="unknown network"):
+        build("cnn+dense+dense", 3, 10, 32)
