@@ -1,12 +1,9 @@
 """Federations whose server holds labelled images, for methods that nothing reaches from clients."""
 
-from dataclasses import dataclass
-
 import torch
-import torch.nn.functional as F
 
 from federation.federation import LabelledSet, PublicData
-from federation.tasks import Classification
+from federation.tasks import Segmentation
 from tests.federation.tiny import CLASSES, bright_images, make_federation
 
 
@@ -21,22 +18,9 @@ def probed(device="cpu", **changes):
     return make_federation(**{**settings, **changes})
 
 
-@dataclass(frozen=True)
-class PixelLabels(Classification):
-    """One label per pixel."""
-
-    dense = True
-
-    def loss(self, outputs, targets):
-        return F.cross_entropy(outputs, targets, reduction="none").flatten(1).mean(dim=1)
-
-    def metrics(self, outputs, targets):
-        return {"accuracy": (outputs.argmax(dim=1) == targets).float().mean().item()}
-
-
 def pixel_labelled(**changes):
     """The same for a dense task: whether a pixel is bright."""
     images = torch.randint(0, 256, (30, 1, 8, 8), generator=torch.Generator().manual_seed(0)).to(torch.uint8)
     labelled = LabelledSet(images[:12], (images[:12, 0] >= 128).long(), "pixel labels")
-    settings = {"task": PixelLabels(2), "network": "cnn-small+dense", "probe": labelled, "test": labelled}
+    settings = {"task": Segmentation(2), "network": "cnn-small+dense", "probe": labelled, "test": labelled}
     return probed(**{**settings, "public": PublicData(images[12:], "pixels"), **changes})

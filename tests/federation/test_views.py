@@ -7,24 +7,17 @@ import torch
 
 from federation.augmentation import Augmentation, RandAugment, augment
 from federation.federation import LabelledSet
-from federation.tasks import Classification
+from federation.tasks import Segmentation
 from federation.training import unit_range
 from federation.views import follow, labelled_set, strong_view, weak_view
 from tests.federation.tiny import make_federation
 
 
 @dataclass(frozen=True)
-class PixelLabels(Classification):
-    """One label per pixel."""
-
-    dense = True
-
-
-@dataclass(frozen=True)
 class Depth:
     """One number per pixel."""
 
-    outputs = 1
+    outputs, dense = 1, True
 
 
 FLIPS = Augmentation(horizontal_flip=True, crop=1, cutout=2)
@@ -56,7 +49,7 @@ def test_a_strong_view_has_a_hole_of_half_the_side_with_the_datas_mean():
 
 def test_views_for_dense_targets_move_no_pixel():
     augmentation = Augmentation(rotation=20, shift=0.2, channel_shift=0.2, horizontal_flip=True, crop=1, cutout=2)
-    federation = make_federation(task=PixelLabels(3), augmentation=augmentation)
+    federation = make_federation(task=Segmentation(3), augmentation=augmentation)
     images = torch.randint(0, 256, (200, 1, 1, 1), generator=torch.Generator().manual_seed(0)).to(torch.uint8)
     images = images.expand(200, 1, 8, 8)
     for view in (
