@@ -47,8 +47,10 @@ def consistency_loss(weak: torch.Tensor, strong: torch.Tensor, temperature: floa
 
 def schedule(step: int, steps: int, wait: int, ramp: int) -> float:
     """Factor of a learning rate: 0 for `wait` steps, up to 1 over the next `ramp`, then half a cosine to 0 at `steps`."""
+    if step < wait:
+        return 0.0
     if step < wait + ramp:
-        return max(0.0, (step + 1 - wait) / ramp)
+        return (step + 1 - wait) / ramp
     return 0.5 * (1 + math.cos(math.pi * (step - wait - ramp) / (steps - wait - ramp)))
 
 
@@ -106,13 +108,19 @@ class MetaPseudoLabels(Method):
     finetune_batch_size: int = 512
     """Labelled images in a step of them."""
 
+    def __post_init__(self) -> None:
+        if self.student_wait + self.ramp >= self.steps:
+            raise ValueError(
+                f"student_wait {self.student_wait} and ramp {self.ramp} leave nothing of {self.steps} steps; make them shorter"
+            )
+
     def fit(self, federation: Federation) -> Checkpoint:
         probe, unlabelled = labelled_set(federation), federation.public.images
         augmentation = RandAugment(self.operations, self.magnitude)
         teacher, average = (federation.initial(federation.network) for _ in range(2))
         student = federation.module(federation.checkpoint(teacher, federation.network))
         optimizers = [self.make_optimizer(model) for model in (teacher, student)]
-        parts = {"teacher": teacher, "student": student, "average": average}
+        parts: dict[str, Any] = {"teacher": teacher, "student": student, "average": average}
         parts |= {"teacher_optimizer": optimizers[0], "student_optimizer": optimizers[1]}
         rounds, alike = -(-self.steps // self.interval), self.steps % self.interval == 0
         for number in federation.rounds(rounds, alike=alike, **parts):

@@ -117,6 +117,8 @@ class NoisyStudent(Method):
         plan = replace(federation.server, epochs=self.steps)
         optimizer = plan.make_optimizer(model.parameters(), fused=False)
         schedule = plan.make_schedule(optimizer)
+        encoder: Any = model.forward_features
+        decoder: Any = model.forward_head
         model.train()
         for _ in federation.steps(self.steps):
             labelled = stream.choose(len(probe.images), plan.batch_size)
@@ -125,8 +127,7 @@ class NoisyStudent(Method):
                 others = stream.choose(len(pseudo[0]), self.ratio * plan.batch_size)
                 images = torch.cat([images, pseudo[0][others]])
             inputs = federation.normalise(strong_view(federation, images, stream, augmentation, cutout=0.0))
-            features = drop(federation.forward(model.forward_features, inputs), self.dropout, stream)
-            outputs = federation.forward(model.forward_head, features)
+            outputs = federation.forward(decoder, drop(federation.forward(encoder, inputs), self.dropout, stream))
             losses = [federation.task.loss(outputs[: len(labelled)], probe.targets[labelled])]
             if pseudo is not None and others is not None:
                 pseudo_losses = F.cross_entropy(outputs[len(labelled) :], pseudo[1][others], reduction="none")

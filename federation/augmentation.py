@@ -112,7 +112,7 @@ def rand_augment(images: torch.Tensor, how: RandAugment, generator: torch.Genera
         order = drawn[step].argsort(stable=True)
         grouped, by, by_signed = whole[order], strength[step, order], signed[step, order]
         start = sum(sizes[step][: len(GEOMETRIC)]) if how.geometric else 0
-        if how.geometric:
+        if start:
             grouped[:start] = _move(grouped[:start], drawn[step, order[:start]], by_signed[:start])
         for name, size in list(zip(names, sizes[step], strict=True))[-len(PHOTOMETRIC) :]:
             group, start = slice(start, start + size), start + size
@@ -153,7 +153,7 @@ def _recolour(name: str, images: torch.Tensor, strength: torch.Tensor, signed: t
         "brightness": functional.adjust_brightness, "colour": functional.adjust_saturation,
         "contrast": functional.adjust_contrast, "sharpness": functional.adjust_sharpness,
     }[name](images, 0.0).float()  # black, grey, even, or blurred  # fmt: skip
-    return (lacking + (1 + 0.9 * signed) * (images - lacking)).clamp_(0, 255).to(torch.uint8)
+    return (lacking + (1 + 0.9 * signed) * (images - lacking)).round_().clamp_(0, 255).to(torch.uint8)
 
 
 def filled(values: Sequence[float], like: torch.Tensor) -> torch.Tensor:

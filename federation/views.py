@@ -24,15 +24,10 @@ def labelled_set(federation: Federation) -> LabelledSet:
     return federation.probe()
 
 
-def is_dense(federation: Federation) -> bool:
-    """Whether the task's targets belong to pixels, so that a view must not move these."""
-    return bool(getattr(federation.task, "dense", False))
-
-
 def weak_view(federation: Federation, images: torch.Tensor, stream: Stream) -> torch.Tensor:
     """uint8 images (n, c, h, w) in [0, 1], with the run's augmentation; for a dense task only with its change of colour."""
     how, generator = federation.augmentation, stream.generator
-    if is_dense(federation) and how is not None:
+    if federation.task.dense and how is not None:
         how = Augmentation(channel_shift=how.channel_shift)
     floats = unit_range(images)
     if how is None or generator is None:  # there is none on the meta device, where there is nothing to augment
@@ -47,7 +42,7 @@ def strong_view(
 
     For a dense task neither what moves pixels nor the cutout.
     """
-    dense = is_dense(federation)
+    dense = federation.task.dense
     weak = weak_view(federation, images, stream)
     if stream.generator is None:
         return weak

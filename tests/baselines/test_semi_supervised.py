@@ -1,0 +1,137 @@
+"""What the four semi-supervised baselines have in common: they learn at the server alone, repeat, resume and can be planned."""
+
+from dataclasses import dataclass, replace
+
+import pytest
+
+from baselines.fixmatch import FixMatch
+from baselines.meta_pseudo_labels import MetaPseudoLabels
+from baselines.noisy_student import NoisyStudent
+from baselines.pseudo_label import PseudoLabel
+from federation.costs import Meter, metering
+from federation.seeds import Seeds
+from federation.snapshots import Snapshots
+from federation.stages import StageCache
+from federation.training import DivergedError, TrainingPlan
+from tests.baselines.probes import pixel_labelled, probed
+from tests.methods.shards import client_with, same_bits
+
+# Brightness is the class of the tiny federation's images, and RandAugment would change it.
+METHODS = [
+    PseudoLabel(steps=120, interval=40, unlabelled_batch_size=8, ramp_start=40, ramp_end=80),
+    NoisyStudent(steps=120, iterations=2, ratio=2, operations=0, dropout=0.2),
+    FixMatch(steps=120, interval=40, batch_size=8, mu=2, operations=0, cutout=0.25, average=0.9),
+    MetaPseudoLabels(
+        steps=120, interval=40, batch_size=8, mu=2, operations=0, cutout=0.25, average=0.9, weight=1.0, ramp=10, student_wait=10,
+        finetune_epochs=3, lr=0.1,
+    ),
+]  # fmt: skip
+SHORT = [
+    replace(METHODS[0], steps=12, interval=3),
+    replace(METHODS[1], steps=3, iterations=3, operations=2),
+    replace(METHODS[2], steps=12, interval=3, operations=2),
+    replace(METHODS[3], steps=12, interval=3, operations=2, ramp=2, student_wait=2),
+]
+SERVER = TrainingPlan(epochs=4, batch_size=4, lr=0.01)
+
+
+def by_name(methods):
+    return pytest.mark.parametrize("method", methods, ids=lambda method: type(method).__name__)
+
+
+@by_name(METHODS)
+def test_it_learns_from_the_labelled_and_the_unlabelled(method):
+    model = method.fit(probed(server=SERVER))
+    assert model.history["accuracy"][-1] == 1
+    assert (model.network, model.owner) == ("cnn-small", "server")
+
+
+@by_name(SHORT)
+def test_the_same_seeds_give_the_same_bits_and_others_others(method):
+    first, same = (method.fit(probed(server=SERVER)) for _ in range(2))
+    assert same_bits(first.state, same.state)
+    assert first.history == same.history
+    for axis in ("weights", "shuffling"):
+        assert not same_bits(first.state, method.fit(probed(server=SERVER, seeds=Seeds.moving((axis,), 1))).state)
+
+
+@by_name(SHORT)
+def test_nothing_crosses_and_no_client_matters(method):
+    federation, other = probed(), probed(clients=[client_with(0, [2] * 5)])
+    assert same_bits(method.fit(federation).state, method.fit(other).state)
+    assert federation.channel.ledger == []
+    assert method.sends == frozenset()
+
+
+class PowerCutError(Exception):
+    """Not a bug."""
+
+
+@by_name(SHORT)
+def test_a_fit_cut_off_after_two_rounds_ends_like_one_that_was_not(method, tmp_path):
+    server = replace(SERVER, schedule="cosine")
+    whole = method.fit(probed(server=server))
+    rounds = []
+
+    def progress(text, share):
+        rounds.append(text)
+        if rounds.count("round 3/4") == 1 and text == "round 3/4":
+            raise PowerCutError
+
+    for attempt in range(2):
+        federation = probed(server=server, progress=progress)
+        federation.snapshots = Snapshots(tmp_path / "snapshot", every=0)
+        if attempt == 0:
+            with pytest.raises(PowerCutError):
+                method.fit(federation)
+    resumed = method.fit(federation)
+    assert same_bits(resumed.state, whole.state)
+    assert resumed.history == whole.history
+    assert [text for text in rounds if text.startswith("round")] == [f"round {number}/4" for number in (1, 2, 3, 3, 4)]
+
+
+@by_name(METHODS)
+def test_a_plan_counts_every_step(method):
+    def flops(**changes):
+        meter = Meter()
+        with metering(meter):
+            replace(method, **changes).fit(probed("meta", stages=StageCache(None, device="meta")))
+        return meter.flops
+
+    longer = 3 * method.steps
+    fixed = flops() - (flops(steps=longer) - flops()) / 2  # evaluations and the like, as many with as without these steps
+    if hasattr(method, "interval"):
+        fixed = flops() - (flops(steps=longer, interval=3 * method.interval) - flops()) / 2
+    assert 0 <= fixed < 0.1 * flops()
+    uneven = {"steps": method.steps - 7}
+    assert 0.9 * flops() < flops(**uneven) < flops()
+
+
+@by_name(SHORT)
+def test_a_label_for_every_pixel_is_learnt_too(method):
+    model = method.fit(pixel_labelled(server=SERVER))
+    assert len(model.history["miou"]) >= 4
+    assert model.network == "cnn-small+dense"
+
+
+@dataclass(frozen=True)
+class Depth:
+    """One number per pixel."""
+
+    outputs = 1
+
+
+@by_name(SHORT)
+def test_a_task_without_classes_and_a_server_without_labels_are_refused(method):
+    with pytest.raises(ValueError, match="pseudo-labels are classes"):
+        method.fit(probed(task=Depth()))
+    with pytest.raises(ValueError, match="probe_share"):
+        method.fit(probed(probe=None))
+
+
+@by_name(SHORT)
+def test_a_fit_that_diverges_says_so(method):
+    server = replace(SERVER, lr=1e30, optimizer="sgd")
+    method = replace(method, lr=1e30) if hasattr(method, "lr") else method
+    with pytest.raises(DivergedError):
+        method.fit(probed(server=server))
