@@ -42,6 +42,12 @@ def encode(model: nn.Module, images: torch.Tensor) -> torch.Tensor:
     return forward_features(images)
 
 
+def decode(model: nn.Module, features: torch.Tensor) -> torch.Tensor:
+    """The outputs that the decoder makes of a map of features (n, c, h, w)."""
+    outputs: torch.Tensor = model.forward_head(features)  # type: ignore[operator]
+    return outputs
+
+
 def decoder_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
     """The parameters, by name, of the modules that the encoder does not call: those that FedSA's adaptation trains."""
     encoder = _encoder_modules(model)

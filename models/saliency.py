@@ -9,6 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from models.cut import decode, encode
+
 
 def input_gradient(model: nn.Module, inputs: torch.Tensor) -> torch.Tensor:
     """|d r / d x| of the encoder's map r for normalised inputs x (n, c, h, w), in evaluation mode; (n, c, h, w).
