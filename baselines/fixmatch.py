@@ -40,7 +40,7 @@ class FixMatch(Method):
     """
 
     title = "FixMatch"
-    quick: ClassVar[Mapping[str, Any]] = {"steps": 300, "interval": 100, "batch_size": 16, "mu": 3, "average": 0.95}
+    quick: ClassVar[Mapping[str, Any]] = {"steps": 150, "interval": 50, "batch_size": 16, "mu": 2, "average": 0.95}
 
     steps: int = 2**20
     """K, steps of training (the paper's)."""

@@ -65,8 +65,8 @@ class MetaPseudoLabels(Method):
 
     title = "Meta Pseudo Labels"
     quick: ClassVar[Mapping[str, Any]] = {
-        "steps": 300, "interval": 100, "batch_size": 16, "mu": 3, "weight": 1.0, "ramp": 50,
-        "student_wait": 20, "average": 0.95,
+        "steps": 240, "interval": 120, "batch_size": 16, "mu": 2, "lr": 0.1, "weight": 1.0, "ramp": 20, "student_wait": 10,
+        "average": 0.8,
     }  # fmt: skip
 
     steps: int = 300_000

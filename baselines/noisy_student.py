@@ -56,7 +56,7 @@ class NoisyStudent(Method):
     """
 
     title = "Noisy Student"
-    quick: ClassVar[Mapping[str, Any]] = {"steps": 150, "iterations": 2, "ratio": 3, "per_class": 20}
+    quick: ClassVar[Mapping[str, Any]] = {"steps": 100, "iterations": 1, "ratio": 2}
 
     iterations: int = 3
     """Students, one after another (the paper's)."""

@@ -37,7 +37,7 @@ class PseudoLabel(Method):
 
     title = "Pseudo-Label"
     quick: ClassVar[Mapping[str, Any]] = {
-        "steps": 300, "interval": 100, "ramp_start": 50, "ramp_end": 250, "unlabelled_batch_size": 64
+        "steps": 150, "interval": 50, "ramp_start": 30, "ramp_end": 120, "unlabelled_batch_size": 48
     }  # fmt: skip
 
     steps: int = 10_000
