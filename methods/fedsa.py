@@ -6,12 +6,12 @@ samples, visits the teachers that look at these samples as it does; each lends i
 
 from __future__ import annotations
 
-import copy
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -20,7 +20,7 @@ from federation.averaging import average_states
 from federation.client import Client, Shard
 from federation.federation import Checkpoint, Federation, LabelledSet, state_of
 from federation.method import Method
-from federation.training import Penalty, TrainingPlan, predict, unit_range
+from federation.training import DivergedError, Penalty, TrainingPlan, predict, unit_range
 from models.catalogue import feature_shape
 from models.cut import Encoder, FixedEncoder, Translator, pooled
 from models.saliency import grad_cam, input_gradient, unit_scaled
@@ -161,7 +161,7 @@ class FedSA(Method):
         probe = federation.probe()
         teachers = federation.teachers()
         target = federation.initial(federation.network)
-        student = copy.deepcopy(target)
+        student = federation.initial(federation.network)
         hinted = [hinted_for(federation, client, student) for client in federation.clients]
         maps = self.ask_for_maps(federation, probe, teachers)
         chosen = Chosen()
@@ -237,6 +237,8 @@ class FedSA(Method):
         scores = torch.zeros(count)
         if maps and not probe.images.is_meta:
             scores = self.scores(maps, self.maps_of(federation, target, probe.images), len(probe.images)).cpu()
+            if not scores.isfinite().all():
+                raise DivergedError(f"the saliency maps of round {number} are no numbers; lower server.lr or fedsa.local_lr")
         drawn = self.draw(federation, scores, number)
         shares = aggregation_weights(scores[drawn], self.weighting).tolist()
         self.note(federation, scores, Counter(drawn))
@@ -257,7 +259,7 @@ class FedSA(Method):
         moment = 1 if self.selection == "fixed" else number
         rng = federation.seeds.numpy("sampling", "selection", moment)
         if self.selection == "sampled":
-            probabilities = sampling_probabilities(scores.double()).numpy()
+            probabilities = np.array(sampling_probabilities(scores.double()).tolist())
             return rng.choice(len(scores), self.selected, p=probabilities / probabilities.sum()).tolist()
         return rng.choice(len(scores), self.selected, replace=False).tolist()
 
@@ -291,7 +293,8 @@ class FedSA(Method):
 
     def adapt(self, federation: Federation, target: nn.Module, number: int) -> nn.Module:
         """Task adaptation of a copy: the decoder alone, or (released) a new head and all parameters."""
-        adapted = copy.deepcopy(target)
+        adapted = federation.initial(federation.network)
+        adapted.load_state_dict(state_of(target))
         if self.adaptation == "all":
             adapted = federation.replace_head(adapted, federation.task.outputs, "adaptation", number).to(federation.device)
         probe = federation.probe()
