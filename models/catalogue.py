@@ -53,8 +53,13 @@ def find_head(model: nn.Module) -> tuple[str, nn.Linear]:
 
 
 def replace_head(model: nn.Module, num_outputs: int) -> nn.Module:
-    """Put a new linear head with `num_outputs` outputs on `model`, in place; returns it."""
+    """Put a new linear head with `num_outputs` outputs on `model`, in place; returns it.
+
+    Its weights are drawn from the CPU's generator, as those of whole networks, wherever `model` is.
+    """
     name, head = find_head(model)
     parent, _, attribute = name.rpartition(".")
-    setattr(model.get_submodule(parent), attribute, nn.Linear(head.in_features, num_outputs, device=head.weight.device))
+    device = head.weight.device
+    fresh = nn.Linear(head.in_features, num_outputs, device="meta" if device.type == "meta" else "cpu").to(device)
+    setattr(model.get_submodule(parent), attribute, fresh)
     return model
