@@ -62,7 +62,6 @@ class Fit:
     """Run it with differential privacy and a budget of `EPSILON`."""
     replay: Fit | None = None
     """Invert all private images, and deliver to the server what this other run sent."""
-    device: str = "cpu"
     payloads: list[tuple[Transfer, dict[str, torch.Tensor]]] = field(default_factory=list)
 
     def _inspect(self, transfer: Transfer, tensors: Mapping[str, torch.Tensor]) -> None:
@@ -93,8 +92,8 @@ class Fit:
         axes = ("partition", "weights", "sampling", "shuffling")
         federation = build_federation(
             {**CONFIG, **self._private}, catalogue.resolve("digits"),
-            replace(Seeds.moving(axes, self.seed), noise=self.noise), StageCache(None, device=self.device),
-            type(self.method), device=self.device, channel=channel,
+            replace(Seeds.moving(axes, self.seed), noise=self.noise), StageCache(None),
+            type(self.method), channel=channel,
         )  # fmt: skip
         if self.replay is not None:
             federation.clients[0].run(lambda shard: shard._images.bitwise_not_())  # all shards are views of one tensor

@@ -62,6 +62,8 @@ def prepare_device(device: str, threads: int, execution: Execution) -> None:
         torch.backends.cudnn.benchmark = False
         torch.backends.cudnn.deterministic = True
         torch.use_deterministic_algorithms(True, warn_only=True)
+        # Else every new tensor is filled, by a kernel of its own, for programs that read what they have not written.
+        torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
 
 
 def run_cell(

@@ -33,6 +33,7 @@ from federation.stages import StageCache
 from federation.tasks import Classification
 from federation.training import Normalisation, TrainingPlan
 from models.catalogue import networks
+from privacy.plan import RELEASED
 from tests.fakecuda import backward, fake_cuda, grad
 from tests.methods.shards import same_bits
 
@@ -116,7 +117,7 @@ def test_every_method_keeps_to_its_device(name, tmp_path, brief):
         follow(method, tmp_path / str(number))
 
 
-RELEASED = {
+OF_THE_AUTHORS = {
     "epochs": 2, "student_steps": 2, "weights": "size", "temperature": 10.0, "diversity": 1.0, "balance": 1.0, "optimizer": "sgd",
     "second_upsampling": "bilinear",
 }  # fmt: skip
@@ -124,7 +125,7 @@ RELEASED = {
 
 def test_fediods_other_terms_keep_to_their_device(tmp_path, brief):
     (method, *_) = variants("fediod")
-    follow(replace(method, **RELEASED), tmp_path)
+    follow(replace(method, **OF_THE_AUTHORS), tmp_path)
 
 
 @pytest.mark.parametrize("name", ["fedgen", "fedkd", "fediod"])
@@ -280,17 +281,21 @@ class Pooler(Method):
         nn.AdaptiveAvgPool2d(2)(images).sum().backward()
 
 
+TWO_DEVICES = "(same device|two different devices).*cpu"
+"""As torch says it, in one version or another."""
+
+
 @pytest.mark.parametrize(
     ("method", "message"),
     [
-        (Mixer, "same device.*cpu"),
+        (Mixer, TWO_DEVICES),
         (Forgetful, "tensor on cpu is indexed with one on cuda"),
         (Chooser, "tensor on cuda:0 is indexed with one on cpu"),
         (Masker, "tensor on cuda:0 is indexed with one on cpu"),
         (Drawer, "cuda:0 is drawn from a generator on cpu"),
-        (Homebody, "same device.*cpu"),
+        (Homebody, TWO_DEVICES),
         (Reader, "content of a tensor on cuda:0 is read"),
-        (Guarded, "same device.*cpu"),
+        (Guarded, TWO_DEVICES),
         (Dicer, "which nobody has seeded"),
         (Pooler, "adaptive_avg_pool2d.* not the same in every run"),
     ],
@@ -378,28 +383,32 @@ def gpu():
     torch.use_deterministic_algorithms(False)
 
 
-@pytest.mark.parametrize("name", METHODS)
-def test_a_gpu_repeats_itself_to_the_last_bit_and_sends_what_a_cpu_sends(name, gpu):
-    method = contract.contract_method(registry.find_method(name))
-    for mechanism in ("", *type(method).protections()):
-        first, second, cpu = (contract.Fit(method, mechanism=mechanism, device=device) for device in (gpu, gpu, "cpu"))
-        assert first.digest == second.digest, mechanism
-        assert cpu.digest, mechanism
-        assert first.federation.channel.ledger == cpu.federation.channel.ledger, mechanism
+def private_under(mechanism):
+    """Settings of a run under a mechanism of differential privacy; none for one that is not private."""
+    noise = 1.0 if mechanism == RELEASED else 0.0
+    settings = {
+        "privacy.epsilon": 50.0, "privacy.mechanism": mechanism, "privacy.noise_multiplier": noise, "privacy.queries": 10
+    }  # fmt: skip
+    return settings if mechanism else {}
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_a_gpu_goes_on_after_a_cut_as_if_nothing_had_happened(name, tmp_path, hasty, gpu):
-    for number, method in enumerate(variants(name)):
-        undisturbed = federation_on(gpu, method)
-        whole = fit(undisturbed, method)
+def test_a_gpu_repeats_itself_to_the_last_bit_after_a_cut_and_sends_what_a_cpu_sends(name, tmp_path, hasty, gpu):
+    (method, *others) = variants(name)
+    runs = [(method, mechanism) for mechanism in ("", *type(method).protections())] + [(other, "") for other in others]
+    for number, (own, mechanism) in enumerate(runs):
+        private = private_under(mechanism)
+        undisturbed = federation_on(gpu, own, **private)
+        whole = fit(undisturbed, own)
         folder = tmp_path / str(number)
         with contextlib.suppress(PowerCutError):
-            fit(federation_on(gpu, method, folder, cut), method)
-        federation = federation_on(gpu, method, folder)
-        for resumed, expected in zip(fit(federation, method), whole, strict=True):
-            assert same_bits(resumed.state, expected.state)
-        assert federation.channel.ledger == undisturbed.channel.ledger
+            fit(federation_on(gpu, own, folder, cut, **private), own)
+        repeated = federation_on(gpu, own, folder, **private)
+        for again, first in zip(fit(repeated, own), whole, strict=True):
+            assert same_bits(again.state, first.state), mechanism
+        on_cpu = federation_on("cpu", own, **private)
+        fit(on_cpu, own)
+        assert repeated.channel.ledger == undisturbed.channel.ledger == on_cpu.channel.ledger, mechanism
 
 
 @pytest.mark.parametrize("name", sorted(networks()))
