@@ -3,7 +3,7 @@
 import torch
 
 from federation.client import Client, Shard
-from federation.federation import Federation, PublicData, LabelledSet
+from federation.federation import Federation, LabelledSet, PublicData
 from federation.seeds import Seeds
 from federation.stages import StageCache
 from federation.tasks import Classification
