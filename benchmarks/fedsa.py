@@ -48,13 +48,14 @@ FEDERATED = "fedsa|fedavg-plus|fedprox-plus"
 VISITS = f"method={FEDERATED}|fedmd-plus"
 
 SETTINGS = (
-    Setting("data.image_size", {"dataset=taskonomy": 64, "": 32}, "paper",
+    Setting("data.image_size", {DENSE: 64, "": 32}, "paper",
             "CIFAR's own; ImageNet's subsets contain 32 x 32 images; Taskonomy's 256 are read at 64 (assumed)",
-            cpu={"dataset=taskonomy": 32, "": 16}, smoke={"dataset=taskonomy": 16, "": 8}),
-    Setting("private.name", {"dataset=taskonomy": "taskonomy", "": "imagenet32"}, "paper", "section 4.1: ten non-overlapped subsets of ImageNet"),
-    Setting("partition.kind", {"dataset=taskonomy": "everyone", "": "class-groups"}, "paper",
+            cpu={DENSE: 32, "": 16}, smoke={DENSE: 16, "": 8}),
+    Setting("private.name", {DENSE: "taskonomy", "": "imagenet32"}, "paper",
+            "section 4.1: ten non-overlapped subsets of ImageNet"),
+    Setting("partition.kind", {DENSE: "everyone", "": "class-groups"}, "paper",
             "section 4.1: sorted by label, distributed class by class; Taskonomy's teachers share its training set"),
-    Setting("partition.clients", {"dataset=taskonomy": 6, "": 10}, "paper",
+    Setting("partition.clients", {DENSE: 6, "": 10}, "paper",
             "section 4.1; Table 4: 25 teachers of Taskonomy's tasks, here (assumed) those for which every data set has targets"),
     Setting("partition.teachers", {
         "task=segmentation": "edge_occlusion+image+depth_euclidean+normal+keypoints2d+class",
@@ -62,7 +63,8 @@ SETTINGS = (
         "": "class"}, "assumed", "tasks of the teachers: all but the target"),
     Setting("partition.probe_order", "random", "assumed", "section 4.2 extracts a share of each class",
             released="consecutive"),
-    Setting("partition.target_split", {"dataset=taskonomy": "valid", "": "train"}, "paper", "where the target task's labelled and unlabelled images come from"),
+    Setting("partition.target_split", {DENSE: "valid", "": "train"}, "paper",
+            "where the target task's labelled and unlabelled images come from"),
     Setting("partition.target_limit", 0, "paper", "all of the target's training images (0 means no limit)", smoke=600),
     Setting("partition.public_limit", 0, "assumed", "all that are not labelled (0 means no limit)", smoke=200),
     Setting("partition.pool_limit", 0, "paper", "all private images (0 means no limit)",
@@ -152,7 +154,8 @@ SETTINGS = (
     Setting("meta-pseudo-labels.student_wait", 3_000, "code", "kekmodel's", cpu=30, smoke=2),
     Setting("meta-pseudo-labels.ramp", 5_000, "code", "kekmodel's", cpu=50, smoke=4),
     Setting("meta-pseudo-labels.average", 0.995, "code", "kekmodel's; shorter where steps are few", cpu=0.98, smoke=0.8),
-    Setting("meta-pseudo-labels.weight", 8.0, "code", "kekmodel's; with few steps 8 leaves the teacher at chance", cpu=1.0, smoke=1.0),
+    Setting("meta-pseudo-labels.weight", 8.0, "code", "kekmodel's, of UDA's term; with few steps 8 leaves the teacher at chance",
+            cpu=1.0, smoke=1.0),
     Setting("meta-pseudo-labels.finetune_epochs", 625, "code", "kekmodel's", cpu=3, smoke=1),
     Setting("meta-pseudo-labels.finetune_lr", 3e-5, "code", "kekmodel's; higher where epochs are few", cpu=1e-3, smoke=1e-3),
     Setting("meta-pseudo-labels.finetune_batch_size", 512, "code", "kekmodel's", cpu=64, smoke=16),
@@ -219,7 +222,7 @@ PAPER = Paper(
                     config={"transfer.teacher": n, "transfer.frozen": True},
                 )
                 for n in range(1, 11)
-            ),  # fmt: skip
+            ),
             columns=tuple({"dataset": dataset} for dataset in DATASETS),
             axes={"dataset": "data.name"},
             fixed=TENTH,
