@@ -4,7 +4,7 @@ Values marked `code` are those of the authors' release (zju-vipa/KamalEngine, ex
 comparator's. The paper names no optimiser, no number of rounds and no budget of any row but K.
 """
 
-from benchmarks.spec import Paper, Row, Setting, Table
+from benchmarks.spec import Paper, Row, Scalar, Setting, Table
 
 FRACTIONS = ("0.01", "0.05", "0.10", "1.00")
 STUDENTS = ("wrn-16-2", "resnet-18", "vgg-19", "mobilenet-v2")
@@ -21,7 +21,7 @@ GRID = tuple(
     )
 )
 AXES = {"setting": "network.setting", "student": "network.server", "fraction": "partition.probe_share", "dataset": "data.name"}
-TENTH = {"network.server": "resnet-34", "partition.probe_share": 0.1}
+TENTH: dict[str, Scalar] = {"network.server": "resnet-34", "partition.probe_share": 0.1}
 
 SEMI_SUPERVISED = (
     Row("pseudo-label", "pseudo-label", "Pseudo Label", absent=NO_UNLABELLED),
@@ -46,7 +46,7 @@ TASKONOMY_ROWS = (
     FEDSA,
 )
 TASKONOMY_AXES = {"dataset": "data.name", "task": "data.task"}
-TASKONOMY_NETWORKS = {"network.server": "resnet-50", "network.client": "resnet-50", "partition.probe_share": 0.1}
+TASKONOMY_NETWORKS: dict[str, Scalar] = {"network.server": "resnet-50", "network.client": "resnet-50", "partition.probe_share": 0.1}
 
 
 def _strategy(key: str, title: str, selection: str, weighting: str) -> Row:
