@@ -32,7 +32,7 @@ from datasets import catalogue, partitions
 from metrics.names import BANDWIDTH
 from reports import bandwidth, teachers
 from reports.sheet import Sheet
-from reports.table import Layout, legend, markdown, terminal_tables
+from reports.table import Layout, legend, markdown, row_title, terminal_tables
 from results import published
 from results.files import cache_home, digest, file_digest, read_sealed_json, write_atomic, write_sealed_json
 from results.published import format_column, parse_column
@@ -267,6 +267,8 @@ def print_table(console: Console, run: TableRun, card: Sequence[str]) -> int:
         told = teachers.sentences(layout, correlations, run.table.metrics)
     if run.table.measure == "selection":
         told = [teachers.TOLD]
+    if run.table.measure == "segmentations":
+        told = write_segmentations(run, records)
     told += [f"{format_column(dict(column))} is not measured: {why}" for column, why in run.table.unmeasured]
     sheet = Sheet(layout, run.paper.title, run.paper.citation, run.table.measure, tuple(told), tuple(card))
     shown = sheet.shown(lines)
@@ -301,6 +303,18 @@ def print_table(console: Console, run: TableRun, card: Sequence[str]) -> int:
     return sum(record.status != OK for record in run.records.values())
 
 
+def write_segmentations(run: TableRun, records: Sequence[Record]) -> list[str]:
+    """The arrays of the records as the one file that the picture is drawn from; returns what a reader is told of them."""
+    from benchmarks import segmentations
+
+    path = run.files.path("safetensors")
+    if found := segmentations.collected(records):
+        write_atomic(path, found)
+    else:
+        path.unlink(missing_ok=True)
+    return segmentations.told(records)
+
+
 def draw(
     run: TableRun, layout: Layout, lines: Sequence[dict[str, str]], found: Mapping[str, Correlation] = MappingProxyType({})
 ) -> None:
@@ -327,7 +341,7 @@ def _shown(run: TableRun, layout: Layout, lines: Sequence[dict[str, str]], found
         repr(
             [
                 replace(layout, oracles=frozenset()), sorted(layout.oracles), lines, published.published_table(run.name),
-                dict(found),
+                dict(found), file_digest(arrays) if (arrays := run.files.path("safetensors")).exists() else "",
                 run.table.measure, [(row.key, row.role) for row in run.rows], [(cell.key, cell.code) for cell in run.cells],
                 source_digest("reports.plots", "benchmarks.display"), metadata.version("matplotlib"),
             ]
@@ -353,8 +367,21 @@ def _draw(run: TableRun, layout: Layout, lines: Sequence[dict[str, str]], found:
         plots_teachers.transferability_plot(layout, lines, path, run.table.metrics, found)
     elif run.table.measure == "selection":
         plots_teachers.selection_plot(layout, lines, path)
+    elif run.table.measure == "segmentations":
+        _draw_segmentations(run, layout, path)
     else:
         plots.table_plot(layout, lines, path)
+
+
+def _draw_segmentations(run: TableRun, layout: Layout, path: Path) -> None:
+    from benchmarks.segmentations import class_names
+    from reports.pictures import draw_segmentations
+
+    source = run.files.path("safetensors")
+    if source.exists():
+        rows = {row: row_title(layout, row) for row in layout.rows}
+        title = f"{layout.title}. {layout.caption}; {', '.join(layout.labels)}"
+        draw_segmentations(source, path, rows, class_names(run.cells[0].data), title)
 
 
 def counts_of(config: Mapping[str, Scalar], data: catalogue.ResolvedData, seed: int) -> np.ndarray:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks import leakage, registry, transferability
+from benchmarks import leakage, registry, segmentations, transferability
 from benchmarks.cells import Cell
 from benchmarks.executors import Context
 from benchmarks.scenario import build_federation
@@ -116,7 +116,7 @@ def run_cell(
 def _measure(
     cell: Cell, stages: StageCache, channel: Channel, progress: Callable[[str, float], None]
 ) -> tuple[tuple[Measurement, ...], str, dict[str, Any]]:
-    """The cell's numbers, how they were made from the run, and the record's entries on the privacy spent."""
+    """The cell's numbers, how they were made from the run, and the record's entries on the privacy spent and for a picture."""
     config = dict(cell.config)
     entry = registry.find_method(cell.method, cell.plugins)
     method = make_method(entry, config)
@@ -145,6 +145,9 @@ def _measure(
     if undeclared:
         where = "sends" if federation.protection is None else "protected"
         raise ValueError(f"{cell.method} sends {', '.join(sorted(undeclared))} without declaring it in `{where}`")
+    if cell.measure == "segmentations":
+        measurements, how, arrays = segmentations.measure(federation, fitted)
+        return measurements, how, {**privacy_spent(federation), "arrays": arrays}
     return *measure_fitted(cell, federation, method, fitted), privacy_spent(federation)
 
 

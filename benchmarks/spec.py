@@ -135,8 +135,8 @@ class Table:
     measure: str = "final"
     """`final` (a number per metric), `curve` (numbers per epoch), `classes` (the partition itself), `samples` (measures of
     the images that a method generated), `bandwidth` (the metric and the bytes until then, per round), `leakage` (how far
-    what clients give away lies from their private images), `transferability` (of one frozen teacher) or `selection` (FedSA's
-    scores of the teachers, each time that it chooses)."""
+    what clients give away lies from their private images), `transferability` (of one frozen teacher), `selection` (FedSA's
+    scores of the teachers, each time that it chooses) or `segmentations` (of a few test images, which are drawn; one column)."""
     metrics: tuple[str, ...] = ("accuracy",)
     unit: str = "fraction"
     """How the paper prints shares such as accuracy, and so do we: `fraction` or `percent`."""

@@ -66,6 +66,8 @@ class Record:
     """Stages computed and reused while the cell ran."""
     peak_memory_mb: float = 0.0
     """Largest resident set of the worker so far, which may have run other cells before."""
+    arrays: str = ""
+    """What the table's picture is drawn from, where it shows more than numbers (`results.arrays.pack`)."""
     machine: dict[str, Any] = field(default_factory=dict)
     """Device, threads, processor, package versions, commit, and whether tracked files differed from it (`dirty`)."""
 

@@ -71,7 +71,7 @@ class TableFiles:
         self.base = folder / profile / paper / stem
 
     def path(self, suffix: str) -> Path:
-        """`suffix` is `csv`, `md`, `png`, `svg`, `claims.csv`, `layout.json`, `records.jsonl` or `log`."""
+        """`suffix` is `csv`, `md`, `png`, `svg`, `claims.csv`, `layout.json`, `records.jsonl`, `safetensors` or `log`."""
         return self.base.parent / f"{self.base.name}.{suffix}"
 
     def check_writable(self) -> None:

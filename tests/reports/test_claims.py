@@ -183,6 +183,45 @@ def test_the_claim_of_fedsa_figure_4b_is_about_three_nodes():
     assert (verdict.held, verdict.failed, verdict.fails_at) == (1, 1, ("dataset=cifar100",))
 
 
+TABLE4 = {
+    "scratch": (30.0, 0.07), "transfer": (35.0, 0.21), "pseudo-label": (26.0, 0.08), "noisy-student": (25.0, 0.06),
+    "fedavg+": (31.0, 0.14), "fedsa": (51.0, 0.41),
+}  # fmt: skip
+
+
+def table4(**changed: tuple[float, float]) -> dict[str, list[Value]]:
+    """Accuracy of the column of classification and mean IoU of that of segmentation, by row."""
+    columns = (("classification", "accuracy"), ("segmentation", "miou"))
+    return {
+        "table4": [
+            Value(row, {"dataset": "taskonomy", "task": task}, metric, number)
+            for row, numbers in {**TABLE4, **changed}.items()
+            for (task, metric), number in zip(columns, numbers, strict=True)
+        ]
+    }
+
+
+@pytest.mark.parametrize(
+    ("changed", "of_table", "of_figure"),
+    [
+        ({}, "holds", "holds"),
+        ({"fedsa": (51.0, 0.15)}, "holds in 1 of 2", "holds in 1 of 2"),  # best in one task; Transfer is still second
+        ({"fedsa": (31.0, 0.41)}, "holds in 1 of 2", "holds"),  # the figure is about segmentation alone
+        ({"transfer": (35.0, 0.50), "fedavg+": (60.0, 0.60)}, "does not hold", "does not hold"),
+    ],
+)
+def test_claims_of_fedsa_table_4_and_figure_3_take_each_metric_from_its_own_column(changed, of_table, of_figure):
+    ours = table4(**changed)
+    assert judge_claim(FEDSA["fedsa-t4-a"], "fedsa", ours).word == of_table
+    assert judge_claim(FEDSA["fedsa-f3"], "fedsa", {**ours, "figure3": []}).word == of_figure
+
+
+def test_a_column_of_fedsa_table_4_that_is_missing_leaves_its_half_open():
+    half = {"table4": [value for value in table4()["table4"] if value.metric == "miou"]}
+    assert judge_claim(FEDSA["fedsa-t4-a"], "fedsa", half).word == "holds in 1 of 1 measured; 1 of 2 not measured"
+    assert judge_claim(FEDSA["fedsa-f3"], "fedsa", half).word == "holds"
+
+
 FEDIOD = {claim.id: claim for claim in published.claims("fediod")}
 FULL = "gan=eq2 mimic=eq8 tau=inf conf unique"
 
