@@ -185,7 +185,38 @@ PAPER = Paper(
     settings=SETTINGS,
     released_code=True,
     seed_axes=("partition",),
-    notes=(),
+    notes=(
+        "No row has a budget in print, and most have none in the released code: these are assumed, or those of each method's own "
+        "code. At cpu Scratch, Transfer and FedMD+ see about as many labelled samples as FedSA, FedAvg+ and FedProx+ those before the "
+        "first round and of the adaptation; semi-supervised rows about as many images as Scratch, labelled or not.",
+        "Eq. 1 is read as the magnitude of the gradient of the sum of the encoder's map with respect to the image, averaged over "
+        "the probe set before maps are compared. All networks see the same images in the same order, without augmentation.",
+        "Eq. 2 divides by the cosine of averaged maps, so under Eq. 3 no teacher has more than e^(2/M) times the probability of "
+        "another: with M = 5,000 probe samples 1.0004 times. As printed FedSA draws its teachers at random, with replacement. "
+        "fedsa-cosine (--methods +fedsa-cosine) leaves M out; fedsa-released stretches the scores over [0, 1].",
+        "Line 4 of Algorithm 1 trains the target network before every selection, the released code before the first alone "
+        "(--methods +fedsa-once). Every adaptation trains the decoder alone, in the released code everything under a new head.",
+        "Eq. 4 is summed over a map's entries, at the smaller side where maps differ in size (assumed). Translators are three "
+        "1 x 1 convolutions with BatchNorm and LeakyReLU as in the released code, and stay with their teachers.",
+        "A teacher drawn twice is visited once and counts twice. BatchNorm's statistics are averaged with the weights.",
+        "What crosses: the probe images to every teacher and its saliency back, once; then the target network's weights and the "
+        "students'. Everything is counted.",
+        "Released: the probe images are the same for all networks, where the code shuffles and augments them for each one "
+        "separately and compares maps of different images; an empty map has the cosine 0 and equal scores are equal "
+        "probabilities, where the code divides by zero.",
+        "FedAvg+, FedProx+ and FedMD+ are our definitions; the paper says only that they are modified. The first two take FedSA's "
+        "local step at every teacher in every round, weighted by sizes; FedMD+ digests the teachers' mean features of public "
+        "images. All know the probe set, and adapt to it or revisit it.",
+        "Transfer takes a teacher's weights, which private servers would not give. Which teacher is drawn at random (assumed).",
+        "Table 2's weights are undefined in print: softmaxes of plus or minus the scores, stretched over [0, 1] (positive: code).",
+        "Table 3's similarity is that to the target network before its first selection, stretched over [0, 1].",
+        "Private data are cut by class into groups of consecutive classes, each numbered from 0 by its owner; ImageNet's are in "
+        "the order of their WordNet ids, as in the released index files. Images of all are normalised by the target set's "
+        "statistics.",
+        "Without CIFAR-100 and ImageNet 32x32 both have the same surrogate; the target keeps it, and private data are generated.",
+        "Table 4 has teachers of six tasks, trained here on one training split of at most 10,000 images, where the paper has 25 "
+        "released networks; decoders for pixels are ours. Pixels with targets are not augmented.",
+    ),
     tables=(
         Table(
             key="table1",
