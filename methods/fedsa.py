@@ -6,8 +6,9 @@ samples, visits the teachers that look at these samples as it does; each lends i
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
@@ -166,6 +167,7 @@ class FedSA(Method):
         student = federation.initial(federation.network)
         hinted = [hinted_for(federation, client, student) for client in federation.clients]
         maps = self.ask_for_maps(federation, probe, teachers)
+        teacher = functools.cache(lambda index: federation.module(teachers[index]))  # of those that are chosen, once
         chosen = Chosen()
         stays: dict[str, Any] = {f"translator-{index}": own.translator for index, own in enumerate(hinted)}
         for number in federation.rounds(self.rounds, target=target, chosen=chosen, **stays):
@@ -173,7 +175,7 @@ class FedSA(Method):
                 if self.retrain or number == 1:
                     self.train_weak(federation, target, number)
                 chosen.weights = self.select(federation, target, maps, number)
-            states = self.local_students(federation, target, teachers, hinted, chosen.weights, number)
+            states = self.local_students(federation, target, teacher, hinted, chosen.weights, number)
             target.load_state_dict(average_states(states, list(chosen.weights.values())))
             federation.check_finite(target)
             if self.adaptation_gap and number % self.adaptation_gap == 0 and number < self.rounds:
@@ -287,7 +289,7 @@ class FedSA(Method):
     # -- selective aggregation --------------------------------------------------------------------------------------
 
     def local_students(
-        self, federation: Federation, target: nn.Module, teachers: Sequence[Checkpoint],
+        self, federation: Federation, target: nn.Module, teacher: Callable[[int], nn.Module],
         hinted: Sequence[Hinted], chosen: Mapping[int, float], number: int,
     ) -> Iterator[dict[str, torch.Tensor]]:  # fmt: skip
         """SelectiveKA of Algorithm 1 at every chosen teacher: the target down, hints learnt from, the local student up."""
@@ -296,7 +298,7 @@ class FedSA(Method):
             client, student = federation.clients[index], hinted[index].student
             student.load_state_dict(federation.channel.down(index, "parameters", sent))
             client.run(
-                learn_by_hints, federation, federation.module(teachers[index]), hinted[index],
+                learn_by_hints, federation, teacher(index), hinted[index],
                 TrainingPlan(self.local_epochs, self.local_batch_size, self.local_lr),
                 self.penalty(student), ("client", index, "round", number),
             )  # fmt: skip
