@@ -187,8 +187,8 @@ PAPER = Paper(
     seed_axes=("partition",),
     notes=(
         "No row has a budget in print, and most have none in the released code: these are assumed, or those of each method's own "
-        "code. At cpu Scratch, Transfer and FedMD+ see about as many labelled samples as FedSA, FedAvg+ and FedProx+ those before the "
-        "first round and of the adaptation; semi-supervised rows about as many images as Scratch, labelled or not.",
+        "code. At cpu Scratch, Transfer and FedMD+ see about as many labelled samples as FedSA; FedAvg+ and FedProx+ those before "
+        "the first round and of the adaptation; semi-supervised rows a few times as many images as Scratch, labelled or not.",
         "Eq. 1 is read as the magnitude of the gradient of the sum of the encoder's map with respect to the image, averaged over "
         "the probe set before maps are compared. All networks see the same images in the same order, without augmentation.",
         "Eq. 2 divides by the cosine of averaged maps, so under Eq. 3 no teacher has more than e^(2/M) times the probability of "
