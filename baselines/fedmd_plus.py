@@ -62,9 +62,7 @@ class FedMDPlus(Method):
         federation.track(target)
         return federation.checkpoint(target, federation.network)
 
-    def agree(
-        self, federation: Federation, teachers: Sequence[nn.Module], hinted: Hinted, images: torch.Tensor
-    ) -> torch.Tensor:
+    def agree(self, federation: Federation, teachers: Sequence[nn.Module], hinted: Hinted, images: torch.Tensor) -> torch.Tensor:
         """The consensus: the mean of the teachers' features (n, c, h, w) of public images, one teacher at a time."""
         mean = torch.zeros(())
         for client, teacher in zip(federation.clients, teachers, strict=True):

@@ -37,7 +37,7 @@ CONFIG: Mapping[str, Scalar] = {
     "augmentation.rotation": 5, "augmentation.shift": 0.0, "augmentation.channel_shift": 0.0,
     "augmentation.horizontal_flip": False, "privacy.dp": "yes", "privacy.epsilon": math.inf,
 }  # fmt: skip
-"""Five clients with 130 real digits each, 144 labelled and 200 public ones at the server, a small network; a fit takes about two seconds."""
+"""Five clients with some 130 real digits each, 144 labelled and 200 public ones at the server; a fit takes about two seconds."""
 
 
 EPSILON = 50.0

@@ -59,9 +59,12 @@ def prepare_device(device: str, threads: int, execution: Execution) -> None:
     torch.set_float32_matmul_precision("high" if execution.precision == "tf32" else "highest")
     torch.backends.cudnn.allow_tf32 = execution.precision == "tf32"
     if device.startswith("cuda"):
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # cuBLAS looks when it starts, and promises nothing without
         torch.backends.cudnn.benchmark = False
         torch.backends.cudnn.deterministic = True
         torch.use_deterministic_algorithms(True, warn_only=True)
+        # Else every new tensor is filled, by a kernel of its own, for programs that read what they have not written.
+        torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
 
 
 def run_cell(

@@ -4,7 +4,7 @@ Values marked `code` are those of the authors' release (zju-vipa/KamalEngine, ex
 comparator's. The paper names no optimiser, no number of rounds and no budget of any row but K.
 """
 
-from benchmarks.spec import Paper, Row, Setting, Table
+from benchmarks.spec import Paper, Row, Scalar, Setting, Table
 
 FRACTIONS = ("0.01", "0.05", "0.10", "1.00")
 STUDENTS = ("wrn-16-2", "resnet-18", "vgg-19", "mobilenet-v2")
@@ -21,7 +21,7 @@ GRID = tuple(
     )
 )
 AXES = {"setting": "network.setting", "student": "network.server", "fraction": "partition.probe_share", "dataset": "data.name"}
-TENTH = {"network.server": "resnet-34", "partition.probe_share": 0.1}
+TENTH: dict[str, Scalar] = {"network.server": "resnet-34", "partition.probe_share": 0.1}
 
 SEMI_SUPERVISED = (
     Row("pseudo-label", "pseudo-label", "Pseudo Label", absent=NO_UNLABELLED),
@@ -45,15 +45,17 @@ def _strategy(key: str, title: str, selection: str, weighting: str) -> Row:
 
 DENSE = "dataset=taskonomy"
 FEDERATED = "fedsa|fedavg-plus|fedprox-plus"
+VISITS = f"method={FEDERATED}|fedmd-plus"
 
 SETTINGS = (
-    Setting("data.image_size", {"dataset=taskonomy": 64, "": 32}, "paper",
+    Setting("data.image_size", {DENSE: 64, "": 32}, "paper",
             "CIFAR's own; ImageNet's subsets contain 32 x 32 images; Taskonomy's 256 are read at 64 (assumed)",
-            cpu={"dataset=taskonomy": 32, "": 16}, smoke={"dataset=taskonomy": 16, "": 8}),
-    Setting("private.name", {"dataset=taskonomy": "taskonomy", "": "imagenet32"}, "paper", "section 4.1: ten non-overlapped subsets of ImageNet"),
-    Setting("partition.kind", {"dataset=taskonomy": "everyone", "": "class-groups"}, "paper",
+            cpu={DENSE: 32, "": 16}, smoke={DENSE: 16, "": 8}),
+    Setting("private.name", {DENSE: "taskonomy", "": "imagenet32"}, "paper",
+            "section 4.1: ten non-overlapped subsets of ImageNet"),
+    Setting("partition.kind", {DENSE: "everyone", "": "class-groups"}, "paper",
             "section 4.1: sorted by label, distributed class by class; Taskonomy's teachers share its training set"),
-    Setting("partition.clients", {"dataset=taskonomy": 6, "": 10}, "paper",
+    Setting("partition.clients", {DENSE: 6, "": 10}, "paper",
             "section 4.1; Table 4: 25 teachers of Taskonomy's tasks, here (assumed) those for which every data set has targets"),
     Setting("partition.teachers", {
         "task=segmentation": "edge_occlusion+image+depth_euclidean+normal+keypoints2d+class",
@@ -61,11 +63,13 @@ SETTINGS = (
         "": "class"}, "assumed", "tasks of the teachers: all but the target"),
     Setting("partition.probe_order", "random", "assumed", "section 4.2 extracts a share of each class",
             released="consecutive"),
-    Setting("partition.target_split", {"dataset=taskonomy": "valid", "": "train"}, "paper", "where the target task's labelled and unlabelled images come from"),
+    Setting("partition.target_split", {DENSE: "valid", "": "train"}, "paper",
+            "where the target task's labelled and unlabelled images come from"),
     Setting("partition.target_limit", 0, "paper", "all of the target's training images (0 means no limit)", smoke=1000),
-    Setting("partition.public_limit", 0, "assumed", "all that are not labelled (0 means no limit)", smoke=300),
-    Setting("partition.pool_limit", 0, "paper", "all private images (0 means no limit)", smoke=1000),
-    Setting("partition.test_limit", 0, "paper", "the data set's test split (0 means no limit)", smoke=300),
+    Setting("partition.public_limit", 0, "assumed", "all that are not labelled (0 means no limit)", smoke=200),
+    Setting("partition.pool_limit", 0, "paper", "all private images (0 means no limit)",
+            cpu={DENSE: 2000, "": 0}, smoke={DENSE: 150, "": 500}),
+    Setting("partition.test_limit", 0, "paper", "the data set's test split (0 means no limit)", smoke=200),
     Setting("network.client", "resnet-34", "paper", "section 4.1"),
     Setting("network.resnet-34", "resnet34", "paper", "section 4.1, with a small-image stem (assumed)",
             cpu="resnet10-slim", smoke="resnet8-narrow"),
@@ -82,17 +86,20 @@ SETTINGS = (
     Setting("local.optimizer", "adam", "code", "teachers"),
     Setting("local.lr", 1e-3, "assumed", "teachers; the released script's 0.01", released=1e-2),
     Setting("local.batch_size", 64, "assumed", "teachers; the released script's 20", released=20),
-    Setting("local.epochs", 10, "code", "teachers, 10 times 130,000 images", cpu=60, smoke=8),
+    Setting("local.epochs", 10, "code", "teachers, 10 times 130,000 images", cpu={DENSE: 10, "": 60}, smoke=4),
     Setting("local.schedule", "cosine", "assumed", "teachers; the released script's never moves", released="constant"),
     Setting("server.optimizer", "adam", "code", "all that is learnt from the probe set"),
     Setting("server.lr", 1e-3, "assumed", "the released script's 0.1, of Adam, learns badly from scratch", released=0.1,
             smoke=2e-3),
     Setting("server.weight_decay", 1e-4, "code", ""),
     Setting("server.batch_size", 64, "code", "", smoke=32),
-    Setting("server.schedule", "cosine", "assumed", "the released one swings every 30 steps", released="constant"),
+    Setting("server.schedule", {VISITS: "constant", "": "cosine"}, "assumed",
+            "constant where the probe set is visited again and again, as the code's weak target; else one cosine",
+            released="constant"),
     Setting("server.epochs", {"fraction=1.00": 100, "": 200}, "assumed",
             "scratch and transfer; the paper gives no budget of any row. At cpu as many samples as FedSA sees of the probe set",
-            cpu={"fraction=0.01": 90, "fraction=0.05": 25, "fraction=0.10": 15, "": 3}, smoke=8),
+            cpu={DENSE: 80, "fraction=0.01": 70, "fraction=0.05": 20, "fraction=1.00": 3, "": 12},
+            smoke={"fraction=1.00": 2, "": 12}),
     Setting("augmentation.crop", {DENSE: 0, "": 4}, "assumed",
             "pixels of padding, usual for CIFAR; the released script flips and rotates; none where pixels have targets",
             cpu={DENSE: 0, "": 2}, smoke={DENSE: 0, "": 1}, released=0),
@@ -102,18 +109,22 @@ SETTINGS = (
         Setting(f"{name}.{field}", value, source, where, **reduced)
         for name in FEDERATED.split("|")
         for field, value, source, where, reduced in (
-            ("rounds", 50, "code", "T", {"cpu": 10, "smoke": 2}),
-            ("local_epochs", 10, "code", "E", {"cpu": 2, "smoke": 1}),
-            ("local_lr", 1e-3, "assumed", "Adam's usual one; the released script's 0.1", {"released": 0.1}),
+            ("rounds", 50, "code", "T", {"cpu": {DENSE: 6, "": 10}, "smoke": 2}),
+            ("local_epochs", 10, "code", "E", {"cpu": {"method=fedsa dataset=cifar10|cifar100": 2, "": 1}, "smoke": 1}),
+            ("local_lr", 1e-3, "assumed",
+             "Adam's usual one; the released script's 0.1. Less at cpu, whose teachers know less than the target network",
+             {"cpu": {DENSE: 1e-3, "": 1e-4}, "released": 0.1}),
             ("weak_epochs", 10, "code", "on the probe set before a selection",
-             {"cpu": {"fraction=0.01": 18, "fraction=0.05": 5, "fraction=0.10": 3, "": 1}, "smoke": 4}),
+             {"cpu": {DENSE: 20, "fraction=0.01": 12, "fraction=0.05": 3, "fraction=1.00": 1, "": 2},
+              "smoke": {"fraction=1.00": 1, "": 5}}),
             ("adaptation_epochs", 30, "code", "of the decoder",
-             {"cpu": {"fraction=0.01": 40, "fraction=0.05": 15, "fraction=0.10": 8, "": 1}, "smoke": 6}),
+             {"cpu": {DENSE: 20, "fraction=0.01": 10, "fraction=0.05": 5, "fraction=1.00": 1, "": 2},
+              "smoke": {"fraction=1.00": 1, "": 4}}),
             ("adaptation", "decoder", "paper", "section 3.2, Task Adaptation", {"released": "all"}),
             ("adaptation_gap", 0, "paper", "Algorithm 1, line 10: in the end", {"released": 10}),
         )
     ),
-    Setting("fedsa.selection_gap", 10, "code", "E_g", cpu=2, smoke=1),
+    Setting("fedsa.selection_gap", 10, "code", "E_g", cpu={"fraction=1.00": 4, "": 2}, smoke=1),
     Setting("fedsa.selected", 3, "paper", "K, section 4.2"),
     Setting("fedsa.selection", "sampled", "paper", "Eq. 3, with replacement"),
     Setting("fedsa.weighting", "equal", "paper", "Eq. 5"),
@@ -124,28 +135,31 @@ SETTINGS = (
     Setting("fedmd-plus.rounds", 20, "code", "FedMD's code", cpu=6, smoke=2),
     Setting("fedmd-plus.public_samples", 5_000, "code", "FedMD's code", cpu=2_000, smoke=100),
     Setting("fedmd-plus.revisit_epochs", 4, "code", "FedMD's code",
-            cpu={"fraction=0.01": 25, "fraction=0.05": 8, "fraction=0.10": 5, "": 1}, smoke=2),
+            cpu={"fraction=0.01": 12, "fraction=0.05": 3, "fraction=1.00": 1, "": 2},
+            smoke={"fraction=1.00": 1, "": 4}),
     Setting("pseudo-label.steps", 10_000, "assumed", "no budget is given; at cpu about as many images as scratch training sees",
-            cpu=500, smoke=30),
-    Setting("pseudo-label.interval", 500, "assumed", "steps between two snapshots", cpu=100, smoke=30),
+            cpu=300, smoke=60),
+    Setting("pseudo-label.interval", 500, "assumed", "steps between two snapshots", cpu=100, smoke=60),
     Setting("pseudo-label.unlabelled_batch_size", 256, "code", "Lee 2013", cpu=128, smoke=32),
-    Setting("pseudo-label.ramp_start", 1_000, "assumed", "T_1; a tenth of the steps, as T_2 is six", cpu=50, smoke=3),
-    Setting("pseudo-label.ramp_end", 6_000, "assumed", "T_2", cpu=300, smoke=18),
-    Setting("noisy-student.steps", 10_000, "assumed", "of each network; no budget is given", cpu=150, smoke=20),
+    Setting("pseudo-label.ramp_start", 1_000, "assumed", "T_1; a tenth of the steps, as T_2 is six", cpu=30, smoke=6),
+    Setting("pseudo-label.ramp_end", 6_000, "assumed", "T_2", cpu=180, smoke=36),
+    Setting("noisy-student.steps", 10_000, "assumed", "of each network; no budget is given", cpu=100, smoke=25),
     Setting("noisy-student.ratio", 5, "code", "released script for SVHN", cpu=2, smoke=1),
     Setting("fixmatch.steps", 2**20, "code", "FixMatch's own, with which it reaches more than FedSA's Table 1 prints",
-            cpu=300, smoke=20),
-    Setting("fixmatch.interval", 1_024, "code", "", cpu=100, smoke=20),
+            cpu=200, smoke=60),
+    Setting("fixmatch.interval", 1_024, "code", "", cpu=100, smoke=60),
     Setting("fixmatch.batch_size", 64, "code", "", smoke=16),
     Setting("fixmatch.mu", 7, "code", "", cpu=3, smoke=2),
     Setting("fixmatch.average", 0.999, "code", "shorter where steps are few", cpu=0.98, smoke=0.8),
-    Setting("meta-pseudo-labels.steps", 300_000, "code", "kekmodel's", cpu=300, smoke=20),
-    Setting("meta-pseudo-labels.interval", 1_000, "assumed", "steps between two snapshots", cpu=100, smoke=20),
+    Setting("meta-pseudo-labels.steps", 300_000, "code", "kekmodel's", cpu=200, smoke=30),
+    Setting("meta-pseudo-labels.interval", 1_000, "assumed", "steps between two snapshots", cpu=100, smoke=60),
     Setting("meta-pseudo-labels.batch_size", 128, "code", "kekmodel's", cpu=64, smoke=16),
     Setting("meta-pseudo-labels.mu", 7, "code", "kekmodel's", cpu=2, smoke=2),
     Setting("meta-pseudo-labels.student_wait", 3_000, "code", "kekmodel's", cpu=30, smoke=2),
     Setting("meta-pseudo-labels.ramp", 5_000, "code", "kekmodel's", cpu=50, smoke=4),
     Setting("meta-pseudo-labels.average", 0.995, "code", "kekmodel's; shorter where steps are few", cpu=0.98, smoke=0.8),
+    Setting("meta-pseudo-labels.weight", 8.0, "code", "kekmodel's, of UDA's term; with few steps 8 leaves the teacher at chance",
+            cpu=1.0, smoke=1.0),
     Setting("meta-pseudo-labels.finetune_epochs", 625, "code", "kekmodel's", cpu=3, smoke=1),
     Setting("meta-pseudo-labels.finetune_lr", 3e-5, "code", "kekmodel's; higher where epochs are few", cpu=1e-3, smoke=1e-3),
     Setting("meta-pseudo-labels.finetune_batch_size", 512, "code", "kekmodel's", cpu=64, smoke=16),
@@ -204,10 +218,15 @@ PAPER = Paper(
             title="Table 3",
             caption="Linear transfer accuracy of the frozen teachers, and the similarity of their saliency to the target network's",
             rows=tuple(
-                Row(f"teacher-{n}", "transfer", f"Teacher {n}", upper_bound=True,
-                    config={"transfer.teacher": n, "transfer.frozen": True})
+                Row(
+                    f"teacher-{n}",
+                    "transfer",
+                    f"Teacher {n}",
+                    upper_bound=True,
+                    config={"transfer.teacher": n, "transfer.frozen": True},
+                )
                 for n in range(1, 11)
-            ),  # fmt: skip
+            ),
             columns=tuple({"dataset": dataset} for dataset in DATASETS),
             axes={"dataset": "data.name"},
             fixed=TENTH,

@@ -20,7 +20,7 @@ from federation.augmentation import Augmentation
 from federation.channel import Channel
 from federation.client import Client, Shard
 from federation.execution import DEFAULT, Execution
-from federation.federation import Federation, PublicData, LabelledSet
+from federation.federation import Federation, LabelledSet, PublicData
 from federation.method import Method
 from federation.protection import Protection
 from federation.seeds import Seeds
@@ -97,7 +97,8 @@ def divide(
     if private is not None:
         public = _limit(unlabelled, config["partition.public_limit"], rng("public limit"))
         pool = _limit(np.arange(len(private["train"])), config["partition.pool_limit"], rng("pool limit"))
-        count, groups = int(config["partition.clients"]), []
+        count = int(config["partition.clients"])
+        groups: list[range] = []
         if config["partition.kind"] == "everyone":  # teachers of several tasks learn from the same images
             own = [pool] * count
         elif config["partition.kind"] != "class-groups":
@@ -231,7 +232,11 @@ def build_federation(
     shared_labels = labels if public is None else official_labels(public)
     own_labels = labels if private is None else official_labels(private)
     division = divide(
-        config, labels, seeds, None if public is None else shared_labels, None if private is None else own_labels,
+        config,
+        labels,
+        seeds,
+        None if public is None else shared_labels,
+        None if private is None else own_labels,
         catalogue.source(own.used).classes,
     )
     size = int(config["data.image_size"])
@@ -276,7 +281,7 @@ def build_federation(
             group = division.groups[index]
             own_task, own_targets = Classification(len(group)), own_targets - group.start  # a client numbers its classes from 0
         positions = np.searchsorted(held, indices)
-        counts = ()
+        counts: tuple[int, ...] = ()
         if annotation == CLASS:
             numbers = own_labels["train"][indices] - (division.groups[index].start if division.groups else 0)
             counts = tuple(int(n) for n in np.bincount(numbers, minlength=(own_task or task).outputs))

@@ -25,7 +25,7 @@ def similarities(federation: Federation, method: FedSA) -> torch.Tensor:
         probe = federation.probe()
         target = federation.initial(federation.network)
         method.train_weak(federation, target, 1)
-        own = [method.maps_of(federation, federation.module(teacher), probe.images) for teacher in federation.teachers()]
+        own = [method.teacher_maps(federation, teacher, probe.images, probe.digest) for teacher in federation.teachers()]
         return Stage({"scores": method.scores(own, method.maps_of(federation, target, probe.images), len(probe.images))})
 
     inputs = {**federation.identity(), "method": asdict(method)}

@@ -426,7 +426,8 @@ class Federation:
         return self._inputs(
             [[client.index, client.digest, client.network, repr(client.task)] for client in self.clients],
             {name: catalogue.network_digest(name) for name in networks}, self.network,
-            self.public.digest, *(held.digest if held else "" for held in (self._validation, self._probe)), asdict(self.local), asdict(self.server),
+            self.public.digest, *(held.digest if held else "" for held in (self._validation, self._probe)),
+            asdict(self.local), asdict(self.server),
             self._stream(*(axis for axis in AXES if axis not in without)), sorted(self._oracle_allowed), self.execution.stacked,
             asdict(self.protection.plan) if self.protection is not None else None,
         )  # fmt: skip

@@ -38,7 +38,7 @@ def train_stacked(
     """
     states = [{**dict(model.named_parameters()), **dict(model.named_buffers())} for model in models]
     with torch.no_grad():
-        stack = {name: torch.stack([state[name] for state in states]) for name in states[0]}
+        stack = {name: _stack([state[name] for state in states]) for name in states[0]}
         own = [{name: tensor.data for name, tensor in state.items()} for state in states]  # in the memory layout they came in
         for position, state in enumerate(states):
             for name, tensor in state.items():
@@ -66,7 +66,7 @@ def train_stacked(
             optimizer.zero_grad(set_to_none=True)  # the optimiser passes over those who have no batch left
             full = [position for position, (_, targets) in step if len(targets) == plan.batch_size]
             if len(full) > 1:
-                inputs, targets = (torch.stack(part) for part in zip(*[batch for p, batch in step if p in full], strict=True))
+                inputs, targets = map(_stack, zip(*[batch for p, batch in step if p in full], strict=True))
                 if len(full) == len(models):
                     chosen = stack
                 else:
@@ -98,6 +98,11 @@ def train_stacked(
     for state, before in zip(states, own, strict=True):
         for name, tensor in state.items():
             tensor.data = before[name].copy_(tensor.detach())
+
+
+def _stack(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
+    """The tensors as one, (clients, ...), in the usual memory layout: on CUDA vmap has no BatchNorm for channels last."""
+    return torch.stack(list(tensors), out=tensors[0].new_empty((len(tensors), *tensors[0].shape)))
 
 
 def _feed(

@@ -86,7 +86,8 @@ class Segmentation:
 
     def loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """Mean cross-entropy over the labelled pixels of each image, (n,); 0 for an image without any."""
-        losses = F.cross_entropy(outputs, targets, ignore_index=IGNORE, reduction="none").sum(dim=(1, 2))
+        pixels = outputs.flatten(2).transpose(1, 2).flatten(0, 1)  # of maps the loss has no deterministic gradient on CUDA
+        losses = F.cross_entropy(pixels, targets.flatten(), ignore_index=IGNORE, reduction="none").view(len(targets), -1).sum(dim=1)
         return losses / (targets != IGNORE).sum(dim=(1, 2)).clamp(min=1)
 
     def probabilities(self, outputs: torch.Tensor) -> torch.Tensor:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,9 +20,10 @@ from federation.averaging import average_states
 from federation.client import Client, Shard
 from federation.federation import Checkpoint, Federation, LabelledSet, state_of
 from federation.method import Method
+from federation.stages import Stage, StageRequest
 from federation.training import DivergedError, Penalty, TrainingPlan, predict, unit_range
 from models.catalogue import feature_shape
-from models.cut import Encoder, FixedEncoder, Translator, pooled
+from models.cut import Encoder, FixedEncoder, Translator, encode, pooled
 from models.saliency import grad_cam, input_gradient, unit_scaled
 
 SELECTIONS = ("sampled", "top-k", "least-k", "random", "fixed")
@@ -75,7 +76,8 @@ class Hinted(nn.Module):
         self.side = side
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
-        return self.translator(pooled(self.student.forward_features(images), self.side))
+        translated: torch.Tensor = self.translator(pooled(encode(self.student, images), self.side))
+        return translated
 
 
 def hinted_for(federation: Federation, client: Client, student: nn.Module) -> Hinted:
@@ -165,7 +167,7 @@ class FedSA(Method):
         hinted = [hinted_for(federation, client, student) for client in federation.clients]
         maps = self.ask_for_maps(federation, probe, teachers)
         chosen = Chosen()
-        stays = {f"translator-{index}": own.translator for index, own in enumerate(hinted)}
+        stays: dict[str, Any] = {f"translator-{index}": own.translator for index, own in enumerate(hinted)}
         for number in federation.rounds(self.rounds, target=target, chosen=chosen, **stays):
             if (number - 1) % self.selection_gap == 0:
                 if self.retrain or number == 1:
@@ -195,18 +197,31 @@ class FedSA(Method):
             "weak", number, label="weak target",
         )  # fmt: skip
 
-    def ask_for_maps(
-        self, federation: Federation, probe: LabelledSet, teachers: Sequence[Checkpoint]
-    ) -> list[torch.Tensor]:
+    def ask_for_maps(self, federation: Federation, probe: LabelledSet, teachers: Sequence[Checkpoint]) -> list[torch.Tensor]:
         """Every teacher's maps of the probe images, as they reach the server: once, since neither ever changes."""
         if not self.looks:
             return []
         maps = []
         for client, teacher in zip(federation.clients, teachers, strict=True):
             images = federation.channel.down(client.index, "images", {"probe": probe.images})["probe"]
-            own = self.maps_of(federation, federation.module(teacher), images)
+            own = self.teacher_maps(federation, teacher, images, probe.digest)
             maps.append(federation.channel.up(client.index, "attention", {"maps": own})["maps"])
         return maps
+
+    def teacher_maps(self, federation: Federation, teacher: Checkpoint, images: torch.Tensor, digest: str) -> torch.Tensor:
+        """`maps_of` a teacher, computed once for all that look at it through the same images, whose digest is given."""
+
+        def compute() -> Stage:
+            federation.progress(f"saliency of {teacher.owner}", 0.0)
+            return Stage({"maps": self.maps_of(federation, federation.module(teacher), images)})
+
+        inputs = {
+            "teacher": [teacher.lineage, teacher.network, teacher.outputs], "images": digest,
+            "normalise": asdict(federation.normalise), "maps": [self.saliency, self.transferability == "released"],
+            "device": [federation.device.type, torch.get_num_threads()],
+        }  # fmt: skip
+        request = StageRequest("saliency", f"{teacher.owner} ({teacher.network})", inputs, compute, __name__)
+        return federation.stages.get(request).tensors["maps"]
 
     def maps_of(self, federation: Federation, model: nn.Module, images: torch.Tensor) -> torch.Tensor:
         """Saliency of uint8 images (n, c, h, w): A of Eq. 1, (c, h, w), the mean over them; `released` (n, h, w), uint8.

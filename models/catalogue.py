@@ -82,11 +82,18 @@ def find_head(model: nn.Module) -> tuple[str, nn.Linear]:
 
 
 def replace_head(model: nn.Module, num_outputs: int) -> nn.Module:
-    """Put a new last layer with `num_outputs` outputs on `model`, in place; returns it."""
+    """Put a new last layer with `num_outputs` outputs on `model`, in place; returns it.
+
+    Its weights are drawn from the CPU's generator, as those of whole networks, wherever `model` is.
+    """
     if isinstance(model, Dense):
-        model.head = nn.Conv2d(model.head.in_channels, num_outputs, 1, device=model.head.weight.device)
+        device = model.head.weight.device
+        drawn = nn.Conv2d(model.head.in_channels, num_outputs, 1, device="meta" if device.type == "meta" else "cpu")
+        model.head = drawn.to(device)
         return model
     name, head = find_head(model)
     parent, _, attribute = name.rpartition(".")
-    setattr(model.get_submodule(parent), attribute, nn.Linear(head.in_features, num_outputs, device=head.weight.device))
+    device = head.weight.device
+    fresh = nn.Linear(head.in_features, num_outputs, device="meta" if device.type == "meta" else "cpu").to(device)
+    setattr(model.get_submodule(parent), attribute, fresh)
     return model

@@ -226,7 +226,7 @@ def legend(layout: Layout, lines: Sequence[Line]) -> list[str]:
     """What the marks in the table mean, and what failed or was not run."""
     notes = ["measured, in brackets published and measured - published; bold: best of its column"]
     if layout.oracles & set(layout.rows):
-        notes.append("† upper bound: uses what no real server has, labels of the public set or the clients' samples")
+        notes.append("† upper bound: uses what no real server has, labels of the public set, or the clients' samples or teachers")
     notes += [block_title(block) for block in blocks(layout, lines) if block.scale.sign < 0]
     notes += statistics_of(layout, lines)
     notes += [*privacy_of(layout, lines), *layout.notes]

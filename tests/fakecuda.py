@@ -2,7 +2,8 @@
 
 `FakeTensorMode` gives tensors that know where they would be and have no content; an operation that mixes devices raises
 what it would raise on a GPU. What it lacks for a whole fit is added here: values where a program asks for them (always 1),
-generators, gradients (autograd's engine wants the driver), and bytes for what is encoded (zeros).
+generators, gradients (autograd's engine wants the driver), and bytes for what is encoded (zeros). And it looks for what
+would be another number in every run: draws that nobody seeded, and operations that CUDA has in no other form.
 """
 
 from __future__ import annotations
@@ -32,6 +33,18 @@ class WrongDeviceError(RuntimeError):
     """Something is not on the device where it is used."""
 
 
+class UnrepeatableError(RuntimeError):
+    """Something would not give the same numbers again."""
+
+
+UNREPEATABLE = {
+    aten._adaptive_avg_pool2d_backward.default, aten.adaptive_max_pool2d_backward.default, aten.grid_sampler_2d_backward.default,
+    aten.upsample_bilinear2d_backward.default, aten.upsample_bicubic2d_backward.default, aten.reflection_pad2d_backward.default,
+    aten.nll_loss2d_forward.default, aten.median.dim, aten.histc.default,
+}  # fmt: skip
+"""Of the operations of which CUDA has no deterministic form (`torch.use_deterministic_algorithms`), those on images."""
+
+
 # -- values and devices -------------------------------------------------------------------------------------------------
 
 
@@ -42,6 +55,8 @@ class Watch(TorchDispatchMode):
         super().__init__()
         self.syncs: Counter[str] = Counter()
         """How often the host waited for the device, or copied to it, by the line of ours that asked."""
+        self.seeded = False
+        """Whether the device's own generator, from which dropout draws, has been seeded."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -68,7 +83,13 @@ class Watch(TorchDispatchMode):
             for source in sources:
                 if isinstance(source, FakeTensor):
                     source.constant = None  # or a number known on the CPU would really be sent
+        if func in UNREPEATABLE and any(source.device.type != "cpu" for source in sources):
+            raise UnrepeatableError(f"{func} on CUDA is not the same in every run")
         out = func(*args, **kwargs)
+        if torch.Tag.nondeterministic_seeded in func.tags and kwargs.get("generator") is None and not self.seeded:
+            drawn = [leaf.device.type for leaf in tree_leaves(out) if isinstance(leaf, torch.Tensor)]
+            if "cuda" in drawn:
+                raise UnrepeatableError(f"{func} draws from the device's own generator, which nobody has seeded")
         if func is aten.copy_.default:
             self.note_copy(sources[1], sources[0])
         elif len(sources) == 1 and isinstance(out, torch.Tensor):
@@ -311,8 +332,15 @@ def fake_cuda() -> Iterator[Watch]:
         patch.setattr(torch.autograd.function.FunctionCtx, "set_materialize_grads", set_materialize_grads)
         patch.setattr(torch.Tensor, "numpy", numpy)
         patch.setattr(safetensors.torch, "load", load)
-        for name in ("synchronize", "get_rng_state", "set_rng_state", "manual_seed"):  # without a driver they only fail
+        for name in ("synchronize", "get_rng_state"):  # without a driver they only fail
             patch.setattr(torch.cuda, name, lambda *args: None)
+        for name, seeded in (("manual_seed", True), ("set_rng_state", False)):  # the second at the end of a fork
+            patch.setattr(torch.cuda, name, lambda *args, seeded=seeded: setattr(watch, "seeded", seeded))
         patch.setattr(torch.cuda, "device", lambda index: contextlib.nullcontext())
-        with mode, watch, Draws():
-            yield watch
+        repeated, warns = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+        torch.use_deterministic_algorithms(True, warn_only=True)  # as in a run: some operations take another form
+        try:
+            with mode, watch, Draws():
+                yield watch
+        finally:
+            torch.use_deterministic_algorithms(repeated, warn_only=warns)

@@ -1,4 +1,7 @@
-"""Every method on a CUDA device that is not there: what is left on the CPU is caught on a machine without a GPU."""
+"""Every method on a CUDA device that is not there: what is left on the CPU is caught on a machine without a GPU.
+
+Where there is one, what cannot be seen without content: that a fit repeats itself to the last bit, and goes on after a cut.
+"""
 
 from __future__ import annotations
 
@@ -13,18 +16,26 @@ from torch import nn
 
 from baselines.standalone import Standalone
 from benchmarks import contract, registry
+from benchmarks.execute import prepare_device
 from benchmarks.scenario import build_federation
 from datasets import catalogue
 from federation import snapshots
 from federation.augmentation import Augmentation, augment
+from federation.client import Shard
+from federation.execution import DEFAULT
 from federation.federation import Federation
 from federation.fitting import fit
 from federation.method import Method
 from federation.remote import ask
 from federation.seeds import Seeds
+from federation.stacked import train_stacked
 from federation.stages import StageCache
+from federation.tasks import Classification
+from federation.training import Normalisation, TrainingPlan
 from models.catalogue import networks
+from privacy.plan import RELEASED
 from tests.fakecuda import backward, fake_cuda, grad
+from tests.methods.shards import same_bits
 
 CONFIG = contract.CONFIG | {
     "partition.kind": "dirichlet-fedkd", "partition.alpha": 10, "partition.clients": 2, "partition.pool_limit": 30,
@@ -48,14 +59,19 @@ class PowerCutError(Exception):
 
 
 @pytest.fixture
-def brief(monkeypatch):
-    """Loops of like steps run their first and their last, and every round leaves a snapshot."""
+def hasty(monkeypatch):
+    """Every round leaves a snapshot."""
+    monkeypatch.setattr(snapshots, "time", SimpleNamespace(monotonic=itertools.count(0, 1000).__next__))
+
+
+@pytest.fixture
+def brief(monkeypatch, hasty):
+    """The same, and loops of like steps run their first and their last."""
 
     def steps(federation, count):
         yield from sorted({0, count - 1})
 
     monkeypatch.setattr(Federation, "steps", steps)
-    monkeypatch.setattr(snapshots, "time", SimpleNamespace(monotonic=itertools.count(0, 1000).__next__))
 
 
 def variants(name):
@@ -75,13 +91,14 @@ def federation_on(device, method, folder=None, progress=lambda text, share: None
     return build_federation(CONFIG | changes, data, Seeds(), stages, type(method), device=device, progress=progress)
 
 
+def cut(text, share):
+    """Stops a fit before its second round."""
+    if text.startswith("round 2/"):
+        raise PowerCutError
+
+
 def follow(method, folder, **changes):
     """A fit on a CUDA device without content, cut off before its second round and taken up again: what is left of it."""
-
-    def cut(text, share):
-        if text.startswith("round 2/"):
-            raise PowerCutError
-
     with fake_cuda() as watch:
         with contextlib.suppress(PowerCutError):
             fit(federation_on("cuda:0", method, folder, cut, **changes), method)
@@ -100,14 +117,15 @@ def test_every_method_keeps_to_its_device(name, tmp_path, brief):
         follow(method, tmp_path / str(number))
 
 
-RELEASED = {
-    "epochs": 2, "student_steps": 2, "weights": "size", "temperature": 10.0, "diversity": 1.0, "balance": 1.0, "optimizer": "sgd"
+OF_THE_AUTHORS = {
+    "epochs": 2, "student_steps": 2, "weights": "size", "temperature": 10.0, "diversity": 1.0, "balance": 1.0, "optimizer": "sgd",
+    "second_upsampling": "bilinear",
 }  # fmt: skip
 
 
 def test_fediods_other_terms_keep_to_their_device(tmp_path, brief):
     (method, *_) = variants("fediod")
-    follow(replace(method, **RELEASED), tmp_path)
+    follow(replace(method, **OF_THE_AUTHORS), tmp_path)
 
 
 @pytest.mark.parametrize("name", ["fedgen", "fedkd", "fediod"])
@@ -125,16 +143,32 @@ def test_what_crosses_is_what_crosses_in_a_true_run(name, tmp_path, brief):
 )
 def test_augmentation_keeps_to_its_device_and_never_waits_for_it(how):
     with fake_cuda() as watch:
-        images = torch.rand(4, 3, 8, 8, device="cuda:0")
+        images = torch.ones(4, 3, 8, 8, device="cuda:0")
         assert augment(images, how, torch.Generator("cuda:0"), mean=(0.5, 0.4, 0.3)).device == images.device
     assert not watch.syncs
 
 
 @pytest.mark.parametrize("name", sorted({*networks()} - {"densenet121"}))  # the code of densenet-small, and slow
 def test_every_network_keeps_to_its_device(name):
-    with fake_cuda():
-        outputs = networks()[name][0](3, 10, 32).to("cuda:0")(torch.rand(2, 3, 32, 32, device="cuda:0"))
+    with fake_cuda() as watch:
+        watch.seeded = True  # for dropout, as a run does
+        outputs = networks()[name][0](3, 10, 32).to("cuda:0")(torch.ones(2, 3, 32, 32, device="cuda:0"))
         assert outputs.device.type == "cuda"
+        outputs.sum().backward()
+
+
+def test_clients_that_train_together_keep_to_their_device():
+    with fake_cuda():
+        models = [networks()["resnet8-wide"][0](3, 10, 8).to("cuda:0", memory_format=torch.channels_last) for _ in range(3)]
+        shards = [
+            Shard(torch.ones(n, 3, 8, 8, dtype=torch.uint8, device="cuda:0"), torch.zeros(n, dtype=torch.int64, device="cuda:0"))
+            for n in (8, 8, 4)
+        ]
+        train_stacked(
+            models, shards, Classification(10).loss, TrainingPlan(epochs=1, batch_size=4), normalise=Normalisation((0.5,), (0.5,)),
+            generators=[torch.Generator("cuda:0") for _ in models],
+        )  # fmt: skip
+        assert {entry.device.type for model in models for entry in model.state_dict().values()} == {"cuda"}
 
 
 def test_a_resumed_optimiser_does_not_wait_for_the_device(tmp_path, brief):
@@ -223,27 +257,50 @@ class Guarded(Method):
     """A client's guard adds noise from the CPU to the gradients that leave it: wrong in the backward pass alone."""
 
     def fit(self, federation):
-        images = torch.rand(4, 64, device=federation.device, requires_grad=True)
+        images = torch.ones(4, 64, device=federation.device, requires_grad=True)
         (answer,) = ask(
             federation.channel, 0, images, lambda x: {"logits": 2 * x}, ["logits"], guard=lambda g: g + torch.randn(g.shape)
         )
         answer.sum().backward()
 
 
+@dataclass(frozen=True)
+class Dicer(Method):
+    """Draws a layer's weights on the device."""
+
+    def fit(self, federation):
+        nn.Linear(64, 10, device=federation.device)
+
+
+@dataclass(frozen=True)
+class Pooler(Method):
+    """Learns through a layer whose gradient CUDA sums in any order."""
+
+    def fit(self, federation):
+        images = torch.ones(4, 3, 8, 8, device=federation.device, requires_grad=True)
+        nn.AdaptiveAvgPool2d(2)(images).sum().backward()
+
+
+TWO_DEVICES = "(same device|two different devices).*cpu"
+"""As torch says it, in one version or another."""
+
+
 @pytest.mark.parametrize(
     ("method", "message"),
     [
-        (Mixer, "same device.*cpu"),
+        (Mixer, TWO_DEVICES),
         (Forgetful, "tensor on cpu is indexed with one on cuda"),
         (Chooser, "tensor on cuda:0 is indexed with one on cpu"),
         (Masker, "tensor on cuda:0 is indexed with one on cpu"),
         (Drawer, "cuda:0 is drawn from a generator on cpu"),
-        (Homebody, "same device.*cpu"),
+        (Homebody, TWO_DEVICES),
         (Reader, "content of a tensor on cuda:0 is read"),
-        (Guarded, "same device.*cpu"),
+        (Guarded, TWO_DEVICES),
+        (Dicer, "which nobody has seeded"),
+        (Pooler, "adaptive_avg_pool2d.* not the same in every run"),
     ],
 )
-def test_a_method_that_leaves_something_on_the_cpu_is_caught(method, message):
+def test_a_method_that_leaves_something_on_the_cpu_or_to_chance_is_caught(method, message):
     with pytest.raises(RuntimeError, match=message), fake_cuda():
         method().fit(federation_on("cuda:0", method()))
 
@@ -311,3 +368,54 @@ def test_gradients_are_those_of_autograd():
         torch.testing.assert_close(parameter.grad, 2 * once)
     with pytest.raises(RuntimeError, match="not have been used"):
         grad(loss(), [torch.ones(2, requires_grad=True)])
+
+
+# -- a real one, where there is one -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def gpu():
+    """A CUDA device as a run prepares it."""
+    if not torch.cuda.is_available():
+        pytest.skip("this machine has no CUDA device")
+    prepare_device("cuda", torch.get_num_threads(), DEFAULT)
+    yield "cuda"
+    torch.use_deterministic_algorithms(False)
+
+
+def private_under(mechanism):
+    """Settings of a run under a mechanism of differential privacy; none for one that is not private."""
+    noise = 1.0 if mechanism == RELEASED else 0.0
+    settings = {
+        "privacy.epsilon": 50.0, "privacy.mechanism": mechanism, "privacy.noise_multiplier": noise, "privacy.queries": 10
+    }  # fmt: skip
+    return settings if mechanism else {}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_gpu_repeats_itself_to_the_last_bit_after_a_cut_and_sends_what_a_cpu_sends(name, tmp_path, hasty, gpu):
+    (method, *others) = variants(name)
+    runs = [(method, mechanism) for mechanism in ("", *type(method).protections())] + [(other, "") for other in others]
+    for number, (own, mechanism) in enumerate(runs):
+        private = private_under(mechanism)
+        undisturbed = federation_on(gpu, own, **private)
+        whole = fit(undisturbed, own)
+        folder = tmp_path / str(number)
+        with contextlib.suppress(PowerCutError):
+            fit(federation_on(gpu, own, folder, cut, **private), own)
+        repeated = federation_on(gpu, own, folder, **private)
+        for again, first in zip(fit(repeated, own), whole, strict=True):
+            assert same_bits(again.state, first.state), mechanism
+        on_cpu = federation_on("cpu", own, **private)
+        fit(on_cpu, own)
+        assert repeated.channel.ledger == undisturbed.channel.ledger == on_cpu.channel.ledger, mechanism
+
+
+@pytest.mark.parametrize("name", sorted(networks()))
+def test_a_network_gives_on_a_gpu_what_it_gives_on_a_cpu(name, gpu):
+    torch.manual_seed(0)
+    model = networks()[name][0](3, 10, 32).eval()
+    images = torch.randn(4, 3, 32, 32)
+    expected = model(images)
+    found = model.to(gpu)(images.to(gpu)).cpu()
+    assert (found - expected).norm() < 1e-4 * expected.norm()

@@ -43,7 +43,7 @@ from benchmarks.speed.pairs import Comparison, Timed
 from datasets import catalogue
 from federation.averaging import average_states
 from federation.client import Client, Shard
-from federation.federation import Federation, PublicData, LabelledSet
+from federation.federation import Federation, LabelledSet, PublicData
 from federation.seeds import Seeds
 from federation.stages import StageCache
 from federation.tasks import Classification

@@ -17,7 +17,7 @@ from benchmarks.speed.pairs import compare
 from federation.channel import Channel
 from federation.client import Client, Shard
 from federation.execution import DEFAULT, Execution
-from federation.federation import Federation, PublicData, LabelledSet
+from federation.federation import Federation, LabelledSet, PublicData
 from federation.seeds import Seeds
 from federation.stages import StageCache
 from federation.tasks import Classification

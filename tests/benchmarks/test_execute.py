@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from dataclasses import asdict, replace
 
@@ -10,8 +11,9 @@ import torch
 
 from benchmarks import registry, runner
 from benchmarks.cells import Selection, expand
-from benchmarks.execute import run_cell, statistic_name, statistic_of
+from benchmarks.execute import prepare_device, run_cell, statistic_name, statistic_of
 from benchmarks.executors import Context
+from federation.execution import DEFAULT
 from results.record import FAILED, OK, Measurement
 
 # -- statistics -------------------------------------------------------------------------------------------------------
@@ -252,3 +254,18 @@ def test_outside_git_there_is_no_commit(tmp_path, monkeypatch):
     monkeypatch.setattr(runner, "ROOT", tmp_path)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     assert runner.git_commit() == ("", False)
+
+
+# -- devices ----------------------------------------------------------------------------------------------------------
+
+
+def test_on_cuda_products_of_matrices_are_asked_to_repeat_themselves(monkeypatch):
+    monkeypatch.setattr(torch, "use_deterministic_algorithms", lambda mode, warn_only: None)
+    monkeypatch.setattr(os, "environ", environment := {})
+    prepare_device("cpu", 1, DEFAULT)
+    assert not environment
+    prepare_device("cuda", 1, DEFAULT)
+    assert environment == {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
+    environment["CUBLAS_WORKSPACE_CONFIG"] = ":16:8"  # the user's own
+    prepare_device("cuda", 1, DEFAULT)
+    assert environment == {"CUBLAS_WORKSPACE_CONFIG": ":16:8"}

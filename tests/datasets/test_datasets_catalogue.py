@@ -261,7 +261,9 @@ def test_a_set_of_the_official_size_loads(tmp_path):
     assert {name: len(split) for name, split in load("mnist", tmp_path).items()} == {"train": 60_000, "test": 10_000}
 
 
-@pytest.mark.parametrize("name", ["digits", "shapes", "shapes-shifted", "shapes-100", "shapes-100-shifted"])  # scenes: its own tests
+@pytest.mark.parametrize(
+    "name", ["digits", "shapes", "shapes-shifted", "shapes-100", "shapes-100-shifted"]
+)  # scenes: its own tests
 def test_bundled_sets_load_with_the_shape_and_classes_they_state(tmp_path, name):
     entry = source(name)
     for split, content in load(name, tmp_path).items():

@@ -9,8 +9,8 @@ from baselines.standalone import Standalone
 from federation.augmentation import Augmentation
 from federation.channel import Transfer, encoded_size
 from federation.costs import Meter, metering
-from federation.federation import PublicData
 from federation.federation import LabelledSet as LabelledSet
+from federation.federation import PublicData
 from federation.fitting import fit
 from federation.method import Method
 from federation.protection import Protection

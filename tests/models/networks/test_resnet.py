@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from models.catalogue import build
-from models.networks.resnet import BasicBlock, ResNet
+from models.networks.resnet import BasicBlock, MeanOfQuarters, ResNet
 
 
 def test_a_block_keeps_its_input_where_the_shape_stays():
@@ -47,6 +47,17 @@ def test_resnet10_slim_has_the_number_of_parameters_counted_by_hand():
 
 def test_the_wide_head_sees_a_map_of_two_by_two():
     assert ResNet(3, 10, (8, 16, 32), pooled=2).head.in_features == 128
+
+
+def test_the_quarters_of_an_odd_side_share_its_middle():
+    maps = torch.tensor([[1.0, 2, 3], [4, 5, 6], [7, 8, 9]])[None, None]
+    assert MeanOfQuarters()(maps).flatten().tolist() == [3, 4, 6, 7]
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (4, 8), (7, 6), (9, 9)])
+def test_quarters_are_those_of_adaptive_pooling(shape):
+    maps = torch.randn(2, 3, *shape)
+    torch.testing.assert_close(MeanOfQuarters()(maps), nn.AdaptiveAvgPool2d(2)(maps))
 
 
 @pytest.mark.parametrize(("name", "parameters"), [("resnet8-narrow-gn", 78_042), ("resnet8-wide-gn", 4_911_754)])
