@@ -368,8 +368,9 @@ def test_clients_number_their_own_classes_from_zero(servers):
         assert targets.min() == 0
         assert targets.max() == client.task.classes - 1
         assert client.label_counts == tuple(np.bincount(targets.numpy(), minlength=client.task.classes))
-        official = {resize(torch.from_numpy(private.images[n : n + 1]), 8).numpy().tobytes(): int(private.labels[n])
-                    for n in np.flatnonzero((private.labels >= start) & (private.labels < start + client.task.classes))}  # fmt: skip
+        own = np.flatnonzero((private.labels >= start) & (private.labels < start + client.task.classes))
+        shown = resize(torch.from_numpy(private.images[own]), 8)
+        official = {image.numpy().tobytes(): label for image, label in zip(shown, private.labels[own], strict=True)}
         assert [official[image.numpy().tobytes()] - start for image in images] == targets.tolist()
         start += client.task.classes
     assert start == 100
@@ -433,7 +434,8 @@ def test_private_images_with_another_number_of_channels_are_refused():
 def rooms(task="segmentation", **changes):
     """Table 4, of which nothing is loaded."""
     data = ResolvedData("taskonomy", "scenes", "synthetic", "", "not loaded")
-    config = fedsa_config("table4", task=task, changes=changes)
+    limits = {"partition.pool_limit": 1000, "partition.target_limit": 1000}
+    config = fedsa_config("table4", task=task, changes={**limits, **changes})
     return build_federation(config, data, Seeds(), StageCache(None), Standalone, device="meta", private=data)
 
 
