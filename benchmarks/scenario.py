@@ -101,6 +101,10 @@ def divide(
         groups: list[range] = []
         if config["partition.kind"] == "everyone":  # teachers of several tasks learn from the same images
             own = [pool] * count
+        elif config["partition.kind"] != "class-groups":
+            raise partitions.PartitionError(
+                f"private data of another set are not divided by {config['partition.kind']!r}; use class-groups or everyone"
+            )
         else:
             parts, groups = partitions.class_groups(private["train"][pool], count, classes)
             own = [pool[part] for part in parts]
@@ -215,6 +219,11 @@ def build_federation(
         raise DataError(f"private images of {own.used} have another number of channels than those of {data.used}")
     if catalogue.source(shared.used).shape[0] != source.shape[0]:
         raise DataError(f"public images of {shared.used} have another number of channels than the private ones of {data.used}")
+    if private is not None and private.used == data.used and private.asked != data.asked:
+        raise partitions.PartitionError(
+            f"the clients would hold the server's own data: {private.asked} and {data.asked} are both {data.used} here; "
+            "name another with --set private.name=..."
+        )
     if public is not None and public.used == data.used:
         raise partitions.PartitionError(
             f"the public set would be the clients' own data: {public.asked} and {data.asked} are both {data.used} here; "
@@ -292,7 +301,7 @@ def build_federation(
         ),
         test=labelled("test", division.test),
         validation=labelled("train", division.validation) if len(division.validation) else None,
-        probe=labelled(division.public_split, division.probe) if len(division.probe) else None,
+        probe=labelled(str(config.get("partition.target_split", "train")), division.probe) if len(division.probe) else None,
         task=task,
         network=network_of(str(config["network.server"]), task),
         image_shape=(source.shape[0], size, size),

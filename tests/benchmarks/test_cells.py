@@ -57,8 +57,9 @@ def test_a_cell_is_known_by_all_that_determines_its_numbers(table2):
         replace(first, data=replace(first.data, digest="other")), replace(first, device="cuda"),
         replace(first, metrics=("accuracy", "loss")), replace(first, unit="percent"), replace(first, protocol="released"),
         replace(first, public=first.data), replace(first, public=replace(first.data, digest="other")),
+        replace(first, private=replace(first.data, used="x")), replace(first, private=replace(first.data, digest="third")),
     ]  # fmt: skip
-    assert len({first.key, *(cell.key for cell in others)}) == 11
+    assert len({first.key, *(cell.key for cell in others)}) == 13
     assert replace(first, device="cuda:0").key == replace(first, device="cuda:1").key
 
 
@@ -413,3 +414,73 @@ def test_a_run_is_private_only_where_a_budget_is_asked_for():
     assert plain["fedavg"]["network.resnet8"] == "resnet8-narrow"
     assert private["fedavg"]["network.resnet8"] == "resnet8-narrow-gn"
     assert private["fedkd"]["network.resnet8"] == "resnet8-narrow"
+
+
+# -- FedSA's tables: private data of another set ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def teachers():
+    return registry.find_table("fedsa/table1")
+
+
+def test_a_cell_knows_the_data_set_of_its_clients(teachers, table1):
+    found = expand(*teachers, Selection(only={"fraction": "0.10", "setting": "homogeneous"}))
+    assert {(cell.data.asked, cell.private.asked, cell.private.used) for cell in found} == {
+        ("cifar10", "imagenet32", "shapes-100-shifted"), ("cifar100", "imagenet32", "shapes-100-shifted"),
+    }  # fmt: skip
+    assert {cell.public for cell in found} == {None}
+    assert {cell.private for cell in expand(*table1, Selection())} == {None}
+
+
+def test_a_cell_is_another_with_other_private_data(teachers):
+    first = expand(*teachers, Selection())[0]
+    assert len({first.key, replace(first, private=None).key, replace(first, private=replace(first.private, digest="x")).key}) == 3
+
+
+def test_where_target_and_clients_share_a_set_it_is_resolved_once():
+    (cell, *_) = expand(*registry.find_table("fedsa/table4"), Selection(only={"row": "fedsa"}))
+    assert cell.private is cell.data
+    assert cell.data.used == "scenes"
+
+
+def caltech(home, names):
+    """A data home with these sets, by the names of their files."""
+    home.mkdir(exist_ok=True)
+    catalogue._fingerprint.cache_clear()
+    small = np.zeros((1, 32, 32, 3), np.uint8)
+    for name in names:
+        np.savez(home / f"{name}.npz", x_train=small, y_train=[0], x_test=small, y_test=[0])
+
+
+def used(table, column):
+    only = {"row": "fedsa", "dataset": column, "fraction": "0.10", "setting": "homogeneous"}
+    (cell,) = expand(*table, Selection("cpu", only=only))
+    return cell.data.used, cell.private.used
+
+
+def test_what_stands_in_for_the_target_does_not_stand_in_for_the_private_data_too(teachers, tmp_path, monkeypatch):
+    monkeypatch.setenv("FEDTABLES_DATA", str(tmp_path))
+    caltech(tmp_path, ["caltech100_32"])
+    assert used(teachers, "cifar10") == ("shapes", "caltech100")
+    assert used(teachers, "cifar100") == ("caltech100", "shapes-100-shifted")
+    caltech(tmp_path, ["caltech100_32", "cifar10", "cifar100"])
+    assert used(teachers, "cifar10") == ("cifar10", "caltech100")
+    assert used(teachers, "cifar100") == ("cifar100", "caltech100")
+
+
+def test_private_data_that_are_not_there_are_told_like_the_targets(teachers, tmp_path, monkeypatch):
+    monkeypatch.setenv("FEDTABLES_DATA", str(tmp_path))
+    caltech(tmp_path, ["cifar10"])
+    real = Selection(profile="cpu", require_real=True, only={"dataset": "cifar10", "row": "fedsa", "fraction": "0.10"})
+    with pytest.raises(DataError, match=r"ImageNet.* is needed"):
+        expand(*teachers, real)
+
+
+def test_a_teacher_of_table_3_carries_the_settings_of_the_selection_and_of_no_other_method():
+    found = expand(*registry.find_table("fedsa/table3"), Selection())
+    assert len(found) == 20
+    prefixes = {name.partition(".")[0] for cell in found for name, _ in cell.config} & set(registry.methods())
+    assert prefixes == {"transfer", "fedsa"}
+    assert [dict(cell.config)["transfer.teacher"] for cell in found[:10]] == list(range(1, 11))
+    assert {dict(cell.config)["transfer.frozen"] for cell in found} == {True}

@@ -163,6 +163,28 @@ def test_only_fediods_ablations_cannot_follow_the_released_code():
     assert refusing == {"fediod/table6", "fediod/table7"}
 
 
+def test_a_row_is_absent_from_columns_that_hold_any_of_its_pairs():
+    row = Row("transfer", "transfer", "Transfer", absent=("setting=heterogeneous", "fraction=1.00"))
+    exists = {
+        (setting, fraction): row.applies({}, {"setting": setting, "fraction": fraction})
+        for setting in ("homogeneous", "heterogeneous") for fraction in ("0.10", "1.00")
+    }  # fmt: skip
+    assert [key for key, there in exists.items() if there] == [("homogeneous", "0.10")]
+    assert Row("scratch", "scratch", "Scratch").applies({}, {"setting": "heterogeneous"})
+    assert row.applies({}, {"dataset": "cifar10"})  # a table without these columns
+
+
+def test_fedsas_dashes_are_of_semi_supervised_rows_with_all_labels_and_of_transfer_between_networks():
+    paper, table = registry.find_table("fedsa/table1")
+    dashes = {
+        (row.key, column["setting"], column["fraction"])
+        for column in table.columns for row in table.rows
+        if not row.applies(paper.config(table, row, column, "paper", "paper"), column)
+    }  # fmt: skip
+    semi = ("pseudo-label", "noisy-student", "fixmatch", "meta-pseudo-labels")
+    assert dashes == {("transfer", "heterogeneous", "0.10"), *((row, "homogeneous", "1.00") for row in semi)}
+
+
 def test_an_unknown_source_of_a_value_is_refused():
     with pytest.raises(ValueError, match="source must be one of"):
         Setting("x", 1, "hearsay", "")

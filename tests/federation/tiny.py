@@ -12,9 +12,9 @@ from federation.training import Normalisation, TrainingPlan
 CLASSES = 3
 
 
-def bright_images(labels, seed):
-    """uint8 (n, 1, 8, 8): class c has a mean brightness of 40 + 80 c."""
-    noise = torch.randint(-30, 30, (len(labels), 1, 8, 8), generator=torch.Generator().manual_seed(seed))
+def bright_images(labels, seed, side=8):
+    """uint8 (n, 1, side, side): class c has a mean brightness of 40 + 80 c."""
+    noise = torch.randint(-30, 30, (len(labels), 1, side, side), generator=torch.Generator().manual_seed(seed))
     return (40 + 80 * labels.view(-1, 1, 1, 1) + noise).clamp(0, 255).to(torch.uint8)
 
 

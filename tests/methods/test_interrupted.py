@@ -3,9 +3,12 @@
 import pytest
 import torch
 
+from baselines.fedavg_plus import FedAvgPlus
 from baselines.fedavgm import FedAvgM
 from baselines.fedgen import FedGEN
 from baselines.fedkd import FedKD
+from baselines.fedmd_plus import FedMDPlus
+from baselines.fedprox_plus import FedProxPlus
 from federation.snapshots import Snapshots
 from federation.training import TrainingPlan
 from methods.fedavg import FedAvg
@@ -13,6 +16,7 @@ from methods.feddf import FedDF
 from methods.fediod import FedIOD
 from methods.fedmd import FedMD
 from methods.fedprox import FedProx
+from methods.fedsa import FedSA
 from tests.federation.tiny import make_federation
 from tests.methods.shards import same_bits, validation_set
 
@@ -23,6 +27,22 @@ METHODS = [
     FedGEN(rounds=4, noise=4, hidden=8, generator_steps=3),
     FedDF(rounds=4, distillation_steps=6, evaluation_interval=2),
     FedMD(rounds=4, public_samples=4, revisit_epochs=1),
+    FedSA(rounds=4, selection_gap=3, selected=2, weak_epochs=1, local_epochs=1, adaptation_epochs=1, adaptation_gap=2),
+    FedSA(
+        rounds=4,
+        selection_gap=1,
+        selected=2,
+        weak_epochs=1,
+        local_epochs=1,
+        adaptation_epochs=1,
+        retrain=False,
+        transferability="released",
+        saliency="grad-cam",
+        adaptation="all",
+    ),
+    FedAvgPlus(rounds=4, weak_epochs=1, local_epochs=1, adaptation_epochs=1),
+    FedProxPlus(rounds=4, weak_epochs=1, local_epochs=1, adaptation_epochs=1),
+    FedMDPlus(rounds=4, public_samples=10, revisit_epochs=1),
     FedIOD(epochs=4, steps=2, batch_size=4, latent=5, width=4, discriminator_width=4, samples=5),
     FedIOD(
         epochs=4,
@@ -51,7 +71,7 @@ def fit(method, folder=None, cut=False):
             raise PowerCutError
 
     server = TrainingPlan(epochs=4, batch_size=3, lr=0.01, schedule="cosine")
-    federation = make_federation(clients=3, server=server, validation=validation_set(), progress=progress)
+    federation = make_federation(clients=3, server=server, validation=validation_set(), probe=validation_set(), progress=progress)
     if folder is not None:
         federation.snapshots = Snapshots(folder / "snapshot", every=0)
     return method.fit(federation), federation
@@ -77,6 +97,7 @@ def test_a_resumed_fit_does_not_start_again(method, tmp_path):
     rounds = []
     federation = make_federation(
         clients=3, server=TrainingPlan(epochs=4, batch_size=3, lr=0.01, schedule="cosine"), validation=validation_set(),
+        probe=validation_set(),
         progress=lambda text, share: rounds.append(text) if text.startswith("round ") else None,
     )  # fmt: skip
     federation.snapshots = Snapshots(tmp_path / "snapshot", every=0)

@@ -1,0 +1,148 @@
+"""FedMD+: what teachers agree on, and in which order the target digests it and revisits its own images."""
+
+import pytest
+import torch
+
+from baselines.fedmd_plus import FedMDPlus
+from federation.channel import Channel, encoded_size
+from federation.costs import Meter, metering
+from federation.federation import HeterogeneousClientsError, PublicData
+from federation.seeds import Seeds
+from federation.training import predict
+from methods.fedsa import hint_loss
+from models.cut import Encoder, encode
+from tests.federation.tiny import bright_images
+from tests.methods.private_servers import private_server, private_servers, quick
+from tests.methods.shards import copied, network_inputs, same_bits
+
+METHOD = FedMDPlus(rounds=3, public_samples=8, digest_epochs=2, revisit_epochs=1)
+
+
+def spied(monkeypatch, **changes):
+    """A federation, and in order what crosses and what is trained: (kind, client, content)."""
+    events = []
+    federation = private_servers(**changes)
+    federation.teachers()
+    federation.channel = Channel(inspect=lambda t, tensors: events.append((t.direction, t.client, copied(tensors))))
+    train = federation.train
+
+    def keep(model, images, targets, loss, plan, *names, **options):
+        events.append((names[0], names[1], {"images": images, "targets": targets, "loss": loss, "plan": plan, **options}))
+        return train(model, images, targets, loss, plan, *names, **options)
+
+    monkeypatch.setattr(federation, "train", keep)
+    return federation, events
+
+
+def test_the_consensus_is_the_mean_of_the_teachers_features_of_the_same_images(monkeypatch):
+    federation, events = spied(monkeypatch)
+    METHOD.fit(federation)
+    teachers = [federation.module(teacher) for teacher in federation.teachers()]
+    for number in (1, 2, 3):
+        (digest,) = (content for kind, when, content in events if (kind, when) == ("digest", number))
+        with torch.no_grad():
+            features = [encode(teacher, network_inputs(digest["images"])) for teacher in teachers]
+        torch.testing.assert_close(digest["targets"], (features[0] + features[1] + features[2]) / 3)
+        assert not torch.equal(features[0], features[1])
+    position = next(n for n, (kind, *_) in enumerate(events) if kind == "digest")
+    sent = [content["features"] for kind, _, content in events[:position] if kind == "up"]
+    torch.testing.assert_close(events[position][2]["targets"], (sent[0] + sent[1] + sent[2]) / 3)
+
+
+def test_a_round_is_communicate_then_digest_then_revisit(monkeypatch):
+    federation, events = spied(monkeypatch, clients=2)
+    METHOD.fit(federation)
+    crossing = [("down", 0), ("up", 0), ("down", 1), ("up", 1)]
+    assert [event[:2] for event in events] == [
+        event for number in (1, 2, 3) for event in (*crossing, ("digest", number), ("revisit", number))
+    ]
+    digest, revisit = events[4][2], events[5][2]
+    assert digest["loss"] is hint_loss
+    assert (digest["plan"].epochs, digest["plan"].lr, digest["augmented"]) == (2, 1e-3, False)
+    assert revisit["images"] is federation.probe().images
+    assert (revisit["plan"].epochs, revisit["plan"].lr) == (1, federation.server.lr)
+
+
+def test_every_round_draws_from_the_unlabelled_and_the_probe_images_without_repeats(monkeypatch):
+    federation, events = spied(monkeypatch)
+    METHOD.fit(federation)
+    whole = torch.cat([federation.public.images, federation.probe().images])
+    drawn = []
+    for kind, _, content in events:
+        if kind == "digest":
+            same = (content["images"][:, None] == whole[None]).flatten(2).all(dim=2)
+            drawn.append(same.float().argmax(dim=1).tolist())
+            assert same.any(dim=1).all()
+    assert [len(set(positions)) for positions in drawn] == [8, 8, 8]
+    assert len({frozenset(positions) for positions in drawn}) == 3
+    downs = [content["public"] for kind, _, content in events if kind == "down"]
+    assert all(torch.equal(downs[0], other) for other in downs[:3])  # the same for all teachers
+
+
+def test_with_no_unlabelled_image_left_the_probe_set_serves(monkeypatch):
+    federation, events = spied(monkeypatch, public=PublicData(bright_images(torch.zeros(0, dtype=torch.long), 0), "none"))
+    METHOD.fit(federation)
+    assert {len(content["images"]) for kind, _, content in events if kind == "digest"} == {8}
+
+
+def test_every_byte_is_images_down_and_features_up():
+    federation = private_servers(2)
+    METHOD.fit(federation)
+    down = encoded_size({"public": torch.empty(8, 1, 8, 8, dtype=torch.uint8)})
+    up = encoded_size({"features": torch.empty(8, 16, 2, 2)})
+    assert [(t.round, t.client, t.direction, t.kind, t.bytes) for t in federation.channel.ledger] == [
+        (number, client, way, kind, size)
+        for number in (1, 2, 3) for client in (0, 1) for way, kind, size in (("down", "images", down), ("up", "features", up))
+    ]  # fmt: skip
+    assert FedMDPlus.sends == {"features"}
+
+
+def test_teachers_of_several_networks_are_refused_and_a_target_of_another_is_not():
+    clients = [private_server(0), private_server(1, "resnet8-narrow")]
+    with pytest.raises(HeterogeneousClientsError, match=r"share one network; here are \['cnn-small', 'resnet8-narrow'\]"):
+        METHOD.fit(private_servers(clients))
+    federation = private_servers(2, network="resnet8-narrow", teachers="cnn-small")
+    model = METHOD.fit(federation)
+    assert model.network == "resnet8-narrow"
+    assert all(tensor.isfinite().all() for tensor in model.state.values())
+
+
+def test_teachers_stay_as_they_are():
+    federation = private_servers(2)
+    before = [copied(teacher.state) for teacher in federation.teachers()]
+    METHOD.fit(federation)
+    assert all(same_bits(old, teacher.state) for old, teacher in zip(before, federation.teachers(), strict=True))
+
+
+def test_the_target_revisits_its_images_with_the_encoder_that_has_digested(monkeypatch):
+    federation, encoders = private_servers(2), []
+    federation.teachers()
+    train = federation.train
+
+    def keep(model, images, *rest, **options):
+        encoder = Encoder(getattr(model, "student", model))
+        before = predict(encoder, images, normalise=federation.normalise)
+        train(model, images, *rest, **options)
+        encoders.append((predict(encoder, federation.probe().images, normalise=federation.normalise), before))
+
+    monkeypatch.setattr(federation, "train", keep)
+    METHOD.fit(federation)
+    for (digested, _), (_, revisited) in zip(encoders[::2], encoders[1::2], strict=True):
+        torch.testing.assert_close(revisited, digested)
+    assert not any(torch.equal(after, before) for after, before in encoders[1::2])
+
+
+def test_it_learns_and_repeats_to_the_last_bit():
+    method = quick(FedMDPlus, rounds=3, revisit_epochs=4)
+    first, second = method.fit(private_servers()), method.fit(private_servers())
+    assert same_bits(first.state, second.state)
+    assert first.history["accuracy"][-1] >= 0.9
+    assert not same_bits(first.state, method.fit(private_servers(seeds=Seeds(shuffling=1))).state)
+
+
+def test_a_plan_books_the_bytes_of_a_run():
+    real, planned = private_servers(), private_servers(device="meta")
+    METHOD.fit(real)
+    with metering(Meter()):
+        METHOD.fit(planned)
+    assert planned.channel.ledger == real.channel.ledger

@@ -1,0 +1,87 @@
+"""FedProx+: the proximal term holds the student near what it received, and leaves the translator alone."""
+
+import pytest
+import torch
+
+from baselines.fedavg_plus import FedAvgPlus
+from baselines.fedprox_plus import FedProxPlus
+from federation.training import TrainingPlan
+from methods.fedsa import hinted_for, learn_by_hints
+from tests.methods.private_servers import private_servers, quick
+from tests.methods.shards import copied, distance, same_bits
+
+
+class Toy(torch.nn.Module):
+    """Three weights."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = torch.nn.Parameter(torch.tensor([1.0, 2.0]))
+        self.second = torch.nn.Parameter(torch.tensor([[-1.0]]))
+
+
+def test_the_term_is_half_mu_by_the_squared_distance_from_what_was_received():
+    student = Toy()
+    term = FedProxPlus(mu=0.5).penalty(student)
+    nothing = torch.zeros(0)
+    assert term(student, nothing, nothing).item() == 0
+    with torch.no_grad():
+        student.first += torch.tensor([3.0, 0.0])
+        student.second -= 2.0
+    value = term(student, nothing, nothing)
+    assert value.item() == 0.25 * (9 + 4)
+    value.backward()
+    assert student.first.grad.tolist() == [1.5, 0.0]  # mu times the distance
+    assert student.second.grad.tolist() == [[-1.0]]
+
+
+def test_each_round_holds_on_to_the_weights_of_its_own():
+    student = Toy()
+    FedProxPlus().penalty(student)
+    with torch.no_grad():
+        student.first += 1.0
+    assert FedProxPlus().penalty(student)(student, None, None).item() == 0
+
+
+def test_it_reaches_the_student_and_not_the_translator():
+    federation = private_servers(1)
+    (client,), method = federation.clients, FedProxPlus(mu=2.0)
+    hinted = hinted_for(federation, client, federation.initial("cnn-small"))
+    term = method.penalty(hinted.student)
+    with torch.no_grad():
+        for parameter in hinted.parameters():
+            parameter += 1.0
+    term(hinted, torch.zeros(0), torch.zeros(0)).backward()
+    for parameter in hinted.student.parameters():
+        torch.testing.assert_close(parameter.grad, torch.full_like(parameter, 2.0))
+    assert all(parameter.grad is None for parameter in hinted.translator.parameters())
+
+
+def moved(mu):
+    """How far a student and its translator go from where they began, in whole-batch steps."""
+    federation = private_servers(1)
+    (client,), (teacher,) = federation.clients, map(federation.module, federation.teachers())
+    hinted = hinted_for(federation, client, federation.initial("cnn-small"))
+    starts = [copied(part.state_dict()) for part in (hinted.student, hinted.translator.layers[6])]
+    plan = TrainingPlan(10, 100, 1e-3, optimizer="sgd")
+    client.run(learn_by_hints, federation, teacher, hinted, plan, FedProxPlus(mu=mu).penalty(hinted.student), ("client", 0))
+    ends = (hinted.student.state_dict(), hinted.translator.layers[6].state_dict())
+    return [distance(start, end) for start, end in zip(starts, ends, strict=True)]
+
+
+def test_the_more_it_weighs_the_nearer_a_student_stays_while_its_translator_goes_on():
+    (free, translator), (held, other) = moved(0.0), moved(900.0)
+    assert held < 0.7 * free
+    assert other > 0.5 * translator > 0
+
+
+def test_without_weight_it_is_fedavg_plus_and_with_it_another():
+    plain = quick(FedAvgPlus).fit(private_servers(2))
+    assert same_bits(quick(FedProxPlus, mu=0.0).fit(private_servers(2)).state, plain.state)
+    assert not same_bits(quick(FedProxPlus, mu=1.0).fit(private_servers(2)).state, plain.state)
+    assert plain.history["accuracy"][-1] >= 0.9
+
+
+@pytest.mark.parametrize("field", ["rounds", "local_epochs", "local_lr", "weak_epochs", "adaptation_epochs", "retrain"])
+def test_its_budget_is_that_of_fedavg_plus(field):
+    assert getattr(FedProxPlus(), field) == getattr(FedAvgPlus(), field)

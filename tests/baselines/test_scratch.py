@@ -1,0 +1,44 @@
+"""Scratch training: the probe set, the server's plan, and nobody else."""
+
+import pytest
+
+from baselines.scratch import Scratch
+from federation.seeds import Seeds
+from federation.training import TrainingPlan
+from tests.federation.tiny import make_federation
+from tests.methods.private_servers import private_server, private_servers
+from tests.methods.shards import descend, same_bits
+
+
+def test_two_steps_down_the_gradient_of_the_probe_set_by_hand():
+    federation = private_servers(server=TrainingPlan(epochs=2, batch_size=100, lr=0.1, optimizer="sgd"))
+    probe, model = federation.probe(), Scratch().fit(federation)
+    by_hand = descend(federation.initial("cnn-small"), probe.images, probe.targets).state_dict()
+    for name, tensor in model.state.items():
+        assert tensor == pytest.approx(by_hand[name], abs=1e-5)
+
+
+def test_it_learns_and_is_measured_once():
+    model = Scratch().fit(private_servers())
+    assert model.history["accuracy"][-1] >= 0.9
+    assert len(model.history["accuracy"]) == 1
+    assert (model.network, model.owner) == ("cnn-small", "server")
+
+
+def test_nothing_crosses_and_no_client_matters():
+    federation, other = private_servers(2), private_servers([private_server(2, "resnet8-narrow")])
+    assert same_bits(Scratch().fit(federation).state, Scratch().fit(other).state)
+    assert federation.channel.ledger == []
+    assert (Scratch.sends, Scratch.oracle) == (frozenset(), frozenset())
+
+
+def test_it_repeats_and_follows_the_seeds():
+    model = Scratch().fit(private_servers())
+    assert same_bits(model.state, Scratch().fit(private_servers()).state)
+    for axis in ("weights", "shuffling"):
+        assert not same_bits(model.state, Scratch().fit(private_servers(seeds=Seeds.moving((axis,), 1))).state)
+
+
+def test_a_server_without_labelled_images_is_refused():
+    with pytest.raises(ValueError, match="probe_share"):
+        Scratch().fit(make_federation())

@@ -1,0 +1,99 @@
+"""Transfer learning: whose encoder it begins with, what learns, and that a teacher's weights cross."""
+
+import pytest
+
+from baselines.scratch import Scratch
+from baselines.transfer import Transfer
+from federation.channel import Channel
+from federation.seeds import Seeds
+from models.cut import decoder_parameters
+from tests.methods.private_servers import private_servers
+from tests.methods.shards import copied, same_bits
+
+
+def encoder(federation, state):
+    decoder = decoder_parameters(federation.initial(federation.network))
+    return {name: tensor for name, tensor in state.items() if name not in decoder}
+
+
+def decoder(federation, state):
+    return {name: state[name] for name in decoder_parameters(federation.initial(federation.network))}
+
+
+def start_of(federation, method, monkeypatch):
+    """The state of the network that the method trains, before it does."""
+    kept, train = [], federation.train
+
+    def keep(model, images, targets, loss, plan, *names, **options):
+        if names[0] == "transfer":
+            kept.append(copied({name.removeprefix("model."): tensor for name, tensor in model.state_dict().items()}))
+            assert images is federation.probe().images
+        return train(model, images, targets, loss, plan, *names, **options)
+
+    monkeypatch.setattr(federation, "train", keep)
+    method.fit(federation)
+    (state,) = kept
+    return state
+
+
+@pytest.mark.parametrize("network", ["cnn-small", "resnet8-narrow"])
+@pytest.mark.parametrize("frozen", [False, True])
+def test_it_begins_with_the_teachers_encoder_and_a_decoder_of_its_own(monkeypatch, network, frozen):
+    federation = private_servers(3, network=network)
+    state = start_of(federation, Transfer(teacher=2, frozen=frozen), monkeypatch)
+    teacher = federation.teachers()[1]
+    assert same_bits(encoder(federation, state), encoder(federation, teacher.state))  # buffers too
+    fresh = federation.initial(network).state_dict()
+    assert same_bits(decoder(federation, state), decoder(federation, fresh))
+    assert not same_bits(encoder(federation, state), encoder(federation, fresh))
+
+
+@pytest.mark.parametrize("network", ["cnn-small", "resnet8-narrow"])
+def test_a_frozen_encoder_stays_to_the_bit_and_another_does_not(network):
+    federation = private_servers(3, network=network)
+    received = encoder(federation, federation.teachers()[0].state)
+    frozen = Transfer(teacher=1, frozen=True).fit(federation)
+    assert same_bits(encoder(federation, frozen.state), received)
+    assert not same_bits(decoder(federation, frozen.state), decoder(federation, federation.initial(network).state_dict()))
+    whole = encoder(federation, Transfer(teacher=1).fit(federation).state)
+    assert not any((whole[name] == tensor).all() for name, tensor in received.items() if tensor.numel() > 1)
+
+
+def test_one_teacher_sends_its_weights_and_nobody_else_anything():
+    payloads = []
+    federation = private_servers(3)
+    federation.channel = Channel(inspect=lambda t, tensors: payloads.append((t.direction, t.client, t.kind, copied(tensors))))
+    Transfer(teacher=3).fit(federation)
+    ((way, client, kind, tensors),) = payloads
+    assert (way, client, kind) == ("up", 2, "parameters")
+    assert same_bits(tensors, federation.teachers()[2].state)
+    assert (Transfer.sends, Transfer.oracle) == ({"parameters"}, {"teacher-weights"})
+
+
+def test_without_a_number_the_sampling_axis_draws_the_teacher():
+    def drawn(seeds):
+        federation = private_servers(3, seeds=seeds)
+        Transfer().fit(federation)
+        return federation.channel.ledger[0].client
+
+    found = [drawn(Seeds(sampling=seed)) for seed in range(8)]
+    assert set(found) == {0, 1, 2}
+    assert found[:3] == [drawn(Seeds(sampling=seed)) for seed in range(3)]
+
+
+def test_a_teacher_that_there_is_none_of_is_refused():
+    with pytest.raises(ValueError, match=r"there are 3 teachers; transfer\.teacher is 4"):
+        Transfer(teacher=4).fit(private_servers(3))
+
+
+def test_a_teacher_of_another_network_is_refused():
+    with pytest.raises(ValueError, match="encoders differ"):
+        Transfer(teacher=1).fit(private_servers(2, teachers="resnet8-narrow"))
+
+
+def test_it_learns_and_is_measured_at_the_end():
+    federation = private_servers(2)
+    model = Transfer(teacher=1).fit(federation)
+    assert model.history["accuracy"][-1] >= 0.9
+    assert len(model.history["accuracy"]) == 1
+    assert not same_bits(model.state, Scratch().fit(federation).state)

@@ -1,0 +1,552 @@
+"""FedSA: its equations by hand, which teachers it chooses, what crosses, and what adaptation leaves alone."""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from federation.averaging import average_states
+from federation.channel import Channel, encoded_size
+from federation.costs import Meter, metering
+from federation.seeds import Seeds
+from federation.tasks import Segmentation
+from federation.training import DivergedError, TrainingPlan, predict
+from methods import fedsa
+from methods.fedsa import (
+    FedSA,
+    aggregation_weights,
+    hint_loss,
+    hinted_for,
+    hints_of,
+    image_distance,
+    learn_by_hints,
+    saliency_distance,
+    sampling_probabilities,
+)  # fmt: skip
+from models.catalogue import feature_shape
+from models.cut import decoder_parameters
+from models.saliency import input_gradient
+from tests.federation.tiny import CLASSES, bright_images, make_federation
+from tests.methods.private_servers import labelled, private_server, private_servers, quick
+from tests.methods.shards import copied, network_inputs, same_bits
+
+RELEASED = {"transferability": "released", "saliency": "grad-cam", "retrain": False, "adaptation": "all"}
+STUDENTS = ["wrn-10-1", "resnet10-slim", "vgg11-slim", "mobilenetv2-slim"]
+"""Table 1's four, slim."""
+
+# -- Eq. 2 to 5 -------------------------------------------------------------------------------------------------------
+
+
+def test_the_distance_is_the_number_of_samples_by_the_cosine_of_the_averaged_maps():
+    own, target = torch.tensor([[[3.0, 4.0]]]), torch.tensor([[[4.0, 3.0]]])
+    assert saliency_distance(own, target, 1).item() == pytest.approx(25 / 24)
+    assert saliency_distance(own, target, 48).item() == pytest.approx(50)
+    assert saliency_distance(7 * own, target, 48).item() == pytest.approx(50)
+    assert saliency_distance(own, own, 10).item() == pytest.approx(10)
+    assert saliency_distance(torch.tensor([1.0, 0.0]), torch.tensor([0.0, 1.0]), 5).item() == math.inf
+
+
+def test_the_released_distance_is_of_image_by_image_cosines():
+    target = torch.tensor([[[1.0, 0.0]], [[1.0, 0.0]]])
+    assert image_distance(target, target).item() == pytest.approx(1)
+    assert image_distance(torch.tensor([[[1.0, 0.0]], [[0.0, 1.0]]]), target).item() == pytest.approx(4 / 3)  # 2 / (1 + 1/2)
+    assert image_distance(torch.tensor([[[3.0, 4.0]], [[4.0, 3.0]]]), target).item() == pytest.approx(2 / (0.8 + 0.9))
+    # Not the cosine of sums, which is 1 for maps that differ in every image:
+    assert image_distance(torch.tensor([[[1.0, 0.0]], [[0.0, 1.0]]]), torch.tensor([[[0.0, 1.0]], [[1.0, 0.0]]])).item() == 2
+
+
+def test_an_empty_map_has_the_cosine_zero_and_not_none():
+    target = torch.tensor([[[1.0, 0.0]], [[1.0, 0.0]]])
+    half_empty = torch.tensor([[[0.0, 0.0]], [[1.0, 0.0]]])
+    assert image_distance(half_empty, target).item() == pytest.approx(4 / 3)
+    assert image_distance(target, half_empty).item() == pytest.approx(4 / 3)
+    assert image_distance(torch.zeros(2, 1, 2), torch.zeros(2, 1, 2)).item() == 2
+
+
+def test_probabilities_are_the_softmax_of_the_scores():
+    found = sampling_probabilities(torch.tensor([math.log(2), 0.0, math.log(5)]))
+    torch.testing.assert_close(found, torch.tensor([2 / 8, 1 / 8, 5 / 8]))
+    assert sampling_probabilities(torch.tensor([300.0, -300.0, 2.0])).sum().item() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("transferability", fedsa.TRANSFERABILITIES)
+def test_equal_maps_give_equal_probabilities(transferability):
+    maps = torch.rand(4, 2, 2, generator=torch.Generator().manual_seed(0))
+    target = torch.rand(4, 2, 2, generator=torch.Generator().manual_seed(1))
+    scores = FedSA(transferability=transferability).scores([maps] * 5, target, 4)
+    torch.testing.assert_close(sampling_probabilities(scores), torch.full((5,), 0.2))
+
+
+@pytest.mark.parametrize("name", fedsa.TRANSFERABILITIES)
+def test_what_looks_more_like_the_target_is_likelier_to_be_drawn(name):
+    target = torch.tensor([[[1.0, 0.0]]])
+    own = [torch.tensor([[[x, y]]]) for x, y in ((0.6, 0.8), (0.8, 0.6), (0.0, 1.0))]
+    scores = FedSA(transferability=name).scores(own, target, 2)
+    by_hand = {"eq2": [0.3, 0.4, 0.0], "cosine": [0.6, 0.8, 0.0]}
+    if name in by_hand:
+        assert scores.tolist() == pytest.approx(by_hand[name])  # 1 / d: the cosine by M, or alone
+    else:  # 2 - d, d = 2 / (1 + cos), from its least value to its greatest
+        distances = [2 / 1.6, 2 / 1.8, 2.0]
+        assert scores.tolist() == pytest.approx([(2 - distances[0]) / (2 - distances[1]), 1.0, 0.0])
+    assert sampling_probabilities(scores).argsort(descending=True).tolist() == [1, 0, 2]
+
+
+def test_the_released_odds_of_the_best_to_the_worst_are_always_e():
+    target = torch.tensor([[[1.0, 0.0]]])
+    for nearly in (0.01, 3.0):
+        own = [target, torch.tensor([[[1.0, nearly / 2]]]), torch.tensor([[[1.0, nearly]]])]
+        found = sampling_probabilities(FedSA(**RELEASED).scores(own, target, 1))
+        assert (found.max() / found.min()).item() == pytest.approx(math.e, rel=1e-4)
+
+
+def test_hints_cost_half_the_squared_distance_of_a_sample():
+    student = torch.tensor([[[[1.0, 2.0], [3.0, 4.0]]], [[[0.0, 0.0], [0.0, 1.0]]]])
+    teacher = torch.tensor([[[[1.0, 0.0], [0.0, 4.0]]], [[[0.0, 0.0], [0.0, 0.0]]]])
+    assert hint_loss(student, teacher).tolist() == [6.5, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("weighting", "expected"),
+    [
+        ("equal", [1 / 3, 1 / 3, 1 / 3]),
+        ("positive", [1, math.exp(0.5), math.e]),
+        ("negative", [1, math.exp(-0.5), math.exp(-1)]),
+    ],
+)
+def test_weights_of_the_drawn_by_their_scores(weighting, expected):
+    found = aggregation_weights(torch.tensor([0.2, 0.3, 0.4]), weighting)
+    torch.testing.assert_close(found, torch.tensor(expected) / sum(expected))
+
+
+def test_two_teachers_weigh_as_in_the_released_code_whatever_their_scores():
+    for scores in ([0.9, 0.1], [0.5001, 0.5]):
+        assert aggregation_weights(torch.tensor(scores), "positive").tolist() == pytest.approx([0.731, 0.269], abs=5e-4)
+
+
+@pytest.mark.parametrize("weighting", fedsa.WEIGHTINGS)
+def test_teachers_of_equal_scores_weigh_the_same(weighting):
+    assert aggregation_weights(torch.full((4,), 0.7), weighting).tolist() == [0.25] * 4
+
+
+# -- which teachers ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("selection", "expected"), [("top-k", [1, 3, 0]), ("least-k", [4, 2, 0])])
+def test_the_best_and_the_worst_by_score(selection, expected):
+    scores = torch.tensor([0.5, 0.9, 0.2, 0.8, 0.1])
+    assert FedSA(selection=selection, selected=3).draw(private_servers(5), scores, 1) == expected
+
+
+def draws(method, scores, rounds):
+    federation = private_servers(len(scores))
+    return [method.draw(federation, torch.tensor(scores), number) for number in range(1, rounds + 1)]
+
+
+def test_random_teachers_differ_from_each_other_and_from_selection_to_selection():
+    found = draws(FedSA(selection="random", selected=3), [9.0, 0.0, 0.0, 0.0, 0.0], 20)
+    assert {len(set(drawn)) for drawn in found} == {3}
+    assert {index for drawn in found for index in drawn} == {0, 1, 2, 3, 4}
+    assert len({frozenset(drawn) for drawn in found}) > 3
+
+
+def test_fixed_teachers_are_drawn_once():
+    found = draws(FedSA(selection="fixed", selected=3), [0.0] * 5, 5)
+    assert found == [found[0]] * 5
+    assert len(set(found[0])) == 3
+    of_seeds = {
+        tuple(FedSA(selection="fixed").draw(private_servers(5, seeds=Seeds(sampling=seed)), torch.zeros(5), 1)) for seed in range(5)
+    }
+    assert len(of_seeds) > 1
+
+
+def test_sampled_teachers_come_back_as_often_as_their_probability_says():
+    found = np.concatenate(draws(FedSA(selected=30), [math.log(8), 0.0, 0.0], 20))  # p = 0.8, 0.1, 0.1
+    counts = np.bincount(found, minlength=3) / 600
+    assert counts == pytest.approx([0.8, 0.1, 0.1], abs=0.05)  # three standard deviations
+
+
+@pytest.mark.parametrize("selection", ["top-k", "least-k", "random", "fixed"])
+def test_more_different_teachers_than_there_are_cannot_be_chosen(selection):
+    with pytest.raises(ValueError, match=r"4 different teachers cannot be chosen among 3; lower fedsa\.selected"):
+        quick(selection=selection, selected=4).fit(private_servers(3))
+
+
+def test_sampling_with_replacement_may_draw_more_teachers_than_there_are():
+    federation = private_servers(2)
+    quick(selected=5, rounds=1).fit(federation)
+    drawn = [federation.history[f"selected/{n}"][0] for n in (1, 2)]
+    assert sum(drawn) == 5
+
+
+@dataclass(frozen=True)
+class Told(FedSA):
+    """Scores and draws are given; scores depend on nothing."""
+
+    given: tuple[float, ...] = (0.4, 0.2, 0.3)
+    drawn: tuple[int, ...] = ()
+
+    def scores(self, own, target, samples):
+        return torch.tensor(self.given)
+
+    def draw(self, federation, scores, number):
+        return list(self.drawn) or super().draw(federation, scores, number)
+
+
+def told(**changes):
+    return quick(Told, **changes)
+
+
+def chosen_by(method, federation=None):
+    federation = federation or private_servers(3)
+    maps = method.ask_for_maps(federation, federation.probe(), federation.teachers())
+    return method.select(federation, federation.initial(federation.network), maps, 1), federation.history
+
+
+def test_a_teacher_drawn_twice_counts_twice_and_teaches_once():
+    weights, history = chosen_by(told(drawn=(2, 0, 2)))
+    assert weights == pytest.approx({2: 2 / 3, 0: 1 / 3})
+    assert [history[f"selected/{n}"] for n in (1, 2, 3)] == [[1], [0], [2]]
+    federation = private_servers(3)
+    told(drawn=(2, 0, 2), selected=3).fit(federation)
+    sent = [(t.round, t.client, t.messages) for t in federation.channel.ledger if (t.direction, t.kind) == ("up", "parameters")]
+    assert sent == [(1, 2, 1), (1, 0, 1), (2, 2, 1), (2, 0, 1)]
+
+
+def test_weights_of_the_drawn_are_by_their_scores_among_themselves():
+    first = math.e / (math.e + 1)
+    weights, history = chosen_by(told(selection="top-k", weighting="positive"))
+    assert weights == pytest.approx({0: first, 2: 1 - first})
+    assert [history[f"transferability/{n}"] for n in (1, 2, 3)] == [pytest.approx([s]) for s in (0.4, 0.2, 0.3)]
+    assert chosen_by(told(selection="top-k", weighting="negative"))[0] == pytest.approx({0: 1 - first, 2: first})
+    assert chosen_by(told(selection="least-k", weighting="positive"))[0] == pytest.approx({1: 1 - first, 2: first})
+
+
+@pytest.mark.parametrize(
+    ("selection", "weighting", "looks"),
+    [("fixed", "equal", False), ("random", "equal", False), ("random", "positive", True), ("sampled", "equal", True)],
+)
+def test_saliency_is_asked_for_only_where_it_decides(selection, weighting, looks):
+    federation = private_servers(3)
+    quick(selection=selection, weighting=weighting, rounds=1).fit(federation)
+    assert ({t.kind for t in federation.channel.ledger} == {"parameters", "images", "attention"}) == looks
+    assert {t.kind for t in federation.channel.ledger} >= {"parameters"}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"selection": "best"}, {"weighting": "none"}, {"transferability": "eq3"}, {"saliency": "lime"}, {"adaptation": "head"},
+        {"rounds": 0}, {"selection_gap": 0}, {"selected": 0},
+    ],
+)  # fmt: skip
+def test_what_it_does_not_know_is_refused(changes):
+    with pytest.raises(ValueError, match=r"use one of|at least 1"):
+        FedSA(**changes)
+
+
+def test_a_server_without_labelled_images_is_refused():
+    with pytest.raises(ValueError, match="probe_share"):
+        quick().fit(make_federation())
+
+
+# -- Algorithm 1 ------------------------------------------------------------------------------------------------------
+
+
+def spied(monkeypatch, **changes):
+    """A federation, and what is trained in it: (round, what or whom, epochs)."""
+    federation, events = private_servers(**changes), []
+    federation.teachers()
+    train = federation.train
+
+    def keep(model, images, targets, loss, plan, *names, **options):
+        who = names[1] if names[0] == "client" else names[0]
+        events.append((federation.channel.round, who, plan.epochs))
+        return train(model, images, targets, loss, plan, *names, **options)
+
+    monkeypatch.setattr(federation, "train", keep)
+    return federation, events
+
+
+@pytest.mark.parametrize(("retrain", "weak"), [(True, [1, 3, 5]), (False, [1])])
+def test_teachers_are_chosen_anew_every_few_rounds_and_the_target_is_taught_before(monkeypatch, retrain, weak):
+    federation, events = spied(monkeypatch)
+    quick(rounds=5, selection_gap=2, retrain=retrain, weak_epochs=4, local_epochs=2, adaptation_epochs=6).fit(federation)
+    assert [number for number, who, epochs in events if (who, epochs) == ("weak", 4)] == weak
+    assert [len(values) for name, values in federation.history.items() if name != "accuracy"] == [3] * 6
+    drawn = np.array([federation.history[f"selected/{n}"] for n in (1, 2, 3)])
+    assert drawn.sum(axis=0).tolist() == [2, 2, 2]
+    for number in range(1, 6):
+        taught = {who for when, who, epochs in events if when == number and epochs == 2}
+        assert taught == set(np.flatnonzero(drawn[:, (number - 1) // 2]))
+        first = next(who for when, who, _ in events if when == number)
+        assert (first == "weak") == (number in weak)
+    assert events[-1] == (5, "adaptation", 6)
+    assert sum(who == "adaptation" for _, who, _ in events) == 1
+
+
+def test_maps_of_the_target_are_taken_after_it_has_learnt_from_the_probe_set(monkeypatch):
+    federation, events = spied(monkeypatch)
+    own = FedSA.maps_of
+
+    def keep(method, federation, model, images):
+        events.append((federation.channel.round, "maps", 0))
+        return own(method, federation, model, images)
+
+    monkeypatch.setattr(FedSA, "maps_of", keep)
+    quick(selection="top-k", rounds=2).fit(federation)
+    whole = [(number, who) for number, who, _ in events if who in ("maps", "weak", "adaptation")]
+    teachers = [(0, "maps")] * 3  # once, before the first round
+    assert whole == [*teachers, (1, "weak"), (1, "maps"), (2, "weak"), (2, "maps"), (2, "adaptation")]
+
+
+def payloads_of(method, federation):
+    """(round, direction, client, kind, a copy of the tensors) of all that crosses in a fit, and what it leaves."""
+    kept = []
+    federation.channel = Channel(inspect=lambda t, tensors: kept.append((t.round, t.direction, t.client, t.kind, copied(tensors))))
+    return kept, method.fit(federation)
+
+
+def test_the_target_is_the_weighted_mean_of_the_local_students():
+    method = told(drawn=(2, 0, 2), selected=3, selection_gap=5)
+    payloads, result = payloads_of(method, private_servers(3, network="resnet8-narrow"))
+    parameters = [(number, way, tensors) for number, way, _, kind, tensors in payloads if kind == "parameters"]
+    second, first = (tensors for number, way, tensors in parameters if (number, way) == (1, "up"))
+    sent = [tensors for number, way, tensors in parameters if (number, way) == (2, "down")]
+    assert same_bits(sent[0], sent[1])
+    for name, tensor in sent[0].items():  # BatchNorm's means and variances too
+        if tensor.is_floating_point():
+            torch.testing.assert_close(tensor, (2 * second[name] + first[name]) / 3)
+    last = [tensors for number, way, tensors in parameters if (number, way) == (2, "up")]
+    mean = average_states(last, [2, 1])
+    assert all(torch.equal(mean[name], tensor) for name, tensor in result.state.items() if not name.startswith("head."))
+
+
+def test_adaptations_on_the_way_are_measured_and_change_nothing():
+    plain, measured = private_servers(), private_servers()
+    once = quick(rounds=4).fit(plain)
+    often = quick(rounds=4, adaptation_gap=2).fit(measured)
+    assert (len(once.history["accuracy"]), len(often.history["accuracy"])) == (1, 2)
+    assert same_bits(once.state, often.state)
+    assert once.history["accuracy"][-1] == often.history["accuracy"][-1]
+
+
+def test_maps_that_are_no_numbers_are_told():
+    federation = private_servers()
+    method = quick()
+    target = federation.initial(federation.network)
+    maps = method.ask_for_maps(federation, federation.probe(), federation.teachers())
+    with torch.no_grad():
+        next(target.parameters()).fill_(math.nan)
+    with pytest.raises(DivergedError, match="saliency maps of round 3"):
+        method.select(federation, target, maps, 3)
+
+
+# -- what crosses -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("released", [{}, RELEASED], ids=["paper", "released"])
+def test_only_the_student_crosses(released):
+    federation = private_servers(3, teachers="resnet8-narrow")
+    payloads, _ = payloads_of(quick(rounds=3, selection="top-k", **released), federation)
+    assert [(way, client, kind) for _, way, client, kind, _ in payloads[:6]] == [
+        (way, client, kind) for client in (0, 1, 2) for way, kind in (("down", "images"), ("up", "attention"))
+    ]
+    assert {kind for _, _, _, kind, _ in payloads[6:]} == {"parameters"}
+    assert [(number, way) for number, way, *_ in payloads[6:]] == [
+        (number, way) for number in (1, 2, 3) for _ in range(2) for way in ("down", "up")
+    ]
+    student = set(federation.initial("cnn-small").state_dict())
+    assert all(set(tensors) == student for *_, kind, tensors in payloads if kind == "parameters")
+    probe = federation.probe().images
+    assert all(torch.equal(tensors["probe"], probe) for *_, kind, tensors in payloads if kind == "images")
+    maps = torch.empty(12, 8, 8, dtype=torch.uint8) if released else torch.empty(1, 8, 8)
+    sizes = {t.bytes for t in federation.channel.ledger if t.kind == "attention"}
+    assert sizes == {encoded_size({"maps": maps})}  # nothing of the private data's size
+    assert {t.kind for t in federation.channel.ledger if t.direction == "up"} == FedSA.sends
+
+
+@pytest.mark.parametrize("released", [{}, RELEASED], ids=["paper", "released"])
+@pytest.mark.parametrize("teachers", ["cnn-small", "resnet8-narrow"])
+def test_no_tensor_of_a_teacher_or_of_a_private_image_is_in_any_payload(released, teachers):
+    federation = private_servers(3, teachers=teachers)
+    payloads, _ = payloads_of(quick(**released), federation)
+    fresh = {name: tensor for client in federation.clients
+             for name, tensor in federation.initial(client.network, 2).state_dict().items()}  # fmt: skip
+    secret = [
+        tensor for teacher in federation.teachers() for name, tensor in teacher.state.items()
+        if tensor.numel() > 1 and not torch.equal(tensor, fresh[name])
+    ]  # fmt: skip
+    assert len(secret) > 20
+    secret += [client.run(lambda shard: shard.images) for client in federation.clients]
+    for *_, tensors in payloads:
+        for tensor in tensors.values():
+            assert not any(tensor.shape == other.shape and torch.equal(tensor, other) for other in secret)
+
+
+def test_translators_stay_where_they_are_and_learn_on():
+    federation = private_servers(2)
+    student = federation.initial("cnn-small")
+    first, second = (hinted_for(federation, client, student) for client in federation.clients)
+    assert not torch.equal(first.translator.layers[0].weight, second.translator.layers[0].weight)
+    assert first.student is second.student is student
+
+
+# -- what networks are shown ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("saliency", ["input-gradient", "grad-cam"])
+def test_all_networks_see_the_same_probe_images_in_the_same_order(monkeypatch, saliency):
+    name = saliency.replace("-", "_")
+    seen, own = [], getattr(fedsa, name)
+
+    def keep(model, inputs):
+        seen.append((model, inputs.clone()))
+        return own(model, inputs)
+
+    monkeypatch.setattr(fedsa, name, keep)
+    federation = private_servers(4, teachers="resnet8-narrow")
+    quick(rounds=3, saliency=saliency, transferability="released").fit(federation)
+    expected = network_inputs(federation.probe().images)  # as they are: neither shuffled nor augmented
+    assert len(seen) == 4 + 3
+    assert len({id(model) for model, _ in seen[:5]}) == 5
+    for _, inputs in seen:
+        torch.testing.assert_close(inputs, expected)
+
+
+def test_the_average_map_is_that_of_all_images_however_they_are_batched():
+    federation, images = private_servers(), bright_images(torch.arange(600) % CLASSES, 7)
+    model = federation.initial("resnet8-narrow")
+    found = FedSA().maps_of(federation, model, images)
+    assert found.shape == (1, 8, 8)
+    torch.testing.assert_close(found, input_gradient(model, network_inputs(images)).mean(dim=0))
+
+
+def test_the_released_maps_are_bytes_for_each_image():
+    federation, images = private_servers(), bright_images(torch.arange(9) % CLASSES, 7)
+    for saliency in ("grad-cam", "input-gradient"):
+        maps = FedSA(transferability="released", saliency=saliency).maps_of(federation, federation.initial("cnn-small"), images)
+        assert (maps.shape, maps.dtype) == ((9, 8, 8), torch.uint8)
+        assert set(maps.flatten(1).amax(dim=1).tolist()) <= {0, 255}
+
+
+# -- hints and adaptation ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("student", "teacher"), [("wrn-10-1", "cnn-small"), ("resnet10-slim", "cnn-small"), ("cnn-small", "vgg11-slim")]
+)
+def test_a_student_comes_nearer_to_its_teachers_features_at_the_smaller_side_of_both(student, teacher):
+    federation = private_servers(1, network=student, teachers=teacher, side=16)
+    (client,), (network,) = federation.clients, map(federation.module, federation.teachers())
+    hinted = hinted_for(federation, client, federation.initial(student))
+    own, other = (feature_shape(name, 1, 16) for name in (student, teacher))
+    images = client.run(lambda shard: shard.images)
+    hints = hints_of(federation, network, images, hinted.side)
+    assert hints.shape == (12, other[0], min(own[1], other[1]), min(own[2], other[2]))
+
+    def distance():
+        return hint_loss(predict(hinted, images, normalise=federation.normalise), hints).mean()
+
+    before, decoder = distance(), copied(decoder_parameters(hinted.student))
+    client.run(learn_by_hints, federation, network, hinted, TrainingPlan(20, 4, 0.03), None, ("client", 0))
+    assert distance() < 0.7 * before
+    assert same_bits(decoder, decoder_parameters(hinted.student))  # hints say nothing of it
+
+
+def worn(federation):
+    """The target network as rounds might leave it: statistics of BatchNorm included."""
+    target, generator = federation.initial(federation.network), torch.Generator().manual_seed(5)
+    for module in target.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            module.running_mean.copy_(torch.randn(module.running_mean.shape, generator=generator))
+            module.running_var.copy_(1 + torch.rand(module.running_var.shape, generator=generator))
+    return target
+
+
+def split(model, state=None):
+    """The entries of a state that are the decoder's, and the others; buffers are where their parameters are."""
+    decoder, state = {module_of(name) for name in decoder_parameters(model)}, state or copied(model.state_dict())
+    return [{name: t for name, t in state.items() if (module_of(name) in decoder) is wanted} for wanted in (True, False)]
+
+
+def module_of(name):
+    return name.rpartition(".")[0]
+
+
+@pytest.mark.parametrize("network", [*STUDENTS, "resnet8-narrow", "cnn-small", "resnet10-slim+dense"])
+def test_adaptation_leaves_the_encoder_as_it_is_to_the_bit_and_the_released_one_does_not(network):
+    changes = {}
+    if network.endswith("+dense"):
+        images = labelled(12, 400, 16)
+        changes = {"task": Segmentation(2), "probe": replace(images, targets=(images.images[:, 0] >= 128).long())}
+    federation = private_servers(1, network=network, side=16, **changes)
+    target = worn(federation)
+    decoder, encoder = split(target)
+    by_paper = quick().adapt(federation, target, 1)
+    assert same_bits(split(by_paper)[1], encoder)  # parameters and buffers
+    assert not same_bits(split(by_paper)[0], decoder)
+    by_code = quick(**RELEASED).adapt(federation, target, 1)
+    assert not any(torch.equal(t, encoder[n]) for n, t in split(by_code)[1].items() if t.numel() > 1 and t.is_floating_point())
+    assert same_bits({**decoder, **encoder}, target.state_dict())  # a copy is adapted
+
+
+@dataclass(frozen=True)
+class Watched(FedSA):
+    """Keeps the target network as it was before its adaptation."""
+
+    def adapt(self, federation, target, number):
+        object.__setattr__(self, "before", copied(target.state_dict()))
+        return super().adapt(federation, target, number)
+
+
+@pytest.mark.parametrize("student", STUDENTS)
+def test_a_student_unlike_its_teachers_trains_averages_and_adapts(student):
+    federation = private_servers(3, network=student, teachers="resnet8-narrow", side=16)
+    method = quick(Watched, selected=2, weak_epochs=8, adaptation_epochs=8)
+    payloads, result = payloads_of(method, federation)
+    model = federation.module(result)
+    assert all(tensor.isfinite().all() for tensor in result.state.values())
+    assert same_bits(split(model)[1], split(model, method.before)[1])
+    ups = [(client, tensors) for number, way, client, kind, tensors in payloads if (number, way, kind) == (2, "up", "parameters")]
+    drawn = [federation.history[f"selected/{client + 1}"][-1] for client, _ in ups]
+    mean = average_states([tensors for _, tensors in ups], drawn)
+    for name, tensor in mean.items():
+        torch.testing.assert_close(tensor, method.before[name])
+    assert result.network == student
+    assert result.history["accuracy"][-1] >= 0.8  # a third by guessing
+
+
+def test_it_learns_and_repeats_to_the_last_bit():
+    first, second = quick().fit(private_servers()), quick().fit(private_servers())
+    assert same_bits(first.state, second.state)
+    assert first.history == second.history
+    assert first.history["accuracy"][-1] >= 0.9
+    for axis in ("weights", "shuffling"):
+        assert not same_bits(first.state, quick().fit(private_servers(seeds=Seeds.moving((axis,), 1))).state)
+
+
+def test_teachers_of_several_networks_and_sizes_teach_one_student():
+    clients = [private_server(0, "resnet8-narrow"), private_server(1, "cnn-small", samples=20), private_server(2, "resnet10-slim")]
+    result = quick(selection="top-k", selected=3).fit(private_servers(clients))
+    assert result.history["accuracy"][-1] >= 0.9
+
+
+@pytest.mark.parametrize("released", [{}, RELEASED], ids=["paper", "released"])
+def test_a_plan_books_the_bytes_of_a_run(released):
+    method = quick(selection="top-k", selected=3, **released)
+    real, planned = private_servers(), private_servers(device="meta")
+    method.fit(real)
+    with metering(Meter()):
+        method.fit(planned)
+    assert sorted(planned.channel.ledger, key=repr) == sorted(real.channel.ledger, key=repr)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("rounds", 50), ("selection_gap", 10), ("selected", 3), ("local_epochs", 10), ("adaptation_epochs", 30), ("weak_epochs", 10)],
+)
+def test_the_hyper_parameters_are_those_of_the_paper_and_its_code(field, value):
+    assert getattr(FedSA(), field) == value
