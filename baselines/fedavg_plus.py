@@ -17,8 +17,9 @@ from methods.fedsa import FedSA
 class FedAvgPlus(FedSA):
     """Every teacher teaches in every round, and the average is weighted by the clients' sizes, as in FedAvg.
 
-    The paper says only that the baseline is "modified for our problem settings". Here (assumed) it begins, like FedSA, with
-    the target network trained on the probe set, once, and ends with the decoder's adaptation.
+    The paper says that the baseline is "modified for our problem settings" and, as FedMD+ and FedProx+, "further fine-tuned on
+    the downstream target data" (section 4.2). Here (assumed) it begins, like FedSA, with the target network trained on the
+    probe set, once; fine-tuning, unlike FedSA's adaptation, is of all parameters.
     """
 
     title = "FedAvg+"
@@ -28,8 +29,11 @@ class FedAvgPlus(FedSA):
     retrain: bool = False
     """FedAvg has no second look at the server's samples."""
 
+    adaptation: str = "fine-tune"
+    """Section 4.2."""
+
     @property
-    def looks(self) -> bool:
+    def uses_saliency(self) -> bool:
         return False
 
     def select(self, federation: Federation, target: nn.Module, maps: Sequence[torch.Tensor], number: int) -> dict[int, float]:

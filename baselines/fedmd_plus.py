@@ -34,6 +34,8 @@ class FedMDPlus(Method):
     """Public images in a round (FedMD's released code)."""
     digest_epochs: int = 1
     """Epochs on the consensus in a round (FedMD's released code)."""
+    digest_batch_size: int = 256
+    """Batch size of digest (FedMD's released code)."""
     digest_lr: float = 1e-3
     """Of Adam (FedMD's released code)."""
     revisit_epochs: int = 4
@@ -47,7 +49,7 @@ class FedMDPlus(Method):
         teachers = [federation.module(teacher) for teacher in federation.teachers()]
         target = federation.initial(federation.network)
         hinted = hinted_for(federation, federation.clients[0], target)
-        digest = TrainingPlan(self.digest_epochs, federation.server.batch_size, self.digest_lr)
+        digest = TrainingPlan(self.digest_epochs, self.digest_batch_size, self.digest_lr)
         revisit = replace(federation.server, epochs=self.revisit_epochs)
         public = torch.cat([federation.public.images, probe.images])  # with a probe share of 1 no others are left
         for number in federation.rounds(self.rounds, hinted=hinted):
@@ -67,7 +69,7 @@ class FedMDPlus(Method):
         mean = torch.zeros(())
         for client, teacher in zip(federation.clients, teachers, strict=True):
             received = federation.channel.down(client.index, "images", {"public": images})["public"]
-            own = hints_of(federation, teacher, received, hinted.side)
+            own = hints_of(client.normalise or federation.normalise, teacher, received, hinted.side)
             features = federation.channel.up(client.index, "features", {"features": own})["features"]
             mean = features if mean.ndim == 0 else mean + features
         return mean / len(teachers)

@@ -28,7 +28,7 @@ class Transfer(Method):
     def fit(self, federation: Federation) -> Checkpoint:
         probe = federation.probe()
         teachers = federation.teachers()
-        drawn = int(federation.seeds.numpy("sampling", "teacher").integers(len(teachers)))
+        drawn = int(federation.seeds.numpy("sampling", "teacher", probe.digest, federation.network).integers(len(teachers)))
         if self.teacher > len(teachers):
             raise ValueError(f"there are {len(teachers)} teachers; transfer.teacher is {self.teacher}")
         index = self.teacher - 1 if self.teacher else drawn

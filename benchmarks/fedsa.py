@@ -4,7 +4,7 @@ Values marked `code` are those of the authors' release (zju-vipa/KamalEngine, ex
 comparator's. The paper names no optimiser, no number of rounds and no budget of any row but K.
 """
 
-from benchmarks.spec import Paper, Row, Scalar, Setting, Table
+from benchmarks.spec import Paper, Row, Setting, Table
 
 FRACTIONS = ("0.01", "0.05", "0.10", "1.00")
 STUDENTS = ("wrn-16-2", "resnet-18", "vgg-19", "mobilenet-v2")
@@ -21,7 +21,6 @@ GRID = tuple(
     )
 )
 AXES = {"setting": "network.setting", "student": "network.server", "fraction": "partition.probe_share", "dataset": "data.name"}
-TENTH: dict[str, Scalar] = {"network.server": "resnet-34", "partition.probe_share": 0.1}
 
 SEMI_SUPERVISED = (
     Row("pseudo-label", "pseudo-label", "Pseudo Label", absent=NO_UNLABELLED),
@@ -46,7 +45,6 @@ TASKONOMY_ROWS = (
     FEDSA,
 )
 TASKONOMY_AXES = {"dataset": "data.name", "task": "data.task"}
-TASKONOMY_NETWORKS: dict[str, Scalar] = {"network.server": "resnet-50", "network.client": "resnet-50", "partition.probe_share": 0.1}
 
 
 def _strategy(key: str, title: str, selection: str, weighting: str) -> Row:
@@ -54,23 +52,27 @@ def _strategy(key: str, title: str, selection: str, weighting: str) -> Row:
 
 
 DENSE = "dataset=taskonomy"
+RELEASED = "protocol=released"
+"""In reduced profiles too the released code's learning rates and transforms are its own."""
 FEDERATED = "fedsa|fedavg-plus|fedprox-plus"
 VISITS = f"method={FEDERATED}|fedmd-plus"
 
 SETTINGS = (
-    Setting("data.image_size", {DENSE: 64, "": 32}, "paper",
-            "CIFAR's own; ImageNet's subsets contain 32 x 32 images; Taskonomy's 256 are read at 64 (assumed)",
+    Setting("data.image_size", {DENSE: 64, "": 32}, "assumed",
+            "32: CIFAR's own, and section 4.1 of ImageNet's subsets; Taskonomy's 256 are read at 64",
             cpu={DENSE: 32, "": 16}, smoke={DENSE: 16, "": 8}),
     Setting("private.name", {DENSE: "taskonomy", "": "imagenet32"}, "paper",
             "section 4.1: ten non-overlapped subsets of ImageNet"),
     Setting("partition.kind", {DENSE: "everyone", "": "class-groups"}, "paper",
             "section 4.1: sorted by label, distributed class by class; Taskonomy's teachers share its training set"),
-    Setting("partition.clients", {DENSE: 6, "": 10}, "paper",
-            "section 4.1; Table 4: 25 teachers of Taskonomy's tasks, here (assumed) those for which every data set has targets"),
+    Setting("partition.clients", {DENSE: 6, "": 10}, "assumed",
+            "ten: section 4.1; of Taskonomy's 25 teachers those of tasks for which every data set here has targets"),
     Setting("partition.teachers", {
         "task=segmentation": "edge_occlusion+image+depth_euclidean+normal+keypoints2d+class",
         "task=classification": "edge_occlusion+image+depth_euclidean+normal+keypoints2d+segment_semantic",
         "": "class"}, "assumed", "tasks of the teachers: all but the target"),
+    Setting("partition.probe_share", 0.1, "assumed",
+            "where no column says it: section 4.2 has 10 % for Table 3; of Taskonomy's target data the paper names no share"),
     Setting("partition.probe_order", "random", "assumed", "section 4.2 extracts a share of each class",
             released="consecutive"),
     Setting("partition.target_split", {DENSE: "valid", "": "train"}, "paper",
@@ -80,7 +82,9 @@ SETTINGS = (
     Setting("partition.pool_limit", 0, "paper", "all private images (0 means no limit)",
             cpu={DENSE: 2000, "": 0}, smoke={DENSE: 150, "": 500}),
     Setting("partition.test_limit", 0, "paper", "the data set's test split (0 means no limit)", smoke=200),
-    Setting("network.client", "resnet-34", "paper", "section 4.1"),
+    Setting("network.client", {DENSE: "resnet-50", "": "resnet-34"}, "paper", "section 4.1"),
+    Setting("network.server", {DENSE: "resnet-50", "": "resnet-34"}, "assumed",
+            "where no column says it: as the teachers (homogeneous)"),
     Setting("network.resnet-34", "resnet34", "paper", "section 4.1, with a small-image stem (assumed)",
             cpu="resnet10-slim", smoke="resnet8-narrow"),
     Setting("network.resnet-50", "taskonomy-resnet50", "paper", "section 4.1: Taskonomy's teachers", cpu="resnet10-slim",
@@ -100,19 +104,20 @@ SETTINGS = (
     Setting("local.schedule", "cosine", "assumed", "teachers; the released script's never moves", released="constant"),
     Setting("server.optimizer", "adam", "code", "all that is learnt from the probe set"),
     Setting("server.lr", 1e-3, "assumed", "the released script's 0.1, of Adam, learns badly from scratch", released=0.1,
-            smoke=2e-3),
+            smoke={RELEASED: 0.1, "": 2e-3}),
     Setting("server.weight_decay", 1e-4, "code", ""),
     Setting("server.batch_size", 64, "code", "", smoke=32),
-    Setting("server.schedule", {VISITS: "constant", "": "cosine"}, "assumed",
-            "constant where the probe set is visited again and again, as the code's weak target; else one cosine",
+    Setting("server.schedule", {VISITS: "constant", "table=table3": "constant", "": "cosine"}, "assumed",
+            "constant where the probe set is visited again and again, as the code's weak target (so in Table 3); else one cosine",
             released="constant"),
-    Setting("server.epochs", {"fraction=1.00": 100, "": 200}, "assumed",
-            "scratch and transfer; the paper gives no budget of any row. At cpu as many samples as FedSA sees of the probe set",
-            cpu={DENSE: 80, "fraction=0.01": 70, "fraction=0.05": 20, "fraction=1.00": 3, "": 12},
-            smoke={"fraction=1.00": 2, "": 12}),
+    Setting("server.epochs", 80, "assumed",
+            "Scratch and Transfer; the paper gives no budget of any row: as many as FedSA's target has before selections and in "
+            "adaptation, here and at cpu and smoke",
+            cpu={DENSE: 200, "fraction=0.01": 120, "fraction=0.05": 24, "fraction=1.00": 4, "": 12},
+            smoke={"fraction=1.00": 3, "": 14}),
     Setting("augmentation.crop", {DENSE: 0, "": 4}, "assumed",
             "pixels of padding, usual for CIFAR; the released script flips and rotates; none where pixels have targets",
-            cpu={DENSE: 0, "": 2}, smoke={DENSE: 0, "": 1}, released=0),
+            cpu={DENSE: 0, RELEASED: 0, "": 2}, smoke={DENSE: 0, RELEASED: 0, "": 1}, released=0),
     Setting("augmentation.horizontal_flip", {DENSE: False, "": True}, "code", "not where pixels have targets"),
     Setting("augmentation.rotation", 0.0, "assumed", "degrees", released={DENSE: 0.0, "": 15.0}),
     *(
@@ -120,22 +125,27 @@ SETTINGS = (
         for name in FEDERATED.split("|")
         for field, value, source, where, reduced in (
             ("rounds", 50, "code", "T", {"cpu": {DENSE: 6, "": 10}, "smoke": 2}),
-            ("local_epochs", 10, "code", "E", {"cpu": {"method=fedsa dataset=cifar10|cifar100": 2, "": 1}, "smoke": 1}),
+            ("local_epochs", 10, "code", "E", {"cpu": 1, "smoke": 1}),
             ("local_lr", 1e-3, "assumed",
              "Adam's usual one; the released script's 0.1. Less at cpu, whose teachers know less than the target network",
-             {"cpu": {DENSE: 1e-3, "": 1e-4}, "released": 0.1}),
-            ("weak_epochs", 10, "code", "on the probe set before a selection",
-             {"cpu": {DENSE: 20, "fraction=0.01": 12, "fraction=0.05": 3, "fraction=1.00": 1, "": 2},
+             {"cpu": {RELEASED: 0.1, DENSE: 1e-3, "": 1e-4}, "released": 0.1}),
+            ("weak_epochs", 10, "code", "on the probe set before a selection; FedAvg+ and FedProx+: before the first round",
+             {"cpu": {DENSE: 50, "fraction=0.01": 20, "fraction=0.05": 4, "fraction=1.00": 1, "": 2},
               "smoke": {"fraction=1.00": 1, "": 5}}),
-            ("adaptation_epochs", 30, "code", "of the decoder",
-             {"cpu": {DENSE: 20, "fraction=0.01": 10, "fraction=0.05": 5, "fraction=1.00": 1, "": 2},
-              "smoke": {"fraction=1.00": 1, "": 4}}),
-            ("adaptation", "decoder", "paper", "section 3.2, Task Adaptation", {"released": "all"}),
-            ("adaptation_gap", 0, "paper", "Algorithm 1, line 10: in the end", {"released": 10}),
+            ("adaptation_epochs", {"method=fedsa": 30, "": 70}, "code",
+             "FedSA's; the other two (assumed) have as many epochs of the probe set in all as FedSA",
+             {"cpu": {f"method=fedsa {DENSE}": 50, "method=fedsa fraction=0.01": 20, "method=fedsa fraction=0.05": 4,
+                      "method=fedsa fraction=1.00": 1, "method=fedsa": 2,
+                      DENSE: 150, "fraction=0.01": 100, "fraction=0.05": 20, "fraction=1.00": 3, "": 10},
+              "smoke": {"method=fedsa fraction=1.00": 1, "method=fedsa": 4, "fraction=1.00": 2, "": 9}}),
+            ("adaptation", {"method=fedsa": "decoder", "": "fine-tune"}, "paper",
+             "section 3.2, Task Adaptation; section 4.2 of the federated baselines", {"released": "all"}),
+            ("adaptation_gap", 0, "paper", "Algorithm 1, line 10: in the end",
+             {"released": 10, "cpu": {RELEASED: 2, "": 0}, "smoke": {RELEASED: 1, "": 0}}),
         )
     ),
     Setting("fedsa.selection_gap", 10, "code", "E_g", cpu={"fraction=1.00": 4, "": 2}, smoke=1),
-    Setting("fedsa.selected", 3, "paper", "K, section 4.2"),
+    Setting("fedsa.selected", 3, "paper", "K, section 4.2", released=2),
     Setting("fedsa.selection", "sampled", "paper", "Eq. 3, with replacement"),
     Setting("fedsa.weighting", "equal", "paper", "Eq. 5"),
     Setting("fedsa.saliency", "input-gradient", "paper", "Eq. 1; magnitudes (assumed)", released="grad-cam"),
@@ -145,24 +155,27 @@ SETTINGS = (
     Setting("fedmd-plus.rounds", 20, "code", "FedMD's code", cpu=6, smoke=2),
     Setting("fedmd-plus.public_samples", 5_000, "code", "FedMD's code", cpu=2_000, smoke=100),
     Setting("fedmd-plus.revisit_epochs", 4, "code", "FedMD's code",
-            cpu={"fraction=0.01": 12, "fraction=0.05": 3, "fraction=1.00": 1, "": 2},
-            smoke={"fraction=1.00": 1, "": 4}),
-    Setting("pseudo-label.steps", 10_000, "assumed", "no budget is given; at cpu about as many images as scratch training sees",
-            cpu=300, smoke=60),
+            cpu={"fraction=0.01": 20, "fraction=0.05": 4, "fraction=1.00": 1, "": 2},
+            smoke={"fraction=1.00": 1, "": 7}),
+    Setting("fedmd-plus.digest_batch_size", 256, "code", "FedMD's code", cpu=64, smoke=32),
+    Setting("pseudo-label.steps", 10_000, "assumed",
+            "no budget is given; at cpu and 10 % as many images, labelled or not, as Scratch",
+            cpu={DENSE: 100, "": 300}, smoke=60),
     Setting("pseudo-label.interval", 500, "assumed", "steps between two snapshots", cpu=100, smoke=60),
     Setting("pseudo-label.unlabelled_batch_size", 256, "code", "Lee 2013", cpu=128, smoke=32),
-    Setting("pseudo-label.ramp_start", 1_000, "assumed", "T_1; a tenth of the steps, as T_2 is six", cpu=30, smoke=6),
-    Setting("pseudo-label.ramp_end", 6_000, "assumed", "T_2", cpu=180, smoke=36),
-    Setting("noisy-student.steps", 10_000, "assumed", "of each network; no budget is given", cpu=100, smoke=25),
+    Setting("pseudo-label.ramp_start", 1_000, "assumed", "T_1; a tenth of the steps, as T_2 is six", cpu={DENSE: 10, "": 30}, smoke=6),
+    Setting("pseudo-label.ramp_end", 6_000, "assumed", "T_2", cpu={DENSE: 60, "": 180}, smoke=36),
+    Setting("noisy-student.steps", 10_000, "assumed", "of each of its four networks; no budget is given", cpu={DENSE: 50, "": 150}, smoke=25),
     Setting("noisy-student.ratio", 5, "code", "released script for SVHN", cpu=2, smoke=1),
     Setting("fixmatch.steps", 2**20, "code", "FixMatch's own, with which it reaches more than FedSA's Table 1 prints",
-            cpu=200, smoke=60),
-    Setting("fixmatch.interval", 1_024, "code", "", cpu=100, smoke=60),
+            cpu=240, smoke=60),
+    Setting("fixmatch.interval", 1_024, "code", "", cpu=120, smoke=60),
+    Setting("fixmatch.weight_decay", {"dataset=cifar100": 1e-3, "": 5e-4}, "code", "FixMatch's"),
     Setting("fixmatch.batch_size", 64, "code", "", smoke=16),
     Setting("fixmatch.mu", 7, "code", "", cpu=3, smoke=2),
     Setting("fixmatch.average", 0.999, "code", "shorter where steps are few", cpu=0.98, smoke=0.8),
-    Setting("meta-pseudo-labels.steps", 300_000, "code", "kekmodel's", cpu=200, smoke=30),
-    Setting("meta-pseudo-labels.interval", 1_000, "assumed", "steps between two snapshots", cpu=100, smoke=60),
+    Setting("meta-pseudo-labels.steps", 300_000, "code", "kekmodel's", cpu=300, smoke=30),
+    Setting("meta-pseudo-labels.interval", 1_000, "assumed", "steps between two snapshots", cpu=100, smoke=30),
     Setting("meta-pseudo-labels.batch_size", 128, "code", "kekmodel's", cpu=64, smoke=16),
     Setting("meta-pseudo-labels.mu", 7, "code", "kekmodel's", cpu=2, smoke=2),
     Setting("meta-pseudo-labels.student_wait", 3_000, "code", "kekmodel's", cpu=30, smoke=2),
@@ -170,7 +183,8 @@ SETTINGS = (
     Setting("meta-pseudo-labels.average", 0.995, "code", "kekmodel's; shorter where steps are few", cpu=0.98, smoke=0.8),
     Setting("meta-pseudo-labels.weight", 8.0, "code", "kekmodel's, of UDA's term; with few steps 8 leaves the teacher at chance",
             cpu=1.0, smoke=1.0),
-    Setting("meta-pseudo-labels.finetune_epochs", 625, "code", "kekmodel's", cpu=3, smoke=1),
+    Setting("meta-pseudo-labels.finetune_epochs", 625, "code", "kekmodel's",
+            cpu={"fraction=0.01": 30, "fraction=0.05": 6, "": 3}, smoke=1),
     Setting("meta-pseudo-labels.finetune_lr", 3e-5, "code", "kekmodel's; higher where epochs are few", cpu=1e-3, smoke=1e-3),
     Setting("meta-pseudo-labels.finetune_batch_size", 512, "code", "kekmodel's", cpu=64, smoke=16),
     Setting("evaluation.last_epochs", 1, "assumed", "accuracy at the end"),
@@ -184,7 +198,7 @@ PAPER = Paper(
     citation="D. Xie, R. Yu, G. Fang, et al. Chip 2023",
     settings=SETTINGS,
     released_code=True,
-    seed_axes=("partition",),
+    seed_axes=("partition", "weights", "sampling", "shuffling"),
     notes=(
         "No row has a budget in print, and most have none in the released code: these are assumed, or those of each method's own "
         "code. At cpu Scratch, Transfer and FedMD+ see about as many labelled samples as FedSA; FedAvg+ and FedProx+ those before "
@@ -270,7 +284,6 @@ PAPER = Paper(
             ),
             columns=tuple({"dataset": dataset} for dataset in DATASETS),
             axes={"dataset": "data.name"},
-            fixed=TENTH,
             measure="transferability",
             metrics=("transfer-accuracy", "saliency-similarity"),
             unit="percent",
@@ -282,7 +295,6 @@ PAPER = Paper(
             rows=TASKONOMY_ROWS,
             columns=({"dataset": "taskonomy", "task": "classification"}, {"dataset": "taskonomy", "task": "segmentation"}),
             axes=TASKONOMY_AXES,
-            fixed=TASKONOMY_NETWORKS,
             unit="percent",
             metrics=("accuracy", "miou"),
             offered=READINGS,
@@ -294,7 +306,6 @@ PAPER = Paper(
             rows=TASKONOMY_ROWS,
             columns=({"dataset": "taskonomy", "task": "segmentation"},),
             axes=TASKONOMY_AXES,
-            fixed=TASKONOMY_NETWORKS,
             measure="segmentations",
             metrics=("miou",),
             unit="",
@@ -307,7 +318,6 @@ PAPER = Paper(
             rows=(FEDSA,),
             columns=tuple({"dataset": dataset} for dataset in DATASETS),
             axes={"dataset": "data.name"},
-            fixed=TENTH,
             measure="selection",
             metrics=("transferability", "selected"),
             unit="",
@@ -320,7 +330,6 @@ PAPER = Paper(
             rows=(FEDSA,),
             columns=tuple({"dataset": dataset, "k": str(k)} for dataset in DATASETS for k in range(1, 6)),
             axes={"dataset": "data.name", "k": "fedsa.selected"},
-            fixed=TENTH,
             unit="percent",
             x_axis="k",
             offered=READINGS,

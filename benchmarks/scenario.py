@@ -272,6 +272,8 @@ def build_federation(
     held = np.unique(np.concatenate(division.clients))  # what any client holds, once
     pool = images("train", held, own)
     teachers = str(config.get("partition.teachers", CLASS)).split("+")
+    own_source = catalogue.source(own.used)
+    sees = Normalisation(own_source.mean, own_source.std) if private is not None else None
     clients = []
     for index, role in enumerate(roles(str(config["network.client"]), len(division.clients))):
         indices, annotation = division.clients[index], teachers[index % len(teachers)]
@@ -286,8 +288,9 @@ def build_federation(
             numbers = own_labels["train"][indices] - (division.groups[index].start if division.groups else 0)
             counts = tuple(int(n) for n in np.bincount(numbers, minlength=(own_task or task).outputs))
         shard = Shard(pool, own_targets, torch.from_numpy(positions).to(device))
-        digests = identity("train", indices, own, *([annotation] if annotation != CLASS else []))
-        clients.append(Client(index, role, network_of(role, own_task or task), shard, counts, digests, own_task))
+        group = [str(division.groups[index])] if division.groups else []
+        digests = identity("train", indices, own, *group, *([annotation] if annotation != CLASS else []))
+        clients.append(Client(index, role, network_of(role, own_task or task), shard, counts, digests, own_task, sees))
     augmentation = _augmentation(config)
     if augmentation is not None and any(found.dense for found in (task, *(c.task or task for c in clients))):
         raise ValueError("images with targets for every pixel are not augmented: the targets would stay; leave augmentation.* off")

@@ -25,8 +25,9 @@ def similarities(federation: Federation, method: FedSA) -> torch.Tensor:
         probe = federation.probe()
         target = federation.initial(federation.network)
         method.train_weak(federation, target, 1)
-        own = [method.teacher_maps(federation, teacher, probe.images, probe.digest) for teacher in federation.teachers()]
-        return Stage({"scores": method.scores(own, method.maps_of(federation, target, probe.images), len(probe.images))})
+        pairs = zip(federation.clients, federation.teachers(), strict=True)
+        own = [method.teacher_maps(federation, client, teacher, probe.images, probe.digest) for client, teacher in pairs]
+        return Stage({"scores": method.scores(own, method.maps_of(federation.normalise, target, probe.images), len(probe.images))})
 
     inputs = {**federation.identity(), "method": asdict(method)}
     request = StageRequest("similarities", "saliency of all teachers", inputs, compute, __name__)

@@ -8,6 +8,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 import torch
 
 from federation.tasks import Task
+from federation.training import Normalisation
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -49,7 +50,7 @@ class Client:
 
     def __init__(
         self, index: int, role: str, network: str, shard: Shard, label_counts: tuple[int, ...], digest: str,
-        task: Task | None = None,
+        task: Task | None = None, normalise: Normalisation | None = None,
     ):  # fmt: skip
         self.index = index
         """0, 1, ...; seed streams and stages are named by it."""
@@ -65,6 +66,8 @@ class Client:
         """Identifies the shard's content in stage keys."""
         self.task = task
         """What its own samples are labelled for, where that is another task than the federation's; only the client knows."""
+        self.normalise = normalise
+        """How its own network sees images, where its samples are of another data set than the federation's."""
         self.__shard = shard
 
     def run(self, function: Callable[Concatenate[Shard, P], R], *args: P.args, **kwargs: P.kwargs) -> R:

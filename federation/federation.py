@@ -161,17 +161,15 @@ class Federation:
 
     # -- networks ---------------------------------------------------------------------------------------------------
 
-    def initial(self, network: str, outputs: int = 0) -> nn.Module:
+    def initial(self, network: str) -> nn.Module:
         """A network before training: ImageNet weights if the table asks for them, else random ones.
 
-        All parties that use the same network start from the same weights, as they do from ImageNet's. It has as many
-        `outputs` as the federation's task, if not given.
+        All parties that use the same network start from the same weights, as they do from ImageNet's; `teachers` do not.
         """
         channels, height, _ = self.image_shape
-        outputs = outputs or self.task.outputs
         if self.device.type == "meta":
-            return _meta_module(network, channels, outputs, height)
-        model = self.new_module(lambda: catalogue.build(network, channels, outputs, height), network)
+            return _meta_module(network, channels, self.task.outputs, height)
+        model = self.new_module(lambda: catalogue.build(network, channels, self.task.outputs, height), network)
         if self._pretrained:
             from models.networks.imagenet import load_imagenet
 
@@ -324,6 +322,7 @@ class Federation:
         private: PrivateSteps | None = None,
         optimizer: torch.optim.Optimizer | None = None,
         schedule: torch.optim.lr_scheduler.LRScheduler | None = None,
+        normalise: Normalisation | None = None,
         augmented: bool = True,
         track: bool = False,
         label: str = "",
@@ -332,6 +331,7 @@ class Federation:
 
         With `track` the test metrics after every epoch are returned; no method may choose anything by them. With `private`
         the steps are those of DP-SGD, which knows no sample weights and takes a penalty for a term of the weights alone.
+        `normalise` is the federation's if not given.
         """
         history: History = {}
 
@@ -343,7 +343,7 @@ class Federation:
 
         with self._dropout_stream(*names):
             common: dict[str, Any] = {
-                "normalise": self.normalise,
+                "normalise": normalise or self.normalise,
                 "generator": self.stream(*names).generator,
                 "augmentation": self.augmentation if augmented else None,
                 "after_epoch": after_epoch,
@@ -424,7 +424,7 @@ class Federation:
         networks = sorted({self.network, *(client.network for client in self.clients)})
         without = {"attack"} if self.protection is not None else {"attack", "noise"}
         return self._inputs(
-            [[client.index, client.digest, client.network, repr(client.task)] for client in self.clients],
+            [[client.index, client.digest, client.network, repr(client.task), repr(client.normalise)] for client in self.clients],
             {name: catalogue.network_digest(name) for name in networks}, self.network,
             self.public.digest, *(held.digest if held else "" for held in (self._validation, self._probe)),
             asdict(self.local), asdict(self.server),
@@ -441,9 +441,13 @@ class Federation:
             "task": repr(self.task),
             "pretrained": self._pretrained,
             "test": self._test.digest,
-            "device": [self.device.type, torch.get_num_threads(), self.execution.precision, self.execution.compile],
+            "device": self._device(),
             "parts": list(parts),
         }
+
+    def _device(self) -> list[Any]:
+        """What of the device determines a training's outcome."""
+        return [self.device.type, torch.get_num_threads(), self.execution.precision, self.execution.compile]
 
     def _stream(self, *axes: str) -> dict[str, int]:
         return {axis: getattr(self.seeds, axis) for axis in axes}
@@ -508,24 +512,37 @@ class Federation:
     def teachers(self) -> list[Checkpoint]:
         """Every client's own network, trained on its own samples for its own task by the plan `local` (FedSA: pre-trained).
 
-        Without metrics, for the test set is of the federation's task; no private form.
+        Nothing of the federation's task has a part in it: not its images, their statistics or its labels; each begins with
+        random weights of its own. Without metrics, for the test set is of another task; no private form.
         """
 
-        def pretrain(client: Client) -> tuple[nn.Module, History]:
+        def pretrain(client: Client) -> Stage:
             task = client.task or self.task
-            model = self.initial(client.network, task.outputs)
-            return model, client.run(_fit_shard, self, model, self.local, ("client", client.index), loss=task.loss,
-                                     label=f"teacher {client.index + 1}/{len(self.clients)}")  # fmt: skip
+            channels, height, _ = self.image_shape
+            model = self.new_module(
+                lambda: catalogue.build(client.network, channels, task.outputs, height), "teacher", client.index, client.network
+            )
+            client.run(
+                _fit_shard, self, model, self.local, ("teacher", client.index), loss=task.loss,
+                normalise=client.normalise, label=f"teacher {client.index + 1}/{len(self.clients)}",
+            )  # fmt: skip
+            return _as_stage(model, client.network, task.outputs, f"client-{client.index}", {})
 
-        return self.checkpoints(
-            [
-                self.client_stage(
-                    "teacher", client, functools.partial(pretrain, client), asdict(self.local), repr(client.task),
-                    outputs=(client.task or self.task).outputs, code=__name__,
-                )
-                for client in self.clients
-            ]
-        )  # fmt: skip
+        requests = []
+        for client in self.clients:
+            inputs = {
+                "image": list(self.image_shape),
+                "normalise": asdict(client.normalise or self.normalise),
+                "augmentation": asdict(self.augmentation) if self.augmentation else None,
+                "device": self._device(),
+                "parts": [
+                    client.index, client.digest, client.network, catalogue.network_digest(client.network),
+                    repr(client.task or self.task), self._stream("weights", "shuffling"), asdict(self.local),
+                ],
+            }  # fmt: skip
+            label = f"client {client.index + 1} of {len(self.clients)} ({client.network})"
+            requests.append(StageRequest("teacher", label, inputs, functools.partial(pretrain, client), __name__))
+        return self.checkpoints(requests)
 
     def train_on_client(
         self,

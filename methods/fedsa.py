@@ -19,10 +19,11 @@ from torch import nn
 
 from federation.averaging import average_states
 from federation.client import Client, Shard
+from federation.costs import active_meter
 from federation.federation import Checkpoint, Federation, LabelledSet, state_of
 from federation.method import Method
 from federation.stages import Stage, StageRequest
-from federation.training import DivergedError, Penalty, TrainingPlan, predict, unit_range
+from federation.training import DivergedError, Normalisation, Penalty, TrainingPlan, predict, unit_range
 from models.catalogue import feature_shape
 from models.cut import Encoder, FixedEncoder, Translator, encode, pooled
 from models.saliency import grad_cam, input_gradient, unit_scaled
@@ -89,9 +90,9 @@ def hinted_for(federation: Federation, client: Client, student: nn.Module) -> Hi
     return Hinted(student, translator, (min(own[1], teacher[1]), min(own[2], teacher[2])))
 
 
-def hints_of(federation: Federation, teacher: nn.Module, images: torch.Tensor, side: tuple[int, int]) -> torch.Tensor:
-    """A teacher's features of uint8 images, (n, c, *side): what hinted students learn."""
-    return pooled(predict(Encoder(teacher), images, normalise=federation.normalise), side)
+def hints_of(normalise: Normalisation, teacher: nn.Module, images: torch.Tensor, side: tuple[int, int]) -> torch.Tensor:
+    """A teacher's features of uint8 images, which it sees by `normalise`; (n, c, *side): what hinted students learn."""
+    return pooled(predict(Encoder(teacher), images, normalise=normalise), side)
 
 
 class Chosen:
@@ -111,7 +112,8 @@ class Chosen:
 class FedSA(Method):
     """Algorithm 1: choose teachers by saliency, let them teach local students by hints, average these, adapt the decoder.
 
-    What crosses: the probe images down once, every teacher's mean saliency map of them up once, then nothing but the student.
+    What crosses: the probe images down once, every teacher's saliency of them up once (the mean map; as released a map of each
+    image), then nothing but the student.
     Translators stay with their teachers.
     """
 
@@ -144,7 +146,7 @@ class FedSA(Method):
     local_batch_size: int = 64
     """Private images in a step of a local student (released code)."""
     adaptation: str = "decoder"
-    """What learns in the end: the `decoder`, or `all` with a new head (released code)."""
+    """What learns in the end: the `decoder`; everything, `fine-tune`; or `all` of it under a new head (released code)."""
     adaptation_epochs: int = 30
     """Epochs of adaptation on the probe set (released code)."""
     adaptation_gap: int = 0
@@ -153,7 +155,7 @@ class FedSA(Method):
     def __post_init__(self) -> None:
         for value, known in (
             (self.selection, SELECTIONS), (self.weighting, WEIGHTINGS), (self.transferability, TRANSFERABILITIES),
-            (self.saliency, ("input-gradient", "grad-cam")), (self.adaptation, ("decoder", "all")),
+            (self.saliency, ("input-gradient", "grad-cam")), (self.adaptation, ("decoder", "fine-tune", "all")),
         ):  # fmt: skip
             if value not in known:
                 raise ValueError(f"FedSA knows no {value!r} here; use one of {', '.join(known)}")
@@ -187,7 +189,7 @@ class FedSA(Method):
     # -- knowledge selection ----------------------------------------------------------------------------------------
 
     @property
-    def looks(self) -> bool:
+    def uses_saliency(self) -> bool:
         """Whether the selection uses saliency at all."""
         return self.selection not in ("random", "fixed") or self.weighting != "equal"
 
@@ -201,40 +203,45 @@ class FedSA(Method):
 
     def ask_for_maps(self, federation: Federation, probe: LabelledSet, teachers: Sequence[Checkpoint]) -> list[torch.Tensor]:
         """Every teacher's maps of the probe images, as they reach the server: once, since neither ever changes."""
-        if not self.looks:
+        if not self.uses_saliency:
             return []
         maps = []
         for client, teacher in zip(federation.clients, teachers, strict=True):
             images = federation.channel.down(client.index, "images", {"probe": probe.images})["probe"]
-            own = self.teacher_maps(federation, teacher, images, probe.digest)
+            own = self.teacher_maps(federation, client, teacher, images, probe.digest)
             maps.append(federation.channel.up(client.index, "attention", {"maps": own})["maps"])
         return maps
 
-    def teacher_maps(self, federation: Federation, teacher: Checkpoint, images: torch.Tensor, digest: str) -> torch.Tensor:
-        """`maps_of` a teacher, computed once for all that look at it through the same images, whose digest is given."""
+    def teacher_maps(
+        self, federation: Federation, client: Client, teacher: Checkpoint, images: torch.Tensor, digest: str
+    ) -> torch.Tensor:
+        """`maps_of` a client's teacher, computed once for all that look at it through the same images, whose digest is given."""
+        normalise = client.normalise or federation.normalise
 
         def compute() -> Stage:
             federation.progress(f"saliency of {teacher.owner}", 0.0)
-            return Stage({"maps": self.maps_of(federation, federation.module(teacher), images)})
+            return Stage({"maps": self.maps_of(normalise, federation.module(teacher), images)})
 
         inputs = {
             "teacher": [teacher.lineage, teacher.network, teacher.outputs], "images": digest,
-            "normalise": asdict(federation.normalise), "maps": [self.saliency, self.transferability == "released"],
+            "normalise": asdict(normalise), "maps": [self.saliency, self.transferability == "released"],
             "device": [federation.device.type, torch.get_num_threads()],
         }  # fmt: skip
         request = StageRequest("saliency", f"{teacher.owner} ({teacher.network})", inputs, compute, __name__)
         return federation.stages.get(request).tensors["maps"]
 
-    def maps_of(self, federation: Federation, model: nn.Module, images: torch.Tensor) -> torch.Tensor:
+    def maps_of(self, normalise: Normalisation, model: nn.Module, images: torch.Tensor) -> torch.Tensor:
         """Saliency of uint8 images (n, c, h, w): A of Eq. 1, (c, h, w), the mean over them; `released` (n, h, w), uint8.
 
         All models see the same images in the same order, without augmentation.
         """
-        if images.is_meta:
+        meter = active_meter()
+        if meter is not None:
+            meter.book_training(model, images, 1, 250)  # a pass forward and one back, as in training
             shape = images.shape[1:] if self.transferability != "released" else (len(images), *images.shape[2:])
             return torch.empty(shape, device="meta", dtype=torch.uint8 if self.transferability == "released" else None)
         of = input_gradient if self.saliency == "input-gradient" else grad_cam
-        parts = [of(model, federation.normalise(unit_range(part))) for part in images.split(250)]
+        parts = [of(model, normalise(unit_range(part))) for part in images.split(250)]
         if self.transferability == "released":
             plane = [part.mean(dim=1) if part.ndim == 4 else part for part in parts]
             return torch.cat([unit_scaled(part.flatten(1)).view_as(part).mul(255).round().to(torch.uint8) for part in plane])
@@ -253,7 +260,7 @@ class FedSA(Method):
         probe = federation.probe()
         scores = torch.zeros(count)
         if maps and not probe.images.is_meta:
-            scores = self.scores(maps, self.maps_of(federation, target, probe.images), len(probe.images)).cpu()
+            scores = self.scores(maps, self.maps_of(federation.normalise, target, probe.images), len(probe.images)).cpu()
             if not scores.isfinite().all():
                 raise DivergedError(f"the saliency maps of round {number} are no numbers; lower server.lr or fedsa.local_lr")
         drawn = self.draw(federation, scores, number)
@@ -274,7 +281,7 @@ class FedSA(Method):
             order = scores.argsort(descending=self.selection == "top-k", stable=True)
             return order[: self.selected].tolist()
         moment = 1 if self.selection == "fixed" else number
-        rng = federation.seeds.numpy("sampling", "selection", moment)
+        rng = federation.seeds.numpy("sampling", "selection", federation.probe().digest, federation.network, moment)
         if self.selection == "sampled":
             probabilities = np.array(sampling_probabilities(scores.double()).tolist())
             return rng.choice(len(scores), self.selected, p=probabilities / probabilities.sum()).tolist()
@@ -298,7 +305,7 @@ class FedSA(Method):
             client, student = federation.clients[index], hinted[index].student
             student.load_state_dict(federation.channel.down(index, "parameters", sent))
             client.run(
-                learn_by_hints, federation, teacher(index), hinted[index],
+                learn_by_hints, federation, client, teacher(index), hinted[index],
                 TrainingPlan(self.local_epochs, self.local_batch_size, self.local_lr),
                 self.penalty(student), ("client", index, "round", number),
             )  # fmt: skip
@@ -309,14 +316,14 @@ class FedSA(Method):
         return None
 
     def adapt(self, federation: Federation, target: nn.Module, number: int) -> nn.Module:
-        """Task adaptation of a copy: the decoder alone, or (released) a new head and all parameters."""
+        """Task adaptation of a copy: of its decoder alone, or of all parameters, with its head or (released) a new one."""
         adapted = federation.initial(federation.network)
         adapted.load_state_dict(state_of(target))
         if self.adaptation == "all":
             adapted = federation.replace_head(adapted, federation.task.outputs, "adaptation", number).to(federation.device)
         probe = federation.probe()
         federation.train(
-            adapted if self.adaptation == "all" else FixedEncoder(adapted),
+            FixedEncoder(adapted) if self.adaptation == "decoder" else adapted,
             probe.images, probe.targets, federation.task.loss, replace(federation.server, epochs=self.adaptation_epochs),
             "adaptation", number, label="adaptation",
         )  # fmt: skip
@@ -324,10 +331,10 @@ class FedSA(Method):
 
 
 def learn_by_hints(
-    shard: Shard, federation: Federation, teacher: nn.Module, hinted: Hinted, plan: TrainingPlan, penalty: Penalty | None,
-    names: Sequence[object],
+    shard: Shard, federation: Federation, client: Client, teacher: nn.Module, hinted: Hinted, plan: TrainingPlan,
+    penalty: Penalty | None, names: Sequence[object],
 ) -> None:  # fmt: skip
     """On a client: the student and its translator learn the teacher's features of the private images, as they are."""
-    hints = hints_of(federation, teacher, shard.images, hinted.side)
-    label = f"client {int(str(names[1])) + 1} hints"
+    hints = hints_of(client.normalise or federation.normalise, teacher, shard.images, hinted.side)
+    label = f"client {client.index + 1} hints"
     federation.train(hinted, shard.images, hints, hint_loss, plan, *names, penalty=penalty, augmented=False, label=label)
