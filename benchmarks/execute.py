@@ -173,7 +173,8 @@ def measure_fitted(
         return transferability.measure(federation, selecting, int(config["transfer.teacher"]), fitted, scale)
     counted = [c for c in fitted if not cell.role or c.owner in owners(federation, cell.role)]
     found: list[Measurement] = []
-    for metric in [m for m in cell.metrics if m in counted[0].history] or cell.metrics:  # those of the column's task
+    own = [metric for metric in cell.metrics if metric in federation.task.metric_names]  # a table may have columns of several tasks
+    for metric in own or cell.metrics:
         histories = [checkpoint.history[metric] for checkpoint in counted]
         scale = 100 if cell.unit == "percent" and facts(metric).share else 1
         if cell.measure == "curve":

@@ -15,8 +15,8 @@ from models.saliency import unit_scaled
 from results.record import Measurement
 
 
-def similarities(federation: Federation, method: FedSA) -> torch.Tensor:
-    """Transferability Q of every teacher for the weak target network, scaled to [0, 1] over the teachers; (teachers,).
+def transferabilities(federation: Federation, method: FedSA) -> torch.Tensor:
+    """Q of every teacher for the weak target network; (teachers,).
 
     The target network is what Algorithm 1 has at its first selection: trained on the probe set, before any teacher.
     """
@@ -31,7 +31,12 @@ def similarities(federation: Federation, method: FedSA) -> torch.Tensor:
 
     inputs = {**federation.identity(), "method": asdict(method)}
     request = StageRequest("similarities", "saliency of all teachers", inputs, compute, __name__)
-    return unit_scaled(federation.stages.get(request).tensors["scores"])
+    return federation.stages.get(request).tensors["scores"]
+
+
+def similarities(federation: Federation, method: FedSA) -> torch.Tensor:
+    """The same scaled to [0, 1] over the teachers, as FedSA's Table 3 prints them; (teachers,)."""
+    return unit_scaled(transferabilities(federation, method))
 
 
 def measure(
@@ -41,7 +46,11 @@ def measure(
     accuracy = fitted[0].history["accuracy"][-1] * scale
     similarity = float(similarities(federation, method)[teacher - 1])
     found = (Measurement("transfer-accuracy", accuracy), Measurement("saliency-similarity", similarity))
-    return found, "frozen encoder, new last layer; similarity to the target network before its first selection"
+    scores = transferabilities(federation, method)
+    if method.transferability == "eq2":
+        scores = scores * len(federation.probe().images)  # the cosine: 1 / d is cos / M
+    span = f"{float(scores.min()):.4f} to {float(scores.max()):.4f}"
+    return found, f"frozen encoder, new last layer; similarity before the first selection, {span} stretched over 0 to 1"
 
 
 def selections(fitted: Sequence[Checkpoint], config: dict[str, Scalar]) -> tuple[tuple[Measurement, ...], str]:
