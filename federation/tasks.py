@@ -29,6 +29,14 @@ class Task(Protocol):
     def dense(self) -> bool:
         """Whether there is an output for each pixel rather than for each image."""
 
+    @property
+    def classes(self) -> int | None:
+        """Classes that outputs are scores of; None if they are values."""
+
+    @property
+    def metric_names(self) -> tuple[str, ...]:
+        """Names of what `metrics` returns; the first is the headline."""
+
     def loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """Supervised loss per sample, (n,); of a dense task the mean over its pixels."""
 
@@ -39,7 +47,7 @@ class Task(Protocol):
         """Loss per sample, (n,), against what `probabilities` makes of a teacher's outputs."""
 
     def metrics(self, outputs: torch.Tensor, targets: torch.Tensor) -> dict[str, float]:
-        """Metrics of outputs on a test set, by name; the first is the headline."""
+        """Metrics of outputs on a test set, by name, in the order of `metric_names`."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +63,10 @@ class Classification:
     @property
     def dense(self) -> bool:
         return False
+
+    @property
+    def metric_names(self) -> tuple[str, ...]:
+        return ("accuracy",)
 
     def loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         return F.cross_entropy(outputs, targets, reduction="none")
@@ -83,6 +95,10 @@ class Segmentation:
     @property
     def dense(self) -> bool:
         return True
+
+    @property
+    def metric_names(self) -> tuple[str, ...]:
+        return ("miou",)
 
     def loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """Mean cross-entropy over the labelled pixels of each image, (n,); 0 for an image without any."""
@@ -115,6 +131,14 @@ class DenseRegression:
     @property
     def dense(self) -> bool:
         return True
+
+    @property
+    def classes(self) -> None:
+        return None
+
+    @property
+    def metric_names(self) -> tuple[str, ...]:
+        return ("mean-absolute-error",)
 
     def loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """Mean absolute error of each image, (n,)."""

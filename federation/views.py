@@ -19,7 +19,7 @@ def labelled_set(federation: Federation) -> LabelledSet:
 
     Also raises ValueError if the task's outputs are not scores of classes, of which a label could be the best.
     """
-    if not hasattr(federation.task, "classes"):
+    if federation.task.classes is None:
         raise ValueError(f"pseudo-labels are classes, and {federation.task} has none; use classification or segmentation")
     return federation.probe()
 
@@ -51,9 +51,9 @@ def strong_view(
     return augment(strong, Augmentation(cutout=hole), stream.generator, mean=federation.normalise.mean) if hole else strong
 
 
-def follow(average: nn.Module, model: nn.Module, decay: float) -> None:
-    """average <- decay average + (1 - decay) model in place, for parameters; buffers are the model's."""
+def update_ema(ema: nn.Module, model: nn.Module, decay: float) -> None:
+    """ema <- decay ema + (1 - decay) model in place, for parameters; buffers are the model's."""
     update = get_ema_multi_avg_fn(decay)
-    update(list(average.parameters()), list(model.parameters()), torch.zeros(()))
-    for kept, current in zip(average.buffers(), model.buffers(), strict=True):
+    update(list(ema.parameters()), list(model.parameters()), torch.zeros(()))
+    for kept, current in zip(ema.buffers(), model.buffers(), strict=True):
         kept.copy_(current)
