@@ -9,11 +9,12 @@ from typing import Any, ClassVar
 
 import torch
 import torch.nn.functional as F
+from torch import nn
 
 from federation.augmentation import RandAugment
 from federation.federation import Checkpoint, Federation
 from federation.method import Method
-from federation.views import follow, labelled_set, strong_view, weak_view
+from federation.views import labelled_set, strong_view, update_ema, weak_view
 
 
 def consistency_loss(weak: torch.Tensor, strong: torch.Tensor, threshold: float) -> torch.Tensor:
@@ -40,7 +41,7 @@ class FixMatch(Method):
     """
 
     title = "FixMatch"
-    quick: ClassVar[Mapping[str, Any]] = {"steps": 150, "interval": 50, "batch_size": 16, "mu": 2, "average": 0.95}
+    quick: ClassVar[Mapping[str, Any]] = {"steps": 150, "interval": 50, "batch_size": 16, "mu": 2, "ema_decay": 0.95}
 
     steps: int = 2**20
     """K, steps of training (the paper's)."""
@@ -52,15 +53,15 @@ class FixMatch(Method):
     """Unlabelled images in a step per labelled one (the paper's)."""
     threshold: float = 0.95
     """tau, the confidence from which a label counts (the paper's)."""
-    weight: float = 1.0
+    unlabelled_weight: float = 1.0
     """lambda_u, weight of the unlabelled loss (the paper's)."""
     lr: float = 0.03
     """eta of SGD with Nesterov momentum, times a cosine of 7/16 of a period's half (the paper's)."""
     momentum: float = 0.9
     """beta of SGD (the paper's)."""
     weight_decay: float = 5e-4
-    """Of all parameters (the paper's; 1e-3 for CIFAR-100)."""
-    average: float = 0.999
+    """Of all parameters but biases and BatchNorm's (the paper's, of kernels alone in its code; 1e-3 for CIFAR-100)."""
+    ema_decay: float = 0.999
     """Decay of the moving average of the weights (the paper's)."""
     operations: int = 2
     """N of RandAugment (released code)."""
@@ -72,17 +73,16 @@ class FixMatch(Method):
     def fit(self, federation: Federation) -> Checkpoint:
         probe, unlabelled = labelled_set(federation), federation.public.images
         augmentation = RandAugment(self.operations, self.magnitude)
-        model, average = (federation.initial(federation.network) for _ in range(2))
-        optimizer = torch.optim.SGD(
-            model.parameters(), self.lr, momentum=self.momentum, weight_decay=self.weight_decay, nesterov=True
-        )
+        model, ema = (federation.initial(federation.network) for _ in range(2))
+        optimizer = self.make_optimizer(model)
         rounds, alike = -(-self.steps // self.interval), self.steps % self.interval == 0
-        for number in federation.rounds(rounds, alike=alike, model=model, average=average, optimizer=optimizer):
+        for number in federation.rounds(rounds, alike=alike, model=model, ema=ema, optimizer=optimizer):
             stream = federation.stream("fixmatch", number)
             first = (number - 1) * self.interval
             model.train()
             for step in federation.steps(min(self.interval, self.steps - first)):
-                optimizer.param_groups[0]["lr"] = self.lr * cosine_factor(first + step, self.steps)
+                for group in optimizer.param_groups:
+                    group["lr"] = self.lr * cosine_factor(first + step, self.steps)
                 labelled = stream.choose(len(probe.images), self.batch_size)
                 others = unlabelled[stream.choose(len(unlabelled), self.mu * self.batch_size)]
                 views = [
@@ -94,9 +94,17 @@ class FixMatch(Method):
                 sure, weak, strong = outputs.split([len(view) for view in views])
                 supervised = federation.task.loss(sure, probe.targets[labelled]).mean()  # Eq. 3
                 optimizer.zero_grad(set_to_none=True)
-                (supervised + self.weight * consistency_loss(weak, strong, self.threshold)).backward()
+                (supervised + self.unlabelled_weight * consistency_loss(weak, strong, self.threshold)).backward()
                 optimizer.step()
-                follow(average, model, self.average)
+                update_ema(ema, model, self.ema_decay)
             federation.check_finite(model)
-            federation.track(average)
-        return federation.checkpoint(average, federation.network)
+            federation.track(ema)
+        return federation.checkpoint(ema, federation.network)
+
+    def make_optimizer(self, model: nn.Module) -> torch.optim.Optimizer:
+        parameters = list(model.parameters())
+        groups: list[dict[str, Any]] = [
+            {"params": [parameter for parameter in parameters if parameter.ndim > 1], "weight_decay": self.weight_decay},
+            {"params": [parameter for parameter in parameters if parameter.ndim <= 1], "weight_decay": 0.0},
+        ]
+        return torch.optim.SGD(groups, self.lr, momentum=self.momentum, nesterov=True)

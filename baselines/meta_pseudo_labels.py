@@ -16,7 +16,7 @@ from federation.federation import Checkpoint, Federation
 from federation.method import Method
 from federation.seeds import Stream
 from federation.training import TrainingPlan
-from federation.views import follow, labelled_set, strong_view, weak_view
+from federation.views import labelled_set, strong_view, update_ema, weak_view
 
 
 def draw_labels(logits: torch.Tensor, stream: Stream) -> torch.Tensor:
@@ -29,8 +29,10 @@ def feedback(before: torch.Tensor, after: torch.Tensor) -> torch.Tensor:
 
     h = eta grad L(theta').grad L_u(theta) where the step is theta' = theta - eta grad L_u(theta); to first order about
     theta', L(theta) = L(theta') + h. So it is positive if the step helped, and the teacher, which descends h times its
-    cross-entropy with the drawn labels, then makes them likelier. The released code, and kekmodel/MPL-pytorch after it,
-    takes after - before: the other sign, on a term without a gradient.
+    cross-entropy with the drawn labels, then makes them likelier. Both released codes take after - before. Google's
+    (google-research/meta_pseudo_labels) takes a running mean off, and multiplies a term that has no gradient: the
+    cross-entropy of the teacher's logits with their own softmax, held constant. In kekmodel/MPL-pytorch (d21326a) the
+    term is the cross-entropy with their own arg max, has a gradient, and makes the teacher less sure of it where the step helped.
     """
     return (before - after).detach()
 
@@ -58,15 +60,19 @@ def schedule(step: int, steps: int, wait: int, ramp: int) -> float:
 class MetaPseudoLabels(Method):
     """Algorithm 1 of Pham et al. 2021 with UDA: the student sees pseudo-labels alone, and is fine-tuned on labels at the end.
 
-    Nothing leaves a client: the server trains two networks, which start from the same weights, on what it holds. Labels
-    are hard and drawn, as in the algorithm; the feedback is a difference of two losses, as in the released code (see
-    `feedback`). Defaults are those of kekmodel/MPL-pytorch, without its dropout and label smoothing.
+    Nothing leaves a client: the server trains two networks, which start from the same weights, on what it holds. The
+    teacher draws hard labels from its probabilities for weak views, the student learns them on strong views of the same
+    images, and the teacher is graded on the weak views by these labels: `feedback` times its cross-entropy with them.
+    Google's code labels and grades the strong views that the student learns, with probabilities for labels; kekmodel's
+    takes the arg max, for the student of weak views, and grades that of strong ones. As in both, the feedback is a
+    difference of two labelled losses; its sign is the algorithm's (see `feedback`), and Google's baseline, the running
+    mean of it, is left out. Defaults are those of kekmodel/MPL-pytorch, without its dropout and label smoothing.
     """
 
     title = "Meta Pseudo Labels"
     quick: ClassVar[Mapping[str, Any]] = {
-        "steps": 240, "interval": 120, "batch_size": 16, "mu": 2, "lr": 0.1, "weight": 1.0, "ramp": 20, "student_wait": 10,
-        "average": 0.8,
+        "steps": 240, "interval": 120, "batch_size": 16, "mu": 2, "lr": 0.1, "unlabelled_weight": 1.0, "ramp": 20,
+        "student_wait": 10, "ema_decay": 0.8,
     }  # fmt: skip
 
     steps: int = 300_000
@@ -82,18 +88,18 @@ class MetaPseudoLabels(Method):
     momentum: float = 0.9
     """Of SGD."""
     weight_decay: float = 5e-4
-    """Of all parameters."""
+    """Of all parameters (kekmodel's leaves BatchNorm's out)."""
     student_wait: int = 3_000
     """Steps before the student begins to learn."""
     temperature: float = 0.7
     """That sharpens the teacher's probabilities in UDA's term."""
     threshold: float = 0.6
     """Confidence from which a weak view counts in UDA's term."""
-    weight: float = 8.0
+    unlabelled_weight: float = 8.0
     """Of UDA's term, at last."""
     ramp: int = 5_000
     """Steps over which that weight grows from 0, and the teacher's learning rate; the student's, after its wait."""
-    average: float = 0.995
+    ema_decay: float = 0.995
     """Decay of the moving average of the student's weights, which is evaluated and fine-tuned."""
     operations: int = 2
     """N of RandAugment, for strong views."""
@@ -117,10 +123,10 @@ class MetaPseudoLabels(Method):
     def fit(self, federation: Federation) -> Checkpoint:
         probe, unlabelled = labelled_set(federation), federation.public.images
         augmentation = RandAugment(self.operations, self.magnitude)
-        teacher, average = (federation.initial(federation.network) for _ in range(2))
+        teacher, ema = (federation.initial(federation.network) for _ in range(2))
         student = federation.module(federation.checkpoint(teacher, federation.network))
         optimizers = [self.make_optimizer(model) for model in (teacher, student)]
-        parts: dict[str, Any] = {"teacher": teacher, "student": student, "average": average}
+        parts: dict[str, Any] = {"teacher": teacher, "student": student, "ema": ema}
         parts |= {"teacher_optimizer": optimizers[0], "student_optimizer": optimizers[1]}
         rounds, alike = -(-self.steps // self.interval), self.steps % self.interval == 0
         for number in federation.rounds(rounds, alike=alike, **parts):
@@ -144,23 +150,23 @@ class MetaPseudoLabels(Method):
                 logits = federation.forward(teacher, torch.cat([sure, weak, strong])).split(sizes)
                 labels = draw_labels(logits[1], stream)
                 credit = self.student_step(federation, student, optimizers[1], sure, probe.targets[labelled], strong, labels)
-                follow(average, student, self.average)
+                update_ema(ema, student, self.ema_decay)
                 supervised = federation.task.loss(logits[0], probe.targets[labelled]).mean()
                 consistency = consistency_loss(logits[1], logits[2], self.temperature, self.threshold)
-                weight = self.weight * min(1.0, (at + 1) / max(1, self.ramp))
+                weight = self.unlabelled_weight * min(1.0, (at + 1) / max(1, self.ramp))
                 optimizers[0].zero_grad(set_to_none=True)
                 (supervised + weight * consistency + credit * F.cross_entropy(logits[1], labels)).backward()
                 optimizers[0].step()
             federation.check_finite(teacher, student)
-            federation.track(average)
+            federation.track(ema)
         if self.finetune_epochs:
             plan = TrainingPlan(self.finetune_epochs, self.finetune_batch_size)
             federation.train(
-                average, probe.images, probe.targets, federation.task.loss, plan, "fine-tuning", label="student",
-                optimizer=torch.optim.SGD(average.parameters(), self.finetune_lr, momentum=self.momentum, nesterov=True),
+                ema, probe.images, probe.targets, federation.task.loss, plan, "fine-tuning", label="student",
+                optimizer=torch.optim.SGD(ema.parameters(), self.finetune_lr, momentum=self.momentum, nesterov=True),
             )  # fmt: skip
-            federation.track(average)
-        return federation.checkpoint(average, federation.network)
+            federation.track(ema)
+        return federation.checkpoint(ema, federation.network)
 
     def make_optimizer(self, model: nn.Module) -> torch.optim.Optimizer:
         return torch.optim.SGD(
@@ -175,7 +181,8 @@ class MetaPseudoLabels(Method):
 
         @torch.no_grad()
         def labelled_loss() -> torch.Tensor:
-            # Alone and in training mode both times, so that the step is all that BatchNorm's statistics differ by.
+            # Alone and in training mode both times, so that the step is all that BatchNorm's statistics differ by: in the
+            # released codes the first loss is from a batch that holds the unlabelled images too.
             return federation.task.loss(federation.forward(student, images), targets).mean()
 
         before = labelled_loss()

@@ -15,7 +15,7 @@ from federation.method import Method
 from federation.views import labelled_set, weak_view
 
 
-def unlabelled_weight(step: int, start: int, end: int, final: float) -> float:
+def ramped_weight(step: int, start: int, end: int, final: float) -> float:
     """alpha(t) of Eq. 16: 0 before step `start` (T_1), `final` (alpha_f) from step `end` (T_2) on, linear in between."""
     if step < start:
         return 0.0
@@ -46,7 +46,7 @@ class PseudoLabel(Method):
     """Steps in a round: between two measurements, and two snapshots (ours)."""
     unlabelled_batch_size: int = 256
     """Unlabelled images in a step (the paper's, beside 32 labelled ones)."""
-    weight: float = 3.0
+    unlabelled_weight: float = 3.0
     """alpha_f of Eq. 16, the weight that the unlabelled loss ends with (the paper's)."""
     ramp_start: int = 1_000
     """T_1 of Eq. 16 in steps (the paper's is 100, in a unit that it does not name)."""
@@ -70,7 +70,7 @@ class PseudoLabel(Method):
                 others = stream.choose(len(unlabelled), self.unlabelled_batch_size)
                 views = [weak_view(federation, probe.images[labelled], stream), weak_view(federation, unlabelled[others], stream)]
                 outputs = federation.forward(model, federation.normalise(torch.cat(views)))
-                alpha = unlabelled_weight(first + step, self.ramp_start, self.ramp_end, self.weight)
+                alpha = ramped_weight(first + step, self.ramp_start, self.ramp_end, self.unlabelled_weight)
                 supervised = federation.task.loss(outputs[: len(labelled)], probe.targets[labelled]).mean()
                 optimizer.zero_grad(set_to_none=True)
                 (supervised + alpha * pseudo_label_loss(outputs[len(labelled) :])).backward()

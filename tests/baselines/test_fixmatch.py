@@ -57,11 +57,33 @@ def quick(**fields):
 def test_what_no_one_is_confident_of_changes_nothing():
     other = PublicData(bright_images(torch.tensor([2, 2, 1]), 5), "others")
     for threshold, same in ((1.1, True), (0.0, False)):
-        method = quick(threshold=threshold, average=0.5)
+        method = quick(threshold=threshold, ema_decay=0.5)
         assert same_bits(method.fit(probed()).state, method.fit(probed(public=other)).state) == same
 
 
 def test_the_average_of_the_weights_is_what_it_returns():
     federation = probed()
-    assert same_bits(quick(average=1.0).fit(federation).state, federation.initial("cnn-small").state_dict())
-    assert not same_bits(quick(average=0.0).fit(federation).state, quick(average=0.9).fit(federation).state)
+    assert same_bits(quick(ema_decay=1.0).fit(federation).state, federation.initial("cnn-small").state_dict())
+    assert not same_bits(quick(ema_decay=0.0).fit(federation).state, quick(ema_decay=0.9).fit(federation).state)
+
+
+def test_weight_decay_spares_biases_and_batchnorm():
+    def after_a_step(weight_decay):
+        federation = probed(network="resnet8-narrow")
+        method = quick(steps=1, interval=1, ema_decay=0.0, weight_decay=weight_decay)
+        return federation.module(method.fit(federation)).named_parameters()
+
+    for (name, plain), (_, decayed) in zip(after_a_step(0.0), after_a_step(0.1), strict=True):
+        assert torch.equal(plain, decayed) == (plain.ndim == 1), name
+
+
+def test_the_learning_rate_falls_for_weights_and_biases_alike():
+    made = []
+
+    class Watched(FixMatch):
+        def make_optimizer(self, model):
+            made.append(super().make_optimizer(model))
+            return made[0]
+
+    Watched(steps=6, interval=3, batch_size=4, mu=2, lr=0.1).fit(probed())
+    assert [group["lr"] for group in made[0].param_groups] == [pytest.approx(0.1 * cosine_factor(5, 6))] * 2

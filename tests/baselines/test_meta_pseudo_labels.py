@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from baselines.meta_pseudo_labels import MetaPseudoLabels, consistency_loss, draw_labels, feedback, schedule
+from federation.federation import state_of
 from federation.seeds import Stream
 from tests.baselines.probes import probed
 from tests.methods.shards import network_inputs, same_bits
@@ -100,12 +101,28 @@ def quick(**fields):
     )
 
 
-def test_a_student_that_waits_learns_nothing_until_it_is_fine_tuned():
+@pytest.mark.parametrize("wait", [0, 3])
+def test_a_student_learns_nothing_before_it_has_waited(wait):
+    learnt = []
+
+    class Watched(MetaPseudoLabels):
+        def student_step(self, federation, student, *rest):
+            before = state_of(student)
+            credit = super().student_step(federation, student, *rest)
+            learnt.append(not same_bits(state_of(student), before))
+            return credit
+
+    Watched(steps=5, interval=2, batch_size=4, mu=2, lr=0.1, ramp=0, student_wait=wait, finetune_epochs=0).fit(probed())
+    assert learnt == [False] * wait + [True] * (5 - wait)
+
+
+def test_the_average_of_the_student_is_what_is_fine_tuned_and_returned():
     federation = probed()
     initial = federation.initial("cnn-small").state_dict()
-    waiting = {"student_wait": 3, "average": 0.0, "lr": 0.0}
-    assert same_bits(quick(**waiting).fit(federation).state, initial)
-    assert not same_bits(quick(**waiting, finetune_epochs=1, finetune_lr=0.1).fit(probed()).state, initial)
+    assert same_bits(quick(ema_decay=1.0).fit(federation).state, initial)
+    tuned = quick(ema_decay=1.0, finetune_epochs=1, finetune_lr=0.1).fit(probed())
+    assert not same_bits(tuned.state, initial)
+    assert same_bits(tuned.state, quick(ema_decay=1.0, lr=0.01, finetune_epochs=1, finetune_lr=0.1).fit(probed()).state)
 
 
 def test_a_budget_without_steps_for_the_student_is_refused():

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from baselines.pseudo_label import PseudoLabel, pseudo_label_loss, unlabelled_weight
+from baselines.pseudo_label import PseudoLabel, pseudo_label_loss, ramped_weight
 from federation.federation import PublicData
 from tests.baselines.probes import probed
 from tests.federation.tiny import bright_images
@@ -14,11 +14,11 @@ from tests.methods.shards import same_bits
 
 @pytest.mark.parametrize(("step", "alpha"), [(0, 0), (99, 0), (100, 0), (350, 1.5), (500, 2.4), (599, 2.994), (600, 3), (9999, 3)])
 def test_the_weight_grows_between_the_papers_100_and_600(step, alpha):
-    assert unlabelled_weight(step, 100, 600, 3.0) == pytest.approx(alpha)
+    assert ramped_weight(step, 100, 600, 3.0) == pytest.approx(alpha)
 
 
 def test_a_ramp_of_no_length_is_a_step():
-    assert [unlabelled_weight(step, 5, 5, 3.0) for step in (4, 5, 6)] == [0, 3, 3]
+    assert [ramped_weight(step, 5, 5, 3.0) for step in (4, 5, 6)] == [0, 3, 3]
 
 
 def test_the_loss_is_the_cross_entropy_with_the_best_class():

@@ -1,6 +1,6 @@
 """What the four semi-supervised baselines have in common: they learn at the server alone, repeat, resume and can be planned."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pytest
 
@@ -12,6 +12,7 @@ from federation.costs import Meter, metering
 from federation.seeds import Seeds
 from federation.snapshots import Snapshots
 from federation.stages import StageCache
+from federation.tasks import DenseRegression
 from federation.training import DivergedError, TrainingPlan
 from tests.baselines.probes import pixel_labelled, probed
 from tests.methods.shards import client_with, same_bits
@@ -20,10 +21,10 @@ from tests.methods.shards import client_with, same_bits
 METHODS = [
     PseudoLabel(steps=120, interval=40, unlabelled_batch_size=8, ramp_start=40, ramp_end=80),
     NoisyStudent(steps=120, iterations=2, ratio=2, operations=0, dropout=0.2),
-    FixMatch(steps=120, interval=40, batch_size=8, mu=2, operations=0, cutout=0.25, average=0.9),
+    FixMatch(steps=120, interval=40, batch_size=8, mu=2, operations=0, cutout=0.25, ema_decay=0.9),
     MetaPseudoLabels(
-        steps=120, interval=40, batch_size=8, mu=2, operations=0, cutout=0.25, average=0.9, weight=1.0, ramp=10, student_wait=10,
-        finetune_epochs=3, lr=0.1,
+        steps=120, interval=40, batch_size=8, mu=2, operations=0, cutout=0.25, ema_decay=0.9, unlabelled_weight=1.0, ramp=10,
+        student_wait=10, finetune_epochs=3, lr=0.1,
     ),
 ]  # fmt: skip
 SHORT = [
@@ -114,17 +115,10 @@ def test_a_label_for_every_pixel_is_learnt_too(method):
     assert model.network == "cnn-small+dense"
 
 
-@dataclass(frozen=True)
-class Depth:
-    """One number per pixel."""
-
-    outputs = 1
-
-
 @by_name(SHORT)
 def test_a_task_without_classes_and_a_server_without_labels_are_refused(method):
     with pytest.raises(ValueError, match="pseudo-labels are classes"):
-        method.fit(probed(task=Depth()))
+        method.fit(probed(task=DenseRegression(1)))
     with pytest.raises(ValueError, match="probe_share"):
         method.fit(probed(probe=None))
 

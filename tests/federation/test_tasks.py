@@ -104,6 +104,17 @@ def test_regression_is_measured_by_the_absolute_error():
     assert (task.outputs, task.dense) == (2, True)
 
 
+@pytest.mark.parametrize("task", [TASK, PIXELS, DenseRegression(3)])
+def test_metrics_are_those_that_a_task_names(task):
+    shape = (2, 3, 4, 4) if task.dense else (2, 3)
+    targets = torch.zeros(shape) if task.classes is None else torch.zeros(shape[:1] + shape[2:], dtype=torch.int64)
+    assert tuple(task.metrics(torch.zeros(shape), targets)) == task.metric_names
+
+
+def test_scores_are_of_classes_and_values_of_none():
+    assert [task.classes for task in (TASK, PIXELS, DenseRegression(3))] == [3, 3, None]
+
+
 # -- targets ----------------------------------------------------------------------------------------------------------
 
 

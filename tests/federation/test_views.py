@@ -1,24 +1,14 @@
 """Weak and strong views: the run's augmentation, RandAugment on top, and no pixel moved where targets belong to pixels."""
 
-from dataclasses import dataclass
-
 import pytest
 import torch
 
 from federation.augmentation import Augmentation, RandAugment, augment
 from federation.federation import LabelledSet
-from federation.tasks import Segmentation
+from federation.tasks import DenseRegression, Segmentation
 from federation.training import unit_range
-from federation.views import follow, labelled_set, strong_view, weak_view
+from federation.views import labelled_set, strong_view, update_ema, weak_view
 from tests.federation.tiny import make_federation
-
-
-@dataclass(frozen=True)
-class Depth:
-    """One number per pixel."""
-
-    outputs, dense = 1, True
-
 
 FLIPS = Augmentation(horizontal_flip=True, crop=1, cutout=2)
 GRADED = torch.arange(64, dtype=torch.uint8).mul(4).view(1, 1, 8, 8).repeat(20, 1, 1, 1)
@@ -66,16 +56,16 @@ def test_the_labelled_set_is_the_probe_set_of_a_task_with_classes():
     with pytest.raises(ValueError, match="probe_share"):
         labelled_set(make_federation())
     with pytest.raises(ValueError, match="pseudo-labels are classes"):
-        labelled_set(make_federation(probe=probe, task=Depth()))
+        labelled_set(make_federation(probe=probe, task=DenseRegression(1)))
 
 
-def test_an_average_follows_the_weights_and_takes_the_buffers():
-    average, model = (torch.nn.BatchNorm1d(2) for _ in range(2))
+def test_an_exponential_moving_average_is_of_the_weights_and_takes_the_buffers():
+    ema, model = (torch.nn.BatchNorm1d(2) for _ in range(2))
     torch.nn.init.constant_(model.weight, 3.0)
     model.running_mean.fill_(5.0)
-    follow(average, model, 0.75)
-    assert average.weight.tolist() == [1.5, 1.5]  # 0.75 x 1 + 0.25 x 3
-    follow(average, model, 0.5)
-    assert average.weight.tolist() == [2.25, 2.25]
-    assert average.running_mean.tolist() == [5, 5]
+    update_ema(ema, model, 0.75)
+    assert ema.weight.tolist() == [1.5, 1.5]  # 0.75 x 1 + 0.25 x 3
+    update_ema(ema, model, 0.5)
+    assert ema.weight.tolist() == [2.25, 2.25]
+    assert ema.running_mean.tolist() == [5, 5]
     assert model.weight.tolist() == [3, 3]
