@@ -182,7 +182,7 @@ SETTINGS = (
     Setting("meta-pseudo-labels.student_wait", 3_000, "code", "kekmodel's", cpu=30, smoke=2),
     Setting("meta-pseudo-labels.ramp", 5_000, "code", "kekmodel's", cpu=50, smoke=4),
     Setting("meta-pseudo-labels.ema_decay", 0.995, "code", "kekmodel's; shorter where steps are few", cpu=0.98, smoke=0.8),
-    Setting("meta-pseudo-labels.unlabelled_weight", 8.0, "code", "kekmodel's, of UDA's term; with few steps 8 leaves the teacher at chance",
+    Setting("meta-pseudo-labels.unlabelled_weight", 8.0, "code", "kekmodel's; with few steps it leaves the teacher at chance",
             cpu=1.0, smoke=1.0),
     Setting("meta-pseudo-labels.finetune_epochs", 625, "code", "kekmodel's",
             cpu={"fraction=0.01": 30, "fraction=0.05": 6, "": 3}, smoke=1),
