@@ -288,8 +288,8 @@ def build_federation(
             numbers = own_labels["train"][indices] - (division.groups[index].start if division.groups else 0)
             counts = tuple(int(n) for n in np.bincount(numbers, minlength=(own_task or task).outputs))
         shard = Shard(pool, own_targets, torch.from_numpy(positions).to(device))
-        group = [str(division.groups[index])] if division.groups else []
-        digests = identity("train", indices, own, *group, *([annotation] if annotation != CLASS else []))
+        numbered = [str(division.groups[index])] if division.groups else []
+        digests = identity("train", indices, own, *numbered, *([annotation] if annotation != CLASS else []))
         clients.append(Client(index, role, network_of(role, own_task or task), shard, counts, digests, own_task, sees))
     augmentation = _augmentation(config)
     if augmentation is not None and any(found.dense for found in (task, *(c.task or task for c in clients))):

@@ -34,19 +34,14 @@ def transferabilities(federation: Federation, method: FedSA) -> torch.Tensor:
     return federation.stages.get(request).tensors["scores"]
 
 
-def similarities(federation: Federation, method: FedSA) -> torch.Tensor:
-    """The same scaled to [0, 1] over the teachers, as FedSA's Table 3 prints them; (teachers,)."""
-    return unit_scaled(transferabilities(federation, method))
-
-
 def measure(
     federation: Federation, method: FedSA, teacher: int, fitted: Sequence[Checkpoint], scale: float
 ) -> tuple[tuple[Measurement, ...], str]:
-    """A teacher's two numbers (`teacher` counts from 1), and how they were made."""
+    """A teacher's two numbers (`teacher` counts from 1), and how they were made; the similarity scaled to [0, 1] over all."""
     accuracy = fitted[0].history["accuracy"][-1] * scale
-    similarity = float(similarities(federation, method)[teacher - 1])
-    found = (Measurement("transfer-accuracy", accuracy), Measurement("saliency-similarity", similarity))
     scores = transferabilities(federation, method)
+    similarity = float(unit_scaled(scores)[teacher - 1])
+    found = (Measurement("transfer-accuracy", accuracy), Measurement("saliency-similarity", similarity))
     if method.transferability == "eq2":
         scores = scores * len(federation.probe().images)  # the cosine: 1 / d is cos / M
     span = f"{float(scores.min()):.4f} to {float(scores.max()):.4f}"

@@ -58,7 +58,7 @@ def test_the_target_learns_from_the_probe_set_once_before_and_its_decoder_once_a
 def test_it_is_fedsa_with_another_choice():
     """With teachers that hold as much as each other, choosing all of them is the same thing."""
     plain = quick(FedAvgPlus, rounds=3).fit(private_servers(3))
-    chosen = quick(FedSA, rounds=3, selection="fixed", selected=3, retrain=False).fit(private_servers(3))
+    chosen = quick(FedSA, rounds=3, selection="fixed", selected=3, retrain=False, adaptation="fine-tune").fit(private_servers(3))
     for name, tensor in plain.state.items():
         torch.testing.assert_close(tensor, chosen.state[name], rtol=1e-3, atol=1e-4)
     assert plain.history["accuracy"][-1] >= 0.9

@@ -41,7 +41,7 @@ def test_the_consensus_is_the_mean_of_the_teachers_features_of_the_same_images(m
     for number in (1, 2, 3):
         (digest,) = (content for kind, when, content in events if (kind, when) == ("digest", number))
         with torch.no_grad():
-            features = [encode(teacher, network_inputs(digest["images"])) for teacher in teachers]
+            features = [encode(teacher, network_inputs(digest["images"], federation.clients[0].normalise)) for teacher in teachers]
         torch.testing.assert_close(digest["targets"], (features[0] + features[1] + features[2]) / 3)
         assert not torch.equal(features[0], features[1])
     position = next(n for n, (kind, *_) in enumerate(events) if kind == "digest")

@@ -5,20 +5,10 @@ import torch
 
 from baselines.transfer import Transfer
 from benchmarks import transferability
-from benchmarks.transferability import measure, selections, similarities
+from benchmarks.transferability import measure, selections, transferabilities
 from federation.federation import Checkpoint
 from federation.stages import StageCache
-from methods.fedsa import FedSA
 from tests.methods.private_servers import private_servers, quick
-
-
-def scored(monkeypatch, *scores):
-    monkeypatch.setattr(FedSA, "scores", lambda method, own, target, samples: torch.tensor(scores))
-
-
-def test_similarities_are_scaled_to_one_over_the_teachers(monkeypatch):
-    scored(monkeypatch, 0.2, 0.6, 0.3)
-    assert similarities(private_servers(3), quick()).tolist() == pytest.approx([0.0, 1.0, 0.25])
 
 
 def test_they_are_of_the_target_network_before_its_first_selection():
@@ -26,10 +16,10 @@ def test_they_are_of_the_target_network_before_its_first_selection():
     target = federation.initial(federation.network)
     method.train_weak(federation, target, 1)
     images = federation.probe().images
-    own = [method.maps_of(federation, federation.module(teacher), images) for teacher in federation.teachers()]
-    scores = method.scores(own, method.maps_of(federation, target, images), 12)
-    expected = (scores - scores.min()) / (scores.max() - scores.min())
-    torch.testing.assert_close(similarities(federation, method), expected)
+    sees = federation.clients[0].normalise
+    own = [method.maps_of(sees, federation.module(teacher), images) for teacher in federation.teachers()]
+    scores = method.scores(own, method.maps_of(federation.normalise, target, images), 12)
+    torch.testing.assert_close(transferabilities(federation, method), scores)
     fitted = private_servers(3)
     method.fit(fitted)
     first = [fitted.history[f"transferability/{n}"][0] for n in (1, 2, 3)]
@@ -44,10 +34,11 @@ def test_all_teachers_share_one_stage_and_another_method_has_another(tmp_path):
         asked.append(measure(federation, quick(), teacher, fitted, 1.0)[0][1].value)
         events = [event.computed for event in federation.stages.events if event.kind == "similarities"]
         assert events == [teacher == 1]
-    assert asked == similarities(federation, quick()).tolist()
+    scores = transferabilities(federation, quick())
+    assert asked == pytest.approx(((scores - scores.min()) / (scores.max() - scores.min())).tolist())
     assert (min(asked), max(asked)) == (0, 1)
-    similarities(federation, quick(saliency="grad-cam"))
-    similarities(private_servers(3, network="resnet8-narrow", teachers="cnn-small", stages=federation.stages), quick())
+    transferabilities(federation, quick(saliency="grad-cam"))
+    transferabilities(private_servers(3, network="resnet8-narrow", teachers="cnn-small", stages=federation.stages), quick())
     assert [event.computed for event in federation.stages.events if event.kind == "similarities"][-2:] == [True, True]
 
 
@@ -56,10 +47,11 @@ def fitted(**history):
 
 
 def test_a_teacher_has_two_numbers_the_second_never_in_percent(monkeypatch):
-    monkeypatch.setattr(transferability, "similarities", lambda federation, method: torch.tensor([0.0, 0.25, 1.0]))
-    found, how = measure(None, quick(), 2, fitted(accuracy=[0.1, 0.5]), 100)
-    assert [(m.metric, m.value) for m in found] == [("transfer-accuracy", 50.0), ("saliency-similarity", 0.25)]
+    monkeypatch.setattr(transferability, "transferabilities", lambda federation, method: torch.tensor([0.05, 0.0575, 0.08]))
+    found, how = measure(private_servers(3), quick(), 2, fitted(accuracy=[0.1, 0.5]), 100)
+    assert [(m.metric, m.value) for m in found] == [("transfer-accuracy", 50.0), ("saliency-similarity", pytest.approx(0.25))]
     assert "frozen encoder" in how
+    assert "0.6000 to 0.9600" in how  # cosines, by the twelve probe samples of Eq. 2
 
 
 def test_every_selection_has_a_score_scaled_over_its_teachers_and_a_count_for_each():

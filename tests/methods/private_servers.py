@@ -7,7 +7,7 @@ import torch
 from federation.client import Client, Shard
 from federation.federation import LabelledSet, PublicData
 from federation.tasks import Classification
-from federation.training import TrainingPlan
+from federation.training import Normalisation, TrainingPlan
 from methods.fedsa import FedSA
 from tests.federation.tiny import CLASSES, bright_images, make_federation
 
@@ -23,7 +23,8 @@ def private_server(index, network="cnn-small", side=8, samples=12, device="cpu")
     own = torch.arange(samples) % 2
     shard = Shard(bright_images((own + index) % CLASSES, index, side).to(device), own.to(device))
     digest = f"private {index} {side} {samples}"
-    return Client(index, "teacher", network, shard, (samples - samples // 2, samples // 2), digest, Classification(2))
+    counts = (samples - samples // 2, samples // 2)
+    return Client(index, "teacher", network, shard, counts, digest, Classification(2), Normalisation((0.4,), (0.3,)))
 
 
 def private_servers(clients=3, network="cnn-small", teachers="", side=8, device="cpu", **changes):

@@ -5,7 +5,7 @@ import torch.nn.functional as F
 
 from federation.client import Client, Shard
 from federation.federation import LabelledSet
-from federation.training import TrainingPlan
+from federation.training import Normalisation, TrainingPlan
 from tests.federation.tiny import CLASSES, bright_images
 
 WHOLE_BATCHES = TrainingPlan(epochs=2, batch_size=100, lr=0.1, optimizer="sgd")
@@ -35,9 +35,13 @@ def validation_set(device="cpu"):
     return LabelledSet(bright_images(labels, 300).to(device), labels.to(device), "validation")
 
 
-def network_inputs(images):
-    """uint8 images as the tiny federation's networks see them."""
-    return (images / 255 - 0.5) / 0.25
+TINY = Normalisation((0.5,), (0.25,))
+"""How the tiny federation's networks see images."""
+
+
+def network_inputs(images, normalise=TINY):
+    """uint8 images as the tiny federation's networks see them, or those of a private server."""
+    return (images / 255 - normalise.mean[0]) / normalise.std[0]
 
 
 def descend(network, images, targets, steps=2, lr=0.1, penalty=lambda weights: 0.0):
