@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import torch
 from torch import nn
 
-from federation.federation import Federation
-from methods.fedsa import FedSA
+from federation.amalgamation import ADAPTATIONS, Visits, adapt, train_weak
+from federation.federation import Checkpoint, Federation
+from federation.method import Method
+from federation.training import Penalty, TrainingPlan
 
 
 @dataclass(frozen=True)
-class FedAvgPlus(FedSA):
+class FedAvgPlus(Method):
     """Every teacher teaches in every round, and the average is weighted by the clients' sizes, as in FedAvg.
 
     The paper says that the baseline is "modified for our problem settings" and, as FedMD+ and FedProx+, "further fine-tuned on
@@ -24,18 +25,44 @@ class FedAvgPlus(FedSA):
 
     title = "FedAvg+"
     sends = frozenset({"parameters"})
-    quick: ClassVar[Mapping[str, Any]] = {**FedSA.quick}
+    quick: ClassVar[Mapping[str, Any]] = {"rounds": 2, "local_epochs": 1, "weak_epochs": 8}
 
-    retrain: bool = False
-    """FedAvg has no second look at the server's samples."""
-
+    rounds: int = 50
+    """Rounds of communication (FedSA's released code)."""
+    weak_epochs: int = 10
+    """Epochs on the probe set before the first round (FedSA's released code)."""
+    local_epochs: int = 10
+    """Epochs of a local student (FedSA's released code)."""
+    local_lr: float = 1e-3
+    """Of Adam, for student and translator (assumed; FedSA's released code has 0.1)."""
+    local_batch_size: int = 64
+    """Private images in a step of a local student (FedSA's released code)."""
     adaptation: str = "fine-tune"
-    """Section 4.2."""
+    """What learns in the end: everything (section 4.2), the `decoder` as in FedSA, or `all` under a new head."""
+    adaptation_epochs: int = 70
+    """Epochs of that on the probe set (assumed: as many in all as FedSA's target has)."""
+    adaptation_gap: int = 0
+    """Rounds between adaptations of a copy whose metrics are tracked; 0 adapts in the end only."""
 
-    @property
-    def uses_saliency(self) -> bool:
-        return False
+    def __post_init__(self) -> None:
+        if self.adaptation not in ADAPTATIONS:
+            raise ValueError(f"{self.title} knows no adaptation {self.adaptation!r}; use one of {', '.join(ADAPTATIONS)}")
 
-    def select(self, federation: Federation, target: nn.Module, maps: Sequence[torch.Tensor], number: int) -> dict[int, float]:
-        """All of them, with the weights n_k."""
-        return {client.index: float(client.size) for client in federation.clients}
+    def fit(self, federation: Federation) -> Checkpoint:
+        target = federation.initial(federation.network)
+        visits = Visits(federation, federation.teachers())
+        local = TrainingPlan(self.local_epochs, self.local_batch_size, self.local_lr)
+        sizes = {client.index: float(client.size) for client in federation.clients}
+        for number in federation.rounds(self.rounds, target=target, **visits.parts):
+            if number == 1:
+                train_weak(federation, target, self.weak_epochs, number)
+            visits.aggregate(target, sizes, local, number, self.penalty)
+            if self.adaptation_gap and number % self.adaptation_gap == 0 and number < self.rounds:
+                federation.track(adapt(federation, target, self.adaptation, self.adaptation_epochs, number))
+        adapted = adapt(federation, target, self.adaptation, self.adaptation_epochs, self.rounds)
+        federation.track(adapted)
+        return federation.checkpoint(adapted, federation.network)
+
+    def penalty(self, student: nn.Module) -> Penalty | None:
+        """A term that a client adds to the hint loss; `student` holds the weights it has just received."""
+        return None

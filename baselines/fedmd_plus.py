@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
+from federation.amalgamation import Hinted, hint_loss, hinted_for, hints_of
 from federation.federation import Checkpoint, Federation, HeterogeneousClientsError
 from federation.method import Method
 from federation.training import TrainingPlan
-from methods.fedsa import Hinted, hint_loss, hinted_for, hints_of
 
 
 @dataclass(frozen=True)

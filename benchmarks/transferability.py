@@ -8,6 +8,7 @@ from dataclasses import asdict
 import torch
 
 from benchmarks.spec import Scalar
+from federation.amalgamation import train_weak
 from federation.federation import Checkpoint, Federation
 from federation.stages import Stage, StageRequest
 from methods.fedsa import FedSA
@@ -24,7 +25,7 @@ def transferabilities(federation: Federation, method: FedSA) -> torch.Tensor:
     def compute() -> Stage:
         probe = federation.probe()
         target = federation.initial(federation.network)
-        method.train_weak(federation, target, 1)
+        train_weak(federation, target, method.weak_epochs, 1)
         pairs = zip(federation.clients, federation.teachers(), strict=True)
         own = [method.teacher_maps(federation, client, teacher, probe.images, probe.digest) for client, teacher in pairs]
         return Stage({"scores": method.scores(own, method.maps_of(federation.normalise, target, probe.images), len(probe.images))})

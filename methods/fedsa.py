@@ -1,4 +1,4 @@
-"""FedSA: federated selective aggregation for knowledge amalgamation (Xie et al., ECCV 2022 preprint; Chip 2023).
+"""FedSA: federated selective aggregation for knowledge amalgamation (Xie et al., Chip 2023).
 
 Private servers hold teachers, pre-trained on data and for tasks of their own. The target network, trained on a few labelled
 samples, visits the teachers that look at these samples as it does; each lends it their features; the visits are averaged.
@@ -6,10 +6,9 @@ samples, visits the teachers that look at these samples as it does; each lends i
 
 from __future__ import annotations
 
-import functools
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,15 +16,13 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from federation.averaging import average_states
-from federation.client import Client, Shard
+from federation.amalgamation import ADAPTATIONS, Visits, adapt, train_weak
+from federation.client import Client
 from federation.costs import active_meter
-from federation.federation import Checkpoint, Federation, LabelledSet, state_of
+from federation.federation import Checkpoint, Federation, LabelledSet
 from federation.method import Method
 from federation.stages import Stage, StageRequest
-from federation.training import DivergedError, Normalisation, Penalty, TrainingPlan, predict, unit_range
-from models.catalogue import feature_shape
-from models.cut import Encoder, FixedEncoder, Translator, encode, pooled
+from federation.training import DivergedError, Normalisation, TrainingPlan, unit_range
 from models.saliency import grad_cam, input_gradient, unit_scaled
 
 SELECTIONS = ("sampled", "top-k", "least-k", "random", "fixed")
@@ -51,11 +48,6 @@ def sampling_probabilities(scores: torch.Tensor) -> torch.Tensor:
     return scores.softmax(dim=0)
 
 
-def hint_loss(student: torch.Tensor, teacher: torch.Tensor) -> torch.Tensor:
-    """Eq. 4 per sample, (n,): half the squared distance of the translated student's and the teacher's maps (n, c, h, w)."""
-    return (student - teacher).square().flatten(1).sum(dim=1) / 2
-
-
 def aggregation_weights(scores: torch.Tensor, weighting: str) -> torch.Tensor:
     """Weights (k,) of the drawn teachers, by their scores: 1 / K as in Eq. 5, or Table 2's positive and negative weights.
 
@@ -63,36 +55,6 @@ def aggregation_weights(scores: torch.Tensor, weighting: str) -> torch.Tensor:
     """
     sign = {"equal": 0.0, "positive": 1.0, "negative": -1.0}[weighting]
     return (sign * unit_scaled(scores)).softmax(dim=0)
-
-
-class Hinted(nn.Module):
-    """The local student's encoder and the translator: from images to what is compared with the teacher's features.
-
-    Maps are compared at `side`, the smaller height and width of the two networks'.
-    """
-
-    def __init__(self, student: nn.Module, translator: Translator, side: tuple[int, int]):
-        super().__init__()
-        self.student = student
-        self.translator = translator
-        self.side = side
-
-    def forward(self, images: torch.Tensor) -> torch.Tensor:
-        translated: torch.Tensor = self.translator(pooled(encode(self.student, images), self.side))
-        return translated
-
-
-def hinted_for(federation: Federation, client: Client, student: nn.Module) -> Hinted:
-    """`student` with a new translator to the features of the client's teacher."""
-    channels, size, _ = federation.image_shape
-    own, teacher = (feature_shape(name, channels, size) for name in (federation.network, client.network))
-    translator = federation.new_module(lambda: Translator(own[0], teacher[0]), "translator", client.index)
-    return Hinted(student, translator, (min(own[1], teacher[1]), min(own[2], teacher[2])))
-
-
-def hints_of(normalise: Normalisation, teacher: nn.Module, images: torch.Tensor, side: tuple[int, int]) -> torch.Tensor:
-    """A teacher's features of uint8 images, which it sees by `normalise`; (n, c, *side): what hinted students learn."""
-    return pooled(predict(Encoder(teacher), images, normalise=normalise), side)
 
 
 class Chosen:
@@ -113,8 +75,7 @@ class FedSA(Method):
     """Algorithm 1: choose teachers by saliency, let them teach local students by hints, average these, adapt the decoder.
 
     What crosses: the probe images down once, every teacher's saliency of them up once (the mean map; as released a map of each
-    image), then nothing but the student.
-    Translators stay with their teachers.
+    image), then nothing but the student. Translators stay with their teachers.
     """
 
     title = "FedSA"
@@ -155,7 +116,7 @@ class FedSA(Method):
     def __post_init__(self) -> None:
         for value, known in (
             (self.selection, SELECTIONS), (self.weighting, WEIGHTINGS), (self.transferability, TRANSFERABILITIES),
-            (self.saliency, ("input-gradient", "grad-cam")), (self.adaptation, ("decoder", "fine-tune", "all")),
+            (self.saliency, ("input-gradient", "grad-cam")), (self.adaptation, ADAPTATIONS),
         ):  # fmt: skip
             if value not in known:
                 raise ValueError(f"FedSA knows no {value!r} here; use one of {', '.join(known)}")
@@ -166,23 +127,18 @@ class FedSA(Method):
         probe = federation.probe()
         teachers = federation.teachers()
         target = federation.initial(federation.network)
-        student = federation.initial(federation.network)
-        hinted = [hinted_for(federation, client, student) for client in federation.clients]
         maps = self.ask_for_maps(federation, probe, teachers)
-        teacher = functools.cache(lambda index: federation.module(teachers[index]))  # of those that are chosen, once
-        chosen = Chosen()
-        stays: dict[str, Any] = {f"translator-{index}": own.translator for index, own in enumerate(hinted)}
-        for number in federation.rounds(self.rounds, target=target, chosen=chosen, **stays):
+        visits, chosen = Visits(federation, teachers), Chosen()
+        local = TrainingPlan(self.local_epochs, self.local_batch_size, self.local_lr)
+        for number in federation.rounds(self.rounds, target=target, chosen=chosen, **visits.parts):
             if (number - 1) % self.selection_gap == 0:
                 if self.retrain or number == 1:
-                    self.train_weak(federation, target, number)
+                    train_weak(federation, target, self.weak_epochs, number)
                 chosen.weights = self.select(federation, target, maps, number)
-            states = self.local_students(federation, target, teacher, hinted, chosen.weights, number)
-            target.load_state_dict(average_states(states, list(chosen.weights.values())))
-            federation.check_finite(target)
+            visits.aggregate(target, chosen.weights, local, number)
             if self.adaptation_gap and number % self.adaptation_gap == 0 and number < self.rounds:
-                federation.track(self.adapt(federation, target, number))
-        adapted = self.adapt(federation, target, self.rounds)
+                federation.track(adapt(federation, target, self.adaptation, self.adaptation_epochs, number))
+        adapted = adapt(federation, target, self.adaptation, self.adaptation_epochs, self.rounds)
         federation.track(adapted)
         return federation.checkpoint(adapted, federation.network)
 
@@ -192,14 +148,6 @@ class FedSA(Method):
     def uses_saliency(self) -> bool:
         """Whether the selection uses saliency at all."""
         return self.selection not in ("random", "fixed") or self.weighting != "equal"
-
-    def train_weak(self, federation: Federation, target: nn.Module, number: int) -> None:
-        """Algorithm 1, line 4: the target network learns from the labelled probe set."""
-        probe = federation.probe()
-        federation.train(
-            target, probe.images, probe.targets, federation.task.loss, replace(federation.server, epochs=self.weak_epochs),
-            "weak", number, label="weak target",
-        )  # fmt: skip
 
     def ask_for_maps(self, federation: Federation, probe: LabelledSet, teachers: Sequence[Checkpoint]) -> list[torch.Tensor]:
         """Every teacher's maps of the probe images, as they reach the server: once, since neither ever changes."""
@@ -292,49 +240,3 @@ class FedSA(Method):
         for index, score in enumerate(scores.tolist()):
             federation.history.setdefault(f"transferability/{index + 1}", []).append(score)
             federation.history.setdefault(f"selected/{index + 1}", []).append(float(drawn.get(index, 0)))
-
-    # -- selective aggregation --------------------------------------------------------------------------------------
-
-    def local_students(
-        self, federation: Federation, target: nn.Module, teacher: Callable[[int], nn.Module],
-        hinted: Sequence[Hinted], chosen: Mapping[int, float], number: int,
-    ) -> Iterator[dict[str, torch.Tensor]]:  # fmt: skip
-        """SelectiveKA of Algorithm 1 at every chosen teacher: the target down, hints learnt from, the local student up."""
-        sent = state_of(target)
-        for index in chosen:
-            client, student = federation.clients[index], hinted[index].student
-            student.load_state_dict(federation.channel.down(index, "parameters", sent))
-            client.run(
-                learn_by_hints, federation, client, teacher(index), hinted[index],
-                TrainingPlan(self.local_epochs, self.local_batch_size, self.local_lr),
-                self.penalty(student), ("client", index, "round", number),
-            )  # fmt: skip
-            yield federation.channel.up(index, "parameters", state_of(student))
-
-    def penalty(self, student: nn.Module) -> Penalty | None:
-        """A term that a client adds to the hint loss; `student` holds the weights it has just received."""
-        return None
-
-    def adapt(self, federation: Federation, target: nn.Module, number: int) -> nn.Module:
-        """Task adaptation of a copy: of its decoder alone, or of all parameters, with its head or (released) a new one."""
-        adapted = federation.initial(federation.network)
-        adapted.load_state_dict(state_of(target))
-        if self.adaptation == "all":
-            adapted = federation.replace_head(adapted, federation.task.outputs, "adaptation", number).to(federation.device)
-        probe = federation.probe()
-        federation.train(
-            FixedEncoder(adapted) if self.adaptation == "decoder" else adapted,
-            probe.images, probe.targets, federation.task.loss, replace(federation.server, epochs=self.adaptation_epochs),
-            "adaptation", number, label="adaptation",
-        )  # fmt: skip
-        return adapted
-
-
-def learn_by_hints(
-    shard: Shard, federation: Federation, client: Client, teacher: nn.Module, hinted: Hinted, plan: TrainingPlan,
-    penalty: Penalty | None, names: Sequence[object],
-) -> None:  # fmt: skip
-    """On a client: the student and its translator learn the teacher's features of the private images, as they are."""
-    hints = hints_of(client.normalise or federation.normalise, teacher, shard.images, hinted.side)
-    label = f"client {client.index + 1} hints"
-    federation.train(hinted, shard.images, hints, hint_loss, plan, *names, penalty=penalty, augmented=False, label=label)

@@ -4,12 +4,12 @@ import pytest
 import torch
 
 from baselines.fedmd_plus import FedMDPlus
+from federation.amalgamation import hint_loss
 from federation.channel import Channel, encoded_size
 from federation.costs import Meter, metering
 from federation.federation import HeterogeneousClientsError, PublicData
 from federation.seeds import Seeds
 from federation.training import predict
-from methods.fedsa import hint_loss
 from models.cut import Encoder, encode
 from tests.federation.tiny import bright_images
 from tests.methods.private_servers import private_server, private_servers, quick

@@ -1,12 +1,11 @@
 """FedProx+: the proximal term holds the student near what it received, and leaves the translator alone."""
 
-import pytest
 import torch
 
 from baselines.fedavg_plus import FedAvgPlus
 from baselines.fedprox_plus import FedProxPlus
+from federation.amalgamation import hinted_for, learn_by_hints
 from federation.training import TrainingPlan
-from methods.fedsa import hinted_for, learn_by_hints
 from tests.methods.private_servers import private_servers, quick
 from tests.methods.shards import copied, distance, same_bits
 
@@ -80,8 +79,3 @@ def test_without_weight_it_is_fedavg_plus_and_with_it_another():
     assert same_bits(quick(FedProxPlus, mu=0.0).fit(private_servers(2)).state, plain.state)
     assert not same_bits(quick(FedProxPlus, mu=1.0).fit(private_servers(2)).state, plain.state)
     assert plain.history["accuracy"][-1] >= 0.9
-
-
-@pytest.mark.parametrize("field", ["rounds", "local_epochs", "local_lr", "weak_epochs", "adaptation_epochs", "retrain"])
-def test_its_budget_is_that_of_fedavg_plus(field):
-    assert getattr(FedProxPlus(), field) == getattr(FedAvgPlus(), field)

@@ -6,6 +6,7 @@ import torch
 from baselines.transfer import Transfer
 from benchmarks import transferability
 from benchmarks.transferability import measure, selections, transferabilities
+from federation.amalgamation import train_weak
 from federation.federation import Checkpoint
 from federation.stages import StageCache
 from tests.methods.private_servers import private_servers, quick
@@ -14,7 +15,7 @@ from tests.methods.private_servers import private_servers, quick
 def test_they_are_of_the_target_network_before_its_first_selection():
     federation, method = private_servers(3), quick()
     target = federation.initial(federation.network)
-    method.train_weak(federation, target, 1)
+    train_weak(federation, target, method.weak_epochs, 1)
     images = federation.probe().images
     sees = federation.clients[0].normalise
     own = [method.maps_of(sees, federation.module(teacher), images) for teacher in federation.teachers()]

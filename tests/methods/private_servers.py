@@ -9,7 +9,12 @@ from federation.federation import LabelledSet, PublicData
 from federation.tasks import Classification
 from federation.training import Normalisation, TrainingPlan
 from methods.fedsa import FedSA
+from models.cut import decoder_parameters
 from tests.federation.tiny import CLASSES, bright_images, make_federation
+from tests.methods.shards import copied
+
+STUDENTS = ["wrn-10-1", "resnet10-slim", "vgg11-slim", "mobilenetv2-slim"]
+"""Table 1's four, slim."""
 
 
 def labelled(count, seed, side=8, device="cpu"):
@@ -50,3 +55,13 @@ def quick(method=FedSA, **changes):
         "adaptation_epochs": 3,
     }  # fmt: skip
     return method(**{**{name: value for name, value in short.items() if name in {f.name for f in fields(method)}}, **changes})
+
+
+def split(model, state=None):
+    """The entries of a state that are the decoder's, and the others; buffers are where their parameters are."""
+    decoder, state = {module_of(name) for name in decoder_parameters(model)}, state or copied(model.state_dict())
+    return [{name: t for name, t in state.items() if (module_of(name) in decoder) is wanted} for wanted in (True, False)]
+
+
+def module_of(name):
+    return name.rpartition(".")[0]

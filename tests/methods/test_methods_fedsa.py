@@ -2,43 +2,37 @@
 
 import itertools
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 import torch
-from torch import nn
 
+from baselines.fedavg_plus import FedAvgPlus
+from baselines.fedmd_plus import FedMDPlus
+from baselines.fedprox_plus import FedProxPlus
+from federation.amalgamation import adapt, hinted_for
 from federation.averaging import average_states
 from federation.channel import Channel, encoded_size
 from federation.costs import Meter, metering
 from federation.federation import state_of
 from federation.seeds import Seeds
-from federation.tasks import Classification, Segmentation
-from federation.training import DivergedError, Normalisation, TrainingPlan, predict
+from federation.tasks import Classification
+from federation.training import DivergedError, Normalisation
 from methods import fedsa
 from methods.fedsa import (
     FedSA,
     aggregation_weights,
-    hint_loss,
-    hinted_for,
-    hints_of,
     image_distance,
-    learn_by_hints,
     saliency_distance,
     sampling_probabilities,
 )  # fmt: skip
-from models.catalogue import feature_shape
-from models.cut import decoder_parameters
 from models.saliency import input_gradient
 from tests.federation.tiny import CLASSES, bright_images, make_federation
-from tests.methods.private_servers import labelled, private_server, private_servers, quick
+from tests.methods.private_servers import STUDENTS, labelled, private_server, private_servers, quick, split
 from tests.methods.shards import copied, network_inputs, same_bits
 
 RELEASED = {"transferability": "released", "saliency": "grad-cam", "retrain": False, "adaptation": "all"}
-STUDENTS = ["wrn-10-1", "resnet10-slim", "vgg11-slim", "mobilenetv2-slim"]
-"""Table 1's four, slim."""
-
 # -- Eq. 2 to 5 -------------------------------------------------------------------------------------------------------
 
 
@@ -102,12 +96,6 @@ def test_the_released_odds_of_the_best_to_the_worst_are_always_e():
         own = [target, torch.tensor([[[1.0, nearly / 2]]]), torch.tensor([[[1.0, nearly]]])]
         found = sampling_probabilities(FedSA(**RELEASED).scores(own, target, 1))
         assert (found.max() / found.min()).item() == pytest.approx(math.e, rel=1e-4)
-
-
-def test_hints_cost_half_the_squared_distance_of_a_sample():
-    student = torch.tensor([[[[1.0, 2.0], [3.0, 4.0]]], [[[0.0, 0.0], [0.0, 1.0]]]])
-    teacher = torch.tensor([[[[1.0, 0.0], [0.0, 4.0]]], [[[0.0, 0.0], [0.0, 0.0]]]])
-    assert hint_loss(student, teacher).tolist() == [6.5, 0.5]
 
 
 @pytest.mark.parametrize(
@@ -370,11 +358,13 @@ def test_only_the_student_crosses(released):
     assert {t.kind for t in federation.channel.ledger if t.direction == "up"} == FedSA.sends
 
 
-@pytest.mark.parametrize("released", [{}, RELEASED], ids=["paper", "released"])
+@pytest.mark.parametrize(
+    "method", [quick(), quick(**RELEASED), quick(FedAvgPlus), quick(FedProxPlus), quick(FedMDPlus, revisit_epochs=1)], ids=repr
+)
 @pytest.mark.parametrize("teachers", ["cnn-small", "resnet8-narrow"])
-def test_no_tensor_of_a_teacher_or_of_a_private_image_is_in_any_payload(released, teachers):
+def test_no_tensor_of_a_teacher_or_of_a_private_image_is_in_any_payload(method, teachers):
     federation = private_servers(3, teachers=teachers)
-    payloads, _ = payloads_of(quick(**released), federation)
+    payloads, _ = payloads_of(method, federation)
     constant = (0.0, 1.0)  # as BatchNorm's parameters and statistics begin, in any network
     secret = [
         tensor for teacher in federation.teachers() for tensor in teacher.state.values()
@@ -436,89 +426,25 @@ def test_the_released_maps_are_bytes_for_each_image():
         assert set(maps.flatten(1).amax(dim=1).tolist()) <= {0, 255}
 
 
-# -- hints and adaptation ---------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("student", "teacher"), [("wrn-10-1", "cnn-small"), ("resnet10-slim", "cnn-small"), ("cnn-small", "vgg11-slim")]
-)
-def test_a_student_comes_nearer_to_its_teachers_features_at_the_smaller_side_of_both(student, teacher):
-    federation = private_servers(1, network=student, teachers=teacher, side=16)
-    (client,), (network,) = federation.clients, map(federation.module, federation.teachers())
-    hinted = hinted_for(federation, client, federation.initial(student))
-    own, other = (feature_shape(name, 1, 16) for name in (student, teacher))
-    images = client.run(lambda shard: shard.images)
-    hints = hints_of(client.normalise, network, images, hinted.side)
-    assert hints.shape == (12, other[0], min(own[1], other[1]), min(own[2], other[2]))
-
-    def distance():
-        return hint_loss(predict(hinted, images, normalise=federation.normalise), hints).mean()
-
-    before, decoder = distance(), copied(decoder_parameters(hinted.student))
-    client.run(learn_by_hints, federation, client, network, hinted, TrainingPlan(20, 4, 0.03), None, ("client", 0))
-    assert distance() < 0.7 * before
-    assert same_bits(decoder, decoder_parameters(hinted.student))  # hints say nothing of it
-
-
-def worn(federation):
-    """The target network as rounds might leave it: statistics of BatchNorm included."""
-    target, generator = federation.initial(federation.network), torch.Generator().manual_seed(5)
-    for module in target.modules():
-        if isinstance(module, nn.BatchNorm2d):
-            module.running_mean.copy_(torch.randn(module.running_mean.shape, generator=generator))
-            module.running_var.copy_(1 + torch.rand(module.running_var.shape, generator=generator))
-    return target
-
-
-def split(model, state=None):
-    """The entries of a state that are the decoder's, and the others; buffers are where their parameters are."""
-    decoder, state = {module_of(name) for name in decoder_parameters(model)}, state or copied(model.state_dict())
-    return [{name: t for name, t in state.items() if (module_of(name) in decoder) is wanted} for wanted in (True, False)]
-
-
-def module_of(name):
-    return name.rpartition(".")[0]
-
-
-@pytest.mark.parametrize("network", [*STUDENTS, "resnet8-narrow", "cnn-small", "resnet10-slim+dense"])
-def test_adaptation_leaves_the_encoder_as_it_is_to_the_bit_and_the_released_one_does_not(network):
-    changes = {}
-    if network.endswith("+dense"):
-        images = labelled(12, 400, 16)
-        changes = {"task": Segmentation(2), "probe": replace(images, targets=(images.images[:, 0] >= 128).long())}
-    federation = private_servers(1, network=network, side=16, **changes)
-    target = worn(federation)
-    decoder, encoder = split(target)
-    by_paper = quick().adapt(federation, target, 1)
-    assert same_bits(split(by_paper)[1], encoder)  # parameters and buffers
-    assert not same_bits(split(by_paper)[0], decoder)
-    by_code = quick(**RELEASED).adapt(federation, target, 1)
-    assert not any(torch.equal(t, encoder[n]) for n, t in split(by_code)[1].items() if t.numel() > 1 and t.is_floating_point())
-    assert same_bits({**decoder, **encoder}, target.state_dict())  # a copy is adapted
-
-
-@dataclass(frozen=True)
-class Watched(FedSA):
-    """Keeps the target network as it was before its adaptation."""
-
-    def adapt(self, federation, target, number):
-        object.__setattr__(self, "before", copied(target.state_dict()))
-        return super().adapt(federation, target, number)
-
-
 @pytest.mark.parametrize("student", STUDENTS)
-def test_a_student_unlike_its_teachers_trains_averages_and_adapts(student):
+def test_a_student_unlike_its_teachers_trains_averages_and_adapts(student, monkeypatch):
     federation = private_servers(3, network=student, teachers="resnet8-narrow", side=16)
-    method = quick(Watched, selected=2, weak_epochs=8, adaptation_epochs=8)
-    payloads, result = payloads_of(method, federation)
+    before = []
+
+    def watched(federation, target, *options):
+        before.append(copied(target.state_dict()))
+        return adapt(federation, target, *options)
+
+    monkeypatch.setattr(fedsa, "adapt", watched)
+    payloads, result = payloads_of(quick(selected=2, weak_epochs=8, adaptation_epochs=8), federation)
     model = federation.module(result)
     assert all(tensor.isfinite().all() for tensor in result.state.values())
-    assert same_bits(split(model)[1], split(model, method.before)[1])
+    assert same_bits(split(model)[1], split(model, before[0])[1])
     ups = [(client, tensors) for number, way, client, kind, tensors in payloads if (number, way, kind) == (2, "up", "parameters")]
     drawn = [federation.history[f"selected/{client + 1}"][-1] for client, _ in ups]
     mean = average_states([tensors for _, tensors in ups], drawn)
     for name, tensor in mean.items():
-        torch.testing.assert_close(tensor, method.before[name])
+        torch.testing.assert_close(tensor, before[0][name])
     assert result.network == student
     assert result.history["accuracy"][-1] >= 0.8  # a third by guessing
 
