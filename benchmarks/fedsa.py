@@ -151,6 +151,7 @@ SETTINGS = (
     Setting("fedsa.weighting", "equal", "paper", "Eq. 5"),
     Setting("fedsa.saliency", "input-gradient", "paper", "Eq. 1; magnitudes (assumed)", released="grad-cam"),
     Setting("fedsa.transferability", "eq2", "paper", "Eq. 2 as printed, its M included", released="released"),
+    Setting("fedsa.saliency_samples", 0, "paper", "M of Eq. 2: the whole probe set (0), or its first images", cpu=1000),
     Setting("fedsa.retrain", True, "paper", "Algorithm 1, line 4", released=False),
     Setting("fedprox-plus.mu", 0.01, "assumed", "FedProx's authors tune it"),
     Setting("fedmd-plus.rounds", 20, "code", "FedMD's code", cpu=6, smoke=2),

@@ -24,11 +24,12 @@ def transferabilities(federation: Federation, method: FedSA) -> torch.Tensor:
 
     def compute() -> Stage:
         probe = federation.probe()
+        images = method.shown(probe)
         target = federation.initial(federation.network)
         train_weak(federation, target, method.weak_epochs, 1)
         pairs = zip(federation.clients, federation.teachers(), strict=True)
-        own = [method.teacher_maps(federation, client, teacher, probe.images, probe.digest) for client, teacher in pairs]
-        return Stage({"scores": method.scores(own, method.maps_of(federation.normalise, target, probe.images), len(probe.images))})
+        own = [method.teacher_maps(federation, client, teacher, images, probe.digest) for client, teacher in pairs]
+        return Stage({"scores": method.scores(own, method.maps_of(federation.normalise, target, images), len(images))})
 
     inputs = {**federation.identity(), "method": asdict(method)}
     request = StageRequest("similarities", "saliency of all teachers", inputs, compute, __name__)
@@ -44,7 +45,7 @@ def measure(
     similarity = float(unit_scaled(scores)[teacher - 1])
     found = (Measurement("transfer-accuracy", accuracy), Measurement("saliency-similarity", similarity))
     if method.transferability == "eq2":
-        scores = scores * len(federation.probe().images)  # the cosine: 1 / d is cos / M
+        scores = scores * len(method.shown(federation.probe()))  # the cosine: 1 / d is cos / M
     span = f"{float(scores.min()):.4f} to {float(scores.max()):.4f}"
     return found, f"frozen encoder, new last layer; similarity before the first selection, {span} stretched over 0 to 1"
 

@@ -96,6 +96,8 @@ class FedSA(Method):
     """Q: `eq2` as printed, `cosine` without Eq. 2's M (which leaves the probabilities all but equal), or `released`."""
     saliency: str = "input-gradient"
     """`input-gradient` of Eq. 1, or `grad-cam` as the released code."""
+    saliency_samples: int = 0
+    """Probe images that saliency is averaged over, M of Eq. 2, the first so many; 0 for all of them (paper)."""
     weak_epochs: int = 10
     """Epochs on the probe set before a selection (released code)."""
     retrain: bool = True
@@ -155,15 +157,19 @@ class FedSA(Method):
             return []
         maps = []
         for client, teacher in zip(federation.clients, teachers, strict=True):
-            images = federation.channel.down(client.index, "images", {"probe": probe.images})["probe"]
+            images = federation.channel.down(client.index, "images", {"probe": self.shown(probe)})["probe"]
             own = self.teacher_maps(federation, client, teacher, images, probe.digest)
             maps.append(federation.channel.up(client.index, "attention", {"maps": own})["maps"])
         return maps
 
+    def shown(self, probe: LabelledSet) -> torch.Tensor:
+        """The probe images that all networks look at, uint8 (M, c, h, w)."""
+        return probe.images[: self.saliency_samples or len(probe.images)]
+
     def teacher_maps(
         self, federation: Federation, client: Client, teacher: Checkpoint, images: torch.Tensor, digest: str
     ) -> torch.Tensor:
-        """`maps_of` a client's teacher, computed once for all that look at it through the same images, whose digest is given."""
+        """`maps_of` a client's teacher, computed once for all who ask with the same images: the first of the set `digest`."""
         normalise = client.normalise or federation.normalise
 
         def compute() -> Stage:
@@ -171,7 +177,7 @@ class FedSA(Method):
             return Stage({"maps": self.maps_of(normalise, federation.module(teacher), images)})
 
         inputs = {
-            "teacher": [teacher.lineage, teacher.network, teacher.outputs], "images": digest,
+            "teacher": [teacher.lineage, teacher.network, teacher.outputs], "images": [digest, len(images)],
             "normalise": asdict(normalise), "maps": [self.saliency, self.transferability == "released"],
             "device": [federation.device.type, torch.get_num_threads()],
         }  # fmt: skip
@@ -204,12 +210,12 @@ class FedSA(Method):
 
     def select(self, federation: Federation, target: nn.Module, maps: Sequence[torch.Tensor], number: int) -> dict[int, float]:
         """Weights by client of the teachers that take part from round `number` on; a teacher drawn twice counts twice."""
-        count = len(federation.clients)
-        probe = federation.probe()
-        scores = torch.zeros(count)
-        if maps and not probe.images.is_meta:
-            scores = self.scores(maps, self.maps_of(federation.normalise, target, probe.images), len(probe.images)).cpu()
-            if not scores.isfinite().all():
+        images, scores = self.shown(federation.probe()), torch.zeros(len(federation.clients))
+        if maps:
+            looks = self.maps_of(federation.normalise, target, images)
+            if not images.is_meta:
+                scores = self.scores(maps, looks, len(images)).cpu()
+            if not images.is_meta and not scores.isfinite().all():
                 raise DivergedError(f"the saliency maps of round {number} are no numbers; lower server.lr or fedsa.local_lr")
         drawn = self.draw(federation, scores, number)
         shares = aggregation_weights(scores[drawn], self.weighting).tolist()

@@ -513,3 +513,13 @@ def test_columns_and_seeds_have_draws_of_their_own():
     assert first == draws()
     assert first != draws(network="resnet8-narrow", teachers="cnn-small")
     assert first != draws(seeds=Seeds(sampling=1))
+
+
+def test_saliency_may_be_of_the_first_probe_images_alone_and_m_is_their_number(monkeypatch):
+    seen = []
+    monkeypatch.setattr(FedSA, "scores", lambda method, own, target, samples: seen.append(samples) or torch.zeros(len(own)))
+    payloads, _ = payloads_of(quick(saliency_samples=5), private_servers(2))
+    shown = [tensors["probe"] for *_, kind, tensors in payloads if kind == "images"]
+    assert seen == [5, 5]
+    assert all(torch.equal(images, private_servers(2).probe().images[:5]) for images in shown)
+    assert len(shown) == 2
