@@ -28,7 +28,7 @@ from privacy.plan import RELEASED
 
 CONFIG: Mapping[str, Scalar] = {
     "data.name": "digits", "data.image_size": 8,
-    "partition.kind": "niid2", "partition.clients": 5, "partition.public_share": 0.8, "partition.public_split": "",
+    "partition.kind": "niid2", "partition.clients": 5, "partition.public_share": 0.77, "partition.public_split": "",
     "partition.client_share": 0.5, "partition.public_limit": 200, "partition.pool_limit": 0, "partition.test_limit": 0,
     "partition.validation_share": 0.1, "partition.probe_share": 0.1,
     "network.client": "cnn", "network.server": "cnn", "network.cnn": "cnn-small", "network.pretrained": "none",

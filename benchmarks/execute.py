@@ -45,6 +45,8 @@ RECORDED = (
     "safetensors", "pillow", "matplotlib",
 )  # fmt: skip
 """Packages whose versions a record names: those that compute, and those that read, store and draw."""
+OF_ONE_TASK = frozenset({"accuracy", "miou"})
+"""Metrics that one kind of task has and others lack: classes of images, and of pixels."""
 
 
 def make_method(entry: registry.MethodEntry, config: Mapping[str, Scalar]) -> Method:
@@ -173,8 +175,8 @@ def measure_fitted(
         return transferability.measure(federation, selecting, int(config["transfer.teacher"]), fitted, scale)
     counted = [c for c in fitted if not cell.role or c.owner in owners(federation, cell.role)]
     found: list[Measurement] = []
-    own = [metric for metric in cell.metrics if metric in federation.task.metric_names]  # a table may have columns of several tasks
-    for metric in own or cell.metrics:
+    others = OF_ONE_TASK - set(federation.task.metric_names)  # a table may have columns of several tasks
+    for metric in [metric for metric in cell.metrics if metric not in others]:
         histories = [checkpoint.history[metric] for checkpoint in counted]
         scale = 100 if cell.unit == "percent" and facts(metric).share else 1
         if cell.measure == "curve":

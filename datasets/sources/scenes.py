@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from scipy.ndimage import correlate1d
 
 from datasets.annotations import MAP, SEGMENTS, AnnotatedSource, AnnotatedSplit, Annotation
 from datasets.source import SYNTHETIC, Split
@@ -315,6 +314,8 @@ def _borders(surfaces: np.ndarray) -> np.ndarray:
 
 def _gradient(grey: np.ndarray) -> np.ndarray:
     """Length of the Sobel gradient of pictures (n, 32, 32), so scaled that a step of 1 gives 1."""
+    from scipy.ndimage import correlate1d  # takes long, and listing data sets needs none
+
     parts = [
         correlate1d(correlate1d(grey, [-1, 0, 1], axis=a, mode="nearest"), [0.25, 0.5, 0.25], axis=b, mode="nearest")
         for a, b in ((1, 2), (2, 1))

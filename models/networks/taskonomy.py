@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from models.cut import pooled
 from models.networks.imagenet import read_weights
 from models.weight_files import WeightFile
 from results.files import DataError
@@ -102,8 +103,8 @@ class TaskonomyResNet50(nn.Module):
         self.layer4 = _stage(1024, 512, 3)
         self.compress1 = nn.Conv2d(2048, CHANNELS, 3, 1, 1, bias=False)
         self.compress_bn = nn.BatchNorm2d(CHANNELS)
-        self.pool = nn.AdaptiveAvgPool2d(POOLED)
-        self.head = nn.Linear(CHANNELS * POOLED**2, num_classes)
+        self.pooled = min(POOLED, -(-image_size // 16))
+        self.head = nn.Linear(CHANNELS * self.pooled**2, num_classes)
 
     def forward_features(self, images: torch.Tensor) -> torch.Tensor:
         maps = self.maxpool(F.relu(self.bn1(self.conv1(images))))
@@ -111,7 +112,7 @@ class TaskonomyResNet50(nn.Module):
         return F.relu(self.compress_bn(self.compress1(maps)))
 
     def forward_head(self, features: torch.Tensor) -> torch.Tensor:
-        outputs: torch.Tensor = self.head(self.pool(features).flatten(1))
+        outputs: torch.Tensor = self.head(pooled(features, (self.pooled, self.pooled)).flatten(1))
         return outputs
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:

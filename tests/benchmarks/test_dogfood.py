@@ -50,10 +50,12 @@ def faulty_checkout(folder: Path) -> Path:
         ignored = shutil.ignore_patterns("__pycache__", "cpu", "smoke", "attack", "reference", "partitions")
         shutil.copytree(ROOT / floor, folder / floor, ignore=ignored)
     path = folder / "federation" / "tasks.py"
-    head, last, tail = path.read_text().rpartition("return F.cross_entropy(")
-    assert last
-    assert head.rpartition("def ")[2].startswith("distillation_loss")
-    path.write_text(f"{head}return -F.cross_entropy({tail}")
+    before, task, after = path.read_text().partition("class Classification")
+    head, distils, tail = after.partition("def distillation_loss")
+    assert task
+    assert distils
+    assert "return F.cross_entropy(" in tail.partition("def ")[0]
+    path.write_text(before + task + head + distils + tail.replace("return F.cross_entropy(", "return -F.cross_entropy(", 1))
     return folder
 
 
