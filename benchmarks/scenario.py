@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -271,6 +272,7 @@ def build_federation(
 
     held = np.unique(np.concatenate(division.clients))  # what any client holds, once
     pool = images("train", held, own)
+    pool_targets = functools.cache(lambda annotation: targets("train", held, annotation, own))  # one copy for all clients
     teachers = str(config.get("partition.teachers", CLASS)).split("+")
     own_source = catalogue.source(own.used)
     sees = Normalisation(own_source.mean, own_source.std) if private is not None else None
@@ -278,7 +280,7 @@ def build_federation(
     for index, role in enumerate(roles(str(config["network.client"]), len(division.clients))):
         indices, annotation = division.clients[index], teachers[index % len(teachers)]
         own_task = task_of(annotations_of(catalogue.source(own.used))[annotation]) if private is not None else None
-        own_targets = targets("train", held, annotation, own)
+        own_targets = pool_targets(annotation)
         if division.groups:
             group = division.groups[index]
             own_task, own_targets = Classification(len(group)), own_targets - group.start  # a client numbers its classes from 0
