@@ -84,9 +84,12 @@ def blocks(layout: Layout, lines: Sequence[Line]) -> list[Block]:
     metrics = list(dict.fromkeys(line["metric"] for line in lines if line["status"] == "ok")) or [""]
     columns = measured_columns(layout, lines)
     found = []
+    measured = {line["column"] for line in lines if line["status"] == "ok"}
     for metric in metrics if lines else ():
         cells = cells_of(layout.key, lines, metric, columns)
-        drawn = [p for p in panels(columns, layout.x_axis) if any((row, c) in cells for row in layout.rows for c in p.columns)]
+        here = {column for _, column in cells}
+        own = [column for column in columns if column in here or column not in measured]  # not those of other metrics alone
+        drawn = [p for p in panels(own, layout.x_axis) if any((row, c) in cells for row in layout.rows for c in p.columns)]
         found.append(Block(scale_of(metric, layout.unit), cells, drawn))
     return found
 
