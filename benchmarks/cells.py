@@ -46,19 +46,22 @@ class Cell:
     """The data set of the public images, where it is another."""
     private: ResolvedData | None = None
     """The data set of the clients' samples, where the target data are of another."""
+    others: tuple[ResolvedData, ...] = ()
+    """The data sets of further sites, and of a test set that is none of the clients'."""
     plugins: tuple[str, ...] = ()
     device: str = "cpu"
     threads: int = 1
     execution: Execution = DEFAULT
 
     @property
+    def sources(self) -> tuple[ResolvedData, ...]:
+        """Every data set that it reads."""
+        return tuple(source for source in (self.data, self.public, self.private, *self.others) if source is not None)
+
+    @property
     def key(self) -> str:
         """Digest of everything that determines the cell's numbers, except the code."""
-        data = [
-            {"asked": source.asked, "used": source.used, "digest": source.digest}
-            for source in (self.data, self.public, self.private)
-            if source is not None
-        ]
+        data = [{"asked": source.asked, "used": source.used, "digest": source.digest} for source in self.sources]
         identity = {
             "table": self.table, "row": self.row, "column": self.column, "method": self.method, "role": self.role,
             "measure": self.measure, "metrics": self.metrics, "unit": self.unit, "seed": self.seed, "axes": self.seed_axes,
@@ -220,6 +223,12 @@ def _private_data(name: str, target: ResolvedData, embedded: bool, require_real:
     return catalogue.resolve(name, embedded=embedded, require_real=require_real, but_not=target.used)
 
 
+def _sites(config: Mapping[str, Scalar]) -> list[str]:
+    """The data sets in `data.name` (`nih-cxr14+chexpert`), and the one that a cell is tested on, each once."""
+    names = [*str(config["data.name"]).split("+"), str(config.get("evaluation.test", ""))]
+    return list(dict.fromkeys(filter(None, names)))
+
+
 def _may_set(name: str, row: Row, config: Mapping[str, Scalar]) -> bool:
     """Whether `--set` reaches a row: not what the row is defined by, nor a public set where its method uses none."""
     return name not in row.config and not (name == "public.name" and not config.get(name))
@@ -289,7 +298,9 @@ def expand(paper: Paper, table: Table, selection: Selection, skip_unusable: bool
             if table.measure in ("samples", "leakage"):
                 config["evaluation.extractor"] = weight_files.default_extractor(embedded)
             try:
-                data = catalogue.resolve(str(config["data.name"]), embedded=embedded, require_real=selection.require_real)
+                data, *others = (
+                    catalogue.resolve(name, embedded=embedded, require_real=selection.require_real) for name in _sites(config)
+                )
                 public = catalogue.resolve(other, embedded=embedded, require_real=selection.require_real) if other else None
                 private = _private_data(str(config.get("private.name", "")), data, embedded, selection.require_real)
             except DataError:
@@ -303,8 +314,8 @@ def expand(paper: Paper, table: Table, selection: Selection, skip_unusable: bool
                     continue
                 raise
             needed_too = {"fedsa"} if table.measure == "transferability" else set()
-            others = known - {row.method} - needed_too | ({"attack"} if table.measure != "leakage" else set())
-            own = {name: value for name, value in config.items() if name.split(".")[0] not in others}
+            without = known - {row.method} - needed_too | ({"attack"} if table.measure != "leakage" else set())
+            own = {name: value for name, value in config.items() if name.split(".")[0] not in without}
             plugins = tuple(str(Path(p).resolve()) for p in selection.plugins)
             needed = plugins if entry.folder == "plugin" else ()
             for seed in selection.seeds:
@@ -326,6 +337,7 @@ def expand(paper: Paper, table: Table, selection: Selection, skip_unusable: bool
                         data=data,
                         public=public,
                         private=private,
+                        others=tuple(others),
                         plugins=needed,
                         device=selection.device,
                         threads=selection.threads,

@@ -125,7 +125,7 @@ def layout_of(run: TableRun, records: Sequence[Record]) -> Layout:
             *([run.selection.execution.label] if run.selection.execution.label else []),
             *_networks_of(records),
             *_privacy_of(records),
-            *_data_labels([r.data for r in records]),
+            *_data_labels([d for r in records for d in (r.data, *r.others)]),
             *(f"public data of methods that use any: {label}" for label in _data_labels([r.public for r in records])),
             *(f"clients' private data: {label}" for label in _data_labels([r.private for r in records])),
             *(dict.fromkeys(r.statistic for r in records if r.statistic) if run.table.measure in ("samples", "leakage") else ()),

@@ -89,6 +89,7 @@ def run_cell(
         "cell": cell.key, "code": cell.code, "config": dict(cell.config),
         "data": asdict(cell.data), "public": asdict(cell.public) if cell.public is not None else {},
         "private": asdict(cell.private) if cell.private is not None else {},
+        "others": tuple(asdict(other) for other in cell.others),
         "machine": machine(cell, context),
     }  # fmt: skip
     trace = ""
@@ -134,6 +135,7 @@ def _measure(
         progress=progress,
         public=cell.public,
         private=cell.private,
+        others=cell.others,
         execution=cell.execution,
     )
     if cell.measure == "classes":

@@ -114,9 +114,8 @@ def make_plan(cells: Sequence[Cell]) -> Plan:
     with metering(plan.meter):
         for cell in cells:
             data = _planned_data(cell.data, cell.profile)
-            for found in (cell.data, cell.public, cell.private):
-                if found is not None:
-                    plan.data[found.asked] = _availability(_planned_data(found, cell.profile))
+            for found in cell.sources:
+                plan.data[found.asked] = _availability(_planned_data(found, cell.profile))
             if cell.measure == "classes":
                 continue
             config = dict(cell.config)
@@ -135,6 +134,7 @@ def make_plan(cells: Sequence[Cell]) -> Plan:
                 channel=channel,
                 public=None if cell.public is None else _planned_data(cell.public, cell.profile),
                 private=None if cell.private is None else _planned_data(cell.private, cell.profile),
+                others=[_planned_data(other, cell.profile) for other in cell.others],
             )
             workload = Workload(
                 federation.clients[0].network, federation.image_shape, federation.task.outputs, federation.local.batch_size

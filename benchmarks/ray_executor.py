@@ -273,9 +273,9 @@ def refusal(cell: Cell, code: str, packages: dict[str, str]) -> str:
     try:
         if cell.code != code:
             return "has other code; a plug-in file must be the same on every node"
-        for source in (cell.data, cell.public, cell.private):
-            found = catalogue.resolve(source.used) if source is not None else None
-            if source is not None and found is not None and (found.used, found.digest) != (source.used, source.digest):
+        for source in cell.sources:
+            found = catalogue.resolve(source.used)
+            if (found.used, found.digest) != (source.used, source.digest):
                 return f"has other data: {source.used} is not the one that the command was given for"
     except (SpecError, DataError, ResultsError, OSError) as error:
         return f"cannot run it: {error}"

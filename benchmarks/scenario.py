@@ -3,36 +3,29 @@
 from __future__ import annotations
 
 import functools
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 
-from benchmarks.spec import Scalar
+from benchmarks.configuration import Config, augmentation_of, client_parts, common_parts, limit, resize, roles
+from benchmarks.films import FINDINGS_TASK, build_film_federation
 from datasets import catalogue, partitions
 from datasets.annotations import CLASS, MAP, annotated, annotations_of
 from datasets.catalogue import ResolvedData
 from datasets.source import DataError
-from federation.augmentation import Augmentation
 from federation.channel import Channel
 from federation.client import Client, Shard
 from federation.execution import DEFAULT, Execution
 from federation.federation import Federation, LabelledSet, PublicData
 from federation.method import Method
-from federation.protection import Protection
 from federation.seeds import Seeds
 from federation.stages import StageCache
 from federation.tasks import Classification, Task, resize_targets, targets_of, task_of
-from federation.training import Normalisation, TrainingPlan
+from federation.training import Normalisation
 from models.catalogue import DENSE
-from privacy.plan import RELEASED, PrivacyPlan
 from results.files import digest
-
-Config = Mapping[str, Scalar]
 
 TASKS = {"classification": CLASS, "segmentation": "segment_semantic"}
 """Target tasks, as tables name them, by the annotation that they predict."""
@@ -67,13 +60,6 @@ def official_labels(data: ResolvedData) -> dict[str, np.ndarray]:
     return {name: np.arange(size) % source.classes for name, size in source.sizes.items()}
 
 
-def _limit(indices: np.ndarray, limit: Scalar, rng: np.random.Generator) -> np.ndarray:
-    """A random subset of at most `limit` indices, in order; all of them if `limit` is 0."""
-    if not limit or len(indices) <= int(limit):
-        return indices
-    return np.sort(rng.choice(indices, int(limit), replace=False))
-
-
 def divide(
     config: Config,
     labels: Mapping[str, np.ndarray],
@@ -92,12 +78,12 @@ def divide(
         return seeds.numpy("partition", *names)
 
     train = labels[str(config.get("partition.target_split", "train"))]
-    test = _limit(np.arange(len(labels["test"])), config["partition.test_limit"], rng("test limit"))
-    unlabelled = _limit(np.arange(len(train)), config.get("partition.target_limit", 0), rng("target limit"))
+    test = limit(np.arange(len(labels["test"])), config["partition.test_limit"], rng("test limit"))
+    unlabelled = limit(np.arange(len(train)), config.get("partition.target_limit", 0), rng("target limit"))
     probe, unlabelled = _probe(config, train, unlabelled, rng("probe"))
     if private is not None:
-        public = _limit(unlabelled, config["partition.public_limit"], rng("public limit"))
-        pool = _limit(np.arange(len(private["train"])), config["partition.pool_limit"], rng("pool limit"))
+        public = limit(unlabelled, config["partition.public_limit"], rng("public limit"))
+        pool = limit(np.arange(len(private["train"])), config["partition.pool_limit"], rng("pool limit"))
         count = int(config["partition.clients"])
         groups: list[range] = []
         if config["partition.kind"] == "everyone":  # teachers of several tasks learn from the same images
@@ -126,11 +112,11 @@ def divide(
         )
     else:
         public, pool = np.arange(len(available[public_split])), unlabelled
-    public = _limit(public, config["partition.public_limit"], rng("public limit"))
-    pool = _limit(pool, config["partition.pool_limit"], rng("pool limit"))
+    public = limit(public, config["partition.public_limit"], rng("public limit"))
+    pool = limit(pool, config["partition.pool_limit"], rng("pool limit"))
     held, rest = partitions.split_public(len(pool), float(config.get("partition.validation_share", 0)), rng("validation"))
     held_out, pool = pool[held], pool[rest]
-    own = [pool[part] for part in _client_parts(config, train[pool], rng)]
+    own = [pool[part] for part in client_parts(config, train[pool], rng)]
     return Division(public_split, public, held_out, probe, own, test)
 
 
@@ -145,54 +131,6 @@ def _probe(config: Config, labels: np.ndarray, among: np.ndarray, rng: np.random
     return among[drawn], among[rest]
 
 
-def _client_parts(config: Config, labels: np.ndarray, rng: Callable[..., np.random.Generator]) -> list[np.ndarray]:
-    """Each client's indices into the pool, whose labels are given, by the partition's kind.
-
-    Under DLAD's kinds (section V-A) every client draws from a stream of its own, so that client k holds the same
-    samples however many others there are; the paper's tables show the same of its clients.
-    """
-    kind, clients = str(config["partition.kind"]), int(config["partition.clients"])
-    if kind == "dirichlet-fedkd":
-        return partitions.dirichlet_fedkd(labels, clients, float(config["partition.alpha"]), rng("clients"))
-    if kind in ("dirichlet-feddf", "dirichlet-feddf-released"):
-        released = kind.endswith("released")
-        return partitions.dirichlet_feddf(labels, clients, float(config["partition.alpha"]), rng("clients"), released=released)
-    probabilities = partitions.dlad_class_probabilities(kind, clients)
-    if labels.max() >= probabilities.shape[1]:
-        raise partitions.PartitionError(f"DLAD's distributions are for ten classes, the data have at least {labels.max() + 1}")
-    size = round(float(config["partition.client_share"]) * len(labels))
-    if size < 1:
-        raise partitions.PartitionError(f"a pool of {len(labels)} samples leaves none for a client; raise partition.client_share")
-    return [partitions.draw_by_class(labels, p, size, rng("client", k)) for k, p in enumerate(probabilities)]
-
-
-def roles(client_model: str, clients: int) -> list[str]:
-    """Which kind of network each client has: `resnet+densenet` gives the first half ResNet, the rest DenseNet."""
-    kinds = client_model.split("+")
-    return [kinds[k * len(kinds) // clients] for k in range(clients)]
-
-
-def _plan(config: Config, prefix: str) -> TrainingPlan:
-    names = TrainingPlan.__dataclass_fields__
-    values: dict[str, Any] = {n: config[f"{prefix}.{n}"] for n in names if f"{prefix}.{n}" in config}
-    return TrainingPlan(**values)
-
-
-def resize(images: torch.Tensor, size: int) -> torch.Tensor:
-    """uint8 images with sides of `size` pixels, area-averaged when smaller."""
-    if images.shape[-1] == size:
-        return images
-    shape = (*images.shape[:2], size, size)
-    if images.is_meta:
-        return torch.empty(shape, dtype=torch.uint8, device="meta")
-    parts = [
-        F.interpolate(part.float(), size=(size, size), mode="area" if size < images.shape[-1] else "bilinear")
-        .round().clamp(0, 255).to(torch.uint8)
-        for part in images.split(5000)
-    ]  # fmt: skip
-    return torch.cat(parts)
-
-
 def build_federation(
     config: Config,
     data: ResolvedData,
@@ -205,13 +143,20 @@ def build_federation(
     progress: Callable[[str, float], None] = lambda text, share: None,
     public: ResolvedData | None = None,
     private: ResolvedData | None = None,
+    others: Sequence[ResolvedData] = (),
     execution: Execution = DEFAULT,
 ) -> Federation:
     """The federation of one cell. On the device `meta` nothing is loaded or computed, only sizes are known.
 
     `public` is the data set of the public images where it is another than the clients', `private` that of the clients where
-    the server has target data of another. Raises DataError for absent or damaged data and impossible partitions.
+    the server has target data of another, `others` those of further sites (`benchmarks.films`). Raises DataError for absent
+    or damaged data and impossible partitions.
     """
+    if config.get("data.task") == FINDINGS_TASK:
+        return build_film_federation(
+            config, [data, *others], seeds, stages, method,
+            device=device, channel=channel, progress=progress, public=public, execution=execution,
+        )  # fmt: skip
     source = catalogue.source(data.used)
     labels = official_labels(data)
     shared = public or data
@@ -293,12 +238,8 @@ def build_federation(
         numbered = [str(division.groups[index])] if division.groups else []
         digests = identity("train", indices, own, *numbered, *([annotation] if annotation != CLASS else []))
         clients.append(Client(index, role, network_of(role, own_task or task), shard, counts, digests, own_task, sees))
-    augmentation = _augmentation(config)
-    if augmentation is not None and any(found.dense for found in (task, *(c.task or task for c in clients))):
+    if augmentation_of(config) is not None and any(found.dense for found in (task, *(c.task or task for c in clients))):
         raise ValueError("images with targets for every pixel are not augmented: the targets would stay; leave augmentation.* off")
-    plan = privacy_plan(config)
-    if plan is not None and plan.mechanism not in method.protections():
-        raise ValueError(f"{method.__name__} has no private form under {plan.mechanism}")
     return Federation(
         clients=clients,
         public=PublicData(
@@ -311,36 +252,12 @@ def build_federation(
         network=network_of(str(config["network.server"]), task),
         image_shape=(source.shape[0], size, size),
         normalise=Normalisation(source.mean, source.std),
-        local=_plan(config, "local"),
-        server=_plan(config, "server"),
-        augmentation=augmentation,
         seeds=seeds,
         stages=stages,
         channel=channel,
         device=device,
         execution=execution,
-        protection=Protection(plan, method.protections()[plan.mechanism]) if plan is not None else None,
-        pretrained=config["network.pretrained"] == "imagenet",
         oracle_labels=targets(division.public_split, division.public) if public is None else None,
-        oracle_allowed=method.oracle,
         progress=progress,
+        **common_parts(config, method),
     )
-
-
-def privacy_plan(config: Config) -> PrivacyPlan | None:
-    """How the configuration asks for differential privacy; None where it does not."""
-    if config.get("privacy.dp") != "yes" or config["privacy.epsilon"] == math.inf:
-        return None
-    names = PrivacyPlan.__dataclass_fields__
-    values: dict[str, Any] = {n: config[f"privacy.{n}"] for n in names if f"privacy.{n}" in config}
-    if values["mechanism"] == RELEASED:  # its noise is given, and no budget could hold it
-        values["epsilon"] = math.inf
-    values["epsilon"] = float(values["epsilon"])  # 10 and 10.0 are one budget, with one noise
-    return PrivacyPlan(**values)
-
-
-def _augmentation(config: Config) -> Augmentation | None:
-    names = Augmentation.__dataclass_fields__
-    values: dict[str, Any] = {n: config[f"augmentation.{n}"] for n in names if f"augmentation.{n}" in config}
-    how = Augmentation(**values)
-    return None if how == Augmentation() else how

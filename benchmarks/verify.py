@@ -85,7 +85,7 @@ def rebuild(record: Record, plugins: Sequence[str] = ()) -> Cell:
         metrics=table.metrics, unit=table.unit, seed=record.seed, seed_axes=table.seed_axes or paper.seed_axes,
         profile=record.profile, protocol=record.protocol, config=tuple(sorted(record.config.items())),
         data=_present(record.data), public=_present(record.public) if record.public else None,
-        private=_present(record.private) if record.private else None,
+        private=_present(record.private) if record.private else None, others=tuple(_present(other) for other in record.others),
         plugins=tuple(plugins) if registry.find_method(row.method, plugins).folder == "plugin" else (),
         device=machine["device"], threads=machine["threads"],
         execution=Execution(**{name: machine[name] for name in asdict(DEFAULT) if name in machine}),

@@ -65,6 +65,27 @@ def split_public(samples: int, share: float, rng: np.random.Generator) -> tuple[
     return np.sort(order[:cut]), np.sort(order[cut:])
 
 
+def split_groups(groups: np.ndarray, share: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Random disjoint split of the samples of `groups` (n,), such as patients, that keeps each group together.
+
+    Returns the indices of all samples of round(share x groups) groups, and of the others.
+    """
+    names = np.unique(groups)
+    chosen, _ = split_public(len(names), share, rng)
+    held = np.isin(groups, names[chosen])
+    return np.flatnonzero(held), np.flatnonzero(~held)
+
+
+def one_positive(positives: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """One class for each sample of a multi-label set, for partitions by class: one of its positives, each equally likely.
+
+    `positives` (n, classes) is True where a class is present; a sample without any gets the class after the last. FedAD,
+    section 4.1.2.
+    """
+    chance = np.where(positives, rng.random(positives.shape), -1.0)
+    return np.where(positives.any(axis=1), chance.argmax(axis=1), positives.shape[1])
+
+
 def exact_counts(probabilities: np.ndarray, size: int) -> np.ndarray:
     """Integer class counts that sum to `size` and follow `probabilities`, by largest remainder."""
     ideal = probabilities * size

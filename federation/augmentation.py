@@ -18,6 +18,8 @@ class Augmentation:
     """Largest rotation either way, degrees."""
     shift: float = 0.0
     """Largest shift in width and in height, as a fraction of the side."""
+    scale: float = 0.0
+    """Largest relative change of size either way: 0.05 is between 0.95 and 1.05."""
     channel_shift: float = 0.0
     """Largest constant added to all channels, as a fraction of the pixel range; the result is clipped."""
     horizontal_flip: bool = False
@@ -52,8 +54,12 @@ def augment(
     flipped = (uniform(n) < 0) & how.horizontal_flip
     flip = torch.where(flipped, -1.0, 1.0)
     cos, sin = angle.cos(), angle.sin()
-    exact_flip = how.horizontal_flip and not (how.rotation or how.shift) and bool(how.crop or how.cutout)
-    if how.rotation or how.shift or (how.horizontal_flip and not exact_flip):
+    if how.scale:
+        size = 1 + uniform(n) * how.scale
+        cos, sin = cos / size, sin / size  # the grid says where a pixel comes from
+    affine = how.rotation or how.shift or how.scale
+    exact_flip = how.horizontal_flip and not affine and bool(how.crop or how.cutout)
+    if affine or (how.horizontal_flip and not exact_flip):
         top = torch.stack([cos * flip, -sin, offset[:, 0]], dim=1)
         bottom = torch.stack([sin * flip, cos, offset[:, 1]], dim=1)
         grid = F.affine_grid(torch.stack([top, bottom], dim=1), list(images.shape), align_corners=False)

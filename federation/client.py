@@ -61,7 +61,7 @@ class Client:
         self.size = len(shard)
         """Number of samples, n_k."""
         self.label_counts = label_counts
-        """Samples per class, N_k^c."""
+        """Samples per class, N_k^c; of findings, the samples that have each of the federation's."""
         self.digest = digest
         """Identifies the shard's content in stage keys."""
         self.task = task

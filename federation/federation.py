@@ -28,7 +28,7 @@ from federation.seeds import AXES, Seeds, Stream
 from federation.snapshots import Snapshots
 from federation.stacked import train_stacked
 from federation.stages import Stage, StageCache, StageRequest, content_digest
-from federation.tasks import Task
+from federation.tasks import Task, placed
 from federation.training import DivergedError, Loss, Normalisation, Penalty, TrainingPlan, forward_pass, predict, train
 from models import catalogue
 from privacy.plan import DP_SGD
@@ -161,15 +161,17 @@ class Federation:
 
     # -- networks ---------------------------------------------------------------------------------------------------
 
-    def initial(self, network: str) -> nn.Module:
+    def initial(self, network: str, task: Task | None = None) -> nn.Module:
         """A network before training: ImageNet weights if the table asks for them, else random ones.
 
         All parties that use the same network start from the same weights, as they do from ImageNet's; `teachers` do not.
+        `task` is what it has outputs for, if not the federation's.
         """
         channels, height, _ = self.image_shape
+        outputs = (task or self.task).outputs
         if self.device.type == "meta":
-            return _meta_module(network, channels, self.task.outputs, height)
-        model = self.new_module(lambda: catalogue.build(network, channels, self.task.outputs, height), network)
+            return _meta_module(network, channels, outputs, height)
+        model = self.new_module(lambda: catalogue.build(network, channels, outputs, height), network)
         if self._pretrained:
             from models.networks.imagenet import load_imagenet
 
@@ -212,8 +214,13 @@ class Federation:
     def shared_network(self) -> str:
         """The one network that clients and server use, for methods that average parameters.
 
-        Raises HeterogeneousClientsError if there are several.
+        Raises HeterogeneousClientsError if there are several, or if clients' networks have outputs for tasks of their own.
         """
+        if any(client.task is not None for client in self.clients):
+            raise HeterogeneousClientsError(
+                "this method averages parameters, so all clients must share one task; here clients have label sets of their own. "
+                "Use a method that takes their outputs (fedad), or the data of one site"
+            )
         names = sorted({self.network, *(client.network for client in self.clients)})
         if len(names) > 1:
             raise HeterogeneousClientsError(
@@ -325,20 +332,21 @@ class Federation:
         normalise: Normalisation | None = None,
         augmented: bool = True,
         track: bool = False,
+        task: Task | None = None,
         label: str = "",
     ) -> History:
         """Train `model` in place with the run's augmentation; `names` name the stream of the shuffling axis.
 
         With `track` the test metrics after every epoch are returned; no method may choose anything by them. With `private`
         the steps are those of DP-SGD, which knows no sample weights and takes a penalty for a term of the weights alone.
-        `normalise` is the federation's if not given.
+        `normalise` and `task`, what the model has outputs for, are the federation's if not given.
         """
         history: History = {}
 
         def after_epoch(epoch: int) -> None:
             self.progress(f"{label} epoch {epoch}/{plan.epochs}", epoch / plan.epochs)
             if track:
-                for metric, value in self.evaluate(model).items():
+                for metric, value in self.evaluate(model, task).items():
                     history.setdefault(metric, []).append(value)
 
         with self._dropout_stream(*names):
@@ -390,10 +398,10 @@ class Federation:
         execution = dataclasses.replace(self.execution, compile="default") if plain else self.execution
         return forward_pass(execution, self.device)(model, inputs)
 
-    def evaluate(self, model: nn.Module) -> dict[str, float]:
-        """Metrics on the test set (none while planning)."""
+    def evaluate(self, model: nn.Module, task: Task | None = None) -> dict[str, float]:
+        """Metrics on the test set (none while planning) of a network that was trained for the federation's task, or for `task`."""
         outputs = predict(model, self._test.images, normalise=self.normalise)
-        return {} if outputs.is_meta else self.task.metrics(outputs, self._test.targets)
+        return {} if outputs.is_meta else self.task.metrics(placed(outputs, task, self.task), self._test.targets)
 
     def validate(self, model: nn.Module) -> dict[str, float]:
         """Metrics on the server's validation set (none while planning). Raises ValueError if it has none."""
@@ -484,13 +492,16 @@ class Federation:
         return StageRequest(kind, label, inputs, stage, code)
 
     def local_models(self) -> list[Checkpoint]:
-        """Every client's own model, trained on its own shard (by DP-SGD if the run asks for it); tracked on the test set."""
+        """Every client's own model, trained on its own shard (by DP-SGD if the run asks for it); tracked on the test set.
+
+        A client with a task of its own has outputs for that.
+        """
         if self._private_models:  # they are released, and trained, once
             return self._private_models
         private = [self._private_steps(client, self.local) for client in self.clients]
 
         def train_locally(client: Client) -> tuple[nn.Module, History]:
-            model = self.initial(client.network)
+            model = self.initial(client.network, client.task)
             return model, self._fit_on_client(client, model, self.local, private[client.index], track=True)
 
         found = self.checkpoints(
@@ -498,7 +509,7 @@ class Federation:
                 self.client_stage(
                     "local-model", client, functools.partial(train_locally, client), asdict(self.local),
                     {**asdict(steps), **self._stream("noise")} if steps is not None else None,
-                    outputs=self.task.outputs, code=__name__,
+                    repr(client.task), outputs=(client.task or self.task).outputs, code=__name__,
                 )
                 for client, steps in zip(self.clients, private, strict=True)
             ]
@@ -570,7 +581,7 @@ class Federation:
             check_separable(model, client.network)
         return client.run(
             _fit_shard, self, model, plan, ("client", client.index, *names),
-            loss=self.task.loss, private=private, penalty=penalty, track=track, label=label,
+            loss=(client.task or self.task).loss, private=private, penalty=penalty, track=track, task=client.task, label=label,
         )  # fmt: skip
 
     def _private_steps(self, client: Client, plan: TrainingPlan) -> PrivateSteps | None:
@@ -622,7 +633,10 @@ class Federation:
         return dataclasses.replace(checkpoint, state=self.channel.up(client.index, "parameters", checkpoint.state))
 
     def label_counts(self) -> torch.Tensor:
-        """N_k^c, (clients, classes): every client sends its label counts as `labels`."""
+        """N_k^c, (clients, classes): every client sends its label counts as `labels`.
+
+        Of a multi-label task the positives of every finding; 0 where the client's label set lacks it.
+        """
         counts = [torch.tensor(client.label_counts, device=self.device) for client in self.clients]
         if self.protection is not None and self.protection.counts:
             counts = [self._noisy_counts(client, own) for client, own in zip(self.clients, counts, strict=True)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Sequence
 
@@ -13,6 +14,27 @@ def accuracy(scores: torch.Tensor, labels: torch.Tensor) -> float:
     if len(labels) == 0:
         raise ValueError("the accuracy of no samples is undefined")
     return int((scores.argmax(dim=1) == labels).sum()) / len(labels)
+
+
+UNKNOWN = 255
+"""In multi-label targets: whether the class is present is not known."""
+
+
+def auc_by_class(scores: torch.Tensor, targets: torch.Tensor) -> list[float]:
+    """Area under the ROC curve of every class, as fractions: scores (n, classes), targets (n, classes) of 0, 1 and `UNKNOWN`.
+
+    Of each class only the samples whose target is known count. NaN where these are not of both kinds, or where a score is
+    NaN: a classifier that does not know the class. Ties count half (scikit-learn's `roc_auc_score`).
+    """
+    from sklearn.metrics import roc_auc_score  # takes a while to import, and most runs have no use for it
+
+    found = []
+    for score, target in zip(scores.T.cpu(), targets.T.cpu(), strict=True):
+        known = target != UNKNOWN
+        score, target = score[known], target[known]
+        both = bool((target == 0).any()) and bool((target == 1).any())
+        found.append(float(roc_auc_score(target.numpy(), score.numpy())) if both and not score.isnan().any() else math.nan)
+    return found
 
 
 def median_of_last(history: Sequence[float], epochs: int) -> float:

@@ -175,7 +175,8 @@ def _digests(records: Iterable[Record]) -> dict[tuple[str, str, str], set[str]]:
     """By row, column and `data` or `public data` the digests over all seeds."""
     found: dict[tuple[str, str, str], set[str]] = {}
     for record in records:
-        for name, source in (("data", record.data), ("public data", record.public), ("private data", record.private)):
+        named = [("data", record.data), ("public data", record.public), ("private data", record.private)]
+        for name, source in (*named, *((f"data of {other.get('asked')}", other) for other in record.others)):
             if source.get("digest"):
                 found.setdefault((record.row, record.column, name), set()).add(str(source["digest"]))
     return found

@@ -214,7 +214,7 @@ def provenance(records: Sequence[Record]) -> list[tuple[str, str]]:
         "data": [
             f"{d['used']} ({d['origin']}), SHA-256 {d['digest'][:16]}…"
             for r in records
-            for d in (r.data, r.public, r.private)
+            for d in (r.data, r.public, r.private, *r.others)
             if d.get("digest")
         ],
         "time": [f"{sum(record.seconds for record in records):,.0f} s in {len(records)} cells"] if records else [],

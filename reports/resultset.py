@@ -163,7 +163,8 @@ def read_records(path: Path) -> list[Record]:
         try:
             value = json.loads(line)
             record = Record.from_json({name: value[name] for name in Record.__dataclass_fields__ if name in value})
-            if not all(isinstance(x, dict) for x in (record.data, record.public, record.private, record.machine, record.stages)):
+            objects = (record.data, record.public, record.private, *record.others, record.machine, record.stages)
+            if not all(isinstance(x, dict) for x in objects):
                 raise TypeError("a field is no object")
             float(record.seconds), float(record.peak_memory_mb)
         except (ValueError, KeyError, TypeError) as error:

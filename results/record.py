@@ -46,6 +46,8 @@ class Record:
     """The same of the public set, where it is of another data set; else empty."""
     private: dict[str, str] = field(default_factory=dict)
     """The same of the clients' samples, where the target data are of another data set; else empty."""
+    others: tuple[dict[str, str], ...] = ()
+    """The same of further sites, and of a test set that is none of the clients'."""
     statistic: str = ""
     """How a run's history becomes the number, for example `median of the last 10 epochs`."""
     epsilon: float | None = None
@@ -78,4 +80,4 @@ class Record:
     def from_json(cls, value: dict[str, Any]) -> Record:
         """Raises TypeError or KeyError if `value` was not written by `to_json`."""
         measurements = tuple(Measurement(**m) for m in value["measurements"])
-        return cls(**{**value, "measurements": measurements})
+        return cls(**{**value, "measurements": measurements, "others": tuple(value.get("others", ()))})
