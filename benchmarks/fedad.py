@@ -377,7 +377,7 @@ PAPER = Paper(
         Table(
             key="figure3",
             title="Figure 3",
-            caption="Attention of local models in test films, its consensus (yellow) and diversity (black), and the central model's",
+            caption="Attention of local models in test films, its consensus (yellow), diversity (black), and the central model's",
             rows=(Row("fedad-no-bound", "fedad", "FedAD without the bound", config={"fedad.bounds": False}), FEDAD),
             columns=grid(dataset=(NIH,)),
             axes={"dataset": "data.name"},
