@@ -34,10 +34,13 @@ def measure(federation: Federation, fitted: Sequence[Checkpoint], scale: float =
     """How much of the central model's attention lies in the diversity, and of the consensus in it; how; and what is drawn.
 
     Maps of the first test films are compared for every finding that a film has and that some client holds: shares, times
-    `scale`, of the positions above 0.5 of all these maps together. The arrays, packed, are of the first film of each of a
-    few findings. Raises ValueError for a task without findings, for a method that leaves several networks, and if no film
+    `scale`, of the positions above 0.5 of all these maps together; none where no map is. The third number is the share of
+    maps in which the central model looks nowhere. The arrays, packed, are of a film of each of a few findings, the first in
+    which some local model looks anywhere. Raises ValueError for a task without findings, for a method that leaves several networks, and if no film
     has a finding.
     """
+    import torch
+
     from federation.tasks import MultiLabel
     from methods.fedad import attention_bounds
 
@@ -51,7 +54,7 @@ def measure(federation: Federation, fitted: Sequence[Checkpoint], scale: float =
     central = _maps(federation, fitted[0], images, task.findings)
     size = central.shape[-2:]
     models = zip(federation.local_models(), federation.clients, strict=True)
-    local = _stacked([_resized(_maps(federation, m, images, task.findings, c.task), size) for m, c in models])
+    local = torch.stack([_resized(_maps(federation, m, images, task.findings, c.task), size) for m, c in models])
     # Not asked of the clients: nothing may be booked after the fit.
     holders = local.new_tensor([client.label_counts for client in federation.clients]) > 0
     consensus, diversity = attention_bounds(local, holders)
@@ -59,15 +62,19 @@ def measure(federation: Federation, fitted: Sequence[Checkpoint], scale: float =
     active, agreed, held = (maps[compared] > LEVEL for maps in (central, consensus, diversity))
     if not len(active):
         raise ValueError(f"none of the first {len(images)} test films has a finding that a client holds")
+    nowhere = ~active.flatten(1).any(dim=1)  # a map ends at 1, or is 0 everywhere
     found = [
         Measurement(name, scale * int(part.sum()) / int(whole.sum()))
         for name, part, whole in (
             ("attention-in-diversity", active & held, active),
             ("consensus-covered", active & agreed, agreed),
+            ("attention-empty", nowhere, torch.ones_like(nowhere)),
         )
         if whole.any()
-    ]  # fmt: skip
-    films, findings = _chosen(compared.cpu().numpy())
+    ]
+    films, findings = _chosen((compared & (diversity > LEVEL).flatten(2).any(dim=2)).cpu().numpy())
+    if not films:
+        films, findings = _chosen(compared.cpu().numpy())
     side = images.shape[-2:]
     drawn = {
         LOCAL: local[:, films, findings].transpose(0, 1),
@@ -105,12 +112,6 @@ def _maps(
     for column, finding in enumerate(own.findings):
         placed[:, list(findings).index(finding)] = maps[:, column]
     return placed
-
-
-def _stacked(maps: Sequence[torch.Tensor]) -> torch.Tensor:
-    import torch
-
-    return torch.stack(list(maps))
 
 
 def _resized(maps: torch.Tensor, size: Sequence[int]) -> torch.Tensor:

@@ -382,7 +382,7 @@ PAPER = Paper(
             columns=grid(dataset=(NIH,)),
             axes={"dataset": "data.name"},
             measure="attention",
-            metrics=("attention-in-diversity", "consensus-covered"),
+            metrics=("attention-in-diversity", "consensus-covered", "attention-empty"),
             unit="percent",
             offered=OFFERED,
         ),

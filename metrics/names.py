@@ -60,6 +60,7 @@ METRICS: Mapping[str, Metric] = {
     # everywhere covers all, and one that is high nowhere strays nowhere.
     "attention-in-diversity": Metric("Central attention inside the diversity", bounds=(0, 1), share=True, scale=1),
     "consensus-covered": Metric("Consensus covered by central attention", bounds=(0, 1), share=True, scale=1),
+    "attention-empty": Metric("Maps without attention", bounds=(0, 1), share=True, scale=1),
     "psnr": Metric("PSNR", HIGHER, unit="dB", digits=2, scale=50),
     # Of maps that are scaled to [0, 1].
     "mean-absolute-error": Metric("Mean absolute error", LOWER, scale=1),

@@ -226,8 +226,6 @@ SOURCES = [
             "contrast, gradient, blur, noise, borders and marker, so that two sites share every film. CheXpert's "
             f"{', '.join(_CANNOT)} are unknown for all of them, and what is 'not mentioned' is NIH's"
         ),
-        annotations={
-            "findings": Annotation(FINDINGS, len(CHEXPERT_NAMES), "NIH's labels by CheXpert's names", CHEXPERT_NAMES)
-        },
+        annotations={"findings": Annotation(FINDINGS, len(CHEXPERT_NAMES), "NIH's labels by CheXpert's names", CHEXPERT_NAMES)},
     ),
 ]

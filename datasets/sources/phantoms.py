@@ -299,7 +299,9 @@ def _load_public(home: Path) -> dict[str, Split]:
     return {"train": _draw_public(3000, 305), "test": _draw_public(800, 306)}
 
 
-def _source(name: str, title: str, note: str, load: Callable[[Path], dict[str, Split]], names: tuple[str, ...] = ()) -> AnnotatedSource:
+def _source(
+    name: str, title: str, note: str, load: Callable[[Path], dict[str, Split]], names: tuple[str, ...] = ()
+) -> AnnotatedSource:
     return AnnotatedSource(
         name=name,
         title=title,

@@ -55,9 +55,7 @@ def of_cell(cell):
 def test_every_printed_number_is_of_one_cell_and_every_cell_has_one(table, profile):
     found = cells(table, profile=profile)
     numbers = [(p.row, p.column, p.metric) for cell in found for p in of_cell(cell)]
-    assert sorted(numbers) == sorted(
-        (p.row, p.column, p.metric) for p in published_table(f"fedad/{table}") if p.value is not None
-    )
+    assert sorted(numbers) == sorted((p.row, p.column, p.metric) for p in published_table(f"fedad/{table}") if p.value is not None)
     assert all({p.metric for p in of_cell(cell)} == set(cell.metrics) for cell in found)
 
 
@@ -86,12 +84,18 @@ def test_every_field_of_every_rows_method_is_on_the_card():
 
 def test_training_is_as_the_paper_says():
     config = config_of("table2", "bound=yes dropout=0", dataset="nih-cxr14", clients="5", alpha="0.1")
-    plan = {name: config[f"{part}.{name}"] for part in ("local",) for name in ("optimizer", "lr", "final_lr", "epochs", "batch_size")}
+    plan = {
+        name: config[f"{part}.{name}"] for part in ("local",) for name in ("optimizer", "lr", "final_lr", "epochs", "batch_size")
+    }
     assert plan == {"optimizer": "sgd", "lr": 1e-3, "final_lr": 1e-6, "epochs": 15, "batch_size": 32}
     assert [config[f"server.{name}"] for name in ("optimizer", "schedule", "lr", "final_lr", "epochs")] == [
         "sgd", "cosine", 1e-2, 1e-3, 20,
     ]  # fmt: skip
-    assert (config["network.resnet-34"], config["network.server"], config["network.client"]) == ("resnet34", "resnet-34", "resnet-34")
+    assert (config["network.resnet-34"], config["network.server"], config["network.client"]) == (
+        "resnet34",
+        "resnet-34",
+        "resnet-34",
+    )
     assert (config["partition.clients"], config["partition.alpha"], config["partition.validation_share"]) == (5, 0.1, 0.1)
     assert (config["data.name"], config["public.name"], config["data.image_size"]) == ("nih-cxr14", "rsna-pneumonia", 512)
 
@@ -111,7 +115,8 @@ def test_a_row_of_table_2_is_its_bound_and_its_dropout(row, expected):
 
 
 @pytest.mark.parametrize(
-    ("train", "sites", "clients"), [("nih-cxr14", "nih-cxr14", 3), ("chexpert", "chexpert", 3), ("cross-domain", "nih-cxr14+chexpert", 6)]
+    ("train", "sites", "clients"),
+    [("nih-cxr14", "nih-cxr14", 3), ("chexpert", "chexpert", 3), ("cross-domain", "nih-cxr14+chexpert", 6)],
 )
 def test_a_column_of_table_1_trains_on_its_sites(train, sites, clients):
     config = config_of("table1", "fedad", train=train, test="chexpert")
@@ -263,7 +268,16 @@ def folder(tmp_path_factory, module_command):
     done = module_command("benchmarks", "reproduce", "fedad/table4", "--jobs", "1", "--results", str(results), *settings)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr
     one = module_command(
-        "benchmarks", "reproduce", "fedad/table1", "--jobs", "1", "--only", "train=cross-domain", "--results", str(results), *settings
+        "benchmarks",
+        "reproduce",
+        "fedad/table1",
+        "--jobs",
+        "1",
+        "--only",
+        "train=cross-domain",
+        "--results",
+        str(results),
+        *settings,
     )
     assert one.returncode == 0, one.stdout[-3000:] + one.stderr
     return results / "smoke" / "fedad", done.stdout, one.stdout
