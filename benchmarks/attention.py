@@ -36,8 +36,8 @@ def measure(federation: Federation, fitted: Sequence[Checkpoint], scale: float =
     Maps of the first test films are compared for every finding that a film has and that some client holds: shares, times
     `scale`, of the positions above 0.5 of all these maps together; none where no map is. The third number is the share of
     maps in which the central model looks nowhere. The arrays, packed, are of a film of each of a few findings, the first in
-    which some local model looks anywhere. Raises ValueError for a task without findings, for a method that leaves several networks, and if no film
-    has a finding.
+    which some local model looks anywhere. Raises ValueError for a task without findings, for a method that leaves several
+    networks, and if no film has a finding.
     """
     import torch
 

@@ -263,7 +263,15 @@ def test_table_1_is_drawn_metric_by_metric_without_columns_of_other_metrics(prin
 def folder(tmp_path_factory, module_command):
     """Table 4 of a few films, and the cross-domain columns of Table 1, into one cache."""
     results = tmp_path_factory.mktemp("fedad")
-    few = ["partition.pool_limit=120", "local.epochs=1", "server.epochs=1", "fedavg.rounds=1", "feddf.rounds=1", "fedmd.rounds=1"]
+    few = [
+        "partition.pool_limit=120",
+        "partition.test_limit=0",
+        "local.epochs=1",
+        "server.epochs=1",
+        "fedavg.rounds=1",
+        "feddf.rounds=1",
+        "fedmd.rounds=1",
+    ]
     settings = [text for setting in few for text in ("--set", setting)]
     done = module_command("benchmarks", "reproduce", "fedad/table4", "--jobs", "1", "--results", str(results), *settings)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr
