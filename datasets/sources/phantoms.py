@@ -246,8 +246,8 @@ def draw(
     Patients are numbered from 1,000,000 times the seed, so that those of two seeds differ.
     """
     rng = np.random.default_rng(seed)
-    patients = np.repeat(np.arange(count), 1 + (rng.random(count) < SECOND_FILM))[:count]
-    people = patients[-1] + 1
+    patients: np.ndarray = np.repeat(np.arange(count), 1 + (rng.random(count) < SECOND_FILM))[:count]
+    people = int(patients[-1]) + 1
     sick = rng.random((people, 1)) >= HEALTHY
     has = (sick & (rng.random((people, len(rates))) < np.array([*rates.values()]) / (1 - HEALTHY)))[patients]
     columns = {_SAME.get(name, name): has[:, index, None, None] for index, name in enumerate(rates)}
@@ -257,12 +257,13 @@ def draw(
     parts = []
     for start in range(0, count, 250):  # few at a time: faster, in cache
         part = slice(start, start + 250)
-        parts.append(render(*({name: values[part] for name, values in of.items()} for of in (own, present, right)), rng))
+        anatomy, shown, where = ({name: values[part] for name, values in of.items()} for of in (own, present, right))
+        parts.append(render(anatomy, shown, where, rng))
     drawn = np.concatenate(parts)
     if how:
         drawn = films.acquire(drawn, how, rng)
     images = np.stack([films.equalise(film) for film in drawn])[:, None]
-    return images, has, patients + 1_000_000 * seed
+    return images, has, (patients + 1_000_000 * seed).astype(np.int64)
 
 
 def _draw_nih(count: int, seed: int) -> Split:
@@ -299,7 +300,9 @@ def _load_public(home: Path) -> dict[str, Split]:
     return {"train": _draw_public(3000, 305), "test": _draw_public(800, 306)}
 
 
-def _source(name: str, title: str, note: str, load: Callable[[Path], dict[str, Split]], names: tuple[str, ...] = ()) -> AnnotatedSource:
+def _source(
+    name: str, title: str, note: str, load: Callable[[Path], dict[str, Split]], names: tuple[str, ...] = ()
+) -> AnnotatedSource:
     return AnnotatedSource(
         name=name,
         title=title,
