@@ -280,12 +280,12 @@ def _draw_chexpert(count: int, seed: int, uncertain: bool) -> Split:
         stated[rng.random(has.shape) < np.where(has, UNCERTAIN[1], UNCERTAIN[0])] = IGNORE
     columns = {NO_FINDING: ~has.any(axis=1), **dict(zip(CHEXPERT_RATES, stated.T, strict=True))}
     findings = np.stack([columns[name].astype(np.uint8) for name in CHEXPERT_NAMES], axis=1)
-    return AnnotatedSplit(images, has.any(axis=1).astype(np.int64), {"findings": findings}, patients)
+    return AnnotatedSplit(images, np.asarray(has.any(axis=1), np.int64), {"findings": findings}, patients)
 
 
 def _draw_public(count: int, seed: int) -> Split:
     images, has, patients = draw(count, seed, NIH_RATES, films.THIRD_SITE)
-    return AnnotatedSplit(images, has.any(axis=1).astype(np.int64), patients=patients)
+    return AnnotatedSplit(images, np.asarray(has.any(axis=1), np.int64), patients=patients)
 
 
 def _load(home: Path) -> dict[str, Split]:
