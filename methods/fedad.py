@@ -1,0 +1,317 @@
+"""FedAD: federated learning with privacy-preserving ensemble attention distillation (Gong et al., IEEE TMI).
+
+Clients train their own models to the end and answer for public images: logits, and the attention of every class. The server
+weighs logits by the samples that clients hold of a class, and bounds its own model's attention by what all of them look at
+and what any of them looks at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from federation.averaging import class_count_weights
+from federation.client import Client
+from federation.federation import Checkpoint, Federation
+from federation.method import Method
+from federation.seeds import Stream
+from federation.tasks import placed
+from federation.training import Loss, predict
+from federation.views import weak_view
+from models.catalogue import feature_shape
+from models.saliency import Attentive, apart
+from privacy.plan import DP_SGD
+
+BOUND_SCALES = ("printed", "mean")
+
+
+def importance_weights(counts: torch.Tensor) -> torch.Tensor:
+    """Eq. 4: N_k^c / sum_k N_k^c, (clients, C); all 0 for a class that no client holds."""
+    return torch.where(counts.sum(dim=0) > 0, class_count_weights(counts), 0.0)
+
+
+def ensemble_logits(logits: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+    """Eq. 4: the sum of logits (clients, n, C) or (clients, n, C, h, w) with weights (clients, C).
+
+    Logits whose weight is 0 do not count, whatever they are: NaN where a client does not know the class.
+    """
+    shares = weights.view(len(weights), 1, -1, *[1] * (logits.ndim - 3))
+    return (torch.where(shares > 0, logits, 0.0) * shares).sum(dim=0)
+
+
+def attention_bounds(maps: torch.Tensor, holders: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Eq. 6: consensus I and diversity U, (n, C, h, w), the least and the greatest of maps (clients, n, C, h, w) in [0, 1].
+
+    Only clients that hold samples of a class count for it, `holders` (clients, C): the paper does not say so, but a model
+    knows nothing of a class that it has never seen. Both are 0 for a class that no client holds.
+    """
+    held = holders[:, None, :, None, None]
+    least = torch.where(held, maps, 1.0).amin(dim=0)
+    return torch.where(holders.any(dim=0)[:, None, None], least, 0.0), torch.where(held, maps, 0.0).amax(dim=0)
+
+
+def soft_mask(attention: torch.Tensor, rho: float, threshold: float) -> torch.Tensor:
+    """Eq. 8: T(A) = 1 / (1 + exp(-rho (A - b)))."""
+    return (rho * (attention - threshold)).sigmoid()
+
+
+def lower_loss(
+    attention: torch.Tensor, consensus: torch.Tensor, rho: float, threshold: float, scale: str = "printed"
+) -> torch.Tensor:
+    """Eq. 7, (n, C): minus the student's soft-masked maps (n, C, h, w), averaged by the weights I; 0 where I is 0 everywhere.
+
+    With the factor 1 / HW if `scale` is `printed`, without if it is `mean`.
+    """
+    return _support(consensus, soft_mask(attention, rho, threshold), scale)
+
+
+def upper_loss(
+    attention: torch.Tensor, diversity: torch.Tensor, rho: float, threshold: float, scale: str = "printed"
+) -> torch.Tensor:
+    """Eq. 9, (n, C): minus the soft-masked U, averaged by the student's maps; 0 where these are 0. `scale` as in Eq. 7."""
+    return _support(attention, soft_mask(diversity, rho, threshold), scale)
+
+
+def _support(weights: torch.Tensor, values: torch.Tensor, scale: str) -> torch.Tensor:
+    """Minus the weighted mean of maps (n, C, h, w) over their pixels, times 1 / HW if the scale is `printed`; (n, C)."""
+    total = weights.sum(dim=(2, 3))
+    mean = (weights * values).sum(dim=(2, 3)) / torch.where(total > 0, total, 1.0)
+    return -mean / (weights.shape[2] * weights.shape[3] if scale == "printed" else 1)
+
+
+def logit_loss(student: torch.Tensor, ensemble: torch.Tensor) -> torch.Tensor:
+    """Eq. 5, (n, C): the absolute difference of logits (n, C), class by class as Eq. 12 sums it; of maps the mean over pixels.
+
+    The paper names no order of the norm; of a single number all are the same.
+    """
+    difference = (student - ensemble).abs()
+    return difference if difference.ndim == 2 else difference.mean(dim=(2, 3))
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """What the clients say together of n public images."""
+
+    logits: torch.Tensor
+    """Of Eq. 4; (n, C), or (n, C, h, w) of a dense task."""
+    known: torch.Tensor
+    """Which classes any client holds; bool (C,)."""
+    consensus: torch.Tensor | None
+    """I of Eq. 6, (n, C, h, w); None without bounds."""
+    diversity: torch.Tensor | None
+    """U of Eq. 6."""
+
+    def at(self, images: torch.Tensor) -> Ensemble:
+        """The same for some of the images (m,)."""
+        bounds = [None if bound is None else bound[images] for bound in (self.consensus, self.diversity)]
+        return Ensemble(self.logits[images], self.known, *bounds)
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What each client has said of n public images."""
+
+    logits: torch.Tensor
+    """(clients, n, C, ...); NaN for a class that a client's label set lacks."""
+    maps: torch.Tensor | None
+    """Attention (clients, n, C, h, w); None without bounds."""
+    counts: torch.Tensor
+    """N_k^c, (clients, C)."""
+
+    def some(self, clients: torch.Tensor, images: torch.Tensor) -> Answers:
+        """The answers of some clients (k,) for some images (m,)."""
+        chosen = (clients[:, None], images)
+        return Answers(self.logits[chosen], None if self.maps is None else self.maps[chosen], self.counts[clients])
+
+    def ensemble(self) -> Ensemble:
+        """Eq. 4 and 6."""
+        weights = importance_weights(self.counts)
+        bounds = (None, None) if self.maps is None else attention_bounds(self.maps, self.counts > 0)
+        return Ensemble(ensemble_logits(self.logits, weights), (self.counts > 0).any(dim=0), *bounds)
+
+
+def quantised(values: torch.Tensor) -> dict[str, torch.Tensor]:
+    """Values (n, C, ...) in 256 equal steps from the least to the greatest of their class: uint8, and two floats a class."""
+    by_class = values.transpose(0, 1).flatten(1)
+    least, most = by_class.amin(dim=1), by_class.amax(dim=1)
+    step = torch.where(most > least, most - least, 1.0) / 255
+    shape = (-1, *[1] * (values.ndim - 2))
+    return {"values": ((values - least.view(shape)) / step.view(shape)).round().to(torch.uint8), "least": least, "step": step}
+
+
+def restored(payload: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    """What `quantised` was given, but for half a step."""
+    values = payload["values"]
+    shape = (-1, *[1] * (values.ndim - 2))
+    return payload["least"].view(shape) + payload["step"].view(shape) * values
+
+
+@dataclass(frozen=True)
+class FedAD(Method):
+    """Ensemble attention distillation, Eq. 4 to 12. Networks and label sets may differ between clients.
+
+    For segmentation a class's attention is its predicted probability (section 3.3.1), which the server computes from the logits,
+    and clients weigh by their samples (Eq. 13).
+    """
+
+    title = "FedAD"
+    sends = frozenset({"labels", "logits", "attention"})
+    protected: ClassVar[Mapping[str, frozenset[str]]] = {DP_SGD: sends}
+
+    bounds: bool = True
+    """Whether attention is bounded, by Eq. 7 and 9; without, none is computed or sent (Table 2)."""
+    dropped: int = 0
+    """Local models left out of a step's ensemble, drawn anew in every step (assumed): K times Table 2's dropout rate, which the
+    paper does not define."""
+    one_shot: bool = False
+    """True: clients answer once, for the plain public images (section 4: for segmentation and reconstruction). False: in every
+    epoch, for freshly augmented ones."""
+    rho: float = 10.0
+    """Steepness of the soft mask of Eq. 8; the paper names none (assumed)."""
+    threshold: float = 0.5
+    """Middle b of the soft mask of Eq. 8; the paper names none (assumed)."""
+    bound_scale: str = "printed"
+    """`printed`: Eq. 7 and 9 with their factor 1 / HW; `mean`: without, since it makes them tiny beside the logit loss."""
+    second_order: bool = True
+    """Whether the bounds' gradient also flows through the channels' weights of Eq. 10, as written; the code of FedAD's sister
+    paper FedKD holds these fixed."""
+    quantised: bool = False
+    """Whether logits and attention cross as bytes, in 256 steps for each class, rather than as float32 (ours)."""
+
+    def __post_init__(self) -> None:
+        if self.bound_scale not in BOUND_SCALES:
+            raise ValueError(f"unknown bound_scale {self.bound_scale!r}; use {' or '.join(BOUND_SCALES)}")
+        if self.dropped < 0 or not self.rho > 0:
+            raise ValueError(f"dropped must be at least 0 and rho above 0: {self}")
+
+    def fit(self, federation: Federation) -> Checkpoint:
+        task, plan = federation.task, federation.server
+        if task.dense and task.classes is None:
+            raise ValueError(f"FedAD takes attention from scores of classes, and {task} has none")
+        able = [client for client in federation.clients if client.size]
+        if self.dropped >= len(able):
+            raise ValueError(f"{self.dropped} local models cannot be left out of {len(able)}; lower dropped")
+        local = federation.local_models()
+        teachers = [federation.module(local[client.index]) for client in able]
+        counts = self.class_counts(federation)[[client.index for client in able]]
+        student = federation.initial(federation.network)
+        learner: nn.Module = student
+        if self.grad_cam(federation):
+            compiled = federation.execution.compile != "off"
+            learner = Attentive(student, second_order=self.second_order, eager=compiled)
+        optimizer = plan.make_optimizer(student.parameters(), fused=False)
+        schedule = plan.make_schedule(optimizer)
+        images = federation.public.images
+        source = self.transfer(federation, able, teachers, counts, images) if self.one_shot else None
+        parts: dict[str, Any] = {"student": student, "optimizer": optimizer, "schedule": schedule}
+        for number in federation.rounds(plan.epochs, alike=True, **parts):
+            if source is None or not self.one_shot:
+                images = self.view(federation, number)
+                source = self.transfer(federation, able, teachers, counts, images)
+            federation.train(
+                learner, images, torch.arange(len(images), device=images.device),
+                self.loss(federation, source, federation.stream("dropped", number)), replace(plan, epochs=1), "student", number,
+                optimizer=optimizer, schedule=schedule, augmented=False, label="global model",
+            )  # fmt: skip
+            federation.track(learner)
+        return federation.checkpoint(student, federation.network)
+
+    def grad_cam(self, federation: Federation) -> bool:
+        """Whether attention is Grad-CAM, rather than what the outputs of a dense task are."""
+        return self.bounds and not federation.task.dense
+
+    def class_counts(self, federation: Federation) -> torch.Tensor:
+        """N_k^c of all clients, (clients, C), as they send it; of a dense task |D_k|, which the server knows (Eq. 13)."""
+        if not federation.task.dense:
+            return federation.label_counts()
+        sizes = torch.tensor([client.size for client in federation.clients], device=federation.device)
+        return sizes[:, None].expand(-1, federation.task.outputs)
+
+    def view(self, federation: Federation, number: int) -> torch.Tensor:
+        """The public images as all parties see them in an epoch, uint8: augmented by a shared seed, so that no image crosses."""
+        stream = federation.stream("view", number)
+        parts = [weak_view(federation, part, stream) for part in federation.public.images.split(1000)]
+        return torch.cat([part.mul_(255).round_().to(torch.uint8) for part in parts])
+
+    def transfer(
+        self, federation: Federation, clients: Sequence[Client], teachers: Sequence[nn.Module], counts: torch.Tensor,
+        images: torch.Tensor,
+    ) -> Answers | Ensemble:  # fmt: skip
+        """Clients answer for uint8 images; the ensemble of their answers, or the answers where steps draw from them."""
+        task = federation.task
+        logits, maps = [], []
+        for client, teacher in zip(clients, teachers, strict=True):
+            federation.progress(f"client {client.index + 1}/{len(federation.clients)} answers", 0.0)
+            own, seen = self.answer(federation, client, teacher, images)
+            logits.append(placed(self.send(federation, client, "logits", own), client.task, task))
+            if seen is not None:
+                maps.append(self.fitted(federation, client, self.send(federation, client, "attention", seen)))
+        stacked = torch.stack(logits)
+        if self.bounds and task.dense:
+            maps = [task.probabilities(own) for own in logits]
+        # What a client has no outputs for it holds no samples of, whatever noise has made of its counts.
+        known = ~stacked[:, 0].flatten(2).isnan().any(dim=2) if task.dense else ~stacked[:, 0].isnan()
+        answers = Answers(stacked, torch.stack(maps) if maps else None, torch.where(known, counts, 0))
+        return answers if self.dropped else answers.ensemble()
+
+    def answer(
+        self, federation: Federation, client: Client, teacher: nn.Module, images: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """On the client: logits of its own classes (n, c, ...), and their Grad-CAM maps (n, c, h, w) if attention is that."""
+        if not self.grad_cam(federation):
+            return predict(teacher, images, normalise=federation.normalise), None
+        channels, size, _ = federation.image_shape
+        side = feature_shape(client.network, channels, size)[1:]
+        if images.is_meta:  # a meter cannot look through gradients; those of the last layers hardly count
+            logits = predict(teacher, images, normalise=federation.normalise)
+            return logits, logits.new_empty(*logits.shape, *side)
+        both = predict(Attentive(teacher, always=True), images, normalise=federation.normalise)
+        return apart(both, (client.task or federation.task).outputs, side)
+
+    def send(self, federation: Federation, client: Client, kind: str, values: torch.Tensor) -> torch.Tensor:
+        """What the server receives of a client's values (n, c, ...)."""
+        if self.quantised:
+            return restored(federation.channel.up(client.index, kind, quantised(values)))
+        return federation.channel.up(client.index, kind, {kind: values})[kind]
+
+    def fitted(self, federation: Federation, client: Client, maps: torch.Tensor) -> torch.Tensor:
+        """A client's maps (n, c, h, w) for all classes and with the side of the student's, enlarged or reduced bilinearly."""
+        channels, size, _ = federation.image_shape
+        side = feature_shape(federation.network, channels, size)[1:]
+        if maps.shape[2:] != side:
+            maps = F.interpolate(maps, size=side, mode="bilinear", align_corners=False)
+        by_pixel = placed(maps.movedim(1, 3).flatten(0, 2), client.task, federation.task)
+        return by_pixel.unflatten(0, (len(maps), *side)).movedim(3, 1)
+
+    def loss(self, federation: Federation, source: Answers | Ensemble, stream: Stream) -> Loss:
+        """Eq. 12 per image, (n,), of the student's outputs and the numbers of their images: mean of all terms over known classes.
+
+        As typeset the formula may also average only the logit loss. A class is known if a client in the ensemble holds it.
+        """
+        task = federation.task
+        channels, size, _ = federation.image_shape
+        side = feature_shape(federation.network, channels, size)[1:] if self.grad_cam(federation) else (0, 0)
+
+        def of(outputs: torch.Tensor, batch: torch.Tensor) -> torch.Tensor:
+            if isinstance(source, Answers):
+                kept = stream.shuffled(len(source.logits))[self.dropped :]
+                target = source.some(kept, batch).ensemble()
+            else:
+                target = source.at(batch)
+            logits, attention = outputs, None
+            if self.grad_cam(federation):
+                logits, attention = apart(outputs, task.outputs, side)
+            elif self.bounds:
+                attention = task.probabilities(outputs)
+            terms = logit_loss(logits, target.logits)
+            if attention is not None and target.consensus is not None and target.diversity is not None:
+                how = (self.rho, self.threshold, self.bound_scale)
+                terms = terms + lower_loss(attention, target.consensus, *how) + upper_loss(attention, target.diversity, *how)
+            return (terms * target.known).sum(dim=1) / target.known.sum().clamp(min=1)
+
+        return of
