@@ -13,7 +13,7 @@ from typing import Any
 import matplotlib
 import numpy as np
 
-from metrics.names import BANDWIDTH
+from metrics.names import BANDWIDTH, TEXTS
 from reports.bandwidth import COMMON
 from reports.table import Block, Layout, Line, Panel, blocks, heading, is_number, row_title
 from reports.units import scale_of
@@ -127,7 +127,7 @@ def table_plot(layout: Layout, lines: Sequence[Line], path: Path) -> None:
 
     Bars per column, or lines along the layout's horizontal key; a table of one column has its rows on the vertical axis.
     """
-    found = [block for block in blocks(layout, lines) if block.panels]
+    found = [block for block in blocks(layout, [line for line in lines if line["metric"] not in TEXTS]) if block.panels]
     if not found:
         return
     single = not layout.x_axis and all(len(panel.columns) == 1 for block in found for panel in block.panels)

@@ -64,6 +64,15 @@ def test_each_metric_has_its_own_axes(drawn, tmp_path):
     assert [axis.get_ylabel() for axis in visible(drawn[0])] == ["Dice (%)", "HD95 (pixel)"]
 
 
+def test_texts_are_not_plotted(drawn, tmp_path):
+    lines = [line("a", "test=x", "71.5", metric="dice"), line("a", "test=x property=private", "yes", metric="property")]
+    plots.table_plot(layout(("test=x",)), lines, tmp_path / "t.png")
+    assert len(visible(drawn[-1])) == 1
+    before = len(drawn)
+    plots.table_plot(layout(("test=x",)), lines[1:], tmp_path / "u.png")
+    assert len(drawn) == before
+
+
 def test_metrics_with_several_panels_are_rows_of_panels(drawn, tmp_path):
     lines = [line("a", c, "0.7", metric=metric) for c in COLUMNS for metric in ("dice", "ssim")]
     plots.table_plot(layout(), lines, tmp_path / "t.png")
