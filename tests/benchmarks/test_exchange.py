@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import pytest
-from tests.federation.tiny import CLASSES, make_federation
 
 from baselines.centralized import Centralized
 from baselines.standalone import Standalone
@@ -18,6 +17,7 @@ from methods.fedavg import FedAvg
 from methods.feddf import FedDF
 from methods.fedmd import FedMD
 from results.record import FAILED, Measurement, Record
+from tests.federation.tiny import CLASSES, make_federation
 
 
 def followed():
