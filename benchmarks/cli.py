@@ -260,10 +260,10 @@ def show(
             console.print(
                 f"claim {claim.id}: {escape(claim.claim)} (in print: {claim.holds_in_print}, {claim.cells or 'no numbers'})"
             )
-    if paper in registry.papers() and registry.papers()[paper].tables:
+    spec = registry.all_tables()[table]
+    if spec is not None:
         console.print(cards.terminal(registry.papers()[paper], profile, protocol))
-        spec = registry.all_tables()[table]
-        for line in cards.row_settings(spec) if spec is not None else ():
+        for line in cards.row_settings(spec):
             console.print(escape(line))
         for note in registry.papers()[paper].notes:
             console.print(f"note: {note}")

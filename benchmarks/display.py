@@ -25,6 +25,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from benchmarks import exchange
 from benchmarks.cells import Cell, matches
 from benchmarks.runner import TableRun, finished_records, write_table
 from benchmarks.spec import Scalar, SpecError, Table
@@ -267,8 +268,11 @@ def print_table(console: Console, run: TableRun, card: Sequence[str]) -> int:
         told = teachers.sentences(layout, correlations, run.table.metrics)
     if run.table.measure == "selection":
         told = [teachers.TOLD]
-    if run.table.measure == "segmentations":
-        told = write_segmentations(run, records)
+    if run.table.measure in PICTURES:
+        told = write_arrays(run, records)
+    if run.table.measure == "exchange":
+        told = exchange.told({row.key: row.title for row in run.rows}, records)
+    told += _scaled(run, records)
     told += [f"{format_column(dict(column))} is not measured: {why}" for column, why in run.table.unmeasured]
     sheet = Sheet(layout, run.paper.title, run.paper.citation, run.table.measure, tuple(told), tuple(card))
     shown = sheet.shown(lines)
@@ -303,16 +307,32 @@ def print_table(console: Console, run: TableRun, card: Sequence[str]) -> int:
     return sum(record.status != OK for record in run.records.values())
 
 
-def write_segmentations(run: TableRun, records: Sequence[Record]) -> list[str]:
-    """The arrays of the records as the one file that the picture is drawn from; returns what a reader is told of them."""
-    from benchmarks import segmentations
+PICTURES = frozenset({"segmentations", "attention"})
+"""Measures whose cells leave arrays, of which a picture is drawn."""
 
+
+def write_arrays(run: TableRun, records: Sequence[Record]) -> list[str]:
+    """The arrays of the records as the one file that the picture is drawn from; returns what a reader is told of them."""
+    from benchmarks import attention, segmentations
+
+    module = attention if run.table.measure == "attention" else segmentations
     path = run.files.path("safetensors")
-    if found := segmentations.collected(records):
+    if found := module.collected(records):
         write_atomic(path, found)
     else:
         path.unlink(missing_ok=True)
-    return segmentations.told(records)
+    return module.told(records)
+
+
+def _scaled(run: TableRun, records: Sequence[Record]) -> list[str]:
+    """What the sizes that columns name are here, where a profile scales them."""
+    told = []
+    for key, entry in run.table.scaled.items():
+        named = {parse_column(record.column).get(key, ""): str(record.config[entry]) for record in records}
+        sizes = {size: own for size, own in named.items() if size.isdigit() and size != own}
+        if sizes:
+            told.append(f"{key} {', '.join(sizes)} {'is' if len(sizes) == 1 else 'are'} {', '.join(sizes.values())} here ({entry})")
+    return told
 
 
 def draw(
@@ -369,6 +389,8 @@ def _draw(run: TableRun, layout: Layout, lines: Sequence[dict[str, str]], found:
         plots_teachers.selection_plot(layout, lines, path)
     elif run.table.measure == "segmentations":
         _draw_segmentations(run, layout, path)
+    elif run.table.measure == "attention":
+        _draw_attention(run, layout, path)
     else:
         plots.table_plot(layout, lines, path)
 
@@ -382,6 +404,17 @@ def _draw_segmentations(run: TableRun, layout: Layout, path: Path) -> None:
         rows = {row: row_title(layout, row) for row in layout.rows}
         title = f"{layout.title}. {layout.caption}; {', '.join(layout.labels)}"
         draw_segmentations(source, path, rows, class_names(run.cells[0].data), title)
+
+
+def _draw_attention(run: TableRun, layout: Layout, path: Path) -> None:
+    from benchmarks.attention import finding_names
+    from reports.pictures import draw_attention
+
+    source = run.files.path("safetensors")
+    if source.exists():
+        rows = {row: row_title(layout, row) for row in layout.rows}
+        title = f"{layout.title}. {layout.caption}; {', '.join(layout.labels)}"
+        draw_attention(source, path, rows, finding_names(dict(run.cells[0].config)), title)
 
 
 def counts_of(config: Mapping[str, Scalar], data: catalogue.ResolvedData, seed: int) -> np.ndarray:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks import leakage, registry, segmentations, transferability
+from benchmarks import attention, exchange, films, findings, leakage, registry, segmentations, transferability
 from benchmarks.cells import Cell
 from benchmarks.executors import Context
 from benchmarks.scenario import build_federation
@@ -152,6 +152,17 @@ def _measure(
     if cell.measure == "segmentations":
         measurements, how, arrays = segmentations.measure(federation, fitted)
         return measurements, how, {**privacy_spent(federation), "arrays": arrays}
+    if cell.measure == "attention":
+        measurements, how, arrays = attention.measure(federation, fitted, 100 if cell.unit == "percent" else 1)
+        return measurements, how, {**privacy_spent(federation), "arrays": arrays}
+    if cell.measure == "exchange":
+        measurements, how = measure_fitted(cell, federation, method, fitted)
+        followed = build_federation(
+            config, cell.data, seeds, StageCache(None, device="meta"), type(method),
+            device="meta", public=cell.public, private=cell.private, others=cell.others,
+        )  # fmt: skip
+        exchanged = exchange.properties(channel.ledger, exchange.uses_public(method, followed))
+        return (*measurements, *exchange.measurements(exchanged)), how, privacy_spent(federation)
     return *measure_fitted(cell, federation, method, fitted), privacy_spent(federation)
 
 
@@ -168,6 +179,12 @@ def measure_fitted(
         return measure_traffic(metric, scale, fitted, federation.channel.ledger, getattr(method, "rounds", None))
     if cell.measure == "leakage":
         return leakage.measure(config, federation, method, fitted[0].samples)
+    if cell.measure == "findings":
+        tested = next(source for source in cell.sources if source.asked == config["evaluation.test"])
+        seeds = Seeds.moving(cell.seed_axes, cell.seed)
+        test, labelled = films.test_set(config, tested, seeds, cell.device)
+        scale = 100 if cell.unit == "percent" else 1
+        return findings.measure(federation, fitted, test, labelled, findings.overlapping(config), tested.asked, scale)
     if cell.measure == "selection":
         return transferability.selections(fitted, config)
     if cell.measure == "transferability":

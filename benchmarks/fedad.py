@@ -1,14 +1,16 @@
 """FedAD: "Federated Learning with Privacy-Preserving Ensemble Attention Distillation" (Gong et al., IEEE TMI).
 
-No table has a runner yet; here are the bytes of Tables 5 and 7. The authors released no code: `code` is that of a
-comparator, NVFlare's BraTS18 job for Li et al. 2019 and FL-MRCM (guopengf/FL-MRCM).
+The tables of chest films, 1 to 4, and Figure 3; of Tables 5 and 7, which have no runner, the bytes. The authors released
+no code. Values marked `code` are those of the code that the paper names (jfhealthcare/Chexpert, its reference 59) or of a
+comparator: FedDF (epfml), FedMD (diogenes0319), NVFlare's BraTS18 job for Li et al. 2019, FL-MRCM (guopengf/FL-MRCM).
 """
 
+from dataclasses import replace
 from functools import partial
 
 from benchmarks.bandwidth import Account, Factor, Flow, Reading
 from benchmarks.outlines import reconstruction_unet, segresnet
-from benchmarks.spec import Paper
+from benchmarks.spec import Paper, Row, Setting, Table, grid
 
 FLOAT = Factor("size of a number", 4, "bytes", "assumed", "float32; the paper names no type or compression")
 
@@ -158,12 +160,231 @@ TABLE_7 = (
 
 ACCOUNTS = {"table5": TABLE_5, "table7": TABLE_7}
 
+# -- Tables 1 to 4, Figure 3: chest films -----------------------------------------------------------------------------
+
+NIH, CHEXPERT, BOTH = "nih-cxr14", "chexpert", "cross-domain"
+FINDINGS = {
+    NIH: "cardiomegaly+emphysema+hernia+infiltration+mass+nodule+atelectasis+pneumothorax+pneumonia+fibrosis+edema+consolidation",
+    CHEXPERT: "cardiomegaly+atelectasis+pneumothorax+pneumonia+edema+consolidation+enlarged-cardiomediastinum+lung-opacity",
+}
+"""By site, in the order of Table 1."""
+SIZES = (1_000, 5_000, 10_000, 15_000, 20_000, 26_684)
+"""Public films in the columns of Table 3."""
+CPU_FILMS, SMOKE_FILMS = 2_000, 300
+NO_PUBLIC = ("public-size=none",)
+AVERAGED = "method=fedavg|feddf"
+AXES = {"dataset": "data.name", "clients": "partition.clients", "alpha": "partition.alpha"}
+
+
+def _sizes(films: int) -> dict[str, int]:
+    """Public films by column, `films` for all of them."""
+    return {**{f"public-size={size}": round(size * films / SIZES[-1]) for size in SIZES}, "": films}
+
+
+def _ablation(key: str, title: str, bounds: bool, dropped: int) -> Row:
+    return Row(key, "fedad", title, absent=("clients=None",), config={"fedad.bounds": bounds, "fedad.dropped": dropped})
+
+
+CENTRALIZED = Row("centralized", "centralized", "Centralized", upper_bound=True)
+FEDAD = Row("fedad", "fedad", "FedAD")
+OFFERED = (
+    Row("fedad-one-shot", "fedad", "FedAD, one-shot", config={"fedad.one_shot": True}),
+    Row("fedad-online", "fedad", "FedAD, online", config={"fedad.one_shot": False}),
+    Row("fedad-scaled", "fedad", "FedAD, bounds without 1/HW", config={"fedad.bound_scale": "mean"}),
+    Row("fedad-quantised", "fedad", "FedAD, one-shot in uint8", config={"fedad.one_shot": True, "fedad.quantised": True}),
+)
+
+SETTINGS = (
+    Setting("data.name", {"train=nih-cxr14": NIH, "train=cross-domain": f"{NIH}+{CHEXPERT}", "": CHEXPERT}, "paper",
+            "section 4.1.1; Table 1's column, elsewhere dataset"),
+    Setting("data.task", "findings", "paper", "section 4.1.1: multi-label classification"),
+    Setting("data.image_size", 512, "code", "jfhealthcare: long side 512, padded to a square", cpu=32, smoke=16),
+    Setting("findings.nih-cxr14", FINDINGS[NIH], "paper", "Table 1: 12 of its 14 labels"),
+    Setting("findings.chexpert", FINDINGS[CHEXPERT], "paper", "Table 1: 8 of its 14 labels"),
+    Setting("findings.uncertain", "reference", "code",
+            "jfhealthcare: uncertain is present for edema and atelectasis, absent for all others; the paper is silent"),
+    Setting("public.name", "rsna-pneumonia", "paper", "section 4.1.1, without its labels"),
+    Setting("partition.kind", "dirichlet-fedkd", "assumed",
+            "section 4.1.2: Dirichlet, by one of a film's findings at random; which rule is not said, this is the first author's "
+            "(FedKD's code)"),
+    Setting("partition.clients", {"train=cross-domain": 6, "": 3}, "paper", "Tables 1, 3 and 4; across domains K_d = 3 of each"),
+    Setting("partition.alpha", 1.0, "paper", "Tables 1, 3 and 4"),
+    Setting("partition.validation_share", 0.1, "paper",
+            "section 4.1.2: 10 % of the training data; here of the patients, at the server, and only FedDF looks at them"),
+    Setting("partition.public_limit", {**{f"public-size={size}": size for size in SIZES}, "": 0}, "paper",
+            "section 4.1.1 and Table 3; all 26,684 elsewhere (0 means no limit)", cpu=_sizes(CPU_FILMS), smoke=_sizes(SMOKE_FILMS)),
+    Setting("partition.pool_limit", 0, "paper", "all training films of a site (0 means no limit)", smoke=600),
+    Setting("partition.test_limit", 0, "assumed",
+            "all test films: NIH's official list, CheXpert's official valid set (0 means no limit)"),
+    Setting("network.client", "resnet-34", "paper", "section 4.1.2"),
+    Setting("network.server", "resnet-34", "paper", "section 4.1.2"),
+    Setting("network.resnet-34", "resnet34", "paper", "section 4.1.2", cpu="resnet8-narrow", smoke="resnet8-narrow"),
+    Setting("network.pretrained", "imagenet", "assumed", "usual for such films; the paper is silent", cpu="none", smoke="none"),
+    Setting("local.optimizer", "sgd", "paper", "section 4.1.2; Centralized (assumed) and the other rows train so too"),
+    Setting("local.lr", 1e-3, "paper", "section 4.1.2; higher where steps are few", cpu=0.03, smoke=0.05),
+    Setting("local.momentum", 0.9, "assumed", "the paper is silent"),
+    Setting("local.weight_decay", 0.0, "assumed", "the paper is silent"),
+    Setting("local.schedule", {AVERAGED: "constant", "": "cosine"}, "paper",
+            "section 4.1.2; constant (assumed) within a round of what averages parameters"),
+    Setting("local.final_lr", 1e-6, "paper", "section 4.1.2"),
+    Setting("local.batch_size", 32, "paper", "section 4.1.2", smoke=16),
+    Setting("local.epochs", {AVERAGED: 1, "": 15}, "paper",
+            "section 4.1.2; averaging methods (assumed): one in a round. More where films are few",
+            cpu={AVERAGED: 2, "": 40}, smoke={AVERAGED: 2, "": 8}),
+    Setting("server.optimizer", "sgd", "paper", "section 4.1.2; FedMD's central model (assumed) learns so too"),
+    Setting("server.lr", 1e-2, "paper", "section 4.1.2; higher where steps are few", cpu=0.03, smoke=0.03),
+    Setting("server.momentum", 0.9, "assumed", "the paper is silent"),
+    Setting("server.weight_decay", 0.0, "assumed", "the paper is silent"),
+    Setting("server.schedule", "cosine", "paper", "section 4.1.2"),
+    Setting("server.final_lr", 1e-3, "paper", "section 4.1.2"),
+    Setting("server.batch_size", 32, "assumed", "as local training; the paper names one batch size", smoke=16),
+    Setting("server.epochs", 20, "paper", "section 4.1.2, for every size of the public set", cpu=8, smoke=8),
+    Setting("augmentation.rotation", 15.0, "code", "jfhealthcare, degrees; the paper takes its methods from there"),
+    Setting("augmentation.shift", 0.05, "code", "jfhealthcare"),
+    Setting("augmentation.scale", 0.05, "code", "jfhealthcare: 0.95 to 1.05"),
+    Setting("fedad.bounds", True, "paper", "Eq. 12; off in a row of Table 2"),
+    Setting("fedad.dropped", 0, "paper",
+            "Table 2's dropout rate times K: local models left out of each step's ensemble, drawn anew (assumed: not defined)"),
+    Setting("fedad.one_shot", False, "assumed",
+            "section 4 has one-shot for segmentation and reconstruction, so for films clients answer anew in every epoch, whose "
+            "films are augmented anew", cpu=True, smoke=True),
+    Setting("fedad.rho", 10.0, "assumed", "Eq. 8; of the form of GAIN (Li et al. 2018), whose value the paper does not repeat"),
+    Setting("fedad.threshold", 0.5, "assumed", "b of Eq. 8; the level of Figure 3"),
+    Setting("fedad.bound_scale", "printed", "paper", "Eq. 7 and 9 as printed, with 1/HW"),
+    Setting("fedad.second_order", True, "assumed", "gradients go through the channel weights of the student's map too"),
+    Setting("fedad.quantised", False, "paper", "float32; uint8 is a row of its own"),
+    *(Setting(f"{name}.rounds", 100, "code", "FedDF's released commands; the paper is silent", cpu=20, smoke=4)
+      for name in ("fedavg", "feddf")),
+    *(Setting(f"{name}.participation", 1.0, "assumed", "three sites, all in every round; the paper is silent")
+      for name in ("fedavg", "feddf")),
+    Setting("feddf.distillation_steps", 10_000, "code", "FedDF's code", cpu=150, smoke=20),
+    Setting("feddf.distillation_batch_size", 64, "code", "FedDF's code", smoke=32),
+    Setting("feddf.distillation_lr", 1e-3, "code", "FedDF's code"),
+    Setting("feddf.clip_norm", 5.0, "code", "FedDF's code"),
+    Setting("feddf.evaluation_interval", 100, "code", "FedDF's code", cpu=50, smoke=10),
+    Setting("feddf.patience", 1_000, "code", "FedDF's code", cpu=100, smoke=10),
+    Setting("fedmd.rounds", 20, "code", "FedMD's code; the paper is silent", cpu=6, smoke=2),
+    Setting("fedmd.public_samples", 5_000, "code", "FedMD's code", cpu=1_000, smoke=100),
+    Setting("fedmd.digest_epochs", 1, "code", "FedMD's code"),
+    Setting("fedmd.digest_batch_size", 256, "code", "FedMD's code", cpu=64, smoke=32),
+    Setting("fedmd.digest_lr", 1e-3, "code", "FedMD's code"),
+    Setting("fedmd.revisit_epochs", 4, "code", "FedMD's code", cpu=2, smoke=1),
+    Setting("evaluation.last_epochs", 1, "assumed", "AUC at the end"),
+    Setting("evaluation.statistic", "last", "assumed", "the paper does not say"),
+)  # fmt: skip
+
+DOMAINS = (NIH, CHEXPERT)
+K_COLUMNS = grid(dataset=DOMAINS, clients=("3", "5"), alpha=("1", "0.1"))
+
 PAPER = Paper(
     key="fedad",
     title="Federated Learning with Privacy-Preserving Ensemble Attention Distillation",
     citation="X. Gong, L. Song, R. Vedula, et al. IEEE Transactions on Medical Imaging",
-    settings=(),
-    tables=(),
+    settings=SETTINGS,
     released_code=False,
-    seed_axes=("partition",),
+    seed_axes=("partition", "weights", "sampling", "shuffling"),
+    notes=(
+        "AUC and mean AUC are in percent, on the test films of the site in the column. A finding that no test film has, or all "
+        "have, or that the set has no labels of, has no AUC; it is left out of the means and named with its counts below Table 1.",
+        "Six findings overlap; the total is over all of the test set's findings, 12 or 8, and stands only where the model knows "
+        "them all. Table 1's `num-classes` counts the AUCs that there are.",
+        "Standalone is the mean over local models, finding by finding.",
+        "Across domains three clients hold NIH's films and three CheXpert's, each with a head for its site's findings; the central "
+        "model has one for all 14. The text swaps 12 and 8.",
+        "RSNA's films were taken from NIH's set: with NIH's clients some public films are theirs. The paper does not say so.",
+        "Eq. 12 is typeset so that the mean over findings may be of the logit loss alone; here it is of all three terms. With 1/HW "
+        "the bounds weigh little beside the logit loss; fedad-scaled (--methods +fedad-scaled) leaves it out.",
+        "The attention bounds of a finding are over the clients that hold a film with it (assumed), as its weights of Eq. 4 are.",
+        "Table 2's dropout rate is not defined; here 1/K is one local model that each step's ensemble leaves out, drawn anew. "
+        "Ticks of its bound column are lost in the text that was at hand; its notes say which are inferred.",
+        "Table 2, NIH, K = 3, alpha = 1: FedAD without the bound (73.94) is printed below Table 1's mean local model (75.08).",
+        "Table 4's properties are read off each run, not off the paper: the sentences below the table define them. The paper says "
+        "that FedAD outperforms its counterparts there, while FedDF is printed above it.",
+        "The paper gives no budget of FedAvg, FedDF and FedMD: rounds are those of their own code. Averaging methods have an epoch "
+        "of a client's films in a round, and FedDF alone uses the validation films.",
+        "FedMD has no central model; ours learns the clients' last consensus on the public films.",
+        "At cpu and smoke FedAD is one-shot (fedad-online answers in every epoch), sizes of the public set in Table 3 are scaled, "
+        "and the sentence below the table says to what.",
+    ),
+    tables=(
+        Table(
+            key="table1",
+            title="Table 1",
+            caption="AUC of findings on chest films of NIH ChestX-ray14 and CheXpert, by where the clients' films come from",
+            rows=(
+                replace(CENTRALIZED, absent=(f"train={BOTH}",)),
+                Row("standalone", "standalone", "Standalone", absent=(f"train={BOTH}",)),
+                FEDAD,
+            ),
+            columns=grid(train=(*DOMAINS, BOTH), test=DOMAINS),
+            axes={"train": "data.train", "test": "evaluation.test"},
+            measure="findings",
+            metrics=("auc", "mauc", "num-classes"),
+            unit="percent",
+            offered=OFFERED,
+        ),
+        Table(
+            key="table2",
+            title="Table 2",
+            caption="Mean AUC with and without the attention bound, and by share of local models dropped, over K and alpha",
+            rows=(
+                replace(CENTRALIZED, absent=("clients=3|5",)),
+                _ablation("bound=no dropout=0", "No bound", False, 0),
+                _ablation("bound=yes dropout=0", "Bound (FedAD)", True, 0),
+                _ablation("bound=yes dropout=1/k", "Bound, 1/K dropped", True, 1),
+                _ablation("bound=yes dropout=2/k", "Bound, 2/K dropped", True, 2),
+            ),
+            columns=(*K_COLUMNS, *grid(dataset=DOMAINS)),
+            axes=AXES,
+            metrics=("mauc",),
+            unit="percent",
+            offered=tuple(replace(row, absent=("clients=None",)) for row in OFFERED),
+        ),
+        Table(
+            key="table3",
+            title="Table 3",
+            caption="Mean AUC against the number of public films (CheXpert, K = 3, alpha = 1)",
+            rows=(
+                replace(CENTRALIZED, absent=("public-size=" + "|".join(map(str, SIZES)),)),
+                replace(FEDAD, absent=NO_PUBLIC),
+            ),
+            columns=grid(dataset=(CHEXPERT,), **{"public-size": ("none", *map(str, SIZES))}),
+            axes={"dataset": "data.name", "public-size": "data.public_size"},
+            metrics=("mauc",),
+            unit="percent",
+            x_axis="public-size",
+            scaled={"public-size": "partition.public_limit"},
+            offered=tuple(replace(row, absent=NO_PUBLIC) for row in OFFERED),
+        ),
+        Table(
+            key="table4",
+            title="Table 4",
+            caption="Federated methods on chest films (CheXpert, K = 3, alpha = 1), and what each exchanges",
+            rows=(
+                CENTRALIZED,
+                Row("fedavg", "fedavg", "FedAvg"),
+                Row("feddf", "feddf", "FedDF"),
+                Row("fedmd", "fedmd", "FedMD"),
+                FEDAD,
+            ),
+            columns=grid(dataset=(CHEXPERT,)),
+            axes={"dataset": "data.name"},
+            measure="exchange",
+            metrics=("mauc",),
+            unit="percent",
+            offered=OFFERED,
+        ),
+        Table(
+            key="figure3",
+            title="Figure 3",
+            caption="Attention of local models in test films, its consensus (yellow), diversity (black), and the central model's",
+            rows=(Row("fedad-no-bound", "fedad", "FedAD without the bound", config={"fedad.bounds": False}), FEDAD),
+            columns=grid(dataset=(NIH,)),
+            axes={"dataset": "data.name"},
+            measure="attention",
+            metrics=("attention-in-diversity", "consensus-covered", "attention-empty"),
+            unit="percent",
+            offered=OFFERED,
+        ),
+    ),
 )

@@ -136,7 +136,9 @@ class Table:
     """`final` (a number per metric), `curve` (numbers per epoch), `classes` (the partition itself), `samples` (measures of
     the images that a method generated), `bandwidth` (the metric and the bytes until then, per round), `leakage` (how far
     what clients give away lies from their private images), `transferability` (of one frozen teacher), `selection` (FedSA's
-    scores of the teachers, each time that it chooses) or `segmentations` (of a few test images, which are drawn; one column)."""
+    scores of the teachers, each time that it chooses), `segmentations` (of a few test images, which are drawn; one column),
+    `findings` (AUC by finding on the test set of `evaluation.test`), `exchange` (a number per metric, and what kind of things
+    crossed) or `attention` (of local models and the central one, drawn for a few test films; one column)."""
     metrics: tuple[str, ...] = ("accuracy",)
     unit: str = "fraction"
     """How the paper prints shares such as accuracy, and so do we: `fraction` or `percent`."""
@@ -150,6 +152,8 @@ class Table:
     """What the paper's privacy budget was computed for; the protocol card prints its epsilon under every convention."""
     x_axis: str = ""
     """The column key that a line plot runs along; bars if empty."""
+    scaled: Mapping[str, str] = field(default_factory=dict)
+    """Column keys that name a size of the paper's, each with the configuration entry that says what a profile makes of it."""
     unmeasured: tuple[tuple[Mapping[str, str], str], ...] = ()
     """Columns of the paper's table that the suite does not measure, each with the reason."""
 

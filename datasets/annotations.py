@@ -5,16 +5,17 @@ Apart from `datasets/source.py`, so that the digests of the sets without such an
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
 from datasets.source import DataError, DataSource, Split
 
-CLASS, SEGMENTS, MAP = "class", "segments", "map"
+CLASS, SEGMENTS, MAP, FINDINGS = "class", "segments", "map", "findings"
 IGNORE = 255
-"""The class of a pixel that nobody has labelled."""
+"""The class of a pixel that nobody has labelled, and the value of a finding of which it is not known whether it is present."""
 
 
 @dataclass(frozen=True)
@@ -22,32 +23,45 @@ class Annotation:
     """What is known of every image of a set."""
 
     kind: str
-    """`class` (one per image), `segments` (one class per pixel) or `map` (real values per pixel)."""
+    """`class` (one per image), `segments` (one class per pixel), `map` (real values per pixel) or `findings` (any number of
+    classes per image)."""
     size: int
     """Classes, or channels of a map."""
     meaning: str = ""
     """In words; of a map, what its values 0 and 255 stand for."""
+    names: tuple[str, ...] = ()
+    """Of findings, in the order of their columns, in lower case with hyphens."""
+
+    def __post_init__(self) -> None:
+        if self.kind == FINDINGS and len(set(self.names)) != self.size:
+            raise ValueError(f"{self.size} findings need as many different names, got {', '.join(self.names) or 'none'}")
 
 
 @dataclass(frozen=True)
 class AnnotatedSplit(Split):
-    """A split with more annotations than the class, all uint8 and of the images' height and width.
+    """A split with more annotations than the class, all uint8, those of pixels of the images' height and width.
 
     Segments (n, h, w) hold a class per pixel, 255 where there is none; maps (n, channels, h, w) hold values that are
-    scaled to 0...255. `federation.tasks.targets_of` makes targets of them, of maps values in [0, 1].
+    scaled to 0...255; findings (n, size) hold 1 for present, 0 for absent or not mentioned, 255 for uncertain or not known.
+    `federation.tasks.targets_of` makes targets of them, of maps values in [0, 1].
     """
 
     annotations: Mapping[str, np.ndarray] = field(default_factory=dict)
+    patients: np.ndarray | None = None
+    """A number for the patient of each image, int64 (n,), the same in every split; None where images are of no patients."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         count, _, *side = self.images.shape
         for name, array in self.annotations.items():
-            if array.dtype != np.uint8 or len(array) != count or array.ndim not in (3, 4) or [*array.shape[-2:]] != side:
+            of_pixels = array.ndim in (3, 4) and [*array.shape[-2:]] == side
+            if array.dtype != np.uint8 or len(array) != count or not (array.ndim == 2 or of_pixels):
                 raise DataError(
-                    f"annotation {name!r}: expected uint8 (n, h, w) or (n, c, h, w) for images {self.images.shape}, "
-                    f"got {array.dtype} {array.shape}"
+                    f"annotation {name!r}: expected uint8 (n, h, w), (n, c, h, w) or, of findings, (n, size) for images "
+                    f"{self.images.shape}, got {array.dtype} {array.shape}"
                 )
+        if self.patients is not None and (self.patients.dtype != np.int64 or self.patients.shape != (count,)):
+            raise DataError(f"expected patients int64 ({count},), got {self.patients.dtype} {self.patients.shape}")
 
 
 @dataclass(frozen=True)
@@ -58,6 +72,8 @@ class AnnotatedSource(DataSource):
     """By name: those of every split, beside the class."""
     up_to: bool = False
     """Whether `sizes` are the most that is read of each split, since the folders may hold any part of the set."""
+    check: Callable[[Path], None] | None = None
+    """Raises DataError if a file is damaged; None for an npz archive with the usual four arrays, and for other files."""
 
 
 def annotations_of(source: DataSource) -> dict[str, Annotation]:
@@ -70,7 +86,8 @@ def annotations_of(source: DataSource) -> dict[str, Annotation]:
 
 
 def annotated(split: Split, name: str) -> np.ndarray:
-    """The annotation called `name` of a split: class labels int64 (n,), segments uint8 (n, h, w), a map uint8 (n, c, h, w).
+    """The annotation called `name` of a split: class labels int64 (n,), segments uint8 (n, h, w), a map uint8 (n, c, h, w),
+    findings uint8 (n, size).
 
     Raises DataError if the split has none of that name.
     """
@@ -85,11 +102,14 @@ def annotated(split: Split, name: str) -> np.ndarray:
 
 
 def check_annotations(source: AnnotatedSource, split: Split) -> None:
-    """Raise DataError unless the split has the annotations that the source states, in their shapes and classes."""
+    """Raise DataError unless the split has the annotations that the source states, in their shapes, classes and values."""
     for name, annotation in source.annotations.items():
         array = annotated(split, name)
-        shape = (len(split), *source.shape[1:]) if annotation.kind == SEGMENTS else (len(split), annotation.size, *source.shape[1:])
+        channels, side = annotation.size, source.shape[1:]
+        shape = (len(split), *{SEGMENTS: side, FINDINGS: (channels,)}.get(annotation.kind, (channels, *side)))
         if array.shape != shape:
             raise DataError(f"{source.title}: annotation {name!r} has shape {array.shape}, expected {shape}")
         if annotation.kind == SEGMENTS and ((array >= annotation.size) & (array != IGNORE)).any():
             raise DataError(f"{source.title}: annotation {name!r} has classes beyond the {annotation.size} that there are")
+        if annotation.kind == FINDINGS and ((array > 1) & (array != IGNORE)).any():
+            raise DataError(f"{source.title}: annotation {name!r} has values other than 0, 1 and {IGNORE}")

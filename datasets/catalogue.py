@@ -78,8 +78,11 @@ def is_present(name: str, home: Path | None = None) -> bool:
 def check(name: str, home: Path | None = None) -> None:
     """Raise DataError if a file of the source is damaged, as far as that can be told without reading all of it."""
     entry = source(name)
+    own = entry.check if isinstance(entry, AnnotatedSource) else None
     for path in entry.files(home or data_home()):
-        if path.suffix == ".npz":
+        if own:
+            own(path)
+        elif path.suffix == ".npz":
             check_npz(path, entry.how_to_get)
 
 

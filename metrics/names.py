@@ -8,6 +8,10 @@ from dataclasses import dataclass
 HIGHER, LOWER, NEITHER = "higher", "lower", ""
 BANDWIDTH = "bandwidth-gb"
 """Bytes between clients and server, in GB of 10^9 bytes."""
+PROPERTY = "property"
+"""What a run is said to have or not, `yes` or `no`; which one is in the column."""
+TEXTS = frozenset({"classes", PROPERTY})
+"""Metrics whose values are texts."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,11 @@ METRICS: Mapping[str, Metric] = {
     # Neither: a score that is normalised over the teachers of one selection, and how often a teacher was drawn.
     "transferability": Metric("Transferability", digits=2, scale=1),
     "selected": Metric("Times drawn", digits=1, scale=1),
+    # Of pixels where attention maps, which end at 1, are above 0.5: neither is better by itself, since a map that is high
+    # everywhere covers all, and one that is high nowhere strays nowhere.
+    "attention-in-diversity": Metric("Central attention inside the diversity", bounds=(0, 1), share=True, scale=1),
+    "consensus-covered": Metric("Consensus covered by central attention", bounds=(0, 1), share=True, scale=1),
+    "attention-empty": Metric("Maps without attention", bounds=(0, 1), share=True, scale=1),
     "psnr": Metric("PSNR", HIGHER, unit="dB", digits=2, scale=50),
     # Of maps that are scaled to [0, 1].
     "mean-absolute-error": Metric("Mean absolute error", LOWER, scale=1),
@@ -67,6 +76,7 @@ METRICS: Mapping[str, Metric] = {
     "privacy-eps1": Metric("Privacy parameter ε1", digits=2, scale=0),
     "privacy-eps3": Metric("Privacy parameter ε3", digits=2, scale=0),
     "classes": Metric("Classes", digits=0, scale=0),
+    PROPERTY: Metric("Property", digits=0, scale=0),
     "num-classes": Metric("Number of classes", digits=0, scale=0),
     "num-test-subjects": Metric("Test subjects", digits=0, scale=0),
 }

@@ -20,7 +20,8 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from reports.resultset import TEXTS, Cell, Key, ResultSet
+from metrics.names import TEXTS
+from reports.resultset import Cell, Key, ResultSet
 from reports.units import Scale, scale_of
 from results.files import ResultsError
 from results.record import OK, Record
@@ -199,7 +200,7 @@ def _judge(key: Key, old: Cell, now: Cell, rule: Rule) -> Difference:
     remarks = [f"{n} {old[n] or 'none'} -> {now[n] or 'none'}" for n in EXACT if old[n] != now[n]]
     verdict, p = "changed" if remarks else "same", None
     values = old["value"], now["value"]
-    if key[3] == TEXTS:
+    if key[3] in TEXTS:
         verdict = verdict if values[0] == values[1] else "worse"
     elif not all(math.isfinite(float(value)) for value in values):
         if values[0] != values[1]:

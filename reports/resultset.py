@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from metrics.names import TEXTS
 from reports.units import unit_of
 from results.files import ResultsError
 from results.record import Record
@@ -18,8 +19,6 @@ from results.store import CSV_COLUMNS, summarise
 
 REQUIRED = CSV_COLUMNS[: CSV_COLUMNS.index("public")]
 """Columns of every version of a table's CSV; those after them came later."""
-TEXTS = "classes"
-"""The metric of partition tables, whose values are texts."""
 OTHERS = frozenset({"attack", "partitions", "published"})
 """Folders of a results folder whose CSVs are no tables."""
 
@@ -75,7 +74,7 @@ def read_set(path: Path, name: str = "") -> ResultSet:
         paper, _, printed = key.partition("/")
         numbers: dict[str, list[float]] = defaultdict(list)
         for line in lines:
-            if line["metric"] not in ("", TEXTS):
+            if line["metric"] and line["metric"] not in TEXTS:
                 numbers[line["metric"]].append(float(line["value"]))
         units = {metric: unit_of(paper, printed, metric, filter(math.isfinite, v)) for metric, v in numbers.items()}
         for line in lines:
@@ -126,7 +125,7 @@ def _wrong(line: Cell) -> str:
         return "" if failed else f"status {line['status']!r} of a cell with a metric or a value"
     if not line["metric"]:
         return "no metric"
-    numbers = ["std", "epsilon", "delta"] if line["metric"] == TEXTS else ["value", "std", "epsilon", "delta"]
+    numbers = ["std", "epsilon", "delta"] if line["metric"] in TEXTS else ["value", "std", "epsilon", "delta"]
     for name in numbers:
         if (line[name] or name == "value") and not _is_number(line[name]):
             return f"{name} {line[name]!r} is not a number"

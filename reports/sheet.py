@@ -23,8 +23,8 @@ class Sheet:
     """The paper's title."""
     citation: str
     measure: str
-    """`final`, `curve`, `classes`, `samples`, `bandwidth`, `leakage`, `transferability`, `selection` or `segmentations`
-    (see `benchmarks.spec.Table`)."""
+    """`final`, `curve`, `classes`, `samples`, `bandwidth`, `leakage`, `transferability`, `selection`, `segmentations`,
+    `findings`, `exchange` or `attention` (see `benchmarks.spec.Table`)."""
     told: tuple[str, ...] = ()
     """What a reader is told beside the legend."""
     card: tuple[str, ...] = ()

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from metrics.names import TEXTS
 from reports.units import FRACTION, Scale, scale_of
 from results.published import format_column, parse_column, published_table
 from results.store import format_value
@@ -84,9 +85,12 @@ def blocks(layout: Layout, lines: Sequence[Line]) -> list[Block]:
     metrics = list(dict.fromkeys(line["metric"] for line in lines if line["status"] == "ok")) or [""]
     columns = measured_columns(layout, lines)
     found = []
+    measured = {(line["column"], line["metric"]) for line in lines if line["status"] == "ok"}
+    of_any = {column for column, _ in measured}
     for metric in metrics if lines else ():
-        cells = cells_of(layout.key, lines, metric, columns)
-        drawn = [p for p in panels(columns, layout.x_axis) if any((row, c) in cells for row in layout.rows for c in p.columns)]
+        own = [column for column in columns if (column, metric) in measured or column not in of_any]  # not those of others alone
+        cells = cells_of(layout.key, lines, metric, own)
+        drawn = [p for p in panels(own, layout.x_axis) if any((row, c) in cells for row in layout.rows for c in p.columns)]
         found.append(Block(scale_of(metric, layout.unit), cells, drawn))
     return found
 
@@ -184,7 +188,7 @@ def measured_text(line: Line, scale: Scale) -> str:
 def published_text(line: Line, scale: Scale) -> str:
     """`(78.57 ± 0.22, -0.80)`: the printed value with its spread, and ours minus it."""
     if not line["published"]:
-        return "(not printed)"
+        return "" if line["metric"] in TEXTS else "(not printed)"
     printed = scale.text(line["published"]) + (f" ± {scale.text(line['published_std'])}" if line["published_std"] else "")
     difference = line["difference"]
     if not difference or not line["value"]:

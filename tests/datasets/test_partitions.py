@@ -18,6 +18,8 @@ from datasets.partitions import (
     draw_share_by_class,
     exact_counts,
     label_counts,
+    one_positive,
+    split_groups,
     split_public,
 )
 from datasets.source import DataError
@@ -452,3 +454,21 @@ def test_label_counts_count_each_class_on_each_client():
         [0, 0, 0, 0],
         [0, 0, 1, 0],
     ]
+
+
+@given(st.lists(st.integers(0, 8), min_size=1, max_size=40), st.floats(0, 0.99), st.integers(0, 2**32 - 1))
+def test_a_split_by_groups_keeps_every_group_together_and_every_sample_once(groups, share, seed):
+    patients = np.array(groups)
+    held, rest = split_groups(patients, share, np.random.default_rng(seed))
+    assert sorted([*held, *rest]) == list(range(len(patients)))
+    assert set(patients[held]).isdisjoint(patients[rest])
+    assert len(set(patients[held])) == round(share * len(set(groups)))
+
+
+def test_a_sample_counts_as_one_of_its_positives_each_equally_likely():
+    positives = np.array([[True, False, True], [False, True, False], [False, False, False]]).repeat(600, axis=0)
+    drawn = one_positive(positives, np.random.default_rng(0)).reshape(3, 600)
+    assert set(drawn[0]) == {0, 2}
+    assert 240 < (drawn[0] == 0).sum() < 360  # within five standard deviations of 300
+    assert set(drawn[1]) == {1}
+    assert set(drawn[2]) == {3}

@@ -42,6 +42,20 @@ def test_a_flip_mirrors_left_and_right_exactly_or_not_at_all():
     assert 10 <= int(mirrored.sum()) <= 30
 
 
+def test_a_change_of_scale_moves_points_away_from_the_centre_or_towards_it_within_its_share():
+    images = dots(400, 21, 10, 16)  # six pixels right of the centre
+    rows, columns = centroids(augment(images, Augmentation(scale=0.25), generator()))
+    assert rows.abs().max() < 0.2
+    assert 4.4 < columns.min() < 4.8 < 7.2 < columns.max() < 7.6
+
+
+def test_a_change_of_scale_draws_after_all_else_so_that_other_augmentations_are_what_they_were():
+    images = torch.rand(3, 1, 8, 8)
+    how = Augmentation(rotation=10, horizontal_flip=True)
+    nearly = Augmentation(rotation=10, horizontal_flip=True, scale=1e-9)
+    torch.testing.assert_close(augment(images, nearly, generator()), augment(images, how, generator()))
+
+
 def test_a_channel_shift_adds_one_constant_per_image_within_the_range():
     out = augment(torch.full((200, 3, 4, 4), 0.5), Augmentation(channel_shift=0.2), generator()) - 0.5
     per_image = out.flatten(1)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from datasets.annotations import CLASS, MAP, SEGMENTS, Annotation
-from federation.tasks import Classification, DenseRegression, Segmentation, resize_targets, targets_of, task_of
+from federation.tasks import Classification, DenseRegression, MultiLabel, Segmentation, placed, resize_targets, targets_of, task_of
 
 TASK = Classification(3)
 OUTPUTS = torch.tensor([[0.0, 0.0, 0.0], [math.log(2), 0.0, 0.0]])
@@ -153,3 +153,44 @@ def test_classes_and_targets_of_the_right_size_stay():
 def test_targets_without_content_are_resized_too():
     assert resize_targets(torch.empty(5, 8, 8, dtype=torch.long, device="meta"), 4).shape == (5, 4, 4)
     assert resize_targets(torch.empty(5, 3, 8, 8, device="meta"), 4).shape == (5, 3, 4, 4)
+
+
+CHEST = MultiLabel(("edema", "mass", "hernia"))
+
+
+def test_the_loss_of_findings_is_the_mean_cross_entropy_over_those_that_are_known():
+    # At logit 0 every finding costs ln 2; at logit ln 3 its probability is 3/4.
+    outputs = torch.tensor([[0.0, 0.0, 0.0], [math.log(3), math.log(3), 7.0], [1.0, 2.0, 3.0]])
+    targets = torch.tensor([[1, 0, 1], [1, 0, 255], [255, 255, 255]], dtype=torch.uint8)
+    second = (-math.log(3 / 4) - math.log(1 / 4)) / 2
+    torch.testing.assert_close(CHEST.loss(outputs, targets), torch.tensor([math.log(2), second, 0.0]))
+
+
+def test_findings_that_are_not_known_have_no_part_in_the_gradient():
+    outputs = torch.zeros(1, 3, requires_grad=True)
+    CHEST.loss(outputs, torch.tensor([[1, 255, 0]], dtype=torch.uint8)).sum().backward()
+    assert outputs.grad.tolist() == [[-0.25, 0.0, 0.25]]
+
+
+def test_findings_are_distilled_by_cross_entropy_with_the_teachers_probabilities():
+    teacher = torch.tensor([[0.5, 1.0, 0.0]])
+    assert CHEST.probabilities(torch.zeros(1, 3)).tolist() == [[0.5, 0.5, 0.5]]
+    torch.testing.assert_close(CHEST.distillation_loss(torch.zeros(1, 3), teacher), torch.tensor([math.log(2)]))
+
+
+def test_the_mean_auc_is_over_findings_for_which_it_is_defined():
+    outputs = torch.tensor([[2.0, 0.0, 5.0], [1.0, 1.0, 5.0]])
+    targets = torch.tensor([[1, 1, 1], [0, 0, 1]], dtype=torch.uint8)  # edema right, mass wrong, hernia without negatives
+    assert CHEST.metrics(outputs, targets) == {"mauc": 0.5}
+    assert CHEST.metric_names == ("mauc",)
+    with pytest.raises(ValueError, match="no AUC is defined"):
+        CHEST.metrics(outputs[:1], targets[:1])
+
+
+def test_outputs_of_another_label_set_are_put_in_their_places():
+    other = MultiLabel(("hernia", "edema", "fracture"))
+    found = placed(torch.tensor([[1.0, 2.0, 3.0]]), other, CHEST)
+    torch.testing.assert_close(found, torch.tensor([[2.0, math.nan, 1.0]]), equal_nan=True)
+    outputs = torch.ones(2, 3)
+    assert placed(outputs, CHEST, CHEST) is outputs
+    assert placed(outputs, None, CHEST) is outputs

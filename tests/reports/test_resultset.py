@@ -89,7 +89,8 @@ def test_damaged_records_are_named(table, text):
         read_set(table)
 
 
-def test_texts_and_failed_cells_are_read(table):
+@pytest.mark.parametrize(("metric", "value"), [("classes", "0-4 | 5"), ("property", "yes")])
+def test_texts_and_failed_cells_are_read(table, metric, value):
     failed = line(row="c", metric="", value="", std="", status="failed: DivergedError")
-    write_csv(table, [line(metric="classes", value="0-4 | 5", std=""), failed])
+    write_csv(table, [line(metric=metric, value=value, std=""), failed])
     assert [cell["status"] for cell in read_set(table).cells.values()] == ["ok", "failed: DivergedError"]

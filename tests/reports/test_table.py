@@ -87,6 +87,29 @@ def test_a_column_that_is_measured_only_with_additions_is_replaced_by_them_and_f
     assert {column for row, column in block.cells if row == "b"} == {"train=p test=x", "train=p test=y"}
 
 
+def test_a_column_that_only_other_metrics_have_is_left_out_of_a_metrics_table():
+    one = layout(("test=x",))
+    lines = [
+        line("a", "test=x class=p", "71.5", metric="auc"),
+        line("a", "test=x class=mean", "70.0", metric="mauc"),
+        line("b", "test=x", "", metric="", status="failed: no"),
+    ]
+    auc, mauc = blocks(one, lines)
+    assert [list(panel.columns) for panel in auc.panels] == [["test=x class=p"]]
+    assert [list(panel.columns) for panel in mauc.panels] == [["test=x class=mean"]]
+    assert {column for row, column in auc.cells if row == "b"} == {"test=x class=p"}
+
+
+def test_texts_stand_in_a_table_as_they_are_and_none_is_the_best():
+    lines = [
+        line("a", "test=x property=private", "yes", metric="property"),
+        line("b", "test=x property=private", "no", metric="property"),
+    ]
+    (block,) = blocks(layout(("test=x",)), lines)
+    assert best_rows(layout(("test=x",)), block, "test=x property=private") == set()
+    assert [row[1] for row in rows_of(markdown(layout(("test=x",)), lines, [], []))[2:4]] == ["yes", "no"]
+
+
 def test_a_table_in_which_everything_failed_is_still_drawn():
     failed = [line("a", "test=x", "", metric="", status="failed: no")]
     assert "failed" in terminal(layout(("test=x",)), failed)

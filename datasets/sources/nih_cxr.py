@@ -1,0 +1,236 @@
+"""NIH ChestX-ray14 (Wang et al. 2017): 112,120 frontal chest films of 30,805 patients with fourteen findings.
+
+The layout is the official one: in the folder `nih_cxr` of the data home the table `Data_Entry_2017.csv` (or
+`Data_Entry_2017_v2020.csv`), the films in `images` or, as the twelve archives may be unpacked, in `images_001/images` to
+`images_012/images`, and the lists `train_val_list.txt` and `test_list.txt`, which share no patient.
+
+With fewer films, or without the lists, what is there is `nih-cxr14-sample`, at 128 pixels. Where the lists are not there, a
+third of the patients are its test split: those for whom the SHA-256 of "3 " and the patient's number, as a whole number, is
+a multiple of 3. Of the numbers 0, 1, 2, ... in the place of the 3 it is the first that leaves, in the 1,000 films that this
+suite was built with, every finding that more than one patient has in both splits. `nih-cxr14-sample-shifted` has the same films,
+labels and splits under `datasets.films.SECOND_SITE`, drawn for each film from its name, with CheXpert's findings; it is there
+with all films too, at 128 pixels.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from datasets import films
+from datasets.annotations import FINDINGS, IGNORE, AnnotatedSource, AnnotatedSplit, Annotation
+from datasets.films import FULL
+from datasets.source import DataError, Split
+from datasets.sources.chexpert import NAMES as CHEXPERT_NAMES
+
+FILMS = 112_120
+SMALL = 128
+"""Pixels of the long side in samples: those of the sample that this suite was built with."""
+NAMES = (
+    "atelectasis", "cardiomegaly", "effusion", "infiltration", "mass", "nodule", "pneumonia", "pneumothorax", "consolidation",
+    "edema", "emphysema", "fibrosis", "pleural-thickening", "hernia",
+)  # fmt: skip
+"""In the order of Table 1 of Wang et al. 2017 and of their later fourteen."""
+IN_CHEXPERT = {
+    name: {"pleural-effusion": "effusion"}.get(name, name) for name in CHEXPERT_NAMES if name in {*NAMES, "pleural-effusion"}
+}
+"""CheXpert's findings that NIH's films are labelled for, and what NIH calls them; beside `no-finding`."""
+TABLES = ("Data_Entry_2017.csv", "Data_Entry_2017_v2020.csv")
+LISTS = {"train": "train_val_list.txt", "test": "test_list.txt"}
+_COLUMNS = ("Image Index", "Finding Labels", "Patient ID")
+_LICENCE = (
+    "the NIH Clinical Center's terms: use is unrestricted, with a link to the download site, an acknowledgement of the NIH "
+    "Clinical Center and a citation of Wang et al., CVPR 2017"
+)
+_HOW = (
+    "Download Data_Entry_2017, train_val_list.txt, test_list.txt and the twelve archives of images from "
+    "https://nihcc.app.box.com/v/ChestXray-NIHCC (no registration; batch_download_zips.py there fetches the archives), and unpack "
+    "them in the folder nih_cxr of the data home."
+)
+
+
+@dataclass(frozen=True)
+class Film:
+    """One row of the table."""
+
+    path: Path
+    patient: int
+    findings: frozenset[str]
+    """Those present, by the names of `NAMES`."""
+
+
+def _paths(home: Path) -> dict[str, Path]:
+    """The films that are there, by file name."""
+    folders = [home / "images", *(home / f"images_{number:03}" / "images" for number in range(1, 13))]
+    return {path.name: path for folder in folders if folder.is_dir() for path in folder.iterdir() if path.suffix == ".png"}
+
+
+def _table(home: Path) -> Path | None:
+    return next((home / name for name in TABLES if (home / name).is_file()), None)
+
+
+def read_films_of(home: Path) -> list[Film]:
+    """The films that are there and in the table, in its order. Raises DataError for a finding that is none of the fourteen."""
+    table, there = _table(home), _paths(home)
+    if table is None or not there:
+        return []
+    found = []
+    for row in films.read_table(table, _COLUMNS, _HOW):
+        name = row["Image Index"]
+        if name in there:
+            present = frozenset(films.slug(label) for label in row["Finding Labels"].split("|")) - {films.NO_FINDING}
+            if not present <= set(NAMES):
+                raise DataError(f"{table}: {name} has findings other than the fourteen: {row['Finding Labels']}. {_HOW}")
+            found.append(Film(there[name], int(row["Patient ID"]), present))
+    return found
+
+
+def of_test(patient: int) -> bool:
+    """Whether a patient is in the test split where there are no official lists; see above."""
+    return int(hashlib.sha256(f"3 {patient}".encode()).hexdigest(), 16) % 3 == 0
+
+
+def divide(home: Path, found: list[Film]) -> dict[str, list[Film]]:
+    """The films of each split, in order: by the official lists if both are there, else by patient.
+
+    Raises DataError for a film that is in neither list or in both.
+    """
+    if not all((home / name).is_file() for name in LISTS.values()):
+        return {split: [film for film in found if of_test(film.patient) == (split == "test")] for split in LISTS}
+    listed = {split: set((home / name).read_text().split()) for split, name in LISTS.items()}
+    for film in found:
+        if sum(film.path.name in names for names in listed.values()) != 1:
+            raise DataError(f"{film.path.name} is not in one of {' and '.join(LISTS.values())}, or is in both. {_HOW}")
+    return {split: [film for film in found if film.path.name in names] for split, names in listed.items()}
+
+
+def _used(home: Path) -> list[Path]:
+    """The table and the lists that are there."""
+    table = _table(home)
+    return [*([table] if table else []), *(home / name for name in LISTS.values() if (home / name).is_file())]
+
+
+def _complete(home: Path, found: list[Film]) -> bool:
+    return len(found) == FILMS and len(_used(home)) == 1 + len(LISTS)
+
+
+def _files(home: Path) -> list[Path]:
+    home = home / "nih_cxr"
+    # Counting names is quicker than reading the table, and a table may well name films that are not there.
+    found = read_films_of(home) if len(_paths(home)) >= FILMS else []
+    return [*_used(home), *(film.path for film in found)] if _complete(home, found) else []
+
+
+def _sample_files(home: Path) -> list[Path]:
+    home = home / "nih_cxr"
+    found = read_films_of(home)
+    if _complete(home, found) or not all(divide(home, found).values()):
+        return []
+    return [*_used(home), *(film.path for film in found)]
+
+
+def _shifted_files(home: Path) -> list[Path]:
+    return _sample_files(home) or _files(home)
+
+
+def findings_of(found: list[Film]) -> np.ndarray:
+    """Which of `NAMES` each film has, uint8 (n, 14)."""
+    return np.array([[name in film.findings for name in NAMES] for film in found], np.uint8)
+
+
+def as_chexpert(findings: np.ndarray) -> np.ndarray:
+    """Findings uint8 (n, 14) of NIH's as CheXpert's, uint8 (n, 14): 255 for every film where NIH has no such label."""
+    other = np.full((len(findings), len(CHEXPERT_NAMES)), IGNORE, np.uint8)
+    other[:, CHEXPERT_NAMES.index(films.NO_FINDING)] = ~findings.any(axis=1)
+    for name, own in IN_CHEXPERT.items():
+        other[:, CHEXPERT_NAMES.index(name)] = findings[:, NAMES.index(own)]
+    return other
+
+
+def at_second_site(film: np.ndarray, path: Path) -> np.ndarray:
+    """A film uint8 (h, w) as another site would have taken it, always the same for a file name."""
+    seed = int(hashlib.sha256(path.name.encode()).hexdigest()[:16], 16)
+    return films.acquire(film[None], films.SECOND_SITE, np.random.default_rng(seed))[0]
+
+
+def _load(home: Path, small: bool = False, shifted: bool = False) -> dict[str, Split]:
+    home = home / "nih_cxr"
+    splits: dict[str, Split] = {}
+    for split, found in divide(home, read_films_of(home)).items():
+        paths = [film.path for film in found]
+        images = films.read_films(paths, SMALL if small else FULL, SMALL if small else 0, at_second_site if shifted else None)
+        findings, patients = findings_of(found), np.array([film.patient for film in found], np.int64)
+        stated = as_chexpert(findings) if shifted else findings
+        splits[split] = AnnotatedSplit(images, films.any_finding(findings, NAMES), {"findings": stated}, patients)
+    films.check_patients("NIH ChestX-ray14", splits)
+    return splits
+
+
+_FINDINGS = {"findings": Annotation(FINDINGS, len(NAMES), "read from reports by a program (Wang et al. 2017)", NAMES)}
+_CANNOT = [name for name in CHEXPERT_NAMES if name not in {*IN_CHEXPERT, films.NO_FINDING}]
+
+SOURCES = [
+    AnnotatedSource(
+        name="nih-cxr14",
+        title="NIH ChestX-ray14",
+        classes=2,
+        shape=(1, FULL, FULL),
+        sizes={"train": 86_524, "test": 25_596},
+        mean=films.MEAN,
+        std=films.STD,
+        licence=_LICENCE,
+        how_to_get=_HOW,
+        files=_files,
+        load=_load,
+        stand_ins=("nih-cxr14-sample", "phantom-films"),
+        embedded="phantom-films",
+        note=f"the official split by patient; {FILMS:,} films of {FULL} x {FULL} bytes are 29 GB of memory",
+        annotations=_FINDINGS,
+    ),
+    AnnotatedSource(
+        name="nih-cxr14-sample",
+        title="NIH ChestX-ray14, a sample",
+        classes=2,
+        shape=(1, SMALL, SMALL),
+        sizes={"train": FILMS, "test": FILMS},
+        up_to=True,
+        mean=films.MEAN,
+        std=films.STD,
+        licence=_LICENCE,
+        how_to_get=_HOW,
+        files=_sample_files,
+        load=lambda home: _load(home, small=True),
+        stand_ins=("phantom-films",),
+        embedded="phantom-films",
+        note=(
+            f"real films of NIH ChestX-ray14 and their labels, but only those that are here, at {SMALL} x {SMALL} pixels and, "
+            "without the official lists, in a split by patient of this suite's own; not a random part of the set"
+        ),
+        annotations=_FINDINGS,
+    ),
+    AnnotatedSource(
+        name="nih-cxr14-sample-shifted",
+        title="NIH ChestX-ray14 under an acquisition shift",
+        classes=2,
+        shape=(1, SMALL, SMALL),
+        sizes={"train": FILMS, "test": FILMS},
+        up_to=True,
+        mean=films.MEAN,
+        std=films.STD,
+        licence=_LICENCE,
+        how_to_get=_HOW,
+        files=_shifted_files,
+        load=lambda home: _load(home, small=True, shifted=True),
+        stand_ins=("phantom-films-shifted",),
+        embedded="phantom-films-shifted",
+        note=(
+            "no second site's films are here: these are NIH's that are here, in the same split, with another curve, "
+            "contrast, gradient, blur, noise, borders and marker, so that two sites share every film. CheXpert's "
+            f"{', '.join(_CANNOT)} are unknown for all of them, and what is 'not mentioned' is NIH's"
+        ),
+        annotations={"findings": Annotation(FINDINGS, len(CHEXPERT_NAMES), "NIH's labels by CheXpert's names", CHEXPERT_NAMES)},
+    ),
+]
