@@ -172,10 +172,11 @@ def check_patients(title: str, splits: Mapping[str, Split]) -> None:
     """Raise DataError if a patient has films in two of the splits."""
     seen: dict[int, str] = {}
     for name, split in splits.items():
-        patients = split.patients if isinstance(split, AnnotatedSplit) else None
-        for patient in np.unique(patients if patients is not None else []).tolist():
+        if not isinstance(split, AnnotatedSplit) or split.patients is None:
+            continue
+        for patient in np.unique(split.patients).tolist():
             if patient in seen:
-                raise DataError(f"{title}: patient {patient:.0f} has films in the splits {seen[patient]!r} and {name!r}")
+                raise DataError(f"{title}: patient {patient} has films in the splits {seen[patient]!r} and {name!r}")
             seen[patient] = name
 
 
@@ -199,7 +200,7 @@ class Acquisition:
     """How much brighter one edge is than the middle, in a direction drawn at random."""
     blur: float = 0.008
     """Deviation of a Gaussian, as a share of the film's long side."""
-    noise: tuple[float, float] = (0.02, 0.04)
+    noise: tuple[float, float] = (0.01, 0.03)
     """Deviation of normal noise, on pixels in [0, 1]."""
     border: float = 0.06
     """The most of each side that is left unexposed, as a share of it; black."""

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import torch
-import torch.nn.functional as F
 from torch import nn
 
 from federation.client import Client
@@ -16,14 +15,6 @@ from federation.federation import Federation, state_of
 from federation.training import predict, unit_range
 from methods.fedavg import FedAvg, State
 from privacy.plan import DP_SGD
-
-
-def ensemble_divergence(student: torch.Tensor, ensemble: torch.Tensor) -> torch.Tensor:
-    """KL(softmax(ensemble) || softmax(student)), mean over the batch (Algorithm 1, AVGLOGITS).
-
-    Student logits (n, classes), and the means of the teachers' logits (n, classes).
-    """
-    return F.kl_div(student.log_softmax(dim=1), ensemble.log_softmax(dim=1), reduction="batchmean", log_target=True)
 
 
 @dataclass(frozen=True)
@@ -71,7 +62,8 @@ class FedDF(FedAvg):
                 yield state
 
         super().aggregate(federation, model, clients, answered(), number, server)
-        ensemble = ensemble / len(clients)
+        # AVGLOGITS of Algorithm 1. The cross-entropy with these has the gradient of its KL divergence.
+        teachers = federation.task.probabilities(ensemble / len(clients))
 
         optimizer = torch.optim.Adam(model.parameters(), lr=self.distillation_lr)
         schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, self.distillation_steps)
@@ -82,7 +74,7 @@ class FedDF(FedAvg):
             batch = stream.choose(len(images), self.distillation_batch_size)
             student = federation.forward(model, federation.normalise(unit_range(images[batch])))
             optimizer.zero_grad(set_to_none=True)
-            ensemble_divergence(student, ensemble[batch]).backward()
+            federation.task.distillation_loss(student, teachers[batch]).mean().backward()
             nn.utils.clip_grad_norm_(model.parameters(), self.clip_norm)
             optimizer.step()
             schedule.step()

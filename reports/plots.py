@@ -7,6 +7,7 @@ import itertools
 import math
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -127,7 +128,12 @@ def table_plot(layout: Layout, lines: Sequence[Line], path: Path) -> None:
 
     Bars per column, or lines along the layout's horizontal key; a table of one column has its rows on the vertical axis.
     """
-    found = [block for block in blocks(layout, [line for line in lines if line["metric"] not in TEXTS]) if block.panels]
+    numbers = [line for line in lines if line["metric"] not in TEXTS]
+    found = [
+        replace(block, panels=[_attempted(panel, block, layout) for panel in block.panels])
+        for block in blocks(layout, numbers)
+        if block.panels
+    ]
     if not found:
         return
     single = not layout.x_axis and all(len(panel.columns) == 1 for block in found for panel in block.panels)
@@ -151,8 +157,14 @@ def table_plot(layout: Layout, lines: Sequence[Line], path: Path) -> None:
                 _bars(axis, panel, block, layout, span)
             if not single:
                 _vertical(axis, span, block.scale.title, number == 0)
-            axis.set_title(panel.title or (next(iter(panel.columns.values())) if single else ""), fontsize=9)
+            axis.set_title(", ".join(filter(None, [panel.title, *(panel.columns.values() if single else ())])), fontsize=9)
     finish(figure, list(itertools.chain(*axes)), layout, path)
+
+
+def _attempted(panel: Panel, block: Block, layout: Layout) -> Panel:
+    """The panel without columns that no cell was run in: a picture of a part of a table has no empty places."""
+    kept = {c: name for c, name in panel.columns.items() if any((row, c) in block.cells for row in layout.rows)}
+    return replace(panel, columns=kept)
 
 
 def _bars_width(panel: Panel, rows: int) -> float:

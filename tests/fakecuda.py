@@ -292,7 +292,10 @@ def grad(
     allow_unused: bool | None = None, is_grads_batched: bool = False, materialize_grads: bool = False,
 ) -> tuple[torch.Tensor | None, ...]:  # fmt: skip
     """In place of `torch.autograd.grad`."""
-    assert not is_grads_batched
+    if is_grads_batched:  # one after another
+        seeds = zip(*(seed.unbind() for seed in as_list(grad_outputs)), strict=True)
+        rows = [grad(outputs, inputs, row, retain_graph, create_graph, allow_unused) for row in seeds]
+        return tuple(torch.stack(column) for column in zip(*rows, strict=True))
     of, edges = as_list(outputs), [torch.autograd.graph.get_gradient_edge(tensor) for tensor in as_list(inputs)]
     seeds = [None] * len(of) if grad_outputs is None else as_list(grad_outputs)
     found = gradients(of, seeds, create_graph, {edge.node for edge in edges})

@@ -30,9 +30,9 @@ FOLDERS = ("CheXpert-v1.0", "CheXpert-v1.0-small")
 TABLES = {"train": "train.csv", "test": "valid.csv"}
 VALUES = {"": 0, "0.0": 0, "1.0": 1, "-1.0": IGNORE}
 _HOW = (
-    "Register and agree to the terms at https://aimi.stanford.edu/datasets/chexpert-chest-x-rays, download CheXpert-v1.0 (its "
-    "batches and tables) or CheXpert-v1.0-small, and unpack it into the data home, so that CheXpert-v1.0/train.csv, valid.csv, train "
-    "and valid lie there."
+    "Register and agree to the terms of Stanford AIMI at https://stanfordmlgroup.github.io/competitions/chexpert/, download "
+    "CheXpert-v1.0 (its batches and tables) or CheXpert-v1.0-small, and unpack it into the data home, so that train.csv, "
+    "valid.csv, train and valid lie in the folder CheXpert-v1.0 or CheXpert-v1.0-small there."
 )
 
 

@@ -8,7 +8,8 @@ With fewer films, or without the lists, what is there is `nih-cxr14-sample`, at 
 third of the patients are its test split: those for whom the SHA-256 of "3 " and the patient's number, as a whole number, is
 a multiple of 3. Of the numbers 0, 1, 2, ... in the place of the 3 it is the first that leaves, in the 1,000 films that this
 suite was built with, every finding that more than one patient has in both splits. `nih-cxr14-sample-shifted` has the same films,
-labels and splits under `datasets.films.SECOND_SITE`, drawn for each film from its name, with CheXpert's findings.
+labels and splits under `datasets.films.SECOND_SITE`, drawn for each film from its name, with CheXpert's findings; it is there
+with all films too, at 128 pixels.
 """
 
 from __future__ import annotations
@@ -131,6 +132,10 @@ def _sample_files(home: Path) -> list[Path]:
     return [*_used(home), *(film.path for film in found)]
 
 
+def _shifted_files(home: Path) -> list[Path]:
+    return _sample_files(home) or _files(home)
+
+
 def findings_of(found: list[Film]) -> np.ndarray:
     """Which of `NAMES` each film has, uint8 (n, 14)."""
     return np.array([[name in film.findings for name in NAMES] for film in found], np.uint8)
@@ -208,7 +213,7 @@ SOURCES = [
     ),
     AnnotatedSource(
         name="nih-cxr14-sample-shifted",
-        title="NIH ChestX-ray14, a sample under an acquisition shift",
+        title="NIH ChestX-ray14 under an acquisition shift",
         classes=2,
         shape=(1, SMALL, SMALL),
         sizes={"train": FILMS, "test": FILMS},
@@ -217,12 +222,12 @@ SOURCES = [
         std=films.STD,
         licence=_LICENCE,
         how_to_get=_HOW,
-        files=_sample_files,
+        files=_shifted_files,
         load=lambda home: _load(home, small=True, shifted=True),
         stand_ins=("phantom-films-shifted",),
         embedded="phantom-films-shifted",
         note=(
-            "no second site's films are here: these are the films of nih-cxr14-sample, in its split, with another curve, "
+            "no second site's films are here: these are NIH's that are here, in the same split, with another curve, "
             "contrast, gradient, blur, noise, borders and marker, so that two sites share every film. CheXpert's "
             f"{', '.join(_CANNOT)} are unknown for all of them, and what is 'not mentioned' is NIH's"
         ),

@@ -246,8 +246,8 @@ def draw(
     Patients are numbered from 1,000,000 times the seed, so that those of two seeds differ.
     """
     rng = np.random.default_rng(seed)
-    patients = np.repeat(np.arange(count), 1 + (rng.random(count) < SECOND_FILM))[:count]
-    people = patients[-1] + 1
+    patients: np.ndarray = np.repeat(np.arange(count), 1 + (rng.random(count) < SECOND_FILM))[:count]
+    people = int(patients[-1]) + 1
     sick = rng.random((people, 1)) >= HEALTHY
     has = (sick & (rng.random((people, len(rates))) < np.array([*rates.values()]) / (1 - HEALTHY)))[patients]
     columns = {_SAME.get(name, name): has[:, index, None, None] for index, name in enumerate(rates)}
@@ -257,12 +257,13 @@ def draw(
     parts = []
     for start in range(0, count, 250):  # few at a time: faster, in cache
         part = slice(start, start + 250)
-        parts.append(render(*({name: values[part] for name, values in of.items()} for of in (own, present, right)), rng))
+        anatomy, shown, where = ({name: values[part] for name, values in of.items()} for of in (own, present, right))
+        parts.append(render(anatomy, shown, where, rng))
     drawn = np.concatenate(parts)
     if how:
         drawn = films.acquire(drawn, how, rng)
     images = np.stack([films.equalise(film) for film in drawn])[:, None]
-    return images, has, patients + 1_000_000 * seed
+    return images, has, (patients + 1_000_000 * seed).astype(np.int64)
 
 
 def _draw_nih(count: int, seed: int) -> Split:
@@ -279,12 +280,12 @@ def _draw_chexpert(count: int, seed: int, uncertain: bool) -> Split:
         stated[rng.random(has.shape) < np.where(has, UNCERTAIN[1], UNCERTAIN[0])] = IGNORE
     columns = {NO_FINDING: ~has.any(axis=1), **dict(zip(CHEXPERT_RATES, stated.T, strict=True))}
     findings = np.stack([columns[name].astype(np.uint8) for name in CHEXPERT_NAMES], axis=1)
-    return AnnotatedSplit(images, has.any(axis=1).astype(np.int64), {"findings": findings}, patients)
+    return AnnotatedSplit(images, np.asarray(has.any(axis=1), np.int64), {"findings": findings}, patients)
 
 
 def _draw_public(count: int, seed: int) -> Split:
     images, has, patients = draw(count, seed, NIH_RATES, films.THIRD_SITE)
-    return AnnotatedSplit(images, has.any(axis=1).astype(np.int64), patients=patients)
+    return AnnotatedSplit(images, np.asarray(has.any(axis=1), np.int64), patients=patients)
 
 
 def _load(home: Path) -> dict[str, Split]:

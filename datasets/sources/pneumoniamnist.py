@@ -19,7 +19,7 @@ from datasets.source import DataError, Split
 SIZE = 28
 SPLITS = {"train": "train", "valid": "val", "test": "test"}
 """By the name here, what MedMNIST calls it."""
-_HOW = "Download pneumoniamnist.npz from https://zenodo.org/records/10519652/files/pneumoniamnist.npz (MedMNIST v2) into the data home."
+_HOW = "Put https://zenodo.org/records/10519652/files/pneumoniamnist.npz (MedMNIST v2) into the data home under that name."
 
 
 def check(path: Path) -> None:

@@ -72,15 +72,15 @@ SOURCES = [
         sizes={"train": 26_684},
         mean=films.MEAN,
         std=films.STD,
-        licence="the competition's rules: non-commercial and academic use, no redistribution by this suite",
+        licence="RSNA's terms of use: any purpose, with its attribution; the films are the NIH Clinical Center's",
         how_to_get=_HOW,
         files=_files,
         load=_load,
         stand_ins=("pneumoniamnist", "phantom-films-public"),
         embedded="phantom-films-public",
         note=(
-            "its films were taken from NIH ChestX-ray14: with clients of that set, the public set holds films of their "
-            f"patients, and of the clients' own; 26,684 films of {FULL} x {FULL} bytes are 7 GB of memory"
+            "its films were taken from NIH ChestX-ray14: with clients of that set, films that they hold, or that they are "
+            f"tested on, may be in the public set too; 26,684 films of {FULL} x {FULL} bytes are 7 GB of memory"
         ),
     )
 ]

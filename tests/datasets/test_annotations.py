@@ -7,6 +7,7 @@ import pytest
 
 from datasets import catalogue
 from datasets.annotations import (
+    FINDINGS,
     MAP,
     SEGMENTS,
     AnnotatedSource,
@@ -104,3 +105,54 @@ def test_sizes_may_be_the_most_that_is_read(rooms):
     for wrong in (replace(SOURCE, sizes={"train": 5, "test": 2}), replace(SOURCE, sizes={"train": 1, "test": 2}, up_to=True)):
         with pytest.raises(DataError, match="not the official ones"):
             rooms(wrong)
+
+
+# -- findings and patients --------------------------------------------------------------------------------------------
+
+FOUND = np.array([[1, 0, 255], [0, 0, 1]], np.uint8)
+FILMS = replace(
+    SOURCE, annotations={"findings": Annotation(FINDINGS, 3, names=("mass", "nodule", "edema"))},
+    load=lambda home: {split: AnnotatedSplit(IMAGES, LABELS, {"findings": FOUND}, np.array([7, 8])) for split in ("train", "test")},
+)  # fmt: skip
+
+
+def test_findings_are_loaded_beside_patients(rooms):
+    train = rooms(FILMS)["train"]
+    assert annotated(train, "findings") is FOUND
+    assert train.patients.tolist() == [7, 8]
+    assert annotations_of(FILMS)["findings"].names == ("mass", "nodule", "edema")
+
+
+def test_a_split_has_no_patients_unless_it_states_them():
+    assert SPLIT.patients is None
+
+
+@pytest.mark.parametrize("names", [(), ("mass", "nodule"), ("mass", "nodule", "mass")])
+def test_findings_need_a_name_each(names):
+    with pytest.raises(ValueError, match="3 findings need as many different names"):
+        Annotation(FINDINGS, 3, names=names)
+
+
+@pytest.mark.parametrize(
+    ("found", "message"),
+    [
+        (FOUND[:, :2], r"'findings' has shape \(2, 2\), expected \(2, 3\)"),
+        (FOUND * 2, "'findings' has values other than 0, 1 and 255"),
+        (DEPTH, r"'findings' has shape \(2, 1, 4, 4\), expected \(2, 3\)"),
+    ],
+)
+def test_findings_of_other_shapes_or_values_are_refused(rooms, found, message):
+    split = AnnotatedSplit(IMAGES, LABELS, {"findings": found})
+    with pytest.raises(DataError, match=message):
+        rooms(replace(FILMS, load=lambda home: {"train": split, "test": split}))
+
+
+def test_findings_of_other_images_are_refused():
+    with pytest.raises(DataError, match="annotation 'findings': expected uint8"):
+        AnnotatedSplit(IMAGES, LABELS, {"findings": FOUND[:1]})
+
+
+@pytest.mark.parametrize("patients", [np.array([7]), np.array([7.0, 8.0]), np.array([[7, 8]]), np.array([7, 8], np.int32)])
+def test_patients_of_other_type_or_number_are_refused(patients):
+    with pytest.raises(DataError, match=r"expected patients int64 \(2,\), got"):
+        AnnotatedSplit(IMAGES, LABELS, patients=patients)

@@ -27,6 +27,8 @@ def test_every_source_is_known_by_its_name():
     assert set(sources()) == {
         "mnist", "fashion-mnist", "cifar10", "cifar100", "caltech100", "cinic10", "cinic10-cifar", "digits", "scenes",
         "shapes", "shapes-shifted", "shapes-100", "shapes-100-shifted", "imagenet32", "taskonomy",
+        "nih-cxr14", "nih-cxr14-sample", "nih-cxr14-sample-shifted", "chexpert", "rsna-pneumonia", "pneumoniamnist",
+        "phantom-films", "phantom-films-shifted", "phantom-films-public",
     }  # fmt: skip
     assert all(entry.name == name for name, entry in sources().items())
 
@@ -37,7 +39,7 @@ def test_every_source_states_what_a_reader_needs(name):
     assert entry.licence
     assert entry.how_to_get.endswith(".")
     assert len(entry.mean) == len(entry.std) == entry.shape[0]
-    assert {"train", "test"} <= set(entry.sizes)
+    assert ({"train"} if name == "rsna-pneumonia" else {"train", "test"}) <= set(entry.sizes)  # whose test set has no labels
 
 
 @pytest.mark.parametrize("name", sorted(sources()))
@@ -65,7 +67,10 @@ def test_the_data_home_is_where_the_environment_says(tmp_path, monkeypatch):
 
 def test_bundled_and_generated_sets_are_always_present(tmp_path):
     present = {name for name in sources() if is_present(name, tmp_path)}
-    assert present == {"digits", "scenes", "shapes", "shapes-shifted", "shapes-100", "shapes-100-shifted"}
+    assert present == {
+        "digits", "scenes", "shapes", "shapes-shifted", "shapes-100", "shapes-100-shifted",
+        "phantom-films", "phantom-films-shifted", "phantom-films-public",
+    }  # fmt: skip
 
 
 # -- what stands in ---------------------------------------------------------------------------------------------------
@@ -82,6 +87,9 @@ def test_bundled_and_generated_sets_are_always_present(tmp_path):
         ("cinic10", "shapes-shifted", "synthetic"),
         ("imagenet32", "shapes-100-shifted", "synthetic"),
         ("taskonomy", "scenes", "synthetic"),
+        ("nih-cxr14", "phantom-films", "synthetic"),
+        ("chexpert", "phantom-films-shifted", "synthetic"),
+        ("rsna-pneumonia", "phantom-films-public", "synthetic"),
         ("digits", "digits", "real"),
         ("shapes", "shapes", "synthetic"),
     ],
@@ -178,6 +186,13 @@ def test_the_data_home_of_the_environment_is_searched_by_default(tmp_path, monke
     assert resolve("fashion-mnist").used == "fashion-mnist"
 
 
+def test_what_stands_in_for_films_has_their_findings():
+    for name in ("nih-cxr14", "chexpert"):
+        entry = source(name)
+        found = {annotations_of(source(used))["findings"].names for used in (name, *entry.stand_ins)}
+        assert len(found) == 1
+
+
 # -- --require-real ---------------------------------------------------------------------------------------------------
 
 
@@ -263,7 +278,7 @@ def test_a_set_of_the_official_size_loads(tmp_path):
 
 @pytest.mark.parametrize(
     "name", ["digits", "shapes", "shapes-shifted", "shapes-100", "shapes-100-shifted"]
-)  # scenes: its own tests
+)  # scenes and generated films: their own tests
 def test_bundled_sets_load_with_the_shape_and_classes_they_state(tmp_path, name):
     entry = source(name)
     for split, content in load(name, tmp_path).items():

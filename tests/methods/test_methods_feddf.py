@@ -1,4 +1,4 @@
-"""FedDF: the divergence by hand, the server's distillation beside plain PyTorch, and which weights it keeps."""
+"""FedDF: the server's distillation beside plain PyTorch, and which weights it keeps."""
 
 import math
 
@@ -9,7 +9,7 @@ from federation.channel import Channel
 from federation.costs import Meter, metering
 from federation.federation import PublicData, state_of
 from methods.fedavg import FedAvg
-from methods.feddf import FedDF, ensemble_divergence
+from methods.feddf import FedDF
 from tests.federation.tiny import bright_images, make_federation
 from tests.methods.shards import copied, distance, network_inputs, same_bits, validation_set
 
@@ -17,28 +17,6 @@ from tests.methods.shards import copied, distance, network_inputs, same_bits, va
 def quick(**changes):
     fields = {"rounds": 1, "participation": 1.0, "distillation_steps": 20, "evaluation_interval": 5, "patience": 20}
     return FedDF(**{**fields, **changes})
-
-
-def test_the_divergence_is_that_of_the_student_from_the_softmax_of_the_teachers_mean_logits():
-    # The mean of the logits is (ln 3, 0), so the target is (3/4, 1/4); the mean of the probabilities would be (0.7, 0.3).
-    teachers = torch.tensor([[[2 * math.log(3), 0.0]], [[0.0, 0.0]]]).mean(dim=0)
-    expected = 0.75 * math.log(0.75 / 0.5) + 0.25 * math.log(0.25 / 0.5)
-    assert ensemble_divergence(torch.zeros(1, 2), teachers).item() == pytest.approx(expected)
-
-
-def test_the_divergence_is_a_mean_over_the_batch():
-    teachers = torch.tensor([[[2 * math.log(3), 0.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]]]).mean(dim=0)
-    expected = (0.75 * math.log(1.5) + 0.25 * math.log(0.5) + 0) / 2
-    assert ensemble_divergence(torch.zeros(2, 2), teachers).item() == pytest.approx(expected)
-
-
-def test_a_student_that_agrees_with_the_ensemble_has_no_divergence_and_no_gradient():
-    logits = torch.tensor([[1.0, -2.0, 0.5]])
-    student = logits.clone().requires_grad_()
-    loss = ensemble_divergence(student, logits)
-    loss.backward()
-    assert loss.item() == pytest.approx(0, abs=1e-7)
-    torch.testing.assert_close(student.grad, torch.zeros(1, 3), atol=1e-7, rtol=0)
 
 
 def one_image_federation(**changes):

@@ -5,7 +5,8 @@ import torch
 from torch import nn
 
 from models.catalogue import build
-from models.saliency import grad_cam, input_gradient, unit_scaled
+from models.cut import encode
+from models.saliency import Attentive, apart, class_attention, grad_cam, input_gradient, peak_scaled, unit_scaled
 
 
 class Linear(nn.Module):
@@ -106,6 +107,185 @@ def test_maps_have_the_side_of_the_images():
     found = grad_cam(build("resnet8-narrow", 3, 4, 16), images(count=3, channels=3, side=16))
     assert found.shape == (3, 16, 16)
     assert 0 <= found.min() <= found.max() <= 1
+
+
+# -- attention of every class -----------------------------------------------------------------------------------------
+
+
+class Decoder(nn.Module):
+    """Only a decoder: two hidden units that see the means of two channels, squared, and three classes that weigh the units."""
+
+    def __init__(self):
+        super().__init__()
+        self.hidden = nn.Parameter(torch.tensor([[1.0, 2.0], [3.0, -1.0]]))
+        self.head = nn.Parameter(torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, -1.0]]))
+
+    def forward_features(self, images):
+        return images
+
+    def forward_head(self, features):
+        return (features.mean(dim=(2, 3)) @ self.hidden.T).square() @ self.head.T
+
+
+def one_by_one(model, features, create_graph=False):
+    """The same attention with a backward pass for every class of every image."""
+    rows = []
+    for feature in features:
+        row = []
+        for score in range(model.forward_head(feature[None]).shape[1]):
+            own = feature[None].detach().requires_grad_()
+            (gradient,) = torch.autograd.grad(model.forward_head(own)[0, score], own)
+            cam = sum(gradient[0, j].mean() * feature[j] for j in range(len(feature))).clamp(min=0)
+            row.append(cam / cam.max() if cam.max() > 0 else cam)
+        rows.append(torch.stack(row))
+    return torch.stack(rows)
+
+
+@pytest.mark.parametrize("name", ["resnet8-narrow", "resnet8-wide", "cnn-small", "vgg11-slim", "wrn-10-1"])
+def test_all_classes_in_one_pass_are_what_each_is_alone(name):
+    model = build(name, 1, 4, 16).eval()
+    features = encode(model, images(count=3, channels=1, side=16)).detach()
+    outputs, maps = class_attention(model, features, create_graph=False)
+    torch.testing.assert_close(outputs, model.forward_head(features))
+    torch.testing.assert_close(maps, one_by_one(model, features), atol=1e-5, rtol=1e-4)
+
+
+def test_under_pooling_and_a_linear_layer_channels_weigh_as_the_layers_weights():
+    model = Linear([[1.0, 0.0], [0.0, 1.0]], [[2.0, 1.0], [1.0, -1.0]])  # beta = W / HW; the maximum takes HW away
+    features = torch.tensor([[[4.0, 0.0], [1.0, 2.0]], [[0.0, 1.0], [1.0, 4.0]]])[None]
+    outputs, maps = class_attention(model, features, create_graph=False)
+    # Class 0: 2 F_1 + F_2 = 8, 1, 3, 8; class 1: F_1 - F_2 = 4, -1, 0, -2. The channels' means are 7/4 and 6/4.
+    assert outputs.tolist() == [[5.0, 0.25]]
+    assert maps.tolist() == [[[[1.0, 0.125], [0.375, 1.0]], [[1.0, 0.0], [0.0, 0.0]]]]
+
+
+def test_behind_a_hidden_layer_channels_weigh_by_what_the_image_makes_of_it():
+    features = torch.tensor([[[3.0, 1.0]], [[0.0, 2.0]]])[None]
+    outputs, maps = class_attention(Decoder(), features, create_graph=False)
+    # Means 2 and 1; units 4 and 5; d 16 = 2 * 4 * (1, 2), d 25 = 2 * 5 * (3, -1), and their difference (-22, 26).
+    assert outputs.tolist() == [[16.0, 25.0, -9.0]]
+    torch.testing.assert_close(maps, torch.tensor([[[[24 / 40, 1.0]], [[1.0, 10 / 90]], [[0.0, 1.0]]]]))
+
+
+@pytest.mark.parametrize("create_graph", [True, False])
+def test_the_gradient_is_that_of_finite_differences_if_it_may_go_through_the_weights(create_graph):
+    model = Decoder().double()
+    features = torch.tensor([[[[3.0, 1.0]], [[0.5, 2.0]]], [[[1.0, 2.0]], [[4.0, 0.5]]]], dtype=torch.float64)
+
+    def maps(features, hidden):
+        return torch.func.functional_call(Wrapped(model, create_graph), {"model.hidden": hidden}, (features,))
+
+    inputs = (features.requires_grad_(), model.hidden.detach().clone().requires_grad_())
+    whole = torch.autograd.gradcheck(maps, inputs, raise_exception=create_graph)
+    assert whole == create_graph
+
+
+class Wrapped(nn.Module):
+    """The maps of class_attention as a module's outputs."""
+
+    def __init__(self, model, create_graph):
+        super().__init__()
+        self.model, self.create_graph = model, create_graph
+
+    def forward(self, features):
+        return class_attention(self.model, features, create_graph=self.create_graph)[1]
+
+
+def test_held_fixed_the_weights_pass_no_gradient_to_the_decoder_and_the_map_still_passes_its_own():
+    model, features = Decoder(), torch.tensor([[[[3.0, 1.0]], [[0.5, 2.0]]]], requires_grad=True)
+    _, maps = class_attention(model, features, create_graph=False)
+    found = torch.autograd.grad(maps[0, 0, 0, 0], [features, model.hidden], allow_unused=True)
+    # The first class's weights are to each other as 1 to 2: F_1 + 2 F_2 = 4 and 5, of which the first is asked.
+    torch.testing.assert_close(found[0], torch.tensor([[[[1 / 5, -4 / 25]], [[2 / 5, -8 / 25]]]]))
+    assert found[1] is None
+
+
+def test_the_outputs_gradient_is_that_of_the_plain_network():
+    model, inputs = build("cnn-small", 1, 3, 8), images(channels=1, side=8)
+    outputs, maps = class_attention(model, encode(model, inputs), create_graph=True)
+    plain = torch.autograd.grad(model(inputs).square().sum(), list(model.parameters()))
+    for own, expected in zip(torch.autograd.grad(outputs.square().sum(), list(model.parameters())), plain, strict=True):
+        torch.testing.assert_close(own, expected)
+    assert maps.requires_grad
+
+
+def test_a_map_without_evidence_is_zero_and_so_is_its_gradient():
+    model = Linear([[1.0, 0.0], [0.0, 1.0]], [[-1.0, -1.0], [0.0, 0.0], [1.0, 1.0]])
+    features = images().abs().requires_grad_()
+    _, maps = class_attention(model, features, create_graph=True)
+    assert maps[:, :2].tolist() == torch.zeros(2, 2, 2, 2).tolist()
+    assert maps[:, 2].flatten(1).amax(dim=1).tolist() == [1.0, 1.0]
+    found = torch.autograd.grad((maps * torch.rand(2, 3, 2, 2))[:, :2].sum(), [features, model.decoder])
+    assert all((gradient == 0).all() for gradient in found)
+
+
+def test_peaks_are_one():
+    maps = torch.tensor([[[0.0, 4.0], [1.0, 2.0]], [[0.0, 0.0], [0.0, 0.0]]])
+    assert peak_scaled(maps).tolist() == [[[0.0, 1.0], [0.25, 0.5]], [[0.0, 0.0], [0.0, 0.0]]]
+
+
+@pytest.mark.parametrize("without", [torch.no_grad, torch.inference_mode])
+def test_where_gradients_are_off_the_attention_is_the_same_and_has_none(without):
+    model, inputs = build("cnn-small", 1, 3, 8), images(channels=1, side=8)
+    expected = class_attention(model, encode(model, inputs), create_graph=True)
+    with without():
+        found = class_attention(model, encode(model, inputs), create_graph=False)
+    for own, same in zip(found, expected, strict=True):
+        assert not own.requires_grad
+        torch.testing.assert_close(own, same.detach())
+    assert all(p.grad is None for p in model.parameters())
+
+
+def test_under_autocast_the_attention_is_in_full_precision():
+    model = build("cnn-small", 1, 3, 8)
+    features = encode(model, images(channels=1, side=8)).detach()
+    expected = class_attention(model, features, create_graph=False)
+    with torch.autocast("cpu", torch.bfloat16):
+        found = class_attention(model, features, create_graph=False)
+    assert all(torch.equal(own, same) for own, same in zip(found, expected, strict=True))
+
+
+def test_features_without_places_and_scores_of_pixels_are_refused():
+    model = Linear([[1.0, 0.0], [0.0, 1.0]], [[1.0, -1.0]])
+    with pytest.raises(ValueError, match=r"a map \(n, c, h, w\).*\(2, 8\)"):
+        class_attention(model, images().flatten(1), create_graph=False)
+    with pytest.raises(ValueError, match="every pixel has scores"):
+        class_attention(PerPixel([[1.0, 0.0], [0.0, 1.0]], [[1.0, -1.0]]), images(), create_graph=False)
+
+
+def test_a_student_gives_both_while_it_trains_and_outputs_alone_when_it_is_measured():
+    model, inputs = build("cnn-small", 1, 3, 8).eval(), images(count=230, channels=1, side=8)
+    attentive = Attentive(model)
+    torch.testing.assert_close(attentive(inputs), model(inputs))
+    expected = class_attention(model, encode(model, inputs), create_graph=False)
+    for both in (attentive.train()(inputs), Attentive(model.eval(), always=True)(inputs)):
+        for own, same in zip(apart(both, 3, (2, 2)), expected, strict=True):
+            torch.testing.assert_close(own, same, atol=1e-5, rtol=1e-4)
+
+
+def test_attention_is_that_of_the_grad_cam_package():
+    package = pytest.importorskip("pytorch_grad_cam")
+    from pytorch_grad_cam.utils.model_targets import ClassifierOutputTarget
+
+    class Whole(Decoder):
+        def __init__(self):
+            super().__init__()
+            self.encoder = nn.Conv2d(2, 2, 1)
+
+        def forward_features(self, images):
+            return self.encoder(images)
+
+        def forward(self, images):
+            return self.forward_head(self.forward_features(images))
+
+    torch.manual_seed(0)
+    model, inputs = Whole().eval(), images(count=3, side=6)
+    _, maps = class_attention(model, model.encoder(inputs), create_graph=False)
+    with package.GradCAM(model, [model.encoder]) as cam:  # scaled to [0, 1] by its least value too
+        for score in range(3):
+            theirs = torch.from_numpy(cam(inputs, [ClassifierOutputTarget(score)] * 3))
+            ours = unit_scaled(maps[:, score].detach().flatten(1)).view_as(theirs)
+            torch.testing.assert_close(ours, theirs, atol=1e-4, rtol=1e-4)
 
 
 # -- both -------------------------------------------------------------------------------------------------------------

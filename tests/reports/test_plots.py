@@ -89,6 +89,23 @@ def test_a_table_of_one_column_names_its_rows_at_the_vertical_axis(drawn, tmp_pa
     assert (axis.get_xlabel(), axis.get_xlim()) == ("Accuracy", (0, 1.02))
 
 
+def test_a_picture_of_a_part_of_a_table_has_no_place_for_columns_that_were_not_run(drawn, tmp_path):
+    columns = tuple(f"share={share} data={data}" for share in ("1", "5", "10") for data in ("x", "y", "z"))
+    lines = [line(row, f"share=1 data={data}", "0.5") for row in ("a", "b") for data in ("x", "y")]
+    lines += [line(row, f"share=5 data={data}", "0.5") for row in ("a", "b") for data in ("x", "y")]
+    plots.table_plot(layout(columns), lines, tmp_path / "t.png")
+    first, second = visible(drawn[0])
+    assert [label.get_text() for label in first.get_xticklabels()] == ["x", "y"]
+    assert second.get_title() == "share 5"
+
+
+def test_a_panel_of_one_column_says_which(drawn, tmp_path):
+    columns = tuple(f"share={share} data={data}" for share in ("1", "5", "10") for data in ("x", "y", "z"))
+    lines = [line(row, f"share={share} data=x", "0.5") for row in ("a", "b") for share in ("1", "5")]
+    plots.table_plot(layout(columns), lines, tmp_path / "t.png")
+    assert [axis.get_title() for axis in visible(drawn[0])] == ["share 1, x", "share 5, x"]
+
+
 @pytest.mark.parametrize("columns", [("test=x",), ("test=x", "test=y")])
 def test_there_are_no_bars_on_an_axis_that_does_not_begin_at_zero(drawn, tmp_path, columns):
     for low in ("20.0", "99.4"):

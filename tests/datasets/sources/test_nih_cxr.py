@@ -1,0 +1,240 @@
+"""NIH ChestX-ray14: a small folder in each of its layouts, whole, in part, and as a second site."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from datasets import catalogue
+from datasets.annotations import check_annotations
+from datasets.films import FULL
+from datasets.source import DataError
+from datasets.sources import nih_cxr
+from datasets.sources.chexpert import NAMES as CHEXPERT_NAMES
+from datasets.sources.nih_cxr import NAMES, SMALL, as_chexpert, of_test
+
+WHOLE, SAMPLE, SHIFTED = nih_cxr.SOURCES
+HEADER = (
+    "Image Index,Finding Labels,Follow-up #,Patient ID,Patient Age,Patient Gender,View Position,"
+    "OriginalImage[Width,Height],OriginalImagePixelSpacing[x,y],"
+)
+ROWS = {
+    "00000001_000.png": ("Cardiomegaly|Emphysema", 1),
+    "00000001_001.png": ("No Finding", 1),
+    "00000002_000.png": ("Pleural_Thickening", 2),
+    "00000003_000.png": ("Hernia", 3),
+    "00000004_000.png": ("No Finding", 4),
+}
+
+
+@pytest.fixture(autouse=True)
+def fresh_loads(monkeypatch):
+    monkeypatch.setattr(nih_cxr, "FILMS", len(ROWS))
+    catalogue.load.cache_clear()
+    yield
+    catalogue.load.cache_clear()
+
+
+def folder(home):
+    (home / "nih_cxr").mkdir(exist_ok=True)
+    return home / "nih_cxr"
+
+
+def write_table(home, rows=ROWS, name="Data_Entry_2017.csv"):
+    lines = [f"{film},{labels},0,{patient},058,M,PA,2682,2749,0.143,0.143," for film, (labels, patient) in rows.items()]
+    (folder(home) / name).write_text("\n".join([HEADER, *lines, ""]))
+
+
+def write_lists(home, test=("00000003_000.png",)):
+    (folder(home) / "train_val_list.txt").write_text("\n".join(name for name in ROWS if name not in test))
+    (folder(home) / "test_list.txt").write_text("\n".join(test))
+
+
+def write_films(home, names=tuple(ROWS), where="images", size=(6, 4)):
+    (folder(home) / where).mkdir(parents=True, exist_ok=True)
+    for index, name in enumerate(names):
+        pixels = np.full(size[::-1], 50, np.uint8)
+        pixels[:, index:] = 90
+        Image.fromarray(pixels).save(folder(home) / where / name)
+
+
+def write_official(home):
+    write_table(home)
+    write_lists(home)
+    write_films(home)
+
+
+def test_films_findings_and_patients_are_read_in_the_official_split(tmp_path):
+    write_official(tmp_path)
+    splits = WHOLE.load(tmp_path)
+    train, test = splits["train"], splits["test"]
+    assert train.images.shape == (4, 1, FULL, FULL)
+    assert train.labels.tolist() == [1, 0, 1, 0]
+    assert train.patients.tolist() == [1, 1, 2, 4]
+    found = [{name for name, value in zip(NAMES, row, strict=True) if value} for row in train.annotations["findings"]]
+    assert found == [{"cardiomegaly", "emphysema"}, set(), {"pleural-thickening"}, set()]
+    assert test.annotations["findings"].tolist() == [[0] * 13 + [1]]
+    for split in splits.values():
+        check_annotations(WHOLE, split)
+    assert (train.images[0, 0, -1] == 128).all()  # a wide film's filling
+
+
+def test_the_set_is_used_when_all_films_are_there(tmp_path, monkeypatch):
+    write_official(tmp_path)
+    data = catalogue.resolve("nih-cxr14", home=tmp_path)
+    assert (data.used, data.origin) == ("nih-cxr14", "real")
+    assert not catalogue.is_present("nih-cxr14-sample", tmp_path)
+    with pytest.raises(DataError, match="not the official ones"):
+        catalogue.load("nih-cxr14", tmp_path)
+    monkeypatch.setattr(catalogue, "source", lambda name: replace(WHOLE, sizes={"train": 4, "test": 1}))
+    assert {name: len(split) for name, split in catalogue.load("nih-cxr14", tmp_path).items()} == {"train": 4, "test": 1}
+    assert len(WHOLE.files(tmp_path)) == 5 + 3
+
+
+def test_films_may_lie_in_the_folders_of_the_twelve_archives(tmp_path):
+    write_table(tmp_path, name="Data_Entry_2017_v2020.csv")
+    write_lists(tmp_path)
+    names = list(ROWS)
+    write_films(tmp_path, names[:2], "images_001/images")
+    write_films(tmp_path, names[2:], "images_012/images")
+    assert [len(split) for split in WHOLE.load(tmp_path).values()] == [4, 1]
+    assert catalogue.is_present("nih-cxr14", tmp_path)
+
+
+def test_a_patient_in_both_lists_is_refused(tmp_path):
+    write_official(tmp_path)
+    write_lists(tmp_path, test=("00000001_001.png",))
+    with pytest.raises(DataError, match="patient 1 has films in the splits 'train' and 'test'"):
+        WHOLE.load(tmp_path)
+
+
+def test_a_film_in_both_lists_or_in_none_is_refused(tmp_path):
+    write_official(tmp_path)
+    (tmp_path / "nih_cxr" / "test_list.txt").write_text("00000003_000.png\n00000004_000.png\n")
+    with pytest.raises(
+        DataError, match=r"00000004_000\.png is not in one of train_val_list\.txt and test_list\.txt, or is in both"
+    ):
+        WHOLE.load(tmp_path)
+    (tmp_path / "nih_cxr" / "train_val_list.txt").write_text("00000001_000.png\n")
+    with pytest.raises(DataError, match=r"00000001_001\.png is not in one of"):
+        WHOLE.load(tmp_path)
+
+
+def test_a_finding_beyond_the_fourteen_is_refused(tmp_path):
+    write_official(tmp_path)
+    write_table(tmp_path, {**ROWS, "00000004_000.png": ("Fracture", 4)})
+    with pytest.raises(DataError, match="findings other than the fourteen: Fracture"):
+        WHOLE.load(tmp_path)
+
+
+# -- a sample ---------------------------------------------------------------------------------------------------------
+
+
+def many(patients=30, films=2):
+    return {f"{p:08}_{f:03}.png": ("Mass" if p % 2 else "No Finding", p) for p in range(patients) for f in range(films)}
+
+
+@pytest.fixture
+def sample(tmp_path):
+    write_table(tmp_path, {**many(), "00000099_000.png": ("Mass", 99)})
+    write_films(tmp_path, many(), size=(2 * SMALL, 2 * SMALL))
+    return tmp_path
+
+
+def test_without_all_films_what_is_there_stands_in_and_says_so(sample):
+    data = catalogue.resolve("nih-cxr14", home=sample)
+    assert (data.used, data.origin) == ("nih-cxr14-sample", "surrogate")
+    assert data.label == "nih-cxr14 stand-in: NIH ChestX-ray14, a sample (surrogate)"
+    assert "only those that are here" in data.note
+    assert catalogue.resolve("nih-cxr14", embedded=True, home=sample).used == "phantom-films"
+
+
+def test_no_patient_is_in_two_splits_and_about_a_third_is_in_the_test_split(sample):
+    splits = catalogue.load("nih-cxr14-sample", sample)
+    train, test = (set(splits[name].patients.tolist()) for name in ("train", "test"))
+    assert train | test == set(range(30))
+    assert not train & test
+    assert test == {patient for patient in range(30) if of_test(patient)}
+    assert [len(split) for split in splits.values()] == [2 * len(train), 2 * len(test)]
+    assert splits["train"].images.shape[1:] == (1, SMALL, SMALL)
+
+
+def test_the_split_by_patient_is_that_of_earlier_releases():
+    assert [patient for patient in range(1, 25) if of_test(patient)] == [3, 5, 6, 10, 12, 14, 16, 20]
+    assert sum(map(of_test, range(3000))) == pytest.approx(1000, abs=60)
+
+
+def test_a_sample_with_both_official_lists_is_split_by_them(tmp_path):
+    write_table(tmp_path)
+    write_lists(tmp_path)
+    write_films(tmp_path, ("00000001_000.png", "00000003_000.png"))
+    splits = SAMPLE.load(tmp_path)
+    assert {name: split.patients.tolist() for name, split in splits.items()} == {"train": [1], "test": [3]}
+
+
+def test_all_films_without_the_lists_are_a_sample(tmp_path, monkeypatch):
+    write_table(tmp_path, many())
+    write_films(tmp_path, many())
+    monkeypatch.setattr(nih_cxr, "FILMS", len(many()))
+    assert [catalogue.is_present(entry.name, tmp_path) for entry in nih_cxr.SOURCES] == [False, True, True]
+
+
+def test_films_without_a_table_or_without_a_test_split_are_no_sample(tmp_path):
+    write_films(tmp_path)
+    assert SAMPLE.files(tmp_path) == []
+    write_table(tmp_path)
+    write_lists(tmp_path, test=())
+    assert SAMPLE.files(tmp_path) == []
+    assert SAMPLE.files(tmp_path / "nowhere") == []
+
+
+def test_the_files_are_the_table_and_the_films_that_are_read(sample):
+    files = SAMPLE.files(sample)
+    assert len(files) == len(set(files)) == 60 + 1
+    assert all(path.is_file() for path in files)
+
+
+# -- as a second site -------------------------------------------------------------------------------------------------
+
+
+def test_the_second_site_has_the_same_films_patients_and_labels_taken_otherwise(sample):
+    first, second = (catalogue.load(name, sample) for name in ("nih-cxr14-sample", "nih-cxr14-sample-shifted"))
+    for split in first:
+        assert np.array_equal(first[split].patients, second[split].patients)
+        assert np.array_equal(first[split].labels, second[split].labels)
+        assert not (first[split].images == second[split].images).all(axis=(1, 2, 3)).any()
+    again = SHIFTED.load(sample)
+    assert all(np.array_equal(again[split].images, second[split].images) for split in second)
+
+
+def test_how_a_film_is_shifted_hangs_on_its_name_and_on_no_other_film(sample):
+    before = SHIFTED.load(sample)["test"]
+    write_films(sample, ["00000099_000.png"])
+    (sample / "nih_cxr" / "images" / "00000000_000.png").unlink()
+    after = SHIFTED.load(sample)["test"]
+    assert {image.tobytes() for image in after.images} & {image.tobytes() for image in before.images}
+    same = [patient for patient in before.patients.tolist() if patient not in (0, 99)]
+    for patient in same:
+        assert np.array_equal(before.images[before.patients == patient], after.images[after.patients == patient])
+
+
+def test_the_second_site_stands_in_for_chexpert_and_says_what_it_is(sample):
+    data = catalogue.resolve("chexpert", home=sample)
+    assert (data.used, data.origin) == ("nih-cxr14-sample-shifted", "surrogate")
+    assert "two sites share every film" in data.note
+    assert (
+        "enlarged-cardiomediastinum, lung-opacity, lung-lesion, pleural-other, fracture, support-devices are unknown" in data.note
+    )
+
+
+def test_nih_labels_under_chexperts_names_are_unknown_where_there_are_none():
+    own = np.zeros((2, len(NAMES)), np.uint8)
+    own[0, [NAMES.index("effusion"), NAMES.index("mass")]] = 1
+    found = dict(zip(CHEXPERT_NAMES, as_chexpert(own).T.tolist(), strict=True))
+    assert found == {
+        "no-finding": [0, 1], "enlarged-cardiomediastinum": [255, 255], "cardiomegaly": [0, 0], "lung-opacity": [255, 255],
+        "lung-lesion": [255, 255], "edema": [0, 0], "consolidation": [0, 0], "pneumonia": [0, 0], "atelectasis": [0, 0],
+        "pneumothorax": [0, 0], "pleural-effusion": [1, 0], "pleural-other": [255, 255], "fracture": [255, 255],
+        "support-devices": [255, 255],
+    }  # fmt: skip

@@ -1,0 +1,71 @@
+"""PneumoniaMNIST: MedMNIST's arrays, whole or refused."""
+
+import numpy as np
+import pytest
+
+from datasets import catalogue
+from datasets.films import equalise
+from datasets.source import DataError
+from datasets.sources import pneumoniamnist
+from datasets.sources.pneumoniamnist import SIZE
+
+SOURCE = pneumoniamnist.SOURCES[0]
+
+
+@pytest.fixture(autouse=True)
+def fresh_loads():
+    catalogue.load.cache_clear()
+    yield
+    catalogue.load.cache_clear()
+
+
+def arrays(sizes=(4708, 524, 624)):
+    found = {}
+    for name, size in zip(("train", "val", "test"), sizes, strict=True):
+        found[f"{name}_images"] = np.arange(SIZE * SIZE).astype(np.uint8).reshape(1, SIZE, SIZE).repeat(size, axis=0)
+        found[f"{name}_labels"] = (np.arange(size) % 2).astype(np.uint8)[:, None]
+    return found
+
+
+def test_the_three_splits_are_read_as_films_with_or_without_pneumonia(tmp_path):
+    np.savez(tmp_path / "pneumoniamnist.npz", **arrays())
+    splits = catalogue.load("pneumoniamnist", tmp_path)
+    assert {name: len(split) for name, split in splits.items()} == {"train": 4708, "valid": 524, "test": 624}
+    valid = splits["valid"]
+    assert valid.labels[:3].tolist() == valid.annotations["findings"][:3, 0].tolist() == [0, 1, 0]
+    assert np.array_equal(valid.images[0, 0], equalise(arrays()["val_images"][0]))
+
+
+def test_it_stands_in_for_rsna(tmp_path):
+    np.savez(tmp_path / "pneumoniamnist.npz", **arrays((1, 1, 1)))
+    data = catalogue.resolve("rsna-pneumonia", home=tmp_path)
+    assert (data.used, data.origin) == ("pneumoniamnist", "surrogate")
+
+
+def test_a_truncated_archive_is_refused_and_never_replaced(tmp_path):
+    path = tmp_path / "pneumoniamnist.npz"
+    np.savez(path, **arrays((1, 1, 1)))
+    path.write_bytes(path.read_bytes()[:500])
+    for name in ("pneumoniamnist", "rsna-pneumonia"):
+        with pytest.raises(DataError, match=r"pneumoniamnist\.npz is damaged or truncated .* Delete it"):
+            catalogue.resolve(name, home=tmp_path)
+
+
+def test_an_archive_without_an_array_is_refused_naming_it(tmp_path):
+    there = arrays((1, 1, 1))
+    del there["val_labels"]
+    np.savez(tmp_path / "pneumoniamnist.npz", **there)
+    with pytest.raises(DataError, match=r"lacks the arrays val_labels\. Put https"):
+        catalogue.resolve("pneumoniamnist", home=tmp_path)
+
+
+def test_an_archive_of_other_arrays_is_refused(tmp_path):
+    np.savez(tmp_path / "pneumoniamnist.npz", **{**arrays((1, 1, 1)), "train_images": np.array([{"code": 1}])})
+    with pytest.raises(DataError, match="damaged"):
+        SOURCE.load(tmp_path)
+
+
+def test_an_archive_of_other_size_is_refused(tmp_path):
+    np.savez(tmp_path / "pneumoniamnist.npz", **arrays((3, 1, 1)))
+    with pytest.raises(DataError, match="not the official ones"):
+        catalogue.load("pneumoniamnist", tmp_path)

@@ -1,0 +1,98 @@
+"""RSNA Pneumonia: a small folder in the competition's layout."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from datasets import catalogue
+from datasets.films import FULL
+from datasets.source import DataError
+from datasets.sources import rsna
+
+SOURCE = rsna.SOURCES[0]
+ROWS = ["b1,,,,,0", "a2,264.0,152.0,213.0,379.0,1", "a2,562.0,152.0,256.0,453.0,1", "c3,,,,,0"]
+
+
+@pytest.fixture(autouse=True)
+def fresh_loads():
+    catalogue.load.cache_clear()
+    yield
+    catalogue.load.cache_clear()
+
+
+def write_table(home, rows=ROWS, folder="rsna_pneumonia"):
+    (home / folder / "stage_2_train_images").mkdir(parents=True, exist_ok=True)
+    (home / folder / "stage_2_train_labels.csv").write_text("\n".join(["patientId,x,y,width,height,Target", *rows, ""]))
+
+
+def write(home, folder="rsna_pneumonia"):
+    pydicom = pytest.importorskip("pydicom", reason="pydicom is not installed")
+    write_table(home, folder=folder)
+    for index, name in enumerate(("a2", "b1", "c3")):
+        meta = pydicom.dataset.FileMetaDataset()
+        meta.TransferSyntaxUID = pydicom.uid.ExplicitVRLittleEndian
+        meta.MediaStorageSOPClassUID = pydicom.uid.SecondaryCaptureImageStorage
+        meta.MediaStorageSOPInstanceUID = f"1.2.{index}"
+        data = pydicom.Dataset()
+        data.file_meta = meta
+        data.Rows, data.Columns = 8, 8
+        data.SamplesPerPixel, data.PhotometricInterpretation, data.PixelRepresentation = 1, "MONOCHROME2", 0
+        data.BitsAllocated, data.BitsStored, data.HighBit = 8, 8, 7
+        data.PixelData = bytes([40 + index]) * 64
+        data.save_as(home / folder / "stage_2_train_images" / f"{name}.dcm", enforce_file_format=True)
+
+
+@pytest.mark.parametrize("folder", ["rsna_pneumonia", "rsna-pneumonia-detection-challenge"])
+def test_each_film_is_read_once_in_the_order_of_the_table(tmp_path, folder):
+    write(tmp_path, folder)
+    train = SOURCE.load(tmp_path)["train"]
+    assert train.labels.tolist() == [0, 1, 0]
+    assert train.images.shape == (3, 1, FULL, FULL)
+    assert train.images[:, 0, 9, 9].tolist() == [41, 40, 42]  # of one tone, and so not equalised
+    assert len(set(train.patients.tolist())) == 3
+
+
+def test_the_set_is_used_when_it_is_there_and_says_where_its_films_are_from(tmp_path, monkeypatch):
+    assert catalogue.resolve("rsna-pneumonia", home=tmp_path).used == "phantom-films-public"
+    write(tmp_path)
+    data = catalogue.resolve("rsna-pneumonia", home=tmp_path)
+    assert (data.used, data.origin) == ("rsna-pneumonia", "real")
+    assert "taken from NIH ChestX-ray14" in data.note
+    with pytest.raises(DataError, match=r"not the official ones\. Accept the competition's rules"):
+        catalogue.load("rsna-pneumonia", tmp_path)
+    monkeypatch.setattr(catalogue, "source", lambda name: replace(SOURCE, sizes={"train": 3}))
+    assert len(catalogue.load("rsna-pneumonia", tmp_path)["train"]) == 3
+
+
+def test_a_set_that_lacks_the_table_or_a_film_is_absent(tmp_path):
+    assert SOURCE.files(tmp_path) == []
+    write_table(tmp_path)
+    images = tmp_path / "rsna_pneumonia" / "stage_2_train_images"
+    for name in ("a2", "b1"):
+        (images / f"{name}.dcm").touch()
+    assert SOURCE.files(tmp_path) == []
+    (images / "c3.dcm").touch()
+    assert [path.name for path in SOURCE.files(tmp_path)] == ["stage_2_train_labels.csv", "b1.dcm", "a2.dcm", "c3.dcm"]
+
+
+@pytest.mark.parametrize("rows", [["a2,,,,,2"], ["a2,,,,,1", "a2,,,,,0"]])
+def test_targets_that_are_none_or_disagree_are_refused(tmp_path, rows):
+    write_table(tmp_path, rows)
+    with pytest.raises(DataError, match="the targets of a2 are not all 0 or all 1"):
+        SOURCE.files(tmp_path)
+
+
+def test_loading_an_absent_set_is_refused(tmp_path):
+    with pytest.raises(DataError, match=r"RSNA Pneumonia is not under"):
+        SOURCE.load(tmp_path)
+
+
+def test_a_film_is_preprocessed(tmp_path):
+    write(tmp_path)
+    path = tmp_path / "rsna_pneumonia" / "stage_2_train_images" / "a2.dcm"
+    raw = path.read_bytes()
+    path.write_bytes(raw[:-32] + bytes([200]) * 32)  # the lower half
+    image = SOURCE.load(tmp_path)["train"].images[1, 0]
+    assert (np.diff(image[:, 100].astype(int)) >= 0).all()
+    assert image[[0, -1], 100].tolist() == [0, 255]

@@ -1,0 +1,336 @@
+"""Films: the reference's preprocessing by hand, files of every kind, patients kept apart, another site's acquisition."""
+
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from PIL import Image
+
+from datasets.annotations import AnnotatedSplit
+from datasets.films import (
+    MEAN,
+    SECOND_SITE,
+    STD,
+    THIRD_SITE,
+    Acquisition,
+    acquire,
+    any_finding,
+    blur,
+    check_patients,
+    equalise,
+    fit,
+    preprocess,
+    read_film,
+    read_films,
+    read_table,
+    slug,
+)
+from datasets.source import DataError, Split
+
+FILMS = arrays(np.uint8, st.tuples(st.integers(1, 9), st.integers(1, 9)))
+
+
+def film(rows):
+    return np.array(rows, np.uint8)
+
+
+# -- equalisation -----------------------------------------------------------------------------------------------------
+
+
+def test_a_film_of_one_tone_keeps_it():
+    assert equalise(film([[77, 77], [77, 77]])).tolist() == [[77, 77], [77, 77]]
+
+
+def test_two_tones_become_black_and_white():
+    assert equalise(film([[100, 101], [101, 101]])).tolist() == [[0, 255], [255, 255]]
+
+
+def test_a_tone_becomes_the_share_of_pixels_up_to_it_without_the_darkest():
+    # Of five pixels that are not the darkest, one is up to 20, three up to 30, all up to 200.
+    assert equalise(film([[10, 20, 30], [30, 200, 200]])).tolist() == [[0, 51, 153], [153, 255, 255]]
+
+
+@given(FILMS)
+def test_equalisation_keeps_the_order_of_tones_and_spans_all_of_them(values):
+    out = equalise(values).ravel().astype(int)
+    order = values.ravel().argsort(kind="stable")
+    assert (np.diff(out[order]) >= 0).all()
+    if values.min() < values.max():
+        assert (out.min(), out.max()) == (0, 255)
+
+
+# -- blur -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_bright_pixel_is_spread_with_weights_one_two_one():
+    values = np.zeros((5, 5), np.uint8)
+    values[2, 2] = 160
+    assert blur(values)[1:4, 1:4].tolist() == [[10, 20, 10], [20, 40, 20], [10, 20, 10]]
+    assert blur(values).sum() == 160
+
+
+def test_edges_are_mirrored_at_the_pixel_that_is_last():
+    # Along a row: (40 + 2 x 0 + 40) / 4 at the left, (0 + 80 + 80) / 4 in the middle, (40 + 160 + 40) / 4 at the right.
+    assert blur(film([[0, 40, 80]] * 3)).tolist() == [[20, 40, 60]] * 3
+
+
+@given(FILMS)
+def test_the_blur_makes_no_tone_that_is_beyond_the_film(values):
+    out = blur(values)
+    assert out.shape == values.shape
+    assert values.min() <= out.min() <= out.max() <= values.max()
+
+
+# -- size -------------------------------------------------------------------------------------------------------------
+
+
+def test_half_the_size_is_the_mean_of_four_pixels_with_halves_up():
+    assert fit(film([[0, 10, 1, 1], [20, 30, 1, 2], [5, 5, 9, 9], [5, 5, 9, 7]]), 2).tolist() == [[15, 1], [5, 9]]
+
+
+def test_twice_the_size_lies_a_quarter_of_the_way_between_pixels():
+    assert fit(film([[0, 100], [0, 100]]), 4)[0].tolist() == [0, 25, 75, 100]
+
+
+def test_a_wide_film_keeps_its_aspect_and_is_filled_up_below():
+    out = fit(np.full((4, 8), 9, np.uint8), 4)
+    assert out.tolist() == [[9] * 4] * 2 + [[128] * 4] * 2
+
+
+def test_a_high_film_is_filled_up_at_the_right():
+    out = fit(np.full((8, 4), 9, np.uint8), 4)
+    assert out.tolist() == [[9, 9, 128, 128]] * 4
+
+
+def test_the_filling_is_near_the_mean_that_inputs_are_normalised_with():
+    assert (128 / 255 - MEAN[0]) / STD[0] == 0
+    assert (192 / 255 - MEAN[0]) / STD[0] == pytest.approx(1)
+
+
+@given(FILMS, st.integers(1, 12))
+def test_a_film_of_any_aspect_is_square_in_the_end(values, side):
+    assert preprocess(values, side).shape == (side, side)
+
+
+def test_preprocessing_equalises_blurs_and_then_resizes():
+    values = film([[100, 100, 101, 101]] * 4)
+    # Black and white; then 0, 64, 191, 255 (255 / 4 = 63.75); then means of two.
+    assert preprocess(values, 2).tolist() == [[32, 223]] * 2
+
+
+def test_it_is_what_opencv_gave():
+    """equalizeHist, GaussianBlur((3, 3), 0) and resize to 5 x 4 with INTER_LINEAR, of OpenCV 5.0.0."""
+    values = (np.arange(63) ** 2 % 97 + 80).astype(np.uint8).reshape(7, 9)
+    assert preprocess(values, 5).tolist() == [
+        [61, 56, 98, 93, 164], [106, 104, 166, 135, 177], [111, 154, 152, 115, 159], [130, 151, 175, 153, 169], [128] * 5,
+    ]  # fmt: skip
+
+
+# -- files ------------------------------------------------------------------------------------------------------------
+
+TONES = np.arange(0, 240, 10, dtype=np.uint8).reshape(4, 6)
+
+
+def test_grey_and_colour_pngs_are_read_as_grey(tmp_path):
+    Image.fromarray(TONES).save(tmp_path / "a.png")
+    Image.fromarray(np.stack([TONES] * 3 + [np.full_like(TONES, 255)], axis=-1)).save(tmp_path / "b.png")  # as 519 of NIH's
+    assert np.array_equal(read_film(tmp_path / "a.png"), TONES)
+    assert np.array_equal(read_film(tmp_path / "b.png"), TONES)
+
+
+def test_a_png_of_sixteen_bits_is_read_as_shares_of_its_range(tmp_path):
+    Image.fromarray(TONES.astype(np.uint16) * 257).save(tmp_path / "a.png")
+    assert np.array_equal(read_film(tmp_path / "a.png"), TONES)
+
+
+def test_a_jpeg_is_read(tmp_path):
+    Image.fromarray(np.full((16, 24), 130, np.uint8)).save(tmp_path / "a.jpg", quality=95)
+    found = read_film(tmp_path / "a.jpg")
+    assert found.shape == (16, 24)
+    assert abs(found.astype(int) - 130).max() <= 2
+
+
+def test_a_large_film_is_reduced_and_a_small_one_is_not(tmp_path):
+    Image.fromarray(np.full((8, 16), 130, np.uint8)).save(tmp_path / "a.png")
+    assert read_film(tmp_path / "a.png", most=4).tolist() == [[130] * 4] * 2
+    assert read_film(tmp_path / "a.png", most=20).shape == (8, 16)
+
+
+def write_dicom(path, pixels, interpretation="MONOCHROME2", bits=8, signed=0):
+    pydicom = pytest.importorskip("pydicom", reason="pydicom is not installed")
+    meta = pydicom.dataset.FileMetaDataset()
+    meta.TransferSyntaxUID = pydicom.uid.ExplicitVRLittleEndian
+    meta.MediaStorageSOPClassUID = pydicom.uid.SecondaryCaptureImageStorage
+    meta.MediaStorageSOPInstanceUID = "1.2.3"
+    data = pydicom.Dataset()
+    data.file_meta = meta
+    data.Rows, data.Columns = pixels.shape[-2:]
+    if pixels.ndim == 3:
+        data.NumberOfFrames = len(pixels)
+    data.SamplesPerPixel, data.PhotometricInterpretation, data.PixelRepresentation = 1, interpretation, signed
+    data.BitsAllocated = 8 * pixels.dtype.itemsize
+    data.BitsStored, data.HighBit = bits, bits - 1
+    data.PixelData = pixels.tobytes()
+    data.save_as(path, enforce_file_format=True)
+
+
+def test_a_dicom_file_is_read(tmp_path):
+    write_dicom(tmp_path / "a.dcm", TONES)
+    assert np.array_equal(read_film(tmp_path / "a.dcm"), TONES)
+
+
+def test_a_dicom_file_where_the_least_value_is_white_is_inverted(tmp_path):
+    write_dicom(tmp_path / "a.dcm", TONES, "MONOCHROME1")
+    assert np.array_equal(read_film(tmp_path / "a.dcm"), 255 - TONES)
+
+
+def test_a_dicom_file_of_twelve_bits_is_read_as_shares_of_them(tmp_path):
+    write_dicom(tmp_path / "a.dcm", film([[0, 0]]).astype(np.uint16) + np.array([[0, 4095]], np.uint16), bits=12)
+    assert read_film(tmp_path / "a.dcm").tolist() == [[0, 255]]
+
+
+@pytest.mark.parametrize(("pixels", "signed"), [(TONES.astype(np.int16), 1), (np.stack([TONES, TONES]), 0)])
+def test_a_dicom_file_of_signed_values_or_several_frames_is_refused(tmp_path, pixels, signed):
+    write_dicom(tmp_path / "a.dcm", pixels, bits=8 * pixels.dtype.itemsize, signed=signed)
+    with pytest.raises(DataError, match=r"a\.dcm is not a readable film .*expected one grey image of unsigned values"):
+        read_film(tmp_path / "a.dcm")
+
+
+def test_without_pydicom_a_dicom_file_is_refused_saying_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pydicom", None)
+    (tmp_path / "a.dcm").write_bytes(b"")
+    with pytest.raises(DataError, match=r"a\.dcm is a DICOM file; reading it needs pydicom: .*install 'pydicom"):
+        read_film(tmp_path / "a.dcm")
+
+
+def test_a_damaged_film_is_refused_naming_it(tmp_path):
+    Image.fromarray(TONES).save(tmp_path / "a.png")
+    (tmp_path / "a.png").write_bytes((tmp_path / "a.png").read_bytes()[:60])
+    (tmp_path / "b.jpg").write_bytes(b"no film")
+    for name in ("a.png", "b.jpg", "absent.png"):
+        with pytest.raises(DataError, match=f"{name} is not a readable film .* Get it again"):
+            read_film(tmp_path / name)
+
+
+def test_a_damaged_dicom_file_is_refused_naming_it(tmp_path):
+    pytest.importorskip("pydicom", reason="pydicom is not installed")
+    (tmp_path / "a.dcm").write_bytes(b"no film")
+    with pytest.raises(DataError, match=r"a\.dcm is not a readable film"):
+        read_film(tmp_path / "a.dcm")
+
+
+def test_films_are_read_in_the_order_asked_for_and_preprocessed(tmp_path):
+    paths = []
+    for index in range(5):
+        pixels = np.zeros((4, 8), np.uint8)
+        pixels[:, index:] = 50
+        paths.append(tmp_path / f"{index}.png")
+        Image.fromarray(pixels).save(paths[-1])
+    found = read_films(paths, 4)
+    assert found.shape == (5, 1, 4, 4)
+    for image, path in zip(found, paths, strict=True):
+        assert np.array_equal(image[0], preprocess(read_film(path), 4))
+    changed = read_films(paths, 4, change=lambda pixels, path: np.full_like(pixels, int(path.stem)))
+    assert changed[:, 0, 0, 0].tolist() == [0, 1, 2, 3, 4]
+
+
+def test_a_table_lacking_columns_rows_or_the_ends_of_rows_is_refused(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"\xef\xbb\xbfa,b\r\n1,2\r\n")  # with the mark that some programs write
+    assert read_table(path, ("a", "b"), "Get it.") == [{"a": "1", "b": "2"}]
+    for text in ("a,c\n1,2\n", "a,b\n", "", "a,b\n1,2\n3\n"):
+        path.write_text(text)
+        with pytest.raises(DataError, match=r"a\.csv is not a table with the columns a, b, or is cut off\. Get it\."):
+            read_table(path, ("a", "b"), "Get it.")
+    with pytest.raises(DataError, match="not a readable table"):
+        read_table(tmp_path / "absent.csv", ("a",), "Get it.")
+
+
+# -- labels and patients ----------------------------------------------------------------------------------------------
+
+
+def test_slugs_are_lower_case_with_hyphens():
+    assert [slug(name) for name in ("Hernia", "Pleural_Thickening", "No Finding")] == ["hernia", "pleural-thickening", "no-finding"]
+
+
+def test_the_class_is_whether_a_finding_is_present_and_no_finding_is_none():
+    findings = np.array([[1, 0, 0], [0, 1, 0], [0, 255, 255], [1, 0, 1]], np.uint8)
+    assert any_finding(findings, ("no-finding", "mass", "nodule")).tolist() == [0, 1, 0, 1]
+
+
+def split(patients):
+    images = np.zeros((2, 1, 4, 4), np.uint8)
+    return AnnotatedSplit(images, np.zeros(2, np.int64), patients=None if patients is None else np.array(patients))
+
+
+def test_a_patient_in_two_splits_is_refused():
+    check_patients("Films", {"train": split([1, 1]), "test": split([2, 3]), "other": split(None)})
+    check_patients("Films", {"train": split([1, 1]), "test": Split(split([1, 1]).images, np.zeros(2))})
+    with pytest.raises(DataError, match="Films: patient 3 has films in the splits 'train' and 'test'"):
+        check_patients("Films", {"train": split([1, 3]), "test": split([2, 3])})
+
+
+# -- another site -----------------------------------------------------------------------------------------------------
+
+NOTHING = Acquisition((1, 1), (1, 1), (0, 0), 0, (0, 0), 0, 0)
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+def test_an_acquisition_that_alters_nothing_alters_nothing():
+    films = rng().integers(0, 256, (2, 6, 8)).astype(np.uint8)
+    assert np.array_equal(acquire(films, NOTHING, rng()), films)
+
+
+def test_curve_contrast_and_their_order_by_hand():
+    # (51 / 255)^2 = 0.04; about the middle at half the contrast 0.27.
+    found = acquire(np.full((1, 4, 4), 51, np.uint8), replace(NOTHING, gamma=(2, 2), contrast=(0.5, 0.5)), rng())
+    assert (found == round(0.27 * 255)).all()
+
+
+def test_a_gradient_brightens_one_edge_as_it_darkens_the_other():
+    found = acquire(np.full((1, 33, 33), 100, np.uint8), replace(NOTHING, gradient=(0.5, 0.5)), rng())[0].astype(float)
+    assert found[16, 16] == 100
+    assert found + found[::-1, ::-1] == pytest.approx(200, abs=1)
+    assert found.max() > 140
+
+
+def test_the_blur_smooths_a_step_and_keeps_what_is_flat():
+    step = np.zeros((1, 40, 40), np.uint8)
+    step[:, :, 20:] = 200
+    found = acquire(step, replace(NOTHING, blur=0.05), rng())[0]
+    assert found[0, [5, 35]].tolist() == [0, 200]
+    assert 0 < found[0, 19] < 100 < found[0, 20] < 200
+
+
+def test_the_noise_has_the_stated_deviation():
+    found = acquire(np.full((1, 100, 100), 128, np.uint8), replace(NOTHING, noise=(0.05, 0.05)), rng())
+    assert found.std() / 255 == pytest.approx(0.05, rel=0.05)
+
+
+def test_borders_are_black_and_no_wider_than_stated():
+    found = acquire(np.full((5, 100, 100), 200, np.uint8), replace(NOTHING, border=0.1), rng())
+    assert (found[:, 10:90, 10:90] == 200).all()
+    assert set(np.unique(found)) == {0, 200}
+
+
+def test_the_marker_is_a_white_letter_in_the_upper_right_corner():
+    found = acquire(np.zeros((1, 50, 50), np.uint8), replace(NOTHING, marker=0.16), rng())[0]
+    assert found[4:12, 42:46].tolist() == [[255, 255, 0, 0]] * 6 + [[255] * 4] * 2
+    assert (found == 255).sum() == 6 * 2 + 2 * 4
+
+
+@pytest.mark.parametrize("how", [SECOND_SITE, THIRD_SITE])
+def test_a_site_alters_every_film_in_its_own_way_and_repeats(how):
+    films = np.tile(np.linspace(20, 230, 32).astype(np.uint8), (4, 32, 1))
+    found = acquire(films, how, rng(1))
+    assert np.array_equal(found, acquire(films, how, rng(1)))
+    assert len({image.tobytes() for image in found}) == 4
+    different = [abs(equalise(image).astype(int) - equalise(films[0])).mean() for image in found]
+    assert min(different) > 1  # of 255: not undone by the equalisation
