@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks import attention, exchange, films, findings, leakage, registry, segmentations, transferability
+from benchmarks import attention, exchange, findings, leakage, registry, segmentations, sites, transferability
 from benchmarks.cells import Cell
 from benchmarks.executors import Context
 from benchmarks.scenario import build_federation
@@ -182,7 +182,7 @@ def measure_fitted(
     if cell.measure == "findings":
         tested = next(source for source in cell.sources if source.asked == config["evaluation.test"])
         seeds = Seeds.moving(cell.seed_axes, cell.seed)
-        test, labelled = films.test_set(config, tested, seeds, cell.device)
+        test, labelled = sites.test_set(config, tested, seeds, cell.device)
         scale = 100 if cell.unit == "percent" else 1
         return findings.measure(federation, fitted, test, labelled, findings.overlapping(config), tested.asked, scale)
     if cell.measure == "selection":

@@ -35,10 +35,10 @@ def measure(
     if not isinstance(federation.task, MultiLabel):
         raise ValueError(f"AUC by finding is of multi-label tasks, and the task is {federation.task}")
     own = MultiLabel(tuple(findings))
-    known, scores = set[str](), []
+    known, scores = set(findings), []
     for checkpoint in fitted:
         task = _task(federation, checkpoint)
-        known |= set(task.findings)
+        known &= set(task.findings)
         outputs = predict(federation.module(checkpoint), test.images, normalise=federation.normalise)
         scores.append(auc_by_class(own.place(outputs, task.findings), test.targets))
     # Of one finding all models have an AUC, or none: the test films decide, and models of one table have one label set.
