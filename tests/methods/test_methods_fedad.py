@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from baselines.centralized import Centralized
@@ -137,6 +137,7 @@ def test_the_upper_loss_pushes_attention_down_where_nobody_looks_and_up_where_so
     assert (slope[diversity > 0.5] < 0).all()
 
 
+@settings(deadline=None)
 @given(st.integers(0, 10_000), st.sampled_from(["printed", "mean"]))
 def test_bounded_losses_are_between_minus_one_and_zero(seed, scale):
     generator = torch.Generator().manual_seed(seed)
@@ -318,6 +319,7 @@ def test_in_bytes_values_take_a_quarter_and_a_scale_for_each_class():
     assert encoded_size({"a": torch.empty(1000, CLASSES)}) / size(1000, CLASSES) == pytest.approx(4, rel=0.1)
 
 
+@settings(deadline=None)
 @given(st.integers(0, 10_000))
 def test_in_bytes_values_are_within_half_a_step(seed):
     generator = torch.Generator().manual_seed(seed)
