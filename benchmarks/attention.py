@@ -166,4 +166,5 @@ def told(records: Sequence[Record]) -> list[str]:
     if seed is None:
         return []
     several = len({record.seed for record in records}) > 1
-    return [f"the picture shows {SHOWN} films at most, each of another finding" + (f", of seed {seed}" if several else "")]
+    chosen = f"the picture shows {SHOWN} films at most, each of another finding, the first in which some local model looks anywhere"
+    return [chosen + (f", of seed {seed}" if several else "")]

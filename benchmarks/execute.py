@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks import attention, exchange, films, findings, leakage, registry, segmentations, transferability
+from benchmarks import attention, exchange, findings, leakage, registry, segmentations, sites, transferability
 from benchmarks.cells import Cell
 from benchmarks.executors import Context
 from benchmarks.scenario import build_federation
@@ -32,6 +32,7 @@ from federation.fitting import fit
 from federation.method import Method
 from federation.seeds import Seeds
 from federation.stages import StageCache
+from federation.tasks import MultiLabel
 from federation.training import predict, unit_range
 from methods.fedsa import FedSA
 from metrics.classification import median_of_last
@@ -182,9 +183,9 @@ def measure_fitted(
     if cell.measure == "findings":
         tested = next(source for source in cell.sources if source.asked == config["evaluation.test"])
         seeds = Seeds.moving(cell.seed_axes, cell.seed)
-        test, labelled = films.test_set(config, tested, seeds, cell.device)
+        test, labelled = sites.test_set(config, tested, seeds, cell.device)
         scale = 100 if cell.unit == "percent" else 1
-        return findings.measure(federation, fitted, test, labelled, findings.overlapping(config), tested.asked, scale)
+        return findings.measure(federation, fitted, test, labelled, findings.overlapping(config), tested.label, scale)
     if cell.measure == "selection":
         return transferability.selections(fitted, config)
     if cell.measure == "transferability":
@@ -205,7 +206,10 @@ def measure_fitted(
             values = [statistic_of(metric, history, config) for history in histories]
             found.append(Measurement(metric, float(np.mean(values)) * scale))
     how = "epochs" if cell.measure == "curve" else statistic_name(histories, config)
-    return tuple(found), f"{how}, mean over models" if len(counted) > 1 else how
+    text = [f"{how}, mean over models" if len(counted) > 1 else how]
+    if isinstance(federation.task, MultiLabel):
+        text += findings.told(federation._test, federation.task.findings, federation.task.findings)
+    return tuple(found), "; ".join(text)
 
 
 def privacy_spent(federation: Federation) -> dict[str, Any]:

@@ -201,8 +201,9 @@ SETTINGS = (
     Setting("data.image_size", 512, "code", "jfhealthcare: long side 512, padded to a square", cpu=32, smoke=16),
     Setting("findings.nih-cxr14", FINDINGS[NIH], "paper", "Table 1: 12 of its 14 labels"),
     Setting("findings.chexpert", FINDINGS[CHEXPERT], "paper", "Table 1: 8 of its 14 labels"),
-    Setting("findings.uncertain", "reference", "code",
-            "jfhealthcare: uncertain is present for edema and atelectasis, absent for all others; the paper is silent"),
+    Setting("findings.uncertain", "reference", "assumed",
+            "jfhealthcare's code has uncertain as present for edema and atelectasis, absent for its three other findings; so here "
+            "for all others"),
     Setting("public.name", "rsna-pneumonia", "paper", "section 4.1.1, without its labels"),
     Setting("partition.kind", "dirichlet-fedkd", "assumed",
             "section 4.1.2: Dirichlet, by one of a film's findings at random; which rule is not said, this is the first author's "
@@ -239,7 +240,8 @@ SETTINGS = (
     Setting("server.final_lr", 1e-3, "paper", "section 4.1.2"),
     Setting("server.batch_size", 32, "assumed", "as local training; the paper names one batch size", smoke=16),
     Setting("server.epochs", 20, "paper", "section 4.1.2, for every size of the public set", cpu=8, smoke=10),
-    Setting("augmentation.rotation", 15.0, "code", "jfhealthcare, degrees; the paper takes its methods from there"),
+    Setting("augmentation.rotation", 15.0, "code",
+            "jfhealthcare, degrees; the paper takes its methods from there. Here after a film is prepared, there before"),
     Setting("augmentation.shift", 0.05, "code", "jfhealthcare"),
     Setting("augmentation.scale", 0.05, "code", "jfhealthcare: 0.95 to 1.05"),
     Setting("fedad.bounds", True, "paper", "Eq. 12; off in a row of Table 2"),
@@ -252,7 +254,7 @@ SETTINGS = (
     Setting("fedad.threshold", 0.5, "assumed", "b of Eq. 8; the level of Figure 3"),
     Setting("fedad.bound_scale", "printed", "paper", "Eq. 7 and 9 as printed, with 1/HW"),
     Setting("fedad.second_order", True, "assumed", "gradients go through the channel weights of the student's map too"),
-    Setting("fedad.quantised", False, "paper", "float32; uint8 is a row of its own"),
+    Setting("fedad.quantised", False, "assumed", "float32; the paper names no type. uint8 is a row of its own"),
     *(Setting(f"{name}.rounds", 100, "code", "FedDF's released commands; the paper is silent", cpu=20, smoke=6)
       for name in ("fedavg", "feddf")),
     *(Setting(f"{name}.participation", 1.0, "assumed", "three sites, all in every round; the paper is silent")
@@ -291,7 +293,8 @@ PAPER = Paper(
         "Standalone is the mean over local models, finding by finding.",
         "Across domains three clients hold NIH's films and three CheXpert's, each with a head for its site's findings; the central "
         "model has one for all 14. The text swaps 12 and 8.",
-        "RSNA's films were taken from NIH's set: with NIH's clients some public films are theirs. The paper does not say so.",
+        "RSNA's films were taken from NIH's set: with NIH's clients some public films are theirs, and some are NIH's test films, "
+        "so that the central model is distilled on them, without labels. The paper does not say so.",
         "Eq. 12 is typeset so that the mean over findings may be of the logit loss alone; here it is of all three terms. With 1/HW "
         "the bounds weigh little beside the logit loss; fedad-scaled (--methods +fedad-scaled) leaves it out.",
         "The attention bounds of a finding are over the clients that hold a film with it (assumed), as its weights of Eq. 4 are.",
@@ -302,7 +305,9 @@ PAPER = Paper(
         "that FedAD outperforms its counterparts there, while FedDF is printed above it.",
         "The paper gives no budget of FedAvg, FedDF and FedMD: rounds are those of their own code. Averaging methods have an epoch "
         "of a client's films in a round, and FedDF alone uses the validation films.",
-        "FedMD has no central model; ours learns the clients' last consensus on the public films.",
+        "FedMD has no central model; ours learns the clients' last consensus on the public films. FedDF's softmax is, for "
+        "findings, a sigmoid of each (assumed).",
+        "Films are dealt to clients, as in the paper, not patients: a patient's films may be at several clients of a site.",
         "At cpu and smoke FedAD is one-shot (fedad-online answers in every epoch), sizes of the public set in Table 3 are scaled, "
         "and the sentence below the table says to what.",
     ),

@@ -28,17 +28,17 @@ def measure(
 ) -> tuple[tuple[Measurement, ...], str]:
     """AUC by finding, their number, and their means over `overlap` and over all; mean over models. And how they came about.
 
-    `test` has targets (n, findings) for its own `findings`; `name` is what a text calls it. A finding of which the AUC is not
-    defined, or that no model knows, has no number. The mean over all is only of models that know all of them. AUCs are
-    multiplied by `scale`. Raises ValueError for a task without findings, or if no finding has an AUC.
+    `test` has targets (n, findings) for its own `findings`; `name` is what the text calls its data set. A finding of which the
+    AUC is not defined, or that no model knows, has no number. The mean over all is only of models that know all of them. AUCs
+    are multiplied by `scale`. Raises ValueError for a task without findings, or if no finding has an AUC.
     """
     if not isinstance(federation.task, MultiLabel):
         raise ValueError(f"AUC by finding is of multi-label tasks, and the task is {federation.task}")
     own = MultiLabel(tuple(findings))
-    known, scores = set[str](), []
+    known, scores = set(findings), []
     for checkpoint in fitted:
         task = _task(federation, checkpoint)
-        known |= set(task.findings)
+        known &= set(task.findings)
         outputs = predict(federation.module(checkpoint), test.images, normalise=federation.normalise)
         scores.append(auc_by_class(own.place(outputs, task.findings), test.targets))
     # Of one finding all models have an AUC, or none: the test films decide, and models of one table have one label set.
@@ -52,12 +52,27 @@ def measure(
         found.append(Measurement("mauc", scale * float(np.mean(shared)), "class=overlap"))
     if known >= set(findings):
         found.append(Measurement("mauc", scale * float(np.mean(list(means.values()))), "class=total"))
-    how = f"AUC after training on {len(test.images):,} films of {name}"
-    without = [_counts(test, findings, finding) for finding in findings if finding in known and finding not in means]
-    text = [how + (", mean over models" if len(fitted) > 1 else "")]
-    if without:
-        text.append(f"no AUC, and no part in the means: {', '.join(without)}")
+    how = f"AUC on {len(test.images):,} test films of {name}, after training"
+    text = [how + (", mean over models" if len(fitted) > 1 else ""), *told(test, [f for f in findings if f in known], findings)]
     return tuple(found), "; ".join(text)
+
+
+def told(test: LabelledSet, counted: Sequence[str], findings: Sequence[str]) -> list[str]:
+    """What a reader of means over the findings `counted` must know: how few films some are of, and which have no AUC.
+
+    `findings` are those of the columns of the test set's targets.
+    """
+    known = (test.targets != UNKNOWN).sum(dim=0).tolist()
+    present = (test.targets == 1).sum(dim=0).tolist()
+    having, without = [], []
+    for finding in counted:
+        total, own = (numbers[list(findings).index(finding)] for numbers in (known, present))
+        if 0 < own < total:
+            having.append(f"{finding} {own:,}")
+        else:
+            without.append(f"{finding} ({own:,} of {total:,} films)" if total else f"{finding} (not labelled)")
+    text = [f"films with each: {', '.join(having)}"] if having else []
+    return text + ([f"no AUC, and no part in the means: {', '.join(without)}"] if without else [])
 
 
 def overlapping(config: Mapping[str, Scalar]) -> list[str]:
@@ -77,10 +92,3 @@ def _task(federation: Federation, checkpoint: Checkpoint) -> MultiLabel:
 
 def _whole(column: np.ndarray) -> bool:
     return not bool(np.isnan(column).any())
-
-
-def _counts(test: LabelledSet, findings: Sequence[str], finding: str) -> str:
-    """`hernia (0 of 300 films)`: how many of the films whose label is known have a finding."""
-    targets = test.targets[:, list(findings).index(finding)]
-    known = int((targets != UNKNOWN).sum())
-    return f"{finding} ({int((targets == 1).sum())} of {known:,} films)" if known else f"{finding} (not labelled)"

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from benchmarks.configuration import Config, augmentation_of, client_parts, common_parts, limit, resize, roles
-from benchmarks.films import FINDINGS_TASK, build_film_federation
+from benchmarks.sites import FINDINGS_TASK, build_film_federation
 from datasets import catalogue, partitions
 from datasets.annotations import CLASS, MAP, annotated, annotations_of
 from datasets.catalogue import ResolvedData
@@ -149,7 +149,7 @@ def build_federation(
     """The federation of one cell. On the device `meta` nothing is loaded or computed, only sizes are known.
 
     `public` is the data set of the public images where it is another than the clients', `private` that of the clients where
-    the server has target data of another, `others` those of further sites (`benchmarks.films`). Raises DataError for absent
+    the server has target data of another, `others` those of further sites (`benchmarks.sites`). Raises DataError for absent
     or damaged data and impossible partitions.
     """
     if config.get("data.task") == FINDINGS_TASK:

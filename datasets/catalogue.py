@@ -15,6 +15,11 @@ from results.files import data_home, digest, file_digest
 from results.names import near
 from results.sourcecode import source_digest
 
+MANY = 1000
+"""Files of a set above which only names and sizes enter its digest."""
+TABLES = (".csv", ".txt")
+"""Files of labels and lists, which are read whole for a digest however many others there are."""
+
 
 @functools.cache
 def _modules() -> dict[str, tuple[DataSource, str]]:
@@ -61,11 +66,13 @@ class ResolvedData:
 
 @functools.cache
 def _fingerprint(name: str, home: Path) -> str:
-    """Digest of a source's files and of the code that reads them; of many small files, their names and sizes."""
+    """Digest of a source's files and of the code that reads them; of many small files, names and sizes, but for their tables."""
     entry = source(name)
     files = entry.files(home)
-    many = len(files) > 1000
-    listing = [[str(p.relative_to(home)), p.stat().st_size] if many else [p.name, file_digest(p)] for p in files]
+    many = len(files) > MANY
+    listing = [
+        [str(p.relative_to(home)), p.stat().st_size] if many and p.suffix not in TABLES else [p.name, file_digest(p)] for p in files
+    ]
     return digest([name, listing, source_digest(_modules()[name][1])])
 
 
@@ -109,7 +116,7 @@ def resolve(
         because = "this profile uses embedded data" if embedded else f"it is not under {home}"
         raise DataError(f"--require-real: {wanted.title} is needed, but {because}. {wanted.how_to_get}")
     check(used.name, home)
-    origin = SYNTHETIC if used.kind == SYNTHETIC else REAL if used is wanted else SURROGATE
+    origin = SYNTHETIC if used.kind == SYNTHETIC else REAL if used is wanted and used.kind == REAL else SURROGATE
     return ResolvedData(name, used.name, origin, _fingerprint(used.name, home), used.note)
 
 

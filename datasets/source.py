@@ -62,7 +62,7 @@ class DataSource:
     embedded: str = ""
     """The stand-in that needs no files at all, for the smoke profile; empty if this source itself needs none."""
     kind: str = REAL
-    """`real`, or `synthetic` for generated images."""
+    """`real`, `synthetic` for generated images, or `surrogate` for real ones that were changed to stand in for others."""
     note: str = ""
     content: Mapping[str, str] = field(default_factory=dict)
     """SHA-256 by split of the official images and labels (see `content_digest`), where known."""

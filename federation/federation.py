@@ -28,7 +28,7 @@ from federation.seeds import AXES, Seeds, Stream
 from federation.snapshots import Snapshots
 from federation.stacked import train_stacked
 from federation.stages import Stage, StageCache, StageRequest, content_digest
-from federation.tasks import Task, placed
+from federation.tasks import MultiLabel, Task, placed
 from federation.training import DivergedError, Loss, Normalisation, Penalty, TrainingPlan, forward_pass, predict, train
 from models import catalogue
 from privacy.plan import DP_SGD
@@ -639,6 +639,11 @@ class Federation:
         """
         counts = [torch.tensor(client.label_counts, device=self.device) for client in self.clients]
         if self.protection is not None and self.protection.counts:
+            if isinstance(self.task, MultiLabel):
+                raise ValueError(
+                    "label counts of a multi-label task have no private form: one sample more changes several counts, "
+                    "and the noise is for one"
+                )
             counts = [self._noisy_counts(client, own) for client, own in zip(self.clients, counts, strict=True)]
         return torch.stack([self.channel.up(k, "labels", {"counts": own})["counts"] for k, own in enumerate(counts)])
 

@@ -207,12 +207,11 @@ class FedAD(Method):
         optimizer = plan.make_optimizer(student.parameters(), fused=False)
         schedule = plan.make_schedule(optimizer)
         images = federation.public.images
-        source = self.transfer(federation, able, teachers, counts, images) if self.one_shot else None
+        once = self.transfer(federation, able, teachers, counts, images) if self.one_shot else None
         parts: dict[str, Any] = {"student": student, "optimizer": optimizer, "schedule": schedule}
         for number in federation.rounds(plan.epochs, alike=True, **parts):
-            if source is None or not self.one_shot:
-                images = self.view(federation, number)
-                source = self.transfer(federation, able, teachers, counts, images)
+            images = images if once else self.view(federation, number)
+            source = once or self.transfer(federation, able, teachers, counts, images)
             federation.train(
                 learner, images, torch.arange(len(images), device=images.device),
                 self.loss(federation, source, federation.stream("dropped", number)), replace(plan, epochs=1), "student", number,
@@ -244,19 +243,19 @@ class FedAD(Method):
     ) -> Answers | Ensemble:  # fmt: skip
         """Clients answer for uint8 images; the ensemble of their answers, or the answers where steps draw from them."""
         task = federation.task
-        logits, maps = [], []
+        logits, maps, labelled = [], [], []
         for client, teacher in zip(clients, teachers, strict=True):
             federation.progress(f"client {client.index + 1}/{len(federation.clients)} answers", 0.0)
             own, seen = self.answer(federation, client, teacher, images)
             logits.append(placed(self.send(federation, client, "logits", own), client.task, task))
+            labelled.append(~placed(torch.zeros_like(own[:1]), client.task, task).isnan()[0])
             if seen is not None:
                 maps.append(self.fitted(federation, client, self.send(federation, client, "attention", seen)))
-        stacked = torch.stack(logits)
         if self.bounds and task.dense:
             maps = [task.probabilities(own) for own in logits]
-        # What a client has no outputs for it holds no samples of, whatever noise has made of its counts.
-        known = ~stacked[:, 0].flatten(2).isnan().any(dim=2) if task.dense else ~stacked[:, 0].isnan()
-        answers = Answers(stacked, torch.stack(maps) if maps else None, torch.where(known, counts, 0))
+        # What a client's label set lacks it holds no samples of, whatever its counts say; of a pixel one class does for all.
+        known = torch.stack(labelled).flatten(2)[:, :, 0] if task.dense else torch.stack(labelled)
+        answers = Answers(torch.stack(logits), torch.stack(maps) if maps else None, torch.where(known, counts, 0))
         return answers if self.dropped else answers.ensemble()
 
     def answer(

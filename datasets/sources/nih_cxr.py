@@ -21,9 +21,9 @@ from pathlib import Path
 import numpy as np
 
 from datasets import films
-from datasets.annotations import FINDINGS, IGNORE, AnnotatedSource, AnnotatedSplit, Annotation
+from datasets.annotations import FINDINGS, AnnotatedSource, AnnotatedSplit, Annotation
 from datasets.films import FULL
-from datasets.source import DataError, Split
+from datasets.source import SURROGATE, DataError, Split
 from datasets.sources.chexpert import NAMES as CHEXPERT_NAMES
 
 FILMS = 112_120
@@ -38,6 +38,8 @@ IN_CHEXPERT = {
     name: {"pleural-effusion": "effusion"}.get(name, name) for name in CHEXPERT_NAMES if name in {*NAMES, "pleural-effusion"}
 }
 """CheXpert's findings that NIH's films are labelled for, and what NIH calls them; beside `no-finding`."""
+SHARED = tuple(name for name in CHEXPERT_NAMES if name in {*IN_CHEXPERT, films.NO_FINDING})
+"""Findings of CheXpert's that can be told of NIH's films, in CheXpert's order."""
 TABLES = ("Data_Entry_2017.csv", "Data_Entry_2017_v2020.csv")
 LISTS = {"train": "train_val_list.txt", "test": "test_list.txt"}
 _COLUMNS = ("Image Index", "Finding Labels", "Patient ID")
@@ -142,12 +144,9 @@ def findings_of(found: list[Film]) -> np.ndarray:
 
 
 def as_chexpert(findings: np.ndarray) -> np.ndarray:
-    """Findings uint8 (n, 14) of NIH's as CheXpert's, uint8 (n, 14): 255 for every film where NIH has no such label."""
-    other = np.full((len(findings), len(CHEXPERT_NAMES)), IGNORE, np.uint8)
-    other[:, CHEXPERT_NAMES.index(films.NO_FINDING)] = ~findings.any(axis=1)
-    for name, own in IN_CHEXPERT.items():
-        other[:, CHEXPERT_NAMES.index(name)] = findings[:, NAMES.index(own)]
-    return other
+    """Findings uint8 (n, 14) of NIH's as those of CheXpert's that NIH's films are labelled for, `SHARED`; uint8 (n, SHARED)."""
+    columns = [findings[:, NAMES.index(IN_CHEXPERT[name])] if name in IN_CHEXPERT else ~findings.any(axis=1) for name in SHARED]
+    return np.stack(columns, axis=1).astype(np.uint8)
 
 
 def at_second_site(film: np.ndarray, path: Path) -> np.ndarray:
@@ -170,7 +169,7 @@ def _load(home: Path, small: bool = False, shifted: bool = False) -> dict[str, S
 
 
 _FINDINGS = {"findings": Annotation(FINDINGS, len(NAMES), "read from reports by a program (Wang et al. 2017)", NAMES)}
-_CANNOT = [name for name in CHEXPERT_NAMES if name not in {*IN_CHEXPERT, films.NO_FINDING}]
+_CANNOT = [name for name in CHEXPERT_NAMES if name not in SHARED]
 
 SOURCES = [
     AnnotatedSource(
@@ -231,6 +230,7 @@ SOURCES = [
             "contrast, gradient, blur, noise, borders and marker, so that two sites share every film. CheXpert's "
             f"{', '.join(_CANNOT)} are unknown for all of them, and what is 'not mentioned' is NIH's"
         ),
-        annotations={"findings": Annotation(FINDINGS, len(CHEXPERT_NAMES), "NIH's labels by CheXpert's names", CHEXPERT_NAMES)},
+        kind=SURROGATE,
+        annotations={"findings": Annotation(FINDINGS, len(SHARED), "NIH's labels by CheXpert's names", SHARED)},
     ),
 ]

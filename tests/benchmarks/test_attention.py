@@ -149,7 +149,9 @@ def test_the_file_has_one_seeds_films_and_a_central_map_for_each_row():
     assert {name: array.max() for name, array in found.items()} == {
         "images": 2, "finding": 0, "local": 0, "consensus": 0, "diversity": 0, "fedad": 7, "fedad-no-bound": 9,
     }  # fmt: skip
-    assert attention.told(records) == ["the picture shows 4 films at most, each of another finding, of seed 2"]
+    assert attention.told(records) == [
+        "the picture shows 4 films at most, each of another finding, the first in which some local model looks anywhere, of seed 2"
+    ]
     failed = [replace(record, status=FAILED, arrays="") for record in records]
     assert (attention.collected(failed), attention.told(failed)) == (b"", [])
 

@@ -52,7 +52,7 @@ def test_every_shared_finding_has_an_auc_and_the_means_are_over_these():
         Measurement("mauc", 1.0, "class=overlap"),
         Measurement("mauc", 0.75, "class=total"),
     )
-    assert how == "AUC after training on 4 films of here"
+    assert how == "AUC on 4 test films of here, after training; films with each: a 2, b 2"
 
 
 def test_auc_is_in_percent_but_the_number_of_findings_is_not():
@@ -71,7 +71,9 @@ def test_a_finding_without_both_kinds_has_no_number_and_is_named_with_its_counts
         Measurement("mauc", 1.0, "class=overlap"),
         Measurement("mauc", 1.0, "class=total"),
     )
-    assert how.endswith("; no AUC, and no part in the means: b (0 of 3 films), c (4 of 4 films), d (not labelled)")
+    assert how.endswith(
+        "; films with each: a 2; no AUC, and no part in the means: b (0 of 3 films), c (4 of 4 films), d (not labelled)"
+    )
 
 
 def test_a_model_that_lacks_findings_of_the_test_set_has_no_total():
@@ -83,7 +85,8 @@ def test_a_model_that_lacks_findings_of_the_test_set_has_no_total():
         Measurement("num-classes", 1.0, "class=all"),
         Measurement("mauc", 1.0, "class=overlap"),
     )
-    assert how == "AUC after training on 4 films of there"  # what the model does not know is no gap of the test set
+    # What the model does not know is no gap of the test set.
+    assert how == "AUC on 4 test films of there, after training; films with each: a 2"
 
 
 def test_without_an_overlapping_finding_there_is_no_mean_over_them():
@@ -100,7 +103,7 @@ def test_local_models_are_averaged_finding_by_finding_each_with_its_own_label_se
     fitted = [SimpleNamespace(owner=f"client-{k}") for k in range(2)]
     found, how = findings.measure(made, fitted, site([0, 0, 1, 1]), ("a",), ["a"], "here")
     assert found[0] == Measurement("auc", 0.5, "class=a")  # 1 by the first, 0 by the second
-    assert how.endswith("films of here, mean over models")
+    assert how.startswith("AUC on 4 test films of here, after training, mean over models;")
 
 
 def test_what_has_no_auc_at_all_is_said():

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from baselines.centralized import Centralized
@@ -137,6 +137,7 @@ def test_the_upper_loss_pushes_attention_down_where_nobody_looks_and_up_where_so
     assert (slope[diversity > 0.5] < 0).all()
 
 
+@settings(deadline=None)
 @given(st.integers(0, 10_000), st.sampled_from(["printed", "mean"]))
 def test_bounded_losses_are_between_minus_one_and_zero(seed, scale):
     generator = torch.Generator().manual_seed(seed)
@@ -318,6 +319,7 @@ def test_in_bytes_values_take_a_quarter_and_a_scale_for_each_class():
     assert encoded_size({"a": torch.empty(1000, CLASSES)}) / size(1000, CLASSES) == pytest.approx(4, rel=0.1)
 
 
+@settings(deadline=None)
 @given(st.integers(0, 10_000))
 def test_in_bytes_values_are_within_half_a_step(seed):
     generator = torch.Generator().manual_seed(seed)
@@ -533,8 +535,8 @@ def test_sites_with_other_findings_teach_a_student_all_of_them(method):
     model = method.fit(federation)
     assert model.outputs == 3
     assert model.history["mauc"][-1] > 0.9
-    sent = {t.client: t.bytes for t in federation.channel.ledger if t.kind == "attention" and t.round == 1}
-    assert len(set(sent.values())) <= 1  # of two classes each
+    sent = [t.bytes for t in federation.channel.ledger if t.kind == "attention"]
+    assert len(set(sent)) == 1  # of two classes each
 
 
 def test_the_ensemble_of_a_finding_is_of_the_clients_that_label_it():
@@ -552,14 +554,20 @@ def test_the_ensemble_of_a_finding_is_of_the_clients_that_label_it():
     assert found.known.tolist() == [True] * 3
 
 
-def test_a_client_is_not_heard_on_a_finding_that_it_does_not_label_whatever_noise_makes_of_its_counts():
+def test_a_client_is_not_heard_on_a_finding_that_it_does_not_label_whatever_its_counts_say():
     federation = film_federation()
     method = FedAD(one_shot=True, dropped=1)
     teachers = [federation.module(model) for model in federation.local_models()]
-    noisy = torch.full((4, 3), 5.0)
-    found = method.transfer(federation, federation.clients, teachers, noisy, federation.public.images)
+    wrong = torch.full((4, 3), 5.0)
+    found = method.transfer(federation, federation.clients, teachers, wrong, federation.public.images)
     assert found.counts.tolist() == [[5, 5, 0]] * 2 + [[5, 0, 5]] * 2
     assert found.ensemble().logits.isfinite().all()
+
+
+def test_counts_of_findings_have_no_private_form():
+    protection = Protection(PrivacyPlan(DP_SGD, 50.0), FedAD.protections()[DP_SGD])
+    with pytest.raises(ValueError, match="one sample more changes several counts"):
+        film_federation(protection=protection).label_counts()
 
 
 @pytest.mark.parametrize(

@@ -263,31 +263,6 @@ def test_a_student_gives_both_while_it_trains_and_outputs_alone_when_it_is_measu
             torch.testing.assert_close(own, same, atol=1e-5, rtol=1e-4)
 
 
-def test_attention_is_that_of_the_grad_cam_package():
-    package = pytest.importorskip("pytorch_grad_cam")
-    from pytorch_grad_cam.utils.model_targets import ClassifierOutputTarget
-
-    class Whole(Decoder):
-        def __init__(self):
-            super().__init__()
-            self.encoder = nn.Conv2d(2, 2, 1)
-
-        def forward_features(self, images):
-            return self.encoder(images)
-
-        def forward(self, images):
-            return self.forward_head(self.forward_features(images))
-
-    torch.manual_seed(0)
-    model, inputs = Whole().eval(), images(count=3, side=6)
-    _, maps = class_attention(model, model.encoder(inputs), create_graph=False)
-    with package.GradCAM(model, [model.encoder]) as cam:  # scaled to [0, 1] by its least value too
-        for score in range(3):
-            theirs = torch.from_numpy(cam(inputs, [ClassifierOutputTarget(score)] * 3))
-            ours = unit_scaled(maps[:, score].detach().flatten(1)).view_as(theirs)
-            torch.testing.assert_close(ours, theirs, atol=1e-4, rtol=1e-4)
-
-
 # -- both -------------------------------------------------------------------------------------------------------------
 
 

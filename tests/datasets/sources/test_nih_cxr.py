@@ -11,8 +11,7 @@ from datasets.annotations import check_annotations
 from datasets.films import FULL
 from datasets.source import DataError
 from datasets.sources import nih_cxr
-from datasets.sources.chexpert import NAMES as CHEXPERT_NAMES
-from datasets.sources.nih_cxr import NAMES, SMALL, as_chexpert, of_test
+from datasets.sources.nih_cxr import NAMES, SHARED, SMALL, as_chexpert, of_test
 
 WHOLE, SAMPLE, SHIFTED = nih_cxr.SOURCES
 HEADER = (
@@ -228,13 +227,28 @@ def test_the_second_site_stands_in_for_chexpert_and_says_what_it_is(sample):
     )
 
 
-def test_nih_labels_under_chexperts_names_are_unknown_where_there_are_none():
+def test_nih_labels_under_chexperts_names_are_those_that_both_have():
     own = np.zeros((2, len(NAMES)), np.uint8)
     own[0, [NAMES.index("effusion"), NAMES.index("mass")]] = 1
-    found = dict(zip(CHEXPERT_NAMES, as_chexpert(own).T.tolist(), strict=True))
+    found = dict(zip(SHARED, as_chexpert(own).T.tolist(), strict=True))
     assert found == {
-        "no-finding": [0, 1], "enlarged-cardiomediastinum": [255, 255], "cardiomegaly": [0, 0], "lung-opacity": [255, 255],
-        "lung-lesion": [255, 255], "edema": [0, 0], "consolidation": [0, 0], "pneumonia": [0, 0], "atelectasis": [0, 0],
-        "pneumothorax": [0, 0], "pleural-effusion": [1, 0], "pleural-other": [255, 255], "fracture": [255, 255],
-        "support-devices": [255, 255],
+        "no-finding": [0, 1], "cardiomegaly": [0, 0], "edema": [0, 0], "consolidation": [0, 0], "pneumonia": [0, 0],
+        "atelectasis": [0, 0], "pneumothorax": [0, 0], "pleural-effusion": [1, 0],
     }  # fmt: skip
+
+
+def test_the_second_site_is_never_called_real(sample):
+    assert catalogue.resolve("nih-cxr14-sample-shifted", home=sample).origin == "surrogate"
+    with pytest.raises(DataError, match="--require-real"):
+        catalogue.resolve("nih-cxr14-sample-shifted", home=sample, require_real=True)
+
+
+def test_labels_changed_without_a_change_of_size_are_other_data(sample, monkeypatch):
+    monkeypatch.setattr(catalogue, "MANY", 2)
+    first = catalogue.resolve("nih-cxr14-sample", home=sample).digest
+    table = sample / "nih_cxr" / "Data_Entry_2017.csv"
+    before = table.stat().st_size
+    write_table(sample, {**many(), "00000099_000.png": ("Mass", 98)})
+    assert table.stat().st_size == before
+    catalogue._fingerprint.cache_clear()
+    assert catalogue.resolve("nih-cxr14-sample", home=sample).digest != first

@@ -24,6 +24,7 @@ from federation.tasks import MultiLabel
 from federation.training import Normalisation
 from metrics.classification import UNKNOWN
 from results.files import digest
+from results.names import near
 
 FINDINGS_TASK = "findings"
 """The target task, as `data.task` names it."""
@@ -33,7 +34,7 @@ POLICIES = ("zeros", "ones", "ignore", "reference")
 
 
 @dataclass(frozen=True)
-class Films:
+class Site:
     """One site's films as they are on disk: which findings each has, and whose film it is."""
 
     data: ResolvedData
@@ -93,17 +94,24 @@ def _uncertain(policy: str, finding: str) -> int:
     return {"zeros": 0, "ones": 1, "ignore": UNKNOWN}[policy]
 
 
-def site(config: Config, data: ResolvedData) -> Films:
-    """The films of one data set, as the configuration reads them. Raises DataError for a set without findings."""
-    if "findings" not in annotations_of(catalogue.source(data.used)):
-        raise DataError(f"{data.used} has no findings, so that it cannot be a site; use chest films such as nih-cxr14")
+def site_of(config: Config, data: ResolvedData) -> Site:
+    """The films of one data set, as the configuration reads them.
+
+    Raises DataError for a set without findings, without a setting of them, or with one that it does not have.
+    """
+    known = annotations_of(catalogue.source(data.asked)).get("findings")
+    if known is None or f"findings.{data.asked}" not in config:
+        raise DataError(f"{data.asked} has no findings that a table asks for; use chest films such as nih-cxr14 or chexpert")
     findings = tuple(str(config[f"findings.{data.asked}"]).split("+"))
-    return Films(data, findings, str(config["findings.uncertain"]), int(config["data.image_size"]))
+    for finding in findings:
+        if finding not in known.names:
+            raise DataError(f"findings.{data.asked}: unknown finding {finding!r}; {near(finding, known.names)}")
+    return Site(data, findings, str(config["findings.uncertain"]), int(config["data.image_size"]))
 
 
-def all_findings(sites: Sequence[Films]) -> tuple[str, ...]:
+def all_findings(sites: Sequence[Site]) -> tuple[str, ...]:
     """Every finding that any site labels, once, in the order of the sites."""
-    return tuple(dict.fromkeys(finding for films in sites for finding in films.findings))
+    return tuple(dict.fromkeys(finding for site in sites for finding in site.findings))
 
 
 def spread(targets: np.ndarray, own: Sequence[str], findings: Sequence[str]) -> np.ndarray:
@@ -116,14 +124,16 @@ def spread(targets: np.ndarray, own: Sequence[str], findings: Sequence[str]) -> 
 
 @dataclass(frozen=True)
 class SiteDivision:
-    """Who holds which of one site's training films, and which of its test films count; no patient is in two of the three."""
+    """Who holds which of one site's training films, and which are held out; no patient is in both, nor in the test films.
+
+    Films are dealt, as in the paper, not patients: one patient's may be at several clients.
+    """
 
     clients: list[np.ndarray]
     validation: np.ndarray
-    test: np.ndarray
 
 
-def divide_site(config: Config, films: Films, clients: int, seeds: Seeds) -> SiteDivision:
+def divide_site(config: Config, site: Site, clients: int, seeds: Seeds) -> SiteDivision:
     """A site's films among its clients: a share of the patients is held out, the others' films are dealt by one finding each.
 
     FedAD, section 4.1.2: a film with several findings counts, for the Dirichlet split, as one of them at random; one with none
@@ -131,29 +141,39 @@ def divide_site(config: Config, films: Films, clients: int, seeds: Seeds) -> Sit
     """
 
     def rng(*names: object) -> np.random.Generator:
-        return seeds.numpy("partition", films.data.asked, *names)
+        return seeds.numpy("partition", site.data.asked, *names)
 
     # Not of the site's own stream: sites that share patients, as stand-ins do, hold out the same.
     share, drawn = float(config["partition.validation_share"]), seeds.numpy("partition", "validation")
-    held, rest = partitions.split_groups(films.patients("train"), share, drawn)
+    held, rest = partitions.split_groups(site.patients("train"), share, drawn)
     pool = limit(rest, config["partition.pool_limit"], rng("pool limit"))
-    labels = partitions.one_positive(films.targets("train", pool) == 1, rng("positives"))
+    labels = partitions.one_positive(site.targets("train", pool) == 1, rng("positives"))
     parts = client_parts({**config, "partition.clients": clients}, labels, rng)
-    test = limit(np.arange(films.count("test")), config["partition.test_limit"], rng("test limit"))
-    return SiteDivision([pool[part] for part in parts], held, test)
+    return SiteDivision([pool[part] for part in parts], held)
+
+
+def test_indices(config: Config, site: Site, seeds: Seeds) -> np.ndarray:
+    """The test films of a site that count."""
+    drawn = seeds.numpy("partition", site.data.asked, "test limit")
+    return limit(np.arange(site.count("test")), config["partition.test_limit"], drawn)
+
+
+def first_of_order(count: int, most: int, rng: np.random.Generator) -> np.ndarray:
+    """The first `most` of `range(count)` in a random order, sorted; all if `most` is 0. A larger set holds every smaller one."""
+    return np.sort(rng.permutation(count)[: most or count])
 
 
 def test_set(config: Config, data: ResolvedData, seeds: Seeds, device: str) -> tuple[LabelledSet, tuple[str, ...]]:
     """The test films of a data set that may be another than the clients', and the findings of its targets' columns."""
-    films = site(config, data)
-    chosen = divide_site(config, films, 1, seeds).test
+    site = site_of(config, data)
+    chosen = test_indices(config, site, seeds)
     return (
         LabelledSet(
-            films.images("test", chosen, device),
-            torch.from_numpy(films.targets("test", chosen)).to(device),
-            films.identity("test", chosen),
+            site.images("test", chosen, device),
+            torch.from_numpy(site.targets("test", chosen)).to(device),
+            site.identity("test", chosen),
         ),
-        films.findings,
+        site.findings,
     )
 
 
@@ -177,7 +197,7 @@ def build_film_federation(
     impossible divisions.
     """
     by_name = {found.asked: found for found in data}
-    sites = [site(config, by_name[name]) for name in str(config["data.name"]).split("+")]
+    sites = [site_of(config, by_name[name]) for name in str(config["data.name"]).split("+")]
     clients = int(config["partition.clients"])
     if clients % len(sites):
         raise partitions.PartitionError(f"{clients} clients cannot be divided evenly among {len(sites)} sites")
@@ -185,25 +205,26 @@ def build_film_federation(
         raise DataError("the server needs public films of another set; name it with public.name")
     findings = all_findings(sites)
     task = MultiLabel(findings)
-    divisions = [divide_site(config, films, clients // len(sites), seeds) for films in sites]
+    divisions = [divide_site(config, site, clients // len(sites), seeds) for site in sites]
 
     def pooled(split: str, chosen: Sequence[np.ndarray]) -> LabelledSet:
-        images = [films.images(split, indices, device) for films, indices in zip(sites, chosen, strict=True)]
+        images = [site.images(split, indices, device) for site, indices in zip(sites, chosen, strict=True)]
         targets = [
-            spread(films.targets(split, indices), films.findings, findings)
-            for films, indices in zip(sites, chosen, strict=True)
+            spread(site.targets(split, indices), site.findings, findings)
+            for site, indices in zip(sites, chosen, strict=True)
         ]  # fmt: skip
-        identities = [films.identity(split, indices) for films, indices in zip(sites, chosen, strict=True)]
+        identities = [site.identity(split, indices) for site, indices in zip(sites, chosen, strict=True)]
         return LabelledSet(torch.cat(images), torch.from_numpy(np.concatenate(targets)).to(device), digest(identities))
 
+    held = pooled("train", [division.validation for division in divisions])
     network = str(config["network.client"])
     found: list[Client] = []
-    for films, division in zip(sites, divisions, strict=True):
-        held = np.concatenate(division.clients)
-        pool = films.images("train", held, device)
-        targets = films.targets("train", held)
-        own = MultiLabel(films.findings) if films.findings != findings else None
-        positives = spread(targets, films.findings, findings) == 1
+    for site, division in zip(sites, divisions, strict=True):
+        dealt = np.concatenate(division.clients)
+        pool = site.images("train", dealt, device)
+        targets = site.targets("train", dealt)
+        own = MultiLabel(site.findings) if site.findings != findings else None
+        positives = spread(targets, site.findings, findings) == 1
         start = 0
         for indices in division.clients:
             positions = np.arange(start, start + len(indices))
@@ -213,20 +234,21 @@ def build_film_federation(
             shard = Shard(pool, torch.from_numpy(targets).to(device), torch.from_numpy(positions).to(device))
             counts = tuple(int(n) for n in positives[positions].sum(axis=0))
             name = str(config.get(f"network.{role}", role))
-            found.append(Client(index, role, name, shard, counts, films.identity("train", indices), own))
+            found.append(Client(index, role, name, shard, counts, site.identity("train", indices), own))
 
     origin = catalogue.source(public.used)
     first = catalogue.source(sites[0].data.used)
-    everything = Films(public, (), "zeros", sites[0].size)
-    shown = limit(np.arange(everything.count("train")), config["partition.public_limit"], seeds.numpy("partition", "public limit"))
+    everything = Site(public, (), "zeros", sites[0].size)
+    limited = int(config["partition.public_limit"])
+    shown = first_of_order(everything.count("train"), limited, seeds.numpy("partition", "public limit"))
     if origin.shape[0] != first.shape[0]:
         raise DataError(f"public images of {public.used} have another number of channels than the films of {sites[0].data.used}")
     server = str(config["network.server"])
     return Federation(
         clients=found,
         public=PublicData(everything.images("train", shown, device), everything.identity("train", shown)),
-        test=pooled("test", [division.test for division in divisions]),
-        validation=pooled("train", [division.validation for division in divisions]),
+        test=pooled("test", [test_indices(config, site, seeds) for site in sites]),
+        validation=held if len(held.images) else None,
         task=task,
         network=str(config.get(f"network.{server}", server)),
         image_shape=(first.shape[0], sites[0].size, sites[0].size),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks import films
+from benchmarks import sites
 from benchmarks.cells import Selection, expand
 from benchmarks.registry import papers
 from benchmarks.scenario import build_federation
@@ -109,10 +109,14 @@ def test_another_seed_of_the_partition_deals_other_films(both):
 def test_no_patient_is_in_two_of_clients_validation_and_test():
     data = catalogue.resolve("nih-cxr14", embedded=True)
     config = config_of("nih-cxr14", **{"partition.pool_limit": 0, "partition.test_limit": 0})
-    read = films.site(config, data)
-    division = films.divide_site(config, read, 3, Seeds())
+    read = sites.site_of(config, data)
+    division = sites.divide_site(config, read, 3, Seeds())
     train, test = read.patients("train"), read.patients("test")
-    held = [set(train[np.concatenate(division.clients)]), set(train[division.validation]), set(test[division.test])]
+    held = [
+        set(train[np.concatenate(division.clients)]),
+        set(train[division.validation]),
+        set(test[sites.test_indices(config, read, Seeds())]),
+    ]
     assert all(held)
     assert sum(map(len, held)) == len(set.union(*held))
     assert len(held[1]) == round(0.1 * len(set(train)))
@@ -124,9 +128,9 @@ def test_no_patient_is_in_two_of_clients_validation_and_test():
 )
 def test_uncertain_labels_become_what_the_policy_says(policy, becomes):
     data = catalogue.resolve("chexpert", embedded=True)
-    asked = films.Films(data, ("edema", "cardiomegaly"), policy, 16)
+    asked = sites.Site(data, ("edema", "cardiomegaly"), policy, 16)
     every = np.arange(800)
-    plain = films.Films(data, ("edema", "cardiomegaly"), "ignore", 16).targets("train", every)
+    plain = sites.Site(data, ("edema", "cardiomegaly"), "ignore", 16).targets("train", every)
     found = asked.targets("train", every)
     unsure = plain == UNKNOWN
     assert unsure.any(axis=0).all()
@@ -137,14 +141,14 @@ def test_uncertain_labels_become_what_the_policy_says(policy, becomes):
 
 def test_a_finding_that_the_set_has_no_labels_of_is_not_known():
     data = catalogue.resolve("nih-cxr14", embedded=True)
-    found = films.Films(data, ("lung-opacity", "mass"), "zeros", 16).targets("train", np.arange(50))
+    found = sites.Site(data, ("lung-opacity", "mass"), "zeros", 16).targets("train", np.arange(50))
     assert set(found[:, 0]) == {UNKNOWN}
     assert set(found[:, 1]) <= {0, 1}
 
 
 def test_the_films_that_a_cell_is_tested_on_may_be_another_sites():
     data = catalogue.resolve("chexpert", embedded=True)
-    test, findings = films.test_set(config_of("nih-cxr14", "chexpert"), data, Seeds(), "cpu")
+    test, findings = sites.test_set(config_of("nih-cxr14", "chexpert"), data, Seeds(), "cpu")
     assert (len(findings), test.targets.shape, test.images.shape) == (8, (100, 8), (100, 1, 16, 16))
 
 
@@ -152,6 +156,7 @@ def test_the_films_that_a_cell_is_tested_on_may_be_another_sites():
     ("changes", "error", "message"),
     [
         ({"partition.clients": 5}, PartitionError, "5 clients cannot be divided evenly among 2 sites"),
+        ({"findings.nih-cxr14": "mass+hernja"}, DataError, "unknown finding 'hernja'.*hernia"),
         ({"findings.uncertain": "maybe"}, DataError, "one of zeros, ones, ignore, reference, not 'maybe'"),
         ({"partition.clients": 6000}, PartitionError, "cannot share"),
     ],
@@ -163,8 +168,8 @@ def test_what_cannot_be_built_is_refused(changes, error, message):
 
 def test_a_set_without_findings_is_no_site_and_the_public_films_must_be_of_another_set():
     config = config_of("nih-cxr14")
-    with pytest.raises(DataError, match="digits has no findings"):
-        films.site({**config, "findings.digits": "mass"}, catalogue.resolve("digits"))
+    with pytest.raises(DataError, match="digits has no findings that a table asks for"):
+        sites.site_of({**config, "findings.digits": "mass"}, catalogue.resolve("digits"))
     with pytest.raises(DataError, match="name it with public"):
         build_federation(config, catalogue.resolve("nih-cxr14", embedded=True), Seeds(), StageCache(None), FedAD)
 
@@ -176,3 +181,15 @@ def test_the_official_sets_are_planned_without_their_files():
     official = [catalogue.source(name).sizes["train"] for name in ("nih-cxr14", "chexpert")]
     assert sizes == [total - round(0.1 * total) for total in official]
     assert planned.public.images.shape == (26_684, 1, 512, 512)
+
+
+def test_a_larger_public_set_holds_every_smaller_one():
+    few, more, every = (set(sites.first_of_order(50, most, np.random.default_rng(3))) for most in (5, 20, 0))
+    assert few < more < every == set(range(50))
+    assert len(few) == 5
+
+
+def test_without_validation_films_there_is_no_validation_set():
+    federation = build(config_of("nih-cxr14", **{"partition.validation_share": 0.0}))
+    with pytest.raises(ValueError, match=r"set partition\.validation_share above 0"):
+        federation.require_validation()
