@@ -141,7 +141,7 @@ def table_plot(layout: Layout, lines: Sequence[Line], path: Path) -> None:
     # Room for the names of the rows, for a curve, or for the groups of bars.
     if single:
         width = 3.4 + 0.06 * max(len(row_title(layout, row)) for row in layout.rows) / min(len(found), 2)
-    elif layout.x_axis:
+    elif layout.x_axis and all(is_number(name) for block in found for panel in block.panels for name in panel.columns.values()):
         width = 3.4
     else:
         width = max(4.6, *(_bars_width(panel, len(layout.rows)) for block in found for panel in block.panels))
@@ -167,10 +167,23 @@ def _attempted(panel: Panel, block: Block, layout: Layout) -> Panel:
     return replace(panel, columns=kept)
 
 
+LONG = 10
+"""Characters of a heading above which the headings of many bars are slanted rather than given room."""
+
+
 def _bars_width(panel: Panel, rows: int) -> float:
     """Inches that keep the bars of a panel distinct and its headings apart."""
-    longest = max(len(part) for name in panel.columns.values() for part in name.split(", "))
-    return 1.0 + len(panel.columns) * max(0.16 * rows, 0.075 * longest + 0.15)
+    if _slanted(panel):
+        return 1.0 + len(panel.columns) * max(0.16 * rows, 0.3)
+    return 1.0 + len(panel.columns) * max(0.16 * rows, 0.075 * _longest(panel) + 0.15)
+
+
+def _longest(panel: Panel) -> int:
+    return max(len(part) for name in panel.columns.values() for part in name.split(", "))
+
+
+def _slanted(panel: Panel) -> bool:
+    return len(panel.columns) > 4 and _longest(panel) > LONG
 
 
 def _vertical(axis: Axes, span: tuple[float, float], title: str, named: bool) -> None:
@@ -221,7 +234,8 @@ def _bars(axis: Axes, panel: Panel, block: Block, layout: Layout, span: tuple[fl
         printed = _series(panel, block, row, "published"), _spread(_series(panel, block, row, "published_std"))
         axis.errorbar(x, printed[0], yerr=printed[1], label="published", **PUBLISHED)
     names = [name.replace(", ", "\n") for name in panel.columns.values()]
-    axis.set_xticks(range(len(names)), names, fontsize=8)
+    slanted: dict[str, Any] = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"} if _slanted(panel) else {}
+    axis.set_xticks(range(len(names)), names, fontsize=8, **slanted)
     axis.set_xlim(-0.6, len(names) - 0.4)
 
 

@@ -64,6 +64,15 @@ def test_each_metric_has_its_own_axes(drawn, tmp_path):
     assert [axis.get_ylabel() for axis in visible(drawn[0])] == ["Dice (%)", "HD95 (pixel)"]
 
 
+def test_many_long_headings_are_slanted_and_the_picture_stays_narrow(drawn, tmp_path):
+    for length, slanted in ((5, False), (25, True)):
+        columns = tuple(f"test={letter * length}" for letter in "pqrstuvw")
+        plots.table_plot(layout(columns), [line("a", column, "0.5") for column in columns], tmp_path / "t.png")
+        (axis,) = visible(drawn[-1])
+        assert [label.get_rotation() for label in axis.get_xticklabels()] == [35.0 if slanted else 0.0] * 8
+        assert drawn[-1].get_figwidth() < 8
+
+
 def test_texts_are_not_plotted(drawn, tmp_path):
     lines = [line("a", "test=x", "71.5", metric="dice"), line("a", "test=x property=private", "yes", metric="property")]
     plots.table_plot(layout(("test=x",)), lines, tmp_path / "t.png")
