@@ -276,7 +276,7 @@ SETTINGS = (
 )  # fmt: skip
 
 DOMAINS = (NIH, CHEXPERT)
-K_COLUMNS = grid(dataset=DOMAINS, clients=("3", "5"), alpha=("1", "0.1"))
+K_COLUMNS = tuple({"dataset": site, "clients": k, "alpha": a} for site in DOMAINS for a in ("1", "0.1") for k in ("3", "5"))
 
 PAPER = Paper(
     key="fedad",

@@ -12,10 +12,15 @@ PRINTED = [
 ]
 
 
+OWN_SHARES = {"attention-in-diversity", "consensus-covered", "attention-empty"}
+"""Of FedAD's Figure 3, which prints no numbers."""
+
+
 def test_every_metric_of_the_papers_is_known_and_no_other():
     # FedIOD draws FID in a figure and FedSA the selection of teachers, which print no numbers; the error is of its teachers.
-    own = {"fid", "transferability", "selected", "mean-absolute-error"}
-    assert {cell.metric for cell in PRINTED} | own == set(METRICS)
+    # FedAD's Table 4 prints ticks.
+    own = {"fid", "transferability", "selected", "mean-absolute-error", "property"}
+    assert {cell.metric for cell in PRINTED} | own | OWN_SHARES == set(METRICS)
 
 
 def test_each_metric_has_a_title_of_its_own_and_a_direction():
@@ -26,11 +31,11 @@ def test_each_metric_has_a_title_of_its_own_and_a_direction():
 
 def test_shares_are_those_that_a_paper_prints_in_percent_and_have_the_bounds_of_a_share():
     in_percent = {cell.metric for cell in PRINTED if cell.note.startswith("unit=percent")}
-    assert {name for name, metric in METRICS.items() if metric.share} == in_percent
-    assert {facts(name).bounds for name in in_percent} == {(0, 1)}
+    assert {name for name, metric in METRICS.items() if metric.share} == in_percent | OWN_SHARES
+    assert {facts(name).bounds for name in in_percent | OWN_SHARES} == {(0, 1)}
 
 
-@pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if metric.bounds])
+@pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if metric.bounds and name not in OWN_SHARES])
 def test_printed_values_lie_within_the_bounds(name):
     low, high = facts(name).bounds
     cells = [cell for cell in PRINTED if cell.metric == name and cell.value is not None]
