@@ -35,9 +35,9 @@ def measure(federation: Federation, fitted: Sequence[Checkpoint], scale: float =
 
     Maps of the first test films are compared for every finding that a film has and that some client holds: shares, times
     `scale`, of the positions above 0.5 of all these maps together; none where no map is. The third number is the share of
-    maps in which the central model looks nowhere. The arrays, packed, are of a film of each of a few findings, the first in
-    which some local model looks anywhere. Raises ValueError for a task without findings, for a method that leaves several
-    networks, and if no film has a finding.
+    maps in which the central model looks nowhere. The arrays, packed, are of a few films, each of another
+    finding, in which the most local models look anywhere. Raises ValueError for a task without findings, for a method that
+    leaves several networks, and if no film has a finding.
     """
     import torch
 
@@ -72,9 +72,8 @@ def measure(federation: Federation, fitted: Sequence[Checkpoint], scale: float =
         )
         if whole.any()
     ]
-    films, findings = _chosen((compared & (diversity > LEVEL).flatten(2).any(dim=2)).cpu().numpy())
-    if not films:
-        films, findings = _chosen(compared.cpu().numpy())
+    looking = ((local > LEVEL).flatten(3).any(dim=3) & holders[:, None]).sum(dim=0)
+    films, findings = _chosen(torch.where(compared, looking, -1).cpu().numpy())
     side = images.shape[-2:]
     drawn = {
         LOCAL: local[:, films, findings].transpose(0, 1),
@@ -128,15 +127,17 @@ def _bytes(maps: torch.Tensor, size: Sequence[int]) -> np.ndarray:
     return shown.reshape(*maps.shape[:-2], *size)
 
 
-def _chosen(present: np.ndarray) -> tuple[list[int], list[int]]:
-    """The films and findings that are shown: of each film its first finding that is not shown yet; `present` (films, findings)."""
-    films: list[int] = []
-    findings: list[int] = []
-    for film, has in enumerate(present):
-        new = [int(finding) for finding in np.flatnonzero(has) if finding not in findings]
-        if new and len(films) < SHOWN:
-            films.append(film)
-            findings.append(new[0])
+def _chosen(looking: np.ndarray) -> tuple[list[int], list[int]]:
+    """The films and findings that are shown: those where the most local models look anywhere, none twice.
+
+    `looking` (films, findings) is their number, -1 where a film has no such finding. The central model has no part in it.
+    """
+    left, films, findings = looking.copy(), list[int](), list[int]()
+    while len(films) < SHOWN and left.max(initial=-1) >= 0:
+        film, finding = (int(place) for place in np.unravel_index(left.argmax(), left.shape))
+        left[film], left[:, finding] = -1, -1
+        films.append(film)
+        findings.append(finding)
     return films, findings
 
 
@@ -166,5 +167,5 @@ def told(records: Sequence[Record]) -> list[str]:
     if seed is None:
         return []
     several = len({record.seed for record in records}) > 1
-    chosen = f"the picture shows {SHOWN} films at most, each of another finding, the first in which some local model looks anywhere"
+    chosen = f"the picture shows {SHOWN} films at most, each of another finding, where the most local models look anywhere"
     return [chosen + (f", of seed {seed}" if several else "")]

@@ -105,9 +105,9 @@ def test_what_is_drawn_is_of_films_with_different_findings_that_a_local_model_lo
     assert arrays["finding"].tolist() == [0, 1]
     assert arrays["images"][:, 0, 0, 0].tolist() == [1, 2]
     assert (arrays["central"][0] == 255 * np.eye(4)[[0] * 4]).all()
-    # Of finding a nobody has a map, so its films are passed over; if that is so of all, they are shown all the same.
+    # Of finding a nobody has a map, so its film comes last; if that is so of all, they are shown all the same.
     blind = federation([(0,), (0,)], [[(), (1,)], [(), (1,)]], [[1, 0], [0, 1]])
-    assert unpack(attention.measure(blind, ["server"])[2])["finding"].tolist() == [1]
+    assert unpack(attention.measure(blind, ["server"])[2])["finding"].tolist() == [1, 0]
     none = federation([(0,), (0,)], [[(), ()], [(), ()]], [[1, 0], [0, 1]])
     assert unpack(attention.measure(none, ["server"])[2])["finding"].tolist() == [0, 1]
 
@@ -150,7 +150,7 @@ def test_the_file_has_one_seeds_films_and_a_central_map_for_each_row():
         "images": 2, "finding": 0, "local": 0, "consensus": 0, "diversity": 0, "fedad": 7, "fedad-no-bound": 9,
     }  # fmt: skip
     assert attention.told(records) == [
-        "the picture shows 4 films at most, each of another finding, the first in which some local model looks anywhere, of seed 2"
+        "the picture shows 4 films at most, each of another finding, where the most local models look anywhere, of seed 2"
     ]
     failed = [replace(record, status=FAILED, arrays="") for record in records]
     assert (attention.collected(failed), attention.told(failed)) == (b"", [])
