@@ -104,7 +104,8 @@ def format_value(value: float | str | None) -> str:
 def summarise(records: Sequence[Record]) -> list[dict[str, str]]:
     """Lines of a table's CSV: per row, column and metric the mean over seeds, std (n - 1) and n.
 
-    Holds only what the seeds determine. A cell that failed for any seed is listed with its reason and no value.
+    Holds only what the seeds determine. A cell that failed for any seed is listed with its reason and no value. A measurement
+    that some seeds lack is over the others; n says how many.
     """
     if not records:
         return []
@@ -138,12 +139,14 @@ def summarise(records: Sequence[Record]) -> list[dict[str, str]]:
         if failed:
             lines.append({**dict.fromkeys(CSV_COLUMNS, ""), **common, "column": column, "n": "0"})
             continue
-        for position, measurement in enumerate(first.measurements):
-            values = [r.measurements[position].value for r in group]
+        # Which measurements there are may hang on the data of a seed: an AUC without positives is not defined.
+        by_name = [{(m.metric, m.column): m.value for m in record.measurements} for record in group]
+        for metric, suffix in dict.fromkeys(name for found in by_name for name in found):
+            values = [found[metric, suffix] for found in by_name if (metric, suffix) in found]
             numbers = [v for v in values if isinstance(v, float | int)]
-            full_column = f"{column} {measurement.column}".strip()
-            line = {**dict.fromkeys(CSV_COLUMNS, ""), **common, "column": full_column, "metric": measurement.metric}
-            printed = published.get((row, full_column, measurement.metric))
+            full_column = f"{column} {suffix}".strip()
+            line = {**dict.fromkeys(CSV_COLUMNS, ""), **common, "column": full_column, "metric": metric}
+            printed = published.get((row, full_column, metric))
             line["n"] = str(len(values))
             if len(numbers) == len(values):
                 mean = math.fsum(numbers) / len(numbers)

@@ -118,6 +118,13 @@ def test_every_metric_has_a_line_beside_the_printed_one():
         assert float(line["difference"]) == pytest.approx(value - printed["gan", line["metric"]])
 
 
+def test_what_only_some_seeds_measure_is_over_these_and_never_mixed_with_something_else():
+    both = (Measurement("auc", 0.5, "class=mass"), Measurement("auc", 0.9, "class=edema"))
+    lines = summarise([record(0, measurements=both), record(1, measurements=(Measurement("auc", 0.7, "class=edema"),))])
+    assert [line["column"].split()[-1] for line in lines] == ["class=mass", "class=edema"]
+    assert [(float(line["value"]), line["n"]) for line in lines] == [(0.5, "1"), (pytest.approx(0.8), "2")]
+
+
 def test_without_a_claim_of_privacy_epsilon_is_empty():
     [line] = summarise([record()])
     assert (line["epsilon"], line["delta"]) == ("", "")
