@@ -139,7 +139,9 @@ def cell_of(block: Block, line: Line | None, best: bool) -> Cell:
         return Cell("failed", printed, "", 0, False, line["status"], "")
     difference, step = line["difference"], 0
     if difference and is_number(difference):
-        distance = abs(float(difference)) / scale.allowance(1.0, float(line["published"]) or 1.0)
+        printed_value = abs(float(line["published"])) or 1.0
+        # What is counted has no tolerance; it is coloured by its share of the printed number.
+        distance = abs(float(difference)) / (scale.allowance(1.0, printed_value) or printed_value)
         # A number without better or worse is not coloured.
         step = scale.sign * (1 if float(difference) >= 0 else -1) * sum(distance > limit for limit in STEPS)
         difference = f"{float(difference):+.{scale.digits}f}"

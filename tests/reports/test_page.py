@@ -46,6 +46,11 @@ def test_a_lower_distance_is_better():
     assert cell("10.0", "40.0", metric="hd95").step > 0
 
 
+def test_what_is_counted_and_differs_from_print_is_shown_without_a_colour():
+    found = cell("11.0", "12.0", metric="num-classes")
+    assert (found.step, found.difference) == (0, "-1")
+
+
 def test_what_failed_or_is_missing_has_no_colour_and_no_place_in_the_order():
     failed = cell("", "", **{"status": "failed: out of memory"})
     assert (failed.text, failed.failed, failed.step, failed.value) == ("failed", "failed: out of memory", 0, "")
