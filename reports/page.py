@@ -254,6 +254,7 @@ def section_of(result: Result) -> dict[str, Any]:
     kinds = Counter(verdict_kind(claim["verdict"]) for claim in result.claims)
     origins = list(dict.fromkeys(line["origin"] for line in result.lines if line["origin"]))
     public = list(dict.fromkeys(line["public_origin"] for line in result.lines if line.get("public_origin")))
+    private = list(dict.fromkeys(line["private_origin"] for line in result.lines if line.get("private_origin")))
     files = [(suffix, result.file(suffix)) for suffix in ("csv", "md", "claims.csv", "svg", "png")]
     stem = f"{result.paper}-{result.name}-{result.profile}"
     downloads = [(s, f"{stem}.{s}", data_uri(path.read_bytes(), "application/octet-stream")) for s, path in files if path.exists()]
@@ -262,7 +263,7 @@ def section_of(result: Result) -> dict[str, Any]:
     return {
         "anchor": result.anchor, "key": layout.key, "title": layout.title, "caption": layout.caption, "labels": layout.labels,
         "profile": result.profile, "paper": sheet.paper, "citation": sheet.citation, "origins": origins,
-        "public": public,
+        "public": public, "private": private,
         "protocols": list(dict.fromkeys(line["protocol"] for line in result.lines if line["protocol"])),
         "seeds": max((len(line["seeds"].split()) for line in result.lines), default=0),
         "moved": next((" of " + label.partition(" of ")[2] for label in layout.labels if "seed" in label and " of " in label), ""),
@@ -300,5 +301,5 @@ def page(results: Sequence[Result]) -> str:
         sections=sections, missing=missing_tables(results), style=style, script=script, steps=[f"{100 * s:g} %" for s in STEPS],
         profiles=list(dict.fromkeys(s["profile"] for s in sections)),
         papers=list(dict.fromkeys(s["key"].split("/")[0] for s in sections)),
-        origins=sorted({origin for s in sections for origin in s["origins"] + s["public"]}),
+        origins=sorted({origin for s in sections for origin in s["origins"] + s["public"] + s["private"]}),
     )  # fmt: skip

@@ -153,6 +153,13 @@ def test_a_failed_cell_is_shown_with_its_reason(tmp_path):
     assert "failed: NaN" in page(find_results(tmp_path))
 
 
+def test_a_stand_in_for_the_clients_private_data_is_named(tmp_path):
+    private = {"asked": "imagenet32", "used": "caltech100", "origin": "surrogate", "digest": "ef" * 32, "note": ""}
+    write_results(tmp_path, [record("global-dlad", COLUMNS[0], 0.5, private=private)])
+    assert section_of(find_results(tmp_path)[0])["private"] == ["surrogate"]
+    assert "private surrogate" in page(find_results(tmp_path))
+
+
 def test_what_the_results_lack_is_named(tmp_path):
     write_results(tmp_path)
     assert "of dlad: table1, table3, table4" in Collector(page(find_results(tmp_path))).text
