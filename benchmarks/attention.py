@@ -42,7 +42,7 @@ def measure(federation: Federation, fitted: Sequence[Checkpoint], scale: float =
     import torch
 
     from federation.tasks import MultiLabel
-    from methods.fedad import attention_bounds
+    from methods.fedad import aligned, attention_bounds
 
     task = federation.task
     if not isinstance(task, MultiLabel):
@@ -51,10 +51,10 @@ def measure(federation: Federation, fitted: Sequence[Checkpoint], scale: float =
         raise ValueError(f"a picture shows where one central network looks, and the method leaves {len(fitted)}")
     test = federation._test  # hidden from methods, which may not choose anything by it
     images, present = test.images[:MEASURED], test.targets[:MEASURED] == 1
-    central = _maps(federation, fitted[0], images, task.findings)
-    size = central.shape[-2:]
+    central = _maps(federation, fitted[0], images)
+    height, width = central.shape[-2:]
     models = zip(federation.local_models(), federation.clients, strict=True)
-    local = torch.stack([_resized(_maps(federation, m, images, task.findings, c.task), size) for m, c in models])
+    local = torch.stack([aligned(_maps(federation, m, images), (height, width), c.task, task) for m, c in models])
     # Not asked of the clients: nothing may be booked after the fit.
     holders = local.new_tensor([client.label_counts for client in federation.clients]) > 0
     consensus, diversity = attention_bounds(local, holders)
@@ -87,13 +87,10 @@ def measure(federation: Federation, fitted: Sequence[Checkpoint], scale: float =
     return tuple(found), how, pack(arrays)
 
 
-def _maps(
-    federation: Federation, model: Checkpoint, images: torch.Tensor, findings: Sequence[str], own: object = None
-) -> torch.Tensor:
-    """A network's attention for every one of `findings`, (n, findings, h, w); 0 for those that its `own` task lacks."""
+def _maps(federation: Federation, model: Checkpoint, images: torch.Tensor) -> torch.Tensor:
+    """A network's attention for every class of its own, (n, c, h, w)."""
     import torch
 
-    from federation.tasks import MultiLabel
     from federation.training import unit_range
     from models.cut import encode
     from models.saliency import class_attention
@@ -104,26 +101,16 @@ def _maps(
         with torch.no_grad():
             features = encode(network, federation.normalise(unit_range(part)))
         parts.append(class_attention(network, features, create_graph=False)[1].detach())
-    maps = torch.cat(parts)
-    if not isinstance(own, MultiLabel):
-        return maps
-    placed = maps.new_zeros((len(maps), len(findings), *maps.shape[2:]))
-    for column, finding in enumerate(own.findings):
-        placed[:, list(findings).index(finding)] = maps[:, column]
-    return placed
-
-
-def _resized(maps: torch.Tensor, size: Sequence[int]) -> torch.Tensor:
-    """Maps (n, findings, h, w) on a grid of `size`, bilinear."""
-    import torch.nn.functional as F
-
-    return maps if maps.shape[-2:] == tuple(size) else F.interpolate(maps, size=tuple(size), mode="bilinear", align_corners=False)
+    return torch.cat(parts)
 
 
 def _bytes(maps: torch.Tensor, size: Sequence[int]) -> np.ndarray:
-    """Maps (n, ..., h, w) in [0, 1] as uint8 on the grid of the images."""
-    flat = maps.reshape(len(maps), -1, *maps.shape[-2:])
-    shown: np.ndarray = (255 * _resized(flat, size)).round().clamp(0, 255).cpu().numpy().astype(np.uint8)
+    """Maps (n, ..., h, w) in [0, 1], NaN where a client has none, as uint8 on the grid of the images."""
+    import torch.nn.functional as F
+
+    flat = maps.nan_to_num().reshape(len(maps), -1, *maps.shape[-2:])
+    large = F.interpolate(flat, size=tuple(size), mode="bilinear", align_corners=False)
+    shown: np.ndarray = (255 * large).round().clamp(0, 255).cpu().numpy().astype(np.uint8)
     return shown.reshape(*maps.shape[:-2], *size)
 
 

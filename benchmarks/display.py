@@ -114,7 +114,7 @@ def layout_of(run: TableRun, records: Sequence[Record]) -> Layout:
         caption=run.table.caption,
         rows={key: titles[key].title + _other_protocols(key, run.selection.protocol, records) for key in titles if key in rows},
         oracles=frozenset(key for key in titles if titles[key].upper_bound),
-        own="" if run.table.measure == "transferability" else run.table.rows[-1].key,  # its rows are teachers
+        own=run.table.rows[-1].key if run.table.own is None else run.table.own,
         x_axis=run.table.x_axis,
         columns=tuple(format_column(dict(column)) for column in run.table.columns),
         labels=(
@@ -325,14 +325,20 @@ def write_arrays(run: TableRun, records: Sequence[Record]) -> list[str]:
 
 
 def _scaled(run: TableRun, records: Sequence[Record]) -> list[str]:
-    """What the sizes that columns name are here, where a profile scales them."""
+    """What the sizes that columns name are here, where a profile scales them or the set that stands in is too small."""
     told = []
     for key, entry in run.table.scaled.items():
-        named = {parse_column(record.column).get(key, ""): str(record.config[entry]) for record in records}
+        named = {parse_column(record.column).get(key, ""): str(_public_size(record, entry)) for record in records}
         sizes = {size: own for size, own in named.items() if size.isdigit() and size != own}
         if sizes:
             told.append(f"{key} {', '.join(sizes)} {'is' if len(sizes) == 1 else 'are'} {', '.join(sizes.values())} here ({entry})")
     return told
+
+
+def _public_size(record: Record, entry: str) -> int:
+    """Public images that a cell asks for with a limit, or as many as its set has."""
+    there = catalogue.source(str(record.public["used"])).sizes["train"] if record.public else 0
+    return min((size for size in (int(record.config[entry]), there) if size), default=0)
 
 
 def draw(

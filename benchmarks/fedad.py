@@ -343,6 +343,7 @@ PAPER = Paper(
             axes=AXES,
             metrics=("mauc",),
             unit="percent",
+            own="bound=yes dropout=0",
             offered=tuple(replace(row, absent=("clients=None",)) for row in OFFERED),
         ),
         Table(

@@ -324,6 +324,7 @@ PAPER = Paper(
             measure="transferability",
             metrics=("transfer-accuracy", "saliency-similarity"),
             unit="percent",
+            own="",
         ),
         Table(
             key="table4",

@@ -153,7 +153,9 @@ class Table:
     x_axis: str = ""
     """The column key that a line plot runs along; bars if empty."""
     scaled: Mapping[str, str] = field(default_factory=dict)
-    """Column keys that name a size of the paper's, each with the configuration entry that says what a profile makes of it."""
+    """Column keys that name a size of the paper's public set, each with the configuration entry that limits it."""
+    own: str | None = None
+    """The row of the paper's own method, which pictures and pages set apart: the last if None, none if empty."""
     unmeasured: tuple[tuple[Mapping[str, str], str], ...] = ()
     """Columns of the paper's table that the suite does not measure, each with the reason."""
 

@@ -20,7 +20,7 @@ from federation.client import Client
 from federation.federation import Checkpoint, Federation
 from federation.method import Method
 from federation.seeds import Stream
-from federation.tasks import placed
+from federation.tasks import Task, placed
 from federation.training import Loss, predict
 from federation.views import weak_view
 from models.catalogue import feature_shape
@@ -91,6 +91,17 @@ def logit_loss(student: torch.Tensor, ensemble: torch.Tensor) -> torch.Tensor:
     """
     difference = (student - ensemble).abs()
     return difference if difference.ndim == 2 else difference.mean(dim=(2, 3))
+
+
+def aligned(maps: torch.Tensor, side: tuple[int, int], own: Task | None, task: Task) -> torch.Tensor:
+    """Maps (n, c, h, w) of the classes of a client's `own` task as those of `task`, (n, C, *side), NaN for classes that it lacks.
+
+    Enlarged or reduced bilinearly, for networks whose maps are of different sides.
+    """
+    if maps.shape[2:] != side:
+        maps = F.interpolate(maps, size=side, mode="bilinear", align_corners=False)
+    by_pixel = placed(maps.movedim(1, 3).flatten(0, 2), own, task)
+    return by_pixel.unflatten(0, (len(maps), *side)).movedim(3, 1)
 
 
 @dataclass(frozen=True)
@@ -243,6 +254,7 @@ class FedAD(Method):
     ) -> Answers | Ensemble:  # fmt: skip
         """Clients answer for uint8 images; the ensemble of their answers, or the answers where steps draw from them."""
         task = federation.task
+        channels, size, _ = federation.image_shape
         logits, maps, labelled = [], [], []
         for client, teacher in zip(clients, teachers, strict=True):
             federation.progress(f"client {client.index + 1}/{len(federation.clients)} answers", 0.0)
@@ -250,7 +262,8 @@ class FedAD(Method):
             logits.append(placed(self.send(federation, client, "logits", own), client.task, task))
             labelled.append(~placed(torch.zeros_like(own[:1]), client.task, task).isnan()[0])
             if seen is not None:
-                maps.append(self.fitted(federation, client, self.send(federation, client, "attention", seen)))
+                side = feature_shape(federation.network, channels, size)[1:]
+                maps.append(aligned(self.send(federation, client, "attention", seen), side, client.task, task))
         if self.bounds and task.dense:
             maps = [task.probabilities(own) for own in logits]
         # What a client's label set lacks it holds no samples of, whatever its counts say; of a pixel one class does for all.
@@ -277,15 +290,6 @@ class FedAD(Method):
         if self.quantised:
             return restored(federation.channel.up(client.index, kind, quantised(values)))
         return federation.channel.up(client.index, kind, {kind: values})[kind]
-
-    def fitted(self, federation: Federation, client: Client, maps: torch.Tensor) -> torch.Tensor:
-        """A client's maps (n, c, h, w) for all classes and with the side of the student's, enlarged or reduced bilinearly."""
-        channels, size, _ = federation.image_shape
-        side = feature_shape(federation.network, channels, size)[1:]
-        if maps.shape[2:] != side:
-            maps = F.interpolate(maps, size=side, mode="bilinear", align_corners=False)
-        by_pixel = placed(maps.movedim(1, 3).flatten(0, 2), client.task, federation.task)
-        return by_pixel.unflatten(0, (len(maps), *side)).movedim(3, 1)
 
     def loss(self, federation: Federation, source: Answers | Ensemble, stream: Stream) -> Loss:
         """Eq. 12 per image, (n,), of the student's outputs and the numbers of their images: mean of all terms over known classes.

@@ -66,6 +66,14 @@ def test_without_public_images_the_layout_names_no_public_data(run):
     assert not any("public" in label for label in layout_of(run, [scored("gan", 2.0, 1.0, public={})]).labels)
 
 
+def test_the_papers_own_row_is_the_last_unless_the_table_names_another_or_none(run):
+    last = run.table.rows[-1].key
+    assert layout_of(run, [scored(last, 2.0, 1.0)]).own == last
+    for own in ("gan", ""):
+        run.table = replace(run.table, own=own)
+        assert layout_of(run, [scored(last, 2.0, 1.0)]).own == own
+
+
 def test_pictures_of_scores_say_by_which_networks(run):
     records = [scored("gan", 2.0, 1.0, statistic="by a network"), scored("gan", 2.0, 1.0, seed=1, statistic="by a network")]
     run.table = replace(run.table, measure="samples")

@@ -243,7 +243,15 @@ def test_at_the_papers_scale_nothing_is_scaled(tmp_path):
         if (size := parse_column(record.column)["public-size"]) != "none"
     ]
     assert len(paper) == 6
-    assert _scaled(run_of("table3", tmp_path), paper) == []
+    run = run_of("table3", tmp_path)
+    assert _scaled(run, paper) == []
+    official = [dataclasses.replace(record, public={"used": "rsna-pneumonia"}) for record in paper]
+    assert _scaled(run, official) == []
+    # A set of 4,708 films that stands in has no more, whatever is asked for.
+    small = [dataclasses.replace(record, public={"used": "pneumoniamnist"}) for record in paper]
+    assert _scaled(run, small) == [
+        "public-size 5000, 10000, 15000, 20000, 26684 are 4708, 4708, 4708, 4708, 4708 here (partition.public_limit)"
+    ]
 
 
 def test_table_1_is_drawn_metric_by_metric_without_columns_of_other_metrics(printed):

@@ -53,6 +53,12 @@ def test_upper_bounds_are_the_rows_whose_method_declares_an_oracle(paper, table)
         assert row.upper_bound == bool(registry.find_method(row.method).load().oracle), row.key
 
 
+@pytest.mark.parametrize(("paper", "table"), TABLES, ids=lambda value: value.key)
+def test_the_papers_own_row_is_one_of_the_tables_and_no_bound(paper, table):
+    if table.own:
+        assert [row.upper_bound for row in table.rows if row.key == table.own] == [False]
+
+
 def test_the_papers_own_values_are_those_of_its_text():
     paper = registry.papers()["dlad"]
     table = next(t for t in paper.tables if t.key == "table2")

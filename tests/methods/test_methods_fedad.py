@@ -17,11 +17,12 @@ from federation.costs import Meter, metering
 from federation.federation import LabelledSet, PublicData, state_of
 from federation.protection import Protection
 from federation.snapshots import Snapshots
-from federation.tasks import DenseRegression, MultiLabel, Segmentation
+from federation.tasks import Classification, DenseRegression, MultiLabel, Segmentation
 from federation.training import TrainingPlan
 from methods.fedad import (
     Answers,
     FedAD,
+    aligned,
     attention_bounds,
     ensemble_logits,
     importance_weights,
@@ -380,16 +381,20 @@ def test_networks_may_differ_and_their_maps_are_made_to_fit():
     federation = make_federation(mixed_clients())
     sent = []
     federation.channel = Channel(inspect=lambda t, tensors: sent.append((t.kind, copied(tensors))))
-    method = FedAD(one_shot=True)
-    model = method.fit(federation)
+    model = FedAD(one_shot=True).fit(federation)
     assert [tuple(tensors["attention"].shape[2:]) for kind, tensors in sent if kind == "attention"] == [(2, 2), (2, 2)]
-    larger = make_federation(mixed_clients(), network="wrn-10-1")
-    first, second = (method.fitted(larger, client, torch.rand(6, CLASSES, 4, 4)) for client in larger.clients)
-    assert first.shape == second.shape == (6, CLASSES, 2, 2)
-    maps = torch.tensor([[[[0.0, 1.0], [1.0, 0.0]]]]).expand(1, CLASSES, 2, 2)
-    larger.image_shape = (1, 16, 16)
-    assert method.fitted(larger, larger.clients[0], maps)[0, 1, 1, 1].item() == pytest.approx(0.375)
     assert len(model.history["accuracy"]) == federation.server.epochs
+
+
+def test_maps_are_enlarged_bilinearly_and_put_at_the_places_of_their_classes():
+    maps = torch.tensor([[[[0.0, 1.0], [1.0, 0.0]], [[1.0, 1.0], [1.0, 1.0]]]])
+    torch.testing.assert_close(aligned(maps, (2, 2), None, Classification(2)), maps)
+    # The second of four positions lies a quarter of the way: 2 * 0.25 * 0.75.
+    assert aligned(maps, (4, 4), None, Classification(2))[0, 0, 1, 1].item() == pytest.approx(0.375)
+    own, task = MultiLabel(("c", "a")), MultiLabel(("a", "b", "c"))
+    placed = aligned(maps, (2, 2), own, task)
+    torch.testing.assert_close(placed[:, [0, 2]], maps[:, [1, 0]])
+    assert placed[:, 1].isnan().all()
 
 
 @pytest.mark.parametrize("method", [FedAD(), FedAD(one_shot=True), FedAD(bounds=False, dropped=1, quantised=True)])
