@@ -343,10 +343,12 @@ def _plan_runs(name: str, selection: Selection, link: float | None) -> None:
         console.print(f"data: {asked}: {label}")
     for column, why in table.unmeasured:
         console.print(f"{published.format_column(dict(column))} is not measured: {why}", soft_wrap=True)
-    if profile == "paper" and any(dict(cell.config).get("network.pretrained") == "imagenet" for cell in cells):
+    pretrained = [dict(cell.config) for cell in cells if dict(cell.config).get("network.pretrained") == "imagenet"]
+    if profile == "paper" and pretrained:
         from models.networks.imagenet import IMAGENET, weight_path
 
-        for network, file in IMAGENET.items():
+        named = {str(value) for config in pretrained for entry, value in config.items() if entry.startswith("network.")}
+        for network, file in ((network, file) for network, file in IMAGENET.items() if network in named):
             there = weight_path(network).exists()
             console.print(f"weights: {network}: {'present' if there else f'absent; put {file.url} at {weight_path(network)}'}")
 
