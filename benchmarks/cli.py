@@ -208,12 +208,10 @@ def _data_table() -> None:
     for name, source in catalogue.sources().items():
         if not source.embedded:
             state = "bundled" if source.kind == REAL else "generated"
-        elif not catalogue.is_present(name):
-            state = "absent"
         else:
             try:
                 catalogue.check(name)
-                state = "present"
+                state = "present" if catalogue.is_present(name) else "absent"
             except DataError:
                 state = "damaged"
         table.add_row(name, source.title, state, ", ".join(source.stand_ins))
@@ -569,8 +567,11 @@ def data(
     _data_table()
     unusable = 0
     for name, source in catalogue.sources().items():
-        if catalogue.is_present(name) and source.embedded:
+        if source.embedded:
             try:
+                if not catalogue.is_present(name):
+                    console.print(f"[yellow]absent[/] {name}: {source.how_to_get}", soft_wrap=True)
+                    continue
                 resolved = catalogue.resolve(name)
                 splits = catalogue.load(resolved.used)
                 sizes = ", ".join(f"{split} {len(part):,}" for split, part in splits.items())
@@ -583,8 +584,6 @@ def data(
             except DataError as error:
                 unusable += 1
                 console.print(f"[red]unusable[/] {name}: {escape(str(error))}", soft_wrap=True)
-        elif source.embedded:
-            console.print(f"[yellow]absent[/] {name}: {source.how_to_get}", soft_wrap=True)
     if unusable:
         raise typer.Exit(1)
 

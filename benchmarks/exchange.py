@@ -24,8 +24,10 @@ PROPERTIES: Mapping[str, str] = {
     "distillation": "the fit looks at the public images",
     "param-transfer": "parameters or gradients cross, in either direction",
     "privacy": "nothing leaves a client but outputs, attention, votes and labels or their counts: no parameters, gradients, "
-    "features or images; what these outputs tell of its films is bounded by nothing",
-    "asynchronous": "nothing comes down to a client, and none sends the same kind of thing in two rounds",
+    "features or images; what these outputs tell of its films is bounded by nothing, and labelled films that a server holds for "
+    "validation (FedDF) are counted as its own",
+    "asynchronous": "nothing comes down to a client, and none sends the same kind of thing in two rounds; so FedAD is where it is "
+    "one-shot, and is not where clients answer anew in every epoch",
 }
 """What each property says of a run, as it is derived."""
 

@@ -156,7 +156,7 @@ def _measure(
     if cell.measure == "attention":
         measurements, how, arrays = attention.measure(federation, fitted, 100 if cell.unit == "percent" else 1)
         return measurements, how, {**privacy_spent(federation), "arrays": arrays}
-    if cell.measure == "exchange":
+    if cell.measure == "exchange" and not method.oracle:
         measurements, how = measure_fitted(cell, federation, method, fitted)
         followed = build_federation(
             config, cell.data, seeds, StageCache(None, device="meta"), type(method),

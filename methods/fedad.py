@@ -166,8 +166,9 @@ def restored(payload: Mapping[str, torch.Tensor]) -> torch.Tensor:
 class FedAD(Method):
     """Ensemble attention distillation, Eq. 4 to 12. Networks and label sets may differ between clients.
 
-    For segmentation a class's attention is its predicted probability (section 3.3.1), which the server computes from the logits,
-    and clients weigh by their samples (Eq. 13).
+    For segmentation a class's attention is its predicted probability (section 3.3.1, at temperature 1), which the server computes
+    from the logits. Clients weigh by their samples there, as Eq. 13 has it of reconstruction: section 3.3.1 names no weights, and
+    how many pixels of a class a client holds would be one more thing to send.
     """
 
     title = "FedAD"
@@ -235,8 +236,15 @@ class FedAD(Method):
         """Whether attention is Grad-CAM, rather than what the outputs of a dense task are."""
         return self.bounds and not federation.task.dense
 
+    def side(self, federation: Federation, network: str) -> tuple[int, int]:
+        """Height and width of the map at which a network's Grad-CAM is taken, the encoder's last; (0, 0) where there is none."""
+        if not self.grad_cam(federation):
+            return 0, 0
+        channels, size, _ = federation.image_shape
+        return feature_shape(network, channels, size)[1:]
+
     def class_counts(self, federation: Federation) -> torch.Tensor:
-        """N_k^c of all clients, (clients, C), as they send it; of a dense task |D_k|, which the server knows (Eq. 13)."""
+        """N_k^c of all clients, (clients, C), as they send it; of a dense task |D_k|, which the server knows."""
         if not federation.task.dense:
             return federation.label_counts()
         sizes = torch.tensor([client.size for client in federation.clients], device=federation.device)
@@ -253,8 +261,7 @@ class FedAD(Method):
         images: torch.Tensor,
     ) -> Answers | Ensemble:  # fmt: skip
         """Clients answer for uint8 images; the ensemble of their answers, or the answers where steps draw from them."""
-        task = federation.task
-        channels, size, _ = federation.image_shape
+        task, side = federation.task, self.side(federation, federation.network)
         logits, maps, labelled = [], [], []
         for client, teacher in zip(clients, teachers, strict=True):
             federation.progress(f"client {client.index + 1}/{len(federation.clients)} answers", 0.0)
@@ -262,7 +269,6 @@ class FedAD(Method):
             logits.append(placed(self.send(federation, client, "logits", own), client.task, task))
             labelled.append(~placed(torch.zeros_like(own[:1]), client.task, task).isnan()[0])
             if seen is not None:
-                side = feature_shape(federation.network, channels, size)[1:]
                 maps.append(aligned(self.send(federation, client, "attention", seen), side, client.task, task))
         if self.bounds and task.dense:
             maps = [task.probabilities(own) for own in logits]
@@ -277,8 +283,7 @@ class FedAD(Method):
         """On the client: logits of its own classes (n, c, ...), and their Grad-CAM maps (n, c, h, w) if attention is that."""
         if not self.grad_cam(federation):
             return predict(teacher, images, normalise=federation.normalise), None
-        channels, size, _ = federation.image_shape
-        side = feature_shape(client.network, channels, size)[1:]
+        side = self.side(federation, client.network)
         if images.is_meta:  # a meter cannot look through gradients; those of the last layers hardly count
             logits = predict(teacher, images, normalise=federation.normalise)
             return logits, logits.new_empty(*logits.shape, *side)
@@ -297,8 +302,7 @@ class FedAD(Method):
         As typeset the formula may also average only the logit loss. A class is known if a client in the ensemble holds it.
         """
         task = federation.task
-        channels, size, _ = federation.image_shape
-        side = feature_shape(federation.network, channels, size)[1:] if self.grad_cam(federation) else (0, 0)
+        side = self.side(federation, federation.network)
 
         def of(outputs: torch.Tensor, batch: torch.Tensor) -> torch.Tensor:
             if isinstance(source, Answers):

@@ -57,6 +57,7 @@ def read(home: Path, table: str) -> Films:
     patients = [re.search(r"/patient(\d+)/", row["Path"]) for row in rows]
     if not all(patients):
         raise DataError(f"{home / table} has paths without the folder of a patient. {_HOW}")
+    films.unrepeated(home / table, [row["Path"] for row in rows], _HOW)
     paths = [home / row["Path"].split("/", 1)[1] for row in rows]
     return Films(paths, np.array([int(patient[1]) for patient in patients if patient], np.int64), findings)
 
@@ -72,7 +73,7 @@ def _files(home: Path) -> list[Path]:
     if folder is None:
         return []
     paths = [path for table in TABLES.values() for path in read(folder, table).paths]
-    return [*(folder / table for table in TABLES.values()), *paths] if all(path.is_file() for path in paths) else []
+    return [*(folder / table for table in TABLES.values()), *paths] if films.all_there("CheXpert", paths, _HOW) else []
 
 
 def _load(home: Path) -> dict[str, Split]:

@@ -27,6 +27,8 @@ from datasets.source import SURROGATE, DataError, Split
 from datasets.sources.chexpert import NAMES as CHEXPERT_NAMES
 
 FILMS = 112_120
+NEARLY = 0.9
+"""Share of all films from which a set counts as one with gaps, which is refused, rather than as a sample."""
 SMALL = 128
 """Pixels of the long side in samples: those of the sample that this suite was built with."""
 NAMES = (
@@ -75,17 +77,24 @@ def _table(home: Path) -> Path | None:
 
 
 def read_films_of(home: Path) -> list[Film]:
-    """The films that are there and in the table, in its order. Raises DataError for a finding that is none of the fourteen."""
+    """The films that are there and in the table, in its order.
+
+    Raises DataError for a film that is named twice, and for findings or patients that the official table does not have.
+    """
     table, there = _table(home), _paths(home)
     if table is None or not there:
         return []
     found = []
-    for row in films.read_table(table, _COLUMNS, _HOW):
+    rows = films.read_table(table, _COLUMNS, _HOW)
+    films.unrepeated(table, [row["Image Index"] for row in rows], _HOW)
+    for row in rows:
         name = row["Image Index"]
         if name in there:
             present = frozenset(films.slug(label) for label in row["Finding Labels"].split("|")) - {films.NO_FINDING}
             if not present <= set(NAMES):
                 raise DataError(f"{table}: {name} has findings other than the fourteen: {row['Finding Labels']}. {_HOW}")
+            if not row["Patient ID"].isdecimal():
+                raise DataError(f"{table}: the patient of {name} is {row['Patient ID']!r}, which is no number. {_HOW}")
             found.append(Film(there[name], int(row["Patient ID"]), present))
     return found
 
@@ -98,11 +107,17 @@ def of_test(patient: int) -> bool:
 def divide(home: Path, found: list[Film]) -> dict[str, list[Film]]:
     """The films of each split, in order: by the official lists if both are there, else by patient.
 
-    Raises DataError for a film that is in neither list or in both.
+    Raises DataError for a list without the other, for one that is no text, and for a film that is in neither or in both.
     """
-    if not all((home / name).is_file() for name in LISTS.values()):
+    there = [name for name in LISTS.values() if (home / name).is_file()]
+    if not there:
         return {split: [film for film in found if of_test(film.patient) == (split == "test")] for split in LISTS}
-    listed = {split: set((home / name).read_text().split()) for split, name in LISTS.items()}
+    if len(there) < len(LISTS):
+        raise DataError(f"{home / there[0]} is there without the other list; get both, or take it away. {_HOW}")
+    try:
+        listed = {split: set((home / name).read_text(encoding="utf-8").split()) for split, name in LISTS.items()}
+    except UnicodeDecodeError as error:
+        raise DataError(f"{home}: {' or '.join(LISTS.values())} is no text ({error}). {_HOW}") from error
     for film in found:
         if sum(film.path.name in names for names in listed.values()) != 1:
             raise DataError(f"{film.path.name} is not in one of {' and '.join(LISTS.values())}, or is in both. {_HOW}")
@@ -122,7 +137,10 @@ def _complete(home: Path, found: list[Film]) -> bool:
 def _files(home: Path) -> list[Path]:
     home = home / "nih_cxr"
     # Counting names is quicker than reading the table, and a table may well name films that are not there.
-    found = read_films_of(home) if len(_paths(home)) >= FILMS else []
+    there = len(_paths(home))
+    if NEARLY * FILMS <= there < FILMS:
+        raise DataError(f"{home} has {there:,} of {FILMS:,} films. Get the others, or leave few enough for a sample. {_HOW}")
+    found = read_films_of(home) if there >= FILMS else []
     return [*_used(home), *(film.path for film in found)] if _complete(home, found) else []
 
 

@@ -50,7 +50,7 @@ def _files(home: Path) -> list[Path]:
     if folder is None:
         return []
     paths = _paths(folder, read_targets(folder / TABLE))
-    return [folder / TABLE, *paths] if all(path.is_file() for path in paths) else []
+    return [folder / TABLE, *paths] if films.all_there("RSNA Pneumonia", paths, _HOW) else []
 
 
 def _load(home: Path) -> dict[str, Split]:

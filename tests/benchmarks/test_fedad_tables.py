@@ -312,13 +312,13 @@ def test_table_4s_properties_are_those_of_its_runs(folder):
         if line["metric"] == "property"
     }
     names = ("distillation", "param-transfer", "privacy", "asynchronous")
-    assert {row: [found[row, name] for name in names] for row in ("centralized", "fedavg", "feddf", "fedmd", "fedad")} == {
-        "centralized": ["no", "no", "no", "yes"],
+    assert {row: [found[row, name] for name in names] for row in ("fedavg", "feddf", "fedmd", "fedad")} == {
         "fedavg": ["no", "yes", "no", "no"],
         "feddf": ["yes", "yes", "no", "no"],
         "fedmd": ["yes", "no", "yes", "no"],
         "fedad": ["yes", "no", "yes", "yes"],
     }
+    assert not any(row == "centralized" for row, _ in found)  # an upper bound is no way to exchange anything
     notes = {cell.row: cell.note for cell in published_table("fedad/table4")}  # of the two columns whose ticks were not lost
     for row in ("fedavg", "feddf", "fedmd", "fedad"):
         for name in ("distillation", "param-transfer"):

@@ -122,6 +122,22 @@ def test_no_patient_is_in_two_of_clients_validation_and_test():
     assert len(held[1]) == round(0.1 * len(set(train)))
 
 
+def test_no_patient_of_sites_that_share_theirs_trains_at_one_and_is_held_out_at_the_other():
+    """As with NIH's sample and its shifted double, which stands in for CheXpert."""
+    config = config_of(**{"partition.pool_limit": 0})
+    first = sites.site_of(config, catalogue.resolve("nih-cxr14", embedded=True))
+    double = ResolvedData("chexpert", first.data.used, "surrogate", first.data.digest, "")
+    second = sites.Site(double, ("edema", "cardiomegaly"), "reference", 16)
+    patients = first.patients("train")
+    assert (patients == second.patients("train")).all()
+    one, other = (sites.divide_site(config, site, 3, Seeds()) for site in (first, second))
+    held = [set(patients[division.validation]) for division in (one, other)]
+    trained = [set(patients[np.concatenate(division.clients)]) for division in (one, other)]
+    assert len(held[0]) > 1
+    assert all(not a & b for a in held for b in trained)
+    assert one.clients[0].tolist() != other.clients[0].tolist()  # though each site deals its films by itself
+
+
 @pytest.mark.parametrize(
     ("policy", "becomes"),
     [("zeros", (0, 0)), ("ones", (1, 1)), ("ignore", (UNKNOWN, UNKNOWN)), ("reference", (1, 0))],

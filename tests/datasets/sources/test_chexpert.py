@@ -93,11 +93,28 @@ def test_the_files_are_the_tables_and_the_films(tmp_path):
     assert all(path.is_file() for path in files)
 
 
-@pytest.mark.parametrize("lost", ["train.csv", "valid.csv", next(iter(TRAIN)), next(iter(VALID))])
-def test_a_set_that_lacks_a_table_or_a_film_is_absent(tmp_path, lost):
+@pytest.mark.parametrize("lost", [["train.csv"], ["valid.csv"], [*TRAIN, *VALID]])
+def test_a_set_that_lacks_a_table_or_all_films_is_absent(tmp_path, lost):
+    write(tmp_path)
+    for name in lost:
+        (tmp_path / "CheXpert-v1.0-small" / name).unlink()
+    assert SOURCE.files(tmp_path) == []
+
+
+@pytest.mark.parametrize("lost", [next(iter(TRAIN)), next(iter(VALID))])
+def test_another_set_does_not_stand_in_for_one_with_gaps(tmp_path, lost):
     write(tmp_path)
     (tmp_path / "CheXpert-v1.0-small" / lost).unlink()
-    assert SOURCE.files(tmp_path) == []
+    with pytest.raises(DataError, match=rf"CheXpert: 1 of 5 films are missing, the first is .*{lost}"):
+        catalogue.resolve("chexpert", home=tmp_path)
+
+
+def test_a_film_that_is_named_twice_is_refused(tmp_path):
+    write(tmp_path)
+    table = tmp_path / "CheXpert-v1.0-small" / "valid.csv"
+    table.write_text(table.read_text() + table.read_text().splitlines()[1] + "\n")
+    with pytest.raises(DataError, match=r"valid\.csv names .*view1_frontal\.jpg 2 times"):
+        SOURCE.files(tmp_path)
 
 
 def test_a_patient_in_both_tables_is_refused(tmp_path):

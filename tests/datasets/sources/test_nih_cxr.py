@@ -108,6 +108,39 @@ def test_a_patient_in_both_lists_is_refused(tmp_path):
         WHOLE.load(tmp_path)
 
 
+def test_a_film_that_is_named_twice_is_refused(tmp_path):
+    write_official(tmp_path)
+    table = tmp_path / "nih_cxr" / "Data_Entry_2017.csv"
+    table.write_text(table.read_text() + table.read_text().splitlines()[1].replace(",1,", ",9,") + "\n")
+    with pytest.raises(DataError, match=r"Data_Entry_2017\.csv names 00000001_000\.png 2 times"):
+        WHOLE.files(tmp_path)
+
+
+def test_a_patient_that_is_no_number_is_refused(tmp_path):
+    write_official(tmp_path)
+    write_table(tmp_path, {**ROWS, "00000004_000.png": ("No Finding", "four")})
+    with pytest.raises(DataError, match=r"the patient of 00000004_000\.png is 'four'"):
+        WHOLE.files(tmp_path)
+
+
+def test_a_list_without_the_other_or_that_is_no_text_is_refused(tmp_path):
+    write_official(tmp_path)
+    (tmp_path / "nih_cxr" / "train_val_list.txt").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(DataError, match=r"train_val_list\.txt or test_list\.txt is no text"):
+        WHOLE.load(tmp_path)
+    (tmp_path / "nih_cxr" / "train_val_list.txt").unlink()
+    with pytest.raises(DataError, match=r"test_list\.txt is there without the other list"):
+        SAMPLE.files(tmp_path)
+
+
+def test_a_set_with_few_gaps_is_no_sample(tmp_path, monkeypatch):
+    write_official(tmp_path)
+    (tmp_path / "nih_cxr" / "images" / "00000004_000.png").unlink()
+    monkeypatch.setattr(nih_cxr, "NEARLY", 0.8)
+    with pytest.raises(DataError, match="has 4 of 5 films"):
+        WHOLE.files(tmp_path)
+
+
 def test_a_film_in_both_lists_or_in_none_is_refused(tmp_path):
     write_official(tmp_path)
     (tmp_path / "nih_cxr" / "test_list.txt").write_text("00000003_000.png\n00000004_000.png\n")

@@ -65,13 +65,15 @@ def test_the_set_is_used_when_it_is_there_and_says_where_its_films_are_from(tmp_
     assert len(catalogue.load("rsna-pneumonia", tmp_path)["train"]) == 3
 
 
-def test_a_set_that_lacks_the_table_or_a_film_is_absent(tmp_path):
+def test_a_set_that_lacks_the_table_or_all_films_is_absent_and_one_with_gaps_is_refused(tmp_path):
     assert SOURCE.files(tmp_path) == []
     write_table(tmp_path)
+    assert SOURCE.files(tmp_path) == []
     images = tmp_path / "rsna_pneumonia" / "stage_2_train_images"
     for name in ("a2", "b1"):
         (images / f"{name}.dcm").touch()
-    assert SOURCE.files(tmp_path) == []
+    with pytest.raises(DataError, match=r"RSNA Pneumonia: 1 of 3 films are missing, the first is .*c3\.dcm"):
+        SOURCE.files(tmp_path)
     (images / "c3.dcm").touch()
     assert [path.name for path in SOURCE.files(tmp_path)] == ["stage_2_train_labels.csv", "b1.dcm", "a2.dcm", "c3.dcm"]
 
