@@ -1,4 +1,4 @@
-"""Steps of one-shot FedAD's student: with 3 and with 12 clients, whose answers are put together once; and what bounds cost.
+"""Steps of one-shot FedAD's student: with 3 and with 12 clients, whose answers are put together once; and what bounds, and leaving models out, cost.
 
 Local models hardly learn anything here; that has no effect on the time.
 """
@@ -23,6 +23,7 @@ WAYS = {
     "logits alone": FedAD(one_shot=True, bounds=False),
     "bounds, weights held fixed": FedAD(one_shot=True, second_order=False),
     "bounds": FedAD(one_shot=True),
+    "bounds, one model left out": FedAD(one_shot=True, dropped=1),
 }
 
 

@@ -415,6 +415,18 @@ def test_list_names_a_data_set_whose_file_is_damaged(tmp_path):
     assert re.search(r"MNIST\s*│ damaged", run(tmp_path, "list").stdout)
 
 
+def test_a_damaged_table_of_labels_spoils_no_other_line_of_what_there_is(tmp_path):
+    folder = tmp_path / "data" / "CheXpert-v1.0"
+    folder.mkdir(parents=True)
+    for name in ("train.csv", "valid.csv"):
+        (folder / name).write_text("Path\n")
+    assert re.search(r"CheXpert\s*│ damaged", run(tmp_path, "list").stdout)
+    told = run(tmp_path, "data")
+    assert told.returncode == 1
+    assert re.search(r"unusable chexpert: .*train\.csv", told.stdout)
+    assert "absent rsna-pneumonia" in told.stdout
+
+
 def test_plan_counts_bytes_at_the_papers_scale_without_data(tmp_path):
     plan = run(tmp_path, "plan", "dlad/table2", "--only", "dataset=cinic10", "--only", "row=global-avg")
     assert plan.returncode == 0, plan.stderr
