@@ -16,6 +16,16 @@ def _show_value(value: object, separator: str) -> str:
     return str(value)
 
 
+def column_settings(table: Table) -> list[str]:
+    """Which settings the columns of a table set, whatever the card says of them, and which are the same in all its columns."""
+    lines = []
+    for key, entry in table.axes.items():
+        values = dict.fromkeys(column[key] for column in table.columns if key in column)
+        if values:
+            lines.append(f"columns set {entry}: {', '.join(values)}")
+    return [*lines, *(f"all columns have {entry} = {value}" for entry, value in table.fixed.items())]
+
+
 def row_settings(table: Table) -> list[str]:
     """What rows of a table set for themselves, a line for each such row."""
     return [
@@ -42,7 +52,12 @@ def markdown(paper: Paper, table: Table, selection: Selection) -> list[str]:
         lines.append("| " + " | ".join(map(escape_cell, cells)) + " |")
     if table.mechanism is not None:
         lines += ["", *conventions(table.mechanism)]
-    return [*lines, "", *(f"- {line}" for line in row_settings(table)), *(f"- {note}" for note in paper.notes)]
+    return [
+        *lines,
+        "",
+        *(f"- {line}" for line in [*column_settings(table), *row_settings(table)]),
+        *(f"- {note}" for note in paper.notes),
+    ]
 
 
 def conventions(mechanism: Mechanism) -> list[str]:

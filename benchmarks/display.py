@@ -122,6 +122,7 @@ def layout_of(run: TableRun, records: Sequence[Record]) -> Layout:
             f"{len(seeds)} seed" + ("s" if len(seeds) != 1 else "") + _moved(run.table),
             f"protocol {run.selection.protocol}",
             *(f"set {name} = {value}" for name, value in run.selection.overrides),
+            *_scaled(run, records),
             *([run.selection.execution.label] if run.selection.execution.label else []),
             *_networks_of(records),
             *_privacy_of(records),
@@ -272,7 +273,6 @@ def print_table(console: Console, run: TableRun, card: Sequence[str]) -> int:
         told = write_arrays(run, records)
     if run.table.measure == "exchange":
         told = exchange.told({row.key: row.title for row in run.rows}, records)
-    told += _scaled(run, records)
     told += [f"{format_column(dict(column))} is not measured: {why}" for column, why in run.table.unmeasured]
     sheet = Sheet(layout, run.paper.title, run.paper.citation, run.table.measure, tuple(told), tuple(card))
     shown = sheet.shown(lines)
@@ -281,7 +281,9 @@ def print_table(console: Console, run: TableRun, card: Sequence[str]) -> int:
     notes = [*told, *legend(layout, shown)]
     wanted = [row.key for row in run.rows if any(matches(row, column, run.selection.only or {}) for column in run.table.columns)]
     for key in run.selection.add:
-        if key in wanted and key not in {record.row for record in records}:
+        if key not in wanted:
+            notes.append(f"--only leaves out row {key}, which --methods adds; name it in --only row=... too")
+        elif key not in {record.row for record in records}:
             notes.append(f"row {key} has no cell here: the public set's labels are not of the task's classes")
     earlier = len(records) - len(run.records)
     if earlier > 0:

@@ -269,7 +269,7 @@ SETTINGS = (
     Setting("feddf.distillation_lr", 1e-3, "code", "FedDF's code"),
     Setting("feddf.clip_norm", 5.0, "code", "FedDF's code"),
     Setting("feddf.evaluation_interval", 100, "code", "FedDF's code", cpu=50, smoke=10),
-    Setting("feddf.patience", 1_000, "code", "FedDF's code", cpu=100, smoke=10),
+    Setting("feddf.patience", 1_000, "code", "FedDF's code", cpu=100, smoke=20),
     Setting("fedmd.rounds", 20, "code", "FedMD's code; the paper is silent", cpu=6, smoke=2),
     Setting("fedmd.public_samples", 5_000, "code", "FedMD's code", cpu=1_000, smoke=100),
     Setting("fedmd.digest_epochs", 1, "code", "FedMD's code"),

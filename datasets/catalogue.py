@@ -113,8 +113,11 @@ def resolve(
             raise DataError(f"{wanted.title} is not under {home}, and nothing can stand in for it. {wanted.how_to_get}")
         used = present[0]
     if require_real and (used is not wanted or wanted.kind != REAL or not is_present(name, home)):
-        because = "this profile uses embedded data" if embedded else f"it is not under {home}"
-        raise DataError(f"--require-real: {wanted.title} is needed, but {because}. {wanted.how_to_get}")
+        if embedded:
+            raise DataError(
+                f"--require-real: {wanted.title} is needed, but this profile always uses embedded data; take --profile cpu or paper"
+            )
+        raise DataError(f"--require-real: {wanted.title} is needed, but it is not under {home}. {wanted.how_to_get}")
     check(used.name, home)
     origin = SYNTHETIC if used.kind == SYNTHETIC else REAL if used is wanted and used.kind == REAL else SURROGATE
     return ResolvedData(name, used.name, origin, _fingerprint(used.name, home), used.note)

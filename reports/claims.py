@@ -149,6 +149,8 @@ def _call(name: str, arguments: list[_Term]) -> _Term:
     def term(tables: Tables, default: str, bindings: Bindings) -> _Operand:
         values = [argument(tables, default, bindings) for argument in arguments]
         if name == "count":
+            if any(not isinstance(v, list) or not v for v in values):
+                raise _MissingError  # of what was not measured no number is known
             return float(sum(len(v) for v in values if isinstance(v, list)))
         if name == "abs":
             return abs(_scalar(values[0]))

@@ -143,7 +143,8 @@ def panels(columns: Sequence[str], x_axis: str) -> list[Panel]:
     found: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
     for column, pairs in parsed.items():
         rest = tuple((key, value) for key, value in pairs.items() if key != axis) if axis in pairs else ()
-        found.setdefault(rest, {})[column] = pairs[axis] if axis in pairs else heading(pairs)
+        own = {axis: pairs[axis]} if axis in pairs else pairs
+        found.setdefault(rest, {})[column] = pairs[axis] if axis == x_axis and axis in pairs else heading(own)
     return [Panel(dict(rest), headings) for rest, headings in found.items()]
 
 
@@ -188,7 +189,7 @@ def measured_text(line: Line, scale: Scale) -> str:
 def published_text(line: Line, scale: Scale) -> str:
     """`(78.57 ± 0.22, -0.80)`: the printed value with its spread, and ours minus it."""
     if not line["published"]:
-        return "" if line["metric"] in TEXTS else "(not printed)"
+        return "" if line["metric"] in ("", *TEXTS) else "(not printed)"
     printed = scale.text(line["published"]) + (f" ± {scale.text(line['published_std'])}" if line["published_std"] else "")
     difference = line["difference"]
     if not difference or not line["value"]:

@@ -1,6 +1,6 @@
-"""Steps of one-shot FedAD's student: with 3 and with 12 clients, whose answers are put together once; and what bounds, and leaving models out, cost.
+"""Steps of one-shot FedAD's student: with 3 and with 12 clients, whose answers are put together once; and what bounds cost.
 
-Local models hardly learn anything here; that has no effect on the time.
+So too what it costs to leave models out of a step. Local models hardly learn anything here; that has no effect on the time.
 """
 
 from __future__ import annotations

@@ -71,6 +71,9 @@ def _home(home: Path) -> Path | None:
 def _files(home: Path) -> list[Path]:
     folder = _home(home)
     if folder is None:
+        for table in (home / name / table for name in FOLDERS for table in TABLES.values()):
+            if table.is_file():
+                raise DataError(f"{table} is there without the other table. Complete the set, or take its folder away. {_HOW}")
         return []
     paths = [path for table in TABLES.values() for path in read(folder, table).paths]
     return [*(folder / table for table in TABLES.values()), *paths] if films.all_there("CheXpert", paths, _HOW) else []

@@ -71,6 +71,11 @@ def test_by_hand(predicate, held, failed):
     assert (verdict.held, verdict.failed, verdict.undecided) == (held, failed, 0)
 
 
+def test_a_count_of_what_was_not_measured_is_not_zero():
+    verdict = judge("count(acc[a]) == 2", "table1", {"table1": table(b={"n=1 k=x": 0.8})}, OURS)
+    assert (verdict.held, verdict.failed, verdict.undecided, verdict.missing) == (0, 0, 1, 1)
+
+
 def test_where_a_claim_fails_is_named():
     assert judge("acc[a] > acc[b] for all n", "table1", OURS).fails_at == ("n=2",)
 

@@ -50,6 +50,8 @@ def test_many_columns_are_split_into_panels_by_all_keys_but_the_last():
 
 def test_panels_run_along_the_named_axis():
     columns = tuple(f"clients={n} model={m} d={d}" for d in "xyz" for m in ("r", "s") for n in (5, 10))
+    by_number = panels(tuple(f"d={d} model={m} clients={n}" for d in "xyz" for m in "rs" for n in (5, 10)), "")
+    assert list(by_number[0].columns.values()) == ["clients 5", "clients 10"]  # without an axis to name them
     found = panels(columns, "clients")
     assert len(found) == 6
     assert list(found[0].columns.values()) == ["5", "10"]
@@ -195,6 +197,7 @@ def test_measured_stands_beside_published_with_the_difference():
     (block,) = blocks(layout(("x=1",)), [line("a", "x=1", "0.9812", "0.9820"), line("b", "x=1", "0.9812", std="0.01")])
     assert published_text(block.cells["a", "x=1"], FRACTION) == "(0.9820, -0.0008)"
     assert published_text(block.cells["b", "x=1"], FRACTION) == "(not printed)"
+    assert published_text({**block.cells["b", "x=1"], "metric": "", "value": ""}, FRACTION) == ""  # failed: of which metric?
     assert measured_text(block.cells["b", "x=1"], FRACTION) == "0.9812 ± 0.0100"
     classes = {**line("a", "x=1", ""), "value": "0,1", "published": "0,1", "published_std": "", "difference": "same"}
     assert published_text(classes, scale_of("classes", "")) == "(0,1, same)"
