@@ -16,24 +16,21 @@ def _show_value(value: object, separator: str) -> str:
     return str(value)
 
 
-def column_settings(table: Table) -> list[str]:
-    """Which settings the columns of a table set, whatever the card says of them, and which are the same in all its columns."""
+def table_settings(table: Table) -> list[str]:
+    """What a table sets for itself, whatever the card says: by its columns, in all of them, and in rows, a line for each."""
     lines = []
     for key, entry in table.axes.items():
         values = dict.fromkeys(column[key] for column in table.columns if key in column)
         if values:
             lines.append(f"columns set {entry}: {', '.join(values)}")
-    return [*lines, *(f"all columns have {entry} = {value}" for entry, value in table.fixed.items())]
-
-
-def row_settings(table: Table) -> list[str]:
-    """What rows of a table set for themselves, a line for each such row."""
-    return [
+    lines += [f"all columns have {entry} = {value}" for entry, value in table.fixed.items()]
+    rows = [
         f"row {row.title} ({row.key}{', offered' if row in table.offered else ''}): "
         + ", ".join([*([f"protocol {row.protocol}"] if row.protocol else []), *(f"{n} = {v}" for n, v in row.config.items())])
         for row in (*table.rows, *table.offered)
         if row.config or row.protocol
     ]
+    return lines + rows
 
 
 def markdown(paper: Paper, table: Table, selection: Selection) -> list[str]:
@@ -55,8 +52,7 @@ def markdown(paper: Paper, table: Table, selection: Selection) -> list[str]:
     return [
         *lines,
         "",
-        *(f"- {line}" for line in [*column_settings(table), *row_settings(table)]),
-        *(f"- {note}" for note in paper.notes),
+        *(f"- {line}" for line in [*table_settings(table), *paper.notes]),
     ]
 
 

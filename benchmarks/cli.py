@@ -261,7 +261,7 @@ def show(
     spec = registry.all_tables()[table]
     if spec is not None:
         console.print(cards.terminal(registry.papers()[paper], profile, protocol))
-        for line in [*cards.column_settings(spec), *cards.row_settings(spec)]:
+        for line in cards.table_settings(spec):
             console.print(escape(line))
         for note in registry.papers()[paper].notes:
             console.print(f"note: {note}")

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from benchmarks import display, registry
-from benchmarks.cards import column_settings
+from benchmarks.cards import table_settings
 from benchmarks.cells import Selection, expand
 from benchmarks.display import draw, judge_claims, layout_of, print_table, values_of
 from benchmarks.runner import TableRun, finished_records
@@ -125,10 +125,10 @@ def test_an_added_row_that_the_selection_leaves_out_is_told(printed):
 
 def test_a_card_says_what_columns_set():
     _, table = registry.find_table("fedad/table2")
-    assert "columns set partition.clients: 3, 5" in column_settings(table)
-    assert "columns set data.name: nih-cxr14, chexpert" in column_settings(table)
+    assert "columns set partition.clients: 3, 5" in table_settings(table)
+    assert "columns set data.name: nih-cxr14, chexpert" in table_settings(table)
     _, table = registry.find_table("dlad/table4")
-    assert "all columns have data.name = cifar10" in column_settings(table)
+    assert "all columns have data.name = cifar10" in table_settings(table)
 
 
 def test_a_table_says_how_runs_became_its_numbers(printed):
