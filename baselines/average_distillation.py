@@ -1,4 +1,6 @@
-"""Plain distillation: imitate the unweighted mean of the clients' probabilities ("Global (avg.)" of DLAD, V-C)."""
+"""Plain distillation: imitate the unweighted mean of the clients' probabilities ("Global (avg.)" of
+DLAD, V-C).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Centralized training: all samples in one place, which federated learning exists to avoid; an upper bound."""
+"""Centralized training: all samples in one place, which federated learning exists to avoid; an
+upper bound.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,14 @@ class Centralized(Method):
         images, targets = (torch.cat(part) for part in zip(*shards, strict=True))
         model = federation.initial(federation.network)
         federation.history = federation.train(
-            model, images, targets, federation.task.loss, federation.local, "centralized", track=True, label="centralized"
+            model,
+            images,
+            targets,
+            federation.task.loss,
+            federation.local,
+            "centralized",
+            track=True,
+            label="centralized",
         )
         return federation.checkpoint(model, federation.network)
 
@@ -32,7 +41,14 @@ class Centralized(Method):
         """A client's images and targets, as they arrive at the server."""
 
         def upload(shard: Shard) -> tuple[torch.Tensor, torch.Tensor]:
-            images = federation.channel.up(client.index, "images", {"images": shard.images})["images"]
-            return images, federation.channel.up(client.index, "labels", {"targets": shard.targets})["targets"]
+            images = federation.channel.up(client.index, "images", {"images": shard.images})[
+                "images"
+            ]
+            return (
+                images,
+                federation.channel.up(client.index, "labels", {"targets": shard.targets})[
+                    "targets"
+                ],
+            )
 
         return client.run(upload)

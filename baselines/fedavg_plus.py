@@ -1,4 +1,6 @@
-"""FedAvg+: FedAvg in FedSA's problem, where local updates are distillation (Xie et al. 2022, Table 1)."""
+"""FedAvg+: FedAvg in FedSA's problem, where local updates are distillation (Xie et al. 2022, Table
+1).
+"""
 
 from __future__ import annotations
 
@@ -16,11 +18,13 @@ from federation.training import Penalty, TrainingPlan
 
 @dataclass(frozen=True)
 class FedAvgPlus(Method):
-    """Every teacher teaches in every round, and the average is weighted by the clients' sizes, as in FedAvg.
+    """Every teacher teaches in every round, and the average is weighted by the clients' sizes, as
+    in FedAvg.
 
-    The paper says that the baseline is "modified for our problem settings" and, as FedMD+ and FedProx+, "further fine-tuned on
-    the downstream target data" (section 4.2). Here (assumed) it begins, like FedSA, with the target network trained on the
-    probe set, once; fine-tuning, unlike FedSA's adaptation, is of all parameters.
+    The paper says that the baseline is "modified for our problem settings" and, as FedMD+ and
+    FedProx+, "further fine-tuned on the downstream target data" (section 4.2). Here (assumed) it
+    begins, like FedSA, with the target network trained on the probe set, once; fine-tuning, unlike
+    FedSA's adaptation, is of all parameters.
     """
 
     title = "FedAvg+"
@@ -38,7 +42,8 @@ class FedAvgPlus(Method):
     local_batch_size: int = 64
     """Private images in a step of a local student (FedSA's released code)."""
     adaptation: str = "fine-tune"
-    """What learns in the end: everything (section 4.2), the `decoder` as in FedSA, or `all` under a new head."""
+    """What learns in the end: everything (section 4.2), the `decoder` as in FedSA, or `all` under a
+    new head."""
     adaptation_epochs: int = 70
     """Epochs of that on the probe set (assumed: as many in all as FedSA's target has)."""
     adaptation_gap: int = 0
@@ -46,7 +51,10 @@ class FedAvgPlus(Method):
 
     def __post_init__(self) -> None:
         if self.adaptation not in ADAPTATIONS:
-            raise ValueError(f"{self.title} knows no adaptation {self.adaptation!r}; use one of {', '.join(ADAPTATIONS)}")
+            raise ValueError(
+                f"{self.title} knows no adaptation {self.adaptation!r}; use one of"
+                f" {', '.join(ADAPTATIONS)}"
+            )
 
     def fit(self, federation: Federation) -> Checkpoint:
         target = federation.initial(federation.network)
@@ -58,11 +66,15 @@ class FedAvgPlus(Method):
                 train_weak(federation, target, self.weak_epochs, number)
             visits.aggregate(target, sizes, local, number, self.penalty)
             if self.adaptation_gap and number % self.adaptation_gap == 0 and number < self.rounds:
-                federation.track(adapt(federation, target, self.adaptation, self.adaptation_epochs, number))
+                federation.track(
+                    adapt(federation, target, self.adaptation, self.adaptation_epochs, number)
+                )
         adapted = adapt(federation, target, self.adaptation, self.adaptation_epochs, self.rounds)
         federation.track(adapted)
         return federation.checkpoint(adapted, federation.network)
 
     def penalty(self, student: nn.Module) -> Penalty | None:
-        """A term that a client adds to the hint loss; `student` holds the weights it has just received."""
+        """A term that a client adds to the hint loss; `student` holds the weights it has just
+        received.
+        """
         return None

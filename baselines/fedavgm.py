@@ -1,4 +1,6 @@
-"""FedAvgM: FedAvg with server momentum (Hsu, Qi and Brown 2019, "Measuring the effects of non-identical data ...")."""
+"""FedAvgM: FedAvg with server momentum (Hsu, Qi and Brown 2019, "Measuring the effects of
+non-identical data ...").
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ from privacy.plan import DP_SGD
 
 @dataclass(frozen=True)
 class FedAvgM(FedAvg):
-    """v <- beta v + dw; w <- w - lr v, with dw the difference between the global model and the clients' average.
+    """v <- beta v + dw; w <- w - lr v, with dw the difference between the global model and the
+    clients' average.
 
     Momentum acts on parameters; BatchNorm's buffers take the plain average.
     """
@@ -32,12 +35,21 @@ class FedAvgM(FedAvg):
     """Step size of the server (Hsu et al. 2019)."""
 
     def server_state(self, federation: Federation, model: nn.Module) -> dict[str, Any]:
-        return {"optimizer": torch.optim.SGD(model.parameters(), lr=self.server_lr, momentum=self.server_momentum)}
+        return {
+            "optimizer": torch.optim.SGD(
+                model.parameters(), lr=self.server_lr, momentum=self.server_momentum
+            )
+        }
 
     def aggregate(
-        self, federation: Federation, model: nn.Module, clients: Sequence[Client], states: Iterator[State], number: int,
+        self,
+        federation: Federation,
+        model: nn.Module,
+        clients: Sequence[Client],
+        states: Iterator[State],
+        number: int,
         server: dict[str, Any],
-    ) -> None:  # fmt: skip
+    ) -> None:
         average = average_states(states, [client.size for client in clients])
         for name, weights in model.named_parameters():
             weights.grad = weights.detach() - average[name]

@@ -1,7 +1,9 @@
-"""FedGEN: data-free knowledge distillation for heterogeneous federated learning (Zhu, Hong and Zhou, ICML 2021).
+"""FedGEN: data-free knowledge distillation for heterogeneous federated learning (Zhu, Hong and
+Zhou, ICML 2021).
 
-FedAvg, in which the server also learns a generator of features: given a label it makes what the clients' heads take
-for that class. Clients get it with the global model and train their heads on its features as well.
+FedAvg, in which the server also learns a generator of features: given a label it makes what the
+clients' heads take for that class. Clients get it with the global model and train their heads on
+its features as well.
 """
 
 from __future__ import annotations
@@ -28,16 +30,25 @@ class FeatureGenerator(nn.Module):
         super().__init__()
         self.noise, self.classes = noise, classes
         self.layers = nn.Sequential(
-            nn.Linear(noise + classes, hidden), nn.BatchNorm1d(hidden), nn.ReLU(), nn.Linear(hidden, features), nn.ReLU()
+            nn.Linear(noise + classes, hidden),
+            nn.BatchNorm1d(hidden),
+            nn.ReLU(),
+            nn.Linear(hidden, features),
+            nn.ReLU(),
         )
 
     def forward(self, noise: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        features: torch.Tensor = self.layers(torch.cat([noise, F.one_hot(labels, self.classes).to(noise)], dim=1))
+        features: torch.Tensor = self.layers(
+            torch.cat([noise, F.one_hot(labels, self.classes).to(noise)], dim=1)
+        )
         return features
 
 
-def label_weighted_loss(logits: torch.Tensor, labels: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-    """sum_k alpha_k^y CE(h_k(G(z, y)), y), mean over the batch (Eq. 4 of FedGEN, with the released code's label weights).
+def label_weighted_loss(
+    logits: torch.Tensor, labels: torch.Tensor, weights: torch.Tensor
+) -> torch.Tensor:
+    """sum_k alpha_k^y CE(h_k(G(z, y)), y), mean over the batch (Eq. 4 of FedGEN, with the released
+    code's label weights).
 
     Head outputs (clients, n, classes), labels (n,), weights (clients, classes).
     """
@@ -46,11 +57,15 @@ def label_weighted_loss(logits: torch.Tensor, labels: torch.Tensor, weights: tor
 
 
 def diversity_loss(noise: torch.Tensor, features: torch.Tensor) -> torch.Tensor:
-    """exp(-mean_ij |z_i - z_j|^2 |G_i - G_j|) (released code): low when different noise gives different features.
+    """exp(-mean_ij |z_i - z_j|^2 |G_i - G_j|) (released code): low when different noise gives
+    different features.
 
-    Distances are means over dimensions: of squared differences for the noise, of absolute ones for the features.
+    Distances are means over dimensions: of squared differences for the noise, of absolute ones for
+    the features.
     """
-    apart = (noise[:, None] - noise).square().mean(dim=2) * (features[:, None] - features).abs().mean(dim=2)
+    apart = (noise[:, None] - noise).square().mean(dim=2) * (
+        features[:, None] - features
+    ).abs().mean(dim=2)
     return (-apart.mean()).exp()
 
 
@@ -58,7 +73,8 @@ def diversity_loss(noise: torch.Tensor, features: torch.Tensor) -> torch.Tensor:
 class FedGEN(FedAvg):
     """FedAvg with a server-side generator over label-conditioned features.
 
-    Noise is normal, as in the paper (the released code draws it uniformly), and labels are drawn from all classes.
+    Noise is normal, as in the paper (the released code draws it uniformly), and labels are drawn
+    from all classes.
     """
 
     title = "FedGEN"
@@ -80,24 +96,38 @@ class FedGEN(FedAvg):
     diversity: float = 1.0
     """Weight of the diversity loss (released code)."""
     generative_alpha: float = 10.0
-    """Weight of a client's loss on generated features with labels drawn from all classes (released code)."""
+    """Weight of a client's loss on generated features with labels drawn from all classes (released
+    code)."""
     generative_beta: float = 10.0
-    """Weight of the divergence between a client's outputs and its head on generated features of the same labels."""
+    """Weight of the divergence between a client's outputs and its head on generated features of the
+    same labels."""
     decay: float = 0.98
     """Factor of both weights from round to round (released code)."""
 
     def server_state(self, federation: Federation, model: nn.Module) -> dict[str, Any]:
         _, head = find_head(model)
         generator = federation.new_module(
-            lambda: FeatureGenerator(self.noise, federation.task.outputs, self.hidden, head.in_features), "feature generator"
+            lambda: FeatureGenerator(
+                self.noise, federation.task.outputs, self.hidden, head.in_features
+            ),
+            "feature generator",
         ).eval()
-        optimizer = torch.optim.Adam(generator.parameters(), self.generator_lr, weight_decay=self.generator_weight_decay)
+        optimizer = torch.optim.Adam(
+            generator.parameters(), self.generator_lr, weight_decay=self.generator_weight_decay
+        )
         return {"generator": generator, "optimizer": optimizer, "counts": federation.label_counts()}
 
     def penalty(
-        self, federation: Federation, client: Client, worker: nn.Module, number: int, server: dict[str, Any]
+        self,
+        federation: Federation,
+        client: Client,
+        worker: nn.Module,
+        number: int,
+        server: dict[str, Any],
     ) -> Penalty | None:
-        """alpha CE(h(G(z, y')), y') + beta KL(h(G(z, y)) || f(x)) for drawn labels y' and the batch's own y."""
+        """alpha CE(h(G(z, y')), y') + beta KL(h(G(z, y)) || f(x)) for drawn labels y' and the
+        batch's own y.
+        """
         if number == 1:  # the generator has learnt nothing yet
             return None
         generator = server["generator"]
@@ -116,17 +146,31 @@ class FedGEN(FedAvg):
                 return logits
 
             drawn = stream.choose(generator.classes, len(targets))
-            same = F.kl_div(outputs.log_softmax(dim=1), through_head(targets).detach().softmax(dim=1), reduction="batchmean")
-            return factor * (self.generative_alpha * F.cross_entropy(through_head(drawn), drawn) + self.generative_beta * same)
+            same = F.kl_div(
+                outputs.log_softmax(dim=1),
+                through_head(targets).detach().softmax(dim=1),
+                reduction="batchmean",
+            )
+            return factor * (
+                self.generative_alpha * F.cross_entropy(through_head(drawn), drawn)
+                + self.generative_beta * same
+            )
 
         return term
 
     def aggregate(
-        self, federation: Federation, model: nn.Module, clients: Sequence[Client], states: Iterator[State], number: int,
+        self,
+        federation: Federation,
+        model: nn.Module,
+        clients: Sequence[Client],
+        states: Iterator[State],
+        number: int,
         server: dict[str, Any],
-    ) -> None:  # fmt: skip
+    ) -> None:
         name, _ = find_head(model)
-        heads: list[tuple[torch.Tensor, torch.Tensor]] = []  # all that the generator needs of the clients' networks
+        heads: list[
+            tuple[torch.Tensor, torch.Tensor]
+        ] = []  # all that the generator needs of the clients' networks
 
         def received() -> Iterator[State]:
             for state in states:
@@ -137,10 +181,16 @@ class FedGEN(FedAvg):
         self.train_generator(federation, clients, heads, number, server)
 
     def train_generator(
-        self, federation: Federation, clients: Sequence[Client], heads: Sequence[tuple[torch.Tensor, torch.Tensor]], number: int,
+        self,
+        federation: Federation,
+        clients: Sequence[Client],
+        heads: Sequence[tuple[torch.Tensor, torch.Tensor]],
+        number: int,
         server: dict[str, Any],
-    ) -> None:  # fmt: skip
-        """Fit the generator to the heads of this round's clients, weighted per label by the samples they hold."""
+    ) -> None:
+        """Fit the generator to the heads of this round's clients, weighted per label by the samples
+        they hold.
+        """
         generator, optimizer = server["generator"], server["optimizer"]
         counts = server["counts"][[client.index for client in clients]]
         weights = counts / counts.sum(dim=0).clamp(min=1)
@@ -151,7 +201,9 @@ class FedGEN(FedAvg):
             noise = stream.normal(len(labels), self.noise)
             features = generator(noise, labels)
             logits = torch.stack([F.linear(features, weight, bias) for weight, bias in heads])
-            loss = label_weighted_loss(logits, labels, weights) + self.diversity * diversity_loss(noise, features)
+            loss = label_weighted_loss(logits, labels, weights) + self.diversity * diversity_loss(
+                noise, features
+            )
             optimizer.zero_grad(set_to_none=True)
             loss.backward()
             optimizer.step()

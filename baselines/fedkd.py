@@ -1,4 +1,5 @@
-"""FedKD: preserving privacy in federated learning with ensemble cross-domain knowledge distillation (Gong et al., AAAI 2022).
+"""FedKD: preserving privacy in federated learning with ensemble cross-domain knowledge distillation
+(Gong et al., AAAI 2022).
 
 Not the other method of that name (Wu et al. 2022, communication-efficient mutual distillation).
 """
@@ -22,67 +23,102 @@ from privacy.plan import DP_SGD, PATE
 
 
 def weighted_ensemble(logits: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-    """Per-class weighted sum of logits (clients, n, classes) with weights (clients, classes): (n, classes)."""
+    """Per-class weighted sum of logits (clients, n, classes) with weights (clients, classes): (n,
+    classes).
+    """
     return torch.einsum("knc,kc->nc", logits, weights)
 
 
 @dataclass(frozen=True)
 class FedKD(Method):
-    """One-way distillation of an ensemble whose members are weighted per class by the samples they hold."""
+    """One-way distillation of an ensemble whose members are weighted per class by the samples they
+    hold.
+    """
 
     title = "FedKD"
     sends = frozenset({"logits", "labels"})
     protected: ClassVar[Mapping[str, frozenset[str]]] = {DP_SGD: sends, PATE: frozenset({"votes"})}
 
     multi_round: bool = False
-    """False: clients answer once, on the plain public images. True: every epoch anew, on freshly augmented ones."""
+    """False: clients answer once, on the plain public images. True: every epoch anew, on freshly
+    augmented ones."""
 
     def fit(self, federation: Federation) -> Checkpoint:
         teachers = federation.local_models()
         if federation.mechanism == PATE:
             if self.multi_round:
-                raise ValueError("PATE has one vote on every public image: FedKD runs under it with multi_round = False")
+                raise ValueError(
+                    "PATE has one vote on every public image: FedKD runs under it with multi_round"
+                    " = False"
+                )
             return self.learn_from_votes(federation, teachers)
         weights = class_count_weights(federation.label_counts())
         if self.multi_round:
             return self.distill_online(federation, teachers, weights)
         logits = [
-            federation.channel.up(client.index, "logits", {"logits": federation.public_outputs(teacher)})["logits"]
+            federation.channel.up(
+                client.index, "logits", {"logits": federation.public_outputs(teacher)}
+            )["logits"]
             for client, teacher in zip(federation.clients, teachers, strict=True)
         ]
         return federation.distill(weighted_ensemble(torch.stack(logits), weights), absolute_error)
 
-    def learn_from_votes(self, federation: Federation, teachers: Sequence[Checkpoint]) -> Checkpoint:
-        """PATE on the clients' outputs (FedIOD, Privacy Analysis): the student learns the class that noisy votes elect.
+    def learn_from_votes(
+        self, federation: Federation, teachers: Sequence[Checkpoint]
+    ) -> Checkpoint:
+        """PATE on the clients' outputs (FedIOD, Privacy Analysis): the student learns the class
+        that noisy votes elect.
 
-        Votes count alike, since weights per class would tell of the clients' labels; only some public images are voted on.
+        Votes count alike, since weights per class would tell of the clients' labels; only some
+        public images are voted on.
         """
         assert federation.protection is not None
         queries = min(federation.protection.plan.queries, len(federation.public))
         chosen = federation.stream("queries").shuffled(len(federation.public))[:queries]
         able = [client for client in federation.clients if client.size]
-        labels = vote(federation, able, lambda client: federation.public_outputs(teachers[client.index])[chosen], queries)
+        labels = vote(
+            federation,
+            able,
+            lambda client: federation.public_outputs(teachers[client.index])[chosen],
+            queries,
+        )
         return federation.distill(labels, federation.task.loss, federation.public.images[chosen])
 
-    def distill_online(self, federation: Federation, teachers: Sequence[Checkpoint], weights: torch.Tensor) -> Checkpoint:
-        """A round is an epoch: all parties augment the public images by a shared seed, clients send their logits."""
+    def distill_online(
+        self, federation: Federation, teachers: Sequence[Checkpoint], weights: torch.Tensor
+    ) -> Checkpoint:
+        """A round is an epoch: all parties augment the public images by a shared seed, clients send
+        their logits.
+        """
         plan = federation.server
         student = federation.initial(federation.network)
         modules = [federation.module(teacher) for teacher in teachers]
         optimizer = plan.make_optimizer(student.parameters(), fused=False)
         schedule = plan.make_schedule(optimizer)
         epoch = replace(plan, epochs=1)
-        for number in federation.rounds(plan.epochs, student=student, optimizer=optimizer, schedule=schedule):
+        for number in federation.rounds(
+            plan.epochs, student=student, optimizer=optimizer, schedule=schedule
+        ):
             images = self.view(federation, number)
-            outputs = [predict(module, images, normalise=federation.normalise) for module in modules]
+            outputs = [
+                predict(module, images, normalise=federation.normalise) for module in modules
+            ]
             logits = [
                 federation.channel.up(client.index, "logits", {"logits": own})["logits"]
                 for client, own in zip(federation.clients, outputs, strict=True)
             ]
             federation.train(
-                student, images, weighted_ensemble(torch.stack(logits), weights), absolute_error, epoch, "student", number,
-                optimizer=optimizer, schedule=schedule, augmented=False,
-            )  # fmt: skip
+                student,
+                images,
+                weighted_ensemble(torch.stack(logits), weights),
+                absolute_error,
+                epoch,
+                "student",
+                number,
+                optimizer=optimizer,
+                schedule=schedule,
+                augmented=False,
+            )
             federation.track(student)
         return federation.checkpoint(student, federation.network)
 
@@ -92,7 +128,12 @@ class FedKD(Method):
         if federation.augmentation is None or stream.generator is None:
             return federation.public.images
         parts = [
-            augment(unit_range(part), federation.augmentation, stream.generator, mean=federation.normalise.mean)
+            augment(
+                unit_range(part),
+                federation.augmentation,
+                stream.generator,
+                mean=federation.normalise.mean,
+            )
             for part in federation.public.images.split(1000)
         ]
         return torch.cat(parts).mul_(255).round_().to(torch.uint8)

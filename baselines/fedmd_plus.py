@@ -1,4 +1,6 @@
-"""FedMD+: FedMD in FedSA's problem, where teachers' classes differ, so that they agree on features (Xie et al. 2022, Table 1)."""
+"""FedMD+: FedMD in FedSA's problem, where teachers' classes differ, so that they agree on features
+(Xie et al. 2022, Table 1).
+"""
 
 from __future__ import annotations
 
@@ -17,11 +19,13 @@ from federation.training import TrainingPlan
 
 @dataclass(frozen=True)
 class FedMDPlus(Method):
-    """In every round the teachers send features of public images; the target digests their mean and revisits its own samples.
+    """In every round the teachers send features of public images; the target digests their mean and
+    revisits its own samples.
 
-    The paper does not define it. Assumed: FedMD's steps (Li and Wang 2019, Algorithm 1: communicate, agree, digest, revisit)
-    with features in place of logits, which teachers of other classes do not share; the public images are all of the
-    server's, without labels. Teachers stay as they are: nothing they could revisit is of the target task.
+    The paper does not define it. Assumed: FedMD's steps (Li and Wang 2019, Algorithm 1:
+    communicate, agree, digest, revisit) with features in place of logits, which teachers of other
+    classes do not share; the public images are all of the server's, without labels. Teachers stay
+    as they are: nothing they could revisit is of the target task.
     """
 
     title = "FedMD+"
@@ -44,32 +48,63 @@ class FedMDPlus(Method):
     def fit(self, federation: Federation) -> Checkpoint:
         networks = sorted({client.network for client in federation.clients})
         if len(networks) > 1:
-            raise HeterogeneousClientsError(f"FedMD+ averages features, so teachers must share one network; here are {networks}")
+            raise HeterogeneousClientsError(
+                f"FedMD+ averages features, so teachers must share one network; here are {networks}"
+            )
         probe = federation.probe()
         teachers = [federation.module(teacher) for teacher in federation.teachers()]
         target = federation.initial(federation.network)
         hinted = hinted_for(federation, federation.clients[0], target)
         digest = TrainingPlan(self.digest_epochs, self.digest_batch_size, self.digest_lr)
         revisit = replace(federation.server, epochs=self.revisit_epochs)
-        public = torch.cat([federation.public.images, probe.images])  # with a probe share of 1 no others are left
+        public = torch.cat(
+            [federation.public.images, probe.images]
+        )  # with a probe share of 1 no others are left
         for number in federation.rounds(self.rounds, hinted=hinted):
             drawn = federation.stream("public", number).shuffled(len(public))[: self.public_samples]
             images = public[drawn]
             consensus = self.agree(federation, teachers, hinted, images)
-            federation.train(hinted, images, consensus, hint_loss, digest, "digest", number, augmented=False, label="digest")
             federation.train(
-                target, probe.images, probe.targets, federation.task.loss, revisit, "revisit", number, label="revisit"
-            )  # fmt: skip
+                hinted,
+                images,
+                consensus,
+                hint_loss,
+                digest,
+                "digest",
+                number,
+                augmented=False,
+                label="digest",
+            )
+            federation.train(
+                target,
+                probe.images,
+                probe.targets,
+                federation.task.loss,
+                revisit,
+                "revisit",
+                number,
+                label="revisit",
+            )
             federation.check_finite(target)
         federation.track(target)
         return federation.checkpoint(target, federation.network)
 
-    def agree(self, federation: Federation, teachers: Sequence[nn.Module], hinted: Hinted, images: torch.Tensor) -> torch.Tensor:
-        """The consensus: the mean of the teachers' features (n, c, h, w) of public images, one teacher at a time."""
+    def agree(
+        self,
+        federation: Federation,
+        teachers: Sequence[nn.Module],
+        hinted: Hinted,
+        images: torch.Tensor,
+    ) -> torch.Tensor:
+        """The consensus: the mean of the teachers' features (n, c, h, w) of public images, one
+        teacher at a time.
+        """
         mean = torch.zeros(())
         for client, teacher in zip(federation.clients, teachers, strict=True):
             received = federation.channel.down(client.index, "images", {"public": images})["public"]
             own = hints_of(client.normalise or federation.normalise, teacher, received, hinted.side)
-            features = federation.channel.up(client.index, "features", {"features": own})["features"]
+            features = federation.channel.up(client.index, "features", {"features": own})[
+                "features"
+            ]
             mean = features if mean.ndim == 0 else mean + features
         return mean / len(teachers)

@@ -1,4 +1,6 @@
-"""FedProx+: FedProx in FedSA's problem, where local updates are distillation (Xie et al. 2022, Table 1)."""
+"""FedProx+: FedProx in FedSA's problem, where local updates are distillation (Xie et al. 2022,
+Table 1).
+"""
 
 from __future__ import annotations
 
@@ -13,9 +15,11 @@ from methods.fedprox import proximal_term
 
 @dataclass(frozen=True)
 class FedProxPlus(FedAvgPlus):
-    """FedAvg+ with FedProx's proximal term on the local student (Li et al. 2020, Eq. 2); translators are free of it.
+    """FedAvg+ with FedProx's proximal term on the local student (Li et al. 2020, Eq. 2);
+    translators are free of it.
 
-    Beside Eq. 4, a sum over hundreds of entries of a map, a mu of the usual size is next to nothing.
+    Beside Eq. 4, a sum over hundreds of entries of a map, a mu of the usual size is next to
+    nothing.
     """
 
     title = "FedProx+"
@@ -25,4 +29,6 @@ class FedProxPlus(FedAvgPlus):
 
     def penalty(self, student: nn.Module) -> Penalty | None:
         received = [w.detach().clone() for w in student.parameters()]
-        return lambda model, outputs, targets: proximal_term(list(student.parameters()), received, self.mu)
+        return lambda model, outputs, targets: proximal_term(
+            list(student.parameters()), received, self.mu
+        )

@@ -1,4 +1,6 @@
-"""FixMatch: simplifying semi-supervised learning with consistency and confidence (Sohn et al., NeurIPS 2020)."""
+"""FixMatch: simplifying semi-supervised learning with consistency and confidence (Sohn et al.,
+NeurIPS 2020).
+"""
 
 from __future__ import annotations
 
@@ -18,10 +20,12 @@ from federation.views import labelled_set, strong_view, update_ema, weak_view
 
 
 def consistency_loss(weak: torch.Tensor, strong: torch.Tensor, threshold: float) -> torch.Tensor:
-    """l_u of Eq. 4: cross-entropy of strong views' logits against the arg max of weak views', where that is confident.
+    """l_u of Eq. 4: cross-entropy of strong views' logits against the arg max of weak views', where
+    that is confident.
 
-    Both (n, classes, ...). The mean is over all images (or pixels), also those whose largest probability is below
-    `threshold` and that count nothing; no gradient goes through the weak views.
+    Both (n, classes, ...). The mean is over all images (or pixels), also those whose largest
+    probability is below `threshold` and that count nothing; no gradient goes through the weak
+    views.
     """
     confidence, labels = weak.detach().softmax(dim=1).max(dim=1)
     return (F.cross_entropy(strong, labels, reduction="none") * (confidence >= threshold)).mean()
@@ -34,14 +38,21 @@ def cosine_factor(step: int, steps: int) -> float:
 
 @dataclass(frozen=True)
 class FixMatch(Method):
-    """What the network says of a weak view with confidence becomes the label of a strong view, RandAugment and cutout.
+    """What the network says of a weak view with confidence becomes the label of a strong view,
+    RandAugment and cutout.
 
-    Nothing leaves a client: the server trains on what it holds. The moving average of the weights is what is evaluated.
-    Defaults are the paper's for CIFAR-10.
+    Nothing leaves a client: the server trains on what it holds. The moving average of the weights
+    is what is evaluated. Defaults are the paper's for CIFAR-10.
     """
 
     title = "FixMatch"
-    quick: ClassVar[Mapping[str, Any]] = {"steps": 150, "interval": 50, "batch_size": 16, "mu": 2, "ema_decay": 0.95}
+    quick: ClassVar[Mapping[str, Any]] = {
+        "steps": 150,
+        "interval": 50,
+        "batch_size": 16,
+        "mu": 2,
+        "ema_decay": 0.95,
+    }
 
     steps: int = 2**20
     """K, steps of training (the paper's)."""
@@ -56,11 +67,13 @@ class FixMatch(Method):
     unlabelled_weight: float = 1.0
     """lambda_u, weight of the unlabelled loss (the paper's)."""
     lr: float = 0.03
-    """eta of SGD with Nesterov momentum, times a cosine of 7/16 of a period's half (the paper's)."""
+    """eta of SGD with Nesterov momentum, times a cosine of 7/16 of a period's half (the
+    paper's)."""
     momentum: float = 0.9
     """beta of SGD (the paper's)."""
     weight_decay: float = 5e-4
-    """Of all parameters but biases and BatchNorm's (the paper's, of kernels alone in its code; 1e-3 for CIFAR-100)."""
+    """Of all parameters but biases and BatchNorm's (the paper's, of kernels alone in its code; 1e-3
+    for CIFAR-100)."""
     ema_decay: float = 0.999
     """Decay of the moving average of the weights (the paper's)."""
     operations: int = 2
@@ -68,7 +81,8 @@ class FixMatch(Method):
     magnitude: float = 10.0
     """M of RandAugment, up to which an operation's strength is drawn (released code)."""
     cutout: float = 0.5
-    """Side of the cutout as a share of the image's (kekmodel/FixMatch-pytorch; the paper draws it up to this)."""
+    """Side of the cutout as a share of the image's (kekmodel/FixMatch-pytorch; the paper draws it
+    up to this)."""
 
     def fit(self, federation: Federation) -> Checkpoint:
         probe, unlabelled = labelled_set(federation), federation.public.images
@@ -76,7 +90,9 @@ class FixMatch(Method):
         model, ema = (federation.initial(federation.network) for _ in range(2))
         optimizer = self.make_optimizer(model)
         rounds, alike = -(-self.steps // self.interval), self.steps % self.interval == 0
-        for number in federation.rounds(rounds, alike=alike, model=model, ema=ema, optimizer=optimizer):
+        for number in federation.rounds(
+            rounds, alike=alike, model=model, ema=ema, optimizer=optimizer
+        ):
             stream = federation.stream("fixmatch", number)
             first = (number - 1) * self.interval
             model.train()
@@ -94,7 +110,10 @@ class FixMatch(Method):
                 sure, weak, strong = outputs.split([len(view) for view in views])
                 supervised = federation.task.loss(sure, probe.targets[labelled]).mean()  # Eq. 3
                 optimizer.zero_grad(set_to_none=True)
-                (supervised + self.unlabelled_weight * consistency_loss(weak, strong, self.threshold)).backward()
+                (
+                    supervised
+                    + self.unlabelled_weight * consistency_loss(weak, strong, self.threshold)
+                ).backward()
                 optimizer.step()
                 update_ema(ema, model, self.ema_decay)
             federation.check_finite(model)
@@ -104,7 +123,13 @@ class FixMatch(Method):
     def make_optimizer(self, model: nn.Module) -> torch.optim.Optimizer:
         parameters = list(model.parameters())
         groups: list[dict[str, Any]] = [
-            {"params": [parameter for parameter in parameters if parameter.ndim > 1], "weight_decay": self.weight_decay},
-            {"params": [parameter for parameter in parameters if parameter.ndim <= 1], "weight_decay": 0.0},
+            {
+                "params": [parameter for parameter in parameters if parameter.ndim > 1],
+                "weight_decay": self.weight_decay,
+            },
+            {
+                "params": [parameter for parameter in parameters if parameter.ndim <= 1],
+                "weight_decay": 0.0,
+            },
         ]
         return torch.optim.SGD(groups, self.lr, momentum=self.momentum, nesterov=True)

@@ -1,7 +1,8 @@
 """DLAD with perfect confidence: the upper bound "Global (labeled)" of DLAD (V-C).
 
-Each classifier C_i is replaced by its optimum of Eq. 3, p_i(x) / (p_dist(x) + p_i(x)), where a sample's density is
-that of its true class. It needs the labels of the public images, which no real server has.
+Each classifier C_i is replaced by its optimum of Eq. 3, p_i(x) / (p_dist(x) + p_i(x)), where a
+sample's density is that of its true class. It needs the labels of the public images, which no real
+server has.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from privacy.plan import DP_SGD
 
 
 def optimal_confidence(client_counts: torch.Tensor, public_labels: torch.Tensor) -> torch.Tensor:
-    """Eq. 3 at its optimum, (clients, n), from label counts (clients, classes) and the public labels (n,)."""
+    """Eq. 3 at its optimum, (clients, n), from label counts (clients, classes) and the public
+    labels (n,).
+    """
     p_client = client_counts / client_counts.sum(dim=1, keepdim=True).clamp_min(1e-12)
     classes = torch.arange(client_counts.shape[1], device=public_labels.device)
     p_public = (classes[:, None] == public_labels).float().mean(dim=1)

@@ -1,4 +1,6 @@
-"""Meta Pseudo Labels (Pham et al., CVPR 2021): a teacher that learns to label from how its student does on labelled images."""
+"""Meta Pseudo Labels (Pham et al., CVPR 2021): a teacher that learns to label from how its student
+does on labelled images.
+"""
 
 from __future__ import annotations
 
@@ -20,25 +22,33 @@ from federation.views import labelled_set, strong_view, update_ema, weak_view
 
 
 def draw_labels(logits: torch.Tensor, stream: Stream) -> torch.Tensor:
-    """Hard labels (n, ...) drawn from softmax(logits) (n, classes, ...), by the largest of logits with Gumbel noise."""
+    """Hard labels (n, ...) drawn from softmax(logits) (n, classes, ...), by the largest of logits
+    with Gumbel noise.
+    """
     return (logits.detach() - (-stream.uniform(*logits.shape).log()).log()).argmax(dim=1)
 
 
 def feedback(before: torch.Tensor, after: torch.Tensor) -> torch.Tensor:
-    """h of Algorithm 1, from the student's labelled loss before its step on pseudo-labels and after it: before - after.
+    """h of Algorithm 1, from the student's labelled loss before its step on pseudo-labels and after
+    it: before - after.
 
-    h = eta grad L(theta').grad L_u(theta) where the step is theta' = theta - eta grad L_u(theta); to first order about
-    theta', L(theta) = L(theta') + h. So it is positive if the step helped, and the teacher, which descends h times its
-    cross-entropy with the drawn labels, then makes them likelier. Both released codes take after - before. Google's
-    (google-research/meta_pseudo_labels) takes a running mean off, and multiplies a term that has no gradient: the
-    cross-entropy of the teacher's logits with their own softmax, held constant. In kekmodel/MPL-pytorch (d21326a) the
-    term is the cross-entropy with their own arg max, has a gradient, and makes the teacher less sure of it where the step helped.
+    h = eta grad L(theta').grad L_u(theta) where the step is theta' = theta - eta grad L_u(theta);
+    to first order about theta', L(theta) = L(theta') + h. So it is positive if the step helped, and
+    the teacher, which descends h times its cross-entropy with the drawn labels, then makes them
+    likelier. Both released codes take after - before. Google's (google-research/meta_pseudo_labels)
+    takes a running mean off, and multiplies a term that has no gradient: the cross-entropy of the
+    teacher's logits with their own softmax, held constant. In kekmodel/MPL-pytorch (d21326a) the
+    term is the cross-entropy with their own arg max, has a gradient, and makes the teacher less
+    sure of it where the step helped.
     """
     return (before - after).detach()
 
 
-def consistency_loss(weak: torch.Tensor, strong: torch.Tensor, temperature: float, threshold: float) -> torch.Tensor:
-    """UDA's term: cross-entropy of strong views' logits against sharpened probabilities of weak views, where confident.
+def consistency_loss(
+    weak: torch.Tensor, strong: torch.Tensor, temperature: float, threshold: float
+) -> torch.Tensor:
+    """UDA's term: cross-entropy of strong views' logits against sharpened probabilities of weak
+    views, where confident.
 
     Both (n, classes, ...); the mean is over all images (or pixels), also those that count nothing.
     """
@@ -48,7 +58,9 @@ def consistency_loss(weak: torch.Tensor, strong: torch.Tensor, temperature: floa
 
 
 def schedule(step: int, steps: int, wait: int, ramp: int) -> float:
-    """Factor of a learning rate: 0 for `wait` steps, up to 1 over the next `ramp`, then half a cosine to 0 at `steps`."""
+    """Factor of a learning rate: 0 for `wait` steps, up to 1 over the next `ramp`, then half a
+    cosine to 0 at `steps`.
+    """
     if step < wait:
         return 0.0
     if step < wait + ramp:
@@ -58,22 +70,32 @@ def schedule(step: int, steps: int, wait: int, ramp: int) -> float:
 
 @dataclass(frozen=True)
 class MetaPseudoLabels(Method):
-    """Algorithm 1 of Pham et al. 2021 with UDA: the student sees pseudo-labels alone, and is fine-tuned on labels at the end.
+    """Algorithm 1 of Pham et al. 2021 with UDA: the student sees pseudo-labels alone, and is
+    fine-tuned on labels at the end.
 
-    Nothing leaves a client: the server trains two networks, which start from the same weights, on what it holds. The
-    teacher draws hard labels from its probabilities for weak views, the student learns them on strong views of the same
-    images, and the teacher is graded on the weak views by these labels: `feedback` times its cross-entropy with them.
-    Google's code labels and grades the strong views that the student learns, with probabilities for labels; kekmodel's
-    takes the arg max, for the student of weak views, and grades that of strong ones. As in both, the feedback is a
-    difference of two labelled losses; its sign is the algorithm's (see `feedback`), and Google's baseline, the running
-    mean of it, is left out. Defaults are those of kekmodel/MPL-pytorch, without its dropout and label smoothing.
+    Nothing leaves a client: the server trains two networks, which start from the same weights, on
+    what it holds. The teacher draws hard labels from its probabilities for weak views, the student
+    learns them on strong views of the same images, and the teacher is graded on the weak views by
+    these labels: `feedback` times its cross-entropy with them. Google's code labels and grades the
+    strong views that the student learns, with probabilities for labels; kekmodel's takes the arg
+    max, for the student of weak views, and grades that of strong ones. As in both, the feedback is
+    a difference of two labelled losses; its sign is the algorithm's (see `feedback`), and Google's
+    baseline, the running mean of it, is left out. Defaults are those of kekmodel/MPL-pytorch,
+    without its dropout and label smoothing.
     """
 
     title = "Meta Pseudo Labels"
     quick: ClassVar[Mapping[str, Any]] = {
-        "steps": 240, "interval": 120, "batch_size": 16, "mu": 2, "lr": 0.1, "unlabelled_weight": 1.0, "ramp": 20,
-        "student_wait": 10, "ema_decay": 0.8,
-    }  # fmt: skip
+        "steps": 240,
+        "interval": 120,
+        "batch_size": 16,
+        "mu": 2,
+        "lr": 0.1,
+        "unlabelled_weight": 1.0,
+        "ramp": 20,
+        "student_wait": 10,
+        "ema_decay": 0.8,
+    }
 
     steps: int = 300_000
     """Steps of teacher and student."""
@@ -98,7 +120,8 @@ class MetaPseudoLabels(Method):
     unlabelled_weight: float = 8.0
     """Of UDA's term, at last."""
     ramp: int = 5_000
-    """Steps over which that weight grows from 0, and the teacher's learning rate; the student's, after its wait."""
+    """Steps over which that weight grows from 0, and the teacher's learning rate; the student's,
+    after its wait."""
     ema_decay: float = 0.995
     """Decay of the moving average of the student's weights, which is evaluated and fine-tuned."""
     operations: int = 2
@@ -117,7 +140,8 @@ class MetaPseudoLabels(Method):
     def __post_init__(self) -> None:
         if self.student_wait + self.ramp >= self.steps:
             raise ValueError(
-                f"student_wait {self.student_wait} and ramp {self.ramp} leave nothing of {self.steps} steps; make them shorter"
+                f"student_wait {self.student_wait} and ramp {self.ramp} leave nothing of"
+                f" {self.steps} steps; make them shorter"
             )
 
     def fit(self, federation: Federation) -> Checkpoint:
@@ -137,7 +161,9 @@ class MetaPseudoLabels(Method):
             for step in federation.steps(min(self.interval, self.steps - first)):
                 at = first + step
                 for optimizer, wait in zip(optimizers, (0, self.student_wait), strict=True):
-                    optimizer.param_groups[0]["lr"] = self.lr * schedule(at, self.steps, wait, self.ramp)
+                    optimizer.param_groups[0]["lr"] = self.lr * schedule(
+                        at, self.steps, wait, self.ramp
+                    )
                 labelled = stream.choose(len(probe.images), self.batch_size)
                 others = unlabelled[stream.choose(len(unlabelled), self.mu * self.batch_size)]
                 views = [
@@ -149,40 +175,73 @@ class MetaPseudoLabels(Method):
                 sure, weak, strong = federation.normalise(torch.cat(views)).split(sizes)
                 logits = federation.forward(teacher, torch.cat([sure, weak, strong])).split(sizes)
                 labels = draw_labels(logits[1], stream)
-                credit = self.student_step(federation, student, optimizers[1], sure, probe.targets[labelled], strong, labels)
+                credit = self.student_step(
+                    federation,
+                    student,
+                    optimizers[1],
+                    sure,
+                    probe.targets[labelled],
+                    strong,
+                    labels,
+                )
                 update_ema(ema, student, self.ema_decay)
                 supervised = federation.task.loss(logits[0], probe.targets[labelled]).mean()
-                consistency = consistency_loss(logits[1], logits[2], self.temperature, self.threshold)
+                consistency = consistency_loss(
+                    logits[1], logits[2], self.temperature, self.threshold
+                )
                 weight = self.unlabelled_weight * min(1.0, (at + 1) / max(1, self.ramp))
                 optimizers[0].zero_grad(set_to_none=True)
-                (supervised + weight * consistency + credit * F.cross_entropy(logits[1], labels)).backward()
+                (
+                    supervised + weight * consistency + credit * F.cross_entropy(logits[1], labels)
+                ).backward()
                 optimizers[0].step()
             federation.check_finite(teacher, student)
             federation.track(ema)
         if self.finetune_epochs:
             plan = TrainingPlan(self.finetune_epochs, self.finetune_batch_size)
             federation.train(
-                ema, probe.images, probe.targets, federation.task.loss, plan, "fine-tuning", label="student",
-                optimizer=torch.optim.SGD(ema.parameters(), self.finetune_lr, momentum=self.momentum, nesterov=True),
-            )  # fmt: skip
+                ema,
+                probe.images,
+                probe.targets,
+                federation.task.loss,
+                plan,
+                "fine-tuning",
+                label="student",
+                optimizer=torch.optim.SGD(
+                    ema.parameters(), self.finetune_lr, momentum=self.momentum, nesterov=True
+                ),
+            )
             federation.track(ema)
         return federation.checkpoint(ema, federation.network)
 
     def make_optimizer(self, model: nn.Module) -> torch.optim.Optimizer:
         return torch.optim.SGD(
-            model.parameters(), self.lr, momentum=self.momentum, weight_decay=self.weight_decay, nesterov=True
-        )  # fmt: skip
+            model.parameters(),
+            self.lr,
+            momentum=self.momentum,
+            weight_decay=self.weight_decay,
+            nesterov=True,
+        )
 
     def student_step(
-        self, federation: Federation, student: nn.Module, optimizer: torch.optim.Optimizer, images: torch.Tensor,
-        targets: torch.Tensor, views: torch.Tensor, labels: torch.Tensor,
-    ) -> torch.Tensor:  # fmt: skip
-        """The student's step on pseudo-labelled `views`, in place; returns the feedback from labelled `images`."""
+        self,
+        federation: Federation,
+        student: nn.Module,
+        optimizer: torch.optim.Optimizer,
+        images: torch.Tensor,
+        targets: torch.Tensor,
+        views: torch.Tensor,
+        labels: torch.Tensor,
+    ) -> torch.Tensor:
+        """The student's step on pseudo-labelled `views`, in place; returns the feedback from
+        labelled `images`.
+        """
 
         @torch.no_grad()
         def labelled_loss() -> torch.Tensor:
-            # Alone and in training mode both times, so that the step is all that BatchNorm's statistics differ by: in the
-            # released codes the first loss is from a batch that holds the unlabelled images too.
+            # Alone and in training mode both times, so that the step is all that BatchNorm's
+            # statistics differ by: in the released codes the first loss is from a batch that holds
+            # the unlabelled images too.
             return federation.task.loss(federation.forward(student, images), targets).mean()
 
         before = labelled_loss()

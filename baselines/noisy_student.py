@@ -1,4 +1,6 @@
-"""Noisy Student: self-training with noisy student improves ImageNet classification (Xie et al., CVPR 2020)."""
+"""Noisy Student: self-training with noisy student improves ImageNet classification (Xie et al.,
+CVPR 2020).
+"""
 
 from __future__ import annotations
 
@@ -18,11 +20,15 @@ from federation.training import predict
 from federation.views import labelled_set, strong_view
 
 
-def filter_and_balance(probabilities: torch.Tensor, threshold: float, per_class: int, stream: Stream) -> torch.Tensor:
-    """Indices of the images that a student learns from: `per_class` of every class that was found, class by class.
+def filter_and_balance(
+    probabilities: torch.Tensor, threshold: float, per_class: int, stream: Stream
+) -> torch.Tensor:
+    """Indices of the images that a student learns from: `per_class` of every class that was found,
+    class by class.
 
-    Of the images whose largest probability (n, classes) is at least `threshold`, the `per_class` most confident of each
-    class; where there are fewer, copies of them, drawn at random, make up the number.
+    Of the images whose largest probability (n, classes) is at least `threshold`, the `per_class`
+    most confident of each class; where there are fewer, copies of them, drawn at random, make up
+    the number.
     """
     confidence, labels = probabilities.max(dim=1)
     chosen = []
@@ -35,24 +41,30 @@ def filter_and_balance(probabilities: torch.Tensor, threshold: float, per_class:
 
 
 def confident(probabilities: torch.Tensor, threshold: float) -> torch.Tensor:
-    """Indices of the images whose pixels' largest probabilities (n, classes, h, w) are at least `threshold` on average."""
+    """Indices of the images whose pixels' largest probabilities (n, classes, h, w) are at least
+    `threshold` on average.
+    """
     return (probabilities.amax(dim=1).flatten(1).mean(dim=1) >= threshold).nonzero().squeeze(1)
 
 
 def drop(features: torch.Tensor, rate: float, stream: Stream) -> torch.Tensor:
-    """Dropout of whole channels of features (n, c, ...), from a stream of its own: of what they are pooled to, in a ResNet."""
+    """Dropout of whole channels of features (n, c, ...), from a stream of its own: of what they are
+    pooled to, in a ResNet.
+    """
     kept = stream.uniform(*features.shape[:2], *(1,) * (features.dim() - 2)) >= rate
     return features * kept / (1 - rate)
 
 
 @dataclass(frozen=True)
 class NoisyStudent(Method):
-    """A teacher labels clean images; a student as large learns them with noise, RandAugment and dropout, and is the next teacher.
+    """A teacher labels clean images; a student as large learns them with noise, RandAugment and
+    dropout, and is the next teacher.
 
-    Nothing leaves a client: the server trains on what it holds, with the optimiser and batches of its own plan, whose
-    schedule goes over a network's steps. Dropout is on the encoder's features. Our networks have no stochastic depth, and
-    students learn at one resolution. A round is the training of one network, the teacher's the first. For dense tasks
-    there is no class to balance images by, and only images that are confident on average are kept.
+    Nothing leaves a client: the server trains on what it holds, with the optimiser and batches of
+    its own plan, whose schedule goes over a network's steps. Dropout is on the encoder's features.
+    Our networks have no stochastic depth, and students learn at one resolution. A round is the
+    training of one network, the teacher's the first. For dense tasks there is no class to balance
+    images by, and only images that are confident on average are kept.
     """
 
     title = "Noisy Student"
@@ -65,15 +77,18 @@ class NoisyStudent(Method):
     ratio: int = 5
     """Pseudo-labelled images in a step per labelled one (released script for SVHN)."""
     soft: bool = True
-    """Whether pseudo-labels are the teacher's probabilities (the paper's default) or their arg max."""
+    """Whether pseudo-labels are the teacher's probabilities (the paper's default) or their arg
+    max."""
     threshold: float = 0.3
     """Confidence below which an image is left out (the paper's)."""
     per_class: int = 0
-    """Pseudo-labelled images of a class, 130,000 in the paper; 0 for its share of the unlabelled images."""
+    """Pseudo-labelled images of a class, 130,000 in the paper; 0 for its share of the unlabelled
+    images."""
     operations: int = 2
     """N of RandAugment (the paper's)."""
     magnitude: float = 5.0
-    """M of RandAugment on its scale up to 10 (released script for SVHN; 27, past its end, for the largest ImageNet networks)."""
+    """M of RandAugment on its scale up to 10 (released script for SVHN; 27, past its end, for the
+    largest ImageNet networks)."""
     dropout: float = 0.5
     """Share of channels set to zero before the head (the paper's)."""
 
@@ -83,7 +98,9 @@ class NoisyStudent(Method):
         initial = state_of(model)
         for number in federation.rounds(self.iterations + 1, model=model):
             stream = federation.stream("noisy-student", number)
-            pseudo = None if number == 1 else self.pseudo_labelled(federation, model, unlabelled, stream)
+            pseudo = (
+                None if number == 1 else self.pseudo_labelled(federation, model, unlabelled, stream)
+            )
             model.load_state_dict(initial)
             self.train_noisily(federation, model, probe, pseudo, stream)
             federation.check_finite(model)
@@ -106,10 +123,15 @@ class NoisyStudent(Method):
         return images[chosen], labels[chosen]
 
     def train_noisily(
-        self, federation: Federation, model: nn.Module, probe: LabelledSet, pseudo: tuple[torch.Tensor, torch.Tensor] | None,
+        self,
+        federation: Federation,
+        model: nn.Module,
+        probe: LabelledSet,
+        pseudo: tuple[torch.Tensor, torch.Tensor] | None,
         stream: Stream,
-    ) -> None:  # fmt: skip
-        """Train `model` in place on labelled and pseudo-labelled images (none for a teacher), all with noise.
+    ) -> None:
+        """Train `model` in place on labelled and pseudo-labelled images (none for a teacher), all
+        with noise.
 
         The loss is the average cross-entropy of all images in a step, as in the paper.
         """
@@ -126,12 +148,22 @@ class NoisyStudent(Method):
             if pseudo is not None and len(pseudo[0]):
                 others = stream.choose(len(pseudo[0]), self.ratio * plan.batch_size)
                 images = torch.cat([images, pseudo[0][others]])
-            inputs = federation.normalise(strong_view(federation, images, stream, augmentation, cutout=0.0))
-            outputs = federation.forward(decoder, drop(federation.forward(encoder, inputs), self.dropout, stream))
+            inputs = federation.normalise(
+                strong_view(federation, images, stream, augmentation, cutout=0.0)
+            )
+            outputs = federation.forward(
+                decoder, drop(federation.forward(encoder, inputs), self.dropout, stream)
+            )
             losses = [federation.task.loss(outputs[: len(labelled)], probe.targets[labelled])]
             if pseudo is not None and others is not None:
-                pseudo_losses = F.cross_entropy(outputs[len(labelled) :], pseudo[1][others], reduction="none")
-                losses.append(pseudo_losses.flatten(1).mean(dim=1) if pseudo_losses.dim() > 1 else pseudo_losses)
+                pseudo_losses = F.cross_entropy(
+                    outputs[len(labelled) :], pseudo[1][others], reduction="none"
+                )
+                losses.append(
+                    pseudo_losses.flatten(1).mean(dim=1)
+                    if pseudo_losses.dim() > 1
+                    else pseudo_losses
+                )
             optimizer.zero_grad(set_to_none=True)
             torch.cat(losses).mean().backward()
             if plan.clip_norm:

@@ -1,4 +1,6 @@
-"""Pseudo-Label: the simple and efficient semi-supervised learning method for deep neural networks (Lee, ICML 2013 workshop)."""
+"""Pseudo-Label: the simple and efficient semi-supervised learning method for deep neural networks
+(Lee, ICML 2013 workshop).
+"""
 
 from __future__ import annotations
 
@@ -16,29 +18,39 @@ from federation.views import labelled_set, weak_view
 
 
 def ramped_weight(step: int, start: int, end: int, final: float) -> float:
-    """alpha(t) of Eq. 16: 0 before step `start` (T_1), `final` (alpha_f) from step `end` (T_2) on, linear in between."""
+    """alpha(t) of Eq. 16: 0 before step `start` (T_1), `final` (alpha_f) from step `end` (T_2) on,
+    linear in between.
+    """
     if step < start:
         return 0.0
     return final if step >= end else final * (step - start) / (end - start)
 
 
 def pseudo_label_loss(logits: torch.Tensor) -> torch.Tensor:
-    """Mean cross-entropy of logits (n, classes, ...) against their own arg max, which is taken as if it were given."""
+    """Mean cross-entropy of logits (n, classes, ...) against their own arg max, which is taken as
+    if it were given.
+    """
     return F.cross_entropy(logits, logits.detach().argmax(dim=1))
 
 
 @dataclass(frozen=True)
 class PseudoLabel(Method):
-    """Every step takes labelled images, and unlabelled ones with the class that the network now gives them, Eq. 15.
+    """Every step takes labelled images, and unlabelled ones with the class that the network now
+    gives them, Eq. 15.
 
-    Nothing leaves a client: the server trains on what it holds, with the optimiser and batches of its own plan, whose
-    schedule goes over the rounds of `interval` steps. Without the paper's dropout and pre-training by auto-encoders.
+    Nothing leaves a client: the server trains on what it holds, with the optimiser and batches of
+    its own plan, whose schedule goes over the rounds of `interval` steps. Without the paper's
+    dropout and pre-training by auto-encoders.
     """
 
     title = "Pseudo-Label"
     quick: ClassVar[Mapping[str, Any]] = {
-        "steps": 150, "interval": 50, "ramp_start": 30, "ramp_end": 120, "unlabelled_batch_size": 48
-    }  # fmt: skip
+        "steps": 150,
+        "interval": 50,
+        "ramp_start": 30,
+        "ramp_end": 120,
+        "unlabelled_batch_size": 48,
+    }
 
     steps: int = 10_000
     """Steps of training (our budget; the paper names none)."""
@@ -68,10 +80,17 @@ class PseudoLabel(Method):
             for step in federation.steps(min(self.interval, self.steps - first)):
                 labelled = stream.choose(len(probe.images), plan.batch_size)
                 others = stream.choose(len(unlabelled), self.unlabelled_batch_size)
-                views = [weak_view(federation, probe.images[labelled], stream), weak_view(federation, unlabelled[others], stream)]
+                views = [
+                    weak_view(federation, probe.images[labelled], stream),
+                    weak_view(federation, unlabelled[others], stream),
+                ]
                 outputs = federation.forward(model, federation.normalise(torch.cat(views)))
-                alpha = ramped_weight(first + step, self.ramp_start, self.ramp_end, self.unlabelled_weight)
-                supervised = federation.task.loss(outputs[: len(labelled)], probe.targets[labelled]).mean()
+                alpha = ramped_weight(
+                    first + step, self.ramp_start, self.ramp_end, self.unlabelled_weight
+                )
+                supervised = federation.task.loss(
+                    outputs[: len(labelled)], probe.targets[labelled]
+                ).mean()
                 optimizer.zero_grad(set_to_none=True)
                 (supervised + alpha * pseudo_label_loss(outputs[len(labelled) :])).backward()
                 if plan.clip_norm:

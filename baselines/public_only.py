@@ -1,4 +1,6 @@
-"""Training on the public set's own labels, where it has any: what a server could do without any client."""
+"""Training on the public set's own labels, where it has any: what a server could do without any
+client.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,8 @@ from federation.method import Method
 
 @dataclass(frozen=True)
 class PublicOnly(Method):
-    """Supervised training on the labelled public set; nothing crosses. Distillation should do better to be worth its name.
+    """Supervised training on the labelled public set; nothing crosses. Distillation should do
+    better to be worth its name.
 
     Offered for tables whose public set is labelled with the task's own classes.
     """
@@ -21,7 +24,13 @@ class PublicOnly(Method):
     def fit(self, federation: Federation) -> Checkpoint:
         model = federation.initial(federation.network)
         federation.history = federation.train(
-            model, federation.public.images, federation.oracle_public_labels(), federation.task.loss, federation.server,
-            "public only", track=True, label="public only",
-        )  # fmt: skip
+            model,
+            federation.public.images,
+            federation.oracle_public_labels(),
+            federation.task.loss,
+            federation.server,
+            "public only",
+            track=True,
+            label="public only",
+        )
         return federation.checkpoint(model, federation.network)

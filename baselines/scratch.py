@@ -1,4 +1,6 @@
-"""Scratch training: the target network learns from the server's own labelled samples, and from nobody else."""
+"""Scratch training: the target network learns from the server's own labelled samples, and from
+nobody else.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,13 @@ class Scratch(Method):
         probe = federation.probe()
         model = federation.initial(federation.network)
         federation.train(
-            model, probe.images, probe.targets, federation.task.loss, federation.server, "scratch", label="scratch"
-        )  # fmt: skip
+            model,
+            probe.images,
+            probe.targets,
+            federation.task.loss,
+            federation.server,
+            "scratch",
+            label="scratch",
+        )
         federation.track(model)
         return federation.checkpoint(model, federation.network)

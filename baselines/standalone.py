@@ -1,4 +1,6 @@
-"""Standalone: every client keeps the model it trained on its own shard. Nothing crosses the channel."""
+"""Standalone: every client keeps the model it trained on its own shard. Nothing crosses the
+channel.
+"""
 
 from __future__ import annotations
 

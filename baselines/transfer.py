@@ -1,4 +1,6 @@
-"""Transfer learning: one teacher gives its weights away, which the private servers of FedSA would not do."""
+"""Transfer learning: one teacher gives its weights away, which the private servers of FedSA would
+not do.
+"""
 
 from __future__ import annotations
 
@@ -21,23 +23,36 @@ class Transfer(Method):
     quick: ClassVar[Mapping[str, Any]] = {"teacher": 1}
 
     teacher: int = 0
-    """Which teacher, from 1; 0 draws one from the sampling axis (assumed: FedSA's Table 1 does not say which it took)."""
+    """Which teacher, from 1; 0 draws one from the sampling axis (assumed: FedSA's Table 1 does not
+    say which it took)."""
     frozen: bool = False
-    """Whether only the decoder learns: FedSA's Table 3, which freezes "all parameters except the last layer"."""
+    """Whether only the decoder learns: FedSA's Table 3, which freezes "all parameters except the
+    last layer"."""
 
     def fit(self, federation: Federation) -> Checkpoint:
         probe = federation.probe()
         teachers = federation.teachers()
-        drawn = int(federation.seeds.numpy("sampling", "teacher", probe.digest, federation.network).integers(len(teachers)))
+        drawn = int(
+            federation.seeds.numpy(
+                "sampling", "teacher", probe.digest, federation.network
+            ).integers(len(teachers))
+        )
         if self.teacher > len(teachers):
-            raise ValueError(f"there are {len(teachers)} teachers; transfer.teacher is {self.teacher}")
+            raise ValueError(
+                f"there are {len(teachers)} teachers; transfer.teacher is {self.teacher}"
+            )
         index = self.teacher - 1 if self.teacher else drawn
         received = federation.upload(federation.clients[index], teachers[index])
         model = federation.initial(federation.network)
         load_encoder(model, federation.module(received))
         federation.train(
             FixedEncoder(model) if self.frozen else model,
-            probe.images, probe.targets, federation.task.loss, federation.server, "transfer", label="transfer",
-        )  # fmt: skip
+            probe.images,
+            probe.targets,
+            federation.task.loss,
+            federation.server,
+            "transfer",
+            label="transfer",
+        )
         federation.track(model)
         return federation.checkpoint(model, federation.network)

@@ -1,4 +1,6 @@
-"""Protocol cards: every setting of a paper's tables, where it comes from, and what a profile reduces."""
+"""Protocol cards: every setting of a paper's tables, where it comes from, and what a profile
+reduces.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +14,16 @@ from reports.table import escape_cell
 def _show_value(value: object, separator: str) -> str:
     """A setting's value: one, or one per kind of column."""
     if isinstance(value, dict):
-        return separator.join(f"{condition or 'else'}: {scalar}" for condition, scalar in value.items())
+        return separator.join(
+            f"{condition or 'else'}: {scalar}" for condition, scalar in value.items()
+        )
     return str(value)
 
 
 def table_settings(table: Table) -> list[str]:
-    """What a table sets for itself, whatever the card says: by its columns, in all of them, and in rows, a line for each."""
+    """What a table sets for itself, whatever the card says: by its columns, in all of them, and in
+    rows, a line for each.
+    """
     lines = []
     for key, entry in table.axes.items():
         values = dict.fromkeys(column[key] for column in table.columns if key in column)
@@ -26,7 +32,12 @@ def table_settings(table: Table) -> list[str]:
     lines += [f"all columns have {entry} = {value}" for entry, value in table.fixed.items()]
     rows = [
         f"row {row.title} ({row.key}{', offered' if row in table.offered else ''}): "
-        + ", ".join([*([f"protocol {row.protocol}"] if row.protocol else []), *(f"{n} = {v}" for n, v in row.config.items())])
+        + ", ".join(
+            [
+                *([f"protocol {row.protocol}"] if row.protocol else []),
+                *(f"{n} = {v}" for n, v in row.config.items()),
+            ]
+        )
         for row in (*table.rows, *table.offered)
         if row.config or row.protocol
     ]
@@ -38,14 +49,29 @@ def markdown(paper: Paper, table: Table, selection: Selection) -> list[str]:
     profile, protocol, own = selection.profile, selection.protocol, dict(selection.overrides)
     lines = [f"{paper.title}. {paper.citation}. Profile {profile}, protocol {protocol}.", ""]
     if selection.execution.label:
-        lines += [f"Executed as {selection.execution.label}: numbers may differ from the default's by rounding.", ""]
-    lines += [f"Set by hand, except in rows that set it themselves: {name} = {value}." for name, value in own.items()]
+        lines += [
+            (
+                f"Executed as {selection.execution.label}: numbers may differ from the default's by"
+                " rounding."
+            ),
+            "",
+        ]
+    lines += [
+        f"Set by hand, except in rows that set it themselves: {name} = {value}."
+        for name, value in own.items()
+    ]
     lines += [""] if own else []
     lines += ["| setting | paper | here | source | where |", "|---|---|---|---|---|"]
     for setting in paper.settings:
         here = own.get(setting.name, setting.value(profile, protocol))
         mark = f"**{_show_value(here, '; ')}**" if here != setting.paper else "same"
-        cells = (setting.name, _show_value(setting.paper, "; "), mark, setting.source, setting.where)
+        cells = (
+            setting.name,
+            _show_value(setting.paper, "; "),
+            mark,
+            setting.source,
+            setting.where,
+        )
         lines.append("| " + " | ".join(map(escape_cell, cells)) + " |")
     if table.mechanism is not None:
         lines += ["", *conventions(table.mechanism)]
@@ -57,22 +83,34 @@ def markdown(paper: Paper, table: Table, selection: Selection) -> list[str]:
 
 
 def conventions(mechanism: Mechanism) -> list[str]:
-    """The epsilon of one mechanism under every convention, as Markdown: how much of a privacy axis is convention."""
+    """The epsilon of one mechanism under every convention, as Markdown: how much of a privacy axis
+    is convention.
+    """
     from privacy.accounting import GaussianSteps
     from privacy.conventions import readings
 
     deltas = (1e-3, 1e-5)
     steps = GaussianSteps(mechanism.noise_multiplier, mechanism.sample_rate, mechanism.steps)
     lines = [
-        f"Epsilon of the same noise under each convention: noise multiplier {mechanism.noise_multiplier:g}, sample rate "
-        f"{mechanism.sample_rate:g}, {mechanism.steps:,} steps ({mechanism.where}).",
+        (
+            "Epsilon of the same noise under each convention: noise multiplier"
+            f" {mechanism.noise_multiplier:g}, sample rate {mechanism.sample_rate:g},"
+            f" {mechanism.steps:,} steps ({mechanism.where})."
+        ),
         "",
-        "| adjacency | sampling | bound | " + " | ".join(f"delta {delta:g}" for delta in deltas) + " |",
+        "| adjacency | sampling | bound | "
+        + " | ".join(f"delta {delta:g}" for delta in deltas)
+        + " |",
         "|---" * (3 + len(deltas)) + "|",
     ]
     for found in zip(*(readings(steps, delta) for delta in deltas), strict=True):
         first = found[0]
-        cells = (first.adjacency, first.sampling, f"{first.name}: {first.bound}", *(f"{r.epsilon:.2f}" for r in found))
+        cells = (
+            first.adjacency,
+            first.sampling,
+            f"{first.name}: {first.bound}",
+            *(f"{r.epsilon:.2f}" for r in found),
+        )
         lines.append("| " + " | ".join(map(escape_cell, cells)) + " |")
     return lines
 
@@ -85,14 +123,21 @@ def terminal(paper: Paper, profile: str, protocol: str) -> RichTable:
         table.add_column(heading, overflow="fold", no_wrap=heading in ("setting", "source"))
     for setting in paper.settings:
         here = setting.value(profile, protocol)
-        table.add_row(setting.name, _show_value(setting.paper, "\n"), _show_value(here, "\n"), setting.source, setting.where)
+        table.add_row(
+            setting.name,
+            _show_value(setting.paper, "\n"),
+            _show_value(here, "\n"),
+            setting.source,
+            setting.where,
+        )
     return table
 
 
 def reduced(paper: Paper, profile: str) -> str:
     """One line on what a reduced profile scales down."""
     parts = [
-        f"{s.name} {_show_value(s.value(profile, 'paper'), '; ')} (paper {_show_value(s.paper, '; ')})"
+        f"{s.name} {_show_value(s.value(profile, 'paper'), '; ')} (paper"
+        f" {_show_value(s.paper, '; ')})"
         for s in paper.settings
         if s.is_reduced(profile)
     ]

@@ -28,29 +28,46 @@ def limit(indices: np.ndarray, most: Scalar, rng: np.random.Generator) -> np.nda
     return np.sort(rng.choice(indices, int(most), replace=False))
 
 
-def client_parts(config: Config, labels: np.ndarray, rng: Callable[..., np.random.Generator]) -> list[np.ndarray]:
+def client_parts(
+    config: Config, labels: np.ndarray, rng: Callable[..., np.random.Generator]
+) -> list[np.ndarray]:
     """Each client's indices into the pool, whose labels are given, by the partition's kind.
 
-    Under DLAD's kinds (section V-A) every client draws from a stream of its own, so that client k holds the same
-    samples however many others there are; the paper's tables show the same of its clients.
+    Under DLAD's kinds (section V-A) every client draws from a stream of its own, so that client k
+    holds the same samples however many others there are; the paper's tables show the same of its
+    clients.
     """
     kind, clients = str(config["partition.kind"]), int(config["partition.clients"])
     if kind == "dirichlet-fedkd":
-        return partitions.dirichlet_fedkd(labels, clients, float(config["partition.alpha"]), rng("clients"))
+        return partitions.dirichlet_fedkd(
+            labels, clients, float(config["partition.alpha"]), rng("clients")
+        )
     if kind in ("dirichlet-feddf", "dirichlet-feddf-released"):
         released = kind.endswith("released")
-        return partitions.dirichlet_feddf(labels, clients, float(config["partition.alpha"]), rng("clients"), released=released)
+        return partitions.dirichlet_feddf(
+            labels, clients, float(config["partition.alpha"]), rng("clients"), released=released
+        )
     probabilities = partitions.dlad_class_probabilities(kind, clients)
     if labels.max() >= probabilities.shape[1]:
-        raise partitions.PartitionError(f"DLAD's distributions are for ten classes, the data have at least {labels.max() + 1}")
+        raise partitions.PartitionError(
+            f"DLAD's distributions are for ten classes, the data have at least {labels.max() + 1}"
+        )
     size = round(float(config["partition.client_share"]) * len(labels))
     if size < 1:
-        raise partitions.PartitionError(f"a pool of {len(labels)} samples leaves none for a client; raise partition.client_share")
-    return [partitions.draw_by_class(labels, p, size, rng("client", k)) for k, p in enumerate(probabilities)]
+        raise partitions.PartitionError(
+            f"a pool of {len(labels)} samples leaves none for a client; raise"
+            " partition.client_share"
+        )
+    return [
+        partitions.draw_by_class(labels, p, size, rng("client", k))
+        for k, p in enumerate(probabilities)
+    ]
 
 
 def roles(client_model: str, clients: int) -> list[str]:
-    """Which kind of network each client has: `resnet+densenet` gives the first half ResNet, the rest DenseNet."""
+    """Which kind of network each client has: `resnet+densenet` gives the first half ResNet, the
+    rest DenseNet.
+    """
     kinds = client_model.split("+")
     return [kinds[k * len(kinds) // clients] for k in range(clients)]
 
@@ -58,7 +75,9 @@ def roles(client_model: str, clients: int) -> list[str]:
 def training_plan(config: Config, prefix: str) -> TrainingPlan:
     """How the clients (`local`) or the server (`server`) train, by the settings that begin so."""
     names = TrainingPlan.__dataclass_fields__
-    values: dict[str, Any] = {n: config[f"{prefix}.{n}"] for n in names if f"{prefix}.{n}" in config}
+    values: dict[str, Any] = {
+        n: config[f"{prefix}.{n}"] for n in names if f"{prefix}.{n}" in config
+    }
     return TrainingPlan(**values)
 
 
@@ -70,10 +89,14 @@ def resize(images: torch.Tensor, size: int) -> torch.Tensor:
     if images.is_meta:
         return torch.empty(shape, dtype=torch.uint8, device="meta")
     parts = [
-        F.interpolate(part.float(), size=(size, size), mode="area" if size < images.shape[-1] else "bilinear")
-        .round().clamp(0, 255).to(torch.uint8)
+        F.interpolate(
+            part.float(), size=(size, size), mode="area" if size < images.shape[-1] else "bilinear"
+        )
+        .round()
+        .clamp(0, 255)
+        .to(torch.uint8)
         for part in images.split(5000)
-    ]  # fmt: skip
+    ]
     return torch.cat(parts)
 
 
@@ -89,7 +112,9 @@ def common_parts(config: Config, method: type[Method]) -> dict[str, Any]:
         "local": training_plan(config, "local"),
         "server": training_plan(config, "server"),
         "augmentation": augmentation_of(config),
-        "protection": Protection(plan, method.protections()[plan.mechanism]) if plan is not None else None,
+        "protection": (
+            Protection(plan, method.protections()[plan.mechanism]) if plan is not None else None
+        ),
         "pretrained": config["network.pretrained"] == "imagenet",
         "oracle_allowed": method.oracle,
     }
@@ -110,6 +135,8 @@ def privacy_plan(config: Config) -> PrivacyPlan | None:
 def augmentation_of(config: Config) -> Augmentation | None:
     """How training images are changed; None if they are not."""
     names = Augmentation.__dataclass_fields__
-    values: dict[str, Any] = {n: config[f"augmentation.{n}"] for n in names if f"augmentation.{n}" in config}
+    values: dict[str, Any] = {
+        n: config[f"augmentation.{n}"] for n in names if f"augmentation.{n}" in config
+    }
     how = Augmentation(**values)
     return None if how == Augmentation() else how

@@ -1,7 +1,7 @@
 """The contract that every method keeps, checked on a small federation of real digits.
 
-The same checks run in the test suite on every method found, and by `python -m benchmarks check METHOD` for whoever
-adds one.
+The same checks run in the test suite on every method found, and by `python -m benchmarks check
+METHOD` for whoever adds one.
 """
 
 from __future__ import annotations
@@ -27,17 +27,37 @@ from federation.training import unit_range
 from privacy.plan import RELEASED
 
 CONFIG: Mapping[str, Scalar] = {
-    "data.name": "digits", "data.image_size": 8,
-    "partition.kind": "niid2", "partition.clients": 5, "partition.public_share": 0.77, "partition.public_split": "",
-    "partition.client_share": 0.5, "partition.public_limit": 200, "partition.pool_limit": 0, "partition.test_limit": 0,
-    "partition.validation_share": 0.1, "partition.probe_share": 0.1,
-    "network.client": "cnn", "network.server": "cnn", "network.cnn": "cnn-small", "network.pretrained": "none",
-    "local.epochs": 6, "local.batch_size": 16, "local.lr": 5e-3,
-    "server.epochs": 15, "server.batch_size": 16, "server.lr": 5e-3,
-    "augmentation.rotation": 5, "augmentation.shift": 0.0, "augmentation.channel_shift": 0.0,
-    "augmentation.horizontal_flip": False, "privacy.dp": "yes", "privacy.epsilon": math.inf,
-}  # fmt: skip
-"""Five clients with some 130 real digits each, 144 labelled and 200 public ones at the server; a fit takes about two seconds."""
+    "data.name": "digits",
+    "data.image_size": 8,
+    "partition.kind": "niid2",
+    "partition.clients": 5,
+    "partition.public_share": 0.77,
+    "partition.public_split": "",
+    "partition.client_share": 0.5,
+    "partition.public_limit": 200,
+    "partition.pool_limit": 0,
+    "partition.test_limit": 0,
+    "partition.validation_share": 0.1,
+    "partition.probe_share": 0.1,
+    "network.client": "cnn",
+    "network.server": "cnn",
+    "network.cnn": "cnn-small",
+    "network.pretrained": "none",
+    "local.epochs": 6,
+    "local.batch_size": 16,
+    "local.lr": 5e-3,
+    "server.epochs": 15,
+    "server.batch_size": 16,
+    "server.lr": 5e-3,
+    "augmentation.rotation": 5,
+    "augmentation.shift": 0.0,
+    "augmentation.channel_shift": 0.0,
+    "augmentation.horizontal_flip": False,
+    "privacy.dp": "yes",
+    "privacy.epsilon": math.inf,
+}
+"""Five clients with some 130 real digits each, 144 labelled and 200 public ones at the server; a
+fit takes about two seconds."""
 
 
 EPSILON = 50.0
@@ -65,14 +85,20 @@ class Fit:
     payloads: list[tuple[Transfer, dict[str, torch.Tensor]]] = field(default_factory=list)
 
     def _inspect(self, transfer: Transfer, tensors: Mapping[str, torch.Tensor]) -> None:
-        self.payloads.append((transfer, {name: tensor.detach().clone() for name, tensor in tensors.items()}))
+        self.payloads.append(
+            (transfer, {name: tensor.detach().clone() for name, tensor in tensors.items()})
+        )
 
-    def _deliver(self, transfer: Transfer, received: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    def _deliver(
+        self, transfer: Transfer, received: dict[str, torch.Tensor]
+    ) -> dict[str, torch.Tensor]:
         if self.replay is None or transfer.direction == "down":
             return received
         sent, tensors = self.replay.payloads[len(self.payloads) - 1]
         if (sent.kind, sent.client) != (transfer.kind, transfer.client):
-            raise BrokenContractError(f"what client {transfer.client} sends next depends on its private images")
+            raise BrokenContractError(
+                f"what client {transfer.client} sends next depends on its private images"
+            )
         return {name: tensor.clone() for name, tensor in tensors.items()}
 
     @property
@@ -82,21 +108,28 @@ class Fit:
             return {}
         noise = 1.0 if self.mechanism == RELEASED else 0.0
         return {
-            "privacy.epsilon": EPSILON, "privacy.mechanism": self.mechanism, "privacy.noise_multiplier": noise,
+            "privacy.epsilon": EPSILON,
+            "privacy.mechanism": self.mechanism,
+            "privacy.noise_multiplier": noise,
             "privacy.queries": 50,
-        }  # fmt: skip
+        }
 
     @functools.cached_property
     def federation(self) -> Federation:
         channel = Channel(self._inspect, self._deliver)
         axes = ("partition", "weights", "sampling", "shuffling")
         federation = build_federation(
-            {**CONFIG, **self._private}, catalogue.resolve("digits"),
-            replace(Seeds.moving(axes, self.seed), noise=self.noise), StageCache(None),
-            type(self.method), channel=channel,
-        )  # fmt: skip
+            {**CONFIG, **self._private},
+            catalogue.resolve("digits"),
+            replace(Seeds.moving(axes, self.seed), noise=self.noise),
+            StageCache(None),
+            type(self.method),
+            channel=channel,
+        )
         if self.replay is not None:
-            federation.clients[0].run(lambda shard: shard._images.bitwise_not_())  # all shards are views of one tensor
+            federation.clients[0].run(
+                lambda shard: shard._images.bitwise_not_()
+            )  # all shards are views of one tensor
         order = torch.Generator().manual_seed(1)
         if self.shuffle_public_labels:
             labels = federation._oracle_labels
@@ -104,7 +137,9 @@ class Fit:
             federation._oracle_labels = labels[torch.randperm(len(labels), generator=order)]
         if self.shuffle_test_labels:
             test = federation._test
-            federation._test = replace(test, targets=test.targets[torch.randperm(len(test.targets), generator=order)])
+            federation._test = replace(
+                test, targets=test.targets[torch.randperm(len(test.targets), generator=order)]
+            )
         return federation
 
     @functools.cached_property
@@ -118,7 +153,10 @@ class Fit:
             return [self.fitted]
         checkpoints = [self.fitted] if isinstance(self.fitted, Checkpoint) else self.fitted
         if not isinstance(checkpoints, Sequence) or not checkpoints:
-            raise BrokenContractError(f"fit returned {self.fitted!r}; it must return a module, a checkpoint, or one per client")
+            raise BrokenContractError(
+                f"fit returned {self.fitted!r}; it must return a module, a checkpoint, or one per"
+                " client"
+            )
         return [self.federation.module(checkpoint) for checkpoint in checkpoints]
 
     @functools.cached_property
@@ -128,7 +166,9 @@ class Fit:
 
     @property
     def is_personal(self) -> bool:
-        """Whether it leaves one model per client, which stay with them, rather than one at the server."""
+        """Whether it leaves one model per client, which stay with them, rather than one at the
+        server.
+        """
         return not isinstance(self.fitted, torch.nn.Module | Checkpoint)
 
 
@@ -144,16 +184,24 @@ def learns(method: Method) -> None:
     accuracies = [fit.federation.evaluate(module)["accuracy"] for module in fit.modules]
     mean = sum(accuracies) / len(accuracies)
     if mean < 0.25:
-        raise BrokenContractError(f"accuracy {mean:.3f} on ten digits is no better than guessing; does the loss reach the model?")
+        raise BrokenContractError(
+            f"accuracy {mean:.3f} on ten digits is no better than guessing; does the loss reach the"
+            " model?"
+        )
 
 
 def is_deterministic(method: Method) -> None:
     """The same seeds give the same weights to the last bit; other seeds give others."""
     first = baseline(method).digest
     if first != Fit(method).digest:
-        raise BrokenContractError("two runs with the same seeds differ; draw from federation.seeds, never from a global generator")
+        raise BrokenContractError(
+            "two runs with the same seeds differ; draw from federation.seeds, never from a global"
+            " generator"
+        )
     if first == Fit(method, seed=1).digest:
-        raise BrokenContractError("another seed gives the same weights; the method ignores federation.seeds")
+        raise BrokenContractError(
+            "another seed gives the same weights; the method ignores federation.seeds"
+        )
 
 
 def declares_what_it_sends(method: Method) -> None:
@@ -162,26 +210,38 @@ def declares_what_it_sends(method: Method) -> None:
     _ = fit.fitted
     sent = {t.kind for t in fit.federation.channel.ledger if t.direction == "up"}
     if sent != method.sends:
-        raise BrokenContractError(f"sends = {sorted(method.sends)}, but the ledger shows {sorted(sent)} going up")
+        raise BrokenContractError(
+            f"sends = {sorted(method.sends)}, but the ledger shows {sorted(sent)} going up"
+        )
 
 
 def never_reads_public_labels(method: Method) -> None:
-    """Shuffling the hidden labels of the public set changes nothing, unless an oracle is declared, which then matters."""
+    """Shuffling the hidden labels of the public set changes nothing, unless an oracle is declared,
+    which then matters.
+    """
     same = baseline(method).digest == Fit(method, shuffle_public_labels=True).digest
     if "public-labels" in method.oracle and same:
-        raise BrokenContractError("it declares the oracle public-labels but does not depend on them; drop the declaration")
+        raise BrokenContractError(
+            "it declares the oracle public-labels but does not depend on them; drop the declaration"
+        )
     if "public-labels" not in method.oracle and not same:
-        raise BrokenContractError("it depends on labels of the public set; declare oracle = {'public-labels'} or do without")
+        raise BrokenContractError(
+            "it depends on labels of the public set; declare oracle = {'public-labels'} or do"
+            " without"
+        )
 
 
 def never_reads_test_labels(method: Method) -> None:
     """Shuffling the test labels changes no weight: nothing was chosen by test accuracy."""
     if baseline(method).digest != Fit(method, shuffle_test_labels=True).digest:
-        raise BrokenContractError("its weights depend on test labels; choose models on other data than the test set")
+        raise BrokenContractError(
+            "its weights depend on test labels; choose models on other data than the test set"
+        )
 
 
 def keeps_private_samples_private(method: Method) -> None:
-    """No payload that leaves a client contains a sample, its own or another's, as bytes, in [0, 1], or normalised.
+    """No payload that leaves a client contains a sample, its own or another's, as bytes, in [0, 1],
+    or normalised.
 
     Unless it declares the oracle `private-samples`: an upper bound that pools the data.
     """
@@ -192,8 +252,14 @@ def keeps_private_samples_private(method: Method) -> None:
     for transfer, tensors in fit.payloads:
         if transfer.direction == "up":
             for tensor in tensors.values():
-                if any(client.run(_contains_sample, tensor, fit.federation) for client in fit.federation.clients):
-                    raise BrokenContractError(f"a raw private sample crosses from client {transfer.client} as {transfer.kind!r}")
+                if any(
+                    client.run(_contains_sample, tensor, fit.federation)
+                    for client in fit.federation.clients
+                ):
+                    raise BrokenContractError(
+                        f"a raw private sample crosses from client {transfer.client} as"
+                        f" {transfer.kind!r}"
+                    )
 
 
 def _contains_sample(shard: Shard, payload: torch.Tensor, federation: Federation) -> bool:
@@ -203,27 +269,38 @@ def _contains_sample(shard: Shard, payload: torch.Tensor, federation: Federation
     sent = payload.reshape(-1, size).double()
     scaled = unit_range(shard.images)
     views = (shard.images, scaled, federation.normalise(scaled))
-    return any(torch.cdist(sent, view.reshape(-1, size).double()).min().item() < 1e-6 * size for view in views)
+    return any(
+        torch.cdist(sent, view.reshape(-1, size).double()).min().item() < 1e-6 * size
+        for view in views
+    )
 
 
 def learns_from_clients_only_by_the_channel(method: Method) -> None:
-    """With other private images but the same messages the server learns the same: nothing reached it around the channel."""
+    """With other private images but the same messages the server learns the same: nothing reached
+    it around the channel.
+    """
     first = baseline(method)
     if not first.is_personal and first.digest != Fit(method, replay=first).digest:
         raise BrokenContractError(
-            "the server's model depends on private data that did not cross the channel; send it with federation.channel.up"
+            "the server's model depends on private data that did not cross the channel; send it"
+            " with federation.channel.up"
         )
 
 
 def keeps_its_budget(method: Method) -> None:
-    """Under each mechanism of differential privacy that it names, it sends what it says, and spends no more than the budget."""
+    """Under each mechanism of differential privacy that it names, it sends what it says, and spends
+    no more than the budget.
+    """
     for mechanism, kinds in type(method).protections().items():
         fit = Fit(method, mechanism=mechanism)
         _ = fit.fitted
         federation = fit.federation
         sent = {t.kind for t in federation.channel.ledger if t.direction == "up"}
         if sent != kinds:
-            raise BrokenContractError(f"protected[{mechanism!r}] = {sorted(kinds)}, but the ledger shows {sorted(sent)} going up")
+            raise BrokenContractError(
+                f"protected[{mechanism!r}] = {sorted(kinds)}, but the ledger shows {sorted(sent)}"
+                " going up"
+            )
         assert federation.protection is not None
         accountant = federation.protection.accountant
         senders = {t.client for t in federation.channel.ledger if t.direction == "up"}
@@ -231,7 +308,12 @@ def keeps_its_budget(method: Method) -> None:
         if mechanism != RELEASED and (silent or accountant.epsilon() > EPSILON):
             raise BrokenContractError(
                 f"under {mechanism} epsilon is {accountant.epsilon():.3f} of {EPSILON:g}"
-                + (f", and clients {silent} told the accountant nothing; call federation.protection.spend" if silent else "")
+                + (
+                    f", and clients {silent} told the accountant nothing; call"
+                    " federation.protection.spend"
+                    if silent
+                    else ""
+                )
             )
         other = Fit(method, mechanism=mechanism, noise=1)
         _ = other.fitted
@@ -239,7 +321,8 @@ def keeps_its_budget(method: Method) -> None:
             same = all(torch.equal(own[name], theirs[name]) for name in own)
             if same and transfer.direction == "up" and mechanism != RELEASED:
                 raise BrokenContractError(
-                    f"under {mechanism} no noise reaches what client {transfer.client} sends as {transfer.kind!r}"
+                    f"under {mechanism} no noise reaches what client {transfer.client} sends as"
+                    f" {transfer.kind!r}"
                 )
 
 
@@ -248,7 +331,8 @@ def leaves_data_alone(method: Method) -> None:
 
     def state(federation: Federation) -> str:
         shards = [
-            client.run(lambda shard: content_digest({"x": shard.images, "y": shard.targets})) for client in federation.clients
+            client.run(lambda shard: content_digest({"x": shard.images, "y": shard.targets}))
+            for client in federation.clients
         ]
         return "".join([*shards, content_digest({"public": federation.public.images})])
 
@@ -273,6 +357,10 @@ CHECKS: tuple[Callable[[Method], None], ...] = (
 
 
 def contract_method(entry: MethodEntry) -> Method:
-    """The method as the contract runs it: its defaults, with local loops of at most three epochs, and what `quick` says."""
+    """The method as the contract runs it: its defaults, with local loops of at most three epochs,
+    and what `quick` says.
+    """
     method = entry.load()
-    return method(**{f.name: 3 for f in fields(method) if f.name.endswith("epochs")} | dict(method.quick))
+    return method(
+        **{f.name: 3 for f in fields(method) if f.name.endswith("epochs")} | dict(method.quick)
+    )

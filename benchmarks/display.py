@@ -1,4 +1,6 @@
-"""What a command shows: progress while it runs, and a table's numbers, plot, claims and files when it ends."""
+"""What a command shows: progress while it runs, and a table's numbers, plot, claims and files when
+it ends.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,14 @@ from reports import bandwidth, teachers
 from reports.sheet import Sheet
 from reports.table import Layout, legend, markdown, row_title, terminal_tables
 from results import published
-from results.files import cache_home, digest, file_digest, read_sealed_json, write_atomic, write_sealed_json
+from results.files import (
+    cache_home,
+    digest,
+    file_digest,
+    read_sealed_json,
+    write_atomic,
+    write_sealed_json,
+)
 from results.published import format_column, parse_column
 from results.record import OK, Record
 from results.sourcecode import source_digest
@@ -52,13 +61,22 @@ if TYPE_CHECKING:
 def progress_bar(console: Console) -> Progress:
     """What is done, in how long, and how long it still takes; gone when it ends."""
     return Progress(
-        SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn(),
-        TextColumn("left"), TimeRemainingColumn(), console=console, transient=True,
-    )  # fmt: skip
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+    )
 
 
 class Live:
-    """Progress bars: one over cells with the time that is left, and a line per worker with what it is doing."""
+    """Progress bars: one over cells with the time that is left, and a line per worker with what it
+    is doing.
+    """
 
     def __init__(self, console: Console, total: int):
         self.console = console
@@ -75,16 +93,25 @@ class Live:
     def __exit__(self, *exception: object) -> None:
         self.bar.stop()
         for kind in dict.fromkeys(kind for kind, _ in self.stages):
-            self.console.print(f"stages {kind}: {self.stages[kind, True]} computed, {self.stages[kind, False]} reused")
+            self.console.print(
+                f"stages {kind}: {self.stages[kind, True]} computed, {self.stages[kind, False]}"
+                " reused"
+            )
 
     def started(self, worker: int, cell: Cell) -> None:
         if worker not in self.workers:
             self.workers[worker] = self.bar.add_task("", total=1.0)
         self.doing[worker] = f"{cell.row} {cell.column}"
-        self.bar.reset(self.workers[worker], total=1.0, description=f"  {escape(self.doing[worker])}")
+        self.bar.reset(
+            self.workers[worker], total=1.0, description=f"  {escape(self.doing[worker])}"
+        )
 
     def progressed(self, worker: int, text: str, share: float) -> None:
-        self.bar.update(self.workers[worker], completed=share, description=f"  {escape(self.doing[worker])}: {escape(text)}")
+        self.bar.update(
+            self.workers[worker],
+            completed=share,
+            description=f"  {escape(self.doing[worker])}: {escape(text)}",
+        )
 
     def staged(self, cell: Cell, event: StageEvent) -> None:
         self.stages[event.kind, event.computed] += 1
@@ -94,16 +121,30 @@ class Live:
     def done(self, worker: int, cell: Cell, record: Record) -> None:
         self.bar.advance(self.cells)
         if record.status == OK:
-            last = {m.metric: f"{m.value:.4g}" if isinstance(m.value, float) else m.value for m in record.measurements}
-            values = ", ".join(f"{name} {value}" if len(last) > 1 else value for name, value in last.items())
-            line = f"[green]done[/]   {cell.row} {cell.column} seed {cell.seed}: {values} in {record.seconds:.1f} s"
+            last = {
+                m.metric: f"{m.value:.4g}" if isinstance(m.value, float) else m.value
+                for m in record.measurements
+            }
+            values = ", ".join(
+                f"{name} {value}" if len(last) > 1 else value for name, value in last.items()
+            )
+            line = (
+                f"[green]done[/]   {cell.row} {cell.column} seed {cell.seed}: {values} in"
+                f" {record.seconds:.1f} s"
+            )
             self.console.print(line, soft_wrap=True)
         else:
-            self.console.print(f"[red]failed[/] {cell.row} {cell.column} seed {cell.seed}: {escape(record.reason)}", soft_wrap=True)
+            self.console.print(
+                f"[red]failed[/] {cell.row} {cell.column} seed {cell.seed}:"
+                f" {escape(record.reason)}",
+                soft_wrap=True,
+            )
 
 
 def layout_of(run: TableRun, records: Sequence[Record]) -> Layout:
-    """How the table is drawn: rows and columns in print order, and the labels that say what it was made from."""
+    """How the table is drawn: rows and columns in print order, and the labels that say what it was
+    made from.
+    """
     seeds = sorted({r.seed for r in records})
     profile = run.selection.profile
     rows = {record.row for record in records}
@@ -112,7 +153,11 @@ def layout_of(run: TableRun, records: Sequence[Record]) -> Layout:
         key=run.name,
         title=run.table.title,
         caption=run.table.caption,
-        rows={key: titles[key].title + _other_protocols(key, run.selection.protocol, records) for key in titles if key in rows},
+        rows={
+            key: titles[key].title + _other_protocols(key, run.selection.protocol, records)
+            for key in titles
+            if key in rows
+        },
         oracles=frozenset(key for key in titles if titles[key].upper_bound),
         own=run.table.rows[-1].key if run.table.own is None else run.table.own,
         x_axis=run.table.x_axis,
@@ -127,9 +172,19 @@ def layout_of(run: TableRun, records: Sequence[Record]) -> Layout:
             *_networks_of(records),
             *_privacy_of(records),
             *_data_labels([d for r in records for d in (r.data, *r.others)]),
-            *(f"public data of methods that use any: {label}" for label in _data_labels([r.public for r in records])),
-            *(f"clients' private data: {label}" for label in _data_labels([r.private for r in records])),
-            *(dict.fromkeys(r.statistic for r in records if r.statistic) if run.table.measure in ("samples", "leakage") else ()),
+            *(
+                f"public data of methods that use any: {label}"
+                for label in _data_labels([r.public for r in records])
+            ),
+            *(
+                f"clients' private data: {label}"
+                for label in _data_labels([r.private for r in records])
+            ),
+            *(
+                dict.fromkeys(r.statistic for r in records if r.statistic)
+                if run.table.measure in ("samples", "leakage")
+                else ()
+            ),
         ),
         notes=_notes_of(records),
         unit=run.table.unit,
@@ -139,7 +194,10 @@ def layout_of(run: TableRun, records: Sequence[Record]) -> Layout:
 def _data_labels(found: Sequence[Mapping[str, str]]) -> list[str]:
     """`MNIST (real)` and the like, once for every data set asked for."""
     used = {(d["asked"], d["used"]): d for d in found if d}
-    return [catalogue.ResolvedData(d["asked"], d["used"], d["origin"], d["digest"], d["note"]).label for d in used.values()]
+    return [
+        catalogue.ResolvedData(d["asked"], d["used"], d["origin"], d["digest"], d["note"]).label
+        for d in used.values()
+    ]
 
 
 def _other_protocols(row: str, protocol: str, records: Sequence[Record]) -> str:
@@ -156,7 +214,11 @@ def _moved(table: Table) -> str:
 def _privacy_of(records: Sequence[Record]) -> list[str]:
     """The accountant of private runs."""
     found = [r.privacy for r in records if r.epsilon is not None]
-    return list(dict.fromkeys(f"epsilon at delta {p['delta']:g} by the {p['accountant']} accountant" for p in found))
+    return list(
+        dict.fromkeys(
+            f"epsilon at delta {p['delta']:g} by the {p['accountant']} accountant" for p in found
+        )
+    )
 
 
 def _notes_of(records: Sequence[Record]) -> tuple[str, ...]:
@@ -167,7 +229,10 @@ def _notes_of(records: Sequence[Record]) -> tuple[str, ...]:
             notes.setdefault(note, {})[record.row] = None
         if record.epsilon is not None:
             p = record.privacy
-            convention = f"epsilon: {p['adjacency']}; sampling: {p['sampling']}; public: {p['public']}; trust: {p['trust']}"
+            convention = (
+                f"epsilon: {p['adjacency']}; sampling: {p['sampling']}; public: {p['public']};"
+                f" trust: {p['trust']}"
+            )
             notes.setdefault(convention, {})[record.row] = None
     return tuple(f"{', '.join(rows)}: {note}" for note, rows in notes.items())
 
@@ -176,9 +241,16 @@ def _networks_of(records: Sequence[Record]) -> list[str]:
     """`resnet is cnn` where the profile replaces a network that the rows name."""
     found: dict[str, set[str]] = {}
     for record in records:
-        for part in [*str(record.config.get("network.client", "")).split("+"), str(record.config.get("network.server", ""))]:
+        for part in [
+            *str(record.config.get("network.client", "")).split("+"),
+            str(record.config.get("network.server", "")),
+        ]:
             found.setdefault(part, set()).add(str(record.config.get(f"network.{part}", part)))
-    return [f"{role} is {' or '.join(sorted(names))}" for role, names in found.items() if names != {role}]
+    return [
+        f"{role} is {' or '.join(sorted(names))}"
+        for role, names in found.items()
+        if names != {role}
+    ]
 
 
 def values_of(records: Sequence[Record]) -> list[Value]:
@@ -189,19 +261,31 @@ def values_of(records: Sequence[Record]) -> list[Value]:
     for record in records:
         for m in record.measurements if record.status == OK else ():
             if isinstance(m.value, float):
-                groups.setdefault((record.row, f"{record.column} {m.column}".strip(), m.metric), []).append(m.value)
-    return [Value(row, parse_column(column), metric, sum(v) / len(v)) for (row, column, metric), v in groups.items()]
+                groups.setdefault(
+                    (record.row, f"{record.column} {m.column}".strip(), m.metric), []
+                ).append(m.value)
+    return [
+        Value(row, parse_column(column), metric, sum(v) / len(v))
+        for (row, column, metric), v in groups.items()
+    ]
 
 
 def judge_claims(run: TableRun, records: Sequence[Record]) -> list[dict[str, str]]:
-    """Verdicts on the paper's claims about this table; other tables that a claim needs come from finished cells."""
+    """Verdicts on the paper's claims about this table; other tables that a claim needs come from
+    finished cells.
+    """
     from reports.claims import judge_claim
 
     ours: dict[str, list[Record]] = {run.table.key: list(records)}
     plain = replace(run.selection, add=(), drop=())
     for table in run.paper.tables:
         if table.key != run.table.key and table.measure == "final":
-            files = TableFiles(run.files.base.parents[2], plain.profile, f"{run.paper.key}/{table.key}", plain.variant)
+            files = TableFiles(
+                run.files.base.parents[2],
+                plain.profile,
+                f"{run.paper.key}/{table.key}",
+                plain.variant,
+            )
             ours[table.key] = finished_records(run.paper, table, plain, files)
     seeds = sorted({r.seed for r in records})
     origins = " ".join(sorted({f"{r.data['asked']}:{r.data['origin']}" for r in records if r.data}))
@@ -211,7 +295,10 @@ def judge_claims(run: TableRun, records: Sequence[Record]) -> list[dict[str, str
         ours[run.table.key] = bandwidth.only_common(bandwidth.with_common(records, metric))
         at_which = bandwidth.at_which(ours[run.table.key], metric, run.table.unit)
     means: Tables = {name: values_of(found) for name, found in ours.items()}
-    per_seed: list[Tables] = [{n: values_of([r for r in found if r.seed == seed]) for n, found in ours.items()} for seed in seeds]
+    per_seed: list[Tables] = [
+        {n: values_of([r for r in found if r.seed == seed]) for n, found in ours.items()}
+        for seed in seeds
+    ]
     if run.table.unmeasured:
         shape = {**means, run.table.key: [*means[run.table.key], *_unmeasured(run, records)]}
     lines = []
@@ -224,7 +311,11 @@ def judge_claims(run: TableRun, records: Sequence[Record]) -> list[dict[str, str
             {
                 "id": claim.id,
                 "claim": claim.claim,
-                "verdict": verdict.word + at_which + alone if verdict else "not judged (the paper prints no values)",
+                "verdict": (
+                    verdict.word + at_which + alone
+                    if verdict
+                    else "not judged (the paper prints no values)"
+                ),
                 "held": str(verdict.held if verdict else ""),
                 "failed": str(verdict.failed if verdict else ""),
                 "undecided": str(verdict.undecided if verdict else ""),
@@ -239,7 +330,9 @@ def judge_claims(run: TableRun, records: Sequence[Record]) -> list[dict[str, str
 
 
 def _unmeasured(run: TableRun, records: Sequence[Record]) -> list[Value]:
-    """A value that is none, for every cell of the columns that the suite does not measure: they count as missing."""
+    """A value that is none, for every cell of the columns that the suite does not measure: they
+    count as missing.
+    """
     from reports.claims import Value
 
     return [
@@ -252,17 +345,27 @@ def _unmeasured(run: TableRun, records: Sequence[Record]) -> list[Value]:
 
 def _of_what(table: Table, seeds: Sequence[int]) -> str:
     """What a verdict's spread over seeds leaves out."""
-    return f" (spread of {', '.join(table.seed_axes)} alone)" if table.seed_axes and len(seeds) > 1 else ""
+    return (
+        f" (spread of {', '.join(table.seed_axes)} alone)"
+        if table.seed_axes and len(seeds) > 1
+        else ""
+    )
 
 
 def print_table(console: Console, run: TableRun, card: Sequence[str]) -> int:
     """Write all files of a table, print it; returns how many of this command's cells failed."""
     lines, records = write_table(run)
     layout = layout_of(run, records)
-    console.print(f"\n[bold]{run.name}: {escape(layout.title)}.[/] {escape(layout.caption)}\n{escape('; '.join(layout.labels))}")
+    console.print(
+        f"\n[bold]{run.name}: {escape(layout.title)}.[/]"
+        f" {escape(layout.caption)}\n{escape('; '.join(layout.labels))}"
+    )
     told = ["last epoch of each curve; the CSV has all"] if run.table.measure == "curve" else []
     if run.table.measure == "bandwidth":
-        told = [*bandwidth.sentences(layout, lines, run.table.metrics[0]), "the CSV has every round"]
+        told = [
+            *bandwidth.sentences(layout, lines, run.table.metrics[0]),
+            "the CSV has every round",
+        ]
     correlations = {}
     if run.table.measure == "transferability":
         correlations = teachers.correlations(records, run.table.metrics)
@@ -273,39 +376,60 @@ def print_table(console: Console, run: TableRun, card: Sequence[str]) -> int:
         told = write_arrays(run, records)
     if run.table.measure == "exchange":
         told = exchange.told({row.key: row.title for row in run.rows}, records)
-    told += [f"{format_column(dict(column))} is not measured: {why}" for column, why in run.table.unmeasured]
-    sheet = Sheet(layout, run.paper.title, run.paper.citation, run.table.measure, tuple(told), tuple(card))
+    told += [
+        f"{format_column(dict(column))} is not measured: {why}"
+        for column, why in run.table.unmeasured
+    ]
+    sheet = Sheet(
+        layout, run.paper.title, run.paper.citation, run.table.measure, tuple(told), tuple(card)
+    )
     shown = sheet.shown(lines)
     for table in terminal_tables(layout, shown):
         console.print(table)
     notes = [*told, *legend(layout, shown)]
-    wanted = [row.key for row in run.rows if any(matches(row, column, run.selection.only or {}) for column in run.table.columns)]
+    wanted = [
+        row.key
+        for row in run.rows
+        if any(matches(row, column, run.selection.only or {}) for column in run.table.columns)
+    ]
     for key in run.selection.add:
         if key not in wanted:
-            notes.append(f"--only leaves out row {key}, which --methods adds; name it in --only row=... too")
+            notes.append(
+                f"--only leaves out row {key}, which --methods adds; name it in --only row=... too"
+            )
         elif key not in {record.row for record in records}:
-            notes.append(f"row {key} has no cell here: the public set's labels are not of the task's classes")
+            notes.append(
+                f"row {key} has no cell here: the public set's labels are not of the task's classes"
+            )
     earlier = len(records) - len(run.records)
     if earlier > 0:
-        notes.append(f"{earlier} cells are from earlier commands into this folder; the records say when")
+        notes.append(
+            f"{earlier} cells are from earlier commands into this folder; the records say when"
+        )
     for note in notes:
         console.print(f"[dim]{escape(note)}[/]", soft_wrap=True)
     claims = judge_claims(run, records)
     for claim in claims:
         console.print(
-            f"claim: {escape(claim['claim'])}: [bold]{claim['verdict']}[/] (in print: {claim['in_print']})", soft_wrap=True
+            f"claim: {escape(claim['claim'])}: [bold]{claim['verdict']}[/] (in print:"
+            f" {claim['in_print']})",
+            soft_wrap=True,
         )
     if claims and len({r.seed for r in records}) == 1:
         console.print("[dim]verdicts at one seed carry no spread; --seeds 0,1,2 gives one[/]")
     files = [run.files.path("csv"), run.files.path("md"), run.files.path("records.jsonl")]
     sheet.write(run.files.path("layout.json"))
-    page = markdown(layout, shown, [(c["claim"], c["verdict"], c["in_print"]) for c in claims], card, told)
+    page = markdown(
+        layout, shown, [(c["claim"], c["verdict"], c["in_print"]) for c in claims], card, told
+    )
     write_atomic(run.files.path("md"), page)
     if claims:
         write_csv(run.files.path("claims.csv"), claims, list(claims[0]))
         files.append(run.files.path("claims.csv"))
     draw(run, layout, lines, correlations)
-    console.print("wrote " + ", ".join(str(path) for path in [*files, run.files.path("png")]), soft_wrap=True)
+    console.print(
+        "wrote " + ", ".join(str(path) for path in [*files, run.files.path("png")]), soft_wrap=True
+    )
     return sum(record.status != OK for record in run.records.values())
 
 
@@ -314,7 +438,9 @@ PICTURES = frozenset({"segmentations", "attention"})
 
 
 def write_arrays(run: TableRun, records: Sequence[Record]) -> list[str]:
-    """The arrays of the records as the one file that the picture is drawn from; returns what a reader is told of them."""
+    """The arrays of the records as the one file that the picture is drawn from; returns what a
+    reader is told of them.
+    """
     from benchmarks import attention, segmentations
 
     module = attention if run.table.measure == "attention" else segmentations
@@ -327,13 +453,21 @@ def write_arrays(run: TableRun, records: Sequence[Record]) -> list[str]:
 
 
 def _scaled(run: TableRun, records: Sequence[Record]) -> list[str]:
-    """What the sizes that columns name are here, where a profile scales them or the set that stands in is too small."""
+    """What the sizes that columns name are here, where a profile scales them or the set that stands
+    in is too small.
+    """
     told = []
     for key, entry in run.table.scaled.items():
-        named = {parse_column(record.column).get(key, ""): str(_public_size(record, entry)) for record in records}
+        named = {
+            parse_column(record.column).get(key, ""): str(_public_size(record, entry))
+            for record in records
+        }
         sizes = {size: own for size, own in named.items() if size.isdigit() and size != own}
         if sizes:
-            told.append(f"{key} {', '.join(sizes)} {'is' if len(sizes) == 1 else 'are'} {', '.join(sizes.values())} here ({entry})")
+            told.append(
+                f"{key} {', '.join(sizes)} {'is' if len(sizes) == 1 else 'are'}"
+                f" {', '.join(sizes.values())} here ({entry})"
+            )
     return told
 
 
@@ -344,13 +478,18 @@ def _public_size(record: Record, entry: str) -> int:
 
 
 def draw(
-    run: TableRun, layout: Layout, lines: Sequence[dict[str, str]], found: Mapping[str, Correlation] = MappingProxyType({})
+    run: TableRun,
+    layout: Layout,
+    lines: Sequence[dict[str, str]],
+    found: Mapping[str, Correlation] = MappingProxyType({}),
 ) -> None:
-    """The table's PNG; a picture that shows all this already is left alone, for drawing takes longer than the rest together.
+    """The table's PNG; a picture that shows all this already is left alone, for drawing takes
+    longer than the rest together.
 
     `found` are the correlations of a table of teachers.
 
-    The note of what a picture shows lies in the cache with the digest of its file, so a damaged picture is drawn again.
+    The note of what a picture shows lies in the cache with the digest of its file, so a damaged
+    picture is drawn again.
     """
     path = run.files.path("png")
     note = cache_home() / "pictures" / f"{digest(str(path.resolve()))}.json"
@@ -363,27 +502,48 @@ def draw(
         write_sealed_json(note, {"shows": shows, "file": file_digest(path)})
 
 
-def _shown(run: TableRun, layout: Layout, lines: Sequence[dict[str, str]], found: Mapping[str, Correlation]) -> str:
-    """Digest of everything that determines a picture: numbers, printed ones, cells, layout and the code that draws."""
+def _shown(
+    run: TableRun, layout: Layout, lines: Sequence[dict[str, str]], found: Mapping[str, Correlation]
+) -> str:
+    """Digest of everything that determines a picture: numbers, printed ones, cells, layout and the
+    code that draws.
+    """
     return digest(
         repr(
             [
-                replace(layout, oracles=frozenset()), sorted(layout.oracles), lines, published.published_table(run.name),
-                dict(found), file_digest(arrays) if (arrays := run.files.path("safetensors")).exists() else "",
-                run.table.measure, [(row.key, row.role) for row in run.rows], [(cell.key, cell.code) for cell in run.cells],
-                source_digest("reports.plots", "benchmarks.display"), metadata.version("matplotlib"),
+                replace(layout, oracles=frozenset()),
+                sorted(layout.oracles),
+                lines,
+                published.published_table(run.name),
+                dict(found),
+                file_digest(arrays) if (arrays := run.files.path("safetensors")).exists() else "",
+                run.table.measure,
+                [(row.key, row.role) for row in run.rows],
+                [(cell.key, cell.code) for cell in run.cells],
+                source_digest("reports.plots", "benchmarks.display"),
+                metadata.version("matplotlib"),
             ]
         )
-    )  # fmt: skip
+    )
 
 
-def _draw(run: TableRun, layout: Layout, lines: Sequence[dict[str, str]], found: Mapping[str, Correlation], path: Path) -> None:
+def _draw(
+    run: TableRun,
+    layout: Layout,
+    lines: Sequence[dict[str, str]],
+    found: Mapping[str, Correlation],
+    path: Path,
+) -> None:
     from reports import plots, plots_teachers
 
     if run.table.measure == "classes":
         first = {cell.row: cell for cell in run.cells}
-        counts = {row: counts_of(dict(cell.config), cell.data, cell.seed) for row, cell in first.items()}
-        plots.partition_plot(counts, path, f"{layout.title}. {layout.caption}; {', '.join(layout.labels)}")
+        counts = {
+            row: counts_of(dict(cell.config), cell.data, cell.seed) for row, cell in first.items()
+        }
+        plots.partition_plot(
+            counts, path, f"{layout.title}. {layout.caption}; {', '.join(layout.labels)}"
+        )
     elif run.table.measure == "bandwidth":
         plots.bandwidth_plot(layout, lines, path, run.table.metrics[0])
     elif run.table.measure == "curve":
@@ -426,7 +586,9 @@ def _draw_attention(run: TableRun, layout: Layout, path: Path) -> None:
 
 
 def counts_of(config: Mapping[str, Scalar], data: catalogue.ResolvedData, seed: int) -> np.ndarray:
-    """Label counts (clients, classes) of the division that a run with this configuration and seed uses."""
+    """Label counts (clients, classes) of the division that a run with this configuration and seed
+    uses.
+    """
     from benchmarks.scenario import divide, official_labels
     from federation.seeds import Seeds
 
@@ -435,8 +597,11 @@ def counts_of(config: Mapping[str, Scalar], data: catalogue.ResolvedData, seed: 
     return partitions.label_counts(labels["train"], parts, catalogue.source(data.used).classes)
 
 
-def draw_partition(dataset: str, clients: int, kind: str, alpha: float, seed: int, results: Path) -> list[Path]:
-    """CSV and picture of a partition: DLAD's sizes for its kinds, the whole training split for Dirichlet ones.
+def draw_partition(
+    dataset: str, clients: int, kind: str, alpha: float, seed: int, results: Path
+) -> list[Path]:
+    """CSV and picture of a partition: DLAD's sizes for its kinds, the whole training split for
+    Dirichlet ones.
 
     Raises DataError for impossible ones, SpecError for an alpha that is not positive.
     """
@@ -446,13 +611,22 @@ def draw_partition(dataset: str, clients: int, kind: str, alpha: float, seed: in
         raise SpecError(f"--alpha must be above 0, not {alpha}")
     used = catalogue.resolve(dataset)
     config: dict[str, Scalar] = {
-        "partition.clients": clients, "partition.alpha": alpha, "partition.public_split": "", "partition.client_share": 0.5,
-        "partition.public_share": 0.8 if kind == "dlad" else 0.0, "partition.public_limit": 0, "partition.pool_limit": 0,
+        "partition.clients": clients,
+        "partition.alpha": alpha,
+        "partition.public_split": "",
+        "partition.client_share": 0.5,
+        "partition.public_share": 0.8 if kind == "dlad" else 0.0,
+        "partition.public_limit": 0,
+        "partition.pool_limit": 0,
         "partition.test_limit": 0,
-    }  # fmt: skip
+    }
     kinds = list(partitions.DLAD_CLASSES) if kind == "dlad" else [kind]
     counts = {name: counts_of({**config, "partition.kind": name}, used, seed) for name in kinds}
-    stem = f"{dataset}-{kind}-{clients}" + ("" if kind == "dlad" else f"-alpha{alpha:g}") + f"-seed{seed}"
+    stem = (
+        f"{dataset}-{kind}-{clients}"
+        + ("" if kind == "dlad" else f"-alpha{alpha:g}")
+        + f"-seed{seed}"
+    )
     lines = [
         {"partition": name, "client": str(client), "class": str(label), "samples": str(int(n))}
         for name, matrix in counts.items()

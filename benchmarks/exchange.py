@@ -1,4 +1,6 @@
-"""FedAD's Table 4: what kind of things a run exchanges, read off its ledger and off what its fit looks at."""
+"""FedAD's Table 4: what kind of things a run exchanges, read off its ledger and off what its fit
+looks at.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +20,22 @@ if TYPE_CHECKING:
 
 WEIGHTS = frozenset({"parameters", "gradients"})
 ANSWERS = frozenset({"logits", "attention", "votes", "labels"})
-"""Kinds of payload that tell of a client's data only what its network answers, and how many labels of a class it has."""
+"""Kinds of payload that tell of a client's data only what its network answers, and how many labels
+of a class it has."""
 
 PROPERTIES: Mapping[str, str] = {
     "distillation": "the fit looks at the public images",
     "param-transfer": "parameters or gradients cross, in either direction",
-    "privacy": "nothing leaves a client but outputs, attention, votes and labels or their counts: no parameters, gradients, "
-    "features or images; what these outputs tell of its films is bounded by nothing, and labelled films that a server holds for "
-    "validation (FedDF) are counted as its own",
-    "asynchronous": "nothing comes down to a client, and none sends the same kind of thing in two rounds; so FedAD is where it is "
-    "one-shot, and is not where clients answer anew in every epoch",
+    "privacy": (
+        "nothing leaves a client but outputs, attention, votes and labels or their counts: no"
+        " parameters, gradients, features or images; what these outputs tell of its films is"
+        " bounded by nothing, and labelled films that a server holds for validation (FedDF) are"
+        " counted as its own"
+    ),
+    "asynchronous": (
+        "nothing comes down to a client, and none sends the same kind of thing in two rounds; so"
+        " FedAD is where it is one-shot, and is not where clients answer anew in every epoch"
+    ),
 }
 """What each property says of a run, as it is derived."""
 
@@ -50,9 +58,11 @@ class _Watched:
 
 
 def uses_public(method: Method, federation: Federation) -> bool:
-    """Whether a fit looks at the public images. `federation` is on the `meta` device, where nothing is computed.
+    """Whether a fit looks at the public images. `federation` is on the `meta` device, where nothing
+    is computed.
 
-    Followed there again, since the ledger does not know it and the fit itself may have come from the stage cache.
+    Followed there again, since the ledger does not know it and the fit itself may have come from
+    the stage cache.
     """
     from federation.costs import Meter, metering
 
@@ -64,9 +74,15 @@ def uses_public(method: Method, federation: Federation) -> bool:
 
 
 def properties(ledger: Sequence[Transfer], public: bool) -> dict[str, bool]:
-    """Each of `PROPERTIES`, from a whole run's ledger and whether its fit looks at the public images."""
-    up, down = ({t.kind for t in ledger if t.direction == direction} for direction in ("up", "down"))
-    rounds = Counter((t.client, t.kind) for t in ledger if t.direction == "up")  # the ledger has an entry per round
+    """Each of `PROPERTIES`, from a whole run's ledger and whether its fit looks at the public
+    images.
+    """
+    up, down = (
+        {t.kind for t in ledger if t.direction == direction} for direction in ("up", "down")
+    )
+    rounds = Counter(
+        (t.client, t.kind) for t in ledger if t.direction == "up"
+    )  # the ledger has an entry per round
     return {
         "distillation": public,
         "param-transfer": not WEIGHTS.isdisjoint(up | down),
@@ -77,7 +93,10 @@ def properties(ledger: Sequence[Transfer], public: bool) -> dict[str, bool]:
 
 def measurements(found: Mapping[str, bool]) -> tuple[Measurement, ...]:
     """Properties as texts of a table."""
-    return tuple(Measurement(PROPERTY, "yes" if holds else "no", f"property={name}") for name, holds in found.items())
+    return tuple(
+        Measurement(PROPERTY, "yes" if holds else "no", f"property={name}")
+        for name, holds in found.items()
+    )
 
 
 def told(titles: Mapping[str, str], records: Sequence[Record]) -> list[str]:
@@ -98,4 +117,7 @@ def told(titles: Mapping[str, str], records: Sequence[Record]) -> list[str]:
 
 
 def _named(kinds: set[str], way: str) -> str:
-    return ", ".join(sorted(kind.partition("/")[2] for kind in kinds if kind.startswith(f"{way}/"))) or "nothing"
+    return (
+        ", ".join(sorted(kind.partition("/")[2] for kind in kinds if kind.startswith(f"{way}/")))
+        or "nothing"
+    )

@@ -18,7 +18,16 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks import attention, exchange, findings, leakage, registry, segmentations, sites, transferability
+from benchmarks import (
+    attention,
+    exchange,
+    findings,
+    leakage,
+    registry,
+    segmentations,
+    sites,
+    transferability,
+)
 from benchmarks.cells import Cell
 from benchmarks.executors import Context
 from benchmarks.scenario import build_federation
@@ -42,10 +51,22 @@ from privacy.plan import RELEASED, TRUST
 from results.record import FAILED, Measurement, Record
 
 RECORDED = (
-    "torch", "torchvision", "timm", "numpy", "scipy", "scikit-learn", "scikit-image", "opacus", "monai", "torchmetrics",
-    "safetensors", "pillow", "matplotlib",
-)  # fmt: skip
-"""Packages whose versions a record names: those that compute, and those that read, store and draw."""
+    "torch",
+    "torchvision",
+    "timm",
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "scikit-image",
+    "opacus",
+    "monai",
+    "torchmetrics",
+    "safetensors",
+    "pillow",
+    "matplotlib",
+)
+"""Packages whose versions a record names: those that compute, and those that read, store and
+draw."""
 OF_ONE_TASK = frozenset({"accuracy", "miou"})
 """Metrics that one kind of task has and others lack: classes of images, and of pixels."""
 
@@ -53,7 +74,9 @@ OF_ONE_TASK = frozenset({"accuracy", "miou"})
 def make_method(entry: registry.MethodEntry, config: Mapping[str, Scalar]) -> Method:
     """The method with the fields that the configuration sets as `<name>.<field>`."""
     prefix = f"{entry.name}."
-    return entry.load()(**{n.removeprefix(prefix): v for n, v in config.items() if n.startswith(prefix)})
+    return entry.load()(
+        **{n.removeprefix(prefix): v for n, v in config.items() if n.startswith(prefix)}
+    )
 
 
 def prepare_device(device: str, threads: int, execution: Execution) -> None:
@@ -62,11 +85,14 @@ def prepare_device(device: str, threads: int, execution: Execution) -> None:
     torch.set_float32_matmul_precision("high" if execution.precision == "tf32" else "highest")
     torch.backends.cudnn.allow_tf32 = execution.precision == "tf32"
     if device.startswith("cuda"):
-        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # cuBLAS looks when it starts, and promises nothing without
+        os.environ.setdefault(
+            "CUBLAS_WORKSPACE_CONFIG", ":4096:8"
+        )  # cuBLAS looks when it starts, and promises nothing without
         torch.backends.cudnn.benchmark = False
         torch.backends.cudnn.deterministic = True
         torch.use_deterministic_algorithms(True, warn_only=True)
-        # Else every new tensor is filled, by a kernel of its own, for programs that read what they have not written.
+        # Else every new tensor is filled, by a kernel of its own, for programs that read what they
+        # have not written.
         torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
 
 
@@ -77,7 +103,8 @@ def run_cell(
     on_stage: Callable[[StageEvent], None] = lambda event: None,
     make_cache: Callable[..., StageCache] = StageCache,
 ) -> tuple[Record, str]:
-    """Run a cell. Never raises for what goes wrong inside: the record says `failed` and why; also the traceback.
+    """Run a cell. Never raises for what goes wrong inside: the record says `failed` and why; also
+    the traceback.
 
     `make_cache` takes the arguments of StageCache.
     """
@@ -85,14 +112,22 @@ def run_cell(
     stages = make_cache(Path(context.stages), on_stage, context.newer_than, cell.device)
     channel = Channel()
     common: dict[str, Any] = {
-        "table": cell.table, "row": cell.row, "column": cell.column, "seed": cell.seed,
-        "seeds": Seeds.moving(cell.seed_axes, cell.seed).to_json(), "profile": cell.profile, "protocol": cell.protocol,
-        "cell": cell.key, "code": cell.code, "config": dict(cell.config),
-        "data": asdict(cell.data), "public": asdict(cell.public) if cell.public is not None else {},
+        "table": cell.table,
+        "row": cell.row,
+        "column": cell.column,
+        "seed": cell.seed,
+        "seeds": Seeds.moving(cell.seed_axes, cell.seed).to_json(),
+        "profile": cell.profile,
+        "protocol": cell.protocol,
+        "cell": cell.key,
+        "code": cell.code,
+        "config": dict(cell.config),
+        "data": asdict(cell.data),
+        "public": asdict(cell.public) if cell.public is not None else {},
         "private": asdict(cell.private) if cell.private is not None else {},
         "others": tuple(asdict(other) for other in cell.others),
         "machine": machine(cell, context),
-    }  # fmt: skip
+    }
     trace = ""
     try:
         prepare_device(cell.device, cell.threads, cell.execution)
@@ -100,7 +135,10 @@ def run_cell(
         outcome: dict[str, Any] = {"measurements": measurements, "statistic": statistic, **spent}
     except Exception as error:
         trace = traceback.format_exc()
-        outcome = {"status": FAILED, "reason": f"{type(error).__name__}: {error}".splitlines()[0][:500]}
+        outcome = {
+            "status": FAILED,
+            "reason": f"{type(error).__name__}: {error}".splitlines()[0][:500],
+        }
     computed = [event for event in stages.events if event.computed]
     usage = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     record = Record(
@@ -120,7 +158,9 @@ def run_cell(
 def _measure(
     cell: Cell, stages: StageCache, channel: Channel, progress: Callable[[str, float], None]
 ) -> tuple[tuple[Measurement, ...], str, dict[str, Any]]:
-    """The cell's numbers, how they were made from the run, and the record's entries on the privacy spent and for a picture."""
+    """The cell's numbers, how they were made from the run, and the record's entries on the privacy
+    spent and for a picture.
+    """
     config = dict(cell.config)
     entry = registry.find_method(cell.method, cell.plugins)
     method = make_method(entry, config)
@@ -140,7 +180,9 @@ def _measure(
         execution=cell.execution,
     )
     if cell.measure == "classes":
-        found = Measurement(cell.metrics[0], classes_of_slot(federation, str(config["partition.slot"])))
+        found = Measurement(
+            cell.metrics[0], classes_of_slot(federation, str(config["partition.slot"]))
+        )
         return (found,), "the partition itself", {}
     if cell.measure == "leakage" and not leakage.needs_fit(config):
         return *leakage.measure(config, federation, method, None), {}
@@ -149,19 +191,30 @@ def _measure(
     undeclared = {t.kind for t in channel.ledger if t.direction == "up"} - declared
     if undeclared:
         where = "sends" if federation.protection is None else "protected"
-        raise ValueError(f"{cell.method} sends {', '.join(sorted(undeclared))} without declaring it in `{where}`")
+        raise ValueError(
+            f"{cell.method} sends {', '.join(sorted(undeclared))} without declaring it in `{where}`"
+        )
     if cell.measure == "segmentations":
         measurements, how, arrays = segmentations.measure(federation, fitted)
         return measurements, how, {**privacy_spent(federation), "arrays": arrays}
     if cell.measure == "attention":
-        measurements, how, arrays = attention.measure(federation, fitted, 100 if cell.unit == "percent" else 1)
+        measurements, how, arrays = attention.measure(
+            federation, fitted, 100 if cell.unit == "percent" else 1
+        )
         return measurements, how, {**privacy_spent(federation), "arrays": arrays}
     if cell.measure == "exchange" and not method.oracle:
         measurements, how = measure_fitted(cell, federation, method, fitted)
         followed = build_federation(
-            config, cell.data, seeds, StageCache(None, device="meta"), type(method),
-            device="meta", public=cell.public, private=cell.private, others=cell.others,
-        )  # fmt: skip
+            config,
+            cell.data,
+            seeds,
+            StageCache(None, device="meta"),
+            type(method),
+            device="meta",
+            public=cell.public,
+            private=cell.private,
+            others=cell.others,
+        )
         exchanged = exchange.properties(channel.ledger, exchange.uses_public(method, followed))
         return (*measurements, *exchange.measurements(exchanged)), how, privacy_spent(federation)
     return *measure_fitted(cell, federation, method, fitted), privacy_spent(federation)
@@ -177,25 +230,35 @@ def measure_fitted(
     if cell.measure == "bandwidth":
         metric = cell.metrics[0]
         scale = 100 if cell.unit == "percent" and facts(metric).share else 1
-        return measure_traffic(metric, scale, fitted, federation.channel.ledger, getattr(method, "rounds", None))
+        return measure_traffic(
+            metric, scale, fitted, federation.channel.ledger, getattr(method, "rounds", None)
+        )
     if cell.measure == "leakage":
         return leakage.measure(config, federation, method, fitted[0].samples)
     if cell.measure == "findings":
-        tested = next(source for source in cell.sources if source.asked == config["evaluation.test"])
+        tested = next(
+            source for source in cell.sources if source.asked == config["evaluation.test"]
+        )
         seeds = Seeds.moving(cell.seed_axes, cell.seed)
         test, labelled = sites.test_set(config, tested, seeds, cell.device)
         scale = 100 if cell.unit == "percent" else 1
-        return findings.measure(federation, fitted, test, labelled, findings.overlapping(config), tested.label, scale)
+        return findings.measure(
+            federation, fitted, test, labelled, findings.overlapping(config), tested.label, scale
+        )
     if cell.measure == "selection":
         return transferability.selections(fitted, config)
     if cell.measure == "transferability":
         selecting = make_method(registry.find_method("fedsa"), config)
         assert isinstance(selecting, FedSA)
         scale = 100 if cell.unit == "percent" else 1
-        return transferability.measure(federation, selecting, int(config["transfer.teacher"]), fitted, scale)
+        return transferability.measure(
+            federation, selecting, int(config["transfer.teacher"]), fitted, scale
+        )
     counted = [c for c in fitted if not cell.role or c.owner in owners(federation, cell.role)]
     found: list[Measurement] = []
-    others = OF_ONE_TASK - set(federation.task.metric_names)  # a table may have columns of several tasks
+    others = OF_ONE_TASK - set(
+        federation.task.metric_names
+    )  # a table may have columns of several tasks
     for metric in [metric for metric in cell.metrics if metric not in others]:
         histories = [checkpoint.history[metric] for checkpoint in counted]
         scale = 100 if cell.unit == "percent" and facts(metric).share else 1
@@ -221,7 +284,11 @@ def privacy_spent(federation: Federation) -> dict[str, Any]:
     about = {"mechanism": plan.mechanism, "notes": list(protection.notes), **protection.details}
     if plan.mechanism == RELEASED:
         return {"privacy": {**about, "noise_multiplier": plan.noise_multiplier}}
-    about |= {**protection.accountant.to_json(), "trust": TRUST[plan.mechanism], "public": "clients' sizes"}
+    about |= {
+        **protection.accountant.to_json(),
+        "trust": TRUST[plan.mechanism],
+        "public": "clients' sizes",
+    }
     return {"epsilon": protection.accountant.epsilon(), "delta": plan.delta, "privacy": about}
 
 
@@ -231,7 +298,8 @@ def owners(federation: Federation, role: str) -> set[str]:
 
 
 def statistic_of(metric: str, history: Sequence[float], config: Mapping[str, Scalar]) -> float:
-    """A run's number from its history: the median of the last epochs, or what the released code reports, the best.
+    """A run's number from its history: the median of the last epochs, or what the released code
+    reports, the best.
 
     With `evaluation.at`, a share of the epochs, what the run had reached there.
     """
@@ -248,33 +316,57 @@ def statistic_name(histories: Sequence[Sequence[float]], config: Mapping[str, Sc
     if share < 1:
         length = max(1, round(share * length))
     if config.get("evaluation.statistic") == "best":
-        return f"best of {length} epochs or rounds by test accuracy (optimistic, as the authors' code reports it)"
+        return (
+            f"best of {length} epochs or rounds by test accuracy (optimistic, as the authors' code"
+            " reports it)"
+        )
     last = min(int(config["evaluation.last_epochs"]), length)
-    return f"median of the last {last} epochs" if last > 1 else f"after the last of {length} epochs or rounds"
+    return (
+        f"median of the last {last} epochs"
+        if last > 1
+        else f"after the last of {length} epochs or rounds"
+    )
 
 
-def measure_samples(cell: Cell, federation: Federation, fitted: Sequence[Checkpoint]) -> tuple[tuple[Measurement, ...], str]:
-    """Inception Scores of the images that the method generated: by an ImageNet network, and by every local model."""
+def measure_samples(
+    cell: Cell, federation: Federation, fitted: Sequence[Checkpoint]
+) -> tuple[tuple[Measurement, ...], str]:
+    """Inception Scores of the images that the method generated: by an ImageNet network, and by
+    every local model.
+    """
     from models import extractors  # imports much that other cells have no use for
 
     images = fitted[0].samples
     if images is None:
-        raise ValueError(f"{cell.method} generated no images to measure; set {cell.method}.samples above 0")
+        raise ValueError(
+            f"{cell.method} generated no images to measure; set {cell.method}.samples above 0"
+        )
     extractor = extractors.load(str(dict(cell.config)["evaluation.extractor"]), cell.device)
     score, _ = inception_score(extractor.probabilities(unit_range(images)))
-    local = [federation.module(c) for c, client in zip(federation.local_models(), federation.clients, strict=True) if client.size]
-    adapted = adapted_inception_score([predict(model, images, normalise=federation.normalise).softmax(dim=1) for model in local])
+    local = [
+        federation.module(c)
+        for c, client in zip(federation.local_models(), federation.clients, strict=True)
+        if client.size
+    ]
+    adapted = adapted_inception_score(
+        [predict(model, images, normalise=federation.normalise).softmax(dim=1) for model in local]
+    )
     networks = ", ".join(sorted({client.network for client in federation.clients}))
     how = (
-        f"{len(images):,} images in one split; plain score by {extractor.title}, adapted by {len(local)} local models ({networks})"
+        f"{len(images):,} images in one split; plain score by {extractor.title}, adapted by"
+        f" {len(local)} local models ({networks})"
     )
-    return (Measurement("inception-score", score), Measurement("adapted-inception-score", adapted)), how
+    return (
+        Measurement("inception-score", score),
+        Measurement("adapted-inception-score", adapted),
+    ), how
 
 
 def classes_of_slot(federation: Federation, slot: str) -> str:
     """Classes that the clients of a slot `5n+k` really hold, as DLAD's Table I prints them.
 
-    Classes that every client holds come first, as a range where there are at least five in a row; then its own.
+    Classes that every client holds come first, as a range where there are at least five in a row;
+    then its own.
     """
     held = [{c for c, n in enumerate(client.label_counts) if n} for client in federation.clients]
     position = int(slot.partition("+")[2]) - 1
@@ -318,6 +410,8 @@ def processor_name() -> str:
     """The processor's own name where the system tells it."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+        return next(
+            line.partition(":")[2].strip() for line in lines if line.startswith("model name")
+        )
     except (OSError, StopIteration):
         return platform.processor() or platform.machine()

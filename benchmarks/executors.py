@@ -1,6 +1,7 @@
 """The executor: a pool of worker processes over cells.
 
-A cell depends on nothing but itself and its stages, so any number of workers gives the same numbers.
+A cell depends on nothing but itself and its stages, so any number of workers gives the same
+numbers.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ class Context:
 
 @dataclass(frozen=True)
 class Event:
-    """Something happened to cell number `cell`: one of started, progress, stage, lost (it is run again), done."""
+    """Something happened to cell number `cell`: one of started, progress, stage, lost (it is run
+    again), done.
+    """
 
     kind: str
     cell: int
@@ -83,7 +86,9 @@ def run_pool(cells: Sequence[Cell], context: Context, jobs: int) -> Iterator[Eve
                     process.join()
                     position = current.pop(ready)
                     del workers[ready]
-                    yield Event("done", position, number, record=_lost(cells[position], process.exitcode))
+                    yield Event(
+                        "done", position, number, record=_lost(cells[position], process.exitcode)
+                    )
                     if waiting:
                         start(number)
                         yield assign(next(c for c, (_, n) in workers.items() if n == number))
@@ -98,7 +103,8 @@ def run_pool(cells: Sequence[Cell], context: Context, jobs: int) -> Iterator[Eve
             if connection in current:
                 process.terminate()
             else:
-                connection.close()  # an idle worker ends by itself, and takes down what compilation has set up in it
+                # An idle worker ends by itself, and takes down what compilation has set up in it
+                connection.close()
         for process, _ in workers.values():
             process.join(5)
             process.terminate()
@@ -113,15 +119,26 @@ def _lost(cell: Cell, code: int | None) -> Record:
 def failed(cell: Cell, reason: str) -> Record:
     """The record of a cell of which no worker sent one."""
     return Record(
-        table=cell.table, row=cell.row, column=cell.column, seed=cell.seed, seeds={}, profile=cell.profile,
-        protocol=cell.protocol, cell=cell.key, code=cell.code, status=FAILED, reason=reason,
-    )  # fmt: skip
+        table=cell.table,
+        row=cell.row,
+        column=cell.column,
+        seed=cell.seed,
+        seeds={},
+        profile=cell.profile,
+        protocol=cell.protocol,
+        cell=cell.key,
+        code=cell.code,
+        status=FAILED,
+        reason=reason,
+    )
 
 
 def _worker(connection: Connection, context: Context, parent: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle; it ends us
     threading.Thread(target=_exit_with, args=(parent,), daemon=True).start()
-    from benchmarks.execute import run_cell  # torch: the parent has no use for it, and would wait for its import
+    from benchmarks.execute import (
+        run_cell,
+    )  # torch: the parent has no use for it, and would wait for its import
 
     with contextlib.suppress(EOFError, BrokenPipeError):
         while True:
@@ -142,7 +159,9 @@ def _worker(connection: Connection, context: Context, parent: int) -> None:
 
 
 def _exit_with(parent: int) -> None:
-    """End this worker when its parent is gone, however it went: an orphan would compete with the next run."""
+    """End this worker when its parent is gone, however it went: an orphan would compete with the
+    next run.
+    """
     while os.getppid() == parent:
         time.sleep(0.5)
     os._exit(1)

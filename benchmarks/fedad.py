@@ -12,36 +12,82 @@ from benchmarks.bandwidth import Account, Factor, Flow, Reading
 from benchmarks.outlines import reconstruction_unet, segresnet
 from benchmarks.spec import Paper, Row, Setting, Table, grid
 
-FLOAT = Factor("size of a number", 4, "bytes", "assumed", "float32; the paper names no type or compression")
+FLOAT = Factor(
+    "size of a number", 4, "bytes", "assumed", "float32; the paper names no type or compression"
+)
 
 # -- Table 5: BraTS2018 -----------------------------------------------------------------------------------------------
 
 SITES = Factor("clients, Table 5", 3, "clients", "paper", "4.2.2: three federated local clients")
-PUBLIC = Factor("public volumes", 125, "volumes", "paper", "4.2.2: the unlabelled validation set of BraTS 2020")
+PUBLIC = Factor(
+    "public volumes", 125, "volumes", "paper", "4.2.2: the unlabelled validation set of BraTS 2020"
+)
 VOLUME = (
     Factor("height", 240, "rows", "data", "BraTS: a volume has 240 x 240 x 155 voxels"),
     Factor("width", 240, "columns", "data", "the same"),
     Factor("depth", 155, "slices", "data", "the same"),
 )
 CROP = (
-    Factor("height of a crop", 224, "rows", "code", "NVFlare's BraTS18 job trains on crops of 224 x 224 x 144 voxels"),
+    Factor(
+        "height of a crop",
+        224,
+        "rows",
+        "code",
+        "NVFlare's BraTS18 job trains on crops of 224 x 224 x 144 voxels",
+    ),
     Factor("width of a crop", 224, "columns", "code", "the same"),
     Factor("depth of a crop", 144, "slices", "code", "the same"),
 )
-MAPS = Factor("output maps", 3, "maps", "paper", "Table 5: whole tumour, tumour core and enhancing tumour")
-ITERATIONS = Factor("local iterations", 20_000, "iterations", "paper", "4.2.2: the local training takes 20,000 iterations")
-ONE = Factor("volumes in an iteration", 1, "volume", "assumed", "a batch of one volume; the paper names no batch size")
+MAPS = Factor(
+    "output maps", 3, "maps", "paper", "Table 5: whole tumour, tumour core and enhancing tumour"
+)
+ITERATIONS = Factor(
+    "local iterations",
+    20_000,
+    "iterations",
+    "paper",
+    "4.2.2: the local training takes 20,000 iterations",
+)
+ONE = Factor(
+    "volumes in an iteration",
+    1,
+    "volume",
+    "assumed",
+    "a batch of one volume; the paper names no batch size",
+)
 
-MD_ROUNDS = Factor("rounds of FedMD", 20, "rounds", "code", "FedMD's code, balanced setting; the paper is silent")
+MD_ROUNDS = Factor(
+    "rounds of FedMD", 20, "rounds", "code", "FedMD's code, balanced setting; the paper is silent"
+)
 
-LI_ROUNDS = Factor("rounds of Li et al.", 600, "rounds", "code", "NVFlare's BraTS18 job, an epoch each; the paper is silent")
+LI_ROUNDS = Factor(
+    "rounds of Li et al.",
+    600,
+    "rounds",
+    "code",
+    "NVFlare's BraTS18 job, an epoch each; the paper is silent",
+)
 LI_SITES = Factor("clients in NVFlare", 4, "clients", "code", "NVFlare's BraTS18 job")
-SEGRESNET = Factor("SegResNet", partial(segresnet, 16), "numbers", "network", "NVFlare's BraTS18 job, 16 channels first; MONAI's")
+SEGRESNET = Factor(
+    "SegResNet",
+    partial(segresnet, 16),
+    "numbers",
+    "network",
+    "NVFlare's BraTS18 job, 16 channels first; MONAI's",
+)
 HALF = Factor(
-    "SegResNet, halved", partial(segresnet, 8), "numbers", "network", "the same with half its channels, as FedAD's (4.2.2)"
+    "SegResNet, halved",
+    partial(segresnet, 8),
+    "numbers",
+    "network",
+    "the same with half its channels, as FedAD's (4.2.2)",
 )
 SHARE = Factor(
-    "share uploaded", 0.9, "of them", "code", "NVFlare 2.1 to 2.6 with sparse vectors: 90 % of the update; indices not counted"
+    "share uploaded",
+    0.9,
+    "of them",
+    "code",
+    "NVFlare 2.1 to 2.6 with sparse vectors: 90 % of the update; indices not counted",
 )
 
 ANSWERS = (*VOLUME, MAPS, FLOAT)
@@ -93,30 +139,74 @@ known to all and do not cross."""
 
 # -- Table 7: MRI reconstruction --------------------------------------------------------------------------------------
 
-NODES = Factor("clients, Table 7", 3, "clients", "paper", "4.3.1: fastMRI, BraTS2020 and IXI, one client each")
+NODES = Factor(
+    "clients, Table 7", 3, "clients", "paper", "4.3.1: fastMRI, BraTS2020 and IXI, one client each"
+)
 NETWORKS = Factor("modalities", 2, "modalities", "paper", "Table 7: T1 and T2; a network each")
-TARGETS = Factor("target clients", 3, "targets", "code", "FL-MRCM trains for the test set of one client at a time")
+TARGETS = Factor(
+    "target clients",
+    3,
+    "targets",
+    "code",
+    "FL-MRCM trains for the test set of one client at a time",
+)
 MRCM_ROUNDS = Factor("rounds of FL-MRCM", 50, "rounds", "code", "FL-MRCM's code")
 MRCM_EPOCHS = Factor("local epochs of FL-MRCM", 2, "epochs", "code", "FL-MRCM's code")
-UNET = Factor("U-Net", reconstruction_unet, "numbers", "network", "FL-MRCM's code: 32 channels first, four poolings")
-FEATURES = Factor("pooled features", 512 * 2 * 2, "numbers", "code", "FL-MRCM's code: 512 channels pooled to 2 x 2")
+UNET = Factor(
+    "U-Net",
+    reconstruction_unet,
+    "numbers",
+    "network",
+    "FL-MRCM's code: 32 channels first, four poolings",
+)
+FEATURES = Factor(
+    "pooled features",
+    512 * 2 * 2,
+    "numbers",
+    "code",
+    "FL-MRCM's code: 512 channels pooled to 2 x 2",
+)
 SLICES = Factor(
     "private slices", 2_583 * 15 + 369 * 120 + 436 * 150 + 2_874 * 15 + 369 * 120 + 434 * 130, "slices", "paper",
     "4.3.1: training subjects times slices of each, T1 and T2 of F, B and I",
 )  # fmt: skip
-OTHERS = Factor("sources of a target", 2, "sources", "paper", "every client but the target; so each slice twice over all targets")
+OTHERS = Factor(
+    "sources of a target",
+    2,
+    "sources",
+    "paper",
+    "every client but the target; so each slice twice over all targets",
+)
 
 T1_SUBJECTS = Factor("public subjects, T1", 3_388, "subjects", "paper", "4.3.1: OASIS-3, T1w")
 T2_SUBJECTS = Factor("public subjects, T2", 3_598, "subjects", "paper", "4.3.1: OASIS-3, T2w")
-SUBJECTS = Factor("public subjects", 3_388 + 3_598, "subjects", "paper", "4.3.1: OASIS-3, T1w and T2w")
-DEPTH = Factor("slices of a public subject", 120, "slices", "assumed", "as many as FL-MRCM keeps of BraTS; the paper has no number")
-DEPTH_T1 = Factor("slices as IXI's, T1", 150, "slices", "assumed", "4.3.1 gives IXI's; OASIS-3's are not given")
-DEPTH_T2 = Factor("slices as IXI's, T2", 130, "slices", "assumed", "4.3.1 gives IXI's; OASIS-3's are not given")
+SUBJECTS = Factor(
+    "public subjects", 3_388 + 3_598, "subjects", "paper", "4.3.1: OASIS-3, T1w and T2w"
+)
+DEPTH = Factor(
+    "slices of a public subject",
+    120,
+    "slices",
+    "assumed",
+    "as many as FL-MRCM keeps of BraTS; the paper has no number",
+)
+DEPTH_T1 = Factor(
+    "slices as IXI's, T1", 150, "slices", "assumed", "4.3.1 gives IXI's; OASIS-3's are not given"
+)
+DEPTH_T2 = Factor(
+    "slices as IXI's, T2", 130, "slices", "assumed", "4.3.1 gives IXI's; OASIS-3's are not given"
+)
 SLICE = (
     Factor("height of a slice", 256, "rows", "paper", "4.3.2: cropped to 256 x 256"),
     Factor("width of a slice", 256, "columns", "paper", "the same"),
 )
-POSITIONS = Factor("positions of features", 16 * 16, "positions", "paper", "4.3.2: 512 x 16 x 16; attention is between any two")
+POSITIONS = Factor(
+    "positions of features",
+    16 * 16,
+    "positions",
+    "paper",
+    "4.3.2: 512 x 16 x 16; attention is between any two",
+)
 ATTENTION = (POSITIONS, POSITIONS)
 
 MRCM = (MRCM_ROUNDS, NODES, NETWORKS, UNET, FLOAT)
@@ -184,7 +274,13 @@ def _sizes(films: int) -> dict[str, int]:
 
 
 def _ablation(key: str, title: str, bounds: bool, dropped: int) -> Row:
-    return Row(key, "fedad", title, absent=("clients=None",), config={"fedad.bounds": bounds, "fedad.dropped": dropped})
+    return Row(
+        key,
+        "fedad",
+        title,
+        absent=("clients=None",),
+        config={"fedad.bounds": bounds, "fedad.dropped": dropped},
+    )
 
 
 CENTRALIZED = Row("centralized", "centralized", "Centralized", upper_bound=True)
@@ -192,8 +288,15 @@ FEDAD = Row("fedad", "fedad", "FedAD")
 OFFERED = (
     Row("fedad-one-shot", "fedad", "FedAD, one-shot", config={"fedad.one_shot": True}),
     Row("fedad-online", "fedad", "FedAD, online", config={"fedad.one_shot": False}),
-    Row("fedad-scaled", "fedad", "FedAD, bounds without 1/HW", config={"fedad.bound_scale": "mean"}),
-    Row("fedad-quantised", "fedad", "FedAD, one-shot in uint8", config={"fedad.one_shot": True, "fedad.quantised": True}),
+    Row(
+        "fedad-scaled", "fedad", "FedAD, bounds without 1/HW", config={"fedad.bound_scale": "mean"}
+    ),
+    Row(
+        "fedad-quantised",
+        "fedad",
+        "FedAD, one-shot in uint8",
+        config={"fedad.one_shot": True, "fedad.quantised": True},
+    ),
 )
 
 SETTINGS = (
@@ -281,7 +384,12 @@ SETTINGS = (
 )  # fmt: skip
 
 DOMAINS = (NIH, CHEXPERT)
-K_COLUMNS = tuple({"dataset": site, "clients": k, "alpha": a} for site in DOMAINS for a in ("1", "0.1") for k in ("3", "5"))
+K_COLUMNS = tuple(
+    {"dataset": site, "clients": k, "alpha": a}
+    for site in DOMAINS
+    for a in ("1", "0.1")
+    for k in ("3", "5")
+)
 
 PAPER = Paper(
     key="fedad",
@@ -394,7 +502,15 @@ PAPER = Paper(
             key="figure3",
             title="Figure 3",
             caption="Attention of local models in test films, its consensus (yellow), diversity (black), and the central model's",
-            rows=(Row("fedad-no-bound", "fedad", "FedAD without the bound", config={"fedad.bounds": False}), FEDAD),
+            rows=(
+                Row(
+                    "fedad-no-bound",
+                    "fedad",
+                    "FedAD without the bound",
+                    config={"fedad.bounds": False},
+                ),
+                FEDAD,
+            ),
             columns=grid(dataset=(NIH,)),
             axes={"dataset": "data.name"},
             measure="attention",

@@ -29,8 +29,20 @@ ROWS = (
 
 OFFERED = (
     Row("fediod-released", "fediod", "FedIOD", protocol="released"),
-    Row("fediod-own", "fediod", "FedIOD, D(x) as own", config={"fediod.weights": "eq8-own"}, protocol="paper"),
-    Row("fediod-printed", "fediod", "FedIOD, linear Eq. 2", config={"fediod.logarithmic": False}, protocol="paper"),
+    Row(
+        "fediod-own",
+        "fediod",
+        "FedIOD, D(x) as own",
+        config={"fediod.weights": "eq8-own"},
+        protocol="paper",
+    ),
+    Row(
+        "fediod-printed",
+        "fediod",
+        "FedIOD, linear Eq. 2",
+        config={"fediod.logarithmic": False},
+        protocol="paper",
+    ),
     Row("centralized", "centralized", "Centralized", upper_bound=True),
     Row("fedkd-online", "fedkd", "FedKD, multi-round", config={"fedkd.multi_round": True}),
 )
@@ -239,16 +251,27 @@ PAPER = Paper(
             title="Table 5",
             caption="Accuracy with and without differential privacy (CIFAR-10, K = 20, alpha = 1, delta = 1e-5)",
             rows=(Row("fedkd", "fedkd", "FedKD"), Row("fediod", "fediod", "FedIOD")),
-            columns=tuple({"epsilon": epsilon, "dp": dp} for dp in ("yes", "no") for epsilon in ("3.5", "6.0", "7.7", "10.0")),
+            columns=tuple(
+                {"epsilon": epsilon, "dp": dp}
+                for dp in ("yes", "no")
+                for epsilon in ("3.5", "6.0", "7.7", "10.0")
+            ),
             axes={**AXES, "epsilon": "privacy.epsilon", "dp": "privacy.dp"},
             fixed={"data.name": "cifar10", "partition.alpha": 1},
             unit="percent",
             x_axis="epsilon",
             seed_axes=("noise",),
-            mechanism=Mechanism(10.0, 1 / 20, 500 * 64, "authors' pre-release, which counts 64 steps an epoch"),
+            mechanism=Mechanism(
+                10.0, 1 / 20, 500 * 64, "authors' pre-release, which counts 64 steps an epoch"
+            ),
             offered=(
                 Row("fediod-released", "fediod", "FedIOD, released DP", protocol="released"),
-                Row("fedkd-dp-sgd", "fedkd", "FedKD, DP-SGD teachers", config={"privacy.mechanism": "dp-sgd"}),
+                Row(
+                    "fedkd-dp-sgd",
+                    "fedkd",
+                    "FedKD, DP-SGD teachers",
+                    config={"privacy.mechanism": "dp-sgd"},
+                ),
                 Row("fedavg", "fedavg", "FedAvg, DP-SGD"),
                 Row("standalone", "standalone", "Standalone, DP-SGD"),
             ),
@@ -258,13 +281,43 @@ PAPER = Paper(
             title="Table 6",
             caption="Ablation of FedIOD's losses and weights (CIFAR-10, alpha = 0.1, ResNet-8)",
             rows=(
-                Row("gan=avg", "fediod", "GAN avg", config={"fediod.gan_weights": "average", **NO_MIMIC, **PLAIN}),
+                Row(
+                    "gan=avg",
+                    "fediod",
+                    "GAN avg",
+                    config={"fediod.gan_weights": "average", **NO_MIMIC, **PLAIN},
+                ),
                 Row("gan=eq2", "fediod", "GAN Eq. 2", config={**NO_MIMIC, **PLAIN}),
-                Row("gan=eq2 mimic=common tau=1", "fediod", "+ mimic *, tau 1", config={**COMMON, **TAU_1, **PLAIN}),
-                Row("gan=eq2 mimic=eq8 tau=1", "fediod", "+ mimic Eq. 8, tau 1", config={**TAU_1, **PLAIN}),
-                Row("gan=eq2 mimic=eq8 tau=inf", "fediod", "+ mimic Eq. 8, tau inf", config={**PLAIN}),
-                Row("gan=eq2 mimic=eq8 tau=inf conf", "fediod", "the same + conf", config={**NO_UNIQUE}),
-                Row("gan=eq2 mimic=eq8 tau=inf unique", "fediod", "the same + unique", config={**NO_CONF}),
+                Row(
+                    "gan=eq2 mimic=common tau=1",
+                    "fediod",
+                    "+ mimic *, tau 1",
+                    config={**COMMON, **TAU_1, **PLAIN},
+                ),
+                Row(
+                    "gan=eq2 mimic=eq8 tau=1",
+                    "fediod",
+                    "+ mimic Eq. 8, tau 1",
+                    config={**TAU_1, **PLAIN},
+                ),
+                Row(
+                    "gan=eq2 mimic=eq8 tau=inf",
+                    "fediod",
+                    "+ mimic Eq. 8, tau inf",
+                    config={**PLAIN},
+                ),
+                Row(
+                    "gan=eq2 mimic=eq8 tau=inf conf",
+                    "fediod",
+                    "the same + conf",
+                    config={**NO_UNIQUE},
+                ),
+                Row(
+                    "gan=eq2 mimic=eq8 tau=inf unique",
+                    "fediod",
+                    "the same + unique",
+                    config={**NO_CONF},
+                ),
                 Row("gan=eq2 mimic=eq8 tau=inf conf unique", "fediod", "FedIOD (all)"),
             ),
             columns=FULL_COLUMN,
@@ -272,8 +325,18 @@ PAPER = Paper(
             released=False,
             unit="percent",
             offered=(
-                Row("gan=eq2 mimic=common tau=inf", "fediod", "+ mimic *, tau inf", config={**COMMON, **PLAIN}),
-                Row("gan=eq2 mimic=common tau=inf conf unique", "fediod", "FedIOD, common weights", config={**COMMON}),
+                Row(
+                    "gan=eq2 mimic=common tau=inf",
+                    "fediod",
+                    "+ mimic *, tau inf",
+                    config={**COMMON, **PLAIN},
+                ),
+                Row(
+                    "gan=eq2 mimic=common tau=inf conf unique",
+                    "fediod",
+                    "FedIOD, common weights",
+                    config={**COMMON},
+                ),
             ),
         ),
         Table(
@@ -299,7 +362,10 @@ PAPER = Paper(
             title="Figure 4",
             caption="Distance of recovered (FedAvg, DLG) and of generated images (FedIOD) from clients' private ones "
             "(CIFAR-10, alpha = 1)",
-            rows=(Row("fedavg", "fedavg", "FedAvg, DLG"), Row("fediod", "fediod", "FedIOD, generated")),
+            rows=(
+                Row("fedavg", "fedavg", "FedAvg, DLG"),
+                Row("fediod", "fediod", "FedIOD, generated"),
+            ),
             columns=({"dataset": "cifar10", "alpha": "1"},),
             axes=AXES,
             measure="leakage",
@@ -318,7 +384,12 @@ PAPER = Paper(
                     "FedAvg, Inverting Gradients (ResNet-8)",
                     config={"attack.images_by": "inverting", "attack.network": "resnet8"},
                 ),
-                Row("private", "fedavg", "other private images", config={"attack.images_by": "private"}),
+                Row(
+                    "private",
+                    "fedavg",
+                    "other private images",
+                    config={"attack.images_by": "private"},
+                ),
                 Row("noise", "fedavg", "uniform noise", config={"attack.images_by": "noise"}),
             ),
         ),
@@ -332,32 +403,84 @@ PAPER = Paper(
             fixed={"data.name": "cifar10", "partition.alpha": 0.1},
             measure="bandwidth",
             unit="percent",
-            offered=(*(row for row in ROWS if row.key not in ("standalone", "fedavg", "fediod")), *OFFERED),
-            unmeasured=(({"panel": "brats2018"}, "segmentation has no runner yet, so there is no Dice; plan has the bytes"),),
+            offered=(
+                *(row for row in ROWS if row.key not in ("standalone", "fedavg", "fediod")),
+                *OFFERED,
+            ),
+            unmeasured=(
+                (
+                    {"panel": "brats2018"},
+                    "segmentation has no runner yet, so there is no Dice; plan has the bytes",
+                ),
+            ),
         ),
     ),
 )
 
 # -- Figure 8, panel b: bytes of BraTS2018 from first principles, without a Dice, since segmentation has no runner -------
 
-FLOAT = Factor("size of a number", 4, "bytes", "assumed", "float32; the paper names no type or compression")
-HOSPITALS = Factor("clients", 10, "clients", "paper", "MRI segmentation: ten subsets, one for each local node")
-SEGMENTER = Factor("U-Net", segmentation_unet, "numbers", "network", "authors' segmentation code, BatchNorm's statistics included")
-AVG_ROUNDS = Factor(
-    "rounds of FedAvg", 100, "rounds", "assumed", "as in Table 1; neither paper nor code names FedAvg's set-up here"
+FLOAT = Factor(
+    "size of a number", 4, "bytes", "assumed", "float32; the paper names no type or compression"
 )
-FEW_ROUNDS = Factor("rounds as epochs", 50, "rounds", "assumed", "as many rounds as a local model has epochs, one epoch each")
+HOSPITALS = Factor(
+    "clients", 10, "clients", "paper", "MRI segmentation: ten subsets, one for each local node"
+)
+SEGMENTER = Factor(
+    "U-Net",
+    segmentation_unet,
+    "numbers",
+    "network",
+    "authors' segmentation code, BatchNorm's statistics included",
+)
+AVG_ROUNDS = Factor(
+    "rounds of FedAvg",
+    100,
+    "rounds",
+    "assumed",
+    "as in Table 1; neither paper nor code names FedAvg's set-up here",
+)
+FEW_ROUNDS = Factor(
+    "rounds as epochs",
+    50,
+    "rounds",
+    "assumed",
+    "as many rounds as a local model has epochs, one epoch each",
+)
 DISTILLATION = Factor("epochs", 400, "epochs", "paper", "MRI segmentation: second stage")
 CONDITIONS = Factor(
-    "generated images", 11_057, "images", "assumed", "an epoch has one for each of the paper's 11,057 training slices"
+    "generated images",
+    11_057,
+    "images",
+    "assumed",
+    "an epoch has one for each of the paper's 11,057 training slices",
 )
 SIDES = (
-    Factor("height", 224, "rows", "paper", "MRI segmentation: the generated image is cropped to 224 x 224"),
+    Factor(
+        "height",
+        224,
+        "rows",
+        "paper",
+        "MRI segmentation: the generated image is cropped to 224 x 224",
+    ),
     Factor("width", 224, "columns", "paper", "the same"),
 )
-CHANNELS = Factor("image channels", 3, "channels", "code", "authors' segmentation code; a T2 slice is replicated to three")
-MAPS = Factor("logit maps", 1, "map", "code", "authors' segmentation code: whole tumour against the rest")
-SCORES = Factor("discriminator's scores", partial(patches, 224), "scores", "network", "patch discriminator of Isola et al. 2017")
+CHANNELS = Factor(
+    "image channels",
+    3,
+    "channels",
+    "code",
+    "authors' segmentation code; a T2 slice is replicated to three",
+)
+MAPS = Factor(
+    "logit maps", 1, "map", "code", "authors' segmentation code: whole tumour against the rest"
+)
+SCORES = Factor(
+    "discriminator's scores",
+    partial(patches, 224),
+    "scores",
+    "network",
+    "patch discriminator of Isola et al. 2017",
+)
 
 
 def _distilled(*factors: Factor) -> tuple[Flow, ...]:

@@ -1,4 +1,6 @@
-"""The stage cache of a node of a cluster: a folder of its own, and behind it that of the command."""
+"""The stage cache of a node of a cluster: a folder of its own, and behind it that of the
+command.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,11 @@ WAIT = 0.3
 
 
 class NodeStages(StageCache):
-    """Stages in the node's `folder`; one that is not there is asked for before it is computed, and given away afterwards.
+    """Stages in the node's `folder`; one that is not there is asked for before it is computed, and
+    given away afterwards.
 
-    `server` is the command's folder; `holder` is who this is to it, when it says which node computes what.
+    `server` is the command's folder; `holder` is who this is to it, when it says which node
+    computes what.
     """
 
     def __init__(
@@ -64,7 +68,9 @@ class NodeStages(StageCache):
         return str(path.relative_to(self._home))
 
     def _fetch(self, base: Path) -> None:
-        """Bring a stage, and the tensors of others that it relies on, from the server to this node."""
+        """Bring a stage, and the tensors of others that it relies on, from the server to this
+        node.
+        """
         for path in _files(base):
             write_atomic(path, self._server.read(self._name(path)))
         for name, sha256 in _references(base):

@@ -1,6 +1,8 @@
-"""Networks of tables that have no runner yet: on the `meta` device, without weights, to count what they would send.
+"""Networks of tables that have no runner yet: on the `meta` device, without weights, to count what
+they would send.
 
-torch is imported only when something is counted: `list` reads the papers' spec files, and has no use for it.
+torch is imported only when something is counted: `list` reads the papers' spec files, and has no
+use for it.
 """
 
 from __future__ import annotations
@@ -15,13 +17,18 @@ if TYPE_CHECKING:
 
 
 def numbers(module: nn.Module) -> int:
-    """Floating-point numbers in a network's state: parameters, and running statistics, which methods average with them."""
-    return sum(tensor.numel() for tensor in module.state_dict().values() if tensor.is_floating_point())
+    """Floating-point numbers in a network's state: parameters, and running statistics, which
+    methods average with them.
+    """
+    return sum(
+        tensor.numel() for tensor in module.state_dict().values() if tensor.is_floating_point()
+    )
 
 
 @functools.cache
 def segresnet(filters: int) -> int:
-    """Numbers in MONAI's SegResNet (Myronenko 2018) for four modalities and three maps, without a reconstruction branch.
+    """Numbers in MONAI's SegResNet (Myronenko 2018) for four modalities and three maps, without a
+    reconstruction branch.
 
     `filters` are the channels of its first convolution; blocks as in NVFlare's BraTS18 job.
     """
@@ -32,13 +39,20 @@ def segresnet(filters: int) -> int:
         from monai.networks.nets import SegResNet
     with torch.device("meta"):
         return numbers(
-            SegResNet(init_filters=filters, in_channels=4, out_channels=3, blocks_down=(1, 2, 2, 4), blocks_up=(1, 1, 1))
+            SegResNet(
+                init_filters=filters,
+                in_channels=4,
+                out_channels=3,
+                blocks_down=(1, 2, 2, 4),
+                blocks_up=(1, 1, 1),
+            )
         )
 
 
 @functools.cache
 def segmentation_unet() -> int:
-    """Numbers in FedIOD's U-Net for BraTS2018 (authors' code): three channels in, one map out, 64 to 1,024 channels.
+    """Numbers in FedIOD's U-Net for BraTS2018 (authors' code): three channels in, one map out, 64
+    to 1,024 channels.
 
     Convolution, ReLU and BatchNorm in this order, biases as torch's defaults.
     """
@@ -52,19 +66,31 @@ def segmentation_unet() -> int:
 
 @functools.cache
 def reconstruction_unet() -> int:
-    """Numbers in FL-MRCM's U-Net for MRI reconstruction (authors' code): one channel in and out, 32 to 512 channels."""
+    """Numbers in FL-MRCM's U-Net for MRI reconstruction (authors' code): one channel in and out, 32
+    to 512 channels.
+    """
     from torch import nn
 
     def layer(inputs: int, outputs: int) -> list[nn.Module]:
-        return [nn.Conv2d(inputs, outputs, 3, padding=1, bias=False), nn.InstanceNorm2d(outputs), nn.LeakyReLU(0.2)]
+        return [
+            nn.Conv2d(inputs, outputs, 3, padding=1, bias=False),
+            nn.InstanceNorm2d(outputs),
+            nn.LeakyReLU(0.2),
+        ]
 
     return _unet(1, 1, 32, layer, transposed_bias=False)
 
 
 def _unet(
-    inputs: int, outputs: int, base: int, layer: Callable[[int, int], list[nn.Module]], transposed_bias: bool
-) -> int:  # fmt: skip
-    """Numbers in a U-Net with four poolings and `base` channels first. Its layers are never run, so nothing joins them."""
+    inputs: int,
+    outputs: int,
+    base: int,
+    layer: Callable[[int, int], list[nn.Module]],
+    transposed_bias: bool,
+) -> int:
+    """Numbers in a U-Net with four poolings and `base` channels first. Its layers are never run, so
+    nothing joins them.
+    """
     import torch
     from torch import nn
 
@@ -81,7 +107,9 @@ def _unet(
 
 @functools.cache
 def patches(size: int) -> int:
-    """Scores that the patch discriminator of Isola et al. 2017 (70 x 70) gives an image of `size` x `size`."""
+    """Scores that the patch discriminator of Isola et al. 2017 (70 x 70) gives an image of `size` x
+    `size`.
+    """
     import torch
     from torch import nn
 

@@ -1,4 +1,6 @@
-"""What a table would cost, before anyone starts it: the same code path, run on the `meta` device."""
+"""What a table would cost, before anyone starts it: the same code path, run on the `meta`
+device.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,8 @@ from models.catalogue import build
 from results.files import digest
 
 ASSUMED = 10e12
-"""FLOP/s of a data-centre GPU in fp32 on small images, for the paper's scale on a machine that has none to measure."""
+"""FLOP/s of a data-centre GPU in fp32 on small images, for the paper's scale on a machine that has
+none to measure."""
 
 
 @dataclass(frozen=True)
@@ -67,12 +70,16 @@ class Plan:
         return self.meter.flops / speed / 3600
 
     def measured_speed(self, device: str, seconds: float = 1.0) -> float:
-        """FLOP/s at which `device`, or one core, trains the client network of most of the work, on random images; 0 for no work."""
+        """FLOP/s at which `device`, or one core, trains the client network of most of the work, on
+        random images; 0 for no work.
+        """
         if not self.workloads:
             return 0.0
         load = self.workloads.most_common(1)[0][0]
         channels, size, _ = load.image_shape
-        images = torch.randint(0, 256, (8 * load.batch_size, *load.image_shape), dtype=torch.uint8, device=device)
+        images = torch.randint(
+            0, 256, (8 * load.batch_size, *load.image_shape), dtype=torch.uint8, device=device
+        )
         targets = torch.randint(0, load.outputs, (len(images),), device=device)
         training = TrainingPlan(epochs=1, batch_size=load.batch_size)
         normalise = Normalisation((0.5,) * channels, (0.25,) * channels)
@@ -80,7 +87,11 @@ class Plan:
             counted = build(load.network, channels, load.outputs, size)
         meter = Meter()
         meter.book_training(counted, images, epochs=1, batch_size=load.batch_size)
-        model = build(load.network, channels, load.outputs, size).to(device).to(memory_format=torch.channels_last)
+        model = (
+            build(load.network, channels, load.outputs, size)
+            .to(device)
+            .to(memory_format=torch.channels_last)
+        )
         threads = torch.get_num_threads()
         prepare_device(device, 1, DEFAULT)
         try:
@@ -88,15 +99,27 @@ class Plan:
             while len(times) < 2 or sum(times) < seconds:
                 started = time.monotonic()
                 loss = Classification(load.outputs).loss
-                train(model, images, targets, loss, training, normalise=normalise, generator=torch.Generator(device))
+                train(
+                    model,
+                    images,
+                    targets,
+                    loss,
+                    training,
+                    normalise=normalise,
+                    generator=torch.Generator(device),
+                )
                 times.append(time.monotonic() - started)
         finally:
             torch.set_num_threads(threads)
-        return meter.flops / min(times)  # the first is slower: memory is fetched, kernels are chosen
+        return meter.flops / min(
+            times
+        )  # the first is slower: memory is fetched, kernels are chosen
 
 
 def _planned_data(data: ResolvedData, profile: str) -> ResolvedData:
-    """At the paper's scale the official set, present or not; in other profiles what a run would use."""
+    """At the paper's scale the official set, present or not; in other profiles what a run would
+    use.
+    """
     if profile != "paper" or data.used == data.asked:
         return data
     return ResolvedData(data.asked, data.asked, REAL, "", "not present")
@@ -137,14 +160,18 @@ def make_plan(cells: Sequence[Cell]) -> Plan:
                 others=[_planned_data(other, cell.profile) for other in cell.others],
             )
             workload = Workload(
-                federation.clients[0].network, federation.image_shape, federation.task.outputs, federation.local.batch_size
+                federation.clients[0].network,
+                federation.image_shape,
+                federation.task.outputs,
+                federation.local.batch_size,
             )
             before = plan.meter.flops
             try:
                 fit(federation, method)
             except (NotImplementedError, RuntimeError) as error:
                 raise SpecError(
-                    f"{cell} cannot be planned: a method needs the values of tensors, and a plan has only their sizes ({error})"
+                    f"{cell} cannot be planned: a method needs the values of tensors, and a plan"
+                    f" has only their sizes ({error})"
                 ) from error
             except (ValueError, HeterogeneousClientsError) as error:
                 raise SpecError(f"{cell} cannot be planned: {error}") from error

@@ -1,4 +1,6 @@
-"""Attacks that reconstruct a client's images from what it shares: the message, the attack, and how near it comes."""
+"""Attacks that reconstruct a client's images from what it shares: the message, the attack, and how
+near it comes.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 ITERATIONS = {"dlg": 300, "idlg": 300, "inverting": 4800}
 """By default: those of each attack's released code."""
 RECOVERED = 30.0
-"""PSNR (dB) above which an image counts as recovered: a mean squared error below a thousandth of the squared range."""
+"""PSNR (dB) above which an image counts as recovered: a mean squared error below a thousandth of
+the squared range."""
 
 
 @dataclass(frozen=True)
@@ -43,12 +46,17 @@ class Attack:
         if self.kind not in KINDS:
             raise ValueError(f"unknown attack {self.kind!r}; known: {', '.join(KINDS)}")
         if self.iterations < 1 or self.restarts < 1:
-            raise ValueError(f"iterations and restarts must be at least 1, not {self.iterations} and {self.restarts}")
+            raise ValueError(
+                f"iterations and restarts must be at least 1, not {self.iterations} and"
+                f" {self.restarts}"
+            )
 
 
 @dataclass(frozen=True)
 class Recovered:
-    """What an attack made of one message, in the order of the private images that it resembles most."""
+    """What an attack made of one message, in the order of the private images that it resembles
+    most.
+    """
 
     images: Tensor
     """Shape (n, c, h, w), float32 in [0, 1]."""
@@ -62,12 +70,16 @@ class Recovered:
 
 def to_units(images: Tensor, normalise: Normalisation) -> Tensor:
     """Images (n, c, h, w) as a network takes them, back in [0, 1]; what lies outside is clamped."""
-    mean, std = (torch.tensor(values).to(images)[:, None, None] for values in (normalise.mean, normalise.std))
+    mean, std = (
+        torch.tensor(values).to(images)[:, None, None] for values in (normalise.mean, normalise.std)
+    )
     return (images * std + mean).clamp(0, 1)
 
 
 def double(model: nn.Module) -> nn.Module:
-    """A copy of `model` in float64, in which attacks compute; in float32 on MPS, which has no double precision."""
+    """A copy of `model` in float64, in which attacks compute; in float32 on MPS, which has no
+    double precision.
+    """
     own = copy.deepcopy(model)
     return own if next(own.parameters()).device.type == "mps" else own.double()
 
@@ -81,24 +93,40 @@ def attack_message(
     normalise: Normalisation,
     generator: torch.Generator,
 ) -> Recovered:
-    """Attack what a client shares of uint8 `images` (n, c, h, w) and their `targets` (n,), n being that of the threat model.
+    """Attack what a client shares of uint8 `images` (n, c, h, w) and their `targets` (n,), n being
+    that of the threat model.
 
-    The client computes its message in the precision of `model`, as in training; the attacker has weights and message, and
-    computes in float64. DLG finds the labels, iDLG reads them off; for Inverting Gradients they are read off where that can
-    be done, else known, as its authors assume. Starts are drawn from `generator`.
-    Raises ValueError for what an attack cannot do, FloatingPointError if no start had a finite distance.
+    The client computes its message in the precision of `model`, as in training; the attacker has
+    weights and message, and computes in float64. DLG finds the labels, iDLG reads them off; for
+    Inverting Gradients they are read off where that can be done, else known, as its authors assume.
+    Starts are drawn from `generator`. Raises ValueError for what an attack cannot do,
+    FloatingPointError if no start had a finite distance.
     """
     inputs = normalise(unit_range(images))
     shared = share(model, inputs, targets, attack.threat)
     own, shape = double(model), (images.shape[1], images.shape[2], images.shape[3])
-    effort: dict[str, Any] = {"generator": generator, "iterations": attack.iterations, "restarts": attack.restarts}
+    effort: dict[str, Any] = {
+        "generator": generator,
+        "iterations": attack.iterations,
+        "restarts": attack.restarts,
+    }
     if attack.kind == "inverting":
         single = attack.threat.images == 1 and attack.threat.local_steps == 1
-        known = torch.tensor([leaked_label(shared, classes, attack.threat)], device=targets.device) if single else targets
-        low, high = (normalise(torch.full_like(inputs[:1, :, :1, :1], value))[0] for value in (0.0, 1.0))
-        found = invert_gradients(own, shared, shape, known, classes, attack.threat, bounds=(low, high), **effort)
+        known = (
+            torch.tensor([leaked_label(shared, classes, attack.threat)], device=targets.device)
+            if single
+            else targets
+        )
+        low, high = (
+            normalise(torch.full_like(inputs[:1, :, :1, :1], value))[0] for value in (0.0, 1.0)
+        )
+        found = invert_gradients(
+            own, shared, shape, known, classes, attack.threat, bounds=(low, high), **effort
+        )
     else:
-        found = {"dlg": dlg, "idlg": idlg}[attack.kind](own, shared, shape, classes, attack.threat, **effort)
+        found = {"dlg": dlg, "idlg": idlg}[attack.kind](
+            own, shared, shape, classes, attack.threat, **effort
+        )
     recovered, labels = to_units(found.images, normalise).float(), found.labels.argmax(dim=1)
     order = match(recovered, unit_range(images))
     return Recovered(recovered[order], labels[order], found.distance, found.starts)
@@ -116,11 +144,13 @@ def reconstructions(
     generator_of: Callable[[int], torch.Generator],
     progress: Callable[[str, float], None] = lambda text, share: None,
 ) -> Stage:
-    """The attack on every message of a client that holds uint8 `images` (n, c, h, w) of classes `targets` (n,); a stage.
+    """The attack on every message of a client that holds uint8 `images` (n, c, h, w) of classes
+    `targets` (n,); a stage.
 
-    Consecutive images share a message; `generator_of(i)` gives the starts of the one that begins with image i, and is named
-    by its seed in the stage's key. The stage holds `images` (n, c, h, w) in [0, 1], `labels` (n,), and for each image the
-    `distances` (n,) and `starts` (n,) of its message. Raises ValueError for a number of images that messages do not divide.
+    Consecutive images share a message; `generator_of(i)` gives the starts of the one that begins
+    with image i, and is named by its seed in the stage's key. The stage holds `images` (n, c, h, w)
+    in [0, 1], `labels` (n,), and for each image the `distances` (n,) and `starts` (n,) of its
+    message. Raises ValueError for a number of images that messages do not divide.
     """
     per_message = attack.threat.images
     if len(images) % per_message:
@@ -132,12 +162,24 @@ def reconstructions(
         for first in firsts:
             progress(f"{label}: image {first + 1}/{len(images)}", first / len(images))
             message = slice(first, first + per_message)
-            one = attack_message(model, images[message], targets[message], classes, attack, normalise, generator_of(first))
+            one = attack_message(
+                model,
+                images[message],
+                targets[message],
+                classes,
+                attack,
+                normalise,
+                generator_of(first),
+            )
             found.append(one)
         tensors = {
             "images": torch.cat([one.images for one in found]),
             "labels": torch.cat([one.labels for one in found]),
-            "distances": torch.tensor([one.distance for one in found], dtype=torch.float64).repeat_interleave(per_message),
+            "distances": (
+                torch.tensor(
+                    [one.distance for one in found], dtype=torch.float64
+                ).repeat_interleave(per_message)
+            ),
             "starts": torch.tensor([one.starts for one in found]).repeat_interleave(per_message),
         }
         return Stage(tensors)

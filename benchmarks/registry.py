@@ -1,4 +1,6 @@
-"""Finds things by their place: papers in `benchmarks/`, methods in `methods/`, `baselines/` and plug-in files."""
+"""Finds things by their place: papers in `benchmarks/`, methods in `methods/`, `baselines/` and
+plug-in files.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,19 @@ if TYPE_CHECKING:
 
 FOLDERS = ("methods", "baselines")
 RESERVED = frozenset(
-    {"attack", "augmentation", "data", "evaluation", "local", "network", "partition", "privacy", "private", "public", "server"}
+    {
+        "attack",
+        "augmentation",
+        "data",
+        "evaluation",
+        "local",
+        "network",
+        "partition",
+        "privacy",
+        "private",
+        "public",
+        "server",
+    }
 )
 """Prefixes of settings, which no method may be called."""
 
@@ -48,14 +62,17 @@ def all_tables() -> dict[str, Table | None]:
 
 
 def find_table(name: str) -> tuple[Paper, Table]:
-    """The paper and table called `paper/table`. Raises SpecError with near names, or if it has no spec yet."""
+    """The paper and table called `paper/table`. Raises SpecError with near names, or if it has no
+    spec yet.
+    """
     tables = all_tables()
     if name not in tables:
         raise SpecError(f"unknown table {name!r}; {near(name, tables)}")
     table = tables[name]
     if table is None:
         raise SpecError(
-            f"{name} is not yet reproducible: its published numbers are here (`python -m benchmarks show {name}`), its spec is not"
+            f"{name} is not yet reproducible: its published numbers are here (`python -m benchmarks"
+            f" show {name}`), its spec is not"
         )
     return papers()[name.split("/")[0]], table
 
@@ -77,7 +94,11 @@ class MethodEntry:
     @property
     def code(self) -> str:
         """Digest of the source that the method is made of."""
-        return file_source_digest(Path(self.path)) if self.folder == "plugin" else source_digest(self.module)
+        return (
+            file_source_digest(Path(self.path))
+            if self.folder == "plugin"
+            else source_digest(self.module)
+        )
 
     def load(self) -> type[Method]:
         """The method's class. Raises SpecError if the file does not hold exactly one method."""
@@ -93,20 +114,28 @@ class MethodEntry:
                 spec.loader.exec_module(module)
             except Exception as error:
                 del sys.modules[self.module]
-                raise SpecError(f"plug-in {self.path} cannot be imported: {type(error).__name__}: {error}") from error
+                raise SpecError(
+                    f"plug-in {self.path} cannot be imported: {type(error).__name__}: {error}"
+                ) from error
         module = importlib.import_module(self.module)
         own = [
             value
             for value in vars(module).values()
-            if isinstance(value, type) and issubclass(value, Method) and value.__module__ == module.__name__
+            if isinstance(value, type)
+            and issubclass(value, Method)
+            and value.__module__ == module.__name__
         ]
         if len(own) != 1:
-            raise SpecError(f"{self.path} must define exactly one subclass of Method, it defines {len(own)}")
+            raise SpecError(
+                f"{self.path} must define exactly one subclass of Method, it defines {len(own)}"
+            )
         return own[0]
 
 
 def methods(plugins: Iterable[str] = ()) -> dict[str, MethodEntry]:
-    """All methods by name. Raises SpecError if two files claim one name or a plug-in file does not exist."""
+    """All methods by name. Raises SpecError if two files claim one name or a plug-in file does not
+    exist.
+    """
     found: dict[str, MethodEntry] = {}
     paths = [(folder, path) for folder in FOLDERS for path in sorted((ROOT / folder).glob("*.py"))]
     for plugin in plugins:
@@ -121,7 +150,9 @@ def methods(plugins: Iterable[str] = ()) -> dict[str, MethodEntry]:
         if name in RESERVED:
             raise SpecError(f"a method cannot be called {name!r}, settings are; rename {path}")
         if name in found:
-            raise SpecError(f"two methods are called {name!r}: {found[name].path} and {path}; rename one")
+            raise SpecError(
+                f"two methods are called {name!r}: {found[name].path} and {path}; rename one"
+            )
         found[name] = MethodEntry(name, folder, str(path))
     return found
 

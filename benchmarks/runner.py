@@ -1,4 +1,6 @@
-"""Reproduces tables: what is finished is taken from the cache, the rest is run, and files are written."""
+"""Reproduces tables: what is finished is taken from the cache, the rest is run, and files are
+written.
+"""
 
 from __future__ import annotations
 
@@ -53,12 +55,20 @@ class TableRun:
         """
         earlier = finished_records(self.paper, self.table, self.selection, self.files)
         merged = {**{r.cell: r for r in earlier}, **self.records}
-        order = {cell.key: n for n, cell in enumerate(expand(self.paper, self.table, replace(self.selection, only=None), True))}
+        order = {
+            cell.key: n
+            for n, cell in enumerate(
+                expand(self.paper, self.table, replace(self.selection, only=None), True)
+            )
+        }
         return sorted(merged.values(), key=lambda record: order[record.cell])
 
 
-def finished_records(paper: Paper, table: Table, selection: Selection, files: TableFiles) -> list[Record]:
-    """Records of the cells that a table's folder names: from the cache, if the present code stands by them, or failed.
+def finished_records(
+    paper: Paper, table: Table, selection: Selection, files: TableFiles
+) -> list[Record]:
+    """Records of the cells that a table's folder names: from the cache, if the present code stands
+    by them, or failed.
 
     `selection.only` is not applied.
     """
@@ -87,21 +97,33 @@ class Progress:
 
 
 def git_commit() -> tuple[str, bool]:
-    """The checkout's commit, and whether code differs from it, new files included; empty outside git."""
+    """The checkout's commit, and whether code differs from it, new files included; empty outside
+    git.
+    """
     try:
-        head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+        head = subprocess.run(
+            ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
+        ).stdout.strip()
         status = ["git", "status", "--porcelain", "--", "*.py", "results/published"]
-        changed = subprocess.run(status, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+        changed = subprocess.run(
+            status, cwd=ROOT, capture_output=True, text=True, check=True
+        ).stdout
     except (OSError, subprocess.CalledProcessError):
         return "", False
     return head, bool(changed)
 
 
-def prepare(tables: Iterable[tuple[Paper, Table]], selection: Selection, results: Path) -> list[TableRun]:
-    """The tables of a command, expanded into cells. Raises before anything runs if something is wrong with them."""
+def prepare(
+    tables: Iterable[tuple[Paper, Table]], selection: Selection, results: Path
+) -> list[TableRun]:
+    """The tables of a command, expanded into cells. Raises before anything runs if something is
+    wrong with them.
+    """
     runs = []
     for paper, table in tables:
-        files = TableFiles(results, selection.profile, f"{paper.key}/{table.key}", selection.variant)
+        files = TableFiles(
+            results, selection.profile, f"{paper.key}/{table.key}", selection.variant
+        )
         runs.append(TableRun(paper, table, selection, expand(paper, table, selection), files))
     for run in runs:
         run.files.check_writable()
@@ -122,7 +144,9 @@ def take_finished(runs: Sequence[TableRun], fresh: bool) -> Progress:
                 run.records[cell.key] = record
             elif why:
                 reasons[why] += 1
-    return Progress(sum(len(run.cells) for run in runs), sum(len(run.records) for run in runs), reasons)
+    return Progress(
+        sum(len(run.cells) for run in runs), sum(len(run.records) for run in runs), reasons
+    )
 
 
 def execute(
@@ -135,18 +159,23 @@ def execute(
     on_done: Callable[[int, Cell, Record], None],
     cluster: Cluster | None = None,
 ) -> None:
-    """Run the unfinished cells here or on a Ray cluster; every record is in the cache the moment its cell ends."""
+    """Run the unfinished cells here or on a Ray cluster; every record is in the cache the moment
+    its cell ends.
+    """
     from benchmarks.executors import Context, run_pool
 
     owner = {cell.key: run for run in runs for cell in run.cells}
     todo = [cell for run in runs for cell in run.cells if cell.key not in run.records]
     if not todo:
         return
-    # A paper's own method is its last row and needs the most: started first, it leaves the others little to compute.
+    # A paper's own method is its last row and needs the most: started first, it leaves the others
+    # little to compute.
     place = {row.key: number for run in runs for number, row in enumerate(run.table.rows)}
     todo.sort(key=lambda cell: -place.get(cell.row, -1))
     cache = CellCache()
-    context = Context(str((cache_home() / "stages").resolve()), time.time() if fresh else 0.0, *git_commit())
+    context = Context(
+        str((cache_home() / "stages").resolve()), time.time() if fresh else 0.0, *git_commit()
+    )
     if cluster is None:
         events = run_pool(todo, context, jobs)
     else:
@@ -171,7 +200,11 @@ def execute(
             run.records[cell.key] = event.record
             if event.record.status == OK:
                 cache.put(event.record)
-            _log(run, f"{cell}: {event.record.status} {event.record.reason} in {event.record.seconds:.1f} s\n{event.text}".rstrip())
+            _log(
+                run,
+                f"{cell}: {event.record.status} {event.record.reason} in {event.record.seconds:.1f}"
+                f" s\n{event.text}".rstrip(),
+            )
             on_done(event.worker, cell, event.record)
 
 
@@ -197,7 +230,11 @@ def write_table(run: TableRun) -> tuple[list[dict[str, str]], list[Record]]:
     """
     with CellCache().lock(str(run.files.base.resolve())):
         records = run.all_records()
-        lines = summarise(with_common(records, run.table.metrics[0]) if run.table.measure == "bandwidth" else records)
+        lines = summarise(
+            with_common(records, run.table.metrics[0])
+            if run.table.measure == "bandwidth"
+            else records
+        )
         run.files.write_records(records)
         write_csv(run.files.path("csv"), lines)
     return lines, records
@@ -205,5 +242,7 @@ def write_table(run: TableRun) -> tuple[list[dict[str, str]], list[Record]]:
 
 def default_jobs(device: str) -> int:
     """One worker per core on the CPU, one on an accelerator."""
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    usable = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
     return usable if device == "cpu" else 1

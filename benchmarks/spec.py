@@ -14,10 +14,11 @@ from typing import Any
 
 Scalar = bool | int | float | str
 Value = Scalar | Mapping[str, Scalar]
-"""One value, or one per column: `{"dataset=mnist": 5, "": 15}` takes the first entry whose pairs all hold.
+"""One value, or one per column: `{"dataset=mnist": 5, "": 15}` takes the first entry whose pairs
+all hold.
 
-Pairs name the column's keys, `table`, `row`, `method`, `protocol` or `private` (yes or no); a value may be one of several,
-`method=fedavg|fedprox`.
+Pairs name the column's keys, `table`, `row`, `method`, `protocol` or `private` (yes or no); a value
+may be one of several, `method=fedavg|fedprox`.
 """
 
 PROFILES = ("smoke", "cpu", "paper")
@@ -31,7 +32,9 @@ class SpecError(Exception):
 
 @dataclass(frozen=True)
 class Setting:
-    """One hyper-parameter: its value at the paper's scale, where that comes from, and what reduced profiles use."""
+    """One hyper-parameter: its value at the paper's scale, where that comes from, and what reduced
+    profiles use.
+    """
 
     name: str
     """Dotted: `local.epochs`; `dlad.temperature` sets the field of the method `dlad`."""
@@ -48,7 +51,9 @@ class Setting:
 
     def __post_init__(self) -> None:
         if self.source not in SOURCES:
-            raise ValueError(f"{self.name}: source must be one of {', '.join(SOURCES)}, not {self.source!r}")
+            raise ValueError(
+                f"{self.name}: source must be one of {', '.join(SOURCES)}, not {self.source!r}"
+            )
 
     def value(self, profile: str, protocol: str) -> Value:
         """The value before columns are told apart."""
@@ -74,7 +79,9 @@ def pick(value: Value, column: Mapping[str, Any]) -> Scalar:
     for condition, scalar in value.items():
         if all(_fits(column, pair) for pair in condition.split()):
             return scalar
-    raise SpecError(f"no entry of {dict(value)} fits the column {dict(column)}; add one with the key ''")
+    raise SpecError(
+        f"no entry of {dict(value)} fits the column {dict(column)}; add one with the key ''"
+    )
 
 
 @dataclass(frozen=True)
@@ -92,9 +99,11 @@ class Row:
     role: str = ""
     """Average only over clients with this kind of network."""
     needs: tuple[str, str] | None = None
-    """(configuration name, text): the row exists only in columns whose configuration contains the text."""
+    """(configuration name, text): the row exists only in columns whose configuration contains the
+    text."""
     absent: tuple[str, ...] = ()
-    """Columns for which the paper prints a dash and the row does not exist: pairs such as `fraction=1.00`."""
+    """Columns for which the paper prints a dash and the row does not exist: pairs such as
+    `fraction=1.00`."""
     config: Mapping[str, Scalar] = field(default_factory=dict)
     """Configuration of this row only: what the row is, as the paper's table defines it."""
     protocol: str = ""
@@ -133,29 +142,35 @@ class Table:
     fixed: Mapping[str, Scalar] = field(default_factory=dict)
     """Configuration that is the same in all columns of this table only."""
     measure: str = "final"
-    """`final` (a number per metric), `curve` (numbers per epoch), `classes` (the partition itself), `samples` (measures of
-    the images that a method generated), `bandwidth` (the metric and the bytes until then, per round), `leakage` (how far
-    what clients give away lies from their private images), `transferability` (of one frozen teacher), `selection` (FedSA's
-    scores of the teachers, each time that it chooses), `segmentations` (of a few test images, which are drawn; one column),
-    `findings` (AUC by finding on the test set of `evaluation.test`), `exchange` (a number per metric, and what kind of things
-    crossed) or `attention` (of local models and the central one, drawn for a few test films; one column)."""
+    """`final` (a number per metric), `curve` (numbers per epoch), `classes` (the partition itself),
+    `samples` (measures of the images that a method generated), `bandwidth` (the metric and the
+    bytes until then, per round), `leakage` (how far what clients give away lies from their private
+    images), `transferability` (of one frozen teacher), `selection` (FedSA's scores of the teachers,
+    each time that it chooses), `segmentations` (of a few test images, which are drawn; one column),
+    `findings` (AUC by finding on the test set of `evaluation.test`), `exchange` (a number per
+    metric, and what kind of things crossed) or `attention` (of local models and the central one,
+    drawn for a few test films; one column)."""
     metrics: tuple[str, ...] = ("accuracy",)
     unit: str = "fraction"
     """How the paper prints shares such as accuracy, and so do we: `fraction` or `percent`."""
     released: bool = True
-    """Whether `--protocol released` makes sense: not if the rows are of what the released code lacks."""
+    """Whether `--protocol released` makes sense: not if the rows are of what the released code
+    lacks."""
     offered: tuple[Row, ...] = ()
     """Rows that the paper does not print, added with `--methods +KEY`."""
     seed_axes: tuple[str, ...] = ()
     """The axes that a seed of `--seeds` moves in this table; those of the paper if empty."""
     mechanism: Mechanism | None = None
-    """What the paper's privacy budget was computed for; the protocol card prints its epsilon under every convention."""
+    """What the paper's privacy budget was computed for; the protocol card prints its epsilon under
+    every convention."""
     x_axis: str = ""
     """The column key that a line plot runs along; bars if empty."""
     scaled: Mapping[str, str] = field(default_factory=dict)
-    """Column keys that name a size of the paper's public set, each with the configuration entry that limits it."""
+    """Column keys that name a size of the paper's public set, each with the configuration entry
+    that limits it."""
     own: str | None = None
-    """The row of the paper's own method, which pictures and pages set apart: the last if None, none if empty."""
+    """The row of the paper's own method, which pictures and pages set apart: the last if None, none
+    if empty."""
     unmeasured: tuple[tuple[Mapping[str, str], str], ...] = ()
     """Columns of the paper's table that the suite does not measure, each with the reason."""
 
@@ -177,14 +192,23 @@ class Paper:
     """Oddities of print and other things a reader of the tables must know."""
 
     def config(
-        self, table: Table, row: Row, column: Mapping[str, str], profile: str, protocol: str,
+        self,
+        table: Table,
+        row: Row,
+        column: Mapping[str, str],
+        profile: str,
+        protocol: str,
         overrides: Mapping[str, Scalar] = MappingProxyType({}),
-    ) -> dict[str, Scalar]:  # fmt: skip
-        """The resolved configuration of a row in a column, before the user's `overrides`, which may make it private."""
+    ) -> dict[str, Scalar]:
+        """The resolved configuration of a row in a column, before the user's `overrides`, which may
+        make it private.
+        """
         own = {table.axes[key]: _scalar(value) for key, value in column.items()}
         config: dict[str, Scalar] = {**table.fixed, **own, **row.config}
         asked = {**overrides, **config}
-        private = asked.get("privacy.epsilon", math.inf) != math.inf and asked.get("privacy.dp") != "no"
+        private = (
+            asked.get("privacy.epsilon", math.inf) != math.inf and asked.get("privacy.dp") != "no"
+        )
         facts = {
             "private": "yes" if private else "no",
             "table": table.key.partition(".")[0],
@@ -192,7 +216,15 @@ class Paper:
             "method": row.method,
             "protocol": protocol,
         }
-        known = {**{key: str(table.fixed[entry]) for key, entry in table.axes.items() if entry in table.fixed}, **column, **facts}
+        known = {
+            **{
+                key: str(table.fixed[entry])
+                for key, entry in table.axes.items()
+                if entry in table.fixed
+            },
+            **column,
+            **facts,
+        }
         for setting in self.settings:
             config.setdefault(setting.name, pick(setting.value(profile, protocol), known))
         return config
@@ -208,5 +240,9 @@ def _scalar(text: str) -> Scalar:
 
 
 def grid(**keys: tuple[str, ...]) -> tuple[dict[str, str], ...]:
-    """All combinations, the last key varying fastest: `grid(dataset=("mnist",), distribution=("iid", "niid1"))`."""
-    return tuple(dict(zip(keys, values, strict=True)) for values in itertools.product(*keys.values()))
+    """All combinations, the last key varying fastest: `grid(dataset=("mnist",),
+    distribution=("iid", "niid1"))`.
+    """
+    return tuple(
+        dict(zip(keys, values, strict=True)) for values in itertools.product(*keys.values())
+    )

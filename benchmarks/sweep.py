@@ -16,28 +16,54 @@ SUFFIX = ".sweep"
 
 
 def parse_epsilons(text: str) -> tuple[str, ...]:
-    """`"1, 2,5"` as texts of increasing numbers. Raises SpecError for what is no list of different positive numbers."""
+    """`"1, 2,5"` as texts of increasing numbers. Raises SpecError for what is no list of different
+    positive numbers.
+    """
     try:
         values = sorted({float(part) for part in text.split(",")})
     except ValueError:
         values = []
-    if not values or len(values) < len(text.split(",")) or not all(0 < value < math.inf for value in values):
-        raise SpecError(f"--epsilon takes different positive numbers, separated by commas, as in --epsilon 1,3,10; got {text!r}")
+    if (
+        not values
+        or len(values) < len(text.split(","))
+        or not all(0 < value < math.inf for value in values)
+    ):
+        raise SpecError(
+            "--epsilon takes different positive numbers, separated by commas, as in --epsilon"
+            f" 1,3,10; got {text!r}"
+        )
     return tuple(f"{value:g}" for value in values)
 
 
-def swept(paper: Paper, table: Table, selection: Selection, epsilons: Sequence[str]) -> tuple[Table, list[Row]]:
-    """`table` with its columns repeated for every epsilon and, as `inf`, without differential privacy.
+def swept(
+    paper: Paper, table: Table, selection: Selection, epsilons: Sequence[str]
+) -> tuple[Table, list[Row]]:
+    """`table` with its columns repeated for every epsilon and, as `inf`, without differential
+    privacy.
 
-    Also the rows that are left out, since their methods have no private form. Raises SpecError if no row is left.
+    Also the rows that are left out, since their methods have no private form. Raises SpecError if
+    no row is left.
     """
     if table.measure not in ("final",):
-        raise SpecError(f"sweep: {table.key} has no number per row and column to sweep; {near(table.key, _sweepable(paper))}")
+        raise SpecError(
+            f"sweep: {table.key} has no number per row and column to sweep;"
+            f" {near(table.key, _sweepable(paper))}"
+        )
     own = [key for key, entry in table.axes.items() if entry in ("privacy.epsilon", "privacy.dp")]
-    columns = list(dict.fromkeys(tuple((k, v) for k, v in column.items() if k not in own) for column in table.columns))
-    axes = {key: entry for key, entry in table.axes.items() if key not in own} | {"epsilon": "privacy.epsilon"}
+    columns = list(
+        dict.fromkeys(
+            tuple((k, v) for k, v in column.items() if k not in own) for column in table.columns
+        )
+    )
+    axes = {key: entry for key, entry in table.axes.items() if key not in own} | {
+        "epsilon": "privacy.epsilon"
+    }
     chosen = table_rows(table, selection)
-    kept = [row for row in chosen if registry.find_method(row.method, selection.plugins).load().protections()]
+    kept = [
+        row
+        for row in chosen
+        if registry.find_method(row.method, selection.plugins).load().protections()
+    ]
     if not kept:
         raise SpecError(f"sweep: no method of {table.key} has a private form here")
     return replace(
@@ -45,7 +71,11 @@ def swept(paper: Paper, table: Table, selection: Selection, epsilons: Sequence[s
         key=table.key + SUFFIX,
         caption=f"{table.caption}, over the privacy budget",
         rows=tuple(kept),
-        columns=tuple({**dict(column), "epsilon": epsilon} for column in columns for epsilon in (*epsilons, "inf")),
+        columns=tuple(
+            {**dict(column), "epsilon": epsilon}
+            for column in columns
+            for epsilon in (*epsilons, "inf")
+        ),
         axes=axes,
         x_axis="epsilon",
     ), [row for row in chosen if row not in kept]

@@ -1,4 +1,6 @@
-"""A run's performance against the bytes that had crossed when it was measured: the channel's ledger beside the history."""
+"""A run's performance against the bytes that had crossed when it was measured: the channel's ledger
+beside the history.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +17,13 @@ from results.record import Measurement
 
 
 def crossed(ledger: Sequence[Transfer], count: int, rounds: int | None = None) -> list[int]:
-    """Bytes, of all clients and both ways, that had crossed when each of a history's `count` values was measured.
+    """Bytes, of all clients and both ways, that had crossed when each of a history's `count` values
+    was measured.
 
-    A history with a value per round of the ledger was measured after each of them. Any other is of a model that was
-    trained after everything had crossed. So is one where the method has fewer `rounds` of its own: FedMD books the last
-    consensus, from which its central model learns, as one more.
+    A history with a value per round of the ledger was measured after each of them. Any other is of
+    a model that was trained after everything had crossed. So is one where the method has fewer
+    `rounds` of its own: FedMD books the last consensus, from which its central model learns, as one
+    more.
     """
     per_round = Counter[int]()
     for transfer in ledger:
@@ -31,9 +35,15 @@ def crossed(ledger: Sequence[Transfer], count: int, rounds: int | None = None) -
 
 
 def measure_traffic(
-    metric: str, scale: float, fitted: Sequence[Checkpoint], ledger: Sequence[Transfer], rounds: int | None
+    metric: str,
+    scale: float,
+    fitted: Sequence[Checkpoint],
+    ledger: Sequence[Transfer],
+    rounds: int | None,
 ) -> tuple[tuple[Measurement, ...], str]:
-    """The metric, mean over models, and the bandwidth in GB (10^9 bytes) up to it, in every round; and how they came about."""
+    """The metric, mean over models, and the bandwidth in GB (10^9 bytes) up to it, in every round;
+    and how they came about.
+    """
     values = np.mean([checkpoint.history[metric] for checkpoint in fitted], axis=0) * scale
     sizes = crossed(ledger, len(values), rounds)
     found = [

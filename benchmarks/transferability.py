@@ -1,4 +1,6 @@
-"""FedSA's Table 3: how well each frozen teacher transfers, beside how much its saliency looks like the target network's."""
+"""FedSA's Table 3: how well each frozen teacher transfers, beside how much its saliency looks like
+the target network's.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ from results.record import Measurement
 def transferabilities(federation: Federation, method: FedSA) -> torch.Tensor:
     """Q of every teacher for the weak target network; (teachers,).
 
-    The target network is what Algorithm 1 has at its first selection: trained on the probe set, before any teacher.
+    The target network is what Algorithm 1 has at its first selection: trained on the probe set,
+    before any teacher.
     """
 
     def compute() -> Stage:
@@ -28,8 +31,17 @@ def transferabilities(federation: Federation, method: FedSA) -> torch.Tensor:
         target = federation.initial(federation.network)
         train_weak(federation, target, method.weak_epochs, 1)
         pairs = zip(federation.clients, federation.teachers(), strict=True)
-        own = [method.teacher_maps(federation, client, teacher, images, probe.digest) for client, teacher in pairs]
-        return Stage({"scores": method.scores(own, method.maps_of(federation.normalise, target, images), len(images))})
+        own = [
+            method.teacher_maps(federation, client, teacher, images, probe.digest)
+            for client, teacher in pairs
+        ]
+        return Stage(
+            {
+                "scores": method.scores(
+                    own, method.maps_of(federation.normalise, target, images), len(images)
+                )
+            }
+        )
 
     inputs = {**federation.identity(), "method": asdict(method)}
     request = StageRequest("similarities", "saliency of all teachers", inputs, compute, __name__)
@@ -39,26 +51,45 @@ def transferabilities(federation: Federation, method: FedSA) -> torch.Tensor:
 def measure(
     federation: Federation, method: FedSA, teacher: int, fitted: Sequence[Checkpoint], scale: float
 ) -> tuple[tuple[Measurement, ...], str]:
-    """A teacher's two numbers (`teacher` counts from 1), and how they were made; the similarity scaled to [0, 1] over all."""
+    """A teacher's two numbers (`teacher` counts from 1), and how they were made; the similarity
+    scaled to [0, 1] over all.
+    """
     accuracy = fitted[0].history["accuracy"][-1] * scale
     scores = transferabilities(federation, method)
     similarity = float(unit_scaled(scores)[teacher - 1])
-    found = (Measurement("transfer-accuracy", accuracy), Measurement("saliency-similarity", similarity))
+    found = (
+        Measurement("transfer-accuracy", accuracy),
+        Measurement("saliency-similarity", similarity),
+    )
     if method.transferability == "eq2":
         scores = scores * len(method.shown(federation.probe()))  # the cosine: 1 / d is cos / M
     span = f"{float(scores.min()):.4f} to {float(scores.max()):.4f}"
-    return found, f"frozen encoder, new last layer; similarity before the first selection, {span} stretched over 0 to 1"
+    return (
+        found,
+        (
+            f"frozen encoder, new last layer; similarity before the first selection, {span}"
+            " stretched over 0 to 1"
+        ),
+    )
 
 
-def selections(fitted: Sequence[Checkpoint], config: dict[str, Scalar]) -> tuple[tuple[Measurement, ...], str]:
-    """Figure 4a: at every selection each teacher's transferability, scaled to [0, 1] over the teachers, and its draws."""
+def selections(
+    fitted: Sequence[Checkpoint], config: dict[str, Scalar]
+) -> tuple[tuple[Measurement, ...], str]:
+    """Figure 4a: at every selection each teacher's transferability, scaled to [0, 1] over the
+    teachers, and its draws.
+    """
     history = fitted[0].history
     teachers = range(1, int(config["partition.clients"]) + 1)
-    scores = torch.tensor([history[f"transferability/{n}"] for n in teachers], dtype=torch.float64).T
+    scores = torch.tensor(
+        [history[f"transferability/{n}"] for n in teachers], dtype=torch.float64
+    ).T
     found = []
     for number, row in enumerate(unit_scaled(scores).tolist(), 1):
         for teacher, value in zip(teachers, row, strict=True):
             column = f"selection={number} teacher={teacher}"
             found.append(Measurement("transferability", value, column))
-            found.append(Measurement("selected", history[f"selected/{teacher}"][number - 1], column))
+            found.append(
+                Measurement("selected", history[f"selected/{teacher}"][number - 1], column)
+            )
     return tuple(found), "at each selection of the run"

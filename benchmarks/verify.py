@@ -1,8 +1,10 @@
-"""Recomputes a random sample of the cells of a result set, and compares every number with the recorded one.
+"""Recomputes a random sample of the cells of a result set, and compares every number with the
+recorded one.
 
-A cell is built from its record and the spec, and computed from nothing: no finished cell and no stage is reused. On the
-hardware, and with the package versions, of the record every measurement must be the same to the last digit; elsewhere it
-must lie within the tolerance that `reports compare` has for one seed. Texts, bytes and epsilon must be equal anywhere.
+A cell is built from its record and the spec, and computed from nothing: no finished cell and no
+stage is reused. On the hardware, and with the package versions, of the record every measurement
+must be the same to the last digit; elsewhere it must lie within the tolerance that `reports
+compare` has for one seed. Texts, bytes and epsilon must be equal anywhere.
 """
 
 from __future__ import annotations
@@ -27,7 +29,16 @@ from results.files import DataError, ResultsError
 from results.record import OK, Measurement, Record
 
 MATCH, MISMATCH, NOT_VERIFIABLE = "match", "mismatch", "not verifiable"
-SAME_MACHINE = ("hardware", "device", "threads", "system", "python", "precision", "compile", "stacked")
+SAME_MACHINE = (
+    "hardware",
+    "device",
+    "threads",
+    "system",
+    "python",
+    "precision",
+    "compile",
+    "stacked",
+)
 
 
 @dataclass(frozen=True)
@@ -44,7 +55,8 @@ class Verdict:
 
 
 def finished_records(path: Path) -> list[Record]:
-    """Records of finished cells: of a `.records.jsonl`, of the one beside a table's CSV, or of all in a folder.
+    """Records of finished cells: of a `.records.jsonl`, of the one beside a table's CSV, or of all
+    in a folder.
 
     Raises ResultsError if there is none, or if a line is not a record.
     """
@@ -60,38 +72,65 @@ def finished_records(path: Path) -> list[Record]:
             check_agree(table, read_table(table), records)
         finished += [record for record in records if record.status == OK]
     if not finished:
-        raise ResultsError(f"{path} holds no record of a finished cell; give a folder, CSV or records of `reproduce`")
+        raise ResultsError(
+            f"{path} holds no record of a finished cell; give a folder, CSV or records of"
+            " `reproduce`"
+        )
     return finished
 
 
 def draw(records: Sequence[Record], count: int, seed: int) -> list[Record]:
-    """`count` of the records at random, in their order; all if there are fewer. Equal seeds draw equal records."""
+    """`count` of the records at random, in their order; all if there are fewer. Equal seeds draw
+    equal records.
+    """
     chosen = random.Random(seed).sample(range(len(records)), min(count, len(records)))
     return [records[position] for position in sorted(chosen)]
 
 
 def rebuild(record: Record, plugins: Sequence[str] = ()) -> Cell:
-    """The cell of a record, from the spec as it is now. Raises SpecError or DataError if that is not the cell recorded."""
+    """The cell of a record, from the spec as it is now. Raises SpecError or DataError if that is
+    not the cell recorded.
+    """
     paper, table = registry.find_table(record.table.removesuffix(SUFFIX))
     rows = {row.key: row for row in (*table.rows, *table.offered)}
     row = rows.get(record.row)
     if row is None:
         row = next(
-            found for found in table_rows(table, Selection(add=(record.row,), plugins=tuple(plugins))) if found.key == record.row
+            found
+            for found in table_rows(table, Selection(add=(record.row,), plugins=tuple(plugins)))
+            if found.key == record.row
         )
     machine = record.machine
     cell = Cell(
-        table=record.table, row=row.key, column=record.column, method=row.method, role=row.role, measure=table.measure,
-        metrics=table.metrics, unit=table.unit, seed=record.seed, seed_axes=table.seed_axes or paper.seed_axes,
-        profile=record.profile, protocol=record.protocol, config=tuple(sorted(record.config.items())),
-        data=_present(record.data), public=_present(record.public) if record.public else None,
-        private=_present(record.private) if record.private else None, others=tuple(_present(other) for other in record.others),
-        plugins=tuple(plugins) if registry.find_method(row.method, plugins).folder == "plugin" else (),
-        device=machine["device"], threads=machine["threads"],
+        table=record.table,
+        row=row.key,
+        column=record.column,
+        method=row.method,
+        role=row.role,
+        measure=table.measure,
+        metrics=table.metrics,
+        unit=table.unit,
+        seed=record.seed,
+        seed_axes=table.seed_axes or paper.seed_axes,
+        profile=record.profile,
+        protocol=record.protocol,
+        config=tuple(sorted(record.config.items())),
+        data=_present(record.data),
+        public=_present(record.public) if record.public else None,
+        private=_present(record.private) if record.private else None,
+        others=tuple(_present(other) for other in record.others),
+        plugins=(
+            tuple(plugins) if registry.find_method(row.method, plugins).folder == "plugin" else ()
+        ),
+        device=machine["device"],
+        threads=machine["threads"],
         execution=Execution(**{name: machine[name] for name in asdict(DEFAULT) if name in machine}),
-    )  # fmt: skip
+    )
     if cell.key != record.cell:
-        raise SpecError("the cell has another digest now: its table's spec, or the record, was changed since; check out its commit")
+        raise SpecError(
+            "the cell has another digest now: its table's spec, or the record, was changed since;"
+            " check out its commit"
+        )
     return cell
 
 
@@ -100,17 +139,20 @@ def _present(recorded: dict[str, str]) -> catalogue.ResolvedData:
     wanted = catalogue.ResolvedData(**recorded)
     found = catalogue.resolve(wanted.used)
     if found.used != wanted.used:
-        raise DataError(f"{catalogue.source(wanted.used).title} is not under {catalogue.data_home()}")
+        raise DataError(
+            f"{catalogue.source(wanted.used).title} is not under {catalogue.data_home()}"
+        )
     if found.digest != wanted.digest:
         raise DataError(
-            f"{wanted.used} is not the data set of the record: another digest, of its files or of the code that reads them; "
-            "check out its commit"
+            f"{wanted.used} is not the data set of the record: another digest, of its files or of"
+            " the code that reads them; check out its commit"
         )
     return wanted
 
 
 def compare_records(record: Record, again: Record, unit: str) -> tuple[list[str], str]:
-    """What differs between a record and the cell computed again, and the rule by which they were compared.
+    """What differs between a record and the cell computed again, and the rule by which they were
+    compared.
 
     `unit` is the table's: how it prints shares.
     """
@@ -120,7 +162,8 @@ def compare_records(record: Record, again: Record, unit: str) -> tuple[list[str]
         return [f"failed: {again.reason}"], rule
     old, new = _by_name(record.measurements), _by_name(again.measurements)
     differing = [
-        f"{' '.join(name).strip()} is measured {'now' if name in new else 'no longer'}" for name in old.keys() ^ new.keys()
+        f"{' '.join(name).strip()} is measured {'now' if name in new else 'no longer'}"
+        for name in old.keys() ^ new.keys()
     ]
     for name in old.keys() & new.keys():
         if not _agree(old[name], new[name], name[0], unit, exact=not elsewhere):
@@ -143,10 +186,20 @@ def _agree(old: float | str, new: float | str, metric: str, unit: str, *, exact:
 
 
 def _elsewhere(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
-    """What makes equal numbers too much to ask: other hardware, or other packages than the record names."""
-    found = [f"{name} {new.get(name)}, then {old[name]}" for name in SAME_MACHINE if name in old and old[name] != new.get(name)]
+    """What makes equal numbers too much to ask: other hardware, or other packages than the record
+    names.
+    """
+    found = [
+        f"{name} {new.get(name)}, then {old[name]}"
+        for name in SAME_MACHINE
+        if name in old and old[name] != new.get(name)
+    ]
     packages, own = old.get("packages", {}), new.get("packages", {})
-    return found + [f"{name} {own.get(name)}, then {then}" for name, then in packages.items() if own.get(name) != then]
+    return found + [
+        f"{name} {own.get(name)}, then {then}"
+        for name, then in packages.items()
+        if own.get(name) != then
+    ]
 
 
 def verify(
@@ -157,7 +210,9 @@ def verify(
     on_event: Callable[[Cell, Event], None],
     check_device: Callable[[str], None],
 ) -> list[Verdict]:
-    """The verdict on each record, in order. `context` names an empty stage folder; `check_device` raises SpecError."""
+    """The verdict on each record, in order. `context` names an empty stage folder; `check_device`
+    raises SpecError.
+    """
     found: dict[int, Verdict] = {}
     cells: list[Cell] = []
     positions: list[int] = []
@@ -169,7 +224,9 @@ def verify(
         except (SpecError, DataError) as error:
             found[position] = Verdict(record, NOT_VERIFIABLE, str(error))
         except (KeyError, TypeError, ValueError) as error:
-            found[position] = Verdict(record, NOT_VERIFIABLE, f"the record is incomplete: {type(error).__name__}: {error}")
+            found[position] = Verdict(
+                record, NOT_VERIFIABLE, f"the record is incomplete: {type(error).__name__}: {error}"
+            )
         else:
             cells.append(cell)
             positions.append(position)

@@ -1,1 +1,3 @@
-"""Data sets: where each comes from, its official layout, what stands in for it, and how it is partitioned."""
+"""Data sets: where each comes from, its official layout, what stands in for it, and how it is
+partitioned.
+"""

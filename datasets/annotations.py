@@ -1,6 +1,8 @@
-"""Several annotations of each image: what kinds there are, and the splits and sources that hold them.
+"""Several annotations of each image: what kinds there are, and the splits and sources that hold
+them.
 
-Apart from `datasets/source.py`, so that the digests of the sets without such annotations are what they were.
+Apart from `datasets/source.py`, so that the digests of the sets without such annotations are what
+they were.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ from datasets.source import DataError, DataSource, Split
 
 CLASS, SEGMENTS, MAP, FINDINGS = "class", "segments", "map", "findings"
 IGNORE = 255
-"""The class of a pixel that nobody has labelled, and the value of a finding of which it is not known whether it is present."""
+"""The class of a pixel that nobody has labelled, and the value of a finding of which it is not
+known whether it is present."""
 
 
 @dataclass(frozen=True)
@@ -23,8 +26,8 @@ class Annotation:
     """What is known of every image of a set."""
 
     kind: str
-    """`class` (one per image), `segments` (one class per pixel), `map` (real values per pixel) or `findings` (any number of
-    classes per image)."""
+    """`class` (one per image), `segments` (one class per pixel), `map` (real values per pixel) or
+    `findings` (any number of classes per image)."""
     size: int
     """Classes, or channels of a map."""
     meaning: str = ""
@@ -34,21 +37,27 @@ class Annotation:
 
     def __post_init__(self) -> None:
         if self.kind == FINDINGS and len(set(self.names)) != self.size:
-            raise ValueError(f"{self.size} findings need as many different names, got {', '.join(self.names) or 'none'}")
+            raise ValueError(
+                f"{self.size} findings need as many different names, got"
+                f" {', '.join(self.names) or 'none'}"
+            )
 
 
 @dataclass(frozen=True)
 class AnnotatedSplit(Split):
-    """A split with more annotations than the class, all uint8, those of pixels of the images' height and width.
+    """A split with more annotations than the class, all uint8, those of pixels of the images'
+    height and width.
 
-    Segments (n, h, w) hold a class per pixel, 255 where there is none; maps (n, channels, h, w) hold values that are
-    scaled to 0...255; findings (n, size) hold 1 for present, 0 for absent or not mentioned, 255 for uncertain or not known.
-    `federation.tasks.targets_of` makes targets of them, of maps values in [0, 1].
+    Segments (n, h, w) hold a class per pixel, 255 where there is none; maps (n, channels, h, w)
+    hold values that are scaled to 0...255; findings (n, size) hold 1 for present, 0 for absent or
+    not mentioned, 255 for uncertain or not known. `federation.tasks.targets_of` makes targets of
+    them, of maps values in [0, 1].
     """
 
     annotations: Mapping[str, np.ndarray] = field(default_factory=dict)
     patients: np.ndarray | None = None
-    """A number for the patient of each image, int64 (n,), the same in every split; None where images are of no patients."""
+    """A number for the patient of each image, int64 (n,), the same in every split; None where
+    images are of no patients."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -57,37 +66,50 @@ class AnnotatedSplit(Split):
             of_pixels = array.ndim in (3, 4) and [*array.shape[-2:]] == side
             if array.dtype != np.uint8 or len(array) != count or not (array.ndim == 2 or of_pixels):
                 raise DataError(
-                    f"annotation {name!r}: expected uint8 (n, h, w), (n, c, h, w) or, of findings, (n, size) for images "
-                    f"{self.images.shape}, got {array.dtype} {array.shape}"
+                    f"annotation {name!r}: expected uint8 (n, h, w), (n, c, h, w) or, of findings,"
+                    f" (n, size) for images {self.images.shape}, got {array.dtype} {array.shape}"
                 )
-        if self.patients is not None and (self.patients.dtype != np.int64 or self.patients.shape != (count,)):
-            raise DataError(f"expected patients int64 ({count},), got {self.patients.dtype} {self.patients.shape}")
+        if self.patients is not None and (
+            self.patients.dtype != np.int64 or self.patients.shape != (count,)
+        ):
+            raise DataError(
+                f"expected patients int64 ({count},), got {self.patients.dtype}"
+                f" {self.patients.shape}"
+            )
 
 
 @dataclass(frozen=True)
 class AnnotatedSource(DataSource):
-    """A data set with more annotations of each image than its class; `load` gives an `AnnotatedSplit` of each split."""
+    """A data set with more annotations of each image than its class; `load` gives an
+    `AnnotatedSplit` of each split.
+    """
 
     annotations: Mapping[str, Annotation] = field(default_factory=dict)
     """By name: those of every split, beside the class."""
     up_to: bool = False
-    """Whether `sizes` are the most that is read of each split, since the folders may hold any part of the set."""
+    """Whether `sizes` are the most that is read of each split, since the folders may hold any part
+    of the set."""
     check: Callable[[Path], None] | None = None
-    """Raises DataError if a file is damaged; None for an npz archive with the usual four arrays, and for other files."""
+    """Raises DataError if a file is damaged; None for an npz archive with the usual four arrays,
+    and for other files."""
 
 
 def annotations_of(source: DataSource) -> dict[str, Annotation]:
     """Everything that each image of a source is annotated with, by name.
 
-    Of every source `class`, and `image`, the pixels themselves as a map: what an autoencoder gives back.
+    Of every source `class`, and `image`, the pixels themselves as a map: what an autoencoder gives
+    back.
     """
-    of_all = {"class": Annotation(CLASS, source.classes), "image": Annotation(MAP, source.shape[0], "the image itself")}
+    of_all = {
+        "class": Annotation(CLASS, source.classes),
+        "image": Annotation(MAP, source.shape[0], "the image itself"),
+    }
     return {**of_all, **(source.annotations if isinstance(source, AnnotatedSource) else {})}
 
 
 def annotated(split: Split, name: str) -> np.ndarray:
-    """The annotation called `name` of a split: class labels int64 (n,), segments uint8 (n, h, w), a map uint8 (n, c, h, w),
-    findings uint8 (n, size).
+    """The annotation called `name` of a split: class labels int64 (n,), segments uint8 (n, h, w), a
+    map uint8 (n, c, h, w), findings uint8 (n, size).
 
     Raises DataError if the split has none of that name.
     """
@@ -97,19 +119,34 @@ def annotated(split: Split, name: str) -> np.ndarray:
         return split.images
     own = split.annotations if isinstance(split, AnnotatedSplit) else {}
     if name not in own:
-        raise DataError(f"the images have no annotation {name!r}; they have {', '.join(['class', 'image', *own])}")
+        raise DataError(
+            f"the images have no annotation {name!r}; they have"
+            f" {', '.join(['class', 'image', *own])}"
+        )
     return own[name]
 
 
 def check_annotations(source: AnnotatedSource, split: Split) -> None:
-    """Raise DataError unless the split has the annotations that the source states, in their shapes, classes and values."""
+    """Raise DataError unless the split has the annotations that the source states, in their shapes,
+    classes and values.
+    """
     for name, annotation in source.annotations.items():
         array = annotated(split, name)
         channels, side = annotation.size, source.shape[1:]
-        shape = (len(split), *{SEGMENTS: side, FINDINGS: (channels,)}.get(annotation.kind, (channels, *side)))
+        shape = (
+            len(split),
+            *{SEGMENTS: side, FINDINGS: (channels,)}.get(annotation.kind, (channels, *side)),
+        )
         if array.shape != shape:
-            raise DataError(f"{source.title}: annotation {name!r} has shape {array.shape}, expected {shape}")
+            raise DataError(
+                f"{source.title}: annotation {name!r} has shape {array.shape}, expected {shape}"
+            )
         if annotation.kind == SEGMENTS and ((array >= annotation.size) & (array != IGNORE)).any():
-            raise DataError(f"{source.title}: annotation {name!r} has classes beyond the {annotation.size} that there are")
+            raise DataError(
+                f"{source.title}: annotation {name!r} has classes beyond the {annotation.size} that"
+                " there are"
+            )
         if annotation.kind == FINDINGS and ((array > 1) & (array != IGNORE)).any():
-            raise DataError(f"{source.title}: annotation {name!r} has values other than 0, 1 and {IGNORE}")
+            raise DataError(
+                f"{source.title}: annotation {name!r} has values other than 0, 1 and {IGNORE}"
+            )

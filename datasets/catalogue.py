@@ -66,12 +66,19 @@ class ResolvedData:
 
 @functools.cache
 def _fingerprint(name: str, home: Path) -> str:
-    """Digest of a source's files and of the code that reads them; of many small files, names and sizes, but for their tables."""
+    """Digest of a source's files and of the code that reads them; of many small files, names and
+    sizes, but for their tables.
+    """
     entry = source(name)
     files = entry.files(home)
     many = len(files) > MANY
     listing = [
-        [str(p.relative_to(home)), p.stat().st_size] if many and p.suffix not in TABLES else [p.name, file_digest(p)] for p in files
+        (
+            [str(p.relative_to(home)), p.stat().st_size]
+            if many and p.suffix not in TABLES
+            else [p.name, file_digest(p)]
+        )
+        for p in files
     ]
     return digest([name, listing, source_digest(_modules()[name][1])])
 
@@ -83,7 +90,9 @@ def is_present(name: str, home: Path | None = None) -> bool:
 
 
 def check(name: str, home: Path | None = None) -> None:
-    """Raise DataError if a file of the source is damaged, as far as that can be told without reading all of it."""
+    """Raise DataError if a file of the source is damaged, as far as that can be told without
+    reading all of it.
+    """
     entry = source(name)
     own = entry.check if isinstance(entry, AnnotatedSource) else None
     for path in entry.files(home or data_home()):
@@ -94,13 +103,18 @@ def check(name: str, home: Path | None = None) -> None:
 
 
 def resolve(
-    name: str, *, embedded: bool = False, require_real: bool = False, home: Path | None = None, but_not: str = ""
+    name: str,
+    *,
+    embedded: bool = False,
+    require_real: bool = False,
+    home: Path | None = None,
+    but_not: str = "",
 ) -> ResolvedData:
     """Decide which data a table column uses: the real set, else a surrogate, else a synthetic one.
 
-    `embedded` (the smoke profile) takes the stand-in that needs no files, so that a run is the same everywhere. `but_not`
-    is a set that must not stand in, since it is used already.
-    Raises DataError if the set is absent and `require_real` is given, or if a present file is damaged.
+    `embedded` (the smoke profile) takes the stand-in that needs no files, so that a run is the same
+    everywhere. `but_not` is a set that must not stand in, since it is used already. Raises
+    DataError if the set is absent and `require_real` is given, or if a present file is damaged.
     """
     home = home or data_home()
     wanted = source(name)
@@ -110,16 +124,29 @@ def resolve(
     elif not is_present(name, home) and not require_real:
         present = [source(s) for s in wanted.stand_ins if is_present(s, home) and s != but_not]
         if not present:
-            raise DataError(f"{wanted.title} is not under {home}, and nothing can stand in for it. {wanted.how_to_get}")
+            raise DataError(
+                f"{wanted.title} is not under {home}, and nothing can stand in for it."
+                f" {wanted.how_to_get}"
+            )
         used = present[0]
     if require_real and (used is not wanted or wanted.kind != REAL or not is_present(name, home)):
         if embedded:
             raise DataError(
-                f"--require-real: {wanted.title} is needed, but this profile always uses embedded data; take --profile cpu or paper"
+                f"--require-real: {wanted.title} is needed, but this profile always uses embedded"
+                " data; take --profile cpu or paper"
             )
-        raise DataError(f"--require-real: {wanted.title} is needed, but it is not under {home}. {wanted.how_to_get}")
+        raise DataError(
+            f"--require-real: {wanted.title} is needed, but it is not under {home}."
+            f" {wanted.how_to_get}"
+        )
     check(used.name, home)
-    origin = SYNTHETIC if used.kind == SYNTHETIC else REAL if used is wanted and used.kind == REAL else SURROGATE
+    origin = (
+        SYNTHETIC
+        if used.kind == SYNTHETIC
+        else REAL
+        if used is wanted and used.kind == REAL
+        else SURROGATE
+    )
     return ResolvedData(name, used.name, origin, _fingerprint(used.name, home), used.note)
 
 
@@ -135,11 +162,15 @@ def load(name: str, home: Path | None = None) -> dict[str, Split]:
         found = splits[split]
         most = isinstance(entry, AnnotatedSource) and entry.up_to
         size = min(size, len(found)) if most else size
-        if found.images.shape != (size, *entry.shape) or not 0 <= found.labels.min() <= found.labels.max() < entry.classes:
+        if (
+            found.images.shape != (size, *entry.shape)
+            or not 0 <= found.labels.min() <= found.labels.max() < entry.classes
+        ):
             raise DataError(
-                f"{entry.title}: images {found.images.shape} with labels {found.labels.min()} to {found.labels.max()} in split "
-                f"{split!r}, expected {(size, *entry.shape)} with {entry.classes} classes. "
-                f"The files under {home} are not the official ones. {entry.how_to_get}"
+                f"{entry.title}: images {found.images.shape} with labels {found.labels.min()} to"
+                f" {found.labels.max()} in split {split!r}, expected {(size, *entry.shape)} with"
+                f" {entry.classes} classes. The files under {home} are not the official ones."
+                f" {entry.how_to_get}"
             )
         if isinstance(entry, AnnotatedSource):
             check_annotations(entry, found)

@@ -1,8 +1,10 @@
-"""Chest films: reading them, the reference's preprocessing, another site's acquisition, and patients kept apart.
+"""Chest films: reading them, the reference's preprocessing, another site's acquisition, and
+patients kept apart.
 
-The preprocessing is that of the released code which FedAD names for its pipeline (jfhealthcare/Chexpert, data/utils.py and
-config/example.json; OpenCV there): the histogram is equalised, a Gaussian blur of 3 x 3 pixels applied, the long side brought
-to 512 pixels by bilinear interpolation, the short side filled up with 128 at the bottom or at the right. Its normalisation,
+The preprocessing is that of the released code which FedAD names for its pipeline
+(jfhealthcare/Chexpert, data/utils.py and config/example.json; OpenCV there): the histogram is
+equalised, a Gaussian blur of 3 x 3 pixels applied, the long side brought to 512 pixels by bilinear
+interpolation, the short side filled up with 128 at the bottom or at the right. Its normalisation,
 (x - 128) / 64, is every film source's `MEAN` and `STD`.
 """
 
@@ -33,14 +35,15 @@ def slug(finding: str) -> str:
     return finding.strip().lower().replace("_", "-").replace(" ", "-")
 
 
-# -- preprocessing ----------------------------------------------------------------------------------------------------
+# -- preprocessing --
 
 
 def equalise(film: np.ndarray) -> np.ndarray:
-    """A film uint8 (h, w) with its histogram equalised as OpenCV's equalizeHist does; a film of one tone stays as it is.
+    """A film uint8 (h, w) with its histogram equalised as OpenCV's equalizeHist does; a film of one
+    tone stays as it is.
 
-    The darkest tone becomes 0, the brightest 255, a tone between them the share of pixels that are as dark or darker, where
-    those of the darkest tone do not count.
+    The darkest tone becomes 0, the brightest 255, a tone between them the share of pixels that are
+    as dark or darker, where those of the darkest tone do not count.
     """
     counts = np.bincount(film.ravel(), minlength=256)
     darkest = int(np.flatnonzero(counts)[0])
@@ -52,7 +55,8 @@ def equalise(film: np.ndarray) -> np.ndarray:
 
 
 def blur(film: np.ndarray) -> np.ndarray:
-    """A film uint8 (h, w) under the 3 x 3 Gaussian with weights 1, 2, 1 along each side, mirrored at its edges.
+    """A film uint8 (h, w) under the 3 x 3 Gaussian with weights 1, 2, 1 along each side, mirrored
+    at its edges.
 
     As OpenCV's GaussianBlur with a kernel of 3 and no stated deviation.
     """
@@ -62,10 +66,11 @@ def blur(film: np.ndarray) -> np.ndarray:
 
 
 def fit(film: np.ndarray, side: int) -> np.ndarray:
-    """A film uint8 (h, w) as (side, side): its long side stretched or shrunk to that, the rest filled with 128.
+    """A film uint8 (h, w) as (side, side): its long side stretched or shrunk to that, the rest
+    filled with 128.
 
-    Bilinear between the four nearest pixels, without smoothing before it, as OpenCV's INTER_LINEAR; the filling is below a
-    wide film and to the right of a high one.
+    Bilinear between the four nearest pixels, without smoothing before it, as OpenCV's INTER_LINEAR;
+    the filling is below a wide film and to the right of a high one.
     """
     from PIL import Image
 
@@ -75,43 +80,58 @@ def fit(film: np.ndarray, side: int) -> np.ndarray:
         # Of floating numbers, for Pillow cuts off bytes where the reference rounds them.
         image = Image.fromarray(film.astype(np.float32))
         scale = (width / new[1], 0, 0, 0, height / new[0], 0)
-        resized = image.transform((new[1], new[0]), Image.Transform.AFFINE, scale, Image.Resampling.BILINEAR)
+        resized = image.transform(
+            (new[1], new[0]), Image.Transform.AFFINE, scale, Image.Resampling.BILINEAR
+        )
         film = (np.asarray(resized) + 0.5).astype(np.uint8)  # halves up, as there
     return np.pad(film, ((0, side - new[0]), (0, side - new[1])), constant_values=PIXEL_MEAN)
 
 
 def preprocess(film: np.ndarray, side: int) -> np.ndarray:
-    """The reference's preprocessing of a grey film uint8 (h, w) up to normalisation: uint8 (side, side)."""
+    """The reference's preprocessing of a grey film uint8 (h, w) up to normalisation: uint8 (side,
+    side).
+    """
     return fit(blur(equalise(film)), side)
 
 
-# -- reading ----------------------------------------------------------------------------------------------------------
+# -- reading --
 
 
 def to_bytes(values: np.ndarray, most: int) -> np.ndarray:
     """Whole numbers in 0...most as uint8, `most` as 255."""
-    return values.astype(np.uint8) if most == 255 else np.rint(values.clip(0, most) * (255 / most)).astype(np.uint8)
+    return (
+        values.astype(np.uint8)
+        if most == 255
+        else np.rint(values.clip(0, most) * (255 / most)).astype(np.uint8)
+    )
 
 
 def _read_dicom(path: Path) -> np.ndarray:
     try:
         import pydicom
     except ImportError:
-        raise DataError(f"{path} is a DICOM file; reading it needs pydicom: python -m pip install 'pydicom>=3.0'") from None
+        raise DataError(
+            f"{path} is a DICOM file; reading it needs pydicom: python -m pip install"
+            " 'pydicom>=3.0'"
+        ) from None
     data = pydicom.dcmread(path)
     pixels = data.pixel_array
     if pixels.ndim != 2 or data.PixelRepresentation:
-        raise ValueError(f"expected one grey image of unsigned values, found {pixels.dtype} {pixels.shape}")
+        raise ValueError(
+            f"expected one grey image of unsigned values, found {pixels.dtype} {pixels.shape}"
+        )
     film = to_bytes(pixels, 2**data.BitsStored - 1)
-    return 255 - film if data.PhotometricInterpretation == "MONOCHROME1" else film  # where the least value is white
+    return (
+        255 - film if data.PhotometricInterpretation == "MONOCHROME1" else film
+    )  # where the least value is white
 
 
 def read_film(path: Path, most: int = 0) -> np.ndarray:
     """The grey pixels uint8 (h, w) of a PNG, JPEG or DICOM file, dense tissue bright.
 
-    Colours count by their luma, 16-bit and other depths as shares of their range. With `most`, a film whose long side has
-    more pixels is first reduced to that (Lanczos). Raises DataError if the file cannot be read, or is DICOM and pydicom
-    is not installed.
+    Colours count by their luma, 16-bit and other depths as shares of their range. With `most`, a
+    film whose long side has more pixels is first reduced to that (Lanczos). Raises DataError if the
+    file cannot be read, or is DICOM and pydicom is not installed.
     """
     from PIL import Image
 
@@ -121,10 +141,13 @@ def read_film(path: Path, most: int = 0) -> np.ndarray:
         else:
             with Image.open(path) as image:
                 deep = image.mode.startswith("I")
-                film = to_bytes(np.asarray(image), 65535) if deep else np.asarray(image.convert("L"))
+                film = (
+                    to_bytes(np.asarray(image), 65535) if deep else np.asarray(image.convert("L"))
+                )
     except DataError:
         raise
-    except Exception as error:  # pydicom raises what it meets, and has errors of its own that cannot be named without it
+    # Pydicom raises what it meets, and has errors of its own that cannot be named without it
+    except Exception as error:
         raise DataError(f"{path} is not a readable film ({error}). Get it again.") from error
     if most and max(film.shape) > most:
         reduced = Image.fromarray(film)
@@ -134,10 +157,17 @@ def read_film(path: Path, most: int = 0) -> np.ndarray:
 
 
 def read_films(
-    paths: Sequence[Path], side: int, most: int = 0, change: Callable[[np.ndarray, Path], np.ndarray] | None = None
+    paths: Sequence[Path],
+    side: int,
+    most: int = 0,
+    change: Callable[[np.ndarray, Path], np.ndarray] | None = None,
 ) -> np.ndarray:
-    """Films read and preprocessed, uint8 (n, 1, side, side); `change` is what happens to the pixels of a film before that."""
-    images = np.empty((len(paths), 1, side, side), np.uint8)  # filled in place: full sets fill the memory of most machines
+    """Films read and preprocessed, uint8 (n, 1, side, side); `change` is what happens to the pixels
+    of a film before that.
+    """
+    images = np.empty(
+        (len(paths), 1, side, side), np.uint8
+    )  # filled in place: full sets fill the memory of most machines
 
     def read(index: int) -> None:
         film = read_film(paths[index], most)
@@ -149,40 +179,56 @@ def read_films(
 
 
 def read_table(path: Path, columns: Sequence[str], how_to_get: str) -> list[dict[str, str]]:
-    """The rows of a CSV file as text by column. Raises DataError if it has no rows or lacks one of the columns."""
+    """The rows of a CSV file as text by column. Raises DataError if it has no rows or lacks one of
+    the columns.
+    """
     try:
         with path.open(newline="", encoding="utf-8-sig") as lines:
             rows = list(csv.DictReader(lines))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise DataError(f"{path} is not a readable table ({error}). {how_to_get}") from error
-    if not rows or not set(columns) <= set(rows[0]) or any(row[column] is None for row in rows for column in columns):
-        raise DataError(f"{path} is not a table with the columns {', '.join(columns)}, or is cut off. {how_to_get}")
+    if (
+        not rows
+        or not set(columns) <= set(rows[0])
+        or any(row[column] is None for row in rows for column in columns)
+    ):
+        raise DataError(
+            f"{path} is not a table with the columns {', '.join(columns)}, or is cut off."
+            f" {how_to_get}"
+        )
     return rows
 
 
 def unrepeated(table: Path, names: Sequence[str], how_to_get: str) -> None:
-    """Raise DataError if a table names a film twice: it would count twice, and might be in two splits."""
+    """Raise DataError if a table names a film twice: it would count twice, and might be in two
+    splits.
+    """
     for name, times in Counter(names).items():
         if times > 1:
             raise DataError(f"{table} names {name} {times} times. {how_to_get}")
 
 
 def all_there(title: str, paths: Sequence[Path], how_to_get: str) -> bool:
-    """Whether the films of a table are there: all, or none. Raises DataError for some, rather than let another set stand in."""
+    """Whether the films of a table are there: all, or none. Raises DataError for some, rather than
+    let another set stand in.
+    """
     missing = [path for path in paths if not path.is_file()]
     if missing and len(missing) < len(paths):
         raise DataError(
-            f"{title}: {len(missing):,} of {len(paths):,} films are missing, the first is {missing[0]}. Complete it, or take its "
-            f"folder away for another set to stand in. {how_to_get}"
+            f"{title}: {len(missing):,} of {len(paths):,} films are missing, the first is"
+            f" {missing[0]}. Complete it, or take its folder away for another set to stand in."
+            f" {how_to_get}"
         )
     return not missing
 
 
-# -- splits -----------------------------------------------------------------------------------------------------------
+# -- splits --
 
 
 def any_finding(findings: np.ndarray, names: Sequence[str]) -> np.ndarray:
-    """Class labels int64 (n,) from findings uint8 (n, size): 1 where one other than `no-finding` is present."""
+    """Class labels int64 (n,) from findings uint8 (n, size): 1 where one other than `no-finding` is
+    present.
+    """
     own = [index for index, name in enumerate(names) if name != NO_FINDING]
     return (findings[:, own] == 1).any(axis=1).astype(np.int64)
 
@@ -195,20 +241,25 @@ def check_patients(title: str, splits: Mapping[str, Split]) -> None:
             continue
         for patient in np.unique(split.patients).tolist():
             if patient in seen:
-                raise DataError(f"{title}: patient {patient} has films in the splits {seen[patient]!r} and {name!r}")
+                raise DataError(
+                    f"{title}: patient {patient} has films in the splits {seen[patient]!r} and"
+                    f" {name!r}"
+                )
             seen[patient] = name
 
 
-# -- another site -----------------------------------------------------------------------------------------------------
+# -- another site --
 
 
 @dataclass(frozen=True)
 class Acquisition:
-    """How a site's films differ from those of the site that they are made from; own choices, of no source.
+    """How a site's films differ from those of the site that they are made from; own choices, of no
+    source.
 
-    Pairs are the least and the most that is drawn for a film. Curve, contrast and veil alone would mostly be undone by the
-    equalisation of the histogram; what is left after it comes from the gradient, the blur, the noise, which is the
-    stronger the lower the contrast has become, the borders and the marker.
+    Pairs are the least and the most that is drawn for a film. Curve, contrast and veil alone would
+    mostly be undone by the equalisation of the histogram; what is left after it comes from the
+    gradient, the blur, the noise, which is the stronger the lower the contrast has become, the
+    borders and the marker.
     """
 
     gamma: tuple[float, float] = (1.3, 1.9)
@@ -230,15 +281,23 @@ class Acquisition:
 SECOND_SITE = Acquisition()
 """Of the stand-ins for CheXpert."""
 THIRD_SITE = Acquisition(
-    gamma=(0.6, 0.8), contrast=(0.7, 0.9), gradient=(0.0, 0.1), blur=0.012, noise=(0.01, 0.02), border=0.0, marker=0.0
+    gamma=(0.6, 0.8),
+    contrast=(0.7, 0.9),
+    gradient=(0.0, 0.1),
+    blur=0.012,
+    noise=(0.01, 0.02),
+    border=0.0,
+    marker=0.0,
 )
 """Of the generated public films: brighter, softer, less noisy."""
 
 
 def acquire(films: np.ndarray, how: Acquisition, rng: np.random.Generator) -> np.ndarray:
-    """Films uint8 (n, h, w) as a site with another acquisition would have taken them, uint8 (n, h, w).
+    """Films uint8 (n, h, w) as a site with another acquisition would have taken them, uint8 (n, h,
+    w).
 
-    In this order: curve, contrast about the middle tone, gradient, blur, noise, unexposed borders, burnt-in marker.
+    In this order: curve, contrast about the middle tone, gradient, blur, noise, unexposed borders,
+    burnt-in marker.
     """
     from scipy.ndimage import gaussian_filter  # takes long, and listing data sets needs none
 
@@ -257,7 +316,9 @@ def acquire(films: np.ndarray, how: Acquisition, rng: np.random.Generator) -> np
     tones = tones + drawn(*how.noise) * rng.standard_normal(tones.shape, np.float32)
     left, right, top, bottom = (drawn(0, how.border) for _ in range(4))
     across, down = (x + 1) / 2, (y + 1) / 2
-    tones = np.where((across < left) | (across > 1 - right) | (down < top) | (down > 1 - bottom), 0, tones)
+    tones = np.where(
+        (across < left) | (across > 1 - right) | (down < top) | (down > 1 - bottom), 0, tones
+    )
     long = round(how.marker * height)
     if long:
         thick, away = max(1, long // 4), round(0.08 * height)

@@ -1,8 +1,10 @@
-"""Partitions: which client holds which samples. Pure functions of labels, sizes and a random generator.
+"""Partitions: which client holds which samples. Pure functions of labels, sizes and a random
+generator.
 
-Every function returns index arrays into the labels it was given. Sources: DLAD (Ma et al. 2020), section V-A and
-Table I; FedKD (Gong et al. 2022) and FedIOD (Gong et al. 2024), released split code; FedDF (Lin et al. 2020),
-released split code; FedSA (Xie et al. 2022), section 4.1 and released split code.
+Every function returns index arrays into the labels it was given. Sources: DLAD (Ma et al. 2020),
+section V-A and Table I; FedKD (Gong et al. 2022) and FedIOD (Gong et al. 2024), released split
+code; FedDF (Lin et al. 2020), released split code; FedSA (Xie et al. 2022), section 4.1 and
+released split code.
 """
 
 from __future__ import annotations
@@ -32,22 +34,27 @@ def _require_samples(samples: int, clients: int) -> None:
     if clients < 1:
         raise PartitionError(f"a partition needs at least one client, not {clients}")
     if samples < clients:
-        raise PartitionError(f"{clients} clients cannot share {samples} samples; use at most {samples} clients")
+        raise PartitionError(
+            f"{clients} clients cannot share {samples} samples; use at most {samples} clients"
+        )
 
 
 def dlad_class_probabilities(distribution: str, clients: int) -> np.ndarray:
-    """Class probabilities p_i of each client, shape (clients, 10): uniform over the client's classes of Table I.
+    """Class probabilities p_i of each client, shape (clients, 10): uniform over the client's
+    classes of Table I.
 
-    Raises PartitionError for an unknown distribution or a number of clients that is not a multiple of five,
-    since Table I describes clients in groups of five.
+    Raises PartitionError for an unknown distribution or a number of clients that is not a multiple
+    of five, since Table I describes clients in groups of five.
     """
     if distribution not in DLAD_CLASSES:
-        raise PartitionError(f"unknown distribution {distribution!r}; known: {', '.join(DLAD_CLASSES)}")
+        raise PartitionError(
+            f"unknown distribution {distribution!r}; known: {', '.join(DLAD_CLASSES)}"
+        )
     if clients < 5 or clients % 5:
         near = sorted({max(5, clients // 5 * 5), max(5, -(-clients // 5) * 5)})
         raise PartitionError(
-            f"DLAD's distributions describe clients in groups of five, so {clients} clients are impossible; "
-            f"use {' or '.join(str(n) for n in near)}"
+            f"DLAD's distributions describe clients in groups of five, so {clients} clients are"
+            f" impossible; use {' or '.join(str(n) for n in near)}"
         )
     probabilities = np.zeros((clients, 10))
     for client in range(clients):
@@ -56,8 +63,12 @@ def dlad_class_probabilities(distribution: str, clients: int) -> np.ndarray:
     return probabilities
 
 
-def split_public(samples: int, share: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Random disjoint split of `range(samples)` into round(share x samples) public indices and the client pool."""
+def split_public(
+    samples: int, share: float, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Random disjoint split of `range(samples)` into round(share x samples) public indices and the
+    client pool.
+    """
     if not 0 <= share < 1:
         raise PartitionError(f"the public share must be at least 0 and below 1, not {share}")
     order = rng.permutation(samples)
@@ -65,8 +76,11 @@ def split_public(samples: int, share: float, rng: np.random.Generator) -> tuple[
     return np.sort(order[:cut]), np.sort(order[cut:])
 
 
-def split_groups(groups: np.ndarray, share: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Random disjoint split of the samples of `groups` (n,), such as patients, that keeps each group together.
+def split_groups(
+    groups: np.ndarray, share: float, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Random disjoint split of the samples of `groups` (n,), such as patients, that keeps each
+    group together.
 
     Returns the indices of all samples of round(share x groups) groups, and of the others.
     """
@@ -77,10 +91,11 @@ def split_groups(groups: np.ndarray, share: float, rng: np.random.Generator) -> 
 
 
 def one_positive(positives: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """One class for each sample of a multi-label set, for partitions by class: one of its positives, each equally likely.
+    """One class for each sample of a multi-label set, for partitions by class: one of its
+    positives, each equally likely.
 
-    `positives` (n, classes) is True where a class is present; a sample without any gets the class after the last. FedAD,
-    section 4.1.2.
+    `positives` (n, classes) is True where a class is present; a sample without any gets the class
+    after the last. FedAD, section 4.1.2.
     """
     chance = np.where(positives, rng.random(positives.shape), -1.0)
     return np.where(positives.any(axis=1), chance.argmax(axis=1), positives.shape[1])
@@ -95,11 +110,15 @@ def exact_counts(probabilities: np.ndarray, size: int) -> np.ndarray:
     return counts
 
 
-def draw_by_class(labels: np.ndarray, probabilities: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
-    """`size` indices, drawn with replacement inside each class, in the exact proportions of `probabilities`.
+def draw_by_class(
+    labels: np.ndarray, probabilities: np.ndarray, size: int, rng: np.random.Generator
+) -> np.ndarray:
+    """`size` indices, drawn with replacement inside each class, in the exact proportions of
+    `probabilities`.
 
-    DLAD, section V-A: |D_i| is half the pool, "allowing duplicates"; under NIID1 a client needs 2,500 samples of a
-    class of which the pool has 1,000. Raises PartitionError if a class with positive probability has no sample.
+    DLAD, section V-A: |D_i| is half the pool, "allowing duplicates"; under NIID1 a client needs
+    2,500 samples of a class of which the pool has 1,000. Raises PartitionError if a class with
+    positive probability has no sample.
     """
     parts = []
     for label, count in enumerate(exact_counts(probabilities, size)):
@@ -107,19 +126,25 @@ def draw_by_class(labels: np.ndarray, probabilities: np.ndarray, size: int, rng:
             continue
         candidates = np.flatnonzero(labels == label)
         if candidates.size == 0:
-            raise PartitionError(f"the client pool has no sample of class {label}; make the pool larger")
+            raise PartitionError(
+                f"the client pool has no sample of class {label}; make the pool larger"
+            )
         parts.append(rng.choice(candidates, count, replace=True))
     return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
 
 
 def dirichlet_fedkd(
-    labels: np.ndarray, clients: int, alpha: float, rng: np.random.Generator, proportions: np.ndarray | None = None
+    labels: np.ndarray,
+    clients: int,
+    alpha: float,
+    rng: np.random.Generator,
+    proportions: np.ndarray | None = None,
 ) -> list[np.ndarray]:
     """The Dirichlet split of FedKD and FedIOD.
 
-    For each class on its own, a vector p ~ Dir(alpha); the class's samples in file order are cut into consecutive
-    slices of floor(p_k n_c), and the last client takes the remainder. No shuffle, no minimum size: a client may
-    stay empty. `proportions` (classes, clients) replaces the draws.
+    For each class on its own, a vector p ~ Dir(alpha); the class's samples in file order are cut
+    into consecutive slices of floor(p_k n_c), and the last client takes the remainder. No shuffle,
+    no minimum size: a client may stay empty. `proportions` (classes, clients) replaces the draws.
     """
     _require_samples(len(labels), clients)
     parts: list[list[np.ndarray]] = [[] for _ in range(clients)]
@@ -133,14 +158,21 @@ def dirichlet_fedkd(
 
 
 def dirichlet_feddf(
-    labels: np.ndarray, clients: int, alpha: float, rng: np.random.Generator, *, released: bool = False, tries: int = 10_000
+    labels: np.ndarray,
+    clients: int,
+    alpha: float,
+    rng: np.random.Generator,
+    *,
+    released: bool = False,
+    tries: int = 10_000,
 ) -> list[np.ndarray]:
     """The Dirichlet split of FedDF.
 
-    Samples are shuffled and dealt to groups of ten clients. Within a group each class is divided by a Dirichlet
-    draw in which clients that already hold the average get nothing; the draw is repeated until the smallest client
-    holds at least half the average. `released` then joins the lists and cuts them into equal pieces, as the
-    released class does, so that every client ends with the same number of samples and neighbours mix.
+    Samples are shuffled and dealt to groups of ten clients. Within a group each class is divided by
+    a Dirichlet draw in which clients that already hold the average get nothing; the draw is
+    repeated until the smallest client holds at least half the average. `released` then joins the
+    lists and cuts them into equal pieces, as the released class does, so that every client ends
+    with the same number of samples and neighbours mix.
 
     Raises PartitionError if no draw meets the minimum within `tries`.
     """
@@ -158,14 +190,21 @@ def dirichlet_feddf(
 
 
 def _balanced_group(
-    labels: np.ndarray, samples: np.ndarray, clients: int, alpha: float, rng: np.random.Generator, tries: int
+    labels: np.ndarray,
+    samples: np.ndarray,
+    clients: int,
+    alpha: float,
+    rng: np.random.Generator,
+    tries: int,
 ) -> list[np.ndarray]:
     average = len(samples) / clients
     for _ in range(tries):
         parts = [np.empty(0, dtype=np.int64)] * clients
         for label in np.unique(labels):
             own = rng.permutation(samples[labels[samples] == label])
-            p = rng.dirichlet(np.full(clients, alpha)) * np.array([len(part) < average for part in parts])
+            p = rng.dirichlet(np.full(clients, alpha)) * np.array(
+                [len(part) < average for part in parts]
+            )
             if p.sum() == 0:
                 p = np.ones(clients)
             cuts = (np.cumsum(p / p.sum())[:-1] * own.size).astype(int)
@@ -173,33 +212,44 @@ def _balanced_group(
         if min(map(len, parts)) >= 0.5 * average:
             return parts
     raise PartitionError(
-        f"no Dirichlet draw with alpha={alpha} gave every one of {clients} clients half the average of "
-        f"{math.floor(average)} samples; raise alpha or use fewer clients"
+        f"no Dirichlet draw with alpha={alpha} gave every one of {clients} clients half the average"
+        f" of {math.floor(average)} samples; raise alpha or use fewer clients"
     )
 
 
-def class_groups(labels: np.ndarray, clients: int, classes: int | None = None) -> tuple[list[np.ndarray], list[range]]:
+def class_groups(
+    labels: np.ndarray, clients: int, classes: int | None = None
+) -> tuple[list[np.ndarray], list[range]]:
     """FedSA's private sets: each client holds all samples of its own block of consecutive classes.
 
-    Returns each client's indices, in file order, and its classes: 1000 classes among 10 clients are 0 to 99, 100 to 199
-    and so on; where they do not divide, the first clients have one class more. `classes` is how many the data set has; by
-    default the highest label settles it. Raises PartitionError for more clients than classes, a client whose classes have
-    no sample, and labels outside of the classes.
+    Returns each client's indices, in file order, and its classes: 1000 classes among 10 clients are
+    0 to 99, 100 to 199 and so on; where they do not divide, the first clients have one class more.
+    `classes` is how many the data set has; by default the highest label settles it. Raises
+    PartitionError for more clients than classes, a client whose classes have no sample, and labels
+    outside of the classes.
     """
     _require_samples(len(labels), clients)
     if classes is None:
         classes = int(labels.max()) + 1
     if not 0 <= labels.min() <= labels.max() < classes:
-        raise PartitionError(f"labels {labels.min()} to {labels.max()} are not all among {classes} classes")
+        raise PartitionError(
+            f"labels {labels.min()} to {labels.max()} are not all among {classes} classes"
+        )
     if clients > classes:
-        raise PartitionError(f"{clients} clients cannot hold disjoint groups of {classes} classes; use at most {classes} clients")
-    groups = [range(int(block[0]), int(block[-1]) + 1) for block in np.array_split(np.arange(classes), clients)]
+        raise PartitionError(
+            f"{clients} clients cannot hold disjoint groups of {classes} classes; use at most"
+            f" {classes} clients"
+        )
+    groups = [
+        range(int(block[0]), int(block[-1]) + 1)
+        for block in np.array_split(np.arange(classes), clients)
+    ]
     parts = [np.flatnonzero((labels >= group.start) & (labels < group.stop)) for group in groups]
     for client, (part, group) in enumerate(zip(parts, groups, strict=True)):
         if part.size == 0:
             raise PartitionError(
-                f"client {client} would hold nothing: no sample has a label from {group.start} to {group.stop - 1}; "
-                "use fewer clients or more samples"
+                f"client {client} would hold nothing: no sample has a label from {group.start} to"
+                f" {group.stop - 1}; use fewer clients or more samples"
             )
     return parts, groups
 
@@ -207,11 +257,13 @@ def class_groups(labels: np.ndarray, clients: int, classes: int | None = None) -
 def draw_share_by_class(
     labels: np.ndarray, share: float, rng: np.random.Generator, *, consecutive: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """FedSA's probe set: round(share x n_c) of the n_c samples of each class, at least one, and the rest; both sorted.
+    """FedSA's probe set: round(share x n_c) of the n_c samples of each class, at least one, and the
+    rest; both sorted.
 
-    `consecutive` draws as the released script does: one random place among the first 3,000 samples of the file, and of
-    each class the samples that come next from there. Where a class has too few left, its run ends at its last sample; it
-    never goes on at the beginning. Raises PartitionError unless 0 < share <= 1.
+    `consecutive` draws as the released script does: one random place among the first 3,000 samples
+    of the file, and of each class the samples that come next from there. Where a class has too few
+    left, its run ends at its last sample; it never goes on at the beginning. Raises PartitionError
+    unless 0 < share <= 1.
     """
     if not 0 < share <= 1:
         raise PartitionError(f"the share of each class must be above 0 and at most 1, not {share}")

@@ -1,4 +1,6 @@
-"""What a data set is to the suite: a source with an official layout, classes, a licence and stand-ins."""
+"""What a data set is to the suite: a source with an official layout, classes, a licence and
+stand-ins.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,11 @@ class Split:
     labels: np.ndarray
 
     def __post_init__(self) -> None:
-        if self.images.dtype != np.uint8 or self.images.ndim != 4 or len(self.images) != len(self.labels):
+        if (
+            self.images.dtype != np.uint8
+            or self.images.ndim != 4
+            or len(self.images) != len(self.labels)
+        ):
             raise DataError(
                 f"expected uint8 images (n, c, h, w) and as many labels, got {self.images.dtype} "
                 f"{self.images.shape} and {self.labels.shape}"
@@ -36,7 +42,9 @@ class Split:
 
 @dataclass(frozen=True)
 class DataSource:
-    """One data set. `datasets/sources/*.py` lists them in `SOURCES`; that is all the registration there is."""
+    """One data set. `datasets/sources/*.py` lists them in `SOURCES`; that is all the registration
+    there is.
+    """
 
     name: str
     title: str
@@ -60,16 +68,20 @@ class DataSource:
     stand_ins: tuple[str, ...] = ()
     """Names of other sources to use when this one is absent, best first."""
     embedded: str = ""
-    """The stand-in that needs no files at all, for the smoke profile; empty if this source itself needs none."""
+    """The stand-in that needs no files at all, for the smoke profile; empty if this source itself
+    needs none."""
     kind: str = REAL
-    """`real`, `synthetic` for generated images, or `surrogate` for real ones that were changed to stand in for others."""
+    """`real`, `synthetic` for generated images, or `surrogate` for real ones that were changed to
+    stand in for others."""
     note: str = ""
     content: Mapping[str, str] = field(default_factory=dict)
     """SHA-256 by split of the official images and labels (see `content_digest`), where known."""
 
 
 def content_digest(split: Split) -> str:
-    """SHA-256 of a split's images (uint8, n c h w) and labels (as little-endian int64), whatever file they came in."""
+    """SHA-256 of a split's images (uint8, n c h w) and labels (as little-endian int64), whatever
+    file they came in.
+    """
     content = hashlib.sha256(np.ascontiguousarray(split.images).data)
     content.update(split.labels.astype("<i8").tobytes())
     return content.hexdigest()
@@ -77,7 +89,9 @@ def content_digest(split: Split) -> str:
 
 def to_nchw(images: np.ndarray) -> np.ndarray:
     """uint8 (n, h, w) or (n, h, w, c) -> contiguous (n, c, h, w)."""
-    return np.ascontiguousarray(images[:, None] if images.ndim == 3 else images.transpose(0, 3, 1, 2))
+    return np.ascontiguousarray(
+        images[:, None] if images.ndim == 3 else images.transpose(0, 3, 1, 2)
+    )
 
 
 def check_npz(path: Path, how_to_get: str) -> None:
@@ -87,20 +101,36 @@ def check_npz(path: Path, how_to_get: str) -> None:
         with zipfile.ZipFile(path) as archive:
             missing = wanted - set(archive.namelist())
     except (zipfile.BadZipFile, OSError) as error:
-        raise DataError(f"{path} is damaged or truncated ({error}). Delete it and get it again. {how_to_get}") from error
+        raise DataError(
+            f"{path} is damaged or truncated ({error}). Delete it and get it again. {how_to_get}"
+        ) from error
     if missing:
         names = ", ".join(sorted(name.removesuffix(".npy") for name in missing))
         raise DataError(f"{path} lacks the arrays {names}. {how_to_get}")
 
 
 def read_npz(path: Path, how_to_get: str) -> dict[str, Split]:
-    """Read x_train, y_train, x_test, y_test from `path`. Raises DataError if the file is not whole."""
+    """Read x_train, y_train, x_test, y_test from `path`. Raises DataError if the file is not
+    whole.
+    """
     check_npz(path, how_to_get)
     try:
         with np.load(path, allow_pickle=False) as arrays:
             return {
-                split: Split(to_nchw(arrays[f"x_{split}"]), arrays[f"y_{split}"].reshape(-1).astype(np.int64))
+                split: Split(
+                    to_nchw(arrays[f"x_{split}"]), arrays[f"y_{split}"].reshape(-1).astype(np.int64)
+                )
                 for split in ("train", "test")
             }
-    except (ValueError, OSError, zipfile.BadZipFile, EOFError, zlib.error, RuntimeError, AttributeError) as error:
-        raise DataError(f"{path} is damaged ({error}). Delete it and get it again. {how_to_get}") from error
+    except (
+        ValueError,
+        OSError,
+        zipfile.BadZipFile,
+        EOFError,
+        zlib.error,
+        RuntimeError,
+        AttributeError,
+    ) as error:
+        raise DataError(
+            f"{path} is damaged ({error}). Delete it and get it again. {how_to_get}"
+        ) from error

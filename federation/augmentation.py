@@ -1,4 +1,6 @@
-"""Augmentation of whole batches of images, on the run's device: what a run asks for, and RandAugment for strong views."""
+"""Augmentation of whole batches of images, on the run's device: what a run asks for, and
+RandAugment for strong views.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ import torch.nn.functional as F
 
 @dataclass(frozen=True)
 class Augmentation:
-    """Random affine and colour changes, crops and holes, each drawn uniformly and independently per image."""
+    """Random affine and colour changes, crops and holes, each drawn uniformly and independently per
+    image.
+    """
 
     rotation: float = 0.0
     """Largest rotation either way, degrees."""
@@ -21,26 +25,35 @@ class Augmentation:
     scale: float = 0.0
     """Largest relative change of size either way: 0.05 is between 0.95 and 1.05."""
     channel_shift: float = 0.0
-    """Largest constant added to all channels, as a fraction of the pixel range; the result is clipped."""
+    """Largest constant added to all channels, as a fraction of the pixel range; the result is
+    clipped."""
     horizontal_flip: bool = False
     """Mirror left and right with probability one half."""
     crop: int = 0
     """Black pixels added on every side, before a random window of the original size is cut out."""
     cutout: int = 0
-    """Side in pixels of a square that is set to the data's mean, about a random pixel; it may reach over the border."""
+    """Side in pixels of a square that is set to the data's mean, about a random pixel; it may reach
+    over the border."""
 
 
 def augment(
-    images: torch.Tensor, how: Augmentation, generator: torch.Generator, mean: Sequence[float] | None = None
+    images: torch.Tensor,
+    how: Augmentation,
+    generator: torch.Generator,
+    mean: Sequence[float] | None = None,
 ) -> torch.Tensor:
-    """Augment images (n, c, h, w) in [0, 1]; points from outside take the border's value (nearest), bilinear inside.
+    """Augment images (n, c, h, w) in [0, 1]; points from outside take the border's value (nearest),
+    bilinear inside.
 
-    Crop and cutout follow, in whole pixels. `mean` (of each channel) fills a cutout: after normalisation it is the zero
-    of DeVries and Taylor (2017). Next to a crop or cutout alone a flip mirrors exactly, without resampling.
-    Raises ValueError if a cutout is asked and no mean given.
+    Crop and cutout follow, in whole pixels. `mean` (of each channel) fills a cutout: after
+    normalisation it is the zero of DeVries and Taylor (2017). Next to a crop or cutout alone a flip
+    mirrors exactly, without resampling. Raises ValueError if a cutout is asked and no mean given.
     """
     if how.cutout and mean is None:
-        raise ValueError("a cutout is filled with the channels' means; give augment() the mean that inputs are normalised with")
+        raise ValueError(
+            "a cutout is filled with the channels' means; give augment() the mean that inputs are"
+            " normalised with"
+        )
     n, device = len(images), images.device
 
     def uniform(*shape: int) -> torch.Tensor:
@@ -62,8 +75,12 @@ def augment(
     if affine or (how.horizontal_flip and not exact_flip):
         top = torch.stack([cos * flip, -sin, offset[:, 0]], dim=1)
         bottom = torch.stack([sin * flip, cos, offset[:, 1]], dim=1)
-        grid = F.affine_grid(torch.stack([top, bottom], dim=1), list(images.shape), align_corners=False)
-        images = F.grid_sample(images, grid, mode="bilinear", padding_mode="border", align_corners=False)
+        grid = F.affine_grid(
+            torch.stack([top, bottom], dim=1), list(images.shape), align_corners=False
+        )
+        images = F.grid_sample(
+            images, grid, mode="bilinear", padding_mode="border", align_corners=False
+        )
     if how.channel_shift:
         images = (images + uniform(n, 1, 1, 1) * how.channel_shift).clamp(0, 1)
     if exact_flip:
@@ -78,31 +95,51 @@ def augment(
 
 @dataclass(frozen=True)
 class RandAugment:
-    """RandAugment (Cubuk et al., 2020): a few of fourteen operations on every image, drawn with replacement.
+    """RandAugment (Cubuk et al., 2020): a few of fourteen operations on every image, drawn with
+    replacement.
 
-    Ranges are those of FixMatch (Sohn et al., 2020, appendix on augmentation), with torchvision's factors for brightness,
-    colour, contrast and sharpness, which go both ways; FixMatch's are below 1.
+    Ranges are those of FixMatch (Sohn et al., 2020, appendix on augmentation), with torchvision's
+    factors for brightness, colour, contrast and sharpness, which go both ways; FixMatch's are below
+    1.
     """
 
     count: int = 2
-    """Operations on an image, one after another; N of RandAugment (FixMatch's implementations: 2)."""
+    """Operations on an image, one after another; N of RandAugment (FixMatch's implementations:
+    2)."""
     magnitude: float = 10.0
-    """Strength of an operation, on a scale up to 10; M of RandAugment (FixMatch's implementations: 10)."""
+    """Strength of an operation, on a scale up to 10; M of RandAugment (FixMatch's implementations:
+    10)."""
     sampled: bool = True
-    """Whether an operation's strength is uniform in [0, magnitude], as in FixMatch, or always the magnitude."""
+    """Whether an operation's strength is uniform in [0, magnitude], as in FixMatch, or always the
+    magnitude."""
     geometric: bool = True
-    """Whether rotation, shear and translation are among the operations; without, every pixel stays where it is."""
+    """Whether rotation, shear and translation are among the operations; without, every pixel stays
+    where it is."""
 
 
 GEOMETRIC = ("rotate", "shear-x", "shear-y", "translate-x", "translate-y")
-PHOTOMETRIC = ("brightness", "colour", "contrast", "sharpness", "posterize", "solarize", "autocontrast", "equalize", "identity")
+PHOTOMETRIC = (
+    "brightness",
+    "colour",
+    "contrast",
+    "sharpness",
+    "posterize",
+    "solarize",
+    "autocontrast",
+    "equalize",
+    "identity",
+)
 
 
-def rand_augment(images: torch.Tensor, how: RandAugment, generator: torch.Generator) -> torch.Tensor:
-    """RandAugment of images (n, 1 or 3, h, w), uint8 or in [0, 1], each by itself; the same type and shape.
+def rand_augment(
+    images: torch.Tensor, how: RandAugment, generator: torch.Generator
+) -> torch.Tensor:
+    """RandAugment of images (n, 1 or 3, h, w), uint8 or in [0, 1], each by itself; the same type
+    and shape.
 
-    Points from outside are black, neighbours the nearest (torchvision's and Pillow's defaults). Equalisation needs 255
-    pixels beside those of the brightest value, as in Pillow: it leaves most images of 16 x 16 alone.
+    Points from outside are black, neighbours the nearest (torchvision's and Pillow's defaults).
+    Equalisation needs 255 pixels beside those of the brightest value, as in Pillow: it leaves most
+    images of 16 x 16 alone.
     """
     whole = images if images.dtype == torch.uint8 else images.mul(255).round_().to(torch.uint8)
     names = (*GEOMETRIC, *PHOTOMETRIC) if how.geometric else PHOTOMETRIC
@@ -111,8 +148,11 @@ def rand_augment(images: torch.Tensor, how: RandAugment, generator: torch.Genera
     strength = torch.full(shape, how.magnitude / 10, device=device)
     if how.sampled:
         strength = strength * torch.rand(shape, generator=generator, device=device)
-    signed = torch.where(torch.rand(shape, generator=generator, device=device) < 0.5, -strength, strength)
-    # Sorted by operation, so that each is called once for all its images; how many these are is the one thing to wait for.
+    signed = torch.where(
+        torch.rand(shape, generator=generator, device=device) < 0.5, -strength, strength
+    )
+    # Sorted by operation, so that each is called once for all its images; how many these are is the
+    # one thing to wait for.
     sizes = (drawn[:, None] == torch.arange(len(names), device=device)[:, None]).sum(dim=2).tolist()
     for step in range(how.count):
         order = drawn[step].argsort(stable=True)
@@ -123,29 +163,48 @@ def rand_augment(images: torch.Tensor, how: RandAugment, generator: torch.Genera
         for name, size in list(zip(names, sizes[step], strict=True))[-len(PHOTOMETRIC) :]:
             group, start = slice(start, start + size), start + size
             if name != "identity" and len(grouped[group]):
-                grouped[group] = _recolour(name, grouped[group], by[group, None, None, None], by_signed[group, None, None, None])
+                grouped[group] = _recolour(
+                    name,
+                    grouped[group],
+                    by[group, None, None, None],
+                    by_signed[group, None, None, None],
+                )
         whole = torch.empty_like(grouped)
         whole[order] = grouped
     return whole if images.dtype == torch.uint8 else whole.to(images.dtype).div_(255)
 
 
 def _move(images: torch.Tensor, operation: torch.Tensor, signed: torch.Tensor) -> torch.Tensor:
-    """Rotate uint8 images (n, c, h, w) by up to 30 degrees, shear them by up to 0.3, or shift them by up to 0.3 of the side.
+    """Rotate uint8 images (n, c, h, w) by up to 30 degrees, shear them by up to 0.3, or shift them
+    by up to 0.3 of the side.
 
-    `operation` (n,) is the place in GEOMETRIC of what each undergoes, `signed` (n,) its strength in [-1, 1].
+    `operation` (n,) is the place in GEOMETRIC of what each undergoes, `signed` (n,) its strength in
+    [-1, 1].
     """
-    rotate, shear_x, shear_y, translate_x, translate_y = ((operation == number) * signed for number in range(len(GEOMETRIC)))
+    rotate, shear_x, shear_y, translate_x, translate_y = (
+        (operation == number) * signed for number in range(len(GEOMETRIC))
+    )
     angle = math.radians(30) * rotate
     # Where a point of the result comes from; affine_grid measures the side as 2.
     across = torch.stack([angle.cos(), 0.3 * shear_x - angle.sin(), 0.6 * translate_x], dim=1)
     down = torch.stack([0.3 * shear_y + angle.sin(), angle.cos(), 0.6 * translate_y], dim=1)
-    grid = F.affine_grid(torch.stack([across, down], dim=1), list(images.shape), align_corners=False)
-    return F.grid_sample(images.float(), grid, mode="nearest", padding_mode="zeros", align_corners=False).to(torch.uint8)
+    grid = F.affine_grid(
+        torch.stack([across, down], dim=1), list(images.shape), align_corners=False
+    )
+    return F.grid_sample(
+        images.float(), grid, mode="nearest", padding_mode="zeros", align_corners=False
+    ).to(torch.uint8)
 
 
-def _recolour(name: str, images: torch.Tensor, strength: torch.Tensor, signed: torch.Tensor) -> torch.Tensor:
-    """One of PHOTOMETRIC on uint8 images (n, c, h, w), with each one's strength in [0, 1], also with a sign, (n, 1, 1, 1)."""
-    from torchvision.transforms.v2 import functional  # takes seconds, which other runs need not spend
+def _recolour(
+    name: str, images: torch.Tensor, strength: torch.Tensor, signed: torch.Tensor
+) -> torch.Tensor:
+    """One of PHOTOMETRIC on uint8 images (n, c, h, w), with each one's strength in [0, 1], also
+    with a sign, (n, 1, 1, 1).
+    """
+    from torchvision.transforms.v2 import (
+        functional,
+    )  # takes seconds, which other runs need not spend
 
     if name == "posterize":  # keep 8 to 4 bits
         return images & (256 - 2 ** (4 * strength).round().to(torch.int32)).to(torch.uint8)
@@ -156,35 +215,54 @@ def _recolour(name: str, images: torch.Tensor, strength: torch.Tensor, signed: t
     if name == "equalize":
         return functional.equalize(images)
     lacking = {
-        "brightness": functional.adjust_brightness, "colour": functional.adjust_saturation,
-        "contrast": functional.adjust_contrast, "sharpness": functional.adjust_sharpness,
-    }[name](images, 0.0).float()  # black, grey, even, or blurred  # fmt: skip
-    return (lacking + (1 + 0.9 * signed) * (images - lacking)).round_().clamp_(0, 255).to(torch.uint8)
+        "brightness": functional.adjust_brightness,
+        "colour": functional.adjust_saturation,
+        "contrast": functional.adjust_contrast,
+        "sharpness": functional.adjust_sharpness,
+    }[name](images, 0.0).float()  # black, grey, even, or blurred
+    return (
+        (lacking + (1 + 0.9 * signed) * (images - lacking)).round_().clamp_(0, 255).to(torch.uint8)
+    )
 
 
 def filled(values: Sequence[float], like: torch.Tensor) -> torch.Tensor:
     """`values` as a tensor on the device of `like`, in its dtype.
 
-    They are filled in there: a copy from the host, as torch.tensor makes, would wait for all that the device has to do.
+    They are filled in there: a copy from the host, as torch.tensor makes, would wait for all that
+    the device has to do.
     """
-    return torch.stack([torch.full((), value, dtype=like.dtype, device=like.device) for value in values])
+    return torch.stack(
+        [torch.full((), value, dtype=like.dtype, device=like.device) for value in values]
+    )
 
 
-def _windows(images: torch.Tensor, border: int, top: torch.Tensor, left: torch.Tensor) -> torch.Tensor:
-    """The window of each black-bordered image (n, c, h, w) whose upper left corner is at `top`, `left` (n, 1)."""
+def _windows(
+    images: torch.Tensor, border: int, top: torch.Tensor, left: torch.Tensor
+) -> torch.Tensor:
+    """The window of each black-bordered image (n, c, h, w) whose upper left corner is at `top`,
+    `left` (n, 1).
+    """
     n, channels, height, width = images.shape
     rows = torch.arange(height, device=images.device) + top
     columns = torch.arange(width, device=images.device) + left
     places = rows[:, :, None] * (width + 2 * border) + columns[:, None, :]
     bordered = F.pad(images, (border,) * 4).flatten(2)
-    return bordered.gather(2, places.reshape(n, 1, height * width).expand(n, channels, -1)).view(images.shape)
+    return bordered.gather(2, places.reshape(n, 1, height * width).expand(n, channels, -1)).view(
+        images.shape
+    )
 
 
-def _squares(images: torch.Tensor, side: int, row: torch.Tensor, column: torch.Tensor) -> torch.Tensor:
-    """Mask (n, 1, h, w) of a square about `row`, `column` (n, 1): from side // 2 before to side - side // 2 after it."""
+def _squares(
+    images: torch.Tensor, side: int, row: torch.Tensor, column: torch.Tensor
+) -> torch.Tensor:
+    """Mask (n, 1, h, w) of a square about `row`, `column` (n, 1): from side // 2 before to side -
+    side // 2 after it.
+    """
 
     def span(length: int, centre: torch.Tensor) -> torch.Tensor:
         place = torch.arange(length, device=images.device) - centre + side // 2
         return (place >= 0) & (place < side)
 
-    return (span(images.shape[2], row)[:, :, None] & span(images.shape[3], column)[:, None, :])[:, None]
+    return (span(images.shape[2], row)[:, :, None] & span(images.shape[3], column)[:, None, :])[
+        :, None
+    ]

@@ -7,12 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 import torch
 
 
-def average_states(states: Iterable[Mapping[str, torch.Tensor]], weights: Sequence[float]) -> dict[str, torch.Tensor]:
+def average_states(
+    states: Iterable[Mapping[str, torch.Tensor]], weights: Sequence[float]
+) -> dict[str, torch.Tensor]:
     """The weighted mean of every entry of networks' states; weights are normalised to sum to one.
 
-    Entries are parameters and buffers alike, so that BatchNorm's running means and variances are averaged too. Sums
-    are taken in float64; integer entries (BatchNorm's count of batches) are rounded. FedAvg (McMahan et al. 2017),
-    Algorithm 1, with weights n_k. States are looked at one at a time, so that an iterator need never hold them all.
+    Entries are parameters and buffers alike, so that BatchNorm's running means and variances are
+    averaged too. Sums are taken in float64; integer entries (BatchNorm's count of batches) are
+    rounded. FedAvg (McMahan et al. 2017), Algorithm 1, with weights n_k. States are looked at one
+    at a time, so that an iterator need never hold them all.
 
     Raises ValueError for states that do not match, or weights that are negative or sum to zero.
     """
@@ -33,10 +36,14 @@ def average_states(states: Iterable[Mapping[str, torch.Tensor]], weights: Sequen
             raise ValueError("states of different networks cannot be averaged")
         on_mps = any(tensor.device.type == "mps" for tensor in state.values())
         wide = torch.float32 if on_mps else torch.float64  # MPS has no double precision
-        flat = torch.cat([state[name].reshape(-1).to(wide) for name in shapes]).mul_(weights[count - 1] / total)
+        flat = torch.cat([state[name].reshape(-1).to(wide) for name in shapes]).mul_(
+            weights[count - 1] / total
+        )
         mean = flat if count == 1 else mean.add_(flat)
     if count != len(weights) or not count:
-        raise ValueError(f"as many weights as states are needed, got {count} states and {len(weights)} weights")
+        raise ValueError(
+            f"as many weights as states are needed, got {count} states and {len(weights)} weights"
+        )
     parts = mean.split([shape.numel() for shape in shapes.values()])
     return {
         name: (part if types[name].is_floating_point else part.round()).to(types[name]).view(shape)
@@ -45,6 +52,8 @@ def average_states(states: Iterable[Mapping[str, torch.Tensor]], weights: Sequen
 
 
 def class_count_weights(counts: torch.Tensor) -> torch.Tensor:
-    """N_k^c / sum_k N_k^c, (clients, classes), from label counts; uniform for a class that no client holds."""
+    """N_k^c / sum_k N_k^c, (clients, classes), from label counts; uniform for a class that no
+    client holds.
+    """
     total = counts.sum(dim=0)
     return torch.where(total > 0, counts / total.clamp_min(1e-12), 1 / len(counts))

@@ -1,8 +1,8 @@
 """The channel between clients and server: the one way across, and the ledger of every byte.
 
-Payloads are dictionaries of tensors. They are encoded as safetensors, counted in that form, and decoded again on
-the other side, so that nothing is shared by accident and no estimate stands in for a size. On the `meta` device,
-where `plan` runs, the same size is computed from shapes and dtypes.
+Payloads are dictionaries of tensors. They are encoded as safetensors, counted in that form, and
+decoded again on the other side, so that nothing is shared by accident and no estimate stands in for
+a size. On the `meta` device, where `plan` runs, the same size is computed from shapes and dtypes.
 """
 
 from __future__ import annotations
@@ -17,20 +17,40 @@ import torch
 from federation.costs import active_meter
 
 PAYLOADS = frozenset(
-    {"parameters", "gradients", "logits", "attention", "features", "images", "discriminator-outputs", "labels", "votes"}
+    {
+        "parameters",
+        "gradients",
+        "logits",
+        "attention",
+        "features",
+        "images",
+        "discriminator-outputs",
+        "labels",
+        "votes",
+    }
 )
 """What may cross. A class list or a count of labels is `labels`."""
 
 _DTYPES = {
-    torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16",
-    torch.int64: "I64", torch.int32: "I32", torch.int16: "I16", torch.int8: "I8", torch.uint8: "U8", torch.bool: "BOOL",
-}  # fmt: skip
+    torch.float64: "F64",
+    torch.float32: "F32",
+    torch.float16: "F16",
+    torch.bfloat16: "BF16",
+    torch.int64: "I64",
+    torch.int32: "I32",
+    torch.int16: "I16",
+    torch.int8: "I8",
+    torch.uint8: "U8",
+    torch.bool: "BOOL",
+}
 _ALIGNMENT_ORDER = ("I64", "F64", "F32", "I32", "BF16", "F16", "I16", "I8", "U8", "BOOL")
 
 
 @dataclass(frozen=True)
 class Transfer:
-    """A message; in the ledger, all messages of one kind between one client and the server in one round."""
+    """A message; in the ledger, all messages of one kind between one client and the server in one
+    round.
+    """
 
     round: int
     direction: str
@@ -42,19 +62,29 @@ class Transfer:
 
 
 def _header(tensors: Mapping[str, torch.Tensor]) -> tuple[bytes, list[str], int]:
-    """The header of the safetensors encoding, the names in the order of their data, and the data's size.
+    """The header of the safetensors encoding, the names in the order of their data, and the data's
+    size.
 
-    Eight bytes of length, then JSON padded to a multiple of eight; data are ordered by dtype width and name.
+    Eight bytes of length, then JSON padded to a multiple of eight; data are ordered by dtype width
+    and name.
     """
     for name, tensor in tensors.items():
         if tensor.dtype not in _DTYPES:
-            raise ValueError(f"{name} has the type {tensor.dtype}, which does not cross; convert it first")
+            raise ValueError(
+                f"{name} has the type {tensor.dtype}, which does not cross; convert it first"
+            )
     entries: dict[str, object] = {}
     offset = 0
-    for name in sorted(tensors, key=lambda n: (_ALIGNMENT_ORDER.index(_DTYPES[tensors[n].dtype]), n)):
+    for name in sorted(
+        tensors, key=lambda n: (_ALIGNMENT_ORDER.index(_DTYPES[tensors[n].dtype]), n)
+    ):
         tensor = tensors[name]
         size = tensor.numel() * tensor.element_size()
-        entries[name] = {"dtype": _DTYPES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [offset, offset + size]}
+        entries[name] = {
+            "dtype": _DTYPES[tensor.dtype],
+            "shape": list(tensor.shape),
+            "data_offsets": [offset, offset + size],
+        }
         offset += size
     text = json.dumps(entries, separators=(",", ":"), ensure_ascii=False).encode()
     padded = text.ljust(-(-len(text) // 8) * 8)
@@ -68,9 +98,11 @@ def encoded_size(tensors: Mapping[str, torch.Tensor]) -> int:
 
 
 def encode(tensors: Mapping[str, torch.Tensor]) -> bytes:
-    """The safetensors encoding, byte for byte that of the library, whose own writer takes three times as long.
+    """The safetensors encoding, byte for byte that of the library, whose own writer takes three
+    times as long.
 
-    A network has many small tensors, and every client's crosses twice a round. The library decodes, and so checks it.
+    A network has many small tensors, and every client's crosses twice a round. The library decodes,
+    and so checks it.
     """
     header, names, _ = _header(tensors)
     host = _on_host(tensors)
@@ -79,14 +111,18 @@ def encode(tensors: Mapping[str, torch.Tensor]) -> bytes:
 
 def raw_bytes(tensor: torch.Tensor) -> torch.Tensor:
     """The bytes of a tensor, uint8 (n,), in the order of its elements."""
-    # Not reshape: a tensor of at most one element counts as contiguous whatever its stride, and keeps it.
+    # Not reshape: a tensor of at most one element counts as contiguous whatever its stride, and
+    # keeps it.
     return tensor.contiguous().as_strided((tensor.numel(),), (1,)).view(torch.uint8)
 
 
 def _on_host(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """The tensors in main memory; copies from a GPU are queued together and waited for once."""
     tensors = dict(tensors)
-    host = {name: tensor.detach().to("cpu", non_blocking=tensor.is_cuda) for name, tensor in tensors.items()}
+    host = {
+        name: tensor.detach().to("cpu", non_blocking=tensor.is_cuda)
+        for name, tensor in tensors.items()
+    }
     for device in {tensor.device for tensor in tensors.values() if tensor.is_cuda}:
         torch.cuda.synchronize(device)
     return host
@@ -101,7 +137,9 @@ class Channel:
     def __init__(
         self,
         inspect: Callable[[Transfer, Mapping[str, torch.Tensor]], None] | None = None,
-        deliver: Callable[[Transfer, dict[str, torch.Tensor]], dict[str, torch.Tensor]] | None = None,
+        deliver: (
+            Callable[[Transfer, dict[str, torch.Tensor]], dict[str, torch.Tensor]] | None
+        ) = None,
     ):
         self.round = 0
         """The round that messages are booked under; a method with rounds sets it."""
@@ -109,15 +147,25 @@ class Channel:
         self._inspect = inspect
         self._deliver = deliver
 
-    def up(self, client: int, kind: str, tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-        """Send from client to server; returns what the server receives. Raises ValueError for an unknown kind."""
+    def up(
+        self, client: int, kind: str, tensors: Mapping[str, torch.Tensor]
+    ) -> dict[str, torch.Tensor]:
+        """Send from client to server; returns what the server receives. Raises ValueError for an
+        unknown kind.
+        """
         return self._carry("up", client, kind, tensors)
 
-    def down(self, client: int, kind: str, tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-        """Send from server to client; returns what the client receives. Raises ValueError for an unknown kind."""
+    def down(
+        self, client: int, kind: str, tensors: Mapping[str, torch.Tensor]
+    ) -> dict[str, torch.Tensor]:
+        """Send from server to client; returns what the client receives. Raises ValueError for an
+        unknown kind.
+        """
         return self._carry("down", client, kind, tensors)
 
-    def _carry(self, direction: str, client: int, kind: str, tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    def _carry(
+        self, direction: str, client: int, kind: str, tensors: Mapping[str, torch.Tensor]
+    ) -> dict[str, torch.Tensor]:
         if kind not in PAYLOADS:
             raise ValueError(f"unknown payload kind {kind!r}; known: {', '.join(sorted(PAYLOADS))}")
         tensors = dict(tensors)  # stored ones are read once
@@ -126,7 +174,10 @@ class Channel:
         else:
             encoded = encode(tensors)
             size, decoded = len(encoded), safetensors.torch.load(encoded)
-            received = {name: decoded[name].to(tensor.device, non_blocking=True) for name, tensor in tensors.items()}
+            received = {
+                name: decoded[name].to(tensor.device, non_blocking=True)
+                for name, tensor in tensors.items()
+            }
         transfer = Transfer(self.round, direction, kind, client, size)
         meter = active_meter()
         self._book(transfer, meter.times if meter is not None else 1)
@@ -147,7 +198,9 @@ class Channel:
 
     @property
     def ledger(self) -> list[Transfer]:
-        """Everything that crossed, by round, direction, kind and client, in the order of first messages."""
+        """Everything that crossed, by round, direction, kind and client, in the order of first
+        messages.
+        """
         return [Transfer(*key, size, messages) for key, (size, messages) in self._booked.items()]
 
     def total(self, direction: str) -> int:

@@ -15,13 +15,21 @@ R = TypeVar("R")
 
 
 class Shard:
-    """A client's private samples: a view into a set of samples, so that a thousand clients take no more memory than one."""
+    """A client's private samples: a view into a set of samples, so that a thousand clients take no
+    more memory than one.
+    """
 
-    def __init__(self, images: torch.Tensor, targets: torch.Tensor, indices: torch.Tensor | None = None):
-        """uint8 images (n, c, h, w) and targets (n, ...), on the run's device; the client's are those at `indices`, or all."""
+    def __init__(
+        self, images: torch.Tensor, targets: torch.Tensor, indices: torch.Tensor | None = None
+    ):
+        """uint8 images (n, c, h, w) and targets (n, ...), on the run's device; the client's are
+        those at `indices`, or all.
+        """
         self._images = images
         self._targets = targets
-        self._indices = torch.arange(len(images), device=images.device) if indices is None else indices
+        self._indices = (
+            torch.arange(len(images), device=images.device) if indices is None else indices
+        )
 
     def __len__(self) -> int:
         return len(self._indices)
@@ -44,14 +52,22 @@ class Shard:
 class Client:
     """One client of a federation.
 
-    The server may know its index, its network and how many samples it holds. Label counts are the client's: a method
-    whose server uses them sends them as `labels`. The samples are only seen by functions handed to `run`.
+    The server may know its index, its network and how many samples it holds. Label counts are the
+    client's: a method whose server uses them sends them as `labels`. The samples are only seen by
+    functions handed to `run`.
     """
 
     def __init__(
-        self, index: int, role: str, network: str, shard: Shard, label_counts: tuple[int, ...], digest: str,
-        task: Task | None = None, normalise: Normalisation | None = None,
-    ):  # fmt: skip
+        self,
+        index: int,
+        role: str,
+        network: str,
+        shard: Shard,
+        label_counts: tuple[int, ...],
+        digest: str,
+        task: Task | None = None,
+        normalise: Normalisation | None = None,
+    ):
         self.index = index
         """0, 1, ...; seed streams and stages are named by it."""
         self.role = role
@@ -65,13 +81,19 @@ class Client:
         self.digest = digest
         """Identifies the shard's content in stage keys."""
         self.task = task
-        """What its own samples are labelled for, where that is another task than the federation's; only the client knows."""
+        """What its own samples are labelled for, where that is another task than the federation's;
+        only the client knows."""
         self.normalise = normalise
-        """How its own network sees images, where its samples are of another data set than the federation's."""
+        """How its own network sees images, where its samples are of another data set than the
+        federation's."""
         self.__shard = shard
 
-    def run(self, function: Callable[Concatenate[Shard, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run `function(shard, ...)` on the client. What it returns is still the client's: send it by the channel."""
+    def run(
+        self, function: Callable[Concatenate[Shard, P], R], *args: P.args, **kwargs: P.kwargs
+    ) -> R:
+        """Run `function(shard, ...)` on the client. What it returns is still the client's: send it
+        by the channel.
+        """
         return function(self.__shard, *args, **kwargs)
 
     def __repr__(self) -> str:

@@ -1,7 +1,8 @@
-"""Counting work instead of doing it: `plan` runs a method on the `meta` device under an active meter.
+"""Counting work instead of doing it: `plan` runs a method on the `meta` device under an active
+meter.
 
-Training and prediction loops see the meter, book what they would have done, and return at once. So a plan follows
-the same code path as the run that it plans.
+Training and prediction loops see the meter, book what they would have done, and return at once. So
+a plan follows the same code path as the run that it plans.
 """
 
 from __future__ import annotations
@@ -24,9 +25,11 @@ class Meter:
 
     def __init__(self) -> None:
         self.scope = ""
-        """Identity of the cell being planned; stands in for the content of tensors that have none."""
+        """Identity of the cell being planned; stands in for the content of tensors that have
+        none."""
         self.times = 1
-        """How often what is booked now would be done: a loop of like steps is followed once (see `Federation.steps`)."""
+        """How often what is booked now would be done: a loop of like steps is followed once (see
+        `Federation.steps`)."""
         self.flops = 0
         self.training_samples = 0
         self.predicted_samples = 0
@@ -35,12 +38,16 @@ class Meter:
         self._known: dict[tuple[str, ...], tuple[int, int, torch.Size]] = {}
 
     def _per_sample(self, model: nn.Module, shape: tuple[int, ...]) -> tuple[int, int, torch.Size]:
-        """Forward FLOPs, bytes of activations and the output's shape for one sample of `shape`; computed once."""
+        """Forward FLOPs, bytes of activations and the output's shape for one sample of `shape`;
+        computed once.
+        """
         if model not in self._names:
             self._names[model] = (repr(model), *(str(tuple(p.shape)) for p in model.parameters()))
         key = (*self._names[model], str(shape))
         if key not in self._known:
-            from torch.utils.flop_counter import FlopCounterMode  # takes a tenth of a second, which runs need not spend
+            from torch.utils.flop_counter import (
+                FlopCounterMode,
+            )  # takes a tenth of a second, which runs need not spend
 
             activations = 0
 
@@ -53,7 +60,11 @@ class Meter:
             was_training = model.training
             model.eval()
             # An enclosing counter (see `repeated`) must not count this one measurement.
-            with _disable_current_modes(), FlopCounterMode(display=False) as counter, torch.no_grad():
+            with (
+                _disable_current_modes(),
+                FlopCounterMode(display=False) as counter,
+                torch.no_grad(),
+            ):
                 outputs = model(torch.empty(1, *shape, device="meta"))
             model.train(was_training)
             for hook in hooks:
@@ -63,7 +74,9 @@ class Meter:
 
     @contextlib.contextmanager
     def repeated(self, times: int, counted: bool) -> Iterator[None]:
-        """Book what happens inside `times` times; with `counted` also its tensor operations, which no loop here books."""
+        """Book what happens inside `times` times; with `counted` also its tensor operations, which
+        no loop here books.
+        """
         self.times *= times
         saved = 0
 
@@ -88,13 +101,18 @@ class Meter:
         finally:
             self.times //= times
 
-    def book_training(self, model: nn.Module, images: torch.Tensor, epochs: int, batch_size: int) -> None:
+    def book_training(
+        self, model: nn.Module, images: torch.Tensor, epochs: int, batch_size: int
+    ) -> None:
         flops, activations, _ = self._per_sample(model, tuple(images.shape[1:]))
         self.flops += (1 + BACKWARD) * flops * len(images) * epochs * self.times
         self.training_samples += len(images) * epochs * self.times
         weights = sum(p.numel() * p.element_size() for p in model.parameters())
         # Weights, gradients and two moments of Adam; activations kept for the backward pass.
-        self.peak_bytes = max(self.peak_bytes, 4 * weights + activations * min(batch_size, len(images)) + images.numel())
+        self.peak_bytes = max(
+            self.peak_bytes,
+            4 * weights + activations * min(batch_size, len(images)) + images.numel(),
+        )
 
     def book_prediction(self, model: nn.Module, images: torch.Tensor) -> torch.Tensor:
         """Book the pass; returns outputs of the right shape, without content."""

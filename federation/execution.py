@@ -1,4 +1,6 @@
-"""How the loops run on a machine: the same algorithm faster or slower, with results that differ by rounding."""
+"""How the loops run on a machine: the same algorithm faster or slower, with results that differ by
+rounding.
+"""
 
 from __future__ import annotations
 
@@ -10,30 +12,40 @@ COMPILE = ("off", "default", "reduce-overhead")
 
 @dataclass(frozen=True)
 class Execution:
-    """How training runs; evaluation and outputs on a fixed public set are always eager and never in bf16.
+    """How training runs; evaluation and outputs on a fixed public set are always eager and never in
+    bf16.
 
     Raises ValueError for a value that does not exist, or a combination.
     """
 
     precision: str = "fp32"
-    """`fp32`; `tf32`: on CUDA, products of fp32 matrices in TF32; `bf16`: forward and backward pass under autocast."""
+    """`fp32`; `tf32`: on CUDA, products of fp32 matrices in TF32; `bf16`: forward and backward pass
+    under autocast."""
     compile: str = "off"
-    """`off`, or the mode of torch.compile: `default`, or `reduce-overhead`, which uses CUDA graphs."""
+    """`off`, or the mode of torch.compile: `default`, or `reduce-overhead`, which uses CUDA
+    graphs."""
     stacked: int = 1
     """Clients whose local training in a round runs as one vectorised computation."""
 
     def __post_init__(self) -> None:
         for name, known in (("precision", PRECISIONS), ("compile", COMPILE)):
             if getattr(self, name) not in known:
-                raise ValueError(f"unknown {name} {getattr(self, name)!r}; known: {', '.join(known)}")
+                raise ValueError(
+                    f"unknown {name} {getattr(self, name)!r}; known: {', '.join(known)}"
+                )
         if self.stacked < 1:
             raise ValueError(f"stacked must be at least 1, not {self.stacked}")
         if self.stacked > 1 and (self.precision == "bf16" or self.compile != "off"):
-            raise ValueError("stacked clients train in fp32 or tf32 and uncompiled: torch.func takes no BatchNorm in bf16")
+            raise ValueError(
+                "stacked clients train in fp32 or tf32 and uncompiled: torch.func takes no"
+                " BatchNorm in bf16"
+            )
 
     @property
     def label(self) -> str:
-        """What differs from the default, for file names and titles: `bf16-compiled`, `stacked8`; empty for nothing."""
+        """What differs from the default, for file names and titles: `bf16-compiled`, `stacked8`;
+        empty for nothing.
+        """
         parts = {
             self.precision: self.precision != "fp32",
             "compiled" if self.compile == "default" else self.compile: self.compile != "off",

@@ -1,4 +1,6 @@
-"""Runs a method: its whole fit is a stage, with the ledger, so that cells that differ only in what they measure share it."""
+"""Runs a method: its whole fit is a stage, with the ledger, so that cells that differ only in what
+they measure share it.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,11 @@ from federation.stages import Stage, StageCache, StageRequest
 
 
 def fit(federation: Federation, method: Method) -> list[Checkpoint]:
-    """What `method.fit` leaves: the global model, or one model per client; computed once per configuration.
+    """What `method.fit` leaves: the global model, or one model per client; computed once per
+    configuration.
 
-    The channel's ledger and the privacy spent are afterwards as if the method had just run. Raises TypeError if `fit`
-    returned something else than a module or checkpoints.
+    The channel's ledger and the privacy spent are afterwards as if the method had just run. Raises
+    TypeError if `fit` returned something else than a module or checkpoints.
     """
 
     def compute() -> Stage:
@@ -37,7 +40,10 @@ def fit(federation: Federation, method: Method) -> list[Checkpoint]:
 
     inputs = {
         **federation.identity(),
-        "method": [type(method).__qualname__, {name: str(value) for name, value in asdict(method).items()}],
+        "method": [
+            type(method).__qualname__,
+            {name: str(value) for name, value in asdict(method).items()},
+        ],
     }
     request = StageRequest("fit", type(method).__name__, inputs, compute, type(method).__module__)
     stage = federation.stages.get(request)
@@ -53,15 +59,22 @@ def as_checkpoints(federation: Federation, fitted: Fitted) -> list[Checkpoint]:
         history = {metric: [value] for metric, value in federation.evaluate(fitted).items()}
         return [Checkpoint("", federation.task.outputs, state_of(fitted), "server", "", history)]
     found: Sequence[Checkpoint] = [fitted] if isinstance(fitted, Checkpoint) else fitted
-    if not isinstance(found, Sequence) or not found or not all(isinstance(checkpoint, Checkpoint) for checkpoint in found):
+    if (
+        not isinstance(found, Sequence)
+        or not found
+        or not all(isinstance(checkpoint, Checkpoint) for checkpoint in found)
+    ):
         raise TypeError(
-            f"fit returned {type(fitted).__name__}; it must return a module, a checkpoint, or one checkpoint per client"
+            f"fit returned {type(fitted).__name__}; it must return a module, a checkpoint, or one"
+            " checkpoint per client"
         )
     measured = []
     for checkpoint in found:
         if not checkpoint.history and federation.device.type != "meta":
             metrics = federation.evaluate(federation.module(checkpoint))
-            checkpoint = dataclasses.replace(checkpoint, history={metric: [value] for metric, value in metrics.items()})
+            checkpoint = dataclasses.replace(
+                checkpoint, history={metric: [value] for metric, value in metrics.items()}
+            )
         measured.append(checkpoint)
     return measured
 
@@ -72,15 +85,23 @@ def _as_stage(checkpoints: Sequence[Checkpoint], federation: Federation) -> Stag
     for number, checkpoint in enumerate(checkpoints):
         stored = federation.stages.reference(checkpoint.state)
         if stored is None:
-            tensors |= {f"{number}/state/{name}": tensor for name, tensor in checkpoint.state.items()}
+            tensors |= {
+                f"{number}/state/{name}": tensor for name, tensor in checkpoint.state.items()
+            }
         if checkpoint.samples is not None:
             tensors[f"{number}/samples"] = checkpoint.samples
-        facts = {name: getattr(checkpoint, name) for name in ("network", "outputs", "owner", "lineage", "history")}
+        facts = {
+            name: getattr(checkpoint, name)
+            for name in ("network", "outputs", "owner", "lineage", "history")
+        }
         about.append({"stored": stored, "facts": facts})
     references = [entry["stored"] for entry in about if entry["stored"] is not None]
     ledger = [astuple(transfer) for transfer in federation.channel.ledger]
     spent = federation.protection.state_dict() if federation.protection is not None else {}
-    return Stage(tensors, {"checkpoints": about, "ledger": ledger, "references": references, "protection": spent})
+    return Stage(
+        tensors,
+        {"checkpoints": about, "ledger": ledger, "references": references, "protection": spent},
+    )
 
 
 def _checkpoints(stage: Stage, stages: StageCache) -> list[Checkpoint]:
@@ -91,6 +112,14 @@ def _checkpoints(stage: Stage, stages: StageCache) -> list[Checkpoint]:
         if about["stored"] is not None:
             state = stages.referenced(about["stored"])
         else:
-            state = {name.removeprefix(prefix): stage.tensors[name] for name in stage.tensors if name.startswith(prefix)}
-        found.append(Checkpoint(state=state, samples=stage.tensors.get(f"{number}/samples"), **about["facts"]))
+            state = {
+                name.removeprefix(prefix): stage.tensors[name]
+                for name in stage.tensors
+                if name.startswith(prefix)
+            }
+        found.append(
+            Checkpoint(
+                state=state, samples=stage.tensors.get(f"{number}/samples"), **about["facts"]
+            )
+        )
     return found

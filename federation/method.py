@@ -19,26 +19,32 @@ Fitted = Checkpoint | torch.nn.Module | Sequence[Checkpoint]
 class Method(ABC):
     """A federated learning method. Its fields are its hyper-parameters; `fit` is its algorithm.
 
-    A file under `methods/` or `baselines/`, or a `--plugin` file, holds exactly one subclass; the file's name, with
-    hyphens for underscores, is the method's name.
+    A file under `methods/` or `baselines/`, or a `--plugin` file, holds exactly one subclass; the
+    file's name, with hyphens for underscores, is the method's name.
     """
 
     title: ClassVar[str] = ""
     """The row's label in tables; the file's name if empty."""
     sends: ClassVar[frozenset[str]] = frozenset()
-    """Payload kinds that leave a client. The ledger of every run must agree (a contract test sees to it)."""
+    """Payload kinds that leave a client. The ledger of every run must agree (a contract test sees
+    to it)."""
     protected: ClassVar[Mapping[str, frozenset[str]]] = {}
-    """By mechanism of differential privacy, what leaves a client under it: all of it noisy or computed from what is, but for
-    `released`, which gives no guarantee. A mechanism that the class itself does not name is refused."""
+    """By mechanism of differential privacy, what leaves a client under it: all of it noisy or
+    computed from what is, but for `released`, which gives no guarantee. A mechanism that the class
+    itself does not name is refused."""
     oracle: ClassVar[frozenset[str]] = frozenset()
-    """Knowledge no real server has, for upper bounds: `public-labels`, `private-samples`. Tables mark such rows."""
+    """Knowledge no real server has, for upper bounds: `public-labels`, `private-samples`. Tables
+    mark such rows."""
 
     quick: ClassVar[Mapping[str, Any]] = {}
-    """Field values with which it learns something within seconds on the contract's small federation."""
+    """Field values with which it learns something within seconds on the contract's small
+    federation."""
 
     @classmethod
     def protections(cls) -> Mapping[str, frozenset[str]]:
-        """`protected` as the class itself declares it: what is derived from it may send more, and inherits no promise."""
+        """`protected` as the class itself declares it: what is derived from it may send more, and
+        inherits no promise.
+        """
         found: Mapping[str, frozenset[str]] = vars(cls).get("protected", {})
         return found
 

@@ -14,7 +14,9 @@ AXES = ("partition", "weights", "sampling", "shuffling", "noise", "attack")
 
 @dataclass(frozen=True)
 class Seeds:
-    """One seed per axis of randomness. Every random stream is named, so that none depends on the order of calls."""
+    """One seed per axis of randomness. Every random stream is named, so that none depends on the
+    order of calls.
+    """
 
     partition: int = 0
     """Which client holds which samples."""
@@ -35,14 +37,18 @@ class Seeds:
         return cls(**dict.fromkeys(axes, seed))
 
     def number(self, axis: str, *names: object) -> int:
-        """A 63-bit seed for the stream `names` of `axis`: a hash, so that neighbouring seeds are unrelated."""
+        """A 63-bit seed for the stream `names` of `axis`: a hash, so that neighbouring seeds are
+        unrelated.
+        """
         return int(digest([axis, getattr(self, axis), [str(n) for n in names]])[:16], 16) >> 1
 
     def numpy(self, axis: str, *names: object) -> np.random.Generator:
         """The NumPy generator of a named stream."""
         return np.random.default_rng(self.number(axis, *names))
 
-    def torch(self, axis: str, *names: object, device: torch.device | str = "cpu") -> torch.Generator:
+    def torch(
+        self, axis: str, *names: object, device: torch.device | str = "cpu"
+    ) -> torch.Generator:
         """The torch generator of a named stream, on `device`."""
         return torch.Generator(device).manual_seed(self.number(axis, *names))
 
@@ -51,7 +57,9 @@ class Seeds:
 
 
 class Stream:
-    """Draws from one named stream, on the run's device; on the `meta` device, where `plan` runs, only shapes."""
+    """Draws from one named stream, on the run's device; on the `meta` device, where `plan` runs,
+    only shapes.
+    """
 
     def __init__(self, generator: torch.Generator | None, device: torch.device):
         self.generator = generator

@@ -15,7 +15,9 @@ from federation.stages import Stage, read_stage, write_stage
 
 
 def pack(value: Any, tensors: dict[str, torch.Tensor]) -> Any:
-    """A nested state (dictionaries, lists, tensors, plain values) as JSON; its tensors are put into `tensors`."""
+    """A nested state (dictionaries, lists, tensors, plain values) as JSON; its tensors are put into
+    `tensors`.
+    """
     if isinstance(value, torch.Tensor):
         name = str(len(tensors))
         tensors[name] = value
@@ -40,7 +42,8 @@ def unpack(packed: Any, tensors: Mapping[str, torch.Tensor]) -> Any:
 
 
 class Snapshots:
-    """Snapshots of one fit, at `base`; one is written when `every` seconds have passed since the last.
+    """Snapshots of one fit, at `base`; one is written when `every` seconds have passed since the
+    last.
 
     The last two are kept, so that a kill while one is written costs no more than that one.
     """
@@ -52,26 +55,50 @@ class Snapshots:
         self._every = every
         self._last = time.monotonic()
 
-    def resume(self, parts: Mapping[str, Any]) -> tuple[int, dict[str, list[float]], list[Transfer]]:
-        """Restore `parts` (anything with load_state_dict); returns rounds done, history and ledger so far."""
-        # On the CPU: each part takes what it needs to its own device. Optimisers leave their counts of steps where they
-        # get them, and with these on a GPU would wait for it at every step and parameter.
+    def resume(
+        self, parts: Mapping[str, Any]
+    ) -> tuple[int, dict[str, list[float]], list[Transfer]]:
+        """Restore `parts` (anything with load_state_dict); returns rounds done, history and ledger
+        so far.
+        """
+        # On the CPU: each part takes what it needs to its own device. Optimisers leave their counts
+        # of steps where they get them, and with these on a GPU would wait for it at every step and
+        # parameter.
         found = [read_stage(base, newer_than=self._newer_than)[0] for base in self._slots]
-        whole = [(stage.info["round"], slot, stage) for slot, stage in enumerate(found) if stage is not None]
+        whole = [
+            (stage.info["round"], slot, stage)
+            for slot, stage in enumerate(found)
+            if stage is not None
+        ]
         if not whole:
             return 0, {}, []
         _, self._latest, stage = max(whole, key=lambda entry: entry[0])
         for name, part in parts.items():
             part.load_state_dict(unpack(stage.info["parts"][name], stage.tensors))
-        return stage.info["round"], stage.info["history"], [Transfer(*entry) for entry in stage.info["ledger"]]
+        return (
+            stage.info["round"],
+            stage.info["history"],
+            [Transfer(*entry) for entry in stage.info["ledger"]],
+        )
 
-    def offer(self, number: int, parts: Mapping[str, Any], history: Mapping[str, list[float]], ledger: Iterable[Transfer]) -> None:
+    def offer(
+        self,
+        number: int,
+        parts: Mapping[str, Any],
+        history: Mapping[str, list[float]],
+        ledger: Iterable[Transfer],
+    ) -> None:
         """Take a snapshot after round `number` if it is time."""
         if time.monotonic() - self._last < self._every:
             return
         tensors: dict[str, torch.Tensor] = {}
         packed = {name: pack(part.state_dict(), tensors) for name, part in parts.items()}
-        info = {"round": number, "history": dict(history), "ledger": [astuple(t) for t in ledger], "parts": packed}
+        info = {
+            "round": number,
+            "history": dict(history),
+            "ledger": [astuple(t) for t in ledger],
+            "parts": packed,
+        }
         self._latest = 1 - self._latest
         write_stage(self._slots[self._latest], Stage(tensors, info))
         self._last = time.monotonic()

@@ -1,9 +1,11 @@
-"""The stage cache: expensive parts that many cells share are computed once, by whichever process asks first.
+"""The stage cache: expensive parts that many cells share are computed once, by whichever process
+asks first.
 
-A stage is addressed by the digest of everything that determines it: its inputs (data, partition, seeds, network,
-hyper-parameters, other stages) and the source of the code that computes it. On disk it is a safetensors file and a
-sealed JSON beside it, which is written last and holds the tensors' SHA-256; a stage that does not match is dropped
-and computed again. Locks belong to the operating system, so a killed process never leaves one behind.
+A stage is addressed by the digest of everything that determines it: its inputs (data, partition,
+seeds, network, hyper-parameters, other stages) and the source of the code that computes it. On disk
+it is a safetensors file and a sealed JSON beside it, which is written last and holds the tensors'
+SHA-256; a stage that does not match is dropped and computed again. Locks belong to the operating
+system, so a killed process never leaves one behind.
 """
 
 from __future__ import annotations
@@ -28,9 +30,11 @@ DAMAGED = "damaged cache entry, computed again"
 
 
 class StoredTensors(Mapping[str, torch.Tensor]):
-    """Tensors on disk by name, read whenever they are asked for: a thousand clients' models need not be in memory at once.
+    """Tensors on disk by name, read whenever they are asked for: a thousand clients' models need
+    not be in memory at once.
 
-    What is read is checked against `sha256`; ResultsError is raised if it was changed or removed since.
+    What is read is checked against `sha256`; ResultsError is raised if it was changed or removed
+    since.
     """
 
     def __init__(self, body: Path, sha256: str, device: torch.device | str):
@@ -65,7 +69,9 @@ def _read_tensors(body: Path, sha256: str) -> dict[str, torch.Tensor]:
     except FileNotFoundError:
         raw = b""
     if digest(raw) != sha256:
-        raise ResultsError(f"{body} was changed or removed while a run relied on it; give the command again")
+        raise ResultsError(
+            f"{body} was changed or removed while a run relied on it; give the command again"
+        )
     return safetensors.torch.load(raw)
 
 
@@ -75,7 +81,8 @@ class Stage:
 
     tensors: Mapping[str, torch.Tensor]
     info: dict[str, Any] = field(default_factory=dict)
-    """Tensors of other stages that this one relies on are listed under `references`; without them it counts as damaged."""
+    """Tensors of other stages that this one relies on are listed under `references`; without them
+    it counts as damaged."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +105,9 @@ class StageRequest:
 
 
 def write_stage(base: Path, stage: Stage, **about: str) -> str:
-    """Write a stage to `base`.safetensors and, last, `base`.json; returns the SHA-256 of its tensors."""
+    """Write a stage to `base`.safetensors and, last, `base`.json; returns the SHA-256 of its
+    tensors.
+    """
     raw = encode(stage.tensors)
     write_atomic(_body(base), raw)
     sha256 = digest(raw)
@@ -110,8 +119,12 @@ def _body(base: Path) -> Path:
     return base.with_suffix(".safetensors")
 
 
-def read_stage(base: Path, device: torch.device | str = "cpu", newer_than: float = 0.0) -> tuple[Stage | None, str]:
-    """The stage stored at `base`, or None with what is wrong with it (empty if there simply is none)."""
+def read_stage(
+    base: Path, device: torch.device | str = "cpu", newer_than: float = 0.0
+) -> tuple[Stage | None, str]:
+    """The stage stored at `base`, or None with what is wrong with it (empty if there simply is
+    none).
+    """
     header, body = base.with_suffix(".json"), _body(base)
     try:
         if header.stat().st_mtime < newer_than:
@@ -150,13 +163,21 @@ class StageCache:
         return self.get_all([request])[0]
 
     def get_all(self, requests: Sequence[StageRequest]) -> list[Stage]:
-        """All stages, in order. Those that another process is computing are left to it, and waited for at the end."""
+        """All stages, in order. Those that another process is computing are left to it, and waited
+        for at the end.
+        """
         if self.folder is None:
             return [self._from_memory(request) for request in requests]
         found: dict[int, Stage] = {}
-        for patience in (0.0, -1.0):  # first pass: take what is free; second pass: wait for the others
+        for patience in (
+            0.0,
+            -1.0,
+        ):  # first pass: take what is free; second pass: wait for the others
             for position, request in enumerate(requests):
-                if position not in found and (stage := self._from_disk(request, patience)) is not None:
+                if (
+                    position not in found
+                    and (stage := self._from_disk(request, patience)) is not None
+                ):
                     found[position] = stage
         return [found[position] for position in range(len(requests))]
 
@@ -170,7 +191,9 @@ class StageCache:
         return self._memory[request.key]
 
     def _from_disk(self, request: StageRequest, patience: float) -> Stage | None:
-        """The stage, or None if another process holds its lock and `patience` (seconds, -1 for ever) is over."""
+        """The stage, or None if another process holds its lock and `patience` (seconds, -1 for
+        ever) is over.
+        """
         base = self.path(request)
         assert base is not None
         stage, damage = self._load(base)
@@ -183,8 +206,12 @@ class StageCache:
                         started = time.monotonic()
                         computed = request.compute()
                         sha256 = write_stage(base, computed, kind=request.kind, label=request.label)
-                        self._log(request, computed=True, seconds=time.monotonic() - started, note=damage)
-                        return Stage(StoredTensors(_body(base), sha256, self._device), computed.info)
+                        self._log(
+                            request, computed=True, seconds=time.monotonic() - started, note=damage
+                        )
+                        return Stage(
+                            StoredTensors(_body(base), sha256, self._device), computed.info
+                        )
             except Timeout:
                 return None
         self._log(request, computed=False)
@@ -192,11 +219,19 @@ class StageCache:
 
     def path(self, request: StageRequest) -> Path | None:
         """Where the stage's files are, without suffix; None if stages are kept in memory."""
-        return None if self.folder is None else self.folder / request.kind / request.key[:2] / request.key
+        return (
+            None
+            if self.folder is None
+            else self.folder / request.kind / request.key[:2] / request.key
+        )
 
     def reference(self, tensors: Mapping[str, torch.Tensor]) -> list[str] | None:
         """How to find again tensors that a stage of this cache holds already; None for others."""
-        if self.folder is None or not isinstance(tensors, StoredTensors) or not tensors.body.is_relative_to(self.folder):
+        if (
+            self.folder is None
+            or not isinstance(tensors, StoredTensors)
+            or not tensors.body.is_relative_to(self.folder)
+        ):
             return None
         return [str(tensors.body.relative_to(self.folder)), tensors.sha256]
 
@@ -208,11 +243,15 @@ class StageCache:
 
     def _load(self, base: Path) -> tuple[Stage | None, str]:
         stage, damage = read_stage(base, self._device, self.newer_than)
-        if stage is not None and not all(self.referenced(found).intact() for found in stage.info.get("references", ())):
+        if stage is not None and not all(
+            self.referenced(found).intact() for found in stage.info.get("references", ())
+        ):
             return None, DAMAGED
         return stage, damage
 
-    def _log(self, request: StageRequest, *, computed: bool, seconds: float = 0.0, note: str = "") -> None:
+    def _log(
+        self, request: StageRequest, *, computed: bool, seconds: float = 0.0, note: str = ""
+    ) -> None:
         event = StageEvent(request.kind, request.label, request.key, computed, seconds, note)
         self.events.append(event)
         if self._report is not None:
@@ -220,10 +259,14 @@ class StageCache:
 
 
 def content_digest(tensors: Mapping[str, torch.Tensor], scope: str = "") -> str:
-    """Digest of tensors by name, shape, dtype and bytes; on the `meta` device, which has no bytes, by `scope`."""
+    """Digest of tensors by name, shape, dtype and bytes; on the `meta` device, which has no bytes,
+    by `scope`.
+    """
     parts = []
     for name in sorted(tensors):
         tensor = tensors[name]
-        body = scope if tensor.is_meta else digest(raw_bytes(tensor.detach().cpu()).numpy().tobytes())
+        body = (
+            scope if tensor.is_meta else digest(raw_bytes(tensor.detach().cpu()).numpy().tobytes())
+        )
         parts.append([name, list(tensor.shape), str(tensor.dtype), body])
     return digest(parts)

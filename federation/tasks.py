@@ -19,8 +19,8 @@ from metrics.segmentation import mean_iou
 class Task(Protocol):
     """What a federation needs to know of the problem it solves.
 
-    A network's outputs are (n, outputs), or (n, outputs, h, w) of images (n, c, h, w) if the task is dense; targets are of
-    n images, in the form that the task states.
+    A network's outputs are (n, outputs), or (n, outputs, h, w) of images (n, c, h, w) if the task
+    is dense; targets are of n images, in the form that the task states.
     """
 
     @property
@@ -77,7 +77,9 @@ class Classification:
         return outputs.softmax(dim=1)
 
     def distillation_loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        """Categorical cross-entropy between teacher probabilities and the student, l_1 of DLAD's Eq. 2."""
+        """Categorical cross-entropy between teacher probabilities and the student, l_1 of DLAD's
+        Eq. 2.
+        """
         return F.cross_entropy(outputs, targets, reduction="none")
 
     def metrics(self, outputs: torch.Tensor, targets: torch.Tensor) -> dict[str, float]:
@@ -86,7 +88,9 @@ class Classification:
 
 @dataclass(frozen=True)
 class Segmentation:
-    """One label out of `classes` per pixel; targets int64 (n, h, w), 255 where there is no label."""
+    """One label out of `classes` per pixel; targets int64 (n, h, w), 255 where there is no
+    label.
+    """
 
     classes: int
 
@@ -103,26 +107,40 @@ class Segmentation:
         return ("miou",)
 
     def loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        """Mean cross-entropy over the labelled pixels of each image, (n,); 0 for an image without any."""
-        pixels = outputs.flatten(2).transpose(1, 2).flatten(0, 1)  # of maps the loss has no deterministic gradient on CUDA
-        losses = F.cross_entropy(pixels, targets.flatten(), ignore_index=IGNORE, reduction="none").view(len(targets), -1).sum(dim=1)
+        """Mean cross-entropy over the labelled pixels of each image, (n,); 0 for an image without
+        any.
+        """
+        pixels = (
+            outputs.flatten(2).transpose(1, 2).flatten(0, 1)
+        )  # of maps the loss has no deterministic gradient on CUDA
+        losses = (
+            F.cross_entropy(pixels, targets.flatten(), ignore_index=IGNORE, reduction="none")
+            .view(len(targets), -1)
+            .sum(dim=1)
+        )
         return losses / (targets != IGNORE).sum(dim=(1, 2)).clamp(min=1)
 
     def probabilities(self, outputs: torch.Tensor) -> torch.Tensor:
         return outputs.softmax(dim=1)
 
     def distillation_loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        """Mean over all pixels, (n,), of the cross-entropy with teacher probabilities (n, classes, h, w)."""
+        """Mean over all pixels, (n,), of the cross-entropy with teacher probabilities (n, classes,
+        h, w).
+        """
         return F.cross_entropy(outputs, targets, reduction="none").mean(dim=(1, 2))
 
     def metrics(self, outputs: torch.Tensor, targets: torch.Tensor) -> dict[str, float]:
-        """Mean IoU of the likeliest classes, from the pixels of all images together (`metrics.segmentation.mean_iou`)."""
+        """Mean IoU of the likeliest classes, from the pixels of all images together
+        (`metrics.segmentation.mean_iou`).
+        """
         return {"miou": mean_iou(outputs.argmax(dim=1), targets, self.classes, IGNORE)}
 
 
 @dataclass(frozen=True)
 class DenseRegression:
-    """`channels` real values per pixel; targets float (n, channels, h, w), of `targets_of` in [0, 1]."""
+    """`channels` real values per pixel; targets float (n, channels, h, w), of `targets_of` in [0,
+    1].
+    """
 
     channels: int
 
@@ -160,7 +178,9 @@ class DenseRegression:
 
 @dataclass(frozen=True)
 class MultiLabel:
-    """Any number of `findings` per image, each present or not; targets uint8 (n, findings), 255 where that is not known."""
+    """Any number of `findings` per image, each present or not; targets uint8 (n, findings), 255
+    where that is not known.
+    """
 
     findings: tuple[str, ...]
 
@@ -182,27 +202,43 @@ class MultiLabel:
         return ("mauc",)
 
     def loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        """Mean binary cross-entropy over the findings that are known of each image, (n,); 0 for an image without any."""
+        """Mean binary cross-entropy over the findings that are known of each image, (n,); 0 for an
+        image without any.
+        """
         known = targets != UNKNOWN
-        losses = F.binary_cross_entropy_with_logits(outputs, (targets == 1).to(outputs), reduction="none") * known
+        losses = (
+            F.binary_cross_entropy_with_logits(
+                outputs, (targets == 1).to(outputs), reduction="none"
+            )
+            * known
+        )
         return losses.sum(dim=1) / known.sum(dim=1).clamp(min=1)
 
     def probabilities(self, outputs: torch.Tensor) -> torch.Tensor:
         return outputs.sigmoid()
 
     def distillation_loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        """Mean over findings, (n,), of the binary cross-entropy with teacher probabilities (n, findings)."""
+        """Mean over findings, (n,), of the binary cross-entropy with teacher probabilities (n,
+        findings).
+        """
         return F.binary_cross_entropy_with_logits(outputs, targets, reduction="none").mean(dim=1)
 
     def metrics(self, outputs: torch.Tensor, targets: torch.Tensor) -> dict[str, float]:
-        """Mean AUC over the findings for which it is defined. Raises ValueError if there is none."""
+        """Mean AUC over the findings for which it is defined. Raises ValueError if there is
+        none.
+        """
         defined = [value for value in auc_by_class(outputs, targets) if not math.isnan(value)]
         if not defined:
-            raise ValueError("no finding has images both with and without it, so that no AUC is defined; take more test images")
+            raise ValueError(
+                "no finding has images both with and without it, so that no AUC is defined; take"
+                " more test images"
+            )
         return {"mauc": sum(defined) / len(defined)}
 
     def place(self, outputs: torch.Tensor, findings: Sequence[str]) -> torch.Tensor:
-        """Outputs (n, len(findings)) for the findings of another label set, in the places of this one's; NaN where it has none."""
+        """Outputs (n, len(findings)) for the findings of another label set, in the places of this
+        one's; NaN where it has none.
+        """
         placed = outputs.new_full((len(outputs), len(self.findings)), math.nan)
         for column, finding in enumerate(self.findings):
             if finding in findings:
@@ -211,7 +247,8 @@ class MultiLabel:
 
 
 def placed(outputs: torch.Tensor, own: Task | None, task: Task) -> torch.Tensor:
-    """Outputs of a network that was trained for its `own` task, as outputs of `task`; only label sets can differ so.
+    """Outputs of a network that was trained for its `own` task, as outputs of `task`; only label
+    sets can differ so.
 
     Findings that its own label set lacks are NaN.
     """
@@ -223,15 +260,18 @@ def placed(outputs: torch.Tensor, own: Task | None, task: Task) -> torch.Tensor:
 def task_of(annotation: Annotation) -> Task:
     """The task of predicting an annotation from the image."""
     kinds: dict[str, type[Classification] | type[Segmentation] | type[DenseRegression]] = {
-        CLASS: Classification, SEGMENTS: Segmentation, MAP: DenseRegression,
-    }  # fmt: skip
+        CLASS: Classification,
+        SEGMENTS: Segmentation,
+        MAP: DenseRegression,
+    }
     return kinds[annotation.kind](annotation.size)
 
 
 def targets_of(annotation: Annotation, array: np.ndarray) -> torch.Tensor:
     """An annotation's array (`datasets.annotations.annotated`) as targets of its task.
 
-    Classes (n,) and segments (n, h, w) as int64; a map, uint8 (n, c, h, w) for 0...1, as float32 in [0, 1].
+    Classes (n,) and segments (n, h, w) as int64; a map, uint8 (n, c, h, w) for 0...1, as float32 in
+    [0, 1].
     """
     targets = torch.from_numpy(array)
     return targets.float() / 255 if annotation.kind == MAP else targets.long()
@@ -240,12 +280,17 @@ def targets_of(annotation: Annotation, array: np.ndarray) -> torch.Tensor:
 def resize_targets(targets: torch.Tensor, size: int) -> torch.Tensor:
     """Targets for images with sides of `size` pixels.
 
-    Segments int64 (n, h, w) take the class in the middle of what a pixel covers; maps float (n, c, h, w) its mean, or are
-    interpolated bilinearly when they grow, as images are. Classes (n,) stay.
+    Segments int64 (n, h, w) take the class in the middle of what a pixel covers; maps float (n, c,
+    h, w) its mean, or are interpolated bilinearly when they grow, as images are. Classes (n,) stay.
     """
     if targets.ndim == 1 or targets.shape[-2:] == (size, size):
         return targets
     if targets.ndim == 3:
-        rows, columns = ((torch.arange(size, device=targets.device) * 2 + 1) * side // (2 * size) for side in targets.shape[1:])
+        rows, columns = (
+            (torch.arange(size, device=targets.device) * 2 + 1) * side // (2 * size)
+            for side in targets.shape[1:]
+        )
         return targets[:, rows[:, None], columns]
-    return F.interpolate(targets, size=(size, size), mode="area" if size < targets.shape[-1] else "bilinear")
+    return F.interpolate(
+        targets, size=(size, size), mode="area" if size < targets.shape[-1] else "bilinear"
+    )

@@ -1,4 +1,6 @@
-"""The two loops that all learning here goes through: training and prediction on tensors in memory."""
+"""The two loops that all learning here goes through: training and prediction on tensors in
+memory.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ Forward = Callable[[Callable[[torch.Tensor], torch.Tensor], torch.Tensor], torch
 """Takes a network and its inputs (n, c, h, w); returns outputs (n, ...) in float32."""
 
 Penalty = Callable[[nn.Module, torch.Tensor, torch.Tensor], torch.Tensor]
-"""Takes the model, a batch's outputs and its targets; returns a scalar to add to the batch's mean loss."""
+"""Takes the model, a batch's outputs and its targets; returns a scalar to add to the batch's mean
+loss."""
 
 
 class DivergedError(Exception):
@@ -55,8 +58,11 @@ class TrainingPlan:
         if self.schedule not in ("constant", "cosine"):
             raise ValueError(f"unknown schedule {self.schedule!r}; use constant or cosine")
 
-    def make_optimizer(self, parameters: Iterable[nn.Parameter], *, fused: bool = True) -> torch.optim.Optimizer:
-        """The optimiser; not `fused` if its state or gradients may have another memory layout than the weights.
+    def make_optimizer(
+        self, parameters: Iterable[nn.Parameter], *, fused: bool = True
+    ) -> torch.optim.Optimizer:
+        """The optimiser; not `fused` if its state or gradients may have another memory layout than
+        the weights.
 
         A snapshot restores states without their layout, and `torch.func` returns gradients in any.
         """
@@ -65,7 +71,9 @@ class TrainingPlan:
             return torch.optim.SGD(parameters, momentum=self.momentum, **options)
         return torch.optim.Adam(parameters, **options)
 
-    def make_schedule(self, optimizer: torch.optim.Optimizer) -> torch.optim.lr_scheduler.LRScheduler:
+    def make_schedule(
+        self, optimizer: torch.optim.Optimizer
+    ) -> torch.optim.lr_scheduler.LRScheduler:
         if self.schedule == "cosine":
             return torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, self.epochs, self.final_lr)
         return torch.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 1.0)
@@ -73,14 +81,17 @@ class TrainingPlan:
 
 @dataclass(frozen=True)
 class Normalisation:
-    """From stored uint8 images to network inputs: scale to [0, 1], then (x - mean) / std per channel."""
+    """From stored uint8 images to network inputs: scale to [0, 1], then (x - mean) / std per
+    channel.
+    """
 
     mean: tuple[float, ...]
     std: tuple[float, ...]
 
     def __call__(self, images: torch.Tensor) -> torch.Tensor:
         mean, std = (filled(values, images)[:, None, None] for values in (self.mean, self.std))
-        # Convolutions on CPUs and tensor cores are faster with channels last; results differ by rounding.
+        # Convolutions on CPUs and tensor cores are faster with channels last; results differ by
+        # rounding.
         return ((images - mean) / std).contiguous(memory_format=torch.channels_last)
 
 
@@ -90,7 +101,9 @@ def unit_range(images: torch.Tensor) -> torch.Tensor:
 
 
 def batches(samples: int, batch_size: int, generator: torch.Generator) -> Iterator[torch.Tensor]:
-    """Shuffled index batches of one epoch; a last batch of a single sample is left out (BatchNorm cannot take it)."""
+    """Shuffled index batches of one epoch; a last batch of a single sample is left out (BatchNorm
+    cannot take it).
+    """
     order = torch.randperm(samples, generator=generator, device=generator.device)
     for batch in order.split(batch_size):
         if len(batch) > 1 or (len(batch) == 1 and 1 in (batch_size, samples)):
@@ -98,23 +111,29 @@ def batches(samples: int, batch_size: int, generator: torch.Generator) -> Iterat
 
 
 def forward_pass(execution: Execution, device: torch.device, full_batch: bool = True) -> Forward:
-    """The forward pass of a training step. What is no full batch runs eagerly, or every size would be compiled."""
+    """The forward pass of a training step. What is no full batch runs eagerly, or every size would
+    be compiled.
+    """
     autocast = device.type if execution.precision == "bf16" else ""
     if execution.compile == "off" or not full_batch:
         return functools.partial(_forward, autocast)
     return functools.partial(_compiled(execution.compile), autocast)
 
 
-def _forward(autocast: str, model: Callable[[torch.Tensor], torch.Tensor], inputs: torch.Tensor) -> torch.Tensor:
+def _forward(
+    autocast: str, model: Callable[[torch.Tensor], torch.Tensor], inputs: torch.Tensor
+) -> torch.Tensor:
     with torch.autocast(autocast or "cpu", torch.bfloat16, enabled=bool(autocast)):
         return model(inputs).float()
 
 
 @functools.cache
 def _compiled(mode: str) -> Callable[..., torch.Tensor]:
-    """One compiled function for the whole process: networks of the same shape, of whatever client or cell, share its code."""
-    # Shapes in one process are networks x batch sizes. Past the limit dynamo would go eager silently, and numbers would
-    # depend on what a worker ran before; so it fails.
+    """One compiled function for the whole process: networks of the same shape, of whatever client
+    or cell, share its code.
+    """
+    # Shapes in one process are networks x batch sizes. Past the limit dynamo would go eager
+    # silently, and numbers would depend on what a worker ran before; so it fails.
     torch._dynamo.config.recompile_limit = 64
     torch._dynamo.config.fail_on_recompile_limit_hit = True
     torch._functorch.config.donated_buffer = False  # FedIOD goes through the student's graph twice
@@ -138,12 +157,13 @@ def train(
     after_epoch: Callable[[int], None] | None = None,
     execution: Execution = DEFAULT,
 ) -> None:
-    """Train `model` in place on uint8 `images` (n, c, h, w) and `targets` (n, ...); no images leave it as it is.
+    """Train `model` in place on uint8 `images` (n, c, h, w) and `targets` (n, ...); no images leave
+    it as it is.
 
-    The mini-batch loss is the mean over the batch of sample weight x loss (weights are 1 if not given), as in Keras,
-    plus the penalty. An `optimizer`, with its `schedule` if it has one, goes on from an earlier call.
-    `after_epoch(e)` is called after epoch e = 1, 2, ... with the model in training mode.
-    Raises DivergedError if an epoch's loss is not finite.
+    The mini-batch loss is the mean over the batch of sample weight x loss (weights are 1 if not
+    given), as in Keras, plus the penalty. An `optimizer`, with its `schedule` if it has one, goes
+    on from an earlier call. `after_epoch(e)` is called after epoch e = 1, 2, ... with the model in
+    training mode. Raises DivergedError if an epoch's loss is not finite.
     """
     meter = active_meter()
     if meter is not None:
@@ -180,7 +200,8 @@ def train(
             total += losses.detach().sum()
         if not math.isfinite(total.item()):
             raise DivergedError(
-                f"the training loss is {total.item()} in epoch {epoch} of {plan.epochs}; lower lr (now {plan.lr:g})"
+                f"the training loss is {total.item()} in epoch {epoch} of {plan.epochs}; lower lr"
+                f" (now {plan.lr:g})"
             )
         if schedule is not None and len(images):
             schedule.step()
@@ -189,12 +210,16 @@ def train(
 
 
 def predict(model: nn.Module, images: torch.Tensor, *, normalise: Normalisation) -> torch.Tensor:
-    """Outputs of `model` in evaluation mode for uint8 `images` (n, c, h, w), without gradients; the mode is restored."""
+    """Outputs of `model` in evaluation mode for uint8 `images` (n, c, h, w), without gradients; the
+    mode is restored.
+    """
     meter = active_meter()
     if meter is not None:
         return meter.book_prediction(model, images)
     was_training = model.training
-    batch_size = 250 if images.device.type == "cpu" else 2000  # past 250 activations leave a core's cache; GPUs want work
+    batch_size = (
+        250 if images.device.type == "cpu" else 2000
+    )  # past 250 activations leave a core's cache; GPUs want work
     model.eval()
     with torch.inference_mode():
         parts = [model(normalise(unit_range(part))) for part in images.split(batch_size)]

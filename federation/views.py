@@ -1,4 +1,6 @@
-"""What semi-supervised methods share: views of images, and the moving average of a network that they evaluate."""
+"""What semi-supervised methods share: views of images, and the moving average of a network that
+they evaluate.
+"""
 
 from __future__ import annotations
 
@@ -15,30 +17,44 @@ from federation.training import unit_range
 
 
 def labelled_set(federation: Federation) -> LabelledSet:
-    """The server's labelled images, for methods that give unlabelled ones labels: ValueError if it has none.
+    """The server's labelled images, for methods that give unlabelled ones labels: ValueError if it
+    has none.
 
-    Also raises ValueError if the task's outputs are not scores of classes, of which a label could be the best.
+    Also raises ValueError if the task's outputs are not scores of classes, of which a label could
+    be the best.
     """
     if federation.task.classes is None:
-        raise ValueError(f"pseudo-labels are classes, and {federation.task} has none; use classification or segmentation")
+        raise ValueError(
+            f"pseudo-labels are classes, and {federation.task} has none; use classification or"
+            " segmentation"
+        )
     return federation.probe()
 
 
 def weak_view(federation: Federation, images: torch.Tensor, stream: Stream) -> torch.Tensor:
-    """uint8 images (n, c, h, w) in [0, 1], with the run's augmentation; for a dense task only with its change of colour."""
+    """uint8 images (n, c, h, w) in [0, 1], with the run's augmentation; for a dense task only with
+    its change of colour.
+    """
     how, generator = federation.augmentation, stream.generator
     if federation.task.dense and how is not None:
         how = Augmentation(channel_shift=how.channel_shift)
     floats = unit_range(images)
-    if how is None or generator is None:  # there is none on the meta device, where there is nothing to augment
+    if (
+        how is None or generator is None
+    ):  # there is none on the meta device, where there is nothing to augment
         return floats
     return augment(floats, how, generator, mean=federation.normalise.mean)
 
 
 def strong_view(
-    federation: Federation, images: torch.Tensor, stream: Stream, how: RandAugment, cutout: float = 0.5
+    federation: Federation,
+    images: torch.Tensor,
+    stream: Stream,
+    how: RandAugment,
+    cutout: float = 0.5,
 ) -> torch.Tensor:
-    """uint8 images (n, c, h, w) in [0, 1]: a weak view, then RandAugment, then a cutout whose side is a share of theirs.
+    """uint8 images (n, c, h, w) in [0, 1]: a weak view, then RandAugment, then a cutout whose side
+    is a share of theirs.
 
     For a dense task neither what moves pixels nor the cutout.
     """
@@ -46,9 +62,15 @@ def strong_view(
     weak = weak_view(federation, images, stream)
     if stream.generator is None:
         return weak
-    strong = rand_augment(weak, replace(how, geometric=how.geometric and not dense), stream.generator)
+    strong = rand_augment(
+        weak, replace(how, geometric=how.geometric and not dense), stream.generator
+    )
     hole = 0 if dense else round(cutout * images.shape[2])
-    return augment(strong, Augmentation(cutout=hole), stream.generator, mean=federation.normalise.mean) if hole else strong
+    return (
+        augment(strong, Augmentation(cutout=hole), stream.generator, mean=federation.normalise.mean)
+        if hole
+        else strong
+    )
 
 
 def update_ema(ema: nn.Module, model: nn.Module, decay: float) -> None:

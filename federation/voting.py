@@ -1,12 +1,14 @@
 """PATE between clients and server: noisy votes in place of outputs (Papernot et al. 2017 and 2018).
 
-Every client adds its share of the noise to its own votes, and the server learns their sum alone: that takes secure
-aggregation, which is assumed here and not simulated. What crosses is counted all the same.
+Every client adds its share of the noise to its own votes, and the server learns their sum alone:
+that takes secure aggregation, which is assumed here and not simulated. What crosses is counted all
+the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import torch
 
@@ -18,14 +20,19 @@ from privacy.pate import data_dependent_release, histogram, release, vote_share
 
 
 def vote(
-    federation: Federation, clients: Sequence[Client], outputs_of: Callable[[Client], torch.Tensor], queries: int,
-    *, images: torch.Tensor | None = None,
-) -> torch.Tensor:  # fmt: skip
-    """The class (queries,) with the most votes for each of `queries` images, after noise that uses up the budget.
+    federation: Federation,
+    clients: Sequence[Client],
+    outputs_of: Callable[[Client], torch.Tensor],
+    queries: int,
+    *,
+    images: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """The class (queries,) with the most votes for each of `queries` images, after noise that uses
+    up the budget.
 
-    `outputs_of(client)` are the logits (queries, classes) of a client's model for the images, on the client. The noise is
-    the smallest with which every client stays within its budget, beside what it has released before. `images` are sent
-    down first where the clients do not have them.
+    `outputs_of(client)` are the logits (queries, classes) of a client's model for the images, on
+    the client. The noise is the smallest with which every client stays within its budget, beside
+    what it has released before. `images` are sent down first where the clients do not have them.
     """
     protection = federation.protection
     assert protection is not None
@@ -44,13 +51,18 @@ def vote(
         shares.append(federation.channel.up(client.index, "votes", {"votes": share})["votes"])
         private.append(outputs)
     if federation.device.type != "meta":
-        data_dependent = data_dependent_release(histogram(torch.stack(private)), noise, protection.plan.votes)
+        data_dependent = data_dependent_release(
+            histogram(torch.stack(private)), noise, protection.plan.votes
+        )
         protection.details["votes"] = {
             "clients": len(clients),
             "queries": queries,
             "noise": noise,
             "data-dependent epsilon": epsilon([data_dependent], protection.plan.delta),
-            "which is": "itself private, and no guarantee: that of the winners alone, were the noisy counts not known",
+            "which is": (
+                "itself private, and no guarantee: that of the winners alone, were the noisy counts"
+                " not known"
+            ),
         }
     return torch.stack(shares).sum(dim=0).argmax(dim=1)
 
@@ -64,6 +76,6 @@ def smallest_vote_noise(protection: Protection, clients: Sequence[Client], queri
         return [*before, release(noise, queries, plan.votes)]
 
     return max(
-        calibrate(lambda noise, before=before: released(before, noise), plan.epsilon, plan.delta, plan.accountant)  # type: ignore[misc]
+        calibrate(partial(released, before), plan.epsilon, plan.delta, plan.accountant)
         for before in fixed
     )

@@ -1,8 +1,9 @@
 """DLAD: decentralized learning via adaptive distillation (Ma, Yonetani and Iqbal, ICPR 2020).
 
-Every client trains its own model M_i and, started from it, a binary classifier C_i that tells its samples from the
-public ones. It submits both, once. The server mixes the clients' probabilities for each public image, weighted by
-how much at home the image looks to each client, and trains a global model to imitate the mixture.
+Every client trains its own model M_i and, started from it, a binary classifier C_i that tells its
+samples from the public ones. It submits both, once. The server mixes the clients' probabilities for
+each public image, weighted by how much at home the image looks to each client, and trains a global
+model to imitate the mixture.
 """
 
 from __future__ import annotations
@@ -21,21 +22,27 @@ from federation.training import TrainingPlan
 
 
 def confidence_weights(confidence: torch.Tensor, temperature: float) -> torch.Tensor:
-    """Eq. 4: softmax over clients of C_i(x) / T, for confidences (clients, n) in [0, 1]; columns sum to one.
+    """Eq. 4: softmax over clients of C_i(x) / T, for confidences (clients, n) in [0, 1]; columns
+    sum to one.
 
-    The equation is printed with T dividing the classifier's input; dividing its output is what a temperature means.
+    The equation is printed with T dividing the classifier's input; dividing its output is what a
+    temperature means.
     """
     return (confidence / temperature).softmax(dim=0)
 
 
 def mixture(weights: torch.Tensor, probabilities: torch.Tensor) -> torch.Tensor:
-    """The target of Eq. 2, sum_i w_i(x) M_i(x): weights (clients, n), probabilities (clients, n, classes)."""
+    """The target of Eq. 2, sum_i w_i(x) M_i(x): weights (clients, n), probabilities (clients, n,
+    classes).
+    """
     return torch.einsum("kn,knc->nc", weights, probabilities)
 
 
 def teacher_probabilities(federation: Federation, teachers: Sequence[Checkpoint]) -> torch.Tensor:
     """M_i(x) for the public images, (clients, n, classes)."""
-    return torch.stack([federation.task.probabilities(federation.public_outputs(t)) for t in teachers])
+    return torch.stack(
+        [federation.task.probabilities(federation.public_outputs(t)) for t in teachers]
+    )
 
 
 def binary_cross_entropy(logits: torch.Tensor, own: torch.Tensor) -> torch.Tensor:
@@ -60,34 +67,61 @@ class DLAD(Method):
     def fit(self, federation: Federation) -> Checkpoint:
         local = federation.local_models()
         classifiers = federation.checkpoints(
-            [self.classifier_stage(federation, c, m) for c, m in zip(federation.clients, local, strict=True)]
+            [
+                self.classifier_stage(federation, c, m)
+                for c, m in zip(federation.clients, local, strict=True)
+            ]
         )
         pairs = list(zip(federation.clients, local, classifiers, strict=True))
         teachers = [federation.upload(client, model) for client, model, _ in pairs]
         judges = [federation.upload(client, classifier) for client, _, classifier in pairs]
-        confidence = torch.stack([federation.public_outputs(c).squeeze(1).sigmoid() for c in judges])
+        confidence = torch.stack(
+            [federation.public_outputs(c).squeeze(1).sigmoid() for c in judges]
+        )
         weights = confidence_weights(confidence, self.temperature)
         return federation.distill(mixture(weights, teacher_probabilities(federation, teachers)))
 
-    def classifier_stage(self, federation: Federation, client: Client, model: Checkpoint) -> StageRequest:
+    def classifier_stage(
+        self, federation: Federation, client: Client, model: Checkpoint
+    ) -> StageRequest:
         """C_i of Eq. 3, trained on the client from its own model."""
         plan = replace(federation.local, epochs=self.classifier_epochs)
         return federation.client_stage(
-            "client-classifier", client, lambda: client.run(self.train_classifier, federation, client.index, model, plan),
-            model.lineage, federation.public.digest, asdict(plan), self.client_weight, outputs=1, code=__name__,
-        )  # fmt: skip
+            "client-classifier",
+            client,
+            lambda: client.run(self.train_classifier, federation, client.index, model, plan),
+            model.lineage,
+            federation.public.digest,
+            asdict(plan),
+            self.client_weight,
+            outputs=1,
+            code=__name__,
+        )
 
     def train_classifier(
-        self, shard: Shard, federation: Federation, index: int, model: Checkpoint, plan: TrainingPlan
+        self,
+        shard: Shard,
+        federation: Federation,
+        index: int,
+        model: Checkpoint,
+        plan: TrainingPlan,
     ) -> tuple[torch.nn.Module, History]:
-        """On the client: tell its samples X_i (label 1, sample weight 1.5) from the public ones X_dist (label 0)."""
+        """On the client: tell its samples X_i (label 1, sample weight 1.5) from the public ones
+        X_dist (label 0).
+        """
         network = federation.replace_head(federation.module(model), 1, "classifier", index)
         images = torch.cat([shard.images, federation.public.images])
         own = torch.zeros(len(images), 1, device=images.device)
         own[: len(shard)] = 1
         history = federation.train(
-            network, images, own, binary_cross_entropy, plan, "classifier", index,
+            network,
+            images,
+            own,
+            binary_cross_entropy,
+            plan,
+            "classifier",
+            index,
             sample_weights=1 + (self.client_weight - 1) * own.squeeze(1),
             label=f"classifier {index + 1}/{len(federation.clients)}",
-        )  # fmt: skip
+        )
         return network, history

@@ -1,8 +1,9 @@
-"""FedAD: federated learning with privacy-preserving ensemble attention distillation (Gong et al., IEEE TMI).
+"""FedAD: federated learning with privacy-preserving ensemble attention distillation (Gong et al.,
+IEEE TMI).
 
-Clients train their own models to the end and answer for public images: logits, and the attention of every class. The server
-weighs logits by the samples that clients hold of a class, and bounds its own model's attention by what all of them look at
-and what any of them looks at.
+Clients train their own models to the end and answer for public images: logits, and the attention of
+every class. The server weighs logits by the samples that clients hold of a class, and bounds its
+own model's attention by what all of them look at and what any of them looks at.
 """
 
 from __future__ import annotations
@@ -38,21 +39,28 @@ def importance_weights(counts: torch.Tensor) -> torch.Tensor:
 def ensemble_logits(logits: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
     """Eq. 4: the sum of logits (clients, n, C) or (clients, n, C, h, w) with weights (clients, C).
 
-    Logits whose weight is 0 do not count, whatever they are: NaN where a client does not know the class.
+    Logits whose weight is 0 do not count, whatever they are: NaN where a client does not know the
+    class.
     """
     shares = weights.view(len(weights), 1, -1, *[1] * (logits.ndim - 3))
     return (torch.where(shares > 0, logits, 0.0) * shares).sum(dim=0)
 
 
-def attention_bounds(maps: torch.Tensor, holders: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Eq. 6: consensus I and diversity U, (n, C, h, w), the least and the greatest of maps (clients, n, C, h, w) in [0, 1].
+def attention_bounds(
+    maps: torch.Tensor, holders: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Eq. 6: consensus I and diversity U, (n, C, h, w), the least and the greatest of maps
+    (clients, n, C, h, w) in [0, 1].
 
-    Only clients that hold samples of a class count for it, `holders` (clients, C): the paper does not say so, but a model
-    knows nothing of a class that it has never seen. Both are 0 for a class that no client holds.
+    Only clients that hold samples of a class count for it, `holders` (clients, C): the paper does
+    not say so, but a model knows nothing of a class that it has never seen. Both are 0 for a class
+    that no client holds.
     """
     held = holders[:, None, :, None, None]
     least = torch.where(held, maps, 1.0).amin(dim=0)
-    return torch.where(holders.any(dim=0)[:, None, None], least, 0.0), torch.where(held, maps, 0.0).amax(dim=0)
+    return torch.where(holders.any(dim=0)[:, None, None], least, 0.0), torch.where(
+        held, maps, 0.0
+    ).amax(dim=0)
 
 
 def soft_mask(attention: torch.Tensor, rho: float, threshold: float) -> torch.Tensor:
@@ -61,9 +69,14 @@ def soft_mask(attention: torch.Tensor, rho: float, threshold: float) -> torch.Te
 
 
 def lower_loss(
-    attention: torch.Tensor, consensus: torch.Tensor, rho: float, threshold: float, scale: str = "printed"
+    attention: torch.Tensor,
+    consensus: torch.Tensor,
+    rho: float,
+    threshold: float,
+    scale: str = "printed",
 ) -> torch.Tensor:
-    """Eq. 7, (n, C): minus the student's soft-masked maps (n, C, h, w), averaged by the weights I; 0 where I is 0 everywhere.
+    """Eq. 7, (n, C): minus the student's soft-masked maps (n, C, h, w), averaged by the weights I;
+    0 where I is 0 everywhere.
 
     With the factor 1 / HW if `scale` is `printed`, without if it is `mean`.
     """
@@ -71,21 +84,30 @@ def lower_loss(
 
 
 def upper_loss(
-    attention: torch.Tensor, diversity: torch.Tensor, rho: float, threshold: float, scale: str = "printed"
+    attention: torch.Tensor,
+    diversity: torch.Tensor,
+    rho: float,
+    threshold: float,
+    scale: str = "printed",
 ) -> torch.Tensor:
-    """Eq. 9, (n, C): minus the soft-masked U, averaged by the student's maps; 0 where these are 0. `scale` as in Eq. 7."""
+    """Eq. 9, (n, C): minus the soft-masked U, averaged by the student's maps; 0 where these are 0.
+    `scale` as in Eq. 7.
+    """
     return _support(attention, soft_mask(diversity, rho, threshold), scale)
 
 
 def _support(weights: torch.Tensor, values: torch.Tensor, scale: str) -> torch.Tensor:
-    """Minus the weighted mean of maps (n, C, h, w) over their pixels, times 1 / HW if the scale is `printed`; (n, C)."""
+    """Minus the weighted mean of maps (n, C, h, w) over their pixels, times 1 / HW if the scale is
+    `printed`; (n, C).
+    """
     total = weights.sum(dim=(2, 3))
     mean = (weights * values).sum(dim=(2, 3)) / torch.where(total > 0, total, 1.0)
     return -mean / (weights.shape[2] * weights.shape[3] if scale == "printed" else 1)
 
 
 def logit_loss(student: torch.Tensor, ensemble: torch.Tensor) -> torch.Tensor:
-    """Eq. 5, (n, C): the absolute difference of logits (n, C), class by class as Eq. 12 sums it; of maps the mean over pixels.
+    """Eq. 5, (n, C): the absolute difference of logits (n, C), class by class as Eq. 12 sums it; of
+    maps the mean over pixels.
 
     The paper names no order of the norm; of a single number all are the same.
     """
@@ -93,8 +115,11 @@ def logit_loss(student: torch.Tensor, ensemble: torch.Tensor) -> torch.Tensor:
     return difference if difference.ndim == 2 else difference.mean(dim=(2, 3))
 
 
-def aligned(maps: torch.Tensor, side: tuple[int, int], own: Task | None, task: Task) -> torch.Tensor:
-    """Maps (n, c, h, w) of the classes of a client's `own` task as those of `task`, (n, C, *side), NaN for classes that it lacks.
+def aligned(
+    maps: torch.Tensor, side: tuple[int, int], own: Task | None, task: Task
+) -> torch.Tensor:
+    """Maps (n, c, h, w) of the classes of a client's `own` task as those of `task`, (n, C, *side),
+    NaN for classes that it lacks.
 
     Enlarged or reduced bilinearly, for networks whose maps are of different sides.
     """
@@ -119,7 +144,9 @@ class Ensemble:
 
     def at(self, images: torch.Tensor) -> Ensemble:
         """The same for some of the images (m,)."""
-        bounds = [None if bound is None else bound[images] for bound in (self.consensus, self.diversity)]
+        bounds = [
+            None if bound is None else bound[images] for bound in (self.consensus, self.diversity)
+        ]
         return Ensemble(self.logits[images], self.known, *bounds)
 
 
@@ -137,22 +164,34 @@ class Answers:
     def some(self, clients: torch.Tensor, images: torch.Tensor) -> Answers:
         """The answers of some clients (k,) for some images (m,)."""
         chosen = (clients[:, None], images)
-        return Answers(self.logits[chosen], None if self.maps is None else self.maps[chosen], self.counts[clients])
+        return Answers(
+            self.logits[chosen],
+            None if self.maps is None else self.maps[chosen],
+            self.counts[clients],
+        )
 
     def ensemble(self) -> Ensemble:
         """Eq. 4 and 6."""
         weights = importance_weights(self.counts)
         bounds = (None, None) if self.maps is None else attention_bounds(self.maps, self.counts > 0)
-        return Ensemble(ensemble_logits(self.logits, weights), (self.counts > 0).any(dim=0), *bounds)
+        return Ensemble(
+            ensemble_logits(self.logits, weights), (self.counts > 0).any(dim=0), *bounds
+        )
 
 
 def quantised(values: torch.Tensor) -> dict[str, torch.Tensor]:
-    """Values (n, C, ...) in 256 equal steps from the least to the greatest of their class: uint8, and two floats a class."""
+    """Values (n, C, ...) in 256 equal steps from the least to the greatest of their class: uint8,
+    and two floats a class.
+    """
     by_class = values.transpose(0, 1).flatten(1)
     least, most = by_class.amin(dim=1), by_class.amax(dim=1)
     step = torch.where(most > least, most - least, 1.0) / 255
     shape = (-1, *[1] * (values.ndim - 2))
-    return {"values": ((values - least.view(shape)) / step.view(shape)).round().to(torch.uint8), "least": least, "step": step}
+    return {
+        "values": ((values - least.view(shape)) / step.view(shape)).round().to(torch.uint8),
+        "least": least,
+        "step": step,
+    }
 
 
 def restored(payload: Mapping[str, torch.Tensor]) -> torch.Tensor:
@@ -164,11 +203,13 @@ def restored(payload: Mapping[str, torch.Tensor]) -> torch.Tensor:
 
 @dataclass(frozen=True)
 class FedAD(Method):
-    """Ensemble attention distillation, Eq. 4 to 12. Networks and label sets may differ between clients.
+    """Ensemble attention distillation, Eq. 4 to 12. Networks and label sets may differ between
+    clients.
 
-    For segmentation a class's attention is its predicted probability (section 3.3.1, at temperature 1), which the server computes
-    from the logits. Clients weigh by their samples there, as Eq. 13 has it of reconstruction: section 3.3.1 names no weights, and
-    how many pixels of a class a client holds would be one more thing to send.
+    For segmentation a class's attention is its predicted probability (section 3.3.1, at temperature
+    1), which the server computes from the logits. Clients weigh by their samples there, as Eq. 13
+    has it of reconstruction: section 3.3.1 names no weights, and how many pixels of a class a
+    client holds would be one more thing to send.
     """
 
     title = "FedAD"
@@ -178,26 +219,30 @@ class FedAD(Method):
     bounds: bool = True
     """Whether attention is bounded, by Eq. 7 and 9; without, none is computed or sent (Table 2)."""
     dropped: int = 0
-    """Local models left out of a step's ensemble, drawn anew in every step (assumed): K times Table 2's dropout rate, which the
-    paper does not define."""
+    """Local models left out of a step's ensemble, drawn anew in every step (assumed): K times Table
+    2's dropout rate, which the paper does not define."""
     one_shot: bool = False
-    """True: clients answer once, for the plain public images (section 4: for segmentation and reconstruction). False: in every
-    epoch, for freshly augmented ones."""
+    """True: clients answer once, for the plain public images (section 4: for segmentation and
+    reconstruction). False: in every epoch, for freshly augmented ones."""
     rho: float = 10.0
     """Steepness of the soft mask of Eq. 8; the paper names none (assumed)."""
     threshold: float = 0.5
     """Middle b of the soft mask of Eq. 8; the paper names none (assumed)."""
     bound_scale: str = "printed"
-    """`printed`: Eq. 7 and 9 with their factor 1 / HW; `mean`: without, since it makes them tiny beside the logit loss."""
+    """`printed`: Eq. 7 and 9 with their factor 1 / HW; `mean`: without, since it makes them tiny
+    beside the logit loss."""
     second_order: bool = True
-    """Whether the bounds' gradient also flows through the channels' weights of Eq. 10, as written; the code of FedAD's sister
-    paper FedKD holds these fixed."""
+    """Whether the bounds' gradient also flows through the channels' weights of Eq. 10, as written;
+    the code of FedAD's sister paper FedKD holds these fixed."""
     quantised: bool = False
-    """Whether logits and attention cross as bytes, in 256 steps for each class, rather than as float32 (ours)."""
+    """Whether logits and attention cross as bytes, in 256 steps for each class, rather than as
+    float32 (ours)."""
 
     def __post_init__(self) -> None:
         if self.bound_scale not in BOUND_SCALES:
-            raise ValueError(f"unknown bound_scale {self.bound_scale!r}; use {' or '.join(BOUND_SCALES)}")
+            raise ValueError(
+                f"unknown bound_scale {self.bound_scale!r}; use {' or '.join(BOUND_SCALES)}"
+            )
         if self.dropped < 0 or not self.rho > 0:
             raise ValueError(f"dropped must be at least 0 and rho above 0: {self}")
 
@@ -207,7 +252,9 @@ class FedAD(Method):
             raise ValueError(f"FedAD takes attention from scores of classes, and {task} has none")
         able = [client for client in federation.clients if client.size]
         if self.dropped >= len(able):
-            raise ValueError(f"{self.dropped} local models cannot be left out of {len(able)}; lower dropped")
+            raise ValueError(
+                f"{self.dropped} local models cannot be left out of {len(able)}; lower dropped"
+            )
         local = federation.local_models()
         teachers = [federation.module(local[client.index]) for client in able]
         counts = self.class_counts(federation)[[client.index for client in able]]
@@ -225,10 +272,18 @@ class FedAD(Method):
             images = images if once else self.view(federation, number)
             source = once or self.transfer(federation, able, teachers, counts, images)
             federation.train(
-                learner, images, torch.arange(len(images), device=images.device),
-                self.loss(federation, source, federation.stream("dropped", number)), replace(plan, epochs=1), "student", number,
-                optimizer=optimizer, schedule=schedule, augmented=False, label="global model",
-            )  # fmt: skip
+                learner,
+                images,
+                torch.arange(len(images), device=images.device),
+                self.loss(federation, source, federation.stream("dropped", number)),
+                replace(plan, epochs=1),
+                "student",
+                number,
+                optimizer=optimizer,
+                schedule=schedule,
+                augmented=False,
+                label="global model",
+            )
             federation.track(learner)
         return federation.checkpoint(student, federation.network)
 
@@ -237,30 +292,46 @@ class FedAD(Method):
         return self.bounds and not federation.task.dense
 
     def side(self, federation: Federation, network: str) -> tuple[int, int]:
-        """Height and width of the map at which a network's Grad-CAM is taken, the encoder's last; (0, 0) where there is none."""
+        """Height and width of the map at which a network's Grad-CAM is taken, the encoder's last;
+        (0, 0) where there is none.
+        """
         if not self.grad_cam(federation):
             return 0, 0
         channels, size, _ = federation.image_shape
         return feature_shape(network, channels, size)[1:]
 
     def class_counts(self, federation: Federation) -> torch.Tensor:
-        """N_k^c of all clients, (clients, C), as they send it; of a dense task |D_k|, which the server knows."""
+        """N_k^c of all clients, (clients, C), as they send it; of a dense task |D_k|, which the
+        server knows.
+        """
         if not federation.task.dense:
             return federation.label_counts()
-        sizes = torch.tensor([client.size for client in federation.clients], device=federation.device)
+        sizes = torch.tensor(
+            [client.size for client in federation.clients], device=federation.device
+        )
         return sizes[:, None].expand(-1, federation.task.outputs)
 
     def view(self, federation: Federation, number: int) -> torch.Tensor:
-        """The public images as all parties see them in an epoch, uint8: augmented by a shared seed, so that no image crosses."""
+        """The public images as all parties see them in an epoch, uint8: augmented by a shared seed,
+        so that no image crosses.
+        """
         stream = federation.stream("view", number)
-        parts = [weak_view(federation, part, stream) for part in federation.public.images.split(1000)]
+        parts = [
+            weak_view(federation, part, stream) for part in federation.public.images.split(1000)
+        ]
         return torch.cat([part.mul_(255).round_().to(torch.uint8) for part in parts])
 
     def transfer(
-        self, federation: Federation, clients: Sequence[Client], teachers: Sequence[nn.Module], counts: torch.Tensor,
+        self,
+        federation: Federation,
+        clients: Sequence[Client],
+        teachers: Sequence[nn.Module],
+        counts: torch.Tensor,
         images: torch.Tensor,
-    ) -> Answers | Ensemble:  # fmt: skip
-        """Clients answer for uint8 images; the ensemble of their answers, or the answers where steps draw from them."""
+    ) -> Answers | Ensemble:
+        """Clients answer for uint8 images; the ensemble of their answers, or the answers where
+        steps draw from them.
+        """
         task, side = federation.task, self.side(federation, federation.network)
         logits, maps, labelled = [], [], []
         for client, teacher in zip(clients, teachers, strict=True):
@@ -269,37 +340,52 @@ class FedAD(Method):
             logits.append(placed(self.send(federation, client, "logits", own), client.task, task))
             labelled.append(~placed(torch.zeros_like(own[:1]), client.task, task).isnan()[0])
             if seen is not None:
-                maps.append(aligned(self.send(federation, client, "attention", seen), side, client.task, task))
+                maps.append(
+                    aligned(
+                        self.send(federation, client, "attention", seen), side, client.task, task
+                    )
+                )
         if self.bounds and task.dense:
             maps = [task.probabilities(own) for own in logits]
-        # What a client's label set lacks it holds no samples of, whatever its counts say; of a pixel one class does for all.
+        # What a client's label set lacks it holds no samples of, whatever its counts say; of a
+        # pixel one class does for all.
         known = torch.stack(labelled).flatten(2)[:, :, 0] if task.dense else torch.stack(labelled)
-        answers = Answers(torch.stack(logits), torch.stack(maps) if maps else None, torch.where(known, counts, 0))
+        answers = Answers(
+            torch.stack(logits), torch.stack(maps) if maps else None, torch.where(known, counts, 0)
+        )
         return answers if self.dropped else answers.ensemble()
 
     def answer(
         self, federation: Federation, client: Client, teacher: nn.Module, images: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """On the client: logits of its own classes (n, c, ...), and their Grad-CAM maps (n, c, h, w) if attention is that."""
+        """On the client: logits of its own classes (n, c, ...), and their Grad-CAM maps (n, c, h,
+        w) if attention is that.
+        """
         if not self.grad_cam(federation):
             return predict(teacher, images, normalise=federation.normalise), None
         side = self.side(federation, client.network)
-        if images.is_meta:  # a meter cannot look through gradients; those of the last layers hardly count
+        if (
+            images.is_meta
+        ):  # a meter cannot look through gradients; those of the last layers hardly count
             logits = predict(teacher, images, normalise=federation.normalise)
             return logits, logits.new_empty(*logits.shape, *side)
         both = predict(Attentive(teacher, always=True), images, normalise=federation.normalise)
         return apart(both, (client.task or federation.task).outputs, side)
 
-    def send(self, federation: Federation, client: Client, kind: str, values: torch.Tensor) -> torch.Tensor:
+    def send(
+        self, federation: Federation, client: Client, kind: str, values: torch.Tensor
+    ) -> torch.Tensor:
         """What the server receives of a client's values (n, c, ...)."""
         if self.quantised:
             return restored(federation.channel.up(client.index, kind, quantised(values)))
         return federation.channel.up(client.index, kind, {kind: values})[kind]
 
     def loss(self, federation: Federation, source: Answers | Ensemble, stream: Stream) -> Loss:
-        """Eq. 12 per image, (n,), of the student's outputs and the numbers of their images: mean of all terms over known classes.
+        """Eq. 12 per image, (n,), of the student's outputs and the numbers of their images: mean of
+        all terms over known classes.
 
-        As typeset the formula may also average only the logit loss. A class is known if a client in the ensemble holds it.
+        As typeset the formula may also average only the logit loss. A class is known if a client in
+        the ensemble holds it.
         """
         task = federation.task
         side = self.side(federation, federation.network)
@@ -316,9 +402,17 @@ class FedAD(Method):
             elif self.bounds:
                 attention = task.probabilities(outputs)
             terms = logit_loss(logits, target.logits)
-            if attention is not None and target.consensus is not None and target.diversity is not None:
+            if (
+                attention is not None
+                and target.consensus is not None
+                and target.diversity is not None
+            ):
                 how = (self.rho, self.threshold, self.bound_scale)
-                terms = terms + lower_loss(attention, target.consensus, *how) + upper_loss(attention, target.diversity, *how)
+                terms = (
+                    terms
+                    + lower_loss(attention, target.consensus, *how)
+                    + upper_loss(attention, target.diversity, *how)
+                )
             return (terms * target.known).sum(dim=1) / target.known.sum().clamp(min=1)
 
         return of

@@ -1,7 +1,9 @@
-"""FedAvg: communication-efficient learning of deep networks from decentralized data (McMahan et al., AISTATS 2017).
+"""FedAvg: communication-efficient learning of deep networks from decentralized data (McMahan et
+al., AISTATS 2017).
 
-In every round the server sends the global model to some of the clients; each trains it on its own samples and sends
-it back; the server averages, weighted by the clients' sizes. FedProx, FedAvgM, FedGEN and FedDF change one step each.
+In every round the server sends the global model to some of the clients; each trains it on its own
+samples and sends it back; the server averages, weighted by the clients' sizes. FedProx, FedAvgM,
+FedGEN and FedDF change one step each.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ State = dict[str, torch.Tensor]
 
 @dataclass(frozen=True)
 class FedAvg(Method):
-    """Algorithm 1 of McMahan et al. 2017; local epochs, batch size and learning rate are those of the local plan."""
+    """Algorithm 1 of McMahan et al. 2017; local epochs, batch size and learning rate are those of
+    the local plan.
+    """
 
     title = "FedAvg"
     sends = frozenset({"parameters"})
@@ -36,19 +40,29 @@ class FedAvg(Method):
     rounds: int = 100
     """Rounds of communication (FedDF's released recipe, Lin et al. 2020)."""
     participation: float = 0.4
-    """C, the share of clients that take part in a round (FedDF's text; its released commands say 0.1)."""
+    """C, the share of clients that take part in a round (FedDF's text; its released commands say
+    0.1)."""
 
     def fit(self, federation: Federation) -> Checkpoint:
         network = federation.shared_network()
         model = federation.initial(network)
-        workers = [federation.initial(network) for _ in range(min(federation.execution.stacked, len(federation.clients)))]
+        workers = [
+            federation.initial(network)
+            for _ in range(min(federation.execution.stacked, len(federation.clients)))
+        ]
         server = self.server_state(federation, model)
         stateful = {name: part for name, part in server.items() if hasattr(part, "state_dict")}
-        drawn = Counter(c.index for n in range(self.rounds) for c in federation.participants(n + 1, self.participation))
+        drawn = Counter(
+            c.index
+            for n in range(self.rounds)
+            for c in federation.participants(n + 1, self.participation)
+        )
         federation.reserve((federation.local, drawn))
         for number in federation.rounds(self.rounds, model=model, **stateful):
             drawn_now = federation.participants(number, self.participation)
-            clients = [client for client in drawn_now if federation.can_train(client, federation.local)]
+            clients = [
+                client for client in drawn_now if federation.can_train(client, federation.local)
+            ]
             if not clients:  # their privacy budgets are spent
                 federation.track(model)
                 continue
@@ -58,10 +72,16 @@ class FedAvg(Method):
         return federation.checkpoint(model, network)
 
     def client_updates(
-        self, federation: Federation, clients: Sequence[Client], model: nn.Module, workers: Sequence[nn.Module], number: int,
+        self,
+        federation: Federation,
+        clients: Sequence[Client],
+        model: nn.Module,
+        workers: Sequence[nn.Module],
+        number: int,
         server: dict[str, Any],
-    ) -> Iterator[State]:  # fmt: skip
-        """ClientUpdate of Algorithm 1: the global model down, local epochs from it, the local model up; client by client.
+    ) -> Iterator[State]:
+        """ClientUpdate of Algorithm 1: the global model down, local epochs from it, the local model
+        up; client by client.
 
         `workers` are the networks that clients train: one, or as many as are trained together.
         """
@@ -70,27 +90,46 @@ class FedAvg(Method):
             group = list(zip(clients[start:], workers, strict=False))
             for client, worker in group:
                 worker.load_state_dict(federation.channel.down(client.index, "parameters", sent))
-            penalties = [self.penalty(federation, client, worker, number, server) for client, worker in group]
-            federation.train_on_clients(group, federation.local, "round", number, penalties=penalties)
+            penalties = [
+                self.penalty(federation, client, worker, number, server) for client, worker in group
+            ]
+            federation.train_on_clients(
+                group, federation.local, "round", number, penalties=penalties
+            )
             for client, worker in group:
                 yield federation.channel.up(client.index, "parameters", worker.state_dict())
 
     def server_state(self, federation: Federation, model: nn.Module) -> dict[str, Any]:
-        """What the server has beside the global model, by name; an interrupted fit restores what has a state_dict."""
+        """What the server has beside the global model, by name; an interrupted fit restores what
+        has a state_dict.
+        """
         return {}
 
     def penalty(
-        self, federation: Federation, client: Client, worker: nn.Module, number: int, server: dict[str, Any]
+        self,
+        federation: Federation,
+        client: Client,
+        worker: nn.Module,
+        number: int,
+        server: dict[str, Any],
     ) -> Penalty | None:
-        """A term that a client adds to its loss; `worker` holds the weights it has just received."""
+        """A term that a client adds to its loss; `worker` holds the weights it has just
+        received.
+        """
         return None
 
     def aggregate(
-        self, federation: Federation, model: nn.Module, clients: Sequence[Client], states: Iterator[State], number: int,
+        self,
+        federation: Federation,
+        model: nn.Module,
+        clients: Sequence[Client],
+        states: Iterator[State],
+        number: int,
         server: dict[str, Any],
-    ) -> None:  # fmt: skip
+    ) -> None:
         """w <- sum_k n_k / n w_k, BatchNorm's buffers included; in place in `model`.
 
-        `states` come as clients finish, in their order, so that the average never holds more than one of them.
+        `states` come as clients finish, in their order, so that the average never holds more than
+        one of them.
         """
         model.load_state_dict(average_states(states, [client.size for client in clients]))

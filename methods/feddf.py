@@ -1,4 +1,6 @@
-"""FedDF: ensemble distillation for robust model fusion in federated learning (Lin et al., NeurIPS 2020)."""
+"""FedDF: ensemble distillation for robust model fusion in federated learning (Lin et al., NeurIPS
+2020).
+"""
 
 from __future__ import annotations
 
@@ -19,14 +21,20 @@ from privacy.plan import DP_SGD
 
 @dataclass(frozen=True)
 class FedDF(FedAvg):
-    """FedAvg whose average the server fine-tunes to imitate the ensemble of the received models on public images.
+    """FedAvg whose average the server fine-tunes to imitate the ensemble of the received models on
+    public images.
 
-    The weights that do best on the server's validation set are kept. The teachers' outputs are computed once a round.
+    The weights that do best on the server's validation set are kept. The teachers' outputs are
+    computed once a round.
     """
 
     title = "FedDF"
     protected: ClassVar[Mapping[str, frozenset[str]]] = {DP_SGD: FedAvg.sends}
-    quick: ClassVar[Mapping[str, Any]] = {**FedAvg.quick, "distillation_steps": 20, "evaluation_interval": 10}
+    quick: ClassVar[Mapping[str, Any]] = {
+        **FedAvg.quick,
+        "distillation_steps": 20,
+        "evaluation_interval": 10,
+    }
 
     distillation_steps: int = 10_000
     """Most steps of distillation in a round (released code)."""
@@ -46,12 +54,19 @@ class FedDF(FedAvg):
         return {}
 
     def aggregate(
-        self, federation: Federation, model: nn.Module, clients: Sequence[Client], states: Iterator[State], number: int,
+        self,
+        federation: Federation,
+        model: nn.Module,
+        clients: Sequence[Client],
+        states: Iterator[State],
+        number: int,
         server: dict[str, Any],
-    ) -> None:  # fmt: skip
+    ) -> None:
         images = federation.public.images
         teacher = federation.initial(federation.network)
-        ensemble = torch.zeros(())  # of fixed images, so that a step costs the same with any number of teachers
+        ensemble = torch.zeros(
+            ()
+        )  # of fixed images, so that a step costs the same with any number of teachers
 
         def answered() -> Iterator[State]:
             nonlocal ensemble
@@ -62,7 +77,8 @@ class FedDF(FedAvg):
                 yield state
 
         super().aggregate(federation, model, clients, answered(), number, server)
-        # AVGLOGITS of Algorithm 1. The cross-entropy with these has the gradient of its KL divergence.
+        # AVGLOGITS of Algorithm 1. The cross-entropy with these has the gradient of its KL
+        # divergence.
         teachers = federation.task.probabilities(ensemble / len(clients))
 
         optimizer = torch.optim.Adam(model.parameters(), lr=self.distillation_lr)

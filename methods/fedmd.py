@@ -16,17 +16,21 @@ from privacy.plan import DP_SGD
 
 
 def absolute_error(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """Mean absolute difference of logits per sample, (n,), of (n, classes): FedMD's and FedKD's distillation loss."""
+    """Mean absolute difference of logits per sample, (n,), of (n, classes): FedMD's and FedKD's
+    distillation loss.
+    """
     return (outputs - targets).abs().mean(dim=1)
 
 
 @dataclass(frozen=True)
 class FedMD(Method):
-    """Algorithm 1: communicate logits on public data, agree on their mean, digest it, revisit the private data.
+    """Algorithm 1: communicate logits on public data, agree on their mean, digest it, revisit the
+    private data.
 
-    Networks may differ between clients. Every round draws a fresh part of the public set. The paper first trains on the
-    public labels; here the public set has other classes and no labels, so clients begin with their own data. FedMD has
-    no central model; ours learns the clients' last consensus on the whole public set.
+    Networks may differ between clients. Every round draws a fresh part of the public set. The paper
+    first trains on the public labels; here the public set has other classes and no labels, so
+    clients begin with their own data. FedMD has no central model; ours learns the clients' last
+    consensus on the whole public set.
     """
 
     title = "FedMD"
@@ -51,32 +55,59 @@ class FedMD(Method):
         able = [client for client in federation.clients if client.size]
         revisit = replace(federation.local, epochs=self.revisit_epochs)
         federation.reserve(
-            *((plan, {c.index: times for c in able}) for plan, times in ((federation.local, 1), (revisit, self.rounds)))
+            *(
+                (plan, {c.index: times for c in able})
+                for plan, times in ((federation.local, 1), (revisit, self.rounds))
+            )
         )
         trained = federation.local_models()
         models = {client.index: federation.module(trained[client.index]) for client in able}
         parts: dict[str, Any] = {f"client-{index}": model for index, model in models.items()}
-        digest = TrainingPlan(epochs=self.digest_epochs, batch_size=self.digest_batch_size, lr=self.digest_lr)
+        digest = TrainingPlan(
+            epochs=self.digest_epochs, batch_size=self.digest_batch_size, lr=self.digest_lr
+        )
         for number in federation.rounds(self.rounds, **parts):
             # Drawn from a seed that all know, so that no image has to cross.
-            chosen = federation.stream("public", number).shuffled(len(federation.public))[: self.public_samples]
+            chosen = federation.stream("public", number).shuffled(len(federation.public))[
+                : self.public_samples
+            ]
             images = federation.public.images[chosen]
             consensus = self.agree(federation, able, models, images)
             for client in able:
                 model = models[client.index]
-                target = federation.channel.down(client.index, "logits", {"consensus": consensus})["consensus"]
-                federation.train(model, images, target, absolute_error, digest, "digest", client.index, number, augmented=False)
+                target = federation.channel.down(client.index, "logits", {"consensus": consensus})[
+                    "consensus"
+                ]
+                federation.train(
+                    model,
+                    images,
+                    target,
+                    absolute_error,
+                    digest,
+                    "digest",
+                    client.index,
+                    number,
+                    augmented=False,
+                )
                 federation.train_on_client(client, model, revisit, "revisit", number)
         federation.channel.round = self.rounds + 1
-        return federation.distill(self.agree(federation, able, models, federation.public.images), absolute_error)
+        return federation.distill(
+            self.agree(federation, able, models, federation.public.images), absolute_error
+        )
 
     def agree(
-        self, federation: Federation, clients: list[Client], models: dict[int, torch.nn.Module], images: torch.Tensor
+        self,
+        federation: Federation,
+        clients: list[Client],
+        models: dict[int, torch.nn.Module],
+        images: torch.Tensor,
     ) -> torch.Tensor:
         """The consensus: the mean of the clients' logits (n, classes) for public images."""
         logits = [
             federation.channel.up(
-                client.index, "logits", {"logits": predict(models[client.index], images, normalise=federation.normalise)}
+                client.index,
+                "logits",
+                {"logits": predict(models[client.index], images, normalise=federation.normalise)},
             )["logits"]
             for client in clients
         ]

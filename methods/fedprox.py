@@ -16,8 +16,12 @@ from methods.fedavg import FedAvg
 from privacy.plan import DP_SGD
 
 
-def proximal_term(weights: Sequence[torch.Tensor], received: Sequence[torch.Tensor], mu: float) -> torch.Tensor:
-    """mu / 2 ||w - w_t||^2, the second term of Eq. 2 (h_k): the norm is squared, over all parameters together."""
+def proximal_term(
+    weights: Sequence[torch.Tensor], received: Sequence[torch.Tensor], mu: float
+) -> torch.Tensor:
+    """mu / 2 ||w - w_t||^2, the second term of Eq. 2 (h_k): the norm is squared, over all
+    parameters together.
+    """
     squared = [(w - w_t).square().sum() for w, w_t in zip(weights, received, strict=True)]
     return mu / 2 * torch.stack(squared).sum()
 
@@ -33,7 +37,14 @@ class FedProx(FedAvg):
     """Weight of the proximal term (the authors tune it over 0.001, 0.01, 0.1, 0.5 and 1)."""
 
     def penalty(
-        self, federation: Federation, client: Client, worker: nn.Module, number: int, server: dict[str, Any]
+        self,
+        federation: Federation,
+        client: Client,
+        worker: nn.Module,
+        number: int,
+        server: dict[str, Any],
     ) -> Penalty | None:
         received = [w.detach().clone() for w in worker.parameters()]
-        return lambda model, outputs, targets: proximal_term(list(model.parameters()), received, self.mu)
+        return lambda model, outputs, targets: proximal_term(
+            list(model.parameters()), received, self.mu
+        )

@@ -1,7 +1,8 @@
 """FedSA: federated selective aggregation for knowledge amalgamation (Xie et al., Chip 2023).
 
-Private servers hold teachers, pre-trained on data and for tasks of their own. The target network, trained on a few labelled
-samples, visits the teachers that look at these samples as it does; each lends it their features; the visits are averaged.
+Private servers hold teachers, pre-trained on data and for tasks of their own. The target network,
+trained on a few labelled samples, visits the teachers that look at these samples as it does; each
+lends it their features; the visits are averaged.
 """
 
 from __future__ import annotations
@@ -31,16 +32,21 @@ TRANSFERABILITIES = ("eq2", "cosine", "released")
 
 
 def saliency_distance(own: torch.Tensor, target: torch.Tensor, samples: int) -> torch.Tensor:
-    """d = M / cos(A_n, A_T), Eq. 2, for averaged maps of one shape and M probe samples; scalar, infinite for orthogonal maps."""
+    """d = M / cos(A_n, A_T), Eq. 2, for averaged maps of one shape and M probe samples; scalar,
+    infinite for orthogonal maps.
+    """
     return samples / F.cosine_similarity(own.flatten(), target.flatten(), dim=0)
 
 
 def image_distance(own: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
-    """The released code's distance: n / sum_j (1 + cos_j) / 2 over the maps (n, h, w) of n images; scalar.
+    """The released code's distance: n / sum_j (1 + cos_j) / 2 over the maps (n, h, w) of n images;
+    scalar.
 
     An empty map, which makes the code's cosine not a number, has the cosine 0.
     """
-    return len(own) / ((1 + F.cosine_similarity(own.flatten(1), target.flatten(1), dim=1)) / 2).sum()
+    return (
+        len(own) / ((1 + F.cosine_similarity(own.flatten(1), target.flatten(1), dim=1)) / 2).sum()
+    )
 
 
 def sampling_probabilities(scores: torch.Tensor) -> torch.Tensor:
@@ -49,16 +55,20 @@ def sampling_probabilities(scores: torch.Tensor) -> torch.Tensor:
 
 
 def aggregation_weights(scores: torch.Tensor, weighting: str) -> torch.Tensor:
-    """Weights (k,) of the drawn teachers, by their scores: 1 / K as in Eq. 5, or Table 2's positive and negative weights.
+    """Weights (k,) of the drawn teachers, by their scores: 1 / K as in Eq. 5, or Table 2's positive
+    and negative weights.
 
-    The paper does not define these; the released code's positive ones are a softmax of the scores scaled to [0, 1].
+    The paper does not define these; the released code's positive ones are a softmax of the scores
+    scaled to [0, 1].
     """
     sign = {"equal": 0.0, "positive": 1.0, "negative": -1.0}[weighting]
     return (sign * unit_scaled(scores)).softmax(dim=0)
 
 
 class Chosen:
-    """Weights of the teachers that take part until the next selection, by client; an interrupted fit takes them over."""
+    """Weights of the teachers that take part until the next selection, by client; an interrupted
+    fit takes them over.
+    """
 
     def __init__(self) -> None:
         self.weights: dict[int, float] = {}
@@ -72,15 +82,22 @@ class Chosen:
 
 @dataclass(frozen=True)
 class FedSA(Method):
-    """Algorithm 1: choose teachers by saliency, let them teach local students by hints, average these, adapt the decoder.
+    """Algorithm 1: choose teachers by saliency, let them teach local students by hints, average
+    these, adapt the decoder.
 
-    What crosses: the probe images down once, every teacher's saliency of them up once (the mean map; as released a map of each
-    image), then nothing but the student. Translators stay with their teachers.
+    What crosses: the probe images down once, every teacher's saliency of them up once (the mean
+    map; as released a map of each image), then nothing but the student. Translators stay with their
+    teachers.
     """
 
     title = "FedSA"
     sends = frozenset({"parameters", "attention"})
-    quick: ClassVar[Mapping[str, Any]] = {"rounds": 2, "selection_gap": 1, "local_epochs": 1, "weak_epochs": 8}
+    quick: ClassVar[Mapping[str, Any]] = {
+        "rounds": 2,
+        "selection_gap": 1,
+        "local_epochs": 1,
+        "weak_epochs": 8,
+    }
 
     rounds: int = 50
     """T, rounds of communication (released code)."""
@@ -89,19 +106,23 @@ class FedSA(Method):
     selected: int = 3
     """K, draws of a selection (paper, section 4.2)."""
     selection: str = "sampled"
-    """`sampled` by Eq. 3 with replacement; of Table 2 `top-k`, `least-k`, `random` (anew each time) or `fixed` (drawn once)."""
+    """`sampled` by Eq. 3 with replacement; of Table 2 `top-k`, `least-k`, `random` (anew each time)
+    or `fixed` (drawn once)."""
     weighting: str = "equal"
     """`equal` as in Eq. 5, or Table 2's `positive` and `negative`."""
     transferability: str = "eq2"
-    """Q: `eq2` as printed, `cosine` without Eq. 2's M (which leaves the probabilities all but equal), or `released`."""
+    """Q: `eq2` as printed, `cosine` without Eq. 2's M (which leaves the probabilities all but
+    equal), or `released`."""
     saliency: str = "input-gradient"
     """`input-gradient` of Eq. 1, or `grad-cam` as the released code."""
     saliency_samples: int = 0
-    """Probe images that saliency is averaged over, M of Eq. 2, the first so many; 0 for all of them (paper)."""
+    """Probe images that saliency is averaged over, M of Eq. 2, the first so many; 0 for all of them
+    (paper)."""
     weak_epochs: int = 10
     """Epochs on the probe set before a selection (released code)."""
     retrain: bool = True
-    """Whether every selection trains the target anew on the probe set (Algorithm 1, line 4), not the first alone (code)."""
+    """Whether every selection trains the target anew on the probe set (Algorithm 1, line 4), not
+    the first alone (code)."""
     local_epochs: int = 10
     """E, epochs of a local student (released code)."""
     local_lr: float = 1e-3
@@ -109,17 +130,22 @@ class FedSA(Method):
     local_batch_size: int = 64
     """Private images in a step of a local student (released code)."""
     adaptation: str = "decoder"
-    """What learns in the end: the `decoder`; everything, `fine-tune`; or `all` of it under a new head (released code)."""
+    """What learns in the end: the `decoder`; everything, `fine-tune`; or `all` of it under a new
+    head (released code)."""
     adaptation_epochs: int = 30
     """Epochs of adaptation on the probe set (released code)."""
     adaptation_gap: int = 0
-    """Rounds between adaptations of a copy whose metrics are tracked (released: 10); 0 adapts in the end only."""
+    """Rounds between adaptations of a copy whose metrics are tracked (released: 10); 0 adapts in
+    the end only."""
 
     def __post_init__(self) -> None:
         for value, known in (
-            (self.selection, SELECTIONS), (self.weighting, WEIGHTINGS), (self.transferability, TRANSFERABILITIES),
-            (self.saliency, ("input-gradient", "grad-cam")), (self.adaptation, ADAPTATIONS),
-        ):  # fmt: skip
+            (self.selection, SELECTIONS),
+            (self.weighting, WEIGHTINGS),
+            (self.transferability, TRANSFERABILITIES),
+            (self.saliency, ("input-gradient", "grad-cam")),
+            (self.adaptation, ADAPTATIONS),
+        ):
             if value not in known:
                 raise ValueError(f"FedSA knows no {value!r} here; use one of {', '.join(known)}")
         if min(self.rounds, self.selection_gap, self.selected) < 1:
@@ -139,25 +165,33 @@ class FedSA(Method):
                 chosen.weights = self.select(federation, target, maps, number)
             visits.aggregate(target, chosen.weights, local, number)
             if self.adaptation_gap and number % self.adaptation_gap == 0 and number < self.rounds:
-                federation.track(adapt(federation, target, self.adaptation, self.adaptation_epochs, number))
+                federation.track(
+                    adapt(federation, target, self.adaptation, self.adaptation_epochs, number)
+                )
         adapted = adapt(federation, target, self.adaptation, self.adaptation_epochs, self.rounds)
         federation.track(adapted)
         return federation.checkpoint(adapted, federation.network)
 
-    # -- knowledge selection ----------------------------------------------------------------------------------------
+    # -- knowledge selection --
 
     @property
     def uses_saliency(self) -> bool:
         """Whether the selection uses saliency at all."""
         return self.selection not in ("random", "fixed") or self.weighting != "equal"
 
-    def ask_for_maps(self, federation: Federation, probe: LabelledSet, teachers: Sequence[Checkpoint]) -> list[torch.Tensor]:
-        """Every teacher's maps of the probe images, as they reach the server: once, since neither ever changes."""
+    def ask_for_maps(
+        self, federation: Federation, probe: LabelledSet, teachers: Sequence[Checkpoint]
+    ) -> list[torch.Tensor]:
+        """Every teacher's maps of the probe images, as they reach the server: once, since neither
+        ever changes.
+        """
         if not self.uses_saliency:
             return []
         maps = []
         for client, teacher in zip(federation.clients, teachers, strict=True):
-            images = federation.channel.down(client.index, "images", {"probe": self.shown(probe)})["probe"]
+            images = federation.channel.down(client.index, "images", {"probe": self.shown(probe)})[
+                "probe"
+            ]
             own = self.teacher_maps(federation, client, teacher, images, probe.digest)
             maps.append(federation.channel.up(client.index, "attention", {"maps": own})["maps"])
         return maps
@@ -167,9 +201,16 @@ class FedSA(Method):
         return probe.images[: self.saliency_samples or len(probe.images)]
 
     def teacher_maps(
-        self, federation: Federation, client: Client, teacher: Checkpoint, images: torch.Tensor, digest: str
+        self,
+        federation: Federation,
+        client: Client,
+        teacher: Checkpoint,
+        images: torch.Tensor,
+        digest: str,
     ) -> torch.Tensor:
-        """`maps_of` a client's teacher, computed once for all who ask with the same images: the first of the set `digest`."""
+        """`maps_of` a client's teacher, computed once for all who ask with the same images: the
+        first of the set `digest`.
+        """
         normalise = client.normalise or federation.normalise
 
         def compute() -> Stage:
@@ -177,46 +218,82 @@ class FedSA(Method):
             return Stage({"maps": self.maps_of(normalise, federation.module(teacher), images)})
 
         inputs = {
-            "teacher": [teacher.lineage, teacher.network, teacher.outputs], "images": [digest, len(images)],
-            "normalise": asdict(normalise), "maps": [self.saliency, self.transferability == "released"],
+            "teacher": [teacher.lineage, teacher.network, teacher.outputs],
+            "images": [digest, len(images)],
+            "normalise": asdict(normalise),
+            "maps": [self.saliency, self.transferability == "released"],
             "device": [federation.device.type, torch.get_num_threads()],
-        }  # fmt: skip
-        request = StageRequest("saliency", f"{teacher.owner} ({teacher.network})", inputs, compute, __name__)
+        }
+        request = StageRequest(
+            "saliency", f"{teacher.owner} ({teacher.network})", inputs, compute, __name__
+        )
         return federation.stages.get(request).tensors["maps"]
 
-    def maps_of(self, normalise: Normalisation, model: nn.Module, images: torch.Tensor) -> torch.Tensor:
-        """Saliency of uint8 images (n, c, h, w): A of Eq. 1, (c, h, w), the mean over them; `released` (n, h, w), uint8.
+    def maps_of(
+        self, normalise: Normalisation, model: nn.Module, images: torch.Tensor
+    ) -> torch.Tensor:
+        """Saliency of uint8 images (n, c, h, w): A of Eq. 1, (c, h, w), the mean over them;
+        `released` (n, h, w), uint8.
 
         All models see the same images in the same order, without augmentation.
         """
         meter = active_meter()
         if meter is not None:
-            meter.book_training(model, images, 1, 250)  # a pass forward and one back, as in training
-            shape = images.shape[1:] if self.transferability != "released" else (len(images), *images.shape[2:])
-            return torch.empty(shape, device="meta", dtype=torch.uint8 if self.transferability == "released" else None)
+            meter.book_training(
+                model, images, 1, 250
+            )  # a pass forward and one back, as in training
+            shape = (
+                images.shape[1:]
+                if self.transferability != "released"
+                else (len(images), *images.shape[2:])
+            )
+            return torch.empty(
+                shape,
+                device="meta",
+                dtype=torch.uint8 if self.transferability == "released" else None,
+            )
         of = input_gradient if self.saliency == "input-gradient" else grad_cam
         parts = [of(model, normalise(unit_range(part))) for part in images.split(250)]
         if self.transferability == "released":
             plane = [part.mean(dim=1) if part.ndim == 4 else part for part in parts]
-            return torch.cat([unit_scaled(part.flatten(1)).view_as(part).mul(255).round().to(torch.uint8) for part in plane])
+            return torch.cat(
+                [
+                    unit_scaled(part.flatten(1)).view_as(part).mul(255).round().to(torch.uint8)
+                    for part in plane
+                ]
+            )
         return torch.stack([part.sum(dim=0) for part in parts]).sum(dim=0) / len(images)
 
-    def scores(self, own: Sequence[torch.Tensor], target: torch.Tensor, samples: int) -> torch.Tensor:
+    def scores(
+        self, own: Sequence[torch.Tensor], target: torch.Tensor, samples: int
+    ) -> torch.Tensor:
         """Transferability Q of every teacher, (teachers,), by its maps and the target network's."""
         if self.transferability == "released":
             distances = torch.stack([image_distance(maps.float(), target.float()) for maps in own])
             return unit_scaled(2 - distances)
-        return torch.stack([1 / saliency_distance(maps, target, samples if self.transferability == "eq2" else 1) for maps in own])
+        return torch.stack(
+            [
+                1 / saliency_distance(maps, target, samples if self.transferability == "eq2" else 1)
+                for maps in own
+            ]
+        )
 
-    def select(self, federation: Federation, target: nn.Module, maps: Sequence[torch.Tensor], number: int) -> dict[int, float]:
-        """Weights by client of the teachers that take part from round `number` on; a teacher drawn twice counts twice."""
+    def select(
+        self, federation: Federation, target: nn.Module, maps: Sequence[torch.Tensor], number: int
+    ) -> dict[int, float]:
+        """Weights by client of the teachers that take part from round `number` on; a teacher drawn
+        twice counts twice.
+        """
         images, scores = self.shown(federation.probe()), torch.zeros(len(federation.clients))
         if maps:
             looks = self.maps_of(federation.normalise, target, images)
             if not images.is_meta:
                 scores = self.scores(maps, looks, len(images)).cpu()
             if not images.is_meta and not scores.isfinite().all():
-                raise DivergedError(f"the saliency maps of round {number} are no numbers; lower server.lr or fedsa.local_lr")
+                raise DivergedError(
+                    f"the saliency maps of round {number} are no numbers; lower server.lr or"
+                    " fedsa.local_lr"
+                )
         drawn = self.draw(federation, scores, number)
         shares = aggregation_weights(scores[drawn], self.weighting).tolist()
         self.note(federation, scores, Counter(drawn))
@@ -226,23 +303,36 @@ class FedSA(Method):
         return weights
 
     def draw(self, federation: Federation, scores: torch.Tensor, number: int) -> list[int]:
-        """K teachers: for `sampled` with replacement, else different ones. Raises ValueError if there are not as many."""
+        """K teachers: for `sampled` with replacement, else different ones. Raises ValueError if
+        there are not as many.
+        """
         if self.selection != "sampled" and self.selected > len(scores):
-            raise ValueError(f"{self.selected} different teachers cannot be chosen among {len(scores)}; lower fedsa.selected")
+            raise ValueError(
+                f"{self.selected} different teachers cannot be chosen among {len(scores)}; lower"
+                " fedsa.selected"
+            )
         if federation.device.type == "meta":
             return list(range(min(self.selected, len(scores))))  # the most that a round can cost
         if self.selection in ("top-k", "least-k"):
             order = scores.argsort(descending=self.selection == "top-k", stable=True)
             return order[: self.selected].tolist()
         moment = 1 if self.selection == "fixed" else number
-        rng = federation.seeds.numpy("sampling", "selection", federation.probe().digest, federation.network, moment)
+        rng = federation.seeds.numpy(
+            "sampling", "selection", federation.probe().digest, federation.network, moment
+        )
         if self.selection == "sampled":
             probabilities = np.array(sampling_probabilities(scores.double()).tolist())
-            return rng.choice(len(scores), self.selected, p=probabilities / probabilities.sum()).tolist()
+            return rng.choice(
+                len(scores), self.selected, p=probabilities / probabilities.sum()
+            ).tolist()
         return rng.choice(len(scores), self.selected, replace=False).tolist()
 
     def note(self, federation: Federation, scores: torch.Tensor, drawn: Mapping[int, int]) -> None:
-        """Keep every selection in the history, for Figure 4a: each teacher's score, and how often it was drawn."""
+        """Keep every selection in the history, for Figure 4a: each teacher's score, and how often
+        it was drawn.
+        """
         for index, score in enumerate(scores.tolist()):
             federation.history.setdefault(f"transferability/{index + 1}", []).append(score)
-            federation.history.setdefault(f"selected/{index + 1}", []).append(float(drawn.get(index, 0)))
+            federation.history.setdefault(f"selected/{index + 1}", []).append(
+                float(drawn.get(index, 0))
+            )

@@ -10,7 +10,9 @@ import torch
 
 
 def accuracy(scores: torch.Tensor, labels: torch.Tensor) -> float:
-    """Share of samples whose highest score, of (n, classes), is at the label (n,); a fraction in [0, 1]."""
+    """Share of samples whose highest score, of (n, classes), is at the label (n,); a fraction in
+    [0, 1].
+    """
     if len(labels) == 0:
         raise ValueError("the accuracy of no samples is undefined")
     return int((scores.argmax(dim=1) == labels).sum()) / len(labels)
@@ -21,22 +23,32 @@ UNKNOWN = 255
 
 
 def auc_by_class(scores: torch.Tensor, targets: torch.Tensor) -> list[float]:
-    """Area under the ROC curve of every class, as fractions: scores (n, classes), targets (n, classes) of 0, 1 and `UNKNOWN`.
+    """Area under the ROC curve of every class, as fractions: scores (n, classes), targets (n,
+    classes) of 0, 1 and `UNKNOWN`.
 
-    Of each class only the samples whose target is known count. NaN where these are not of both kinds, or where a score is
-    NaN: a classifier that does not know the class. Ties count half (scikit-learn's `roc_auc_score`).
+    Of each class only the samples whose target is known count. NaN where these are not of both
+    kinds, or where a score is NaN: a classifier that does not know the class. Ties count half
+    (scikit-learn's `roc_auc_score`).
     """
-    from sklearn.metrics import roc_auc_score  # takes a while to import, and most runs have no use for it
+    from sklearn.metrics import (
+        roc_auc_score,
+    )  # takes a while to import, and most runs have no use for it
 
     found = []
     for score, target in zip(scores.T.cpu(), targets.T.cpu(), strict=True):
         known = target != UNKNOWN
         score, target = score[known], target[known]
         both = bool((target == 0).any()) and bool((target == 1).any())
-        found.append(float(roc_auc_score(target.numpy(), score.numpy())) if both and not score.isnan().any() else math.nan)
+        found.append(
+            float(roc_auc_score(target.numpy(), score.numpy()))
+            if both and not score.isnan().any()
+            else math.nan
+        )
     return found
 
 
 def median_of_last(history: Sequence[float], epochs: int) -> float:
-    """Median over the last `epochs` values (all of them if there are fewer): DLAD, section V-D, with epochs = 10."""
+    """Median over the last `epochs` values (all of them if there are fewer): DLAD, section V-D,
+    with epochs = 10.
+    """
     return statistics.median(history[-epochs:])

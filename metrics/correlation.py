@@ -1,4 +1,6 @@
-"""How far two quantities go together over the same items: Pearson's and Spearman's correlation coefficients."""
+"""How far two quantities go together over the same items: Pearson's and Spearman's correlation
+coefficients.
+"""
 
 from __future__ import annotations
 
@@ -9,24 +11,34 @@ from collections.abc import Callable, Sequence
 def pearson(first: Sequence[float], second: Sequence[float]) -> float:
     """Linear correlation, from -1 to 1; not a number where it is undefined.
 
-    It is for fewer than two items, and where either quantity is the same for all of them or not finite.
-    Raises ValueError if there are not as many of one as of the other.
+    It is for fewer than two items, and where either quantity is the same for all of them or not
+    finite. Raises ValueError if there are not as many of one as of the other.
     """
-    from scipy.stats import pearsonr  # takes its time to import, and most commands need no correlation
+    from scipy.stats import (
+        pearsonr,
+    )  # takes its time to import, and most commands need no correlation
 
     return _defined(pearsonr, first, second)
 
 
 def spearman(first: Sequence[float], second: Sequence[float]) -> float:
-    """Rank correlation, from -1 to 1, equal values sharing their mean rank; undefined where `pearson` is."""
+    """Rank correlation, from -1 to 1, equal values sharing their mean rank; undefined where
+    `pearson` is.
+    """
     from scipy.stats import spearmanr
 
     return _defined(spearmanr, first, second)
 
 
-def _defined(coefficient: Callable[..., tuple[float, float]], first: Sequence[float], second: Sequence[float]) -> float:
+def _defined(
+    coefficient: Callable[..., tuple[float, float]], first: Sequence[float], second: Sequence[float]
+) -> float:
     if len(first) != len(second):
         raise ValueError(f"{len(first)} and {len(second)} values do not pair")
-    if not all(map(math.isfinite, (*first, *second))) or len(set(first)) < 2 or len(set(second)) < 2:
+    if (
+        not all(map(math.isfinite, (*first, *second)))
+        or len(set(first)) < 2
+        or len(set(second)) < 2
+    ):
         return math.nan
     return float(coefficient(first, second)[0])

@@ -10,16 +10,17 @@ from torch import Tensor
 SIGMA = 1.5
 """Standard deviation of SSIM's Gaussian window in pixels."""
 WINDOW = 11
-"""Its side in pixels; images must be no smaller, for smaller windows make other numbers. Both: Wang et al., "Image Quality
-Assessment: From Error Visibility to Structural Similarity" (2004)."""
+"""Its side in pixels; images must be no smaller, for smaller windows make other numbers. Both: Wang
+et al., "Image Quality Assessment: From Error Visibility to Structural Similarity" (2004)."""
 
 
 def psnr(images: Tensor, truth: Tensor, data_range: float = 1.0) -> Tensor:
-    """Peak signal-to-noise ratio in dB of each image (n, c, h, w), of shape (n,): 10 log10(data_range^2 / mean square error).
+    """Peak signal-to-noise ratio in dB of each image (n, c, h, w), of shape (n,): 10
+    log10(data_range^2 / mean square error).
 
-    The mean is over an image's channels and pixels. Images that equal the truth have infinity, so summarise by the median
-    or a count above a level. `data_range` is the width of the range that pixels lie in, 1 for images in [0, 1]; nothing is
-    clamped.
+    The mean is over an image's channels and pixels. Images that equal the truth have infinity, so
+    summarise by the median or a count above a level. `data_range` is the width of the range that
+    pixels lie in, 1 for images in [0, 1]; nothing is clamped.
 
     Raises ValueError for images of another shape or type than the truth.
     """
@@ -28,35 +29,56 @@ def psnr(images: Tensor, truth: Tensor, data_range: float = 1.0) -> Tensor:
 
 
 def ssim(images: Tensor, truth: Tensor, data_range: float = 1.0) -> Tensor:
-    """Structural similarity of each image (n, c, h, w), of shape (n,): Wang et al. 2004, at most 1, and 1 for equal images.
+    """Structural similarity of each image (n, c, h, w), of shape (n,): Wang et al. 2004, at most 1,
+    and 1 for equal images.
 
-    In a Gaussian window (`WINDOW`, `SIGMA`) around each pixel for which it lies inside the image, with the window's own
-    weights as variance (no n - 1), averaged over these pixels and over channels, by scikit-image. `data_range` as for `psnr`.
+    In a Gaussian window (`WINDOW`, `SIGMA`) around each pixel for which it lies inside the image,
+    with the window's own weights as variance (no n - 1), averaged over these pixels and over
+    channels, by scikit-image. `data_range` as for `psnr`.
 
-    Raises ValueError for images of another shape or type than the truth, or smaller than the window.
+    Raises ValueError for images of another shape or type than the truth, or smaller than the
+    window.
     """
     _check(images, truth)
     height, width = images.shape[2:]
     if min(height, width) < WINDOW:
-        raise ValueError(f"SSIM's window has {WINDOW} x {WINDOW} pixels, more than images of {height} x {width} have; use PSNR")
+        raise ValueError(
+            f"SSIM's window has {WINDOW} x {WINDOW} pixels, more than images of {height} x {width}"
+            " have; use PSNR"
+        )
     pairs = zip(images.detach().cpu().numpy(), truth.detach().cpu().numpy(), strict=True)
-    how = {"sigma": SIGMA, "gaussian_weights": True, "use_sample_covariance": False, "data_range": data_range}
+    how = {
+        "sigma": SIGMA,
+        "gaussian_weights": True,
+        "use_sample_covariance": False,
+        "data_range": data_range,
+    }
     return images.new_tensor([structural_similarity(a, b, channel_axis=0, **how) for a, b in pairs])
 
 
 def match(images: Tensor, truth: Tensor) -> Tensor:
-    """Rows (n,) of `images` (n, c, h, w) such that `images[rows]` lies nearest to `truth`: the assignment, one to one, of the
-    least sum of squared errors. Batches come back from an attack in no particular order.
+    """Rows (n,) of `images` (n, c, h, w) such that `images[rows]` lies nearest to `truth`: the
+    assignment, one to one, of the least sum of squared errors. Batches come back from an attack in
+    no particular order.
 
     Raises ValueError for images of another shape or type than the truth.
     """
     _check(images, truth)
-    errors = torch.cdist(truth.flatten(1), images.flatten(1), compute_mode="donot_use_mm_for_euclid_dist").square()
+    errors = torch.cdist(
+        truth.flatten(1), images.flatten(1), compute_mode="donot_use_mm_for_euclid_dist"
+    ).square()
     return torch.from_numpy(linear_sum_assignment(errors.cpu().numpy())[1]).to(images.device)
 
 
 def _check(images: Tensor, truth: Tensor) -> None:
     if images.ndim != 4 or images.shape != truth.shape or 0 in images.shape:
-        raise ValueError(f"expected images (n, c, h, w) and the truth alike, not {tuple(images.shape)} and {tuple(truth.shape)}")
-    if not images.is_floating_point() or images.dtype != truth.dtype:  # differences of bytes wrap around
-        raise ValueError(f"expected images and truth of one float type, not {images.dtype} and {truth.dtype}")
+        raise ValueError(
+            f"expected images (n, c, h, w) and the truth alike, not {tuple(images.shape)} and"
+            f" {tuple(truth.shape)}"
+        )
+    if (
+        not images.is_floating_point() or images.dtype != truth.dtype
+    ):  # differences of bytes wrap around
+        raise ValueError(
+            f"expected images and truth of one float type, not {images.dtype} and {truth.dtype}"
+        )

@@ -1,4 +1,6 @@
-"""What is known of each metric by its name: its title, which way is better, its range and unit. Data only."""
+"""What is known of each metric by its name: its title, which way is better, its range and unit.
+Data only.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +33,8 @@ class Metric:
     digits: int = 4
     """Decimals when printed; a share in percent has two."""
     scale: float | None = None
-    """The difference that counts as 1 when a tolerance such as 0.02 is applied; 0 for what is counted and must be
-    equal, None if nothing is known."""
+    """The difference that counts as 1 when a tolerance such as 0.02 is applied; 0 for what is
+    counted and must be equal, None if nothing is known."""
 
 
 def _share(title: str) -> Metric:
@@ -49,17 +51,23 @@ METRICS: Mapping[str, Metric] = {
     "aji": _share("AJI"),
     "sensitivity": _share("Sensitivity"),
     "specificity": _share("Specificity"),
-    # No share, for FedSA prints it as a fraction beside an accuracy in percent; so are the next two everywhere.
+    # No share, for FedSA prints it as a fraction beside an accuracy in percent; so are the next two
+    # everywhere.
     "miou": Metric("Mean IoU", HIGHER, (0, 1), scale=1),
     "ssim": Metric("SSIM", HIGHER, (0, 1), scale=1),
     "saliency-similarity": Metric("Saliency similarity", HIGHER, (0, 1), scale=1),
-    # Neither: a score that is normalised over the teachers of one selection, and how often a teacher was drawn.
+    # Neither: a score that is normalised over the teachers of one selection, and how often a
+    # teacher was drawn.
     "transferability": Metric("Transferability", digits=2, scale=1),
     "selected": Metric("Times drawn", digits=1, scale=1),
-    # Of pixels where attention maps, which end at 1, are above 0.5: neither is better by itself, since a map that is high
-    # everywhere covers all, and one that is high nowhere strays nowhere.
-    "attention-in-diversity": Metric("Central attention inside the diversity", bounds=(0, 1), share=True, scale=1),
-    "consensus-covered": Metric("Consensus covered by central attention", bounds=(0, 1), share=True, scale=1),
+    # Of pixels where attention maps, which end at 1, are above 0.5: neither is better by itself,
+    # since a map that is high everywhere covers all, and one that is high nowhere strays nowhere.
+    "attention-in-diversity": Metric(
+        "Central attention inside the diversity", bounds=(0, 1), share=True, scale=1
+    ),
+    "consensus-covered": Metric(
+        "Consensus covered by central attention", bounds=(0, 1), share=True, scale=1
+    ),
     "attention-empty": Metric("Maps without attention", bounds=(0, 1), share=True, scale=1),
     "psnr": Metric("PSNR", HIGHER, unit="dB", digits=2, scale=50),
     # Of maps that are scaled to [0, 1].
@@ -68,8 +76,9 @@ METRICS: Mapping[str, Metric] = {
     # A classifier of ten classes gives at most 10.
     "inception-score": Metric("Inception score", HIGHER, digits=2, scale=10),
     "adapted-inception-score": Metric("Adapted inception score", HIGHER, digits=2, scale=10),
-    # Neither: of recovered images the paper (Fig. 4) reads a larger one as stronger privacy, of generated images a smaller
-    # one is a better likeness. No FID by title, for that is only under Inception-v3: `metrics.frechet.title`.
+    # Neither: of recovered images the paper (Fig. 4) reads a larger one as stronger privacy, of
+    # generated images a smaller one is a better likeness. No FID by title, for that is only under
+    # Inception-v3: `metrics.frechet.title`.
     "fid": Metric("Fréchet distance", digits=2),
     BANDWIDTH: Metric("Bandwidth", LOWER, unit="GB", digits=4, scale=0),
     "privacy-cost": Metric("Privacy cost", LOWER, unit="ε", digits=2, scale=0),

@@ -1,7 +1,9 @@
-"""Where a network is cut in two: the encoder, from images to a map of features, and the decoder, from the map to outputs.
+"""Where a network is cut in two: the encoder, from images to a map of features, and the decoder,
+from the map to outputs.
 
-Every network in `models/networks/` offers timm's two methods: `forward_features(images)`, (n, c, h, w), is the encoder, and
-`forward_head(features)` the decoder. FedSA compares, distils and averages encoders, and adapts decoders.
+Every network in `models/networks/` offers timm's two methods: `forward_features(images)`, (n, c, h,
+w), is the encoder, and `forward_head(features)` the decoder. FedSA compares, distils and averages
+encoders, and adapts decoders.
 """
 
 from __future__ import annotations
@@ -13,7 +15,8 @@ import torch.nn.functional as F
 from torch import nn
 
 SIDE = 32
-"""Pixels of a side of the image that is sent through an encoder to see what it passes; the layers are those of any image."""
+"""Pixels of a side of the image that is sent through an encoder to see what it passes; the layers
+are those of any image."""
 
 
 def _encoder_modules(model: nn.Module) -> set[str]:
@@ -27,7 +30,9 @@ def _encoder_modules(model: nn.Module) -> set[str]:
     stem = next(p for p in model.parameters() if p.ndim == 4)
     try:
         with torch.no_grad():
-            encode(model.eval(), stem.new_zeros(1, stem.shape[1], SIDE, SIDE))  # in evaluation mode no buffer moves
+            encode(
+                model.eval(), stem.new_zeros(1, stem.shape[1], SIDE, SIDE)
+            )  # in evaluation mode no buffer moves
     finally:
         for hook in hooks:
             hook.remove()
@@ -49,16 +54,23 @@ def decode(model: nn.Module, features: torch.Tensor) -> torch.Tensor:
 
 
 def decoder_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
-    """The parameters, by name, of the modules that the encoder does not call: those that FedSA's adaptation trains."""
+    """The parameters, by name, of the modules that the encoder does not call: those that FedSA's
+    adaptation trains.
+    """
     encoder = _encoder_modules(model)
-    return {name: parameter for name, parameter in model.named_parameters() if name.rpartition(".")[0] not in encoder}
+    return {
+        name: parameter
+        for name, parameter in model.named_parameters()
+        if name.rpartition(".")[0] not in encoder
+    }
 
 
 class FixedEncoder(nn.Module):
     """`model`, of which only the decoder trains: FedSA's task adaptation (end of section 3.2).
 
-    The encoder computes without gradients and stays in evaluation mode, so that neither its weights nor the statistics of
-    its BatchNorms move; `parameters()` are the decoder's. `model` itself is trained, not a copy.
+    The encoder computes without gradients and stays in evaluation mode, so that neither its weights
+    nor the statistics of its BatchNorms move; `parameters()` are the decoder's. `model` itself is
+    trained, not a copy.
     """
 
     def __init__(self, model: nn.Module):
@@ -90,16 +102,22 @@ class FixedEncoder(nn.Module):
 
 
 class Translator(nn.Module):
-    """A student's map (n, from_channels, h, w) to one with a teacher's channels, (n, to_channels, h, w).
+    """A student's map (n, from_channels, h, w) to one with a teacher's channels, (n, to_channels,
+    h, w).
 
-    Three convolutions with 1 x 1 kernels (FedSA, section 3.2); the channels between them, no bias, and BatchNorm and
-    LeakyReLU(0.1) after each are the released code's. The maps' sides are made equal by `pooled`.
+    Three convolutions with 1 x 1 kernels (FedSA, section 3.2); the channels between them, no bias,
+    and BatchNorm and LeakyReLU(0.1) after each are the released code's. The maps' sides are made
+    equal by `pooled`.
     """
 
     def __init__(self, from_channels: int, to_channels: int):
         super().__init__()
         layers: list[nn.Module] = []
-        for before, after in ((from_channels, from_channels), (from_channels, to_channels), (to_channels, to_channels)):
+        for before, after in (
+            (from_channels, from_channels),
+            (from_channels, to_channels),
+            (to_channels, to_channels),
+        ):
             conv = nn.Conv2d(before, after, 1, bias=False)
             nn.init.kaiming_normal_(conv.weight, mode="fan_out", nonlinearity="relu")
             layers += [conv, nn.BatchNorm2d(after), nn.LeakyReLU(0.1)]
@@ -118,7 +136,9 @@ def pooled(features: torch.Tensor, side: tuple[int, int]) -> torch.Tensor:
     height, width = features.shape[2:]
     if (height, width) == side:
         return features
-    if height % side[0] == 0 and width % side[1] == 0:  # unlike the general form its gradient is the same in every run on CUDA
+    if (
+        height % side[0] == 0 and width % side[1] == 0
+    ):  # unlike the general form its gradient is the same in every run on CUDA
         return F.avg_pool2d(features, (height // side[0], width // side[1]))
     return F.adaptive_avg_pool2d(features, side)
 
@@ -135,22 +155,31 @@ class Encoder(nn.Module):
 
 
 def load_encoder(model: nn.Module, other: nn.Module) -> None:
-    """Give `model` the encoder of `other`, weights and buffers; their decoders may differ, as for classes and for pixels.
+    """Give `model` the encoder of `other`, weights and buffers; their decoders may differ, as for
+    classes and for pixels.
 
     Raises ValueError if the encoders are of different networks.
     """
     own, found = _encoder_state(model), _encoder_state(other)
-    if {name: tensor.shape for name, tensor in own.items()} != {name: tensor.shape for name, tensor in found.items()}:
-        raise ValueError("the networks' encoders differ, so that one cannot take the weights of the other")
+    if {name: tensor.shape for name, tensor in own.items()} != {
+        name: tensor.shape for name, tensor in found.items()
+    }:
+        raise ValueError(
+            "the networks' encoders differ, so that one cannot take the weights of the other"
+        )
     _encoder(model).load_state_dict(found, strict=False)
 
 
 def _encoder(model: nn.Module) -> nn.Module:
-    """What holds the encoder's weights: of a network with outputs for every pixel the network inside."""
+    """What holds the encoder's weights: of a network with outputs for every pixel the network
+    inside.
+    """
     inside: nn.Module = getattr(model, "encoder", model)
     return inside
 
 
 def _encoder_state(model: nn.Module) -> dict[str, torch.Tensor]:
     decoder = decoder_parameters(_encoder(model))
-    return {name: tensor for name, tensor in _encoder(model).state_dict().items() if name not in decoder}
+    return {
+        name: tensor for name, tensor in _encoder(model).state_dict().items() if name not in decoder
+    }

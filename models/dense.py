@@ -1,6 +1,8 @@
-"""Networks with one output per pixel: the encoder of any network and a decoder that enlarges its map.
+"""Networks with one output per pixel: the encoder of any network and a decoder that enlarges its
+map.
 
-For the dense tasks of FedSA's Table 4 (depth, normals, segmentation, ...), whose decoders the paper does not describe.
+For the dense tasks of FedSA's Table 4 (depth, normals, segmentation, ...), whose decoders the paper
+does not describe.
 """
 
 from __future__ import annotations
@@ -15,7 +17,9 @@ WIDTH = 32
 
 
 def sides(start: int, end: int) -> list[int]:
-    """Sides of the maps after `start`, each at most twice the one before, up to `end`: from 2 to 16 they are 4, 8, 16."""
+    """Sides of the maps after `start`, each at most twice the one before, up to `end`: from 2 to 16
+    they are 4, 8, 16.
+    """
     found: list[int] = []
     while end > start:
         found.insert(0, end)
@@ -24,11 +28,13 @@ def sides(start: int, end: int) -> list[int]:
 
 
 class Dense(nn.Module):
-    """Images (n, in_channels, image_size, image_size) to outputs (n, num_outputs, image_size, image_size).
+    """Images (n, in_channels, image_size, image_size) to outputs (n, num_outputs, image_size,
+    image_size).
 
-    `network`, as built for images of that size, is the encoder; what it has for a decoder is taken away. In its place come
-    a 1 x 1 convolution, BatchNorm and ReLU, then as often as the map is smaller than the image: enlarge by two (bilinear),
-    3 x 3 convolution, BatchNorm, ReLU; last a 1 x 1 convolution.
+    `network`, as built for images of that size, is the encoder; what it has for a decoder is taken
+    away. In its place come a 1 x 1 convolution, BatchNorm and ReLU, then as often as the map is
+    smaller than the image: enlarge by two (bilinear), 3 x 3 convolution, BatchNorm, ReLU; last a 1
+    x 1 convolution.
     """
 
     def __init__(self, network: nn.Module, in_channels: int, num_outputs: int, image_size: int):
@@ -38,7 +44,11 @@ class Dense(nn.Module):
         for name in {name.rpartition(".")[0] for name in decoder_parameters(network)}:
             network.set_submodule(name, nn.Identity())
         self.encoder = network.train()
-        layers: list[nn.Module] = [nn.Conv2d(features.shape[1], WIDTH, 1, bias=False), nn.BatchNorm2d(WIDTH), nn.ReLU()]
+        layers: list[nn.Module] = [
+            nn.Conv2d(features.shape[1], WIDTH, 1, bias=False),
+            nn.BatchNorm2d(WIDTH),
+            nn.ReLU(),
+        ]
         for side in sides(features.shape[2], image_size):
             layers += [
                 nn.Upsample(size=(side, side), mode="bilinear"),

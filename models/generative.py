@@ -1,4 +1,6 @@
-"""The image generator and the patch discriminator of FedIOD, which are those of MosaicKD (Fang et al. 2021)."""
+"""The image generator and the patch discriminator of FedIOD, which are those of MosaicKD (Fang et
+al. 2021).
+"""
 
 from __future__ import annotations
 
@@ -9,9 +11,10 @@ from torch import nn
 class Generator(nn.Module):
     """Latent vectors (n, latent) to images (n, channels, image_size, image_size) in [0, 1].
 
-    A linear layer to a map of a quarter of the size, then twice: enlarge by two, 3 x 3 convolution, BatchNorm,
-    LeakyReLU; a last convolution and a sigmoid. With the defaults it has 2,026,051 parameters. `upsampling` are the
-    modes of the two enlargements: nearest for both in MosaicKD, nearest and bilinear in FedIOD's released code.
+    A linear layer to a map of a quarter of the size, then twice: enlarge by two, 3 x 3 convolution,
+    BatchNorm, LeakyReLU; a last convolution and a sigmoid. With the defaults it has 2,026,051
+    parameters. `upsampling` are the modes of the two enlargements: nearest for both in MosaicKD,
+    nearest and bilinear in FedIOD's released code.
 
     Raises ValueError unless `image_size` is a multiple of four.
     """
@@ -26,7 +29,9 @@ class Generator(nn.Module):
     ):
         super().__init__()
         if image_size % 4:
-            raise ValueError(f"the generator makes images with sides of a multiple of 4 pixels, not {image_size}")
+            raise ValueError(
+                f"the generator makes images with sides of a multiple of 4 pixels, not {image_size}"
+            )
         self.start = (4 * width, image_size // 4, image_size // 4)
         self.project = nn.Linear(latent, 4 * width * (image_size // 4) ** 2)
         self.layers = nn.Sequential(
@@ -49,7 +54,9 @@ class Generator(nn.Module):
 
 
 class PatchDiscriminator(nn.Module):
-    """Images (n, channels, h, w) to one logit per patch, (n, h / 4, w / 4); 531,328 parameters with the defaults."""
+    """Images (n, channels, h, w) to one logit per patch, (n, h / 4, w / 4); 531,328 parameters with
+    the defaults.
+    """
 
     def __init__(self, channels: int = 3, width: int = 128):
         super().__init__()

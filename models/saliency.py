@@ -1,6 +1,7 @@
 """Saliency maps: which parts of an image a network's representation, or its decision, depends on.
 
-Networks follow timm's convention: `forward_features` gives a map (n, c, h, w), `forward_head` the outputs.
+Networks follow timm's convention: `forward_features` gives a map (n, c, h, w), `forward_head` the
+outputs.
 """
 
 from __future__ import annotations
@@ -12,14 +13,16 @@ from torch import nn
 from models.cut import decode, encode
 
 PART = 100
-"""Images whose maps are taken at a time where no graph is kept: each needs memory for all classes of all channels."""
+"""Images whose maps are taken at a time where no graph is kept: each needs memory for all classes
+of all channels."""
 
 
 def input_gradient(model: nn.Module, inputs: torch.Tensor) -> torch.Tensor:
-    """|d r / d x| of the encoder's map r for normalised inputs x (n, c, h, w), in evaluation mode; (n, c, h, w).
+    """|d r / d x| of the encoder's map r for normalised inputs x (n, c, h, w), in evaluation mode;
+    (n, c, h, w).
 
-    FedSA's Eq. 1 (Xie et al. 2022), by one forward and one backward pass: the gradient of the sum of the map's entries.
-    The magnitude is Simonyan et al.'s (2014) definition of a saliency map.
+    FedSA's Eq. 1 (Xie et al. 2022), by one forward and one backward pass: the gradient of the sum
+    of the map's entries. The magnitude is Simonyan et al.'s (2014) definition of a saliency map.
     """
     was_training = model.training
     model.eval()
@@ -30,11 +33,13 @@ def input_gradient(model: nn.Module, inputs: torch.Tensor) -> torch.Tensor:
 
 
 def grad_cam(model: nn.Module, inputs: torch.Tensor) -> torch.Tensor:
-    """Grad-CAM of the class with the highest score, at the encoder's map, for normalised inputs; (n, h, w) in [0, 1].
+    """Grad-CAM of the class with the highest score, at the encoder's map, for normalised inputs;
+    (n, h, w) in [0, 1].
 
-    Selvaraju et al. 2017, Eq. 1 and 2: the map's channels weighted by the mean gradient of the score, rectified; then scaled
-    to [0, 1] image by image, and to the inputs' size. A map without positive evidence is 0 everywhere. Where outputs are
-    maps (n, classes, h, w) a class's score is its mean over the pixels.
+    Selvaraju et al. 2017, Eq. 1 and 2: the map's channels weighted by the mean gradient of the
+    score, rectified; then scaled to [0, 1] image by image, and to the inputs' size. A map without
+    positive evidence is 0 everywhere. Where outputs are maps (n, classes, h, w) a class's score is
+    its mean over the pixels.
     """
     was_training = model.training
     model.eval()
@@ -45,38 +50,74 @@ def grad_cam(model: nn.Module, inputs: torch.Tensor) -> torch.Tensor:
     scores = outputs if outputs.ndim == 2 else outputs.flatten(2).mean(dim=2)
     (gradient,) = torch.autograd.grad(scores.max(dim=1).values.sum(), features)
     model.train(was_training)
-    cam = (gradient.mean(dim=(2, 3), keepdim=True) * features).sum(dim=1, keepdim=True).relu().detach()
-    cam = F.interpolate(unit_scaled(cam.flatten(1)).view_as(cam), size=inputs.shape[-2:], mode="bilinear", align_corners=False)
+    cam = (
+        (gradient.mean(dim=(2, 3), keepdim=True) * features)
+        .sum(dim=1, keepdim=True)
+        .relu()
+        .detach()
+    )
+    cam = F.interpolate(
+        unit_scaled(cam.flatten(1)).view_as(cam),
+        size=inputs.shape[-2:],
+        mode="bilinear",
+        align_corners=False,
+    )
     return cam[:, 0]
 
 
-def class_attention(model: nn.Module, features: torch.Tensor, *, create_graph: bool) -> tuple[torch.Tensor, torch.Tensor]:
-    """The decoder's outputs (n, C) for a map (n, c, h, w), and every class's attention (n, C, h, w), each at most 1.
+def class_attention(
+    model: nn.Module, features: torch.Tensor, *, create_graph: bool
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The decoder's outputs (n, C) for a map (n, c, h, w), and every class's attention (n, C, h,
+    w), each at most 1.
 
-    FedAD's Eq. 10 and 11 (Grad-CAM): channels weighted by the mean gradient of the class's score, rectified, and divided by
-    the map's own maximum; a map without positive evidence is 0 everywhere. One pass through the decoder and one batched pass
-    back through it serve all classes. The maps' gradient flows through the features, and with `create_graph` through the
-    channels' weights too; where gradients are off neither outputs nor maps have any. The model's mode is the caller's.
+    FedAD's Eq. 10 and 11 (Grad-CAM): channels weighted by the mean gradient of the class's score,
+    rectified, and divided by the map's own maximum; a map without positive evidence is 0
+    everywhere. One pass through the decoder and one batched pass back through it serve all classes.
+    The maps' gradient flows through the features, and with `create_graph` through the channels'
+    weights too; where gradients are off neither outputs nor maps have any. The model's mode is the
+    caller's.
 
-    Raises ValueError for features that are no map, and for outputs that are not scores of classes of whole images.
+    Raises ValueError for features that are no map, and for outputs that are not scores of classes
+    of whole images.
     """
     if features.ndim != 4:
-        raise ValueError(f"attention is taken at a map (n, c, h, w), and the encoder gives features {tuple(features.shape)}")
+        raise ValueError(
+            "attention is taken at a map (n, c, h, w), and the encoder gives features"
+            f" {tuple(features.shape)}"
+        )
     keep = torch.is_grad_enabled()
-    # Never in bf16: a map is a difference of evidence for and against, of which rounding would leave little.
-    with torch.inference_mode(False), torch.enable_grad(), torch.autocast(features.device.type, enabled=False):
+    # Never in bf16: a map is a difference of evidence for and against, of which rounding would
+    # leave little.
+    with (
+        torch.inference_mode(False),
+        torch.enable_grad(),
+        torch.autocast(features.device.type, enabled=False),
+    ):
         features = features.float() if features.dtype == torch.bfloat16 else features
         if features.is_inference():
-            features = features.clone()  # one made in inference mode cannot be differentiated through
+            features = (
+                features.clone()
+            )  # one made in inference mode cannot be differentiated through
         if not features.requires_grad:
             features = features.detach().requires_grad_()
         outputs = decode(model, features)
         if outputs.ndim != 2:
-            raise ValueError("Grad-CAM is of scores (n, classes); where every pixel has scores, they are attention themselves")
+            raise ValueError(
+                "Grad-CAM is of scores (n, classes); where every pixel has scores, they are"
+                " attention themselves"
+            )
         classes = outputs.shape[1]
-        one_hot = torch.eye(classes, dtype=outputs.dtype, device=outputs.device)[:, None].expand(-1, len(outputs), -1)
+        one_hot = torch.eye(classes, dtype=outputs.dtype, device=outputs.device)[:, None].expand(
+            -1, len(outputs), -1
+        )
         (gradient,) = torch.autograd.grad(
-            outputs, features, one_hot, is_grads_batched=True, create_graph=create_graph, retain_graph=True
+            outputs,
+            features,
+            one_hot,
+            is_grads_batched=True,
+            create_graph=create_graph,
+            retain_graph=True,
         )
         weights = gradient.mean(dim=(3, 4)).transpose(0, 1)
         maps = peak_scaled(torch.einsum("ncj,njhw->nchw", weights, features).relu())
@@ -84,24 +125,36 @@ def class_attention(model: nn.Module, features: torch.Tensor, *, create_graph: b
 
 
 def peak_scaled(maps: torch.Tensor) -> torch.Tensor:
-    """Maps (..., h, w) of at least 0, each divided by its greatest value; one that is 0 everywhere stays, as does its gradient."""
+    """Maps (..., h, w) of at least 0, each divided by its greatest value; one that is 0 everywhere
+    stays, as does its gradient.
+    """
     peak = maps.amax(dim=(-2, -1), keepdim=True)
     return maps / torch.where(peak > torch.finfo(maps.dtype).tiny, peak, 1.0)
 
 
 class Attentive(nn.Module):
-    """`model` with its attention beside its outputs: images to (n, C + C * h * w), as `side_by_side` puts them.
+    """`model` with its attention beside its outputs: images to (n, C + C * h * w), as
+    `side_by_side` puts them.
 
-    In evaluation mode that is so only if `always`, and else outputs alone, for measuring a student that trains on both.
-    `second_order` is the `create_graph` of `class_attention`; with `eager` the attention is left out of what is compiled.
+    In evaluation mode that is so only if `always`, and else outputs alone, for measuring a student
+    that trains on both. `second_order` is the `create_graph` of `class_attention`; with `eager` the
+    attention is left out of what is compiled.
     """
 
-    def __init__(self, model: nn.Module, *, always: bool = False, second_order: bool = False, eager: bool = False):
+    def __init__(
+        self,
+        model: nn.Module,
+        *,
+        always: bool = False,
+        second_order: bool = False,
+        eager: bool = False,
+    ):
         super().__init__()
         self.model = model
         self.always = always
         self.second_order = second_order
-        # Of a compiled decoder no batch of gradients can be taken. The call imports dynamo, which takes a second.
+        # Of a compiled decoder no batch of gradients can be taken. The call imports dynamo, which
+        # takes a second.
         self.attend = torch.compiler.disable(class_attention) if eager else class_attention
         self.train(model.training)
 
@@ -117,16 +170,22 @@ class Attentive(nn.Module):
 
 
 def side_by_side(outputs: torch.Tensor, maps: torch.Tensor) -> torch.Tensor:
-    """Outputs (n, C) and maps (n, C, h, w) as one tensor (n, C + C * h * w), which training and prediction loops can carry."""
+    """Outputs (n, C) and maps (n, C, h, w) as one tensor (n, C + C * h * w), which training and
+    prediction loops can carry.
+    """
     return torch.cat([outputs, maps.flatten(1)], dim=1)
 
 
-def apart(both: torch.Tensor, classes: int, side: tuple[int, int]) -> tuple[torch.Tensor, torch.Tensor]:
+def apart(
+    both: torch.Tensor, classes: int, side: tuple[int, int]
+) -> tuple[torch.Tensor, torch.Tensor]:
     """The inverse of `side_by_side`, for maps of that height and width."""
     return both[:, :classes], both[:, classes:].unflatten(1, (classes, *side))
 
 
 def unit_scaled(values: torch.Tensor) -> torch.Tensor:
-    """Rows (n, m) scaled to [0, 1] by their own least and greatest values; rows of equal values become 0."""
+    """Rows (n, m) scaled to [0, 1] by their own least and greatest values; rows of equal values
+    become 0.
+    """
     least, most = values.amin(dim=-1, keepdim=True), values.amax(dim=-1, keepdim=True)
     return (values - least) / (most - least).clamp_min(torch.finfo(values.dtype).tiny)

@@ -1,7 +1,7 @@
 """Files of pre-trained weights that a user may put into the data home.
 
-Imports no framework: which network measures a table's images is part of its cells, and a command that finds them all
-finished has no other use for torch.
+Imports no framework: which network measures a table's images is part of its cells, and a command
+that finds them all finished has no other use for torch.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from results.files import data_home
 
 @dataclass(frozen=True)
 class WeightFile:
-    """A file of pretrained weights that the user downloads; its name carries the head of its SHA-256."""
+    """A file of pretrained weights that the user downloads; its name carries the head of its
+    SHA-256.
+    """
 
     name: str
     url: str
@@ -27,7 +29,9 @@ class WeightFile:
 
 
 INCEPTION = WeightFile(
-    "inception_v3_google-0cc3c7bd.pth", "https://download.pytorch.org/models/inception_v3_google-0cc3c7bd.pth", "0cc3c7bd"
+    "inception_v3_google-0cc3c7bd.pth",
+    "https://download.pytorch.org/models/inception_v3_google-0cc3c7bd.pth",
+    "0cc3c7bd",
 )
 """torchvision's Inception-v3."""
 

@@ -1,8 +1,10 @@
-"""The privacy accountant: what was released, what that costs, and the ledger that stops a run at its budget.
+"""The privacy accountant: what was released, what that costs, and the ledger that stops a run at
+its budget.
 
-Every release has a Rényi divergence at each of `ORDERS`; they add up, and the best order gives epsilon. The subsampled
-Gaussian's divergence and the privacy random variables of "prv" are Opacus's. The conventions are `ADJACENCY`, `SAMPLING`
-and `COMPOSITION`. Another convention gives another epsilon for the same noise: compare only numbers that state theirs.
+Every release has a Rényi divergence at each of `ORDERS`; they add up, and the best order gives
+epsilon. The subsampled Gaussian's divergence and the privacy random variables of "prv" are
+Opacus's. The conventions are `ADJACENCY`, `SAMPLING` and `COMPOSITION`. Another convention gives
+another epsilon for the same noise: compare only numbers that state theirs.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ COMPOSITION = {
 }
 
 SUMMED = 1024
-"""Largest order at which Opacus sums the subsampled Gaussian's divergence: its binomial coefficients overflow soon after."""
+"""Largest order at which Opacus sums the subsampled Gaussian's divergence: its binomial
+coefficients overflow soon after."""
 ORDERS: tuple[float, ...] = (
     *(1.001, 1.002, 1.005, 1.01, 1.015, 1.02, 1.03, 1.05, 1.07),
     *(1 + tenths / 10 for tenths in range(1, 100)),
@@ -37,7 +40,8 @@ ORDERS: tuple[float, ...] = (
     *(round(64 * 2 ** (quarter / 4)) for quarter in range(41)),
     *(2**power for power in range(17, 31)),
 )
-"""Orders of the Rényi divergence: Opacus's, with more below for epsilons up to 10,000 and more above for little noise per step."""
+"""Orders of the Rényi divergence: Opacus's, with more below for epsilons up to 10,000 and more
+above for little noise per step."""
 LOW = tuple(order for order in ORDERS if order == int(order) and order < 64)
 HIGH = tuple(order for order in ORDERS if order >= 64)
 LEAST_AND_MOST = math.log(1e-3), math.log(1e6)
@@ -53,7 +57,9 @@ class Release(Protocol):
         """The Rényi divergence at each of `orders`, all above 1."""
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values for a record or a snapshot, with the "kind" that `release_from_json` reads."""
+        """Plain values for a record or a snapshot, with the "kind" that `release_from_json`
+        reads.
+        """
 
 
 @dataclass(frozen=True)
@@ -68,10 +74,14 @@ class GaussianSteps:
 
     def __post_init__(self) -> None:
         if not self.noise_multiplier > 0 or not 0 < self.sample_rate <= 1 or self.steps < 1:
-            raise ValueError(f"noise_multiplier and steps must be positive and sample_rate in (0, 1]: {self}")
+            raise ValueError(
+                f"noise_multiplier and steps must be positive and sample_rate in (0, 1]: {self}"
+            )
 
     def rdp(self, orders: Sequence[float]) -> np.ndarray:
-        """Mironov, Talwar and Zhang, "Rényi Differential Privacy of the Sampled Gaussian Mechanism" (2019), section 3.3."""
+        """Mironov, Talwar and Zhang, "Rényi Differential Privacy of the Sampled Gaussian Mechanism"
+        (2019), section 3.3.
+        """
         return self.steps * _gaussian_rdp(self.noise_multiplier, self.sample_rate, tuple(orders))
 
     def to_json(self) -> dict[str, Any]:
@@ -83,7 +93,8 @@ class LaplaceSteps:
     """A number of steps of the Laplace mechanism on all records."""
 
     scale: float
-    """Scale of the noise over the L1 sensitivity; one step alone is 1/scale-differentially private."""
+    """Scale of the noise over the L1 sensitivity; one step alone is 1/scale-differentially
+    private."""
     steps: int
 
     def __post_init__(self) -> None:
@@ -108,8 +119,13 @@ class RenyiCurve:
     """The divergence at each of `ORDERS`."""
 
     def __post_init__(self) -> None:
-        if len(self.values) != len(ORDERS) or not all(0 <= value < math.inf for value in self.values):
-            raise ValueError(f"the curve {self.label!r} needs finite divergences, none negative, at the {len(ORDERS)} ORDERS")
+        if len(self.values) != len(ORDERS) or not all(
+            0 <= value < math.inf for value in self.values
+        ):
+            raise ValueError(
+                f"the curve {self.label!r} needs finite divergences, none negative, at the"
+                f" {len(ORDERS)} ORDERS"
+            )
 
     def rdp(self, orders: Sequence[float]) -> np.ndarray:
         """Raises ValueError for orders that are not of `ORDERS`."""
@@ -122,7 +138,11 @@ class RenyiCurve:
         return {"kind": "curve", "label": self.label, "values": list(self.values)}
 
 
-KINDS: dict[str, Callable[..., Release]] = {"gaussian": GaussianSteps, "laplace": LaplaceSteps, "curve": RenyiCurve}
+KINDS: dict[str, Callable[..., Release]] = {
+    "gaussian": GaussianSteps,
+    "laplace": LaplaceSteps,
+    "curve": RenyiCurve,
+}
 
 
 def release_from_json(values: Mapping[str, Any]) -> Release:
@@ -137,20 +157,33 @@ def release_from_json(values: Mapping[str, Any]) -> Release:
 
 
 @lru_cache(maxsize=4096)
-def _gaussian_rdp(noise_multiplier: float, sample_rate: float, orders: tuple[float, ...]) -> np.ndarray:
-    """Divergences of one step. Sampling never costs more than none, by quasi-convexity: that bounds the highest orders."""
+def _gaussian_rdp(
+    noise_multiplier: float, sample_rate: float, orders: tuple[float, ...]
+) -> np.ndarray:
+    """Divergences of one step. Sampling never costs more than none, by quasi-convexity: that bounds
+    the highest orders.
+    """
     values = np.array(orders) / (2 * noise_multiplier**2)
     if sample_rate < 1:
         summed = np.array(orders) <= SUMMED
-        low = compute_rdp(q=sample_rate, noise_multiplier=noise_multiplier, steps=1, orders=[a for a in orders if a <= SUMMED])
-        values[summed] = np.fmin(values[summed], np.maximum(low, 0.0))  # rounding may leave less than nothing
+        low = compute_rdp(
+            q=sample_rate,
+            noise_multiplier=noise_multiplier,
+            steps=1,
+            orders=[a for a in orders if a <= SUMMED],
+        )
+        values[summed] = np.fmin(
+            values[summed], np.maximum(low, 0.0)
+        )  # rounding may leave less than nothing
     values.setflags(write=False)
     return values
 
 
 @lru_cache(maxsize=4096)
 def _laplace_rdp(scale: float, orders: tuple[float, ...]) -> np.ndarray:
-    """Divergences of one step, 1/scale less what the table's two exponentials leave: exact for small and large scales."""
+    """Divergences of one step, 1/scale less what the table's two exponentials leave: exact for
+    small and large scales.
+    """
     a = np.array(orders)
     values = 1 / scale + np.log1p((a - 1) * np.expm1((1 - 2 * a) / scale) / (2 * a - 1)) / (a - 1)
     values.setflags(write=False)
@@ -160,9 +193,10 @@ def _laplace_rdp(scale: float, orders: tuple[float, ...]) -> np.ndarray:
 def epsilon(releases: Iterable[Release], delta: float, accountant: str = "rdp") -> float:
     """The epsilon at `delta` of everything released, composed; 0.0 for nothing.
 
-    "rdp" converts by Balle et al., "Hypothesis testing interpretations and Rényi differential privacy" (2020), Theorem 21.
-    "prv" is tighter but numerical, for `GaussianSteps` only, and adds the error that it allows for, 0.01.
-    Raises ValueError for an unknown accountant, a delta outside (0, 1) and a release that the accountant cannot compose.
+    "rdp" converts by Balle et al., "Hypothesis testing interpretations and Rényi differential
+    privacy" (2020), Theorem 21. "prv" is tighter but numerical, for `GaussianSteps` only, and adds
+    the error that it allows for, 0.01. Raises ValueError for an unknown accountant, a delta outside
+    (0, 1) and a release that the accountant cannot compose.
     """
     _check(delta, accountant)
     return _composed(tuple(releases), delta, accountant)
@@ -181,13 +215,19 @@ def _composed(releases: tuple[Release, ...], delta: float, accountant: str) -> f
         return 0.0
     if accountant == "prv":
         return _prv(releases, delta)
-    # Whole orders are a sum each, those between them slow series: these only beside the best whole one.
+    # Whole orders are a sum each, those between them slow series: these only beside the best whole
+    # one.
     spent, best = _whole(releases, delta)
-    between = tuple(order for order in ORDERS if best - 1 < order < best + 1 and order != int(order))
+    between = tuple(
+        order for order in ORDERS if best - 1 < order < best + 1 and order != int(order)
+    )
     if between:
         spent, best = min((spent, best), _best(releases, between, delta))
     if best in (ORDERS[0], ORDERS[-1]):
-        warnings.warn("the best order lies beyond those looked at; epsilon is smaller than what is said", stacklevel=2)
+        warnings.warn(
+            "the best order lies beyond those looked at; epsilon is smaller than what is said",
+            stacklevel=2,
+        )
     return max(0.0, spent)
 
 
@@ -197,11 +237,15 @@ def _whole(releases: tuple[Release, ...], delta: float) -> tuple[float, float]:
     return min(low, _best(releases, HIGH, delta)) if low[1] == LOW[-1] else low
 
 
-def _best(releases: tuple[Release, ...], orders: tuple[float, ...], delta: float) -> tuple[float, float]:
+def _best(
+    releases: tuple[Release, ...], orders: tuple[float, ...], delta: float
+) -> tuple[float, float]:
     """The smallest epsilon that one of `orders` gives, and that order."""
     with warnings.catch_warnings():  # the best of some orders may be the first or last of them
         warnings.filterwarnings("ignore", message="Optimal order is the")
-        spent, best = get_privacy_spent(orders=orders, rdp=sum(release.rdp(orders) for release in releases), delta=delta)
+        spent, best = get_privacy_spent(
+            orders=orders, rdp=sum(release.rdp(orders) for release in releases), delta=delta
+        )
     return float(spent), float(best)
 
 
@@ -209,42 +253,63 @@ def _prv(releases: tuple[Release, ...], delta: float) -> float:
     ledger = PRVAccountant()
     for part in releases:
         if not isinstance(part, GaussianSteps):
-            raise ValueError(f"the accountant 'prv' composes GaussianSteps only, not {type(part).__name__}; use 'rdp'")
+            raise ValueError(
+                f"the accountant 'prv' composes GaussianSteps only, not {type(part).__name__}; use"
+                " 'rdp'"
+            )
         ledger.history.append((part.noise_multiplier, part.sample_rate, part.steps))
-    with warnings.catch_warnings(), np.errstate(divide="ignore"):  # a sample rate of 1 has losses down to log 0, rightly
-        # Opacus bounds the range of losses by its coarser Rényi accountant; a loose bound there only costs time.
+    with (
+        warnings.catch_warnings(),
+        np.errstate(divide="ignore"),
+    ):  # a sample rate of 1 has losses down to log 0, rightly
+        # Opacus bounds the range of losses by its coarser Rényi accountant; a loose bound there
+        # only costs time.
         warnings.filterwarnings("ignore", message="Optimal order is the")
         return float(ledger.get_epsilon(delta))
 
 
-def calibrate(releases_of: Callable[[float], Sequence[Release]], target: float, delta: float, accountant: str = "rdp") -> float:
-    """The smallest noise at which `releases_of(noise)` costs at most `target`, within 0.1 % and from above.
+def calibrate(
+    releases_of: Callable[[float], Sequence[Release]],
+    target: float,
+    delta: float,
+    accountant: str = "rdp",
+) -> float:
+    """The smallest noise at which `releases_of(noise)` costs at most `target`, within 0.1 % and
+    from above.
 
-    More noise must never cost more. `releases_of` may also return what does not depend on the noise.
-    Raises ValueError where no noise between 1e-3 and 1e6 meets the target, or every one does.
+    More noise must never cost more. `releases_of` may also return what does not depend on the
+    noise. Raises ValueError where no noise between 1e-3 and 1e6 meets the target, or every one
+    does.
     """
     if not 0 < target < math.inf:
         raise ValueError(f"the target epsilon must be positive and finite, not {target}")
 
     def over(log_noise: float, exact: bool = True) -> float:
-        """Logarithm of what the noise costs over the target; nearly linear, so that a root takes few looks."""
+        """Logarithm of what the noise costs over the target; nearly linear, so that a root takes
+        few looks.
+        """
         releases = tuple(releases_of(math.exp(log_noise)))
         spent = epsilon(releases, delta, accountant) if exact else _whole(releases, delta)[0]
         return math.log(max(spent, 1e-300) / target)
 
     if (beside := over(LEAST_AND_MOST[1])) > 0:
         raise ValueError(
-            f"no noise meets the target epsilon {target:g} at delta {delta:g}: {math.exp(beside) * target:.4g} remains "
-            f"at {math.exp(LEAST_AND_MOST[1]):.1g}; raise the target or delta, or release less of what the noise does not cover"
+            f"no noise meets the target epsilon {target:g} at delta {delta:g}:"
+            f" {math.exp(beside) * target:.4g} remains at {math.exp(LEAST_AND_MOST[1]):.1g}; raise"
+            " the target or delta, or release less of what the noise does not cover"
         )
-    # First at whole orders alone, which cost little to look at and never say too little; unless they say too much of the rest.
+    # First at whole orders alone, which cost little to look at and never say too little; unless
+    # they say too much of the rest.
     exact = over(LEAST_AND_MOST[1], exact=False) > 0
     high = 0.0
     while over(high, exact) > 0:
         high += 1
     while over(high - 1, exact) <= 0:
         if high < LEAST_AND_MOST[0]:
-            raise ValueError(f"every noise meets the target epsilon {target:g} at delta {delta:g}: lower the target")
+            raise ValueError(
+                f"every noise meets the target epsilon {target:g} at delta {delta:g}: lower the"
+                " target"
+            )
         high -= 1
     high = brentq(over, high - 1, high, args=(exact,), xtol=1e-3) + 1e-3
     while over(high) > 0:  # the numerical accountant adds the error that it allows for
@@ -259,7 +324,9 @@ def calibrate(releases_of: Callable[[float], Sequence[Release]], target: float, 
 
 
 def _booked(ledger: tuple[Release, ...], releases: Iterable[Release]) -> tuple[Release, ...]:
-    """`ledger` with `releases`, each joined to the first entry that it differs from only in its steps."""
+    """`ledger` with `releases`, each joined to the first entry that it differs from only in its
+    steps.
+    """
     entries = list(ledger)
     for release in releases:
         for position, entry in enumerate(entries):
@@ -274,9 +341,17 @@ def _booked(ledger: tuple[Release, ...], releases: Iterable[Release]) -> tuple[R
 
 def _joined(first: Release, second: Release) -> Release | None:
     """Both as one release, None if they are of different mechanisms."""
-    if isinstance(first, RenyiCurve) and isinstance(second, RenyiCurve) and first.label == second.label:
-        return replace(first, values=tuple(a + b for a, b in zip(first.values, second.values, strict=True)))
-    if not isinstance(first, GaussianSteps | LaplaceSteps) or not isinstance(second, GaussianSteps | LaplaceSteps):
+    if (
+        isinstance(first, RenyiCurve)
+        and isinstance(second, RenyiCurve)
+        and first.label == second.label
+    ):
+        return replace(
+            first, values=tuple(a + b for a, b in zip(first.values, second.values, strict=True))
+        )
+    if not isinstance(first, GaussianSteps | LaplaceSteps) or not isinstance(
+        second, GaussianSteps | LaplaceSteps
+    ):
         return None
     return replace(first, steps=first.steps + second.steps) if _alike(first, second) else None
 
@@ -286,10 +361,12 @@ def _alike(first: GaussianSteps | LaplaceSteps, second: GaussianSteps | LaplaceS
 
 
 class _Headroom:
-    """Which ledgers a budget affords under the numerical accountant, which takes up to seconds for each that it composes.
+    """Which ledgers a budget affords under the numerical accountant, which takes up to seconds for
+    each that it composes.
 
-    Fewer steps never cost more. So a ledger that grows is composed with more steps than it has, and where the budget affords
-    those it affords all below: a run that spends step by step composes some tens of ledgers, not one for each step.
+    Fewer steps never cost more. So a ledger that grows is composed with more steps than it has, and
+    where the budget affords those it affords all below: a run that spends step by step composes
+    some tens of ledgers, not one for each step.
     """
 
     def __init__(self, delta: float, limit: float):
@@ -305,7 +382,9 @@ class _Headroom:
                 return True
             if any(_within(known, ledger) for known in self._refused):
                 return False
-            probe = tuple(replace(entry, steps=int(entry.steps * (1 + self._ahead))) for entry in ledger)
+            probe = tuple(
+                replace(entry, steps=int(entry.steps * (1 + self._ahead))) for entry in ledger
+            )
             if any(_within(known, probe) for known in self._refused):
                 self._ahead /= 2  # in the end the probe is the ledger
             elif epsilon(probe, self._delta, "prv") <= self._limit:
@@ -319,7 +398,8 @@ class _Headroom:
 def _within(ledger: tuple[GaussianSteps, ...], other: tuple[GaussianSteps, ...]) -> bool:
     """Whether `ledger` has the same mechanisms as `other`, each for at most as many steps."""
     return len(ledger) == len(other) and all(
-        _alike(mine, theirs) and mine.steps <= theirs.steps for mine, theirs in zip(ledger, other, strict=True)
+        _alike(mine, theirs) and mine.steps <= theirs.steps
+        for mine, theirs in zip(ledger, other, strict=True)
     )
 
 
@@ -330,12 +410,15 @@ class BudgetExhaustedError(Exception):
 class Accountant:
     """The ledger of one run, with its budget.
 
-    Parties (the clients' indices) hold disjoint records, so what the run has spent is what the party that spent most has.
-    The noise and the rate of each release must not be chosen by looking at earlier ones; only when to stop may be.
+    Parties (the clients' indices) hold disjoint records, so what the run has spent is what the
+    party that spent most has. The noise and the rate of each release must not be chosen by looking
+    at earlier ones; only when to stop may be.
     """
 
     def __init__(self, epsilon: float, delta: float, accountant: str = "rdp"):
-        """`epsilon` is the budget; `math.inf` only keeps the ledger. Raises ValueError for arguments that make no sense."""
+        """`epsilon` is the budget; `math.inf` only keeps the ledger. Raises ValueError for
+        arguments that make no sense.
+        """
         if not epsilon > 0:
             raise ValueError(f"the budget must be a positive epsilon, not {epsilon}")
         _check(delta, accountant)
@@ -351,34 +434,51 @@ class Accountant:
         return self._within(_booked(self.releases(party), releases))
 
     def spend(self, party: int, *releases: Release) -> None:
-        """Book `releases` of `party`, all or, where that would pass the budget, none: then raises BudgetExhaustedError."""
+        """Book `releases` of `party`, all or, where that would pass the budget, none: then raises
+        BudgetExhaustedError.
+        """
         ledger = _booked(self.releases(party), releases)
         if not self._within(ledger):
             raise BudgetExhaustedError(
-                f"party {party} has spent epsilon {self.epsilon(party):.6g} of {self.budget:g} at delta {self.delta:g}; "
-                f"what it asks for would make it {epsilon(ledger, self.delta, self.accountant):.6g}: stop here, or raise the "
-                "budget or the noise"
+                f"party {party} has spent epsilon {self.epsilon(party):.6g} of {self.budget:g} at"
+                f" delta {self.delta:g}; what it asks for would make it"
+                f" {epsilon(ledger, self.delta, self.accountant):.6g}: stop here, or raise the"
+                " budget or the noise"
             )
         self._ledger[party] = ledger
 
     def epsilon(self, party: int | None = None) -> float:
         """What `party` has spent, by default the run."""
         ledgers = set(self._ledger.values()) if party is None else {self.releases(party)}
-        return max((epsilon(ledger, self.delta, self.accountant) for ledger in ledgers), default=0.0)
+        return max(
+            (epsilon(ledger, self.delta, self.accountant) for ledger in ledgers), default=0.0
+        )
 
     def releases(self, party: int) -> tuple[Release, ...]:
-        """What `party` has released; those that differ only in their steps are one, as their order does not matter."""
+        """What `party` has released; those that differ only in their steps are one, as their order
+        does not matter.
+        """
         return self._ledger.get(party, ())
 
     def state_dict(self) -> dict[str, Any]:
         """The ledger as plain values; the budget is the caller's."""
-        return {"parties": [[party, [entry.to_json() for entry in ledger]] for party, ledger in self._ledger.items()]}
+        return {
+            "parties": [
+                [party, [entry.to_json() for entry in ledger]]
+                for party, ledger in self._ledger.items()
+            ]
+        }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        self._ledger = {party: tuple(release_from_json(entry) for entry in ledger) for party, ledger in state["parties"]}
+        self._ledger = {
+            party: tuple(release_from_json(entry) for entry in ledger)
+            for party, ledger in state["parties"]
+        }
 
     def to_json(self) -> dict[str, Any]:
-        """What a record keeps: spent and budget (None if there is none), the conventions, and the releases that cost most."""
+        """What a record keeps: spent and budget (None if there is none), the conventions, and the
+        releases that cost most.
+        """
         spent = {party: self.epsilon(party) for party in self._ledger}
         most = max(spent, key=spent.__getitem__, default=None)
         return {
@@ -390,11 +490,16 @@ class Accountant:
             "sampling": SAMPLING if most is not None and self._is_sampled(most) else "none",
             "composition": COMPOSITION[self.accountant],
             "parties": len(spent),
-            "releases": [] if most is None else [release.to_json() for release in self.releases(most)],
+            "releases": (
+                [] if most is None else [release.to_json() for release in self.releases(most)]
+            ),
         }
 
     def _is_sampled(self, party: int) -> bool:
-        return any(isinstance(release, GaussianSteps) and release.sample_rate < 1 for release in self.releases(party))
+        return any(
+            isinstance(release, GaussianSteps) and release.sample_rate < 1
+            for release in self.releases(party)
+        )
 
     def _within(self, ledger: tuple[Release, ...]) -> bool:
         gaussian = tuple(entry for entry in ledger if isinstance(entry, GaussianSteps))

@@ -1,13 +1,17 @@
-"""One mechanism, many epsilons: what the subsampled Gaussian costs under each convention that the papers' code uses.
+"""One mechanism, many epsilons: what the subsampled Gaussian costs under each convention that the
+papers' code uses.
 
-The mechanism is fixed: each step takes a share `sample_rate` of the records and adds noise of `noise_multiplier` times the
-sensitivity. What differs is what a neighbour is, how the share is drawn, which bound is used, and how a Rényi curve becomes an
-epsilon. The sensitivity is the neighbour's too: of a sum clipped to C it is C where a record is added or removed, and 2C where
-one is replaced. So equal noise multipliers are not equal noise. The suite reports by `privacy.accounting`'s.
+The mechanism is fixed: each step takes a share `sample_rate` of the records and adds noise of
+`noise_multiplier` times the sensitivity. What differs is what a neighbour is, how the share is
+drawn, which bound is used, and how a Rényi curve becomes an epsilon. The sensitivity is the
+neighbour's too: of a sum clipped to C it is C where a record is added or removed, and 2C where one
+is replaced. So equal noise multipliers are not equal noise. The suite reports by
+`privacy.accounting`'s.
 
-For noise multiplier 10, sample rate 1/20 and 32,000 steps the general bound gives 10.12 at delta 1e-3 and 14.70 at 1e-5, as
-autodp 0.2.3.1 did, the library of FedIOD's release; the tight one gives 7.34 and 9.56, as dp-accounting 0.6.0 does. Not
-reproduced: autodp's own form of the tight bound (8.29 and 10.31), which none of the papers' code calls.
+For noise multiplier 10, sample rate 1/20 and 32,000 steps the general bound gives 10.12 at delta
+1e-3 and 14.70 at 1e-5, as autodp 0.2.3.1 did, the library of FedIOD's release; the tight one gives
+7.34 and 9.56, as dp-accounting 0.6.0 does. Not reproduced: autodp's own form of the tight bound
+(8.29 and 10.31), which none of the papers' code calls.
 """
 
 from __future__ import annotations
@@ -39,7 +43,9 @@ class Reading:
 
 
 def readings(mechanism: GaussianSteps, delta: float) -> tuple[Reading, ...]:
-    """What `mechanism` costs at `delta` under every convention. Raises ValueError for a delta outside (0, 1)."""
+    """What `mechanism` costs at `delta` under every convention. Raises ValueError for a delta
+    outside (0, 1).
+    """
     poisson = {
         "rdp": "Mironov, Talwar and Zhang 2019, section 3.3; Balle et al. 2020, Theorem 21",
         "prv": "Gopi, Lee and Wutschitz 2021, numerical",
@@ -49,9 +55,18 @@ def readings(mechanism: GaussianSteps, delta: float) -> tuple[Reading, ...]:
         "tight": "Wang, Balle and Kasiviswanathan 2019, Theorem 27; Balle et al. 2020, Theorem 21",
     }
     return (
-        *(Reading(name, ADJACENCY, SAMPLING, poisson[name], epsilon([mechanism], delta, name)) for name in ACCOUNTANTS),
         *(
-            Reading(name, "replace one record", "without replacement", bound, replaced_epsilon(mechanism, delta, name == "tight"))
+            Reading(name, ADJACENCY, SAMPLING, poisson[name], epsilon([mechanism], delta, name))
+            for name in ACCOUNTANTS
+        ),
+        *(
+            Reading(
+                name,
+                "replace one record",
+                "without replacement",
+                bound,
+                replaced_epsilon(mechanism, delta, name == "tight"),
+            )
             for name, bound in replaced.items()
         ),
     )
@@ -60,13 +75,15 @@ def readings(mechanism: GaussianSteps, delta: float) -> tuple[Reading, ...]:
 def replaced_epsilon(mechanism: GaussianSteps, delta: float, tight: bool) -> float:
     """Epsilon of `mechanism` sampled without replacement, a neighbour having one record replaced.
 
-    The general bound and the conversion with it are those of autodp, `tight` ones those of dp-accounting, both at integer
-    orders only. Raises ValueError for a delta outside (0, 1).
+    The general bound and the conversion with it are those of autodp, `tight` ones those of
+    dp-accounting, both at integer orders only. Raises ValueError for a delta outside (0, 1).
     """
     if not 0 < delta < 1:
         raise ValueError(f"delta must lie in (0, 1), not {delta}")
     orders = np.arange(2, HIGHEST + 1)
-    rdp = mechanism.steps * _without_replacement(mechanism.sample_rate, mechanism.noise_multiplier, tight)
+    rdp = mechanism.steps * _without_replacement(
+        mechanism.sample_rate, mechanism.noise_multiplier, tight
+    )
     spent = rdp - math.log(delta) / (orders - 1)
     if tight:
         spent += np.log1p(-1 / orders) - np.log(orders) / (orders - 1)
@@ -74,14 +91,21 @@ def replaced_epsilon(mechanism: GaussianSteps, delta: float, tight: bool) -> flo
 
 
 def _without_replacement(sample_rate: float, noise_multiplier: float, tight: bool) -> np.ndarray:
-    """Divergences of one step at the orders 2 to `HIGHEST`: Wang et al., Theorem 9 or 27, never above those without sampling."""
+    """Divergences of one step at the orders 2 to `HIGHEST`: Wang et al., Theorem 9 or 27, never
+    above those without sampling.
+    """
     orders = np.arange(2, HIGHEST + 1)
     whole = orders / (2 * noise_multiplier**2)
-    # The theorems' factor of each moment j; the Gaussian's divergence of infinite order is infinite, and drops out.
+    # The theorems' factor of each moment j; the Gaussian's divergence of infinite order is
+    # infinite, and drops out.
     factors = math.log(2) + (orders - 1) * whole
-    factors[0] = min(math.log(4) + whole[0] + math.log(-math.expm1(-whole[0])), math.log(2) + whole[0])
+    factors[0] = min(
+        math.log(4) + whole[0] + math.log(-math.expm1(-whole[0])), math.log(2) + whole[0]
+    )
     if tight:
-        even = np.array([_log_pearson_vajda(noise_multiplier, moment) for moment in range(2, HIGHEST + 2, 2)])
+        even = np.array(
+            [_log_pearson_vajda(noise_multiplier, moment) for moment in range(2, HIGHEST + 2, 2)]
+        )
         below, above = orders // 2 - 1, (orders + 1) // 2 - 1
         factors[1:] = np.minimum(factors, math.log(4) + (even[below] + even[above]) / 2)[1:]
     alpha, moment = orders[:, None], orders[None, :]
@@ -92,7 +116,8 @@ def _without_replacement(sample_rate: float, noise_multiplier: float, tight: boo
 
 
 def _log_pearson_vajda(noise_multiplier: float, moment: int) -> float:
-    """log E_q (p/q - 1)^moment of two Gaussians a sensitivity apart, for an even moment: what Theorem 27's differences are.
+    """log E_q (p/q - 1)^moment of two Gaussians a sensitivity apart, for an even moment: what
+    Theorem 27's differences are.
 
     Summed on a grid, where no term is negative; as alternating differences they would cancel.
     """
@@ -101,5 +126,7 @@ def _log_pearson_vajda(noise_multiplier: float, moment: int) -> float:
     exponent = (2 * x - 1) / (2 * noise_multiplier**2)  # of p/q
     with np.errstate(divide="ignore"):  # p = q at one half
         log_distance = np.maximum(exponent, 0) + np.log(-np.expm1(-np.abs(exponent)))
-    log_density = -((x / noise_multiplier) ** 2) / 2 - math.log(noise_multiplier * math.sqrt(2 * math.pi))
+    log_density = -((x / noise_multiplier) ** 2) / 2 - math.log(
+        noise_multiplier * math.sqrt(2 * math.pi)
+    )
     return float(logsumexp(log_density + moment * log_distance)) + math.log(step)

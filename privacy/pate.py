@@ -1,9 +1,10 @@
 """Private aggregation of teachers' votes: PATE, by a curator or by the clients themselves.
 
-A teacher votes for one class of each query. One record changes the vote of one teacher, so of a query's counts one falls by 1
-and one rises by 1. With Laplace noise on the counts this is LNMax (Papernot et al. 2017, "Semi-supervised knowledge transfer
-for deep learning from private training data"), with Gaussian noise GNMax (Papernot et al. 2018, "Scalable private learning
-with PATE"). `noise` is the scale of the Laplace noise or the standard deviation of the Gaussian, in votes.
+A teacher votes for one class of each query. One record changes the vote of one teacher, so of a
+query's counts one falls by 1 and one rises by 1. With Laplace noise on the counts this is LNMax
+(Papernot et al. 2017, "Semi-supervised knowledge transfer for deep learning from private training
+data"), with Gaussian noise GNMax (Papernot et al. 2018, "Scalable private learning with PATE").
+`noise` is the scale of the Laplace noise or the standard deviation of the Gaussian, in votes.
 """
 
 from __future__ import annotations
@@ -29,26 +30,38 @@ def votes(logits: Tensor) -> Tensor:
 def histogram(logits: Tensor) -> Tensor:
     """Votes (n, classes) that the teachers' logits (teachers, n, classes) give each class."""
     if logits.ndim != 3:
-        raise ValueError(f"the teachers' logits must have shape (teachers, n, classes), not {tuple(logits.shape)}")
+        raise ValueError(
+            "the teachers' logits must have shape (teachers, n, classes), not"
+            f" {tuple(logits.shape)}"
+        )
     return votes(logits).sum(dim=0)
 
 
-def vote_share(logits: Tensor, noise: float, clients: int, mechanism: str, generator: torch.Generator) -> Tensor:
-    """What one of `clients` sends in place of its `logits` (n, classes): its votes and its share of the noise.
+def vote_share(
+    logits: Tensor, noise: float, clients: int, mechanism: str, generator: torch.Generator
+) -> Tensor:
+    """What one of `clients` sends in place of its `logits` (n, classes): its votes and its share of
+    the noise.
 
-    Shares are independent, and the noise of their sum is a trusted curator's: a normal distribution splits into normal
-    ones of a `clients`-th of the variance, Laplace's into differences of gamma draws of shape 1/clients (Kotz, Kozubowski and
-    Podgórski, "The Laplace Distribution and Generalizations", 2001). A share alone hides little: the server must see the sum
-    only, by secure aggregation, which is assumed here and not implemented. A client can take its own noise back out, so t
-    clients who collude leave the others the share of (clients - t)/clients of the noise's variance. The server sees the
-    noisy sum and not only its largest class, so `release` accounts for it and `data_dependent_release` does not.
-    Raises ValueError for an unknown mechanism, noise that is not positive and no clients.
+    Shares are independent, and the noise of their sum is a trusted curator's: a normal distribution
+    splits into normal ones of a `clients`-th of the variance, Laplace's into differences of gamma
+    draws of shape 1/clients (Kotz, Kozubowski and Podgórski, "The Laplace Distribution and
+    Generalizations", 2001). A share alone hides little: the server must see the sum only, by secure
+    aggregation, which is assumed here and not implemented. A client can take its own noise back
+    out, so t clients who collude leave the others the share of (clients - t)/clients of the noise's
+    variance. The server sees the noisy sum and not only its largest class, so `release` accounts
+    for it and `data_dependent_release` does not. Raises ValueError for an unknown mechanism, noise
+    that is not positive and no clients.
     """
     _check(noise, mechanism)
     if clients < 1:
         raise ValueError(f"noise cannot be shared by {clients} clients")
     if mechanism == "gaussian":
-        share = noise / math.sqrt(clients) * torch.randn(logits.shape, generator=generator, device=generator.device)
+        share = (
+            noise
+            / math.sqrt(clients)
+            * torch.randn(logits.shape, generator=generator, device=generator.device)
+        )
     else:  # torch draws gamma variables from its global generator only
         seed = int(torch.randint(2**62, (), generator=generator, device=generator.device))
         first, second = np.random.default_rng(seed).gamma(1 / clients, noise, (2, *logits.shape))
@@ -57,11 +70,14 @@ def vote_share(logits: Tensor, noise: float, clients: int, mechanism: str, gener
 
 
 def release(noise: float, queries: int, mechanism: str) -> Release:
-    """What answering `queries` costs whatever the votes are, the noisy counts themselves being public.
+    """What answering `queries` costs whatever the votes are, the noisy counts themselves being
+    public.
 
-    Two counts differ by 1 each: an L2 sensitivity of sqrt 2 (Papernot et al. 2018, Proposition 8), and two Laplace mechanisms
-    of sensitivity 1. Those are (2/noise)-differentially private together, and their divergence is the sum of theirs, below that
-    of one mechanism of L1 sensitivity 2. Raises ValueError for an unknown mechanism, noise that is not positive, no queries.
+    Two counts differ by 1 each: an L2 sensitivity of sqrt 2 (Papernot et al. 2018, Proposition 8),
+    and two Laplace mechanisms of sensitivity 1. Those are (2/noise)-differentially private
+    together, and their divergence is the sum of theirs, below that of one mechanism of L1
+    sensitivity 2. Raises ValueError for an unknown mechanism, noise that is not positive, no
+    queries.
     """
     _check(noise, mechanism)
     if mechanism == "gaussian":
@@ -70,17 +86,27 @@ def release(noise: float, queries: int, mechanism: str) -> Release:
 
 
 def data_dependent_release(counts: Tensor, noise: float, mechanism: str) -> RenyiCurve:
-    """What the classes answered cost with these `counts` (n, classes) of votes, if nothing but the classes is published.
+    """What the classes answered cost with these `counts` (n, classes) of votes, if nothing but the
+    classes is published.
 
-    The more the teachers agree, the less. Never above `release`. It is itself a function of the private votes: publishing it,
-    or an epsilon that comes of it, needs noise by its smooth sensitivity (Papernot et al. 2018), which is not added
-    here, and so does stopping by it: it serves to compare, and is no guarantee as it stands.
-    Raises ValueError as `release` does, and for counts that no votes can have.
+    The more the teachers agree, the less. Never above `release`. It is itself a function of the
+    private votes: publishing it, or an epsilon that comes of it, needs noise by its smooth
+    sensitivity (Papernot et al. 2018), which is not added here, and so does stopping by it: it
+    serves to compare, and is no guarantee as it stands. Raises ValueError as `release` does, and
+    for counts that no votes can have.
     """
     _check(noise, mechanism)
     values = counts.detach().cpu().numpy().astype(np.float64)
-    if values.ndim != 2 or len(values) == 0 or values.shape[1] < 2 or not (np.isfinite(values) & (values >= 0)).all():
-        raise ValueError(f"votes must be counted as (n, at least 2 classes), none negative, not {tuple(counts.shape)}")
+    if (
+        values.ndim != 2
+        or len(values) == 0
+        or values.shape[1] < 2
+        or not (np.isfinite(values) & (values >= 0)).all()
+    ):
+        raise ValueError(
+            "votes must be counted as (n, at least 2 classes), none negative, not"
+            f" {tuple(counts.shape)}"
+        )
     gaps = -np.sort(-values, axis=1)
     gaps = (gaps[:, :1] - gaps[:, 1:]) / noise
     if mechanism == "gaussian":  # Papernot et al. 2018, Proposition 7
@@ -95,11 +121,14 @@ def data_dependent_release(counts: Tensor, noise: float, mechanism: str) -> Reny
     with np.errstate(all="ignore"):  # where the theorems do not apply, their terms mean nothing
         dependent = bound(log_q, noise, orders[None, :])
     per_query = np.fmin(np.maximum(dependent, 0), release(noise, 1, mechanism).rdp(ORDERS))
-    return RenyiCurve(f"PATE, {mechanism} noise {noise:g}, data-dependent", tuple(per_query.sum(axis=0).tolist()))
+    return RenyiCurve(
+        f"PATE, {mechanism} noise {noise:g}, data-dependent", tuple(per_query.sum(axis=0).tolist())
+    )
 
 
 def _gnmax(log_q: np.ndarray, noise: float, orders: np.ndarray) -> np.ndarray:
-    """Papernot et al. 2018, Theorem 6 with the orders of Proposition 10; infinite where it does not apply.
+    """Papernot et al. 2018, Theorem 6 with the orders of Proposition 10; infinite where it does not
+    apply.
 
     `log_q` (n, 1) is the logarithm of the probability of any but the leading class.
     """
@@ -116,7 +145,9 @@ def _gnmax(log_q: np.ndarray, noise: float, orders: np.ndarray) -> np.ndarray:
 
 
 def _lnmax(log_q: np.ndarray, noise: float, orders: np.ndarray) -> np.ndarray:
-    """Papernot et al. 2017, Theorem 3, whose moment l is that of order l + 1; infinite where it does not apply."""
+    """Papernot et al. 2017, Theorem 3, whose moment l is that of order l + 1; infinite where it
+    does not apply.
+    """
     pure = 2 / noise
     applies = log_q < -np.logaddexp(0, pure)
     stays = np.log1p(-np.exp(log_q))

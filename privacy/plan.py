@@ -7,8 +7,9 @@ from dataclasses import dataclass
 ACCOUNTANTS = ("rdp", "prv")
 
 DP_SGD, PATE, GS_WGAN, RELEASED = MECHANISMS = ("dp-sgd", "pate", "gs-wgan", "released")
-"""`dp-sgd` trains the clients' networks privately; `pate` sends noisy votes instead of outputs; `gs-wgan` sends noisy
-gradients for a generator, and votes; `released` is what the code of FedIOD's authors does, for which no epsilon holds."""
+"""`dp-sgd` trains the clients' networks privately; `pate` sends noisy votes instead of outputs;
+`gs-wgan` sends noisy gradients for a generator, and votes; `released` is what the code of FedIOD's
+authors does, for which no epsilon holds."""
 
 VOTES = ("gaussian", "laplace")
 
@@ -22,7 +23,9 @@ TRUST = {
 
 @dataclass(frozen=True)
 class PrivacyPlan:
-    """The mechanism, its budget, and its settings; the unit of privacy is one sample of one client."""
+    """The mechanism, its budget, and its settings; the unit of privacy is one sample of one
+    client.
+    """
 
     mechanism: str
     epsilon: float
@@ -45,17 +48,38 @@ class PrivacyPlan:
     gradient_clip: float = 1.0
     """Largest norm of the gradient with respect to one generated image, of its own loss."""
     sample_rate: float = 0.0
-    """Probability that a client judges a generated image; 0 stands for one over the number of clients."""
+    """Probability that a client judges a generated image; 0 stands for one over the number of
+    clients."""
 
     def __post_init__(self) -> None:
-        for name, known in (("mechanism", MECHANISMS), ("accountant", ACCOUNTANTS), ("votes", VOTES)):
+        for name, known in (
+            ("mechanism", MECHANISMS),
+            ("accountant", ACCOUNTANTS),
+            ("votes", VOTES),
+        ):
             if getattr(self, name) not in known:
-                raise ValueError(f"unknown {name} {getattr(self, name)!r}; known: {', '.join(known)}")
+                raise ValueError(
+                    f"unknown {name} {getattr(self, name)!r}; known: {', '.join(known)}"
+                )
         if not self.epsilon > 0 or not 0 < self.delta < 1:
-            raise ValueError(f"epsilon must be above 0 and delta between 0 and 1, not {self.epsilon:g} and {self.delta:g}")
+            raise ValueError(
+                f"epsilon must be above 0 and delta between 0 and 1, not {self.epsilon:g} and"
+                f" {self.delta:g}"
+            )
         if not 0 < self.votes_share < 1 or not 0 <= self.sample_rate <= 1:
             raise ValueError(f"votes_share lies between 0 and 1, sample_rate is at most 1: {self}")
-        if min(self.clip_norm, self.gradient_clip, self.counts_noise) <= 0 or self.noise_multiplier < 0 or self.queries < 1:
+        if (
+            min(self.clip_norm, self.gradient_clip, self.counts_noise) <= 0
+            or self.noise_multiplier < 0
+            or self.queries < 1
+        ):
             raise ValueError(f"norms, noise and queries must be positive: {self}")
-        if self.accountant == "prv" and self.votes == "laplace" and self.mechanism in ("pate", "gs-wgan"):
-            raise ValueError("the PRV accountant here composes Gaussian noise only; use votes=gaussian or accountant=rdp")
+        if (
+            self.accountant == "prv"
+            and self.votes == "laplace"
+            and self.mechanism in ("pate", "gs-wgan")
+        ):
+            raise ValueError(
+                "the PRV accountant here composes Gaussian noise only; use votes=gaussian or"
+                " accountant=rdp"
+            )

@@ -1,8 +1,9 @@
 """Gradients made private on their way out: each sample's is clipped, and noise is added.
 
-As in GS-WGAN (Chen, Orekondy and Fritz, "GS-WGAN: A Gradient-Sanitized Approach for Learning Differentially Private Generators",
-2020): the generator learns only through what the discriminator, which has seen the private records, sends back for each
-generated image. That is what is sanitised, so everything trained from it is private at the same price.
+As in GS-WGAN (Chen, Orekondy and Fritz, "GS-WGAN: A Gradient-Sanitized Approach for Learning
+Differentially Private Generators", 2020): the generator learns only through what the discriminator,
+which has seen the private records, sends back for each generated image. That is what is sanitised,
+so everything trained from it is private at the same price.
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ from torch import Tensor
 from privacy.accounting import GaussianSteps
 
 SENSITIVITY_FACTOR = 2.0
-"""L2 sensitivity over the clipping norm: two discriminators may send back opposite gradients for one image."""
+"""L2 sensitivity over the clipping norm: two discriminators may send back opposite gradients for
+one image."""
 
 
 @dataclass(frozen=True)
 class Released:
-    """What the pre-release of FedIOD does instead. Its noise is scaled below the sensitivity: see `accounted_multiplier`."""
+    """What the pre-release of FedIOD does instead. Its noise is scaled below the sensitivity: see
+    `accounted_multiplier`.
+    """
 
     layer: str = "input of the discriminator's last convolution"
     """Where it clips, in both networks' updates; GS-WGAN does at the generated image."""
@@ -36,21 +40,28 @@ class Released:
 
     @property
     def accounted_multiplier(self) -> float:
-        """Noise over the true sensitivity, which is the noise multiplier that an accountant must be told."""
+        """Noise over the true sensitivity, which is the noise multiplier that an accountant must be
+        told.
+        """
         return self.noise_multiplier * self.sensitivity_factor / SENSITIVITY_FACTOR
 
 
 def clip(gradients: Tensor, norm: float) -> Tensor:
-    """Each sample of `gradients` (n, ...), scaled down to an L2 norm of `norm` where it is longer, to the rounding of its dtype.
+    """Each sample of `gradients` (n, ...), scaled down to an L2 norm of `norm` where it is longer,
+    to the rounding of its dtype.
 
     A sample whose norm is not finite contributes nothing: no input may take it past the bound.
     Raises ValueError for a norm that is not positive.
     """
     if not norm > 0:
         raise ValueError(f"the clipping norm must be positive, not {norm}")
-    flat = gradients.flatten(1).to(torch.promote_types(gradients.dtype, torch.float32))  # half precision holds no squares
+    flat = gradients.flatten(1).to(
+        torch.promote_types(gradients.dtype, torch.float32)
+    )  # half precision holds no squares
     norms = torch.linalg.vector_norm(flat, dim=1, keepdim=True)
-    clipped = torch.where(norms.isfinite(), flat * (norm / norms).clamp(max=1), 0)  # norm / 0 is infinite, and clamped
+    clipped = torch.where(
+        norms.isfinite(), flat * (norm / norms).clamp(max=1), 0
+    )  # norm / 0 is infinite, and clamped
     return clipped.to(gradients.dtype).view_as(gradients)
 
 
@@ -64,12 +75,16 @@ def sanitise(
 ) -> Tensor:
     """`gradients` (n, ...) clipped, each value with Gaussian noise.
 
-    Its standard deviation is noise_multiplier * sensitivity_factor * clip_norm. Where the loss is an average over the batch, each
-    sample's gradient is 1/n of its own, and `clip_norm` must be in that unit too (GS-WGAN's is 1/n). Each sample costs one
-    composition: `release`. Raises ValueError for a clipping norm that is not positive and for negative noise.
+    Its standard deviation is noise_multiplier * sensitivity_factor * clip_norm. Where the loss is
+    an average over the batch, each sample's gradient is 1/n of its own, and `clip_norm` must be in
+    that unit too (GS-WGAN's is 1/n). Each sample costs one composition: `release`. Raises
+    ValueError for a clipping norm that is not positive and for negative noise.
     """
     if not noise_multiplier >= 0 or not sensitivity_factor >= 0:
-        raise ValueError(f"noise multiplier and sensitivity factor cannot be {noise_multiplier} and {sensitivity_factor}")
+        raise ValueError(
+            f"noise multiplier and sensitivity factor cannot be {noise_multiplier} and"
+            f" {sensitivity_factor}"
+        )
     clipped = clip(gradients, clip_norm)
     if noise_multiplier * sensitivity_factor == 0:
         return clipped
@@ -78,11 +93,17 @@ def sanitise(
 
 
 def release(
-    images: int, noise_multiplier: float, sample_rate: float = 1.0, sensitivity_factor: float = SENSITIVITY_FACTOR
+    images: int,
+    noise_multiplier: float,
+    sample_rate: float = 1.0,
+    sensitivity_factor: float = SENSITIVITY_FACTOR,
 ) -> GaussianSteps:
     """What sanitising `images` gradients costs, one composition each.
 
-    `sample_rate` is the chance of a record to have been behind the discriminator asked: below 1 only where many were trained on
-    disjoint records, and one is drawn at random, as in GS-WGAN. All clients of a round being asked, it is 1.
+    `sample_rate` is the chance of a record to have been behind the discriminator asked: below 1
+    only where many were trained on disjoint records, and one is drawn at random, as in GS-WGAN. All
+    clients of a round being asked, it is 1.
     """
-    return GaussianSteps(noise_multiplier * sensitivity_factor / SENSITIVITY_FACTOR, sample_rate, images)
+    return GaussianSteps(
+        noise_multiplier * sensitivity_factor / SENSITIVITY_FACTOR, sample_rate, images
+    )

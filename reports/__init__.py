@@ -1,1 +1,3 @@
-"""Reads results and draws tables, plots and comparisons. Knows nothing of how the numbers came about."""
+"""Reads results and draws tables, plots and comparisons. Knows nothing of how the numbers came
+about.
+"""

@@ -1,4 +1,6 @@
-"""`python -m reports`: the page of all tables, the regression report, the history of a cell, and computing results again."""
+"""`python -m reports`: the page of all tables, the regression report, the history of a cell, and
+computing results again.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,12 @@ from reports.compare import Rule, compare
 from results.files import ResultsError, write_atomic
 from results.sourcecode import ROOT
 
-app = typer.Typer(help="Reports on results.", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+app = typer.Typer(
+    help="Reports on results.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
 RULE = Rule()
 
 
@@ -36,16 +43,25 @@ def _unusable() -> Iterator[None]:
 
 @app.command("build")
 def build_page(
-    results: Annotated[Path, typer.Argument(help="folder of results, as given to --results of `reproduce`")] = Path("results"),
-    output: Annotated[Path, typer.Option(help="folder for index.html and the tables as LaTeX and Markdown")] = Path("report"),
+    results: Annotated[
+        Path, typer.Argument(help="folder of results, as given to --results of `reproduce`")
+    ] = Path("results"),
+    output: Annotated[
+        Path, typer.Option(help="folder for index.html and the tables as LaTeX and Markdown")
+    ] = Path("report"),
 ) -> None:
-    """One self-contained HTML page of every table in a folder of results; also LaTeX and Markdown of each."""
+    """One self-contained HTML page of every table in a folder of results; also LaTeX and Markdown
+    of each.
+    """
     from reports.build import build
 
     with _unusable():
         written = build(results, output)
     tables = sum(path.suffix == ".tex" for path in written)
-    typer.echo(f"wrote {written[0]} with {tables} tables, and each as LaTeX and Markdown; open the page in any browser")
+    typer.echo(
+        f"wrote {written[0]} with {tables} tables, and each as LaTeX and Markdown; open the page in"
+        " any browser"
+    )
 
 
 @app.command("compare")
@@ -53,31 +69,63 @@ def compare_sets(
     base: Annotated[Path, typer.Argument(help="a table's CSV, or a folder of results")],
     new: Annotated[Path, typer.Argument(help="the same, to be judged")],
     tolerance: Annotated[
-        float, typer.Option(min=0, help="loss that one seed may show, of a fraction; 0.02 is 2 in percent")
+        float,
+        typer.Option(
+            min=0, help="loss that one seed may show, of a fraction; 0.02 is 2 in percent"
+        ),
     ] = RULE.tolerance,
     effect: Annotated[
-        float, typer.Option(min=0, help="smallest significant loss that matters, with more seeds; scaled alike")
+        float,
+        typer.Option(
+            min=0, help="smallest significant loss that matters, with more seeds; scaled alike"
+        ),
     ] = RULE.effect,
-    alpha: Annotated[float, typer.Option(min=0, max=1, help="level of the tests over seeds, all of them together")] = RULE.alpha,
+    alpha: Annotated[
+        float,
+        typer.Option(min=0, max=1, help="level of the tests over seeds, all of them together"),
+    ] = RULE.alpha,
     time_ratio: Annotated[
-        float, typer.Option(min=0, help="largest ratio of a table's times, and of a benchmark's; 0 leaves them out")
+        float,
+        typer.Option(
+            min=0, help="largest ratio of a table's times, and of a benchmark's; 0 leaves them out"
+        ),
     ] = RULE.time_ratio,
     memory_ratio: Annotated[
         float, typer.Option(min=0, help="largest ratio of a table's peak memory; 0 leaves it out")
     ] = RULE.memory_ratio,
     exact: Annotated[
-        bool, typer.Option("--exact", help="values must be the same to the last digit where seeds, machine and packages are")
+        bool,
+        typer.Option(
+            "--exact",
+            help="values must be the same to the last digit where seeds, machine and packages are",
+        ),
     ] = False,
     base_speed: Annotated[
-        Path | None, typer.Option(metavar="JSON", help="what pytest wrote with --benchmark-json; goes with --new-speed")
+        Path | None,
+        typer.Option(
+            metavar="JSON", help="what pytest wrote with --benchmark-json; goes with --new-speed"
+        ),
     ] = None,
-    new_speed: Annotated[Path | None, typer.Option(metavar="JSON", help="the same, to be judged")] = None,
-    output: Annotated[Path | None, typer.Option(metavar="FILE", help="write the Markdown to this file too")] = None,
-    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="write JUnit XML: a test case per cell")] = None,
-    html: Annotated[Path | None, typer.Option(metavar="FILE", help="write one page with all cells")] = None,
-    csv: Annotated[Path | None, typer.Option(metavar="FILE", help="write all cells with verdict, values, p and why")] = None,
+    new_speed: Annotated[
+        Path | None, typer.Option(metavar="JSON", help="the same, to be judged")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="write the Markdown to this file too")
+    ] = None,
+    junit: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="write JUnit XML: a test case per cell")
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="write one page with all cells")
+    ] = None,
+    csv: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="write all cells with verdict, values, p and why"),
+    ] = None,
 ) -> None:
-    """Compare two result sets; exit code 1 on a regression, 0 without, 2 for sets that cannot be compared."""
+    """Compare two result sets; exit code 1 on a regression, 0 without, 2 for sets that cannot be
+    compared.
+    """
     from reports import summaries
     from reports.resultset import read_pair
     from reports.speed import compare_speed, read_speed
@@ -104,20 +152,39 @@ def compare_sets(
 
 @app.command("history")
 def cell_history(
-    tables: Annotated[list[Path], typer.Argument(help="a table's CSV in a git repository; or several of them, to be put in a row")],
+    tables: Annotated[
+        list[Path],
+        typer.Argument(
+            help="a table's CSV in a git repository; or several of them, to be put in a row"
+        ),
+    ],
     row: Annotated[str, typer.Option(help="the cell's row, as the CSV has it")],
-    column: Annotated[str, typer.Option(metavar='"KEY=VALUE ..."', help="the cell's column; empty for a table that has none")] = "",
+    column: Annotated[
+        str,
+        typer.Option(
+            metavar='"KEY=VALUE ..."', help="the cell's column; empty for a table that has none"
+        ),
+    ] = "",
     metric: Annotated[str, typer.Option(help="needed where the cell has several")] = "",
-    output: Annotated[Path, typer.Option(metavar="PNG", help="the picture; the numbers go beside it as CSV")] = Path("history.png"),
+    output: Annotated[
+        Path, typer.Option(metavar="PNG", help="the picture; the numbers go beside it as CSV")
+    ] = Path("history.png"),
 ) -> None:
-    """Draw one cell over the committed versions of its table, or over several files; exit code 2 if there is no such cell."""
+    """Draw one cell over the committed versions of its table, or over several files; exit code 2 if
+    there is no such cell.
+    """
     from reports import history
 
     with _unusable():
         versions = history.committed(tables[0]) if len(tables) == 1 else history.files(tables)
         found = history.history(versions, row, column, metric)
-        if output.suffix != ".png" or output.with_suffix(".csv").absolute() in [path.absolute() for path in tables]:
-            raise ResultsError(f"--output {output}: give a .png that does not stand beside one of the tables under its name")
+        if output.suffix != ".png" or output.with_suffix(".csv").absolute() in [
+            path.absolute() for path in tables
+        ]:
+            raise ResultsError(
+                f"--output {output}: give a .png that does not stand beside one of the tables under"
+                " its name"
+            )
         history.write(found, output)
     history.show(found)
     for path in (output, output.with_suffix(".csv")):
@@ -127,17 +194,25 @@ def cell_history(
 @app.command("verify")
 def verify_results(
     results: Annotated[Path, typer.Argument(help="a table's CSV, or a folder of results")],
-    cells: Annotated[int | None, typer.Option(min=1, help="how many cells to compute again")] = None,
+    cells: Annotated[
+        int | None, typer.Option(min=1, help="how many cells to compute again")
+    ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="of the choice of cells")] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="worker processes")] = None,
-    plugin: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="a file with one of the rows; repeatable")] = None,
+    plugin: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="a file with one of the rows; repeatable"),
+    ] = None,
 ) -> None:
-    """Compute a random sample of cells again; exit code 0 if all match, 1 if one does not, 2 if none could be checked.
+    """Compute a random sample of cells again; exit code 0 if all match, 1 if one does not, 2 if
+    none could be checked.
 
     The same as `python -m benchmarks verify`.
     """
     chosen = {"--cells": cells, "--seed": seed, "--jobs": jobs}
-    options = [text for name, value in chosen.items() if value is not None for text in (name, str(value))]
+    options = [
+        text for name, value in chosen.items() if value is not None for text in (name, str(value))
+    ]
     options += [text for path in plugin or [] for text in ("--plugin", str(path.resolve()))]
     # A process of its own, for what computes lies on a floor above this one.
     command = [sys.executable, "-m", "benchmarks", "verify", str(results.resolve()), *options]

@@ -1,8 +1,9 @@
 """Judges what a paper claims about its tables on any set of values: the printed ones, or ours.
 
-The grammar of predicates is that of `results/published/README.md`. A predicate is a list of clauses separated by
-`;`. A clause is a comparison, or a chain of them, and may end in `for all | some | most KEYS`. Under `for all` every
-combination of the keys counts as one comparison; `some`, `most` and no quantifier count once.
+The grammar of predicates is that of `results/published/README.md`. A predicate is a list of clauses
+separated by `;`. A clause is a comparison, or a chain of them, and may end in `for all | some |
+most KEYS`. Under `for all` every combination of the keys counts as one comparison; `some`, `most`
+and no quantifier count once.
 """
 
 from __future__ import annotations
@@ -20,8 +21,13 @@ from results.published import Claim, parse_column, published_table
 
 Bindings = dict[str, str]
 COMPARISONS: dict[str, Callable[[float, float], bool]] = {
-    "<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
-}  # fmt: skip
+    "<": operator.lt,
+    ">": operator.gt,
+    "<=": operator.le,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
 FIGURE = "figure: "
 """How a predicate about a figure begins."""
 FUNCTIONS = ("max", "min", "mean", "abs", "count", "pearson", "spearman", "argmax")
@@ -57,7 +63,11 @@ Tables = Mapping[str, Sequence[Value]]
 def published_values(paper: str, table: str) -> list[Value]:
     """The printed numbers of `paper/table`, dashes and texts left out."""
     cells = published_table(f"{paper}/{table}")
-    return [Value(c.row, parse_column(c.column), c.metric, c.value) for c in cells if isinstance(c.value, float)]
+    return [
+        Value(c.row, parse_column(c.column), c.metric, c.value)
+        for c in cells
+        if isinstance(c.value, float)
+    ]
 
 
 @dataclass(frozen=True)
@@ -68,12 +78,17 @@ class _Comparison:
     operators: tuple[str, ...]
 
     def margins(self, tables: Tables, default: str, bindings: Bindings) -> list[float] | bool:
-        """For each operator how far it is from failing (negative: it fails); a truth value for comparisons of rows."""
+        """For each operator how far it is from failing (negative: it fails); a truth value for
+        comparisons of rows.
+        """
         values = [term(tables, default, bindings) for term in self.terms]
         if any(isinstance(v, str) for v in values):
             if not set(self.operators) <= {"==", "!="}:
                 raise ClaimError("names of rows are equal or not, nothing else")
-            return all((a == b) == (op == "==") for (a, b), op in zip(itertools.pairwise(values), self.operators, strict=True))
+            return all(
+                (a == b) == (op == "==")
+                for (a, b), op in zip(itertools.pairwise(values), self.operators, strict=True)
+            )
         numbers = [_scalar(v) for v in values]
         signs = {"<": -1, "<=": -1, ">": 1, ">=": 1}
         return [
@@ -85,8 +100,12 @@ class _Comparison:
         margins = self.margins(tables, default, bindings)
         if isinstance(margins, bool):
             return margins
-        # Rounding of the printed digits must not decide `<=`: compare with a little slack where equality is allowed.
-        return all(m > 1e-12 if op in ("<", ">", "!=") else m >= -1e-12 for m, op in zip(margins, self.operators, strict=True))
+        # Rounding of the printed digits must not decide `<=`: compare with a little slack where
+        # equality is allowed.
+        return all(
+            m > 1e-12 if op in ("<", ">", "!=") else m >= -1e-12
+            for m, op in zip(margins, self.operators, strict=True)
+        )
 
 
 _Operand = float | str | list[tuple[str, float]]
@@ -96,7 +115,11 @@ _Term = Callable[[Tables, str, Bindings], _Operand]
 def _scalar(value: _Operand) -> float:
     if isinstance(value, list):
         if len(value) != 1:
-            raise _MissingError if not value else ClaimError(f"expected one value, found {len(value)}")
+            raise (
+                _MissingError
+                if not value
+                else ClaimError(f"expected one value, found {len(value)}")
+            )
         return value[0][1]
     if isinstance(value, str):
         raise ClaimError(f"expected a number, found {value!r}")
@@ -113,10 +136,11 @@ def _flatten(values: Sequence[_Operand]) -> list[float]:
 
 
 def _reference(text: str) -> _Term:
-    """`table2:accuracy[a|b @ dataset=mnist]`: the values of a metric in some rows, keys bound or fixed.
+    """`table2:accuracy[a|b @ dataset=mnist]`: the values of a metric in some rows, keys bound or
+    fixed.
 
-    With `key=*` among the fixed keys, values go by that key instead of by their row: `argmax` then gives one of its values,
-    and lists are correlated over them.
+    With `key=*` among the fixed keys, values go by that key instead of by their row: `argmax` then
+    gives one of its values, and lists are correlated over them.
     """
     head, _, body = text[:-1].partition("[")
     table, _, metric = head.rpartition(":")
@@ -139,7 +163,10 @@ def _reference(text: str) -> _Term:
             and (wanted == "*" or (value.row in names) != excluded)
             and (not over or over in value.keys)
             and all(value.keys.get(key) == wanted_value for key, wanted_value in fixed.items())
-            and all(value.keys.get(key, wanted_value) == wanted_value for key, wanted_value in bound.items())
+            and all(
+                value.keys.get(key, wanted_value) == wanted_value
+                for key, wanted_value in bound.items()
+            )
         ]
 
     return term
@@ -167,13 +194,21 @@ def _call(name: str, arguments: list[_Term]) -> _Term:
                 raise _MissingError  # too few rows, or the same value in all of them
             return found
         numbers = _flatten(values)
-        return max(numbers) if name == "max" else min(numbers) if name == "min" else statistics.fmean(numbers)
+        return (
+            max(numbers)
+            if name == "max"
+            else min(numbers)
+            if name == "min"
+            else statistics.fmean(numbers)
+        )
 
     return term
 
 
 class _Parser:
-    """Recursive descent over one comparison: sums of products of references, numbers, keys and calls."""
+    """Recursive descent over one comparison: sums of products of references, numbers, keys and
+    calls.
+    """
 
     def __init__(self, text: str):
         self.tokens: list[tuple[str, str]] = []
@@ -258,7 +293,8 @@ class Clause:
     """Joined by `and`."""
     quantifier: str
     keys: tuple[tuple[str, tuple[str, ...]], ...]
-    """Keys that are enumerated, each with its listed values; without a list, all values of the tables."""
+    """Keys that are enumerated, each with its listed values; without a list, all values of the
+    tables."""
 
     def tables(self, default: str) -> list[str]:
         named = re.findall(r"(table\d+):", self.text)
@@ -269,8 +305,12 @@ class Clause:
         options = []
         for key, listed in self.keys:
             cells = [value for name in self.tables(default) for value in tables.get(name, ())]
-            found = [v.row for v in cells] if key == "row" else [v.keys[key] for v in cells if key in v.keys]
-            options.append([(key, value) for value in (listed or tuple(dict.fromkeys(found)))])
+            found = (
+                [v.row for v in cells]
+                if key == "row"
+                else [v.keys[key] for v in cells if key in v.keys]
+            )
+            options.append([(key, value) for value in listed or tuple(dict.fromkeys(found))])
         for combination in itertools.product(*options):
             yield dict(combination)
 
@@ -286,11 +326,24 @@ def parse(predicate: str) -> list[Clause]:
     """The clauses of a predicate. Raises ClaimError if it is not in the grammar."""
     clauses = []
     for text in predicate.split(" ; "):
-        body, quantifier, tail = [*re.split(r"\s+for\s+(all|some|most)\s+", text.strip(), maxsplit=1), "", ""][:3]
+        body, quantifier, tail = [
+            *re.split(r"\s+for\s+(all|some|most)\s+", text.strip(), maxsplit=1),
+            "",
+            "",
+        ][:3]
         keys = []
         for part in re.split(r"\s+and\s+", tail) if tail else ():
             key, _, values = part.partition(" in ")
-            keys.append((key.strip(), tuple(v.strip() for v in values.strip().strip("()").split(",")) if values else ()))
+            keys.append(
+                (
+                    key.strip(),
+                    (
+                        tuple(v.strip() for v in values.strip().strip("()").split(","))
+                        if values
+                        else ()
+                    ),
+                )
+            )
         comparisons = tuple(_Parser(part).comparison() for part in re.split(r"\s+and\s+", body))
         clauses.append(Clause(text.strip(), comparisons, quantifier, tuple(keys)))
     return clauses
@@ -314,7 +367,8 @@ class Verdict:
 
     @property
     def word(self) -> str:
-        """`holds`, `holds in 3 of 4`, `does not hold`, `not measured` or `not decidable at this seed count`.
+        """`holds`, `holds in 3 of 4`, `does not hold`, `not measured` or `not decidable at this
+        seed count`.
 
         What could not be judged is added: `holds in 1 of 1 measured; 8 of 9 not measured`.
         """
@@ -335,12 +389,19 @@ class Verdict:
         return words + (f"; {self.missing} of {self.total} not measured" if self.missing else "")
 
 
-def judge(predicate: str, table: str, tables: Tables, shape: Tables | None = None, seeds: Sequence[Tables] = ()) -> Verdict:
+def judge(
+    predicate: str,
+    table: str,
+    tables: Tables,
+    shape: Tables | None = None,
+    seeds: Sequence[Tables] = (),
+) -> Verdict:
     """Judge a predicate about `table`.
 
-    `shape` (default: `tables`) tells which combinations exist: for our values, those for which the paper printed
-    numbers; such a comparison without our values is undecided. `seeds` are the values of each seed; with at least
-    two of them, a comparison whose difference lies within its 95 % t interval over seeds is undecided.
+    `shape` (default: `tables`) tells which combinations exist: for our values, those for which the
+    paper printed numbers; such a comparison without our values is undecided. `seeds` are the values
+    of each seed; with at least two of them, a comparison whose difference lies within its 95 % t
+    interval over seeds is undecided.
     """
     counts = {True: 0, False: 0, None: 0}
     missing = 0
@@ -377,7 +438,9 @@ def judge(predicate: str, table: str, tables: Tables, shape: Tables | None = Non
 
 
 def _beyond_spread(clause: Clause, table: str, bindings: Bindings, seeds: Sequence[Tables]) -> bool:
-    from scipy.special import stdtrit  # the t distribution's quantile; `scipy.stats` takes three times as long to import
+    from scipy.special import (
+        stdtrit,
+    )  # the t distribution's quantile; `scipy.stats` takes three times as long to import
 
     for comparison in clause.comparisons:
         try:
@@ -389,21 +452,42 @@ def _beyond_spread(clause: Clause, table: str, bindings: Bindings, seeds: Sequen
                 return False
             continue
         for margins in zip(*(m for m in per_seed if not isinstance(m, bool)), strict=True):
-            half = float(stdtrit(len(margins) - 1, 0.975)) * statistics.stdev(margins) / math.sqrt(len(margins))
+            half = (
+                float(stdtrit(len(margins) - 1, 0.975))
+                * statistics.stdev(margins)
+                / math.sqrt(len(margins))
+            )
             if abs(statistics.fmean(margins)) <= half:
                 return False
     return True
 
 
 def judge_claim(
-    claim: Claim, paper: str, ours: Tables, seeds: Sequence[Tables] = (), shape: Tables | None = None
+    claim: Claim,
+    paper: str,
+    ours: Tables,
+    seeds: Sequence[Tables] = (),
+    shape: Tables | None = None,
 ) -> Verdict | None:
-    """Judge a claim on our values; None for a claim about a figure, whose values no paper prints, that was not measured.
+    """Judge a claim on our values; None for a claim about a figure, whose values no paper prints,
+    that was not measured.
 
     Of a figure the comparisons are those of which `shape` (default: `ours`) has any value.
     """
     if claim.predicate.startswith(FIGURE):
         figure = claim.table.replace("fig", "figure")
-        return judge(claim.predicate.removeprefix(FIGURE), figure, ours, shape, seeds) if ours.get(figure) else None
-    names = {claim.table} | {name for clause in parse(claim.predicate) for name in clause.tables(claim.table)}
-    return judge(claim.predicate, claim.table, ours, {name: published_values(paper, name) for name in names}, seeds)
+        return (
+            judge(claim.predicate.removeprefix(FIGURE), figure, ours, shape, seeds)
+            if ours.get(figure)
+            else None
+        )
+    names = {claim.table} | {
+        name for clause in parse(claim.predicate) for name in clause.tables(claim.table)
+    }
+    return judge(
+        claim.predicate,
+        claim.table,
+        ours,
+        {name: published_values(paper, name) for name in names},
+        seeds,
+    )

@@ -1,4 +1,6 @@
-"""One cell of a table over the committed versions of its CSV, or over several files: numbers, table and picture."""
+"""One cell of a table over the committed versions of its CSV, or over several files: numbers, table
+and picture.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,8 @@ class History:
     metric: str
     of_commits: bool
     points: Sequence[tuple[Version, dict[str, str]]]
-    """Each version with the cell's line, whose `status` says why it has no value, if it has none."""
+    """Each version with the cell's line, whose `status` says why it has no value, if it has
+    none."""
 
     @property
     def scale(self) -> Scale:
@@ -59,21 +62,32 @@ class History:
     @property
     def published(self) -> float | None:
         """What the paper prints, by the newest version that has it."""
-        found = [float(line["published"]) for _, line in self.points if _is_finite(line.get("published", ""))]
+        found = [
+            float(line["published"])
+            for _, line in self.points
+            if _is_finite(line.get("published", ""))
+        ]
         return found[-1] if found else None
 
 
 def committed(path: Path) -> tuple[str, list[Version]]:
-    """The table's name and its versions, oldest first, in the history of the branch that is checked out.
+    """The table's name and its versions, oldest first, in the history of the branch that is checked
+    out.
 
     Raises ResultsError outside a git repository and for a file that was never committed.
     """
     folder = next(parent for parent in path.absolute().parents if parent.is_dir())
     top = Path(_git(folder, "rev-parse", "--show-toplevel").strip())
-    inside = path.absolute().parent.resolve().joinpath(path.name).relative_to(top.resolve()).as_posix()
-    listed = _git(top, "--literal-pathspecs", "log", "--reverse", "--format=%H%x09%cI", "--", inside).split()
+    inside = (
+        path.absolute().parent.resolve().joinpath(path.name).relative_to(top.resolve()).as_posix()
+    )
+    listed = _git(
+        top, "--literal-pathspecs", "log", "--reverse", "--format=%H%x09%cI", "--", inside
+    ).split()
     if not listed:
-        raise ResultsError(f"no commit of {top} has {inside}; commit results first, or give several files")
+        raise ResultsError(
+            f"no commit of {top} has {inside}; commit results first, or give several files"
+        )
     versions = []
     for commit, date in zip(listed[::2], listed[1::2], strict=True):
         try:
@@ -84,7 +98,9 @@ def committed(path: Path) -> tuple[str, list[Version]]:
 
 
 def files(paths: Sequence[Path]) -> tuple[str, list[Version]]:
-    """The name of the last table, and the files as versions in the order given. Raises ResultsError for one that is no table."""
+    """The name of the last table, and the files as versions in the order given. Raises ResultsError
+    for one that is no table.
+    """
     return _name(paths[-1]), [Version(str(path), "", read_csv(path)) for path in paths]
 
 
@@ -94,7 +110,13 @@ def _name(path: Path) -> str:
 
 def _git(folder: Path, *arguments: str) -> str:
     try:
-        done = subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, text=True, encoding="utf-8", check=False)
+        done = subprocess.run(
+            ["git", "-C", str(folder), *arguments],
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            check=False,
+        )
     except (OSError, UnicodeDecodeError) as error:
         raise ResultsError(f"git: {error}") from error
     if done.returncode:
@@ -115,8 +137,12 @@ def _parsed(text: str) -> Lines:
     return lines
 
 
-def history(named: tuple[str, Sequence[Version]], row: str, column: str, metric: str = "") -> History:
-    """The cell in every version. Raises ResultsError, with names that are near, if no version has it."""
+def history(
+    named: tuple[str, Sequence[Version]], row: str, column: str, metric: str = ""
+) -> History:
+    """The cell in every version. Raises ResultsError, with names that are near, if no version has
+    it.
+    """
     table, versions = named
     keys = parse_column(column)
     everything = [line for version in versions for line in version.lines]
@@ -126,14 +152,27 @@ def history(named: tuple[str, Sequence[Version]], row: str, column: str, metric:
     if not everything:
         raise ResultsError(f"{table}: no version can be read; the last: {versions[-1].status}")
     if not of_row:
-        raise ResultsError(f"{table} has no row {row!r}; {near(row, {line['row'] for line in everything})}")
+        raise ResultsError(
+            f"{table} has no row {row!r}; {near(row, {line['row'] for line in everything})}"
+        )
     if not of_cell:
-        raise ResultsError(f"{table}, row {row}: no column {column!r}; {near(column, {line['column'] for line in of_row})}")
+        raise ResultsError(
+            f"{table}, row {row}: no column {column!r};"
+            f" {near(column, {line['column'] for line in of_row})}"
+        )
     if not metrics:
-        raise ResultsError(f"{table}: the cell failed in every version: {of_cell[-1].get('status', '')}")
+        raise ResultsError(
+            f"{table}: the cell failed in every version: {of_cell[-1].get('status', '')}"
+        )
     if metric not in metrics and (metric or len(metrics) > 1):
-        raise ResultsError(f"{table}, row {row}: " + (f"no metric {metric!r}; {near(metric, metrics)}" if metric else
-            f"the cell has several metrics; choose one with --metric: {', '.join(metrics)}"))  # fmt: skip
+        raise ResultsError(
+            f"{table}, row {row}: "
+            + (
+                f"no metric {metric!r}; {near(metric, metrics)}"
+                if metric
+                else f"the cell has several metrics; choose one with --metric: {', '.join(metrics)}"
+            )
+        )
     metric = metric or metrics[0]
     if not any(_is_finite(line["value"]) for line in of_cell if line["metric"] == metric):
         raise ResultsError(f"{table}, row {row}: {metric} is no number in any version")
@@ -148,7 +187,8 @@ def _line(version: Version, row: str, keys: dict[str, str], metric: str) -> dict
         own = parse_column(line["column"])
         if line["row"] == row and line["metric"] == metric and own == keys:
             return {"status": "ok", **line}
-        # A failed cell has one line for all of its measurements, whose columns may have keys of their own.
+        # A failed cell has one line for all of its measurements, whose columns may have keys of
+        # their own.
         if line["row"] == row and not line["metric"] and own.items() <= keys.items():
             missing = line
     return missing
@@ -174,12 +214,18 @@ def write(found: History, picture: Path) -> None:
         }
         for version, line in found.points
     ]
-    write_csv(picture.with_suffix(".csv"), [{name: line[name] for name in columns} for line in lines], columns)
+    write_csv(
+        picture.with_suffix(".csv"),
+        [{name: line[name] for name in columns} for line in lines],
+        columns,
+    )
     _draw(found, picture)
 
 
 def _label(found: History, version: Version) -> str:
-    """A version's name below the picture: commit and date, or what tells its path from the others'."""
+    """A version's name below the picture: commit and date, or what tells its path from the
+    others'.
+    """
     if found.of_commits:
         return f"{version.name[:7]}\n{version.date[:10]}"
     paths = [Path(v.name).parts for v, _ in found.points]
@@ -192,7 +238,9 @@ def _kind(line: dict[str, str]) -> str:
     """What must be alike for two values to be of one line: profile, protocol and data."""
     origin = line.get("origin", "")
     data = line.get("data", "") + (f" ({origin})" if origin else "")
-    return ", ".join(text for text in (line.get("profile", ""), line.get("protocol", ""), data) if text)
+    return ", ".join(
+        text for text in (line.get("profile", ""), line.get("protocol", ""), data) if text
+    )
 
 
 def _draw(found: History, path: Path) -> None:
@@ -204,9 +252,16 @@ def _draw(found: History, path: Path) -> None:
     span = []
     kinds = list(dict.fromkeys(_kind(line) for _, line in drawn))
     for number, kind in enumerate(kinds):
-        points = [(x, float(line["value"]), float(line.get("std") or 0)) for x, line in drawn if _kind(line) == kind]
+        points = [
+            (x, float(line["value"]), float(line.get("std") or 0))
+            for x, line in drawn
+            if _kind(line) == kind
+        ]
         x, y, s = zip(*points, strict=True)
-        look: dict[str, Any] = {"color": OWN if number == 0 else COLOURS[number % len(COLOURS)], "label": kind}
+        look: dict[str, Any] = {
+            "color": OWN if number == 0 else COLOURS[number % len(COLOURS)],
+            "label": kind,
+        }
         axis.errorbar(x, y, yerr=s if any(s) else None, marker="o", ms=4, lw=1.2, capsize=3, **look)
         span += [value + sign * around for _, value, around in points for sign in (-1, 1)]
     if found.published is not None:
@@ -215,19 +270,32 @@ def _draw(found: History, path: Path) -> None:
     lost = [x for x, (_, line) in enumerate(found.points) if not _is_finite(line["value"])]
     low, high = limits(span, found.scale.bounds)
     if lost:
-        axis.plot(lost, [low] * len(lost), "x", color="black", ms=5, clip_on=False, ls="none", label="no value")
+        axis.plot(
+            lost,
+            [low] * len(lost),
+            "x",
+            color="black",
+            ms=5,
+            clip_on=False,
+            ls="none",
+            label="no value",
+        )
     axis.set_ylim(low, high)
     axis.set_xlim(-0.5, len(found.points) - 0.5)
     shown = range(0, len(found.points), -(-len(found.points) // NAMED))
     upright = len(found.points) <= 8 and found.of_commits
     names = [_label(found, found.points[x][0]) for x in shown]
-    axis.set_xticks(shown, names, fontsize=7, rotation=0 if upright else 40, ha="center" if upright else "right")
+    axis.set_xticks(
+        shown, names, fontsize=7, rotation=0 if upright else 40, ha="center" if upright else "right"
+    )
     axis.tick_params(axis="y", labelsize=8)
     axis.set_ylabel(found.scale.title, fontsize=9)
     axis.spines[["top", "right"]].set_visible(False)
     axis.set_axisbelow(True)
     axis.grid(axis="y", alpha=0.3)
-    axis.set_title(f"{found.table}, {found.row}" + (f"\n{found.column}" if found.column else ""), fontsize=9)
+    axis.set_title(
+        f"{found.table}, {found.row}" + (f"\n{found.column}" if found.column else ""), fontsize=9
+    )
     figure.tight_layout()
     figure.legend(loc="upper center", bbox_to_anchor=(0.5, 0.0), frameon=False, fontsize=8, ncol=3)
     save(figure, path)
@@ -238,13 +306,27 @@ def show(found: History) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=f"{found.table} {found.row} {found.column} {found.metric}".replace("  ", " "), title_justify="left")
-    for heading in (*(("commit", "date") if found.of_commits else ("path",)), found.scale.title, "n", "seeds", "profile", "status"):
+    table = Table(
+        title=f"{found.table} {found.row} {found.column} {found.metric}".replace("  ", " "),
+        title_justify="left",
+    )
+    for heading in (
+        *(("commit", "date") if found.of_commits else ("path",)),
+        found.scale.title,
+        "n",
+        "seeds",
+        "profile",
+        "status",
+    ):
         table.add_column(heading)
     for version, line in found.points:
-        value = found.scale.text(line["value"]) + (f" ± {found.scale.text(line['std'])}" if line.get("std") else "")
+        value = found.scale.text(line["value"]) + (
+            f" ± {found.scale.text(line['std'])}" if line.get("std") else ""
+        )
         name = (version.name[:7], version.date[:10]) if found.of_commits else (version.name,)
-        table.add_row(*name, value, *(line.get(key, "") for key in ("n", "seeds", "profile", "status")))
+        table.add_row(
+            *name, value, *(line.get(key, "") for key in ("n", "seeds", "profile", "status"))
+        )
     Console(highlight=False, markup=False).print(table)
     if found.published is not None:
         Console(highlight=False).print(f"published: {found.scale.text(str(found.published))}")

@@ -1,4 +1,6 @@
-"""Renders the pages of this folder: `templates/NAME`, with everything escaped that is not markup already."""
+"""Renders the pages of this folder: `templates/NAME`, with everything escaped that is not markup
+already.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +15,10 @@ TEMPLATES = Path(__file__).parent / "templates"
 def render(name: str, **values: Any) -> str:
     """The template with its values; a name that it uses and nobody gives is an error."""
     environment = Environment(
-        loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     return environment.get_template(name).render(**values)

@@ -1,4 +1,6 @@
-"""Plots of teachers: transfer accuracy against similarity (FedSA's Table 3), and a heat map of selections (its Figure 4a)."""
+"""Plots of teachers: transfer accuracy against similarity (FedSA's Table 3), and a heat map of
+selections (its Figure 4a).
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ from reports.units import scale_of
 from results.published import format_column, parse_column, published_table
 
 APART = 2
-"""Published values have panels of their own where one axis for both would be so many times as long as the longer of two."""
+"""Published values have panels of their own where one axis for both would be so many times as long
+as the longer of two."""
 HEAT = "Blues"
 """One hue, light to dark: its order is seen with any colour vision, and in grey."""
 
@@ -47,24 +50,35 @@ class Mark:
 
 
 def transferability_plot(
-    layout: Layout, lines: Sequence[Line], path: Path, metrics: Sequence[str], found: Mapping[str, Correlation]
+    layout: Layout,
+    lines: Sequence[Line],
+    path: Path,
+    metrics: Sequence[str],
+    found: Mapping[str, Correlation],
 ) -> None:
-    """The first metric (transfer accuracy) against the second (similarity), a mark per teacher and a panel per column.
+    """The first metric (transfer accuracy) against the second (similarity), a mark per teacher and
+    a panel per column.
 
-    Published values are open marks, in panels of their own below where their accuracies lie elsewhere. `found` holds the
-    correlations by column, which stand in the panels' titles beside the printed ones.
+    Published values are open marks, in panels of their own below where their accuracies lie
+    elsewhere. `found` holds the correlations by column, which stand in the panels' titles beside
+    the printed ones.
     """
     ours, printed = _measured(lines, metrics), _printed(layout.key, metrics)
     columns = [column for column in ours if ours[column]]
     if not columns:
         return
     theirs = {column: printed[column] for column in columns if column in printed}
-    apart = any(_span(ours[c] + theirs[c]) > APART * max(_span(ours[c]), _span(theirs[c])) for c in theirs)
+    apart = any(
+        _span(ours[c] + theirs[c]) > APART * max(_span(ours[c]), _span(theirs[c])) for c in theirs
+    )
     figure, axes = frame([len(columns)] * (2 if apart else 1), 3.9, 3.6)
     coefficients = printed_correlations(layout.key, metrics)
     for number, column in enumerate(columns):
         beside = theirs.get(column, [])
-        title, title_beside = _title(found.get(column)), _title(coefficients.get(column), "published: ") if beside else ""
+        title, title_beside = (
+            _title(found.get(column)),
+            _title(coefficients.get(column), "published: ") if beside else "",
+        )
         name = heading(parse_column(column))
         if apart:
             _scatter(axes[0][number], ours[column], [], name, title)
@@ -98,8 +112,12 @@ def _printed(table: str, metrics: Sequence[str]) -> dict[str, list[Mark]]:
     return {column: _marks(rows, metrics) for column, rows in values.items()}
 
 
-def _marks(rows: Mapping[str, Mapping[str, tuple[float, float]]], metrics: Sequence[str]) -> list[Mark]:
-    return [Mark(row, v[metrics[1]], v[metrics[0]]) for row, v in rows.items() if len(v) == len(metrics)]
+def _marks(
+    rows: Mapping[str, Mapping[str, tuple[float, float]]], metrics: Sequence[str]
+) -> list[Mark]:
+    return [
+        Mark(row, v[metrics[1]], v[metrics[0]]) for row, v in rows.items() if len(v) == len(metrics)
+    ]
 
 
 def _span(marks: Sequence[Mark]) -> float:
@@ -111,18 +129,37 @@ def _title(found: Correlation | None, what: str = "") -> str:
     if found is None:
         return ""
     rho, r = found.coefficients
-    return f"{what}Spearman ρ = {rho}, Pearson r = {r} (n = {found.teachers})" + (f"\n{found.means}" if found.means else "")
+    return f"{what}Spearman ρ = {rho}, Pearson r = {r} (n = {found.teachers})" + (
+        f"\n{found.means}" if found.means else ""
+    )
 
 
 def _scatter(axis: Axes, ours: Sequence[Mark], published: Sequence[Mark], *titles: str) -> None:
-    measured: dict[str, Any] = {"fmt": "o", "ms": 5, "color": OWN, "elinewidth": 0.8, "capsize": 2, "label": "measured"}
+    measured: dict[str, Any] = {
+        "fmt": "o",
+        "ms": 5,
+        "color": OWN,
+        "elinewidth": 0.8,
+        "capsize": 2,
+        "label": "measured",
+    }
     right: dict[str, Any] = {"xytext": (4, 3), "color": OWN}
-    left: dict[str, Any] = {"xytext": (-4, -9), "color": "#57606a", "ha": "right"}  # so that the two do not meet
-    for marks, look, name in ((published, {**PUBLISHED, "label": "published"}, left), (ours, measured, right)):
+    left: dict[str, Any] = {
+        "xytext": (-4, -9),
+        "color": "#57606a",
+        "ha": "right",
+    }  # so that the two do not meet
+    for marks, look, name in (
+        (published, {**PUBLISHED, "label": "published"}, left),
+        (ours, measured, right),
+    ):
         if not marks:
             continue
         # An error bar that is not a number is not drawn.
-        (x, dx), (y, dy) = np.array([mark.x for mark in marks]).T, np.array([mark.y for mark in marks]).T
+        (x, dx), (y, dy) = (
+            np.array([mark.x for mark in marks]).T,
+            np.array([mark.y for mark in marks]).T,
+        )
         axis.errorbar(x, y, xerr=dx, yerr=dy, **look)
         for mark in marks:
             place = (mark.x[0], mark.y[0])
@@ -134,10 +171,11 @@ def _scatter(axis: Axes, ours: Sequence[Mark], published: Sequence[Mark], *title
 
 
 def selection_plot(layout: Layout, lines: Sequence[Line], path: Path) -> None:
-    """Teachers by selections, darker where the transferability is higher; the number is how often the teacher was drawn.
+    """Teachers by selections, darker where the transferability is higher; the number is how often
+    the teacher was drawn.
 
-    A panel per row and column of the table. Where no number stands, the teacher was not drawn; with several seeds it is their
-    mean. A teacher that a selection did not score is grey.
+    A panel per row and column of the table. Where no number stands, the teacher was not drawn; with
+    several seeds it is their mean. A teacher that a selection did not score is grey.
     """
     panels: dict[tuple[str, str], dict[tuple[int, int], dict[str, float]]] = {}
     for line in lines:
@@ -149,14 +187,26 @@ def selection_plot(layout: Layout, lines: Sequence[Line], path: Path) -> None:
     if not panels:
         return
     places = [place for cells in panels.values() for place in cells]
-    teachers, selections = max(teacher for teacher, _ in places), max(selection for _, selection in places)
+    teachers, selections = (
+        max(teacher for teacher, _ in places),
+        max(selection for _, selection in places),
+    )
     side = min(CELL, WIDEST / selections)
     width = max(2.4, side * selections) + 0.5
     figure, axes = plt.subplots(
-        1, len(panels), figsize=(width * len(panels) + 1.2, 1.0 + 0.26 * teachers), squeeze=False, sharey=True
+        1,
+        len(panels),
+        figsize=(width * len(panels) + 1.2, 1.0 + 0.26 * teachers),
+        squeeze=False,
+        sharey=True,
     )
     several = len({row for row, _ in panels}) > 1
-    scores = [cell[TRANSFERABILITY] for cells in panels.values() for cell in cells.values() if TRANSFERABILITY in cell]
+    scores = [
+        cell[TRANSFERABILITY]
+        for cells in panels.values()
+        for cell in cells.values()
+        if TRANSFERABILITY in cell
+    ]
     low, high = min([0.0, *scores]), max([1.0, *scores])
     for axis, ((row, column), cells) in zip(axes[0], panels.items(), strict=True):
         image = _heat(axis, cells, (teachers, selections), (low, high), 7.5 * side / CELL)
@@ -171,20 +221,40 @@ def selection_plot(layout: Layout, lines: Sequence[Line], path: Path) -> None:
 
 
 def _heat(
-    axis: Axes, cells: Mapping[tuple[int, int], Mapping[str, float]], shape: tuple[int, int], span: tuple[float, float], size: float
+    axis: Axes,
+    cells: Mapping[tuple[int, int], Mapping[str, float]],
+    shape: tuple[int, int],
+    span: tuple[float, float],
+    size: float,
 ) -> AxesImage:
     scores = np.full(shape, np.nan)
     for (teacher, selection), cell in cells.items():
         scores[teacher - 1, selection - 1] = cell.get(TRANSFERABILITY, math.nan)
     axis.set_facecolor("#f0f0f0")
     ends = (0.5, shape[1] + 0.5, shape[0] + 0.5, 0.5)
-    image = axis.imshow(scores, cmap=HEAT, vmin=span[0], vmax=span[1], aspect="auto", extent=ends, interpolation="nearest")
+    image = axis.imshow(
+        scores,
+        cmap=HEAT,
+        vmin=span[0],
+        vmax=span[1],
+        aspect="auto",
+        extent=ends,
+        interpolation="nearest",
+    )
     for (teacher, selection), cell in cells.items():
         drawn, score = cell.get(SELECTED, 0.0), cell.get(TRANSFERABILITY, math.nan)
         if drawn:
             dark = (score - span[0]) / (span[1] - span[0]) > DARK
             ink = "white" if dark else "black"
-            axis.text(selection, teacher, f"{round(drawn, 1):g}", ha="center", va="center", fontsize=size, color=ink)
+            axis.text(
+                selection,
+                teacher,
+                f"{round(drawn, 1):g}",
+                ha="center",
+                va="center",
+                fontsize=size,
+                color=ink,
+            )
     axis.set_yticks(range(1, shape[0] + 1))
     axis.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     axis.tick_params(labelsize=8)

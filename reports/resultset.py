@@ -1,4 +1,6 @@
-"""Reads a result set: tables' CSVs and the records beside them. A damaged file is named and never half read."""
+"""Reads a result set: tables' CSVs and the records beside them. A damaged file is named and never
+half read.
+"""
 
 from __future__ import annotations
 
@@ -40,13 +42,19 @@ class ResultSet:
 def read_pair(base: Path, new: Path) -> tuple[ResultSet, ResultSet]:
     """Two result sets to be compared: two folders, or the CSVs of one table under whatever names.
 
-    Raises ResultsError for a path that does not exist, for a file beside a folder and for a damaged file.
+    Raises ResultsError for a path that does not exist, for a file beside a folder and for a damaged
+    file.
     """
     for path in (base, new):
         if not path.exists():
-            raise ResultsError(f"{path} does not exist; give a CSV or a folder written by `python -m benchmarks reproduce`")
+            raise ResultsError(
+                f"{path} does not exist; give a CSV or a folder written by `python -m benchmarks"
+                " reproduce`"
+            )
     if base.is_dir() != new.is_dir():
-        raise ResultsError(f"{base} and {new} are a folder and a file; give two folders, or the CSVs of one table")
+        raise ResultsError(
+            f"{base} and {new} are a folder and a file; give two folders, or the CSVs of one table"
+        )
     return read_set(base), read_set(new, base.stem)
 
 
@@ -60,46 +68,73 @@ def read_set(path: Path, name: str = "") -> ResultSet:
     else:
         found = (p for p in sorted(path.rglob("*.csv")) if not p.name.endswith(".claims.csv"))
         relative = {p.relative_to(path): p for p in found}
-        files = {r.with_suffix("").as_posix(): p for r, p in relative.items() if OTHERS.isdisjoint(r.parts)}
+        files = {
+            r.with_suffix("").as_posix(): p
+            for r, p in relative.items()
+            if OTHERS.isdisjoint(r.parts)
+        }
     if not files:
-        raise ResultsError(f"{path} holds no table of this suite; give a CSV or a folder written by `reproduce`")
+        raise ResultsError(
+            f"{path} holds no table of this suite; give a CSV or a folder written by `reproduce`"
+        )
     cells: dict[Key, Cell] = {}
     records = {}
     for table, file in files.items():
         lines = read_table(file)
         records[table] = read_records(file.with_suffix(".records.jsonl"))
         check_agree(file, lines, records[table])
-        # Without records the folder is the paper, and what follows a dot (`table1.released`) the protocol.
-        key = records[table][0].table if records[table] else f"{file.resolve().parent.name}/{file.stem.split('.')[0]}"
+        # Without records the folder is the paper, and what follows a dot (`table1.released`) the
+        # protocol.
+        key = (
+            records[table][0].table
+            if records[table]
+            else f"{file.resolve().parent.name}/{file.stem.split('.')[0]}"
+        )
         paper, _, printed = key.partition("/")
         numbers: dict[str, list[float]] = defaultdict(list)
         for line in lines:
             if line["metric"] and line["metric"] not in TEXTS:
                 numbers[line["metric"]].append(float(line["value"]))
-        units = {metric: unit_of(paper, printed, metric, filter(math.isfinite, v)) for metric, v in numbers.items()}
+        units = {
+            metric: unit_of(paper, printed, metric, filter(math.isfinite, v))
+            for metric, v in numbers.items()
+        }
         for line in lines:
-            cells[table, line["row"], line["column"], line["metric"]] = {**line, "unit": units.get(line["metric"], "")}
+            cells[table, line["row"], line["column"], line["metric"]] = {
+                **line,
+                "unit": units.get(line["metric"], ""),
+            }
     return ResultSet(cells, records)
 
 
 def check_agree(path: Path, lines: Sequence[Cell], records: Sequence[Record]) -> None:
-    """Raise ResultsError if the CSV at `path` has another value for a cell than the records beside it."""
+    """Raise ResultsError if the CSV at `path` has another value for a cell than the records beside
+    it.
+    """
     ours = {(line["row"], line["column"], line["metric"]): line for line in lines}
     for line in summarise(records):
         place = (line["row"], line["column"], line["metric"])
-        if place not in ours or any(ours[place][name] != line[name] for name in ("value", "std", "n", "bytes_up", "bytes_down")):
+        if place not in ours or any(
+            ours[place][name] != line[name]
+            for name in ("value", "std", "n", "bytes_up", "bytes_down")
+        ):
             raise ResultsError(
-                f"{path} and its records differ in {' '.join(filter(None, place))}: one was edited; regenerate the table"
+                f"{path} and its records differ in {' '.join(filter(None, place))}: one was edited;"
+                " regenerate the table"
             )
 
 
 def read_table(path: Path) -> list[Cell]:
-    """The lines of a table's CSV. Raises ResultsError, with the line, if anything in it is not as it was written."""
+    """The lines of a table's CSV. Raises ResultsError, with the line, if anything in it is not as
+    it was written.
+    """
     try:
         text = path.read_text(encoding="utf-8")
         lines = list(csv.reader(io.StringIO(text), strict=True))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise ResultsError(f"cannot read {path}: {error}. Regenerate it with `python -m benchmarks reproduce`.") from error
+        raise ResultsError(
+            f"cannot read {path}: {error}. Regenerate it with `python -m benchmarks reproduce`."
+        ) from error
     header = lines[0] if lines else []
     missing = [column for column in REQUIRED if column not in header]
     if missing:
@@ -107,14 +142,23 @@ def read_table(path: Path) -> list[Cell]:
     found: dict[tuple[str, ...], Cell] = {}
     for number, values in enumerate(lines[1:], 2):
         line = dict(zip(header, values, strict=False))
-        wrong = f"{len(values)} fields under {len(header)} headings" if len(values) != len(header) else _wrong(line)
+        wrong = (
+            f"{len(values)} fields under {len(header)} headings"
+            if len(values) != len(header)
+            else _wrong(line)
+        )
         if not wrong and (line["row"], line["column"], line["metric"]) in found:
             wrong = "the cell has a line already"
         if wrong:
-            raise ResultsError(f"{path} line {number}: {wrong}; the file is damaged, regenerate the table")
+            raise ResultsError(
+                f"{path} line {number}: {wrong}; the file is damaged, regenerate the table"
+            )
         found[line["row"], line["column"], line["metric"]] = line
     if not found or not text.endswith("\n"):
-        raise ResultsError(f"{path} {'ends within its last line' if found else 'has no cells'}; regenerate the table")
+        raise ResultsError(
+            f"{path} {'ends within its last line' if found else 'has no cells'}; regenerate the"
+            " table"
+        )
     return list(found.values())
 
 
@@ -125,7 +169,11 @@ def _wrong(line: Cell) -> str:
         return "" if failed else f"status {line['status']!r} of a cell with a metric or a value"
     if not line["metric"]:
         return "no metric"
-    numbers = ["std", "epsilon", "delta"] if line["metric"] in TEXTS else ["value", "std", "epsilon", "delta"]
+    numbers = (
+        ["std", "epsilon", "delta"]
+        if line["metric"] in TEXTS
+        else ["value", "std", "epsilon", "delta"]
+    )
     for name in numbers:
         if (line[name] or name == "value") and not _is_number(line[name]):
             return f"{name} {line[name]!r} is not a number"
@@ -150,7 +198,8 @@ def _is_number(text: str) -> bool:
 
 
 def read_records(path: Path) -> list[Record]:
-    """The records beside a table, of this or a later version of the suite; none if there is no such file.
+    """The records beside a table, of this or a later version of the suite; none if there is no such
+    file.
 
     Raises ResultsError, with the line, for a damaged file.
     """
@@ -162,12 +211,23 @@ def read_records(path: Path) -> list[Record]:
     for number, line in enumerate(lines, 1):
         try:
             value = json.loads(line)
-            record = Record.from_json({name: value[name] for name in Record.__dataclass_fields__ if name in value})
-            objects = (record.data, record.public, record.private, *record.others, record.machine, record.stages)
+            record = Record.from_json(
+                {name: value[name] for name in Record.__dataclass_fields__ if name in value}
+            )
+            objects = (
+                record.data,
+                record.public,
+                record.private,
+                *record.others,
+                record.machine,
+                record.stages,
+            )
             if not all(isinstance(x, dict) for x in objects):
                 raise TypeError("a field is no object")
             float(record.seconds), float(record.peak_memory_mb)
         except (ValueError, KeyError, TypeError) as error:
-            raise ResultsError(f"{path} line {number} is no record: {error}; regenerate the table") from error
+            raise ResultsError(
+                f"{path} line {number} is no record: {error}; regenerate the table"
+            ) from error
         records.append(record)
     return records

@@ -1,4 +1,6 @@
-"""What a table's CSV does not say: how it is drawn, by which protocol it was made. `reproduce` leaves it as `layout.json`."""
+"""What a table's CSV does not say: how it is drawn, by which protocol it was made. `reproduce`
+leaves it as `layout.json`.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,9 @@ class Sheet:
     """The paper's title."""
     citation: str
     measure: str
-    """`final`, `curve`, `classes`, `samples`, `bandwidth`, `leakage`, `transferability`, `selection`, `segmentations`,
-    `findings`, `exchange` or `attention` (see `benchmarks.spec.Table`)."""
+    """`final`, `curve`, `classes`, `samples`, `bandwidth`, `leakage`, `transferability`,
+    `selection`, `segmentations`, `findings`, `exchange` or `attention` (see
+    `benchmarks.spec.Table`)."""
     told: tuple[str, ...] = ()
     """What a reader is told beside the legend."""
     card: tuple[str, ...] = ()
@@ -52,8 +55,16 @@ class Sheet:
             layout = value.pop("layout")
             lists = {name: tuple(layout[name]) for name in ("columns", "labels", "notes")}
             own = Layout(**{**layout, **lists, "oracles": frozenset(layout["oracles"])})
-            return cls(**{**value, "layout": own, "told": tuple(value["told"]), "card": tuple(value["card"])})
+            return cls(
+                **{
+                    **value,
+                    "layout": own,
+                    "told": tuple(value["told"]),
+                    "card": tuple(value["card"]),
+                }
+            )
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise ResultsError(
-                f"cannot read {path}: {error}. Regenerate the table with `python -m benchmarks reproduce`."
+                f"cannot read {path}: {error}. Regenerate the table with `python -m benchmarks"
+                " reproduce`."
             ) from error

@@ -1,4 +1,6 @@
-"""Compares two runs of the speed benchmarks: the JSON files that pytest-benchmark writes with `--benchmark-json`."""
+"""Compares two runs of the speed benchmarks: the JSON files that pytest-benchmark writes with
+`--benchmark-json`.
+"""
 
 from __future__ import annotations
 
@@ -29,17 +31,25 @@ def read_speed(path: Path) -> Speed:
         value = json.loads(path.read_text(encoding="utf-8"))
         info = value["machine_info"]
         cpu = info.get("cpu", {})
-        machine = f"{cpu.get('brand_raw') or info.get('processor') or info.get('machine')}, {cpu.get('count')} cores"
-        medians = {entry["fullname"]: float(entry["stats"]["median"]) for entry in value["benchmarks"]}
+        machine = (
+            f"{cpu.get('brand_raw') or info.get('processor') or info.get('machine')},"
+            f" {cpu.get('count')} cores"
+        )
+        medians = {
+            entry["fullname"]: float(entry["stats"]["median"]) for entry in value["benchmarks"]
+        }
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ResultsError(f"{path} is no file of pytest-benchmark's --benchmark-json: {error}") from error
+        raise ResultsError(
+            f"{path} is no file of pytest-benchmark's --benchmark-json: {error}"
+        ) from error
     if not medians:
         raise ResultsError(f"{path} has no benchmark")
     return Speed(machine, medians)
 
 
 def compare_speed(base: Speed, new: Speed, allowed: float) -> list[Difference]:
-    """The ratio of the medians of every benchmark, where both ran on the same processor; 0 leaves the ratios out.
+    """The ratio of the medians of every benchmark, where both ran on the same processor; 0 leaves
+    the ratios out.
 
     A benchmark that vanished is a regression on any machine.
     """
@@ -50,8 +60,12 @@ def compare_speed(base: Speed, new: Speed, allowed: float) -> list[Difference]:
     for name, was in base.medians.items():
         key = (TABLE, name, "", MEDIAN)
         if name not in new.medians:
-            found.append(Difference(key, "vanished", "", "", "no such benchmark in the new file", kind=SPEED))
+            found.append(
+                Difference(key, "vanished", "", "", "no such benchmark in the new file", kind=SPEED)
+            )
         elif not why:
             found.append(by_ratio(key, was, new.medians[name], allowed, "s", "slower", SPEED))
     added = [name for name in new.medians if name not in base.medians]
-    return found + [Difference((TABLE, name, "", MEDIAN), "new", "", "", kind=SPEED) for name in added]
+    return found + [
+        Difference((TABLE, name, "", MEDIAN), "new", "", "", kind=SPEED) for name in added
+    ]

@@ -1,4 +1,6 @@
-"""The regression report for its readers: Markdown for a pull request, JUnit XML for CI, HTML, and CSV with every cell."""
+"""The regression report for its readers: Markdown for a pull request, JUnit XML for CI, HTML, and
+CSV with every cell.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ from xml.etree import ElementTree
 from reports.compare import CELL, COST, NOT_COMPARED, OTHER, SPEED, UNDECIDED, Difference, Rule
 
 ROWS = 30
-"""Rows of the Markdown table; a pull request's comment is read at a glance, and GitHub cuts one at 65,536 characters."""
+"""Rows of the Markdown table; a pull request's comment is read at a glance, and GitHub cuts one at
+65,536 characters."""
 NEW = 5
 """New cells that the Markdown names."""
 GROUPS = 5
@@ -22,27 +25,45 @@ TITLES = {CELL: "cells", COST: "time and memory", SPEED: "speed benchmarks"}
 
 
 def headline(differences: Sequence[Difference]) -> tuple[str, str]:
-    """`Regression` or `No regression`, and the number of every verdict by kind, what is wrong first."""
+    """`Regression` or `No regression`, and the number of every verdict by kind, what is wrong
+    first.
+    """
     parts = []
     for kind, title in TITLES.items():
         of_kind = [d for d in differences if d.kind == kind]
         bad = Counter(d.verdict for d in of_kind if d.is_regression)
-        counts = ", ".join(f"{n} {v}" for v, n in (bad | Counter(d.verdict for d in of_kind if not d.is_regression)).items())
+        counts = ", ".join(
+            f"{n} {v}"
+            for v, n in (bad | Counter(d.verdict for d in of_kind if not d.is_regression)).items()
+        )
         if counts:
             parts.append(f"{title}: {counts}")
     text = "; ".join(parts)
-    return "Regression" if any(d.is_regression for d in differences) else "No regression", text[:1].upper() + text[1:]
+    return "Regression" if any(d.is_regression for d in differences) else "No regression", text[
+        :1
+    ].upper() + text[1:]
 
 
 def rule_text(differences: Sequence[Difference], rule: Rule) -> str:
     """The rule in one line, with the number of tests it was applied to."""
     tested = sum(d.p is not None for d in differences)
-    of_tests = f"Holm over {tested} test{'' if tested == 1 else 's'}" if tested else "no cell to test"
-    seeds = f"Welch's test, one-sided, α = {rule.alpha:g}, {of_tests}, loss of at least {rule.effect:g}"
-    parts = [f"several seeds: {seeds}", f"one seed: loss above {rule.tolerance:g} (of a fraction, scaled to the metric)"]
+    of_tests = (
+        f"Holm over {tested} test{'' if tested == 1 else 's'}" if tested else "no cell to test"
+    )
+    seeds = (
+        f"Welch's test, one-sided, α = {rule.alpha:g}, {of_tests}, loss of at least {rule.effect:g}"
+    )
+    parts = [
+        f"several seeds: {seeds}",
+        f"one seed: loss above {rule.tolerance:g} (of a fraction, scaled to the metric)",
+    ]
     parts.append("bytes and ε equal")
     parts += ["values equal where seeds, machine and packages are"] if rule.exact else []
-    parts += [f"{what} at most x {most:g}" for what, most in (("time", rule.time_ratio), ("memory", rule.memory_ratio)) if most]
+    parts += [
+        f"{what} at most x {most:g}"
+        for what, most in (("time", rule.time_ratio), ("memory", rule.memory_ratio))
+        if most
+    ]
     return "; ".join(parts)
 
 
@@ -56,21 +77,36 @@ def left_out(differences: Sequence[Difference]) -> dict[tuple[str, str], list[st
 
 
 def markdown(differences: Sequence[Difference], rule: Rule) -> str:
-    """A short report, fit for a pull-request comment: counts, the rule, what got worse first, and what was not compared."""
+    """A short report, fit for a pull-request comment: counts, the rule, what got worse first, and
+    what was not compared.
+    """
     verdict, counts = headline(differences)
     lines = [f"**{verdict}**. {counts}.", "", f"Rule: {rule_text(differences, rule)}."]
     undecided = [d for d in differences if d.verdict == UNDECIDED]
     settings = [d for d in differences if d.verdict == OTHER]
-    shown = [d for d in differences if d.is_regression] + settings + undecided + [d for d in differences if d.verdict == "better"]
+    shown = (
+        [d for d in differences if d.is_regression]
+        + settings
+        + undecided
+        + [d for d in differences if d.verdict == "better"]
+    )
     new = [d for d in differences if d.verdict == "new"]
     shown += new if len(new) <= NEW else []
     if shown:
         lines += ["", "| cell | verdict | base | new | why |", "|---|---|---|---|---|"]
-        lines += ["| " + " | ".join(map(_escaped, (d.name, d.verdict, d.base, d.new, d.why))) + " |" for d in shown[:ROWS]]
+        lines += [
+            "| " + " | ".join(map(_escaped, (d.name, d.verdict, d.base, d.new, d.why))) + " |"
+            for d in shown[:ROWS]
+        ]
     if len(shown) > ROWS:
         lines += ["", f"... and {len(shown) - ROWS} more."]
     if len(new) > NEW:
-        lines += ["", _escaped(f"New: {', '.join(d.name for d in new[:NEW])} and {len(new) - NEW} more cells.")]
+        lines += [
+            "",
+            _escaped(
+                f"New: {', '.join(d.name for d in new[:NEW])} and {len(new) - NEW} more cells."
+            ),
+        ]
     reasons = left_out(differences)
     for (what, why), tables in list(reasons.items())[:GROUPS]:
         named = ", ".join(tables[:3]) + (f" and {len(tables) - 3} more" if len(tables) > 3 else "")
@@ -86,17 +122,27 @@ def _escaped(text: str) -> str:
 
 
 def junit(differences: Sequence[Difference]) -> str:
-    """JUnit XML: a test suite per table and a test case per cell, failed for a regression, skipped if not compared or undecided."""
-    suites = ElementTree.Element("testsuites", {"name": "fedtables compare", **_counts(differences)})
+    """JUnit XML: a test suite per table and a test case per cell, failed for a regression, skipped
+    if not compared or undecided.
+    """
+    suites = ElementTree.Element(
+        "testsuites", {"name": "fedtables compare", **_counts(differences)}
+    )
     for table in dict.fromkeys(d.cell[0] for d in differences):
         of_table = [d for d in differences if d.cell[0] == table]
-        suite = ElementTree.SubElement(suites, "testsuite", {"name": _printable(table), **_counts(of_table)})
+        suite = ElementTree.SubElement(
+            suites, "testsuite", {"name": _printable(table), **_counts(of_table)}
+        )
         for d in of_table:
             name = " ".join(part for part in d.cell[1:] if part) or "failed cell"
-            case = ElementTree.SubElement(suite, "testcase", classname=_printable(table), name=_printable(name), time="0")
+            case = ElementTree.SubElement(
+                suite, "testcase", classname=_printable(table), name=_printable(name), time="0"
+            )
             message = _printable(f"{d.verdict}: {d.base or 'none'} -> {d.new or 'none'}; {d.why}")
             if d.is_regression:
-                ElementTree.SubElement(case, "failure", message=message, type=d.verdict).text = message
+                ElementTree.SubElement(
+                    case, "failure", message=message, type=d.verdict
+                ).text = message
             elif d.verdict in (NOT_COMPARED, UNDECIDED):
                 ElementTree.SubElement(case, "skipped", message=message)
     ElementTree.indent(suites)
@@ -106,7 +152,12 @@ def junit(differences: Sequence[Difference]) -> str:
 def _counts(differences: Sequence[Difference]) -> dict[str, str]:
     failures = sum(d.is_regression for d in differences)
     skipped = sum(d.verdict in (NOT_COMPARED, UNDECIDED) for d in differences)
-    return {"tests": str(len(differences)), "failures": str(failures), "errors": "0", "skipped": str(skipped)}
+    return {
+        "tests": str(len(differences)),
+        "failures": str(failures),
+        "errors": "0",
+        "skipped": str(skipped),
+    }
 
 
 def _printable(text: str) -> str:
@@ -115,16 +166,29 @@ def _printable(text: str) -> str:
 
 
 def html(differences: Sequence[Difference], rule: Rule, base: str, new: str) -> str:
-    """One page without links to anything: regressions first, then every table. `base` and `new` are their names."""
-    from reports.html import render  # Jinja takes its time to import, and most comparisons need no page
+    """One page without links to anything: regressions first, then every table. `base` and `new` are
+    their names.
+    """
+    from reports.html import (
+        render,
+    )  # Jinja takes its time to import, and most comparisons need no page
 
     verdict, counts = headline(differences)
-    tables = {table: [d for d in differences if d.cell[0] == table] for table in dict.fromkeys(d.cell[0] for d in differences)}
+    tables = {
+        table: [d for d in differences if d.cell[0] == table]
+        for table in dict.fromkeys(d.cell[0] for d in differences)
+    }
     page = render(
         "compare.html.jinja",
-        verdict=verdict, counts=counts, rule=rule_text(differences, rule), base=base, new=new, tables=tables,
-        regressions=[d for d in differences if d.is_regression], left_out=left_out(differences),
-    )  # fmt: skip
+        verdict=verdict,
+        counts=counts,
+        rule=rule_text(differences, rule),
+        base=base,
+        new=new,
+        tables=tables,
+        regressions=[d for d in differences if d.is_regression],
+        left_out=left_out(differences),
+    )
     return page + "\n"
 
 
@@ -133,5 +197,8 @@ def csv_text(differences: Sequence[Difference]) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(CSV_COLUMNS)
-    writer.writerows([*d.cell, d.verdict, *d.values, "" if d.p is None else repr(d.p), d.why] for d in differences)
+    writer.writerows(
+        [*d.cell, d.verdict, *d.values, "" if d.p is None else repr(d.p), d.why]
+        for d in differences
+    )
     return buffer.getvalue()

@@ -1,7 +1,9 @@
-"""Which teachers suit a target task: how their similarity goes with their transfer accuracy, and which were selected when.
+"""Which teachers suit a target task: how their similarity goes with their transfer accuracy, and
+which were selected when.
 
-Tables of the measure `transferability` (FedSA's Table 3) have a row per teacher and two metrics, those of the measure
-`selection` (its Figure 4a) the column keys `selection` and `teacher`, both counted from 1.
+Tables of the measure `transferability` (FedSA's Table 3) have a row per teacher and two metrics,
+those of the measure `selection` (its Figure 4a) the column keys `selection` and `teacher`, both
+counted from 1.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ LEAST = 3
 
 @dataclass(frozen=True)
 class Correlation:
-    """How two metrics go together over teachers, in one column; coefficients are means over seeds."""
+    """How two metrics go together over teachers, in one column; coefficients are means over
+    seeds.
+    """
 
     spearman: float
     """Not a number where a metric is the same for all teachers."""
@@ -35,7 +39,10 @@ class Correlation:
     @property
     def coefficients(self) -> tuple[str, str]:
         """Spearman's and Pearson's as text, with two digits."""
-        first, second = ("undefined" if math.isnan(value) else f"{value:.2f}" for value in (self.spearman, self.pearson))
+        first, second = (
+            "undefined" if math.isnan(value) else f"{value:.2f}"
+            for value in (self.spearman, self.pearson)
+        )
         return first, second
 
     @property
@@ -45,7 +52,9 @@ class Correlation:
 
 
 def correlations(records: Sequence[Record], metrics: Sequence[str]) -> dict[str, Correlation]:
-    """By column the correlation of two metrics over the rows that every seed has, seed by seed, and its mean."""
+    """By column the correlation of two metrics over the rows that every seed has, seed by seed, and
+    its mean.
+    """
     values: dict[str, dict[int, dict[str, dict[str, float]]]] = {}
     for record in records:
         for m in record.measurements if record.status == OK else ():
@@ -66,17 +75,24 @@ def printed_correlations(table: str, metrics: Sequence[str]) -> dict[str, Correl
     return {column: correlation for column, correlation in found.items() if correlation is not None}
 
 
-def _over_seeds(seeds: Sequence[Mapping[str, Mapping[str, float]]], metrics: Sequence[str]) -> Correlation | None:
+def _over_seeds(
+    seeds: Sequence[Mapping[str, Mapping[str, float]]], metrics: Sequence[str]
+) -> Correlation | None:
     whole = [{row for row, values in rows.items() if len(values) == len(metrics)} for rows in seeds]
     rows = sorted(set.intersection(*whole))
     if len(rows) < LEAST:
         return None
     pairs = [tuple([values[row][metric] for row in rows] for metric in metrics) for values in seeds]
-    rho, r = (math.fsum(f(first, second) for first, second in pairs) / len(pairs) for f in (spearman, pearson))
+    rho, r = (
+        math.fsum(f(first, second) for first, second in pairs) / len(pairs)
+        for f in (spearman, pearson)
+    )
     return Correlation(rho, r, len(rows), len(seeds))
 
 
-def sentences(layout: Layout, found: Mapping[str, Correlation], metrics: Sequence[str]) -> list[str]:
+def sentences(
+    layout: Layout, found: Mapping[str, Correlation], metrics: Sequence[str]
+) -> list[str]:
     """What the correlations are, measured and published, a sentence for each column."""
     printed = printed_correlations(layout.key, metrics)
     first, second = (facts(metric).title.lower() for metric in metrics)
@@ -84,7 +100,10 @@ def sentences(layout: Layout, found: Mapping[str, Correlation], metrics: Sequenc
     for column, ours in found.items():
         rho, r = ours.coefficients
         size = "; ".join(filter(None, (f"n = {ours.teachers} teachers", ours.means)))
-        text = f"{heading(parse_column(column))}: {first} and {second}: Spearman rho = {rho}, Pearson r = {r} ({size})"
+        text = (
+            f"{heading(parse_column(column))}: {first} and {second}: Spearman rho = {rho}, Pearson"
+            f" r = {r} ({size})"
+        )
         if column in printed:
             rho, r = printed[column].coefficients
             text += f"; published rho = {rho}, r = {r} (n = {printed[column].teachers})"
@@ -93,9 +112,11 @@ def sentences(layout: Layout, found: Mapping[str, Correlation], metrics: Sequenc
 
 
 def totals(lines: Sequence[Line]) -> list[Line]:
-    """The lines of a table: of every teacher its mean transferability over selections, and how often it was drawn in all.
+    """The lines of a table: of every teacher its mean transferability over selections, and how
+    often it was drawn in all.
 
-    The columns lose their key `selection`, the lines their spread over seeds, which the sums do not tell.
+    The columns lose their key `selection`, the lines their spread over seeds, which the sums do not
+    tell.
     """
     sums: dict[tuple[str, str, str], list[float]] = {}
     last: dict[tuple[str, str, str], Line] = {}
@@ -109,11 +130,19 @@ def totals(lines: Sequence[Line]) -> list[Line]:
         sums.setdefault(key, []).append(float(line["value"]))
         last[key] = line
     shown = [
-        {**last[key], "column": key[1], "value": repr(math.fsum(v) / (1 if key[2] == SELECTED else len(v))), "std": ""}
+        {
+            **last[key],
+            "column": key[1],
+            "value": repr(math.fsum(v) / (1 if key[2] == SELECTED else len(v))),
+            "std": "",
+        }
         for key, v in sums.items()
     ]
     return [*shown, *others]
 
 
-TOLD = "transferability: mean over selections; times drawn: in all of them; the CSV has every selection"
+TOLD = (
+    "transferability: mean over selections; times drawn: in all of them; the CSV has every"
+    " selection"
+)
 """What a reader of `totals` must know."""

@@ -32,7 +32,9 @@ class Scale:
             return value
 
     def allowance(self, tolerance: float, value: float) -> float:
-        """The tolerance in the table's unit; of a metric without a known scale, as a share of the value."""
+        """The tolerance in the table's unit; of a metric without a known scale, as a share of the
+        value.
+        """
         return tolerance * (abs(value) if self.whole is None else self.whole)
 
 
@@ -51,7 +53,9 @@ def scale_of(metric: str, unit: str) -> Scale:
 
 
 def unit_of(paper: str, table: str, metric: str, values: Iterable[float]) -> str:
-    """The unit of a table's shares for a reader who has only its numbers: that of print; without print, from their size."""
+    """The unit of a table's shares for a reader who has only its numbers: that of print; without
+    print, from their size.
+    """
     if not facts(metric).share:
         return ""
     cells = published.published_table(f"{paper}/{table}") if paper in published.papers() else ()

@@ -1,4 +1,6 @@
-"""Arrays in a record: what a picture is drawn from goes where the cell's numbers go, and is sealed with them."""
+"""Arrays in a record: what a picture is drawn from goes where the cell's numbers go, and is sealed
+with them.
+"""
 
 from __future__ import annotations
 

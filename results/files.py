@@ -25,7 +25,9 @@ def cache_home() -> Path:
 
 
 def data_home() -> Path:
-    """Where data sets and weights are looked for: `$FEDTABLES_DATA`, else `~/.cache/fedtables/data`."""
+    """Where data sets and weights are looked for: `$FEDTABLES_DATA`, else
+    `~/.cache/fedtables/data`.
+    """
     return Path(os.environ.get("FEDTABLES_DATA", "~/.cache/fedtables/data")).expanduser()
 
 
@@ -69,9 +71,9 @@ def write_atomic(path: Path, content: str | bytes) -> None:
             Path(temporary).unlink(missing_ok=True)
         advice = "Free some space, or choose" if error.errno == errno.ENOSPC else "Choose"
         raise ResultsError(
-            f"cannot write {path}: {error.strerror or error}. {advice} another folder "
-            "(--results FOLDER for tables, FEDTABLES_CACHE for the cache). Finished cells are kept; "
-            "the same command goes on from there."
+            f"cannot write {path}: {error.strerror or error}. {advice} another folder (--results"
+            " FOLDER for tables, FEDTABLES_CACHE for the cache). Finished cells are kept; the same"
+            " command goes on from there."
         ) from error
 
 

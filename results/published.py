@@ -25,7 +25,9 @@ class PublishedCell:
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of the paper about a table, as a predicate over its cells (see results/published/README.md)."""
+    """A statement of the paper about a table, as a predicate over its cells (see
+    results/published/README.md).
+    """
 
     id: str
     table: str
@@ -36,7 +38,9 @@ class Claim:
 
 
 def parse_column(column: str) -> dict[str, str]:
-    """`"dataset=mnist distribution=iid"` -> `{"dataset": "mnist", "distribution": "iid"}`; a bare word maps to itself."""
+    """`"dataset=mnist distribution=iid"` -> `{"dataset": "mnist", "distribution": "iid"}`; a bare
+    word maps to itself.
+    """
     return {key: value or key for key, _, value in (part.partition("=") for part in column.split())}
 
 
@@ -66,7 +70,9 @@ def _number(text: str) -> float | str | None:
 
 @functools.cache
 def published_table(table: str) -> tuple[PublishedCell, ...]:
-    """The printed cells of `paper/table`, in print order; empty for a figure without printed numbers."""
+    """The printed cells of `paper/table`, in print order; empty for a figure without printed
+    numbers.
+    """
     path = PUBLISHED / f"{table}.csv"
     if not path.exists():
         return ()
@@ -90,4 +96,6 @@ def claims(paper: str) -> tuple[Claim, ...]:
     """What the paper's text claims about its tables."""
     with (PUBLISHED / paper / "claims.csv").open(newline="") as stream:
         names = Claim.__dataclass_fields__
-        return tuple(Claim(**{name: line[name] for name in names}) for line in csv.DictReader(stream))
+        return tuple(
+            Claim(**{name: line[name] for name in names}) for line in csv.DictReader(stream)
+        )

@@ -1,4 +1,6 @@
-"""The record of one cell of a table: what was measured, and everything a reader needs to trust it."""
+"""The record of one cell of a table: what was measured, and everything a reader needs to trust
+it.
+"""
 
 from __future__ import annotations
 
@@ -45,16 +47,19 @@ class Record:
     public: dict[str, str] = field(default_factory=dict)
     """The same of the public set, where it is of another data set; else empty."""
     private: dict[str, str] = field(default_factory=dict)
-    """The same of the clients' samples, where the target data are of another data set; else empty."""
+    """The same of the clients' samples, where the target data are of another data set; else
+    empty."""
     others: tuple[dict[str, str], ...] = ()
     """The same of further sites, and of a test set that is none of the clients'."""
     statistic: str = ""
     """How a run's history becomes the number, for example `median of the last 10 epochs`."""
     epsilon: float | None = None
-    """Privacy budget spent; None means that no differential privacy was claimed (epsilon is infinite)."""
+    """Privacy budget spent; None means that no differential privacy was claimed (epsilon is
+    infinite)."""
     delta: float | None = None
     privacy: dict[str, Any] = field(default_factory=dict)
-    """Mechanism, accountant, adjacency, sampling, composition and what was released; empty for a run that is not private."""
+    """Mechanism, accountant, adjacency, sampling, composition and what was released; empty for a
+    run that is not private."""
     bytes_up: int = 0
     bytes_down: int = 0
     bytes_by_kind: dict[str, int] = field(default_factory=dict)
@@ -69,9 +74,11 @@ class Record:
     peak_memory_mb: float = 0.0
     """Largest resident set of the worker so far, which may have run other cells before."""
     arrays: str = ""
-    """What the table's picture is drawn from, where it shows more than numbers (`results.arrays.pack`)."""
+    """What the table's picture is drawn from, where it shows more than numbers
+    (`results.arrays.pack`)."""
     machine: dict[str, Any] = field(default_factory=dict)
-    """Device, threads, processor, package versions, commit, and whether tracked files differed from it (`dirty`)."""
+    """Device, threads, processor, package versions, commit, and whether tracked files differed from
+    it (`dirty`)."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -80,4 +87,6 @@ class Record:
     def from_json(cls, value: dict[str, Any]) -> Record:
         """Raises TypeError or KeyError if `value` was not written by `to_json`."""
         measurements = tuple(Measurement(**m) for m in value["measurements"])
-        return cls(**{**value, "measurements": measurements, "others": tuple(value.get("others", ()))})
+        return cls(
+            **{**value, "measurements": measurements, "others": tuple(value.get("others", ()))}
+        )

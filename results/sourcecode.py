@@ -1,7 +1,8 @@
-"""Digests of source code, so that a cached result is only used by the code that would compute it again.
+"""Digests of source code, so that a cached result is only used by the code that would compute it
+again.
 
-A digest covers a module and everything of this repository that it imports, at any depth, without comments and
-docstrings: rewording a sentence keeps a cache, changing a line of code does not.
+A digest covers a module and everything of this repository that it imports, at any depth, without
+comments and docstrings: rewording a sentence keeps a cache, changing a line of code does not.
 """
 
 from __future__ import annotations
@@ -31,11 +32,16 @@ def _strip_docstrings(tree: ast.AST) -> ast.AST:
         body = getattr(node, "body", None)
         if not isinstance(body, list):
             continue
-        # Any bare string is documentation: of a module, a class, a function, or of the field above it.
+        # Any bare string is documentation: of a module, a class, a function, or of the field above
+        # it.
         node.body = [  # type: ignore[attr-defined]
             s
             for s in body
-            if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant) and isinstance(s.value.value, str))
+            if not (
+                isinstance(s, ast.Expr)
+                and isinstance(s.value, ast.Constant)
+                and isinstance(s.value.value, str)
+            )
         ]
     return tree
 
@@ -51,11 +57,15 @@ def _parse(path: Path) -> tuple[str, frozenset[str]]:
         elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
             imported.add(node.module)
             imported.update(f"{node.module}.{alias.name}" for alias in node.names)
-    return digest(ast.dump(_strip_docstrings(tree))), frozenset(m for m in imported if _module_file(m))
+    return digest(ast.dump(_strip_docstrings(tree))), frozenset(
+        m for m in imported if _module_file(m)
+    )
 
 
 def imported_modules(module: str) -> frozenset[str]:
-    """The repository modules that `module` imports directly, wherever in the file. Raises ValueError if it is not ours."""
+    """The repository modules that `module` imports directly, wherever in the file. Raises
+    ValueError if it is not ours.
+    """
     path = _module_file(module)
     if path is None:
         raise ValueError(f"{module} is not a module of this repository")
@@ -92,7 +102,9 @@ def package_versions() -> dict[str, str]:
 def folder_modules(package: str) -> list[str]:
     """The modules of a package that is scanned rather than imported by name (`models.networks`)."""
     folder = ROOT.joinpath(*package.split("."))
-    return [f"{package}.{path.stem}" for path in sorted(folder.glob("*.py")) if path.stem != "__init__"]
+    return [
+        f"{package}.{path.stem}" for path in sorted(folder.glob("*.py")) if path.stem != "__init__"
+    ]
 
 
 def code_digest(module: str) -> str:

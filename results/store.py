@@ -1,9 +1,10 @@
 """Records on disk: the cell cache that makes a run resumable, and the files a table leaves behind.
 
-A finished cell is written twice. Its record goes to the cell cache under `$FEDTABLES_CACHE` as soon as it ends;
-that copy is what a later run trusts, after checking its digest and the code it came from. When the command ends, the
-table's CSV and the records beside it are written to the results folder; they are output, for people and for git.
-No number is ever read back from there: the records only tell which other cells belong into the table.
+A finished cell is written twice. Its record goes to the cell cache under `$FEDTABLES_CACHE` as soon
+as it ends; that copy is what a later run trusts, after checking its digest and the code it came
+from. When the command ends, the table's CSV and the records beside it are written to the results
+folder; they are output, for people and for git. No number is ever read back from there: the records
+only tell which other cells belong into the table.
 """
 
 from __future__ import annotations
@@ -19,16 +20,43 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from results.files import ResultsError, cache_home, canonical_json, digest, read_sealed_json, write_atomic, write_sealed_json
+from results.files import (
+    ResultsError,
+    cache_home,
+    canonical_json,
+    digest,
+    read_sealed_json,
+    write_atomic,
+    write_sealed_json,
+)
 from results.published import published_table
 from results.record import OK, Record
 
 CSV_COLUMNS = (
-    "row", "column", "metric", "value", "std", "n",
-    "published", "difference", "status", "bytes_up", "bytes_down", "epsilon", "delta",
-    "data", "origin", "profile", "protocol", "seeds", "public", "public_origin", "statistic",
-    "private", "private_origin",
-)  # fmt: skip
+    "row",
+    "column",
+    "metric",
+    "value",
+    "std",
+    "n",
+    "published",
+    "difference",
+    "status",
+    "bytes_up",
+    "bytes_down",
+    "epsilon",
+    "delta",
+    "data",
+    "origin",
+    "profile",
+    "protocol",
+    "seeds",
+    "public",
+    "public_origin",
+    "statistic",
+    "private",
+    "private_origin",
+)
 """The first six are those of `results/published/`, so that the two files join."""
 
 
@@ -42,7 +70,9 @@ class CellCache:
         return self.folder / cell[:2] / f"{cell}.json"
 
     def get(self, cell: str, code: str) -> tuple[Record | None, str]:
-        """The finished record of a cell and ``""``, or None and the reason why it has to be computed."""
+        """The finished record of a cell and ``""``, or None and the reason why it has to be
+        computed.
+        """
         try:
             value = read_sealed_json(self._path(cell))
         except FileNotFoundError:
@@ -63,7 +93,9 @@ class CellCache:
 
 
 class TableFiles:
-    """The files of one table in the results folder: `<table>.csv`, `.md`, `.png`, `.svg`, `.records.jsonl` and more."""
+    """The files of one table in the results folder: `<table>.csv`, `.md`, `.png`, `.svg`,
+    `.records.jsonl` and more.
+    """
 
     def __init__(self, folder: Path, profile: str, table: str, variant: str = ""):
         paper, name = table.split("/")
@@ -71,7 +103,9 @@ class TableFiles:
         self.base = folder / profile / paper / stem
 
     def path(self, suffix: str) -> Path:
-        """`suffix` is `csv`, `md`, `png`, `svg`, `claims.csv`, `layout.json`, `records.jsonl`, `safetensors` or `log`."""
+        """`suffix` is `csv`, `md`, `png`, `svg`, `claims.csv`, `layout.json`, `records.jsonl`,
+        `safetensors` or `log`.
+        """
         return self.base.parent / f"{self.base.name}.{suffix}"
 
     def check_writable(self) -> None:
@@ -81,7 +115,9 @@ class TableFiles:
         probe.unlink(missing_ok=True)
 
     def listed_cells(self) -> dict[str, Record]:
-        """Records beside the table by cell. They tell which cells it has and which failed; numbers come from the cache."""
+        """Records beside the table by cell. They tell which cells it has and which failed; numbers
+        come from the cache.
+        """
         path = self.path("records.jsonl")
         found = {}
         for line in path.read_text().splitlines() if path.exists() else ():
@@ -91,7 +127,9 @@ class TableFiles:
         return found
 
     def write_records(self, records: Iterable[Record]) -> None:
-        write_atomic(self.path("records.jsonl"), "".join(canonical_json(r.to_json()) + "\n" for r in records))
+        write_atomic(
+            self.path("records.jsonl"), "".join(canonical_json(r.to_json()) + "\n" for r in records)
+        )
 
 
 def format_value(value: float | str | None) -> str:
@@ -104,8 +142,8 @@ def format_value(value: float | str | None) -> str:
 def summarise(records: Sequence[Record]) -> list[dict[str, str]]:
     """Lines of a table's CSV: per row, column and metric the mean over seeds, std (n - 1) and n.
 
-    Holds only what the seeds determine. A cell that failed for any seed is listed with its reason and no value. A measurement
-    that some seeds lack is over the others; n says how many.
+    Holds only what the seeds determine. A cell that failed for any seed is listed with its reason
+    and no value. A measurement that some seeds lack is over the others; n says how many.
     """
     if not records:
         return []
@@ -123,10 +161,14 @@ def summarise(records: Sequence[Record]) -> list[dict[str, str]]:
             "status": "ok" if not failed else f"failed: {failed[0].reason}",
             "bytes_up": str(first.bytes_up),
             "bytes_down": str(first.bytes_down),
-            "epsilon": format_value(max((r.epsilon for r in group if r.epsilon is not None), default=None)),
+            "epsilon": format_value(
+                max((r.epsilon for r in group if r.epsilon is not None), default=None)
+            ),
             "delta": format_value(first.delta),
             "data": "+".join(source.get("used", "") for source in (first.data, *first.others)),
-            "origin": "+".join(dict.fromkeys(source.get("origin", "") for source in (first.data, *first.others))),
+            "origin": "+".join(
+                dict.fromkeys(source.get("origin", "") for source in (first.data, *first.others))
+            ),
             "profile": first.profile,
             "protocol": first.protocol,
             "seeds": " ".join(str(r.seed) for r in group),
@@ -139,13 +181,19 @@ def summarise(records: Sequence[Record]) -> list[dict[str, str]]:
         if failed:
             lines.append({**dict.fromkeys(CSV_COLUMNS, ""), **common, "column": column, "n": "0"})
             continue
-        # Which measurements there are may hang on the data of a seed: an AUC without positives is not defined.
+        # Which measurements there are may hang on the data of a seed: an AUC without positives is
+        # not defined.
         by_name = [{(m.metric, m.column): m.value for m in record.measurements} for record in group]
         for metric, suffix in dict.fromkeys(name for found in by_name for name in found):
             values = [found[metric, suffix] for found in by_name if (metric, suffix) in found]
             numbers = [v for v in values if isinstance(v, float | int)]
             full_column = f"{column} {suffix}".strip()
-            line = {**dict.fromkeys(CSV_COLUMNS, ""), **common, "column": full_column, "metric": metric}
+            line = {
+                **dict.fromkeys(CSV_COLUMNS, ""),
+                **common,
+                "column": full_column,
+                "metric": metric,
+            }
             printed = published.get((row, full_column, metric))
             line["n"] = str(len(values))
             if len(numbers) == len(values):
@@ -157,13 +205,17 @@ def summarise(records: Sequence[Record]) -> list[dict[str, str]]:
             else:
                 line["value"] = " | ".join(dict.fromkeys(str(v) for v in values))
                 if printed is not None:
-                    line["difference"] = "same" if line["value"] == str(printed.value) else "differs"
+                    line["difference"] = (
+                        "same" if line["value"] == str(printed.value) else "differs"
+                    )
             line["published"] = format_value(printed.value) if printed is not None else ""
             lines.append(line)
     return lines
 
 
-def write_csv(path: Path, lines: Sequence[dict[str, str]], columns: Sequence[str] = CSV_COLUMNS) -> None:
+def write_csv(
+    path: Path, lines: Sequence[dict[str, str]], columns: Sequence[str] = CSV_COLUMNS
+) -> None:
     """Write the lines of a table's CSV in one step."""
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, columns, lineterminator="\n")
@@ -179,7 +231,11 @@ def read_csv(path: Path) -> list[dict[str, str]]:
             reader = csv.DictReader(stream)
             missing = [c for c in CSV_COLUMNS[:6] if c not in (reader.fieldnames or ())]
             if missing:
-                raise ResultsError(f"{path} is not a table of this suite: no column {', '.join(missing)}")
+                raise ResultsError(
+                    f"{path} is not a table of this suite: no column {', '.join(missing)}"
+                )
             return list(reader)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise ResultsError(f"cannot read {path}: {error}. Regenerate it with `python -m benchmarks reproduce`.") from error
+        raise ResultsError(
+            f"cannot read {path}: {error}. Regenerate it with `python -m benchmarks reproduce`."
+        ) from error

@@ -21,11 +21,19 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FEDTABLES_DATA", str(tmp_path / "data"))
 
 
-def run_command(*arguments: str, timeout: int = 300, **environment: str) -> subprocess.CompletedProcess[str]:
+def run_command(
+    *arguments: str, timeout: int = 300, **environment: str
+) -> subprocess.CompletedProcess[str]:
     """`python -m MODULE ARGUMENTS` in the checkout."""
     env = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1", **environment}
     return subprocess.run(
-        [sys.executable, "-m", *arguments], cwd=ROOT, env=env, capture_output=True, text=True, timeout=timeout, check=False
+        [sys.executable, "-m", *arguments],
+        cwd=ROOT,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
     )
 
 
@@ -39,4 +47,6 @@ def command():
 def module_command(tmp_path_factory):
     """The same with one cache for a whole file of tests, and no data home."""
     folder = tmp_path_factory.mktemp("home")
-    return functools.partial(run_command, FEDTABLES_CACHE=str(folder / "cache"), FEDTABLES_DATA=str(folder / "data"))
+    return functools.partial(
+        run_command, FEDTABLES_CACHE=str(folder / "cache"), FEDTABLES_DATA=str(folder / "data")
+    )

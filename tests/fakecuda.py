@@ -1,9 +1,11 @@
-"""A CUDA device that is not there: the whole of a fit, followed by shapes and devices alone, on any build of torch.
+"""A CUDA device that is not there: the whole of a fit, followed by shapes and devices alone, on any
+build of torch.
 
-`FakeTensorMode` gives tensors that know where they would be and have no content; an operation that mixes devices raises
-what it would raise on a GPU. What it lacks for a whole fit is added here: values where a program asks for them (always 1),
-generators, gradients (autograd's engine wants the driver), and bytes for what is encoded (zeros). And it looks for what
-would be another number in every run: draws that nobody seeded, and operations that CUDA has in no other form.
+`FakeTensorMode` gives tensors that know where they would be and have no content; an operation that
+mixes devices raises what it would raise on a GPU. What it lacks for a whole fit is added here:
+values where a program asks for them (always 1), generators, gradients (autograd's engine wants the
+driver), and bytes for what is encoded (zeros). And it looks for what would be another number in
+every run: draws that nobody seeded, and operations that CUDA has in no other form.
 """
 
 from __future__ import annotations
@@ -38,23 +40,33 @@ class UnrepeatableError(RuntimeError):
 
 
 UNREPEATABLE = {
-    aten._adaptive_avg_pool2d_backward.default, aten.adaptive_max_pool2d_backward.default, aten.grid_sampler_2d_backward.default,
-    aten.upsample_bilinear2d_backward.default, aten.upsample_bicubic2d_backward.default, aten.reflection_pad2d_backward.default,
-    aten.nll_loss2d_forward.default, aten.median.dim, aten.histc.default,
-}  # fmt: skip
-"""Of the operations of which CUDA has no deterministic form (`torch.use_deterministic_algorithms`), those on images."""
+    aten._adaptive_avg_pool2d_backward.default,
+    aten.adaptive_max_pool2d_backward.default,
+    aten.grid_sampler_2d_backward.default,
+    aten.upsample_bilinear2d_backward.default,
+    aten.upsample_bicubic2d_backward.default,
+    aten.reflection_pad2d_backward.default,
+    aten.nll_loss2d_forward.default,
+    aten.median.dim,
+    aten.histc.default,
+}
+"""Of the operations of which CUDA has no deterministic form (`torch.use_deterministic_algorithms`),
+those on images."""
 
 
-# -- values and devices -------------------------------------------------------------------------------------------------
+# -- values and devices --
 
 
 class Watch(TorchDispatchMode):
-    """Above `FakeTensorMode`: answers what has no answer without content, and looks where it does not look."""
+    """Above `FakeTensorMode`: answers what has no answer without content, and looks where it does
+    not look.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.syncs: Counter[str] = Counter()
-        """How often the host waited for the device, or copied to it, by the line of ours that asked."""
+        """How often the host waited for the device, or copied to it, by the line of ours that
+        asked."""
         self.seeded = False
         """Whether the device's own generator, from which dropout draws, has been seeded."""
 
@@ -65,11 +77,18 @@ class Watch(TorchDispatchMode):
         if func is aten.equal.default:
             self.note("equal")
             return True
-        if func in (aten.index.Tensor, aten.index_put_.default, aten.index_put.default, aten._index_put_impl_.default):
+        if func in (
+            aten.index.Tensor,
+            aten.index_put_.default,
+            aten.index_put.default,
+            aten._index_put_impl_.default,
+        ):
             args = (args[0], self.indices(args[0], args[1]), *args[2:])
         if func is aten.nonzero.default:
             self.note("nonzero")
-            return args[0].new_zeros((args[0].numel(), args[0].dim()), dtype=torch.int64)  # as if all were chosen
+            return args[0].new_zeros(
+                (args[0].numel(), args[0].dim()), dtype=torch.int64
+            )  # as if all were chosen
         if func is aten.masked_select.default:
             self.note("masked_select")
             return torch.where(args[1], args[0], args[0]).flatten()
@@ -86,10 +105,18 @@ class Watch(TorchDispatchMode):
         if func in UNREPEATABLE and any(source.device.type != "cpu" for source in sources):
             raise UnrepeatableError(f"{func} on CUDA is not the same in every run")
         out = func(*args, **kwargs)
-        if torch.Tag.nondeterministic_seeded in func.tags and kwargs.get("generator") is None and not self.seeded:
-            drawn = [leaf.device.type for leaf in tree_leaves(out) if isinstance(leaf, torch.Tensor)]
+        if (
+            torch.Tag.nondeterministic_seeded in func.tags
+            and kwargs.get("generator") is None
+            and not self.seeded
+        ):
+            drawn = [
+                leaf.device.type for leaf in tree_leaves(out) if isinstance(leaf, torch.Tensor)
+            ]
             if "cuda" in drawn:
-                raise UnrepeatableError(f"{func} draws from the device's own generator, which nobody has seeded")
+                raise UnrepeatableError(
+                    f"{func} draws from the device's own generator, which nobody has seeded"
+                )
         if func is aten.copy_.default:
             self.note_copy(sources[1], sources[0])
         elif len(sources) == 1 and isinstance(out, torch.Tensor):
@@ -101,15 +128,20 @@ class Watch(TorchDispatchMode):
             self.note(f"{source.device.type} to {target.device.type}")
 
     def value(self, tensor: torch.Tensor, func: Any) -> Any:
-        """Of a tensor with one entry: 1, which is true, finite and in [0, 1]; the entry itself if it is known on the CPU."""
+        """Of a tensor with one entry: 1, which is true, finite and in [0, 1]; the entry itself if
+        it is known on the CPU.
+        """
         if tensor.device.type == "cpu" and getattr(tensor, "constant", None) is not None:
             return func(tensor)
         if tensor.device.type != "cpu":
             self.note("item")
         return True if tensor.dtype is torch.bool else 1.0 if tensor.is_floating_point() else 1
 
-    def indices(self, tensor: torch.Tensor, indices: Sequence[torch.Tensor | None]) -> list[torch.Tensor | None]:
-        """Indices on the tensor's own device: torch takes others as well, and copies them while the device waits.
+    def indices(
+        self, tensor: torch.Tensor, indices: Sequence[torch.Tensor | None]
+    ) -> list[torch.Tensor | None]:
+        """Indices on the tensor's own device: torch takes others as well, and copies them while the
+        device waits.
 
         A mask becomes the indices of all that it covers.
         """
@@ -119,10 +151,14 @@ class Watch(TorchDispatchMode):
                 found.append(None)
                 continue
             if index.device != tensor.device:
-                raise WrongDeviceError(f"a tensor on {tensor.device} is indexed with one on {index.device}")
+                raise WrongDeviceError(
+                    f"a tensor on {tensor.device} is indexed with one on {index.device}"
+                )
             if index.dtype in (torch.bool, torch.uint8):
                 self.note("mask")
-                found.extend(index.new_zeros(index.numel(), dtype=torch.int64) for _ in range(index.dim()))
+                found.extend(
+                    index.new_zeros(index.numel(), dtype=torch.int64) for _ in range(index.dim())
+                )
             else:
                 found.append(index)
         return found
@@ -145,7 +181,9 @@ class Draws(TorchFunctionMode):
         out = func(*args, **kwargs)
         generator = kwargs.get("generator")
         if generator is not None and generator.device.type != out.device.type:
-            raise WrongDeviceError(f"a tensor on {out.device} is drawn from a generator on {generator.device}")
+            raise WrongDeviceError(
+                f"a tensor on {out.device} is drawn from a generator on {generator.device}"
+            )
         return out
 
 
@@ -167,14 +205,17 @@ def content(tensor: torch.Tensor) -> torch.Tensor:
     if not isinstance(tensor, FakeTensor):
         return tensor
     if tensor.device.type != "cpu":
-        raise WrongDeviceError(f"the content of a tensor on {tensor.device} is read; call .cpu() first")
+        raise WrongDeviceError(
+            f"the content of a tensor on {tensor.device} is read; call .cpu() first"
+        )
     shape, dtype = tuple(tensor.shape), tensor.dtype
     with unset_fake_temporarily():
         return torch.zeros(shape, dtype=dtype)
 
 
 def move(module: torch.nn.Module, fn: Any, recurse: bool = True) -> torch.nn.Module:
-    """`Module._apply`, which for fake tensors swaps parameters and so cannot be called between two steps.
+    """`Module._apply`, which for fake tensors swaps parameters and so cannot be called between two
+    steps.
 
     As for true ones, a parameter stays the same object, so that optimisers keep it.
     """
@@ -192,11 +233,14 @@ def move(module: torch.nn.Module, fn: Any, recurse: bool = True) -> torch.nn.Mod
     return module
 
 
-# -- gradients ----------------------------------------------------------------------------------------------------------
+# -- gradients --
 
 
 def gradients(
-    outputs: Sequence[torch.Tensor], seeds: Sequence[torch.Tensor | None], create_graph: bool, wanted: set[Any] | None = None
+    outputs: Sequence[torch.Tensor],
+    seeds: Sequence[torch.Tensor | None],
+    create_graph: bool,
+    wanted: set[Any] | None = None,
 ) -> dict[Any, dict[int, torch.Tensor]]:
     """Gradients by the node of the graph and the position of its input; autograd's engine in small.
 
@@ -207,7 +251,9 @@ def gradients(
     def add(node: Any, position: int, gradient: torch.Tensor) -> None:
         about = node._input_metadata[position]
         if gradient.device != about.device:
-            raise WrongDeviceError(f"{node.name()} gets a gradient on {gradient.device} for a tensor on {about.device}")
+            raise WrongDeviceError(
+                f"{node.name()} gets a gradient on {gradient.device} for a tensor on {about.device}"
+            )
         gradient = gradient.sum_to_size(about.shape).to(about.dtype)
         slots = found.setdefault(node, {})
         slots[position] = slots[position] + gradient if position in slots else gradient
@@ -222,7 +268,11 @@ def gradients(
             if node not in found or not any(then in useful for then, _ in node.next_functions):
                 continue
             arguments = [found[node].get(position) for position in range(len(node._input_metadata))]
-            given = node.apply(*materialized(node, arguments)) if hasattr(node, "_forward_cls") else node(*arguments)
+            given = (
+                node.apply(*materialized(node, arguments))
+                if hasattr(node, "_forward_cls")
+                else node(*arguments)
+            )
             given = given if isinstance(given, tuple) else (given,)
             for (then, position), gradient in zip(node.next_functions, given, strict=False):
                 if then in useful and gradient is not None:
@@ -231,7 +281,9 @@ def gradients(
 
 
 def in_order(roots: Sequence[Any]) -> list[Any]:
-    """All nodes behind `roots`, as the engine takes them: the last made first, leaves at the end."""
+    """All nodes behind `roots`, as the engine takes them: the last made first, leaves at the
+    end.
+    """
     seen: set[Any] = set()
     todo = list(roots)
     while todo:
@@ -239,7 +291,11 @@ def in_order(roots: Sequence[Any]) -> list[Any]:
         if node not in seen:
             seen.add(node)
             todo.extend(then for then, _ in node.next_functions if then is not None)
-    return sorted(seen, key=lambda node: -1 if hasattr(node, "variable") else node._sequence_nr(), reverse=True)
+    return sorted(
+        seen,
+        key=lambda node: -1 if hasattr(node, "variable") else node._sequence_nr(),
+        reverse=True,
+    )
 
 
 def useful_nodes(order: Sequence[Any], wanted: set[Any] | None) -> set[Any]:
@@ -259,7 +315,11 @@ def materialized(node: Any, arguments: Sequence[torch.Tensor | None]) -> list[to
         return list(arguments)
     abouts = node._input_metadata
     return [
-        torch.zeros(about.shape, dtype=about.dtype, device=about.device) if gradient is None else gradient
+        (
+            torch.zeros(about.shape, dtype=about.dtype, device=about.device)
+            if gradient is None
+            else gradient
+        )
         for gradient, about in zip(arguments, abouts, strict=True)
     ]
 
@@ -274,13 +334,21 @@ def as_list(value: Any) -> list[Any]:
 
 
 def backward(
-    tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
-    grad_variables: Any = None, inputs: Any = None,
-) -> None:  # fmt: skip
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Any = None,
+    inputs: Any = None,
+) -> None:
     """In place of `torch.autograd.backward`."""
     outputs = as_list(tensors)
     seeds = [None] * len(outputs) if grad_tensors is None else as_list(grad_tensors)
-    wanted = None if inputs is None else {torch.autograd.graph.get_gradient_edge(tensor).node for tensor in as_list(inputs)}
+    wanted = (
+        None
+        if inputs is None
+        else {torch.autograd.graph.get_gradient_edge(tensor).node for tensor in as_list(inputs)}
+    )
     for node, slots in gradients(outputs, seeds, create_graph, wanted).items():
         if hasattr(node, "variable") and (wanted is None or node in wanted):
             leaf = node.variable
@@ -288,15 +356,26 @@ def backward(
 
 
 def grad(
-    outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
-    allow_unused: bool | None = None, is_grads_batched: bool = False, materialize_grads: bool = False,
-) -> tuple[torch.Tensor | None, ...]:  # fmt: skip
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[torch.Tensor | None, ...]:
     """In place of `torch.autograd.grad`."""
     if is_grads_batched:  # one after another
         seeds = zip(*(seed.unbind() for seed in as_list(grad_outputs)), strict=True)
-        rows = [grad(outputs, inputs, row, retain_graph, create_graph, allow_unused) for row in seeds]
+        rows = [
+            grad(outputs, inputs, row, retain_graph, create_graph, allow_unused) for row in seeds
+        ]
         return tuple(torch.stack(column) for column in zip(*rows, strict=True))
-    of, edges = as_list(outputs), [torch.autograd.graph.get_gradient_edge(tensor) for tensor in as_list(inputs)]
+    of, edges = (
+        as_list(outputs),
+        [torch.autograd.graph.get_gradient_edge(tensor) for tensor in as_list(inputs)],
+    )
     seeds = [None] * len(of) if grad_outputs is None else as_list(grad_outputs)
     found = gradients(of, seeds, create_graph, {edge.node for edge in edges})
     answers: list[torch.Tensor | None] = []
@@ -305,12 +384,14 @@ def grad(
         if answer is None and materialize_grads:
             answer = torch.zeros_like(tensor)
         if answer is None and not allow_unused:
-            raise RuntimeError("one of the differentiated tensors appears to not have been used in the graph")
+            raise RuntimeError(
+                "one of the differentiated tensors appears to not have been used in the graph"
+            )
         answers.append(answer)
     return tuple(answers)
 
 
-# -- the device ---------------------------------------------------------------------------------------------------------
+# -- the device --
 
 
 @contextlib.contextmanager
@@ -332,16 +413,28 @@ def fake_cuda() -> Iterator[Watch]:
         patch.setattr(torch.nn.Module, "_apply", move)
         patch.setattr(torch.autograd, "backward", backward)
         patch.setattr(torch.autograd, "grad", grad)
-        patch.setattr(torch.autograd.function.FunctionCtx, "set_materialize_grads", set_materialize_grads)
+        patch.setattr(
+            torch.autograd.function.FunctionCtx, "set_materialize_grads", set_materialize_grads
+        )
         patch.setattr(torch.Tensor, "numpy", numpy)
         patch.setattr(safetensors.torch, "load", load)
         for name in ("synchronize", "get_rng_state"):  # without a driver they only fail
             patch.setattr(torch.cuda, name, lambda *args: None)
-        for name, seeded in (("manual_seed", True), ("set_rng_state", False)):  # the second at the end of a fork
-            patch.setattr(torch.cuda, name, lambda *args, seeded=seeded: setattr(watch, "seeded", seeded))
+        for name, seeded in (
+            ("manual_seed", True),
+            ("set_rng_state", False),
+        ):  # the second at the end of a fork
+            patch.setattr(
+                torch.cuda, name, lambda *args, seeded=seeded: setattr(watch, "seeded", seeded)
+            )
         patch.setattr(torch.cuda, "device", lambda index: contextlib.nullcontext())
-        repeated, warns = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
-        torch.use_deterministic_algorithms(True, warn_only=True)  # as in a run: some operations take another form
+        repeated, warns = (
+            torch.are_deterministic_algorithms_enabled(),
+            torch.is_deterministic_algorithms_warn_only_enabled(),
+        )
+        torch.use_deterministic_algorithms(
+            True, warn_only=True
+        )  # as in a run: some operations take another form
         try:
             with mode, watch, Draws():
                 yield watch

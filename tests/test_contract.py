@@ -44,12 +44,17 @@ def documented(owner):
     return {
         first.target.id
         for first, then in itertools.pairwise(tree.body)
-        if isinstance(first, ast.AnnAssign) and isinstance(then, ast.Expr) and isinstance(then.value, ast.Constant)
+        if isinstance(first, ast.AnnAssign)
+        and isinstance(then, ast.Expr)
+        and isinstance(then.value, ast.Constant)
     }
 
 
 def upload_all(federation):
-    return [federation.upload(c, m) for c, m in zip(federation.clients, federation.local_models(), strict=True)]
+    return [
+        federation.upload(c, m)
+        for c, m in zip(federation.clients, federation.local_models(), strict=True)
+    ]
 
 
 @dataclass(frozen=True)
@@ -57,7 +62,9 @@ class Liar(Method):
     """Sends parameters and says it sends nothing."""
 
     def fit(self, federation):
-        return federation.distill(teacher_probabilities(federation, upload_all(federation)).mean(dim=0))
+        return federation.distill(
+            teacher_probabilities(federation, upload_all(federation)).mean(dim=0)
+        )
 
 
 @dataclass(frozen=True)
@@ -83,7 +90,9 @@ class Peeker(Method):
         teachers = upload_all(federation)
         weights = torch.tensor([checkpoint.history["accuracy"][-1] for checkpoint in teachers])
         probabilities = teacher_probabilities(federation, teachers)
-        return federation.distill((probabilities * (weights / weights.sum())[:, None, None]).sum(dim=0))
+        return federation.distill(
+            (probabilities * (weights / weights.sum())[:, None, None]).sum(dim=0)
+        )
 
 
 @dataclass(frozen=True)
@@ -103,7 +112,9 @@ class Gambler(Method):
 
     def fit(self, federation):
         upload_all(federation)
-        return federation.distill(torch.empty(len(federation.public), 10).exponential_(generator=None).softmax(dim=1))
+        return federation.distill(
+            torch.empty(len(federation.public), 10).exponential_(generator=None).softmax(dim=1)
+        )
 
 
 @dataclass(frozen=True)
@@ -127,7 +138,9 @@ class Shortcut(Method):
 
     def fit(self, federation):
         upload_all(federation)
-        return federation.distill(teacher_probabilities(federation, federation.local_models()).mean(dim=0))
+        return federation.distill(
+            teacher_probabilities(federation, federation.local_models()).mean(dim=0)
+        )
 
 
 @dataclass(frozen=True)
@@ -150,7 +163,9 @@ class Gossip(Method):
     def fit(self, federation):
         local = federation.local_models()
         for client in federation.clients:
-            federation.channel.up(client.index, "labels", {"counts": torch.tensor(client.label_counts)})
+            federation.channel.up(
+                client.index, "labels", {"counts": torch.tensor(client.label_counts)}
+            )
         return local
 
 
@@ -173,7 +188,11 @@ class Mute(Method):
         (Gossip, contract.keeps_its_budget, "no noise reaches what client 0 sends as 'labels'"),
         (Mute, contract.keeps_its_budget, r"clients \[0, 1, 2, 3, 4\] told the accountant nothing"),
         (Liar, contract.declares_what_it_sends, "ledger shows .*parameters"),
-        (Leaker, contract.keeps_private_samples_private, "raw private sample crosses from client 0"),
+        (
+            Leaker,
+            contract.keeps_private_samples_private,
+            "raw private sample crosses from client 0",
+        ),
         (Peeker, contract.never_reads_test_labels, "depend on test labels"),
         (Gambler, contract.is_deterministic, "same seeds differ"),
         (Gambler, contract.learns, "no better than guessing"),

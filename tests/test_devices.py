@@ -1,6 +1,8 @@
-"""Every method on a CUDA device that is not there: what is left on the CPU is caught on a machine without a GPU.
+"""Every method on a CUDA device that is not there: what is left on the CPU is caught on a machine
+without a GPU.
 
-Where there is one, what cannot be seen without content: that a fit repeats itself to the last bit, and goes on after a cut.
+Where there is one, what cannot be seen without content: that a fit repeats itself to the last bit,
+and goes on after a cut.
 """
 
 from __future__ import annotations
@@ -38,19 +40,29 @@ from tests.fakecuda import backward, fake_cuda, grad
 from tests.methods.shards import same_bits
 
 CONFIG = contract.CONFIG | {
-    "partition.kind": "dirichlet-fedkd", "partition.alpha": 10, "partition.clients": 2, "partition.pool_limit": 30,
-    "partition.public_limit": 16, "partition.test_limit": 16,
-    "local.epochs": 1, "server.epochs": 2,
-    "augmentation.shift": 0.1, "augmentation.channel_shift": 0.1, "augmentation.horizontal_flip": True,
-    "augmentation.crop": 1, "augmentation.cutout": 2,
-}  # fmt: skip
+    "partition.kind": "dirichlet-fedkd",
+    "partition.alpha": 10,
+    "partition.clients": 2,
+    "partition.pool_limit": 30,
+    "partition.public_limit": 16,
+    "partition.test_limit": 16,
+    "local.epochs": 1,
+    "server.epochs": 2,
+    "augmentation.shift": 0.1,
+    "augmentation.channel_shift": 0.1,
+    "augmentation.horizontal_flip": True,
+    "augmentation.crop": 1,
+    "augmentation.cutout": 2,
+}
 """Two clients with one batch each, every augmentation."""
 
 METHODS = sorted(registry.methods())
 
 pytestmark = pytest.mark.skipif(
     not torch.backends.cuda.is_built(),
-    reason="without CUDA's code in torch no CUDA tensor can be indexed, not even one without content",
+    reason=(
+        "without CUDA's code in torch no CUDA tensor can be indexed, not even one without content"
+    ),
 )
 
 
@@ -61,7 +73,9 @@ class PowerCutError(Exception):
 @pytest.fixture
 def hasty(monkeypatch):
     """Every round leaves a snapshot."""
-    monkeypatch.setattr(snapshots, "time", SimpleNamespace(monotonic=itertools.count(0, 1000).__next__))
+    monkeypatch.setattr(
+        snapshots, "time", SimpleNamespace(monotonic=itertools.count(0, 1000).__next__)
+    )
 
 
 @pytest.fixture
@@ -75,10 +89,16 @@ def brief(monkeypatch, hasty):
 
 
 def variants(name):
-    """The method as the contract runs it, with short loops; and, where it has such, with every switch the other way."""
+    """The method as the contract runs it, with short loops; and, where it has such, with every
+    switch the other way.
+    """
     method = contract.contract_method(registry.find_method(name))
     names = [field.name for field in fields(method)]
-    method = replace(method, **{n: 1 for n in names if n.endswith("epochs")}, **{n: 2 for n in names if n == "rounds"})
+    method = replace(
+        method,
+        **{n: 1 for n in names if n.endswith("epochs")},
+        **{n: 2 for n in names if n == "rounds"},
+    )
     yield method
     switches = {n: not getattr(method, n) for n in names if isinstance(getattr(method, n), bool)}
     if switches:
@@ -88,7 +108,9 @@ def variants(name):
 def federation_on(device, method, folder=None, progress=lambda text, share: None, **changes):
     stages = StageCache(folder, device=device)
     data = catalogue.resolve("digits")
-    return build_federation(CONFIG | changes, data, Seeds(), stages, type(method), device=device, progress=progress)
+    return build_federation(
+        CONFIG | changes, data, Seeds(), stages, type(method), device=device, progress=progress
+    )
 
 
 def cut(text, share):
@@ -98,7 +120,9 @@ def cut(text, share):
 
 
 def follow(method, folder, **changes):
-    """A fit on a CUDA device without content, cut off before its second round and taken up again: what is left of it."""
+    """A fit on a CUDA device without content, cut off before its second round and taken up again:
+    what is left of it.
+    """
     with fake_cuda() as watch:
         with contextlib.suppress(PowerCutError):
             fit(federation_on("cuda:0", method, folder, cut, **changes), method)
@@ -118,19 +142,25 @@ def test_every_method_keeps_to_its_device(name, tmp_path, brief):
 
 
 OF_THE_AUTHORS = {
-    "epochs": 2, "student_steps": 2, "weights": "size", "temperature": 10.0, "diversity": 1.0, "balance": 1.0, "optimizer": "sgd",
+    "epochs": 2,
+    "student_steps": 2,
+    "weights": "size",
+    "temperature": 10.0,
+    "diversity": 1.0,
+    "balance": 1.0,
+    "optimizer": "sgd",
     "second_upsampling": "bilinear",
-}  # fmt: skip
+}
 
 
 def test_fediods_other_terms_keep_to_their_device(tmp_path, brief):
-    (method, *_) = variants("fediod")
+    method, *_ = variants("fediod")
     follow(replace(method, **OF_THE_AUTHORS), tmp_path)
 
 
 @pytest.mark.parametrize("name", ["fedgen", "fedkd", "fediod"])
 def test_what_crosses_is_what_crosses_in_a_true_run(name, tmp_path, brief):
-    (method, *_) = variants(name)
+    method, *_ = variants(name)
     with_buffers = {"network.cnn": "resnet8-narrow"}
     true = federation_on("cpu", method, **with_buffers)
     fit(true, method)
@@ -139,42 +169,69 @@ def test_what_crosses_is_what_crosses_in_a_true_run(name, tmp_path, brief):
 
 
 @pytest.mark.parametrize(
-    "how", [Augmentation(rotation=5, horizontal_flip=True, cutout=2), Augmentation(horizontal_flip=True, crop=2)]
+    "how",
+    [
+        Augmentation(rotation=5, horizontal_flip=True, cutout=2),
+        Augmentation(horizontal_flip=True, crop=2),
+    ],
 )
 def test_augmentation_keeps_to_its_device_and_never_waits_for_it(how):
     with fake_cuda() as watch:
         images = torch.ones(4, 3, 8, 8, device="cuda:0")
-        assert augment(images, how, torch.Generator("cuda:0"), mean=(0.5, 0.4, 0.3)).device == images.device
+        assert (
+            augment(images, how, torch.Generator("cuda:0"), mean=(0.5, 0.4, 0.3)).device
+            == images.device
+        )
     assert not watch.syncs
 
 
-@pytest.mark.parametrize("name", sorted({*networks()} - {"densenet121"}))  # the code of densenet-small, and slow
+@pytest.mark.parametrize(
+    "name", sorted({*networks()} - {"densenet121"})
+)  # the code of densenet-small, and slow
 def test_every_network_keeps_to_its_device(name):
     with fake_cuda() as watch:
         watch.seeded = True  # for dropout, as a run does
-        outputs = networks()[name][0](3, 10, 32).to("cuda:0")(torch.ones(2, 3, 32, 32, device="cuda:0"))
+        outputs = networks()[name][0](3, 10, 32).to("cuda:0")(
+            torch.ones(2, 3, 32, 32, device="cuda:0")
+        )
         assert outputs.device.type == "cuda"
         outputs.sum().backward()
 
 
 def test_clients_that_train_together_keep_to_their_device():
     with fake_cuda():
-        models = [networks()["resnet8-wide"][0](3, 10, 8).to("cuda:0", memory_format=torch.channels_last) for _ in range(3)]
+        models = [
+            networks()["resnet8-wide"][0](3, 10, 8).to("cuda:0", memory_format=torch.channels_last)
+            for _ in range(3)
+        ]
         shards = [
-            Shard(torch.ones(n, 3, 8, 8, dtype=torch.uint8, device="cuda:0"), torch.zeros(n, dtype=torch.int64, device="cuda:0"))
+            Shard(
+                torch.ones(n, 3, 8, 8, dtype=torch.uint8, device="cuda:0"),
+                torch.zeros(n, dtype=torch.int64, device="cuda:0"),
+            )
             for n in (8, 8, 4)
         ]
         train_stacked(
-            models, shards, Classification(10).loss, TrainingPlan(epochs=1, batch_size=4), normalise=Normalisation((0.5,), (0.5,)),
+            models,
+            shards,
+            Classification(10).loss,
+            TrainingPlan(epochs=1, batch_size=4),
+            normalise=Normalisation((0.5,), (0.5,)),
             generators=[torch.Generator("cuda:0") for _ in models],
-        )  # fmt: skip
-        assert {entry.device.type for model in models for entry in model.state_dict().values()} == {"cuda"}
+        )
+        assert {entry.device.type for model in models for entry in model.state_dict().values()} == {
+            "cuda"
+        }
 
 
 def test_a_resumed_optimiser_does_not_wait_for_the_device(tmp_path, brief):
-    (method, *_) = variants("fedgen")
+    method, *_ = variants("fedgen")
     _, watch = follow(method, tmp_path)
-    assert not [line for line in watch.syncs if line.startswith("baselines/fedgen.py") and line.endswith(" item")]
+    assert not [
+        line
+        for line in watch.syncs
+        if line.startswith("baselines/fedgen.py") and line.endswith(" item")
+    ]
 
 
 def test_no_batch_of_training_waits_for_the_device():
@@ -191,7 +248,7 @@ def test_no_batch_of_training_waits_for_the_device():
     assert syncs(1) == syncs(3)
 
 
-# -- methods that do not ----------------------------------------------------------------------------------------------
+# -- methods that do not --
 
 
 @dataclass(frozen=True)
@@ -233,7 +290,9 @@ class Drawer(Method):
     """Draws numbers for the device from a generator on the CPU."""
 
     def fit(self, federation):
-        torch.randn(3, device=federation.device, generator=federation.seeds.torch("shuffling", "own"))
+        torch.randn(
+            3, device=federation.device, generator=federation.seeds.torch("shuffling", "own")
+        )
 
 
 @dataclass(frozen=True)
@@ -254,12 +313,19 @@ class Reader(Method):
 
 @dataclass(frozen=True)
 class Guarded(Method):
-    """A client's guard adds noise from the CPU to the gradients that leave it: wrong in the backward pass alone."""
+    """A client's guard adds noise from the CPU to the gradients that leave it: wrong in the
+    backward pass alone.
+    """
 
     def fit(self, federation):
         images = torch.ones(4, 64, device=federation.device, requires_grad=True)
         (answer,) = ask(
-            federation.channel, 0, images, lambda x: {"logits": 2 * x}, ["logits"], guard=lambda g: g + torch.randn(g.shape)
+            federation.channel,
+            0,
+            images,
+            lambda x: {"logits": 2 * x},
+            ["logits"],
+            guard=lambda g: g + torch.randn(g.shape),
         )
         answer.sum().backward()
 
@@ -305,7 +371,7 @@ def test_a_method_that_leaves_something_on_the_cpu_or_to_chance_is_caught(method
         method().fit(federation_on("cuda:0", method()))
 
 
-# -- the device itself --------------------------------------------------------------------------------------------------
+# -- the device itself --
 
 
 def test_syncs_are_counted_by_the_line_that_asks():
@@ -317,7 +383,13 @@ def test_syncs_are_counted_by_the_line_that_asks():
         assert len(ones.nonzero()) == 3
         ones.cpu().to("cuda:0")
     counted = sorted((key.partition(" ")[2], times) for key, times in watch.syncs.items())
-    assert counted == [("cpu to cuda", 1), ("cuda to cpu", 1), ("item", 2), ("mask", 1), ("nonzero", 1)]
+    assert counted == [
+        ("cpu to cuda", 1),
+        ("cuda to cpu", 1),
+        ("item", 2),
+        ("mask", 1),
+        ("nonzero", 1),
+    ]
     assert all(key.startswith("tests/test_devices.py:") for key in watch.syncs)
 
 
@@ -343,13 +415,17 @@ class Doubled(torch.autograd.Function):
 
 def test_gradients_are_those_of_autograd():
     torch.manual_seed(0)
-    net = nn.Sequential(nn.Conv2d(1, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(256, 3)).double()
+    net = nn.Sequential(
+        nn.Conv2d(1, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(256, 3)
+    ).double()
     images = torch.rand(5, 1, 8, 8, dtype=torch.float64, requires_grad=True)
     parameters = list(net.parameters())
 
     def loss():
         outputs = net(Doubled.apply(images)[0])
-        return nn.functional.cross_entropy(outputs + outputs.square(), torch.tensor([0, 1, 2, 0, 1]))
+        return nn.functional.cross_entropy(
+            outputs + outputs.square(), torch.tensor([0, 1, 2, 0, 1])
+        )
 
     def penalty(take):
         (slope,) = take(loss(), [images], create_graph=True)
@@ -359,7 +435,9 @@ def test_gradients_are_those_of_autograd():
     inputs = [images, *parameters]
     for ours, true in zip(grad(loss(), inputs), theirs(loss(), inputs), strict=True):
         torch.testing.assert_close(ours, true)
-    for ours, true in zip(grad(penalty(grad), parameters), theirs(penalty(theirs), parameters), strict=True):
+    for ours, true in zip(
+        grad(penalty(grad), parameters), theirs(penalty(theirs), parameters), strict=True
+    ):
         torch.testing.assert_close(ours, true)
     backward(loss(), inputs=parameters)
     backward(loss(), inputs=parameters)
@@ -370,7 +448,7 @@ def test_gradients_are_those_of_autograd():
         grad(loss(), [torch.ones(2, requires_grad=True)])
 
 
-# -- a real one, where there is one -------------------------------------------------------------------------------------
+# -- a real one, where there is one --
 
 
 @pytest.fixture
@@ -384,18 +462,27 @@ def gpu():
 
 
 def private_under(mechanism):
-    """Settings of a run under a mechanism of differential privacy; none for one that is not private."""
+    """Settings of a run under a mechanism of differential privacy; none for one that is not
+    private.
+    """
     noise = 1.0 if mechanism == RELEASED else 0.0
     settings = {
-        "privacy.epsilon": 50.0, "privacy.mechanism": mechanism, "privacy.noise_multiplier": noise, "privacy.queries": 10
-    }  # fmt: skip
+        "privacy.epsilon": 50.0,
+        "privacy.mechanism": mechanism,
+        "privacy.noise_multiplier": noise,
+        "privacy.queries": 10,
+    }
     return settings if mechanism else {}
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_a_gpu_repeats_itself_to_the_last_bit_after_a_cut_and_sends_what_a_cpu_sends(name, tmp_path, hasty, gpu):
-    (method, *others) = variants(name)
-    runs = [(method, mechanism) for mechanism in ("", *type(method).protections())] + [(other, "") for other in others]
+def test_a_gpu_repeats_itself_to_the_last_bit_after_a_cut_and_sends_what_a_cpu_sends(
+    name, tmp_path, hasty, gpu
+):
+    method, *others = variants(name)
+    runs = [(method, mechanism) for mechanism in ("", *type(method).protections())] + [
+        (other, "") for other in others
+    ]
     for number, (own, mechanism) in enumerate(runs):
         private = private_under(mechanism)
         undisturbed = federation_on(gpu, own, **private)
@@ -408,7 +495,9 @@ def test_a_gpu_repeats_itself_to_the_last_bit_after_a_cut_and_sends_what_a_cpu_s
             assert same_bits(again.state, first.state), mechanism
         on_cpu = federation_on("cpu", own, **private)
         fit(on_cpu, own)
-        assert repeated.channel.ledger == undisturbed.channel.ledger == on_cpu.channel.ledger, mechanism
+        assert repeated.channel.ledger == undisturbed.channel.ledger == on_cpu.channel.ledger, (
+            mechanism
+        )
 
 
 @pytest.mark.parametrize("name", sorted(networks()))

@@ -1,4 +1,6 @@
-"""A file imports only from its own floor's folder and from floors below it; nothing runs back up."""
+"""A file imports only from its own floor's folder and from floors below it; nothing runs back
+up.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +9,19 @@ import pytest
 from results.sourcecode import ROOT, imported_modules
 
 FLOOR = {
-    "benchmarks": 5, "baselines": 4, "methods": 3, "federation": 2, "reports": 2,
-    "datasets": 1, "models": 1, "privacy": 1, "metrics": 1, "results": 0,
-}  # fmt: skip
-"""`results` lies below the rest of floor 1: records, files and digests are what all others are written with."""
+    "benchmarks": 5,
+    "baselines": 4,
+    "methods": 3,
+    "federation": 2,
+    "reports": 2,
+    "datasets": 1,
+    "models": 1,
+    "privacy": 1,
+    "metrics": 1,
+    "results": 0,
+}
+"""`results` lies below the rest of floor 1: records, files and digests are what all others are
+written with."""
 
 FILES = sorted(path for folder in FLOOR for path in (ROOT / folder).rglob("*.py"))
 

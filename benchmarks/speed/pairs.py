@@ -1,8 +1,9 @@
-"""Comparisons: several ways of doing the same work, timed in turn, and the ratio of each to the first.
+"""Comparisons: several ways of doing the same work, timed in turn, and the ratio of each to the
+first.
 
-On a shared machine the load drifts by more than the difference of interest. So every round runs each way once, and a
-ratio is formed within its round: what slows one side slows the other. Rounds start with another way each, so that none
-always comes after the same one.
+On a shared machine the load drifts by more than the difference of interest. So every round runs
+each way once, and a ratio is formed within its round: what slows one side slows the other. Rounds
+start with another way each, so that none always comes after the same one.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ class Spread:
 
 @dataclass(frozen=True)
 class Timed:
-    """What a function returns that has measured itself, because not all that it does is to count."""
+    """What a function returns that has measured itself, because not all that it does is to
+    count.
+    """
 
     seconds: float
 
@@ -92,7 +95,10 @@ class Comparison:
         found: dict[str, Any] = {}
         for name in self.ways:
             ratio = self.ratio(name)
-            found[name] = {"seconds": self.seconds[name], "ratio": [ratio.median, ratio.low, ratio.high]}
+            found[name] = {
+                "seconds": self.seconds[name],
+                "ratio": [ratio.median, ratio.low, ratio.high],
+            }
             if self.work:
                 found[name][f"{self.unit}_per_second"] = self.work / self.spread(name).median
             if name in self.notes:
@@ -105,10 +111,24 @@ class Comparison:
         rows = [["", "seconds", "ratio to the first", f"{self.unit}/s" if self.work else "", ""]]
         for name in self.ways:
             rate = f"{self.work / self.spread(name).median:,.0f}" if self.work else ""
-            rows.append([name, self.spread(name).text(4), self.ratio(name).text(3), rate, self.notes.get(name, "")])
+            rows.append(
+                [
+                    name,
+                    self.spread(name).text(4),
+                    self.ratio(name).text(3),
+                    rate,
+                    self.notes.get(name, ""),
+                ]
+            )
         widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-        table = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-        return [f"{self.title}: median (least to most) of {rounds} interleaved rounds", *(f"  {line}" for line in table)]
+        table = [
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in rows
+        ]
+        return [
+            f"{self.title}: median (least to most) of {rounds} interleaved rounds",
+            *(f"  {line}" for line in table),
+        ]
 
 
 FINISHED: list[Comparison] = []
@@ -116,12 +136,18 @@ FINISHED: list[Comparison] = []
 
 
 def compare(
-    benchmark: Any, ways: Mapping[str, Callable[[], object]], *, work: float = 0.0, unit: str = "images", rounds: int = ROUNDS
+    benchmark: Any,
+    ways: Mapping[str, Callable[[], object]],
+    *,
+    work: float = 0.0,
+    unit: str = "images",
+    rounds: int = ROUNDS,
 ) -> Comparison:
-    """Compare within a test that has pytest-benchmark's fixture, whose own row is then the time of a whole round.
+    """Compare within a test that has pytest-benchmark's fixture, whose own row is then the time of
+    a whole round.
 
-    The ratios are printed at the end of the session, and are in `extra_info` of `--benchmark-json`. Notes that are only
-    known afterwards go through `annotate`.
+    The ratios are printed at the end of the session, and are in `extra_info` of `--benchmark-json`.
+    Notes that are only known afterwards go through `annotate`.
     """
     comparison = Comparison(benchmark.name, dict(ways), work, unit)
     comparison.warm_up()

@@ -1,18 +1,22 @@
-"""FedAvg in this suite and in two simulators of federated learning, by hand: `python -m benchmarks.speed.peers`.
+"""FedAvg in this suite and in two simulators of federated learning, by hand: `python -m
+benchmarks.speed.peers`.
 
-All get the same arrays (CIFAR-10), the same twenty clients of 128 images, the same initial weights, the same order of
-images and plain SGD; everyone takes part in every round, and nothing is evaluated. Ours converts and normalises images
-in every step and encodes every model that crosses; the others are handed normalised images. A time is of a round, the
-first one aside, in which processes start and code is imported.
+All get the same arrays (CIFAR-10), the same twenty clients of 128 images, the same initial weights,
+the same order of images and plain SGD; everyone takes part in every round, and nothing is
+evaluated. Ours converts and normalises images in every step and encodes every model that crosses;
+the others are handed normalised images. A time is of a round, the first one aside, in which
+processes start and code is imported.
 
-A row counts only if its final weights are, up to rounding, those of a bare loop over the same batches; otherwise it says
-how far they are, and no ratio. Ours are the same to the last bit as the loop's with channels last, which is how we train.
-The others train in the usual memory layout, whose sums are rounded in another order; how far that alone moves the loop's
-weights is the most that is allowed. (As a share of how far training moves them: 0.01 with batches of 16, where another
-order of batches makes 0.05; 0.002 and 0.02 with 64.) Running statistics of BatchNorm are left out: pfl does not average
-them, and training does not read them.
+A row counts only if its final weights are, up to rounding, those of a bare loop over the same
+batches; otherwise it says how far they are, and no ratio. Ours are the same to the last bit as the
+loop's with channels last, which is how we train. The others train in the usual memory layout, whose
+sums are rounded in another order; how far that alone moves the loop's weights is the most that is
+allowed. (As a share of how far training moves them: 0.01 with batches of 16, where another order of
+batches makes 0.05; 0.002 and 0.02 with 64.) Running statistics of BatchNorm are left out: pfl does
+not average them, and training does not read them.
 
-A simulator that is not installed is left out. In an environment of their own, since their requirements are not ours:
+A simulator that is not installed is left out. In an environment of their own, since their
+requirements are not ours:
 
     pip install "pfl[pytorch]==0.6.0" "flwr[simulation]"
 """
@@ -78,15 +82,32 @@ def _cifar() -> tuple[str, torch.Tensor, torch.Tensor, Normalisation]:
 def _federation(batch_size: int, progress: Callable[[str, float], None]) -> Federation:
     _, images, labels, normalise = _cifar()
     clients = [
-        Client(k, "", NETWORK, Shard(images[k], labels[k]), tuple(labels[k].bincount(minlength=10).tolist()), str(k))
+        Client(
+            k,
+            "",
+            NETWORK,
+            Shard(images[k], labels[k]),
+            tuple(labels[k].bincount(minlength=10).tolist()),
+            str(k),
+        )
         for k in range(CLIENTS)
     ]
     plan = TrainingPlan(epochs=1, batch_size=batch_size, lr=LR, optimizer="sgd")
     return Federation(
-        clients=clients, public=PublicData(images[0, :0], ""), test=LabelledSet(images[0, :1], labels[0, :1], ""),
-        task=Classification(10), network=NETWORK, image_shape=tuple(images.shape[2:]), normalise=normalise, local=plan,
-        server=plan, augmentation=None, seeds=SEEDS, stages=StageCache(None), progress=progress,
-    )  # fmt: skip
+        clients=clients,
+        public=PublicData(images[0, :0], ""),
+        test=LabelledSet(images[0, :1], labels[0, :1], ""),
+        task=Classification(10),
+        network=NETWORK,
+        image_shape=tuple(images.shape[2:]),
+        normalise=normalise,
+        local=plan,
+        server=plan,
+        augmentation=None,
+        seeds=SEEDS,
+        stages=StageCache(None),
+        progress=progress,
+    )
 
 
 def _initial(batch_size: int) -> dict[str, torch.Tensor]:
@@ -110,13 +131,23 @@ def ours(batch_size: int) -> Outcome:
 
 @functools.cache
 def _handed_over(batch_size: int, folder: str) -> Path:
-    """A file with what the others start from: normalised images, targets, our order of images in every round, weights."""
+    """A file with what the others start from: normalised images, targets, our order of images in
+    every round, weights.
+    """
     _, images, labels, normalise = _cifar()
     order = torch.stack(
         [
             torch.stack(
                 [
-                    torch.cat(list(batches(SAMPLES, batch_size, SEEDS.torch("shuffling", "client", k, "round", number))))
+                    torch.cat(
+                        list(
+                            batches(
+                                SAMPLES,
+                                batch_size,
+                                SEEDS.torch("shuffling", "client", k, "round", number),
+                            )
+                        )
+                    )
                     for k in range(CLIENTS)
                 ]
             )
@@ -124,9 +155,13 @@ def _handed_over(batch_size: int, folder: str) -> Path:
         ]
     )
     normalised = normalise(unit_range(images.flatten(0, 1))).reshape(images.shape).contiguous()
-    weights = {f"initial/{name}": tensor.contiguous() for name, tensor in _initial(batch_size).items()}
+    weights = {
+        f"initial/{name}": tensor.contiguous() for name, tensor in _initial(batch_size).items()
+    }
     path = Path(folder) / f"{batch_size}.safetensors"
-    save_file({"images": normalised, "targets": labels.contiguous(), "order": order, **weights}, path)
+    save_file(
+        {"images": normalised, "targets": labels.contiguous(), "order": order, **weights}, path
+    )
     return path
 
 
@@ -135,18 +170,26 @@ def _read(path: str) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
     """Arrays and initial weights of such a file; once in every process."""
     tensors = load_file(path)
     prefix = "initial/"
-    initial = {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+    initial = {
+        name.removeprefix(prefix): tensor
+        for name, tensor in tensors.items()
+        if name.startswith(prefix)
+    }
     return {name: tensors[name] for name in ("images", "targets", "order")}, initial
 
 
-def _slices(path: str, client: int, number: int, batch_size: int) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+def _slices(
+    path: str, client: int, number: int, batch_size: int
+) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
     """A client's batches in round `number` = 1, 2, ..."""
     arrays, _ = _read(path)
     for batch in arrays["order"][number - 1, client].split(batch_size):
         yield arrays["images"][client, batch], arrays["targets"][client, batch]
 
 
-def bare_loop(batch_size: int, path: str, memory_format: torch.memory_format = torch.contiguous_format) -> Outcome:
+def bare_loop(
+    batch_size: int, path: str, memory_format: torch.memory_format = torch.contiguous_format
+) -> Outcome:
     """FedAvg with nothing around it."""
     _, initial = _read(path)
     model = build(NETWORK, 3, 10, 32).to(memory_format=memory_format)
@@ -164,9 +207,13 @@ def bare_loop(batch_size: int, path: str, memory_format: torch.memory_format = t
 
 
 def _train(
-    model: nn.Module, path: str, client: int, number: int, batch_size: int,
+    model: nn.Module,
+    path: str,
+    client: int,
+    number: int,
+    batch_size: int,
     memory_format: torch.memory_format = torch.contiguous_format,
-) -> None:  # fmt: skip
+) -> None:
     """A client's epoch in round `number`."""
     optimizer = torch.optim.SGD(model.parameters(), LR)
     model.train()
@@ -176,7 +223,7 @@ def _train(
         optimizer.step()
 
 
-# -- pfl --------------------------------------------------------------------------------------------------------------
+# -- pfl --
 
 
 def pfl(batch_size: int, path: str) -> Outcome:
@@ -202,14 +249,18 @@ def pfl(batch_size: int, path: str) -> Outcome:
             return F.cross_entropy(self.network(images), targets)
 
         def metrics(self, images: torch.Tensor, targets: torch.Tensor) -> dict[str, Any]:
-            return {"samples": Weighted.from_unweighted(len(images))}  # asked for in the first round, in any case
+            return {
+                "samples": Weighted.from_unweighted(len(images))
+            }  # asked for in the first round, in any case
 
     class Ordered(Dataset):
         """A client's data in our order of its round."""
 
         def __init__(self, client: int, number: int):
             arrays, _ = _read(path)
-            super().__init__((arrays["images"][client], arrays["targets"][client]), user_id=str(client))
+            super().__init__(
+                (arrays["images"][client], arrays["targets"][client]), user_id=str(client)
+            )
             self.place = client, number
 
         def iter(self, batch_size: int | None) -> Iterator[Any]:
@@ -224,7 +275,9 @@ def pfl(batch_size: int, path: str) -> Outcome:
     ends: list[float] = []
 
     class Clock(TrainingProcessCallback):
-        def after_central_iteration(self, aggregate_metrics: Any, model: Any, *, central_iteration: int) -> Any:
+        def after_central_iteration(
+            self, aggregate_metrics: Any, model: Any, *, central_iteration: int
+        ) -> Any:
             ends.append(time.perf_counter())
             return False, Metrics()
 
@@ -235,7 +288,10 @@ def pfl(batch_size: int, path: str) -> Outcome:
     data = FederatedDataset(dataset, get_user_sampler("minimize_reuse", list(range(CLIENTS))))
     FederatedAveraging().run(
         NNAlgorithmParams(
-            central_num_iterations=ROUNDS, evaluation_frequency=ROUNDS + 1, train_cohort_size=CLIENTS, val_cohort_size=None
+            central_num_iterations=ROUNDS,
+            evaluation_frequency=ROUNDS + 1,
+            train_cohort_size=CLIENTS,
+            val_cohort_size=None,
         ),
         SimulatedBackend(training_data=data, val_data=data),
         model,
@@ -244,15 +300,19 @@ def pfl(batch_size: int, path: str) -> Outcome:
         callbacks=[Clock()],
         send_metrics_to_platform=False,
     )
-    parameters = {name: tensor.detach().clone() for name, tensor in network.network.named_parameters()}
+    parameters = {
+        name: tensor.detach().clone() for name, tensor in network.network.named_parameters()
+    }
     return Outcome(parameters, (ends[-1] - ends[0]) / (ROUNDS - 1))
 
 
-# -- Flower -----------------------------------------------------------------------------------------------------------
+# -- Flower --
 
 
 def flower(batch_size: int, path: str) -> Outcome:
-    """Flower's FedAvg in its simulation engine: clients run in a Ray actor, of which there is one, with one thread."""
+    """Flower's FedAvg in its simulation engine: clients run in a Ray actor, of which there is one,
+    with one thread.
+    """
     from flwr.app import ArrayRecord, ConfigRecord
     from flwr.clientapp import ClientApp
     from flwr.serverapp import ServerApp
@@ -273,14 +333,19 @@ def flower(batch_size: int, path: str) -> Outcome:
     @server.main()
     def main(grid: Any, context: Any) -> None:
         _, initial = _read(path)
-        strategy = Clocked(fraction_evaluate=0.0, min_train_nodes=CLIENTS, min_available_nodes=CLIENTS)
+        strategy = Clocked(
+            fraction_evaluate=0.0, min_train_nodes=CLIENTS, min_available_nodes=CLIENTS
+        )
         config = ConfigRecord({"path": path, "batch-size": batch_size})
         result = strategy.start(grid, ArrayRecord(initial), num_rounds=ROUNDS, train_config=config)
         found.update(result.arrays.to_torch_state_dict())
 
     client = ClientApp()
     client.train()(flower_client)
-    resources = {"client_resources": {"num_cpus": 1, "num_gpus": 0.0}, "init_args": {"num_cpus": 1, "log_to_driver": False}}
+    resources = {
+        "client_resources": {"num_cpus": 1, "num_gpus": 0.0},
+        "init_args": {"num_cpus": 1, "log_to_driver": False},
+    }
     run_simulation(server, client, CLIENTS, backend_config=resources)
     names = dict(build(NETWORK, 3, 10, 32).named_parameters())
     return Outcome({name: found[name] for name in names}, (ends[-1] - ends[0]) / (ROUNDS - 1))
@@ -296,21 +361,33 @@ def flower_client(message: Any, context: Any) -> Any:
     model.load_state_dict(message.content["arrays"].to_torch_state_dict())
     client, number = int(context.node_config["partition-id"]), config["server-round"]
     _train(model, config["path"], client, number, config["batch-size"])
-    content = {"arrays": ArrayRecord(model.state_dict()), "metrics": MetricRecord({"num-examples": SAMPLES})}
+    content = {
+        "arrays": ArrayRecord(model.state_dict()),
+        "metrics": MetricRecord({"num-examples": SAMPLES}),
+    }
     return Message(content=RecordDict(content), reply_to=message)
 
 
-# -- comparison -------------------------------------------------------------------------------------------------------
+# -- comparison --
 
-PEERS = {"pfl": ("pfl", pfl, 'pip install "pfl[pytorch]==0.6.0"'), "flwr": ("Flower", flower, 'pip install "flwr[simulation]"')}
+PEERS = {
+    "pfl": ("pfl", pfl, 'pip install "pfl[pytorch]==0.6.0"'),
+    "flwr": ("Flower", flower, 'pip install "flwr[simulation]"'),
+}
 """By the package's name."""
 
 
-def distance(found: dict[str, torch.Tensor], wanted: dict[str, torch.Tensor], start: dict[str, torch.Tensor]) -> float:
+def distance(
+    found: dict[str, torch.Tensor], wanted: dict[str, torch.Tensor], start: dict[str, torch.Tensor]
+) -> float:
     """How far `found` is from `wanted`, over how far that is from `start`."""
 
     def norm(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> float:
-        return float(torch.cat([(one[name].double() - other[name].double()).flatten() for name in wanted]).norm())
+        return float(
+            torch.cat(
+                [(one[name].double() - other[name].double()).flatten() for name in wanted]
+            ).norm()
+        )
 
     return norm(found, wanted) / norm(wanted, start)
 
@@ -321,11 +398,18 @@ def compare_at(batch_size: int, repeats: int, folder: str) -> Comparison:
     usual = bare_loop(batch_size, path).parameters
     own = bare_loop(batch_size, path, torch.channels_last).parameters
     label = _cifar()[0]
-    title = f"seconds of a round of FedAvg, {NETWORK}, {CLIENTS} clients of {SAMPLES} images of {label}, batch {batch_size}"
-    comparison = Comparison(title, {"fedtables": lambda: Timed(ours(batch_size).round_seconds)}, work=CLIENTS * SAMPLES)
+    title = (
+        f"seconds of a round of FedAvg, {NETWORK}, {CLIENTS} clients of {SAMPLES} images of"
+        f" {label}, batch {batch_size}"
+    )
+    comparison = Comparison(
+        title, {"fedtables": lambda: Timed(ours(batch_size).round_seconds)}, work=CLIENTS * SAMPLES
+    )
     apart, rounding = distance(ours(batch_size).parameters, own, start), distance(usual, own, start)
     if apart > rounding:
-        raise SystemExit(f"our own weights are {apart:.4f} from the bare loop's; nothing can be compared")
+        raise SystemExit(
+            f"our own weights are {apart:.4f} from the bare loop's; nothing can be compared"
+        )
     comparison.notes["fedtables"] = f"weights {apart:.4f} from the bare loop, channels last"
     comparison.ways["bare loop"] = functools.partial(_timed, bare_loop, batch_size, path)
     comparison.notes["bare loop"] = f"rounding alone moves them {rounding:.4f}"
@@ -335,11 +419,16 @@ def compare_at(batch_size: int, repeats: int, folder: str) -> Comparison:
             continue
         try:
             apart = distance(run(batch_size, path).parameters, usual, start)
-        except Exception as error:  # of another project's code; the others are compared all the same
+        except (
+            Exception
+        ) as error:  # of another project's code; the others are compared all the same
             print(f"{name}: left out, it failed here: {type(error).__name__}: {error}")
             continue
         if not apart <= rounding:
-            print(f"{name}: not comparable, its weights are {apart:.4f} from the bare loop's; rounding moves them {rounding:.4f}")
+            print(
+                f"{name}: not comparable, its weights are {apart:.4f} from the bare loop's;"
+                f" rounding moves them {rounding:.4f}"
+            )
             continue
         comparison.ways[name] = functools.partial(_timed, run, batch_size, path)
         comparison.notes[name] = f"weights {apart:.4f} from the bare loop"
@@ -355,7 +444,9 @@ def _timed(run: Callable[[int, str], Outcome], batch_size: int, path: str) -> Ti
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--batch-sizes", type=int, nargs="+", default=[16, 64])
-    parser.add_argument("--repeats", type=int, default=REPEATS, help="interleaved rounds of the comparison")
+    parser.add_argument(
+        "--repeats", type=int, default=REPEATS, help="interleaved rounds of the comparison"
+    )
     parser.add_argument("--json", type=Path, help="write all times there")
     options = parser.parse_args()
     torch.set_num_threads(1)

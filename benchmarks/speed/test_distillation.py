@@ -1,9 +1,11 @@
-"""Does a step of the student cost more with more teachers? The same work with 5, 10 and 30 of them, in turn.
+"""Does a step of the student cost more with more teachers? The same work with 5, 10 and 30 of them,
+in turn.
 
-With a fixed public set teachers answer once, so that what a step sees of them is a row of a table: DLAD and FedKD mix
-the answers before the first step, FedDF at the start of every round. FedIOD has no public set: its
-images are new in every step and every client is asked anew, trains its discriminator on them and sends gradients back,
-so that its step grows with the number of clients by its nature.
+With a fixed public set teachers answer once, so that what a step sees of them is a row of a table:
+DLAD and FedKD mix the answers before the first step, FedDF at the start of every round. FedIOD has
+no public set: its images are new in every step and every client is asked anew, trains its
+discriminator on them and sends gradients back, so that its step grows with the number of clients by
+its nature.
 
 Teachers hardly learn anything here; that has no effect on the time.
 """
@@ -38,11 +40,19 @@ FEDDF_STEPS = 4 * EPOCH
 """Enough that the average of the clients' weights, once a round, hardly counts."""
 CONFIG = {
     **contract.CONFIG,
-    "data.name": "shapes", "data.image_size": 16, "partition.public_limit": PUBLIC, "partition.client_share": 0.02,
-    "partition.test_limit": 20, "partition.validation_share": 0.02, "network.client": "resnet8-narrow",
-    "network.server": "resnet8-narrow", "local.epochs": 1, "server.epochs": 1, "server.batch_size": BATCH,
+    "data.name": "shapes",
+    "data.image_size": 16,
+    "partition.public_limit": PUBLIC,
+    "partition.client_share": 0.02,
+    "partition.test_limit": 20,
+    "partition.validation_share": 0.02,
+    "network.client": "resnet8-narrow",
+    "network.server": "resnet8-narrow",
+    "local.epochs": 1,
+    "server.epochs": 1,
+    "server.batch_size": BATCH,
     "augmentation.rotation": 0,
-}  # fmt: skip
+}
 """Test and validation sets are small: looking at them is no part of a step."""
 
 
@@ -54,11 +64,15 @@ def _federation(clients: int) -> Federation:
 def _answers(federation: Federation) -> torch.Tensor:
     """Teachers' logits for the public images, (clients, n, classes); any will do."""
     generator = torch.Generator().manual_seed(0)
-    return torch.randn(len(federation.clients), PUBLIC, federation.task.outputs, generator=generator)
+    return torch.randn(
+        len(federation.clients), PUBLIC, federation.task.outputs, generator=generator
+    )
 
 
 def _distill(method: Method) -> Callable[[Federation], Callable[[], object]]:
-    """A whole fit, of which the time in `distill` counts: teachers are trained and have answered beforehand."""
+    """A whole fit, of which the time in `distill` counts: teachers are trained and have answered
+    beforehand.
+    """
 
     def prepare(federation: Federation) -> Callable[[], object]:
         distill, spent = federation.distill, 0.0
@@ -86,7 +100,11 @@ def _feddf(federation: Federation) -> Callable[[], object]:
     model = federation.initial(federation.network)
     start = state_of(model)
     states = [start] * len(federation.clients)
-    method = FedDF(distillation_steps=FEDDF_STEPS, distillation_batch_size=BATCH, evaluation_interval=FEDDF_STEPS + 1)
+    method = FedDF(
+        distillation_steps=FEDDF_STEPS,
+        distillation_batch_size=BATCH,
+        evaluation_interval=FEDDF_STEPS + 1,
+    )
     return lambda: method.aggregate(federation, model, federation.clients, states, 1, {})
 
 
@@ -111,7 +129,13 @@ CASES = {
 def test_student_steps_by_number_of_teachers(benchmark, monkeypatch, name):
     prepare, steps = CASES[name]
     federations = {clients: _federation(clients) for clients in TEACHERS}
-    # FedDF asks its teachers at the start of every round; it is the steps after it that are measured here.
+    # FedDF asks its teachers at the start of every round; it is the steps after it that are
+    # measured here.
     answer = _answers(federations[TEACHERS[0]])[0]
     monkeypatch.setattr(feddf, "predict", lambda model, images, normalise: answer)
-    compare(benchmark, {f"{k} teachers": prepare(federation) for k, federation in federations.items()}, work=steps, unit="steps")
+    compare(
+        benchmark,
+        {f"{k} teachers": prepare(federation) for k, federation in federations.items()},
+        work=steps,
+        unit="steps",
+    )

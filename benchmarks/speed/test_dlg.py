@@ -1,7 +1,8 @@
-"""DLG's iterations (steps of L-BFGS, each of 20 evaluations) per second on the paper's network and image size.
+"""DLG's iterations (steps of L-BFGS, each of 20 evaluations) per second on the paper's network and
+image size.
 
-Against a bare loop over the same steps; the suite's also keeps the best point, watches for numbers that are none, and
-looks whether it is done.
+Against a bare loop over the same steps; the suite's also keeps the best point, watches for numbers
+that are none, and looks whether it is done.
 """
 
 from __future__ import annotations
@@ -29,12 +30,24 @@ def test_iterations_of_dlg(benchmark, dtype):
     def suite():
         start = torch.Generator().manual_seed(4)  # from here, both dtypes descend steadily
         shape = (CHANNELS, SIDE, SIDE)
-        found = dlg(model, shared, shape, CLASSES, threat, iterations=ITERATIONS, line_search=False, generator=start)
+        found = dlg(
+            model,
+            shared,
+            shape,
+            CLASSES,
+            threat,
+            iterations=ITERATIONS,
+            line_search=False,
+            generator=start,
+        )
         assert len(found.trajectory) == ITERATIONS
 
     def bare():
         start = torch.Generator().manual_seed(4)
-        dummy, label = (torch.randn(shape, generator=start).to(dtype).requires_grad_() for shape in (image.shape, (1, CLASSES)))
+        dummy, label = (
+            torch.randn(shape, generator=start).to(dtype).requires_grad_()
+            for shape in (image.shape, (1, CLASSES))
+        )
         optimizer = torch.optim.LBFGS([dummy, label])
 
         def closure():

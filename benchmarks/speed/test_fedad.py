@@ -1,6 +1,8 @@
-"""Steps of one-shot FedAD's student: with 3 and with 12 clients, whose answers are put together once; and what bounds cost.
+"""Steps of one-shot FedAD's student: with 3 and with 12 clients, whose answers are put together
+once; and what bounds cost.
 
-So too what it costs to leave models out of a step. Local models hardly learn anything here; that has no effect on the time.
+So too what it costs to leave models out of a step. Local models hardly learn anything here; that
+has no effect on the time.
 """
 
 from __future__ import annotations
@@ -28,12 +30,21 @@ WAYS = {
 
 
 def _federation(clients: int) -> Federation:
-    own = {"partition.kind": "dirichlet-fedkd", "partition.alpha": 10.0, "partition.clients": clients, "partition.pool_limit": 480}
-    return build_federation({**CONFIG, **own}, catalogue.resolve("shapes"), Seeds(), StageCache(None), FedAD)
+    own = {
+        "partition.kind": "dirichlet-fedkd",
+        "partition.alpha": 10.0,
+        "partition.clients": clients,
+        "partition.pool_limit": 480,
+    }
+    return build_federation(
+        {**CONFIG, **own}, catalogue.resolve("shapes"), Seeds(), StageCache(None), FedAD
+    )
 
 
 def student_epoch(federation: Federation, method: FedAD) -> Callable[[], Timed]:
-    """A fit of one epoch, of which the student's training counts: local models are trained, and answer, beforehand."""
+    """A fit of one epoch, of which the student's training counts: local models are trained, and
+    answer, beforehand.
+    """
     federation.local_models()
     train, spent = federation.train, 0.0
 
@@ -54,10 +65,18 @@ def student_epoch(federation: Federation, method: FedAD) -> Callable[[], Timed]:
 
 
 def test_student_steps_by_number_of_clients(benchmark):
-    ways = {f"{clients} clients": student_epoch(_federation(clients), FedAD(one_shot=True)) for clients in CLIENTS}
+    ways = {
+        f"{clients} clients": student_epoch(_federation(clients), FedAD(one_shot=True))
+        for clients in CLIENTS
+    }
     compare(benchmark, ways, work=EPOCH, unit="steps")
 
 
 def test_student_steps_with_and_without_attention(benchmark):
     federation = _federation(3)
-    compare(benchmark, {name: student_epoch(federation, method) for name, method in WAYS.items()}, work=EPOCH, unit="steps")
+    compare(
+        benchmark,
+        {name: student_epoch(federation, method) for name, method in WAYS.items()},
+        work=EPOCH,
+        unit="steps",
+    )

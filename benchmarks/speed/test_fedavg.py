@@ -1,7 +1,8 @@
 """FedAvg's round throughput in the suite against a bare PyTorch loop that takes the same steps.
 
-The bare loop is what one would write for a single experiment: one network, tensors in memory, the running average. It
-has no ledger, no named random streams, no metrics. In fp32 both end with the same weights, which is checked first.
+The bare loop is what one would write for a single experiment: one network, tensors in memory, the
+running average. It has no ledger, no named random streams, no metrics. In fp32 both end with the
+same weights, which is checked first.
 """
 
 from __future__ import annotations
@@ -26,13 +27,19 @@ from methods.fedavg import FedAvg
 
 SIDE, NETWORK, ROUNDS = 32, "resnet8-narrow", 2
 LOCAL = {"lr": 0.05, "optimizer": "sgd"}
-FAST = {"bf16": Execution("bf16"), "compiled": Execution(compile="default"), "bf16, compiled": Execution("bf16", "default")}
+FAST = {
+    "bf16": Execution("bf16"),
+    "compiled": Execution(compile="default"),
+    "bf16, compiled": Execution("bf16", "default"),
+}
 
 
 class Simulation:
     """`clients` clients with `samples` random images each, of whom `share` take part in a round."""
 
-    def __init__(self, clients: int, samples: int, share: float, batch_size: int, normalise: Normalisation):
+    def __init__(
+        self, clients: int, samples: int, share: float, batch_size: int, normalise: Normalisation
+    ):
         generator = torch.Generator().manual_seed(0)
         shape = (clients * samples, len(normalise.mean), SIDE, SIDE)
         self.images = torch.randint(0, 256, shape, dtype=torch.uint8, generator=generator)
@@ -46,44 +53,79 @@ class Simulation:
 
     def federation(self, execution: Execution = DEFAULT) -> Federation:
         def client(index: int, own: torch.Tensor) -> Client:
-            return Client(index, NETWORK, NETWORK, Shard(self.images, self.labels, own), (len(own),), str(index))
+            return Client(
+                index,
+                NETWORK,
+                NETWORK,
+                Shard(self.images, self.labels, own),
+                (len(own),),
+                str(index),
+            )
 
         few = self.images[:2]
         return Federation(
-            clients=[client(index, own) for index, own in enumerate(self.shards)], public=PublicData(few, ""),
-            test=LabelledSet(few, self.labels[:2], ""), task=Classification(10), network=NETWORK, image_shape=(3, SIDE, SIDE),
-            normalise=self.normalise, local=self.plan, server=self.plan, augmentation=None, seeds=Seeds(),
-            stages=StageCache(None), channel=Channel(), execution=execution,
-        )  # fmt: skip
+            clients=[client(index, own) for index, own in enumerate(self.shards)],
+            public=PublicData(few, ""),
+            test=LabelledSet(few, self.labels[:2], ""),
+            task=Classification(10),
+            network=NETWORK,
+            image_shape=(3, SIDE, SIDE),
+            normalise=self.normalise,
+            local=self.plan,
+            server=self.plan,
+            augmentation=None,
+            seeds=Seeds(),
+            stages=StageCache(None),
+            channel=Channel(),
+            execution=execution,
+        )
 
     def suite(self, execution: Execution = DEFAULT) -> dict[str, torch.Tensor]:
         return dict(self.method.fit(self.federation(execution)).state)
 
     def bare(self) -> dict[str, torch.Tensor]:
-        federation = self.federation()  # for the same initial weights, cohorts and orders of samples
+        federation = (
+            self.federation()
+        )  # for the same initial weights, cohorts and orders of samples
         model = federation.initial(NETWORK)
         worker = copy.deepcopy(model)
-        mean, std = (torch.tensor(values).view(1, -1, 1, 1) for values in (self.normalise.mean, self.normalise.std))
+        mean, std = (
+            torch.tensor(values).view(1, -1, 1, 1)
+            for values in (self.normalise.mean, self.normalise.std)
+        )
         for number in range(1, ROUNDS + 1):
             cohort = federation.participants(number, self.method.participation)
-            average = {name: torch.zeros_like(entry, dtype=torch.float32) for name, entry in model.state_dict().items()}
+            average = {
+                name: torch.zeros_like(entry, dtype=torch.float32)
+                for name, entry in model.state_dict().items()
+            }
             for client in cohort:
                 worker.load_state_dict(model.state_dict())
                 worker.train()
                 optimizer = torch.optim.SGD(worker.parameters(), lr=self.plan.lr)
                 own = self.shards[client.index]
-                generator = federation.seeds.torch("shuffling", "client", client.index, "round", number)
-                for batch in torch.randperm(len(own), generator=generator).split(self.plan.batch_size):
+                generator = federation.seeds.torch(
+                    "shuffling", "client", client.index, "round", number
+                )
+                for batch in torch.randperm(len(own), generator=generator).split(
+                    self.plan.batch_size
+                ):
                     chosen = own[batch]
                     inputs = (self.images[chosen].float() / 255 - mean) / std
-                    loss = F.cross_entropy(worker(inputs.contiguous(memory_format=torch.channels_last)), self.labels[chosen])
+                    loss = F.cross_entropy(
+                        worker(inputs.contiguous(memory_format=torch.channels_last)),
+                        self.labels[chosen],
+                    )
                     optimizer.zero_grad()
                     loss.backward()
                     optimizer.step()
                 for name, entry in worker.state_dict().items():
                     average[name] += entry / len(cohort)
             model.load_state_dict(
-                {name: e if model.state_dict()[name].is_floating_point() else e.round() for name, e in average.items()}
+                {
+                    name: e if model.state_dict()[name].is_floating_point() else e.round()
+                    for name, e in average.items()
+                }
             )
         return model.state_dict()
 
@@ -96,21 +138,40 @@ def flat(state: Mapping[str, torch.Tensor]) -> torch.Tensor:
 NORMALISE = Normalisation((0.5,) * 3, (0.25,) * 3)
 
 
-@pytest.mark.parametrize(("clients", "samples", "share"), [(20, 128, 1.0), (1000, 50, 0.05)], ids=["20 clients", "1000 clients"])
+@pytest.mark.parametrize(
+    ("clients", "samples", "share"),
+    [(20, 128, 1.0), (1000, 50, 0.05)],
+    ids=["20 clients", "1000 clients"],
+)
 @pytest.mark.parametrize("batch_size", [16, 64])
 def test_rounds(benchmark, clients, samples, share, batch_size):
     simulation = Simulation(clients, samples, share, batch_size, NORMALISE)
     ours, bare = flat(simulation.suite()), flat(simulation.bare())
     trained = ours - flat(simulation.federation().initial(NETWORK).state_dict())
-    assert (ours - bare).norm() < 0.01 * trained.norm()  # averages are summed in another precision, and training enlarges that
-    compare(benchmark, {"bare loop": simulation.bare, "suite": simulation.suite}, work=simulation.trained)
+    assert (
+        (ours - bare).norm() < 0.01 * trained.norm()
+    )  # averages are summed in another precision, and training enlarges that
+    compare(
+        benchmark,
+        {"bare loop": simulation.bare, "suite": simulation.suite},
+        work=simulation.trained,
+    )
 
 
 def test_fast_settings(benchmark):
-    """With and without bf16 and compilation; the warm-up compiles, unless the cache on disk has it already."""
+    """With and without bf16 and compilation; the warm-up compiles, unless the cache on disk has it
+    already.
+    """
     simulation = Simulation(20, 128, 1.0, 64, NORMALISE)
-    ways = {name: lambda execution=execution: simulation.suite(execution) for name, execution in FAST.items()}
-    compare(benchmark, {"bare loop": simulation.bare, "suite": simulation.suite, **ways}, work=simulation.trained)
+    ways = {
+        name: lambda execution=execution: simulation.suite(execution)
+        for name, execution in FAST.items()
+    }
+    compare(
+        benchmark,
+        {"bare loop": simulation.bare, "suite": simulation.suite, **ways},
+        work=simulation.trained,
+    )
 
 
 def test_stacked_clients(benchmark):

@@ -1,9 +1,10 @@
-"""Local training of the narrow ResNet-8, as it can be run: images per second, and the accuracy that comes of it.
+"""Local training of the narrow ResNet-8, as it can be run: images per second, and the accuracy that
+comes of it.
 
-A round trains one fresh network each way, from the same seed, and every round from another; so the accuracies are over
-as many seeds as there are rounds, and one for the warm-up. What a compiled network's first step costs, with nothing
-compiled before, is noted beside it: a run shorter than that gains nothing. FEDTABLES_SPEED_DEVICE names the device
-(default cpu).
+A round trains one fresh network each way, from the same seed, and every round from another; so the
+accuracies are over as many seeds as there are rounds, and one for the warm-up. What a compiled
+network's first step costs, with nothing compiled before, is noted beside it: a run shorter than
+that gains nothing. FEDTABLES_SPEED_DEVICE names the device (default cpu).
 """
 
 from __future__ import annotations
@@ -42,13 +43,19 @@ if DEVICE.startswith("cuda"):
 
 @functools.cache
 def _data(size: int) -> tuple[str, dict[str, torch.Tensor], Normalisation]:
-    """CIFAR-10, or what stands in for it: its label, images and targets, and how to normalise them."""
+    """CIFAR-10, or what stands in for it: its label, images and targets, and how to normalise
+    them.
+    """
     resolved = catalogue.resolve("cifar10")
     tensors = {}
     for name, count in (("train", TRAIN), ("test", TEST)):
         split = catalogue.load(resolved.used)[name]
-        chosen = torch.randperm(len(split.images), generator=torch.Generator().manual_seed(0))[:count].numpy()
-        images = torch.nn.functional.interpolate(torch.from_numpy(split.images[chosen]).float(), (size, size), mode="area")
+        chosen = torch.randperm(len(split.images), generator=torch.Generator().manual_seed(0))[
+            :count
+        ].numpy()
+        images = torch.nn.functional.interpolate(
+            torch.from_numpy(split.images[chosen]).float(), (size, size), mode="area"
+        )
         tensors[name] = images.round().to(torch.uint8).to(DEVICE)
         tensors[f"{name} targets"] = torch.from_numpy(split.labels[chosen]).to(DEVICE)
     source = catalogue.source(resolved.used)
@@ -61,16 +68,27 @@ def _network(size: int, seed: int) -> torch.nn.Module:
         return build(NETWORK, 3, 10, size).to(DEVICE)
 
 
-def _bare_loop(model: torch.nn.Module, tensors: dict[str, torch.Tensor], normalise: Normalisation, seed: int) -> None:
-    """What one writes without the suite: images in memory, the usual memory layout (NCHW), no checks."""
+def _bare_loop(
+    model: torch.nn.Module, tensors: dict[str, torch.Tensor], normalise: Normalisation, seed: int
+) -> None:
+    """What one writes without the suite: images in memory, the usual memory layout (NCHW), no
+    checks.
+    """
     images, targets = tensors["train"], tensors["train targets"]
-    mean, std = (torch.tensor(part, device=DEVICE).view(1, -1, 1, 1) for part in (normalise.mean, normalise.std))
+    mean, std = (
+        torch.tensor(part, device=DEVICE).view(1, -1, 1, 1)
+        for part in (normalise.mean, normalise.std)
+    )
     generator = torch.Generator(DEVICE).manual_seed(seed)
     optimizer = PLAN.make_optimizer(model.parameters())
     model.train()
     for _ in range(PLAN.epochs):
-        for batch in torch.randperm(len(images), generator=generator, device=DEVICE).split(PLAN.batch_size):
-            loss = torch.nn.functional.cross_entropy(model((unit_range(images[batch]) - mean) / std), targets[batch])
+        for batch in torch.randperm(len(images), generator=generator, device=DEVICE).split(
+            PLAN.batch_size
+        ):
+            loss = torch.nn.functional.cross_entropy(
+                model((unit_range(images[batch]) - mean) / std), targets[batch]
+            )
             optimizer.zero_grad(set_to_none=True)
             loss.backward()
             optimizer.step()
@@ -78,19 +96,30 @@ def _bare_loop(model: torch.nn.Module, tensors: dict[str, torch.Tensor], normali
 
 
 def _suite(
-    model: torch.nn.Module, tensors: dict[str, torch.Tensor], normalise: Normalisation, seed: int, execution: Execution,
+    model: torch.nn.Module,
+    tensors: dict[str, torch.Tensor],
+    normalise: Normalisation,
+    seed: int,
+    execution: Execution,
     limit: int = TRAIN,
-) -> None:  # fmt: skip
+) -> None:
     prepare_device(DEVICE, 1, execution)
     train(
-        model.to(memory_format=torch.channels_last), tensors["train"][:limit], tensors["train targets"][:limit],
-        Classification(10).loss, PLAN, normalise=normalise, generator=torch.Generator(DEVICE).manual_seed(seed),
+        model.to(memory_format=torch.channels_last),
+        tensors["train"][:limit],
+        tensors["train targets"][:limit],
+        Classification(10).loss,
+        PLAN,
+        normalise=normalise,
+        generator=torch.Generator(DEVICE).manual_seed(seed),
         execution=execution,
-    )  # fmt: skip
+    )
 
 
 def _first_step(execution: Execution, size: int) -> float:
-    """Seconds of a run of a single step, when nothing is compiled yet, in this process or on disk."""
+    """Seconds of a run of a single step, when nothing is compiled yet, in this process or on
+    disk.
+    """
     _, tensors, normalise = _data(size)
     torch._dynamo.reset()
     with torch._inductor.config.patch(force_disable_caches=True):
@@ -113,16 +142,24 @@ def test_local_training(benchmark, size):
     ways = {"bare loop (NCHW)": functools.partial(way, "bare loop (NCHW)", _bare_loop)}
     for name, execution in EXECUTIONS.items():
         ways[name] = functools.partial(way, name, functools.partial(_suite, execution=execution))
-    first = {name: _first_step(execution, size) for name, execution in EXECUTIONS.items() if execution.compile != "off"}
+    first = {
+        name: _first_step(execution, size)
+        for name, execution in EXECUTIONS.items()
+        if execution.compile != "off"
+    }
     comparison = compare(benchmark, ways, work=TRAIN * PLAN.epochs)
     task, notes = Classification(10), {}
     for name, trained in models.items():
         found = [
-            task.metrics(predict(model, tensors["test"], normalise=normalise), tensors["test targets"])["accuracy"]
+            task.metrics(
+                predict(model, tensors["test"], normalise=normalise), tensors["test targets"]
+            )["accuracy"]
             for model in trained
         ]
         spread = f" +- {statistics.stdev(found):.3f}" if len(found) > 1 else ""
-        notes[name] = f"accuracy {statistics.mean(found):.3f}{spread} of {len(found)} seeds on {label}"
+        notes[name] = (
+            f"accuracy {statistics.mean(found):.3f}{spread} of {len(found)} seeds on {label}"
+        )
         if name in first:
             notes[name] += f"; first step {first[name]:.0f} s"
     annotate(benchmark, comparison, notes)

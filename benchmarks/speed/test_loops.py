@@ -1,4 +1,6 @@
-"""Speed of the two loops and of the channel; run with `tox run -e speed`. No test asserts a time."""
+"""Speed of the two loops and of the channel; run with `tox run -e speed`. No test asserts a
+time.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ IMAGES = 2000
 
 def _data(channels: int, size: int) -> tuple[torch.Tensor, torch.Tensor, Normalisation]:
     generator = torch.Generator().manual_seed(0)
-    images = torch.randint(0, 256, (IMAGES, channels, size, size), dtype=torch.uint8, generator=generator)
+    images = torch.randint(
+        0, 256, (IMAGES, channels, size, size), dtype=torch.uint8, generator=generator
+    )
     labels = torch.randint(0, 10, (IMAGES,), generator=generator)
     return images, labels, Normalisation((0.5,) * channels, (0.25,) * channels)
 
@@ -24,11 +28,22 @@ def _data(channels: int, size: int) -> tuple[torch.Tensor, torch.Tensor, Normali
 @pytest.mark.parametrize(("network", "channels", "size"), CASES)
 def test_one_local_epoch(benchmark, network, channels, size):
     images, labels, normalise = _data(channels, size)
-    model, task = build(network, channels, 10, size).to(memory_format=torch.channels_last), Classification(10)
+    model, task = (
+        build(network, channels, 10, size).to(memory_format=torch.channels_last),
+        Classification(10),
+    )
     plan = TrainingPlan(epochs=1, batch_size=100)
     benchmark.extra_info["images"] = IMAGES
     benchmark.pedantic(
-        lambda: train(model, images, labels, task.loss, plan, normalise=normalise, generator=torch.Generator().manual_seed(0)),
+        lambda: train(
+            model,
+            images,
+            labels,
+            task.loss,
+            plan,
+            normalise=normalise,
+            generator=torch.Generator().manual_seed(0),
+        ),
         warmup_rounds=1,
         rounds=5,
     )
@@ -39,7 +54,9 @@ def test_prediction(benchmark, network, channels, size):
     images, _, normalise = _data(channels, size)
     model = build(network, channels, 10, size).to(memory_format=torch.channels_last)
     benchmark.extra_info["images"] = IMAGES
-    benchmark.pedantic(lambda: predict(model, images, normalise=normalise), warmup_rounds=1, rounds=5)
+    benchmark.pedantic(
+        lambda: predict(model, images, normalise=normalise), warmup_rounds=1, rounds=5
+    )
 
 
 def test_sending_a_resnet18(benchmark):

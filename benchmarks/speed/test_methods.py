@@ -1,4 +1,6 @@
-"""Speed of methods with rounds, on the contract's small federation of five clients; teachers are trained beforehand."""
+"""Speed of methods with rounds, on the contract's small federation of five clients; teachers are
+trained beforehand.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ TEN_STEPS = FedIOD(epochs=1, steps=10, batch_size=64, width=32, discriminator_wi
 ONE_ROUND = FedAvg(rounds=1, participation=1.0)
 
 
-@pytest.mark.parametrize("method", [TEN_STEPS, ONE_ROUND], ids=["ten steps of FedIOD", "a round of FedAvg"])
+@pytest.mark.parametrize(
+    "method", [TEN_STEPS, ONE_ROUND], ids=["ten steps of FedIOD", "a round of FedAvg"]
+)
 def test_a_fit(benchmark, method):
     federation = contract.Fit(method).federation
     federation.local_models()

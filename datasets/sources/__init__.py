@@ -1,1 +1,3 @@
-"""One file per data set (or family); each lists its `SOURCES`. Position here is the registration."""
+"""One file per data set (or family); each lists its `SOURCES`. Position here is the
+registration.
+"""

@@ -1,6 +1,8 @@
-"""Caltech-101 at 32 x 32 pixels, its 100 object classes, as one `caltech100_32.npz`: real images in CIFAR-100's place.
+"""Caltech-101 at 32 x 32 pixels, its 100 object classes, as one `caltech100_32.npz`: real images in
+CIFAR-100's place.
 
-Classes are uneven (31 to 800 images). There is no official version of this size, hence no official digest of content.
+Classes are uneven (31 to 800 images). There is no official version of this size, hence no official
+digest of content.
 """
 
 from __future__ import annotations
@@ -10,10 +12,11 @@ from pathlib import Path
 from datasets.source import DataSource, Split, read_npz
 
 _HOW = (
-    "Unpack the official Caltech-101 (https://doi.org/10.22002/D1.20086), leave out BACKGROUND_Google and Faces_easy, which "
-    "leaves 100 object classes, resize the centre square of each of the 8,242 images to 32x32, and save two thirds as x_train, "
-    "y_train (5,494) and the rest as x_test, y_test (2,748) in caltech100_32.npz in the data home, with labels 0 to 99 in "
-    "alphabetical order of the classes."
+    "Unpack the official Caltech-101 (https://doi.org/10.22002/D1.20086), leave out"
+    " BACKGROUND_Google and Faces_easy, which leaves 100 object classes, resize the centre square"
+    " of each of the 8,242 images to 32x32, and save two thirds as x_train, y_train (5,494) and the"
+    " rest as x_test, y_test (2,748) in caltech100_32.npz in the data home, with labels 0 to 99 in"
+    " alphabetical order of the classes."
 )
 
 
@@ -35,7 +38,10 @@ SOURCES = [
         sizes={"train": 5494, "test": 2748},
         mean=(0.5390, 0.5183, 0.4904),
         std=(0.2926, 0.2876, 0.3013),
-        licence="CC BY 4.0; cite Li, Andreeto, Ranzato, Perona: Caltech 101, CaltechDATA 2022, and Fei-Fei, Fergus, Perona, 2004",
+        licence=(
+            "CC BY 4.0; cite Li, Andreeto, Ranzato, Perona: Caltech 101, CaltechDATA 2022, and"
+            " Fei-Fei, Fergus, Perona, 2004"
+        ),
         how_to_get=_HOW,
         files=_files,
         load=_load,

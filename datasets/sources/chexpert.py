@@ -1,10 +1,13 @@
-"""CheXpert (Irvin et al. 2019): 223,414 + 234 chest films, frontal and lateral, with fourteen observations.
+"""CheXpert (Irvin et al. 2019): 223,414 + 234 chest films, frontal and lateral, with fourteen
+observations.
 
-The layout is the official one: the folder `CheXpert-v1.0`, or else `CheXpert-v1.0-small`, in the data home, with `train.csv` and
-`valid.csv` and the films where the tables' column `Path` says, which begins with the folder's name. An observation is 1.0,
-0.0, -1.0 (uncertain) or blank (not mentioned), here 1, 0, 255 and 0. All films are read, as FedAD states in section
-4.1.1; which of them it tests on it does not say, and the test split is the official valid set, by assumption. The
-original's films are larger than 512 pixels, the small version's 320 or 390, and both are brought to 512 as the reference does.
+The layout is the official one: the folder `CheXpert-v1.0`, or else `CheXpert-v1.0-small`, in the
+data home, with `train.csv` and `valid.csv` and the films where the tables' column `Path` says,
+which begins with the folder's name. An observation is 1.0, 0.0, -1.0 (uncertain) or blank (not
+mentioned), here 1, 0, 255 and 0. All films are read, as FedAD states in section 4.1.1; which of
+them it tests on it does not say, and the test split is the official valid set, by assumption. The
+original's films are larger than 512 pixels, the small version's 320 or 390, and both are brought to
+512 as the reference does.
 """
 
 from __future__ import annotations
@@ -21,18 +24,31 @@ from datasets.films import FULL
 from datasets.source import DataError, Split
 
 COLUMNS = (
-    "No Finding", "Enlarged Cardiomediastinum", "Cardiomegaly", "Lung Opacity", "Lung Lesion", "Edema", "Consolidation",
-    "Pneumonia", "Atelectasis", "Pneumothorax", "Pleural Effusion", "Pleural Other", "Fracture", "Support Devices",
-)  # fmt: skip
+    "No Finding",
+    "Enlarged Cardiomediastinum",
+    "Cardiomegaly",
+    "Lung Opacity",
+    "Lung Lesion",
+    "Edema",
+    "Consolidation",
+    "Pneumonia",
+    "Atelectasis",
+    "Pneumothorax",
+    "Pleural Effusion",
+    "Pleural Other",
+    "Fracture",
+    "Support Devices",
+)
 """In the order of the tables."""
 NAMES = tuple(films.slug(column) for column in COLUMNS)
 FOLDERS = ("CheXpert-v1.0", "CheXpert-v1.0-small")
 TABLES = {"train": "train.csv", "test": "valid.csv"}
 VALUES = {"": 0, "0.0": 0, "1.0": 1, "-1.0": IGNORE}
 _HOW = (
-    "Register and agree to the terms of Stanford AIMI at https://stanfordmlgroup.github.io/competitions/chexpert/, download "
-    "CheXpert-v1.0 (its batches and tables) or CheXpert-v1.0-small, and unpack it into the data home, so that train.csv, "
-    "valid.csv, train and valid lie in the folder CheXpert-v1.0 or CheXpert-v1.0-small there."
+    "Register and agree to the terms of Stanford AIMI at"
+    " https://stanfordmlgroup.github.io/competitions/chexpert/, download CheXpert-v1.0 (its batches"
+    " and tables) or CheXpert-v1.0-small, and unpack it into the data home, so that train.csv,"
+    " valid.csv, train and valid lie in the folder CheXpert-v1.0 or CheXpert-v1.0-small there."
 )
 
 
@@ -48,24 +64,37 @@ class Films:
 
 
 def read(home: Path, table: str) -> Films:
-    """A table of the folder `home`. Raises DataError for values or paths that are not the official ones."""
+    """A table of the folder `home`. Raises DataError for values or paths that are not the official
+    ones.
+    """
     rows = films.read_table(home / table, ("Path", *COLUMNS), _HOW)
     try:
         findings = np.array([[VALUES[row[column]] for column in COLUMNS] for row in rows], np.uint8)
     except KeyError as error:
-        raise DataError(f"{home / table} has a value {error.args[0]!r}, not 1.0, 0.0, -1.0 or blank. {_HOW}") from error
+        raise DataError(
+            f"{home / table} has a value {error.args[0]!r}, not 1.0, 0.0, -1.0 or blank. {_HOW}"
+        ) from error
     patients = [re.search(r"/patient(\d+)/", row["Path"]) for row in rows]
     if not all(patients):
         raise DataError(f"{home / table} has paths without the folder of a patient. {_HOW}")
     films.unrepeated(home / table, [row["Path"] for row in rows], _HOW)
     paths = [home / row["Path"].split("/", 1)[1] for row in rows]
-    return Films(paths, np.array([int(patient[1]) for patient in patients if patient], np.int64), findings)
+    return Films(
+        paths, np.array([int(patient[1]) for patient in patients if patient], np.int64), findings
+    )
 
 
 def _home(home: Path) -> Path | None:
     """The folder with both tables, the original before the small version."""
     folders = [home / name for name in FOLDERS]
-    return next((folder for folder in folders if all((folder / table).is_file() for table in TABLES.values())), None)
+    return next(
+        (
+            folder
+            for folder in folders
+            if all((folder / table).is_file() for table in TABLES.values())
+        ),
+        None,
+    )
 
 
 def _files(home: Path) -> list[Path]:
@@ -73,10 +102,17 @@ def _files(home: Path) -> list[Path]:
     if folder is None:
         for table in (home / name / table for name in FOLDERS for table in TABLES.values()):
             if table.is_file():
-                raise DataError(f"{table} is there without the other table. Complete the set, or take its folder away. {_HOW}")
+                raise DataError(
+                    f"{table} is there without the other table. Complete the set, or take its"
+                    f" folder away. {_HOW}"
+                )
         return []
     paths = [path for table in TABLES.values() for path in read(folder, table).paths]
-    return [*(folder / table for table in TABLES.values()), *paths] if films.all_there("CheXpert", paths, _HOW) else []
+    return (
+        [*(folder / table for table in TABLES.values()), *paths]
+        if films.all_there("CheXpert", paths, _HOW)
+        else []
+    )
 
 
 def _load(home: Path) -> dict[str, Split]:
@@ -87,7 +123,12 @@ def _load(home: Path) -> dict[str, Split]:
     for split, table in TABLES.items():
         found = read(folder, table)
         labels = films.any_finding(found.findings, NAMES)
-        splits[split] = AnnotatedSplit(films.read_films(found.paths, FULL), labels, {"findings": found.findings}, found.patients)
+        splits[split] = AnnotatedSplit(
+            films.read_films(found.paths, FULL),
+            labels,
+            {"findings": found.findings},
+            found.patients,
+        )
     films.check_patients("CheXpert", splits)
     return splits
 
@@ -101,19 +142,26 @@ SOURCES = [
         sizes={"train": 223_414, "test": 234},
         mean=films.MEAN,
         std=films.STD,
-        licence="Stanford University Dataset Research Use Agreement: non-commercial research, no redistribution",
+        licence=(
+            "Stanford University Dataset Research Use Agreement: non-commercial research, no"
+            " redistribution"
+        ),
         how_to_get=_HOW,
         files=_files,
         load=_load,
         stand_ins=("nih-cxr14-sample-shifted", "phantom-films-shifted"),
         embedded="phantom-films-shifted",
         note=(
-            "frontal and lateral films; the test split is the official valid set (assumed); 223,648 films of "
-            f"{FULL} x {FULL} bytes are 59 GB of memory"
+            "frontal and lateral films; the test split is the official valid set (assumed);"
+            f" 223,648 films of {FULL} x {FULL} bytes are 59 GB of memory"
         ),
         annotations={
             "findings": Annotation(
-                FINDINGS, len(NAMES), "read from reports by a program, in the test split by radiologists (Irvin et al. 2019)", NAMES
+                FINDINGS,
+                len(NAMES),
+                "read from reports by a program, in the test split by radiologists (Irvin et al."
+                " 2019)",
+                NAMES,
             )
         },
     )

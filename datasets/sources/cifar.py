@@ -13,7 +13,9 @@ from datasets.source import DataError, DataSource, Split, read_npz
 
 
 class _ArrayUnpickler(pickle.Unpickler):
-    """Reads the official batches, which are pickles, and refuses everything but plain values and NumPy arrays."""
+    """Reads the official batches, which are pickles, and refuses everything but plain values and
+    NumPy arrays.
+    """
 
     ALLOWED = frozenset(
         {
@@ -34,13 +36,24 @@ class _ArrayUnpickler(pickle.Unpickler):
 
 
 def read_batch(path: Path, label_key: str) -> tuple[np.ndarray, np.ndarray]:
-    """Images (n, 3, 32, 32) and labels of one official batch. Raises DataError if it is damaged or not one."""
+    """Images (n, 3, 32, 32) and labels of one official batch. Raises DataError if it is damaged or
+    not one.
+    """
     try:
         with path.open("rb") as stream:
             batch = _ArrayUnpickler(stream, encoding="latin1").load()
         return batch["data"].reshape(-1, 3, 32, 32), np.asarray(batch[label_key], dtype=np.int64)
-    except (pickle.UnpicklingError, EOFError, LookupError, AttributeError, ValueError, TypeError) as error:
-        raise DataError(f"{path} is not a whole CIFAR batch: {error}. Delete it and download it again.") from error
+    except (
+        pickle.UnpicklingError,
+        EOFError,
+        LookupError,
+        AttributeError,
+        ValueError,
+        TypeError,
+    ) as error:
+        raise DataError(
+            f"{path} is not a whole CIFAR batch: {error}. Delete it and download it again."
+        ) from error
 
 
 def _files(name: str, folder: str, parts: tuple[str, ...]) -> Callable[[Path], list[Path]]:
@@ -54,10 +67,22 @@ def _files(name: str, folder: str, parts: tuple[str, ...]) -> Callable[[Path], l
     return files
 
 
-def _source(name: str, class_name: str, title: str, classes: int, folder: str, parts: tuple[str, ...], label_key: str,
-            mean: tuple[float, ...], std: tuple[float, ...], stand_ins: tuple[str, ...],
-            content: dict[str, str]) -> DataSource:  # fmt: skip
-    how = f"Run `python -m benchmarks data --download {name}`, or put {name}.npz into the data home."
+def _source(
+    name: str,
+    class_name: str,
+    title: str,
+    classes: int,
+    folder: str,
+    parts: tuple[str, ...],
+    label_key: str,
+    mean: tuple[float, ...],
+    std: tuple[float, ...],
+    stand_ins: tuple[str, ...],
+    content: dict[str, str],
+) -> DataSource:
+    how = (
+        f"Run `python -m benchmarks data --download {name}`, or put {name}.npz into the data home."
+    )
     files = _files(name, folder, parts)
 
     def load(home: Path) -> dict[str, Split]:
@@ -81,7 +106,10 @@ def _source(name: str, class_name: str, title: str, classes: int, folder: str, p
         sizes={"train": 50_000, "test": 10_000},
         mean=mean,
         std=std,
-        licence="none stated by the authors; cite Krizhevsky, Learning Multiple Layers of Features from Tiny Images, 2009",
+        licence=(
+            "none stated by the authors; cite Krizhevsky, Learning Multiple Layers of Features from"
+            " Tiny Images, 2009"
+        ),
         how_to_get=how,
         files=files,
         load=load,
@@ -98,9 +126,30 @@ CIFAR10_CONTENT = {
 }
 
 SOURCES = [
-    _source("cifar10", "CIFAR10", "CIFAR-10", 10, "cifar-10-batches-py",
-            (*(f"data_batch_{i}" for i in range(1, 6)), "test_batch"), "labels",
-            (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616), ("shapes",), CIFAR10_CONTENT),
-    _source("cifar100", "CIFAR100", "CIFAR-100", 100, "cifar-100-python", ("train", "test"), "fine_labels",
-            (0.5071, 0.4865, 0.4409), (0.2673, 0.2564, 0.2762), ("caltech100", "shapes-100"), {}),
-]  # fmt: skip
+    _source(
+        "cifar10",
+        "CIFAR10",
+        "CIFAR-10",
+        10,
+        "cifar-10-batches-py",
+        (*(f"data_batch_{i}" for i in range(1, 6)), "test_batch"),
+        "labels",
+        (0.4914, 0.4822, 0.4465),
+        (0.2470, 0.2435, 0.2616),
+        ("shapes",),
+        CIFAR10_CONTENT,
+    ),
+    _source(
+        "cifar100",
+        "CIFAR100",
+        "CIFAR-100",
+        100,
+        "cifar-100-python",
+        ("train", "test"),
+        "fine_labels",
+        (0.5071, 0.4865, 0.4409),
+        (0.2673, 0.2564, 0.2762),
+        ("caltech100", "shapes-100"),
+        {},
+    ),
+]

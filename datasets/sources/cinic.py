@@ -1,4 +1,6 @@
-"""CINIC-10: the official image folders `CINIC-10/{train,valid,test}/<class>/*.png`, 90,000 images each."""
+"""CINIC-10: the official image folders `CINIC-10/{train,valid,test}/<class>/*.png`, 90,000 images
+each.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,8 @@ from datasets.sources import cifar
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 SPLITS = ("train", "valid", "test")
 _HOW = (
-    "Download CINIC-10.tar.gz (Darlow et al. 2018) from https://datashare.ed.ac.uk/handle/10283/3192 "
-    "and unpack it into the data home as CINIC-10/."
+    "Download CINIC-10.tar.gz (Darlow et al. 2018) from"
+    " https://datashare.ed.ac.uk/handle/10283/3192 and unpack it into the data home as CINIC-10/."
 )
 
 
@@ -35,10 +37,14 @@ def read_folder(folder: Path) -> Split:
                 with Image.open(path) as image:
                     images.append(np.asarray(image.convert("RGB")))
             except (UnidentifiedImageError, OSError) as error:
-                raise DataError(f"{path} is not a readable image ({error}). Unpack CINIC-10 again.") from error
+                raise DataError(
+                    f"{path} is not a readable image ({error}). Unpack CINIC-10 again."
+                ) from error
             labels.append(label)
     if len({image.shape for image in images}) != 1:
-        raise DataError(f"{folder} holds no images, or images of several sizes. Unpack CINIC-10 again.")
+        raise DataError(
+            f"{folder} holds no images, or images of several sizes. Unpack CINIC-10 again."
+        )
     return Split(to_nchw(np.stack(images)), np.asarray(labels, dtype=np.int64))
 
 

@@ -1,4 +1,6 @@
-"""scikit-learn's bundled digits: 1,797 real handwritten digits, no download. The default of the smoke profile."""
+"""scikit-learn's bundled digits: 1,797 real handwritten digits, no download. The default of the
+smoke profile.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,11 @@ from datasets.source import DataSource, Split, to_nchw
 def _file(home: Path) -> list[Path]:
     # Located without importing scikit-learn, which would cost every start a second.
     spec = importlib.util.find_spec("sklearn")
-    return [Path(spec.origin).parent / "datasets" / "data" / "digits.csv.gz"] if spec and spec.origin else []
+    return (
+        [Path(spec.origin).parent / "datasets" / "data" / "digits.csv.gz"]
+        if spec and spec.origin
+        else []
+    )
 
 
 def _load(home: Path) -> dict[str, Split]:
@@ -23,7 +29,10 @@ def _load(home: Path) -> dict[str, Split]:
     images = to_nchw((table[:, :-1].reshape(-1, 8, 8) * 255 // 16).astype(np.uint8))
     labels = table[:, -1]
     # The file has no official split: its last fifth is the test set.
-    return {"train": Split(images[:1437], labels[:1437]), "test": Split(images[1437:], labels[1437:])}
+    return {
+        "train": Split(images[:1437], labels[:1437]),
+        "test": Split(images[1437:], labels[1437:]),
+    }
 
 
 SOURCES = [

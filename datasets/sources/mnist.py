@@ -9,21 +9,33 @@ import numpy as np
 
 from datasets.source import DataError, DataSource, Split, read_npz
 
-_IDX = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
+_IDX = (
+    "train-images-idx3-ubyte",
+    "train-labels-idx1-ubyte",
+    "t10k-images-idx3-ubyte",
+    "t10k-labels-idx1-ubyte",
+)
 
 
 def read_idx(path: Path) -> np.ndarray:
-    """An IDX file of unsigned bytes (LeCun's format). Raises DataError if its length is not what it says."""
+    """An IDX file of unsigned bytes (LeCun's format). Raises DataError if its length is not what it
+    says.
+    """
     raw = path.read_bytes()
     if len(raw) < 4 or raw[:3] != b"\x00\x00\x08":
-        raise DataError(f"{path} is not an IDX file of unsigned bytes. Delete it and download it again.")
+        raise DataError(
+            f"{path} is not an IDX file of unsigned bytes. Delete it and download it again."
+        )
     dimensions = raw[3]
     if len(raw) < 4 + 4 * dimensions:
         raise DataError(f"{path} is truncated. Delete it and download it again.")
     shape = np.frombuffer(raw, ">i4", dimensions, 4)
     body = np.frombuffer(raw, np.uint8, offset=4 + 4 * dimensions)
     if body.size != int(np.prod(shape)):
-        raise DataError(f"{path} is truncated: {body.size} bytes of {int(np.prod(shape))}. Delete it and download it again.")
+        raise DataError(
+            f"{path} is truncated: {body.size} bytes of {int(np.prod(shape))}. Delete it and"
+            " download it again."
+        )
     return body.reshape(shape)
 
 
@@ -61,8 +73,18 @@ def _downloader(class_name: str) -> Callable[[Path], None]:
     return download
 
 
-def _source(name: str, class_name: str, title: str, mean: float, std: float, licence: str, content: dict[str, str]) -> DataSource:
-    how = f"Run `python -m benchmarks data --download {name}`, or put {name}.npz into the data home."
+def _source(
+    name: str,
+    class_name: str,
+    title: str,
+    mean: float,
+    std: float,
+    licence: str,
+    content: dict[str, str],
+) -> DataSource:
+    how = (
+        f"Run `python -m benchmarks data --download {name}`, or put {name}.npz into the data home."
+    )
     return DataSource(
         name=name,
         title=title,
@@ -88,6 +110,16 @@ MNIST_CONTENT = {
 }
 
 SOURCES = [
-    _source("mnist", "MNIST", "MNIST", 0.1307, 0.3081, "CC BY-SA 3.0 (Yann LeCun and Corinna Cortes)", MNIST_CONTENT),
-    _source("fashion-mnist", "FashionMNIST", "Fashion-MNIST", 0.2860, 0.3530, "MIT (Zalando SE)", {}),
+    _source(
+        "mnist",
+        "MNIST",
+        "MNIST",
+        0.1307,
+        0.3081,
+        "CC BY-SA 3.0 (Yann LeCun and Corinna Cortes)",
+        MNIST_CONTENT,
+    ),
+    _source(
+        "fashion-mnist", "FashionMNIST", "Fashion-MNIST", 0.2860, 0.3530, "MIT (Zalando SE)", {}
+    ),
 ]

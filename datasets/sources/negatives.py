@@ -1,8 +1,10 @@
-"""Photographic negatives of the hundred generated classes: the synthetic stand-in for another data set than the target.
+"""Photographic negatives of the hundred generated classes: the synthetic stand-in for another data
+set than the target.
 
-`shapes-100-shifted` draws the classes of `shapes-100` as another site would: dark figures on light paper in the
-complementary hue, twice the noise in half of the images. They share no image, and the classes have another order: class
-10 x hue + figure, so that ten consecutive classes are the ten figures in one hue, which is what a client gets of ten.
+`shapes-100-shifted` draws the classes of `shapes-100` as another site would: dark figures on light
+paper in the complementary hue, twice the noise in half of the images. They share no image, and the
+classes have another order: class 10 x hue + figure, so that ten consecutive classes are the ten
+figures in one hue, which is what a client gets of ten.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ def draw_negatives(count: int, seed: int) -> Split:
     """`count` images (3, 16, 16) of class 10 x hue + figure."""
     drawn = draw_hundred(count, seed)
     rng = np.random.default_rng([seed, 1])  # another stream than the drawing's own
-    noise = 255 * np.where(rng.random((count, 1, 1, 1)) < 0.5, 0.14, 0.0)  # 0.16 with the drawing's own 0.08
+    noise = 255 * np.where(
+        rng.random((count, 1, 1, 1)) < 0.5, 0.14, 0.0
+    )  # 0.16 with the drawing's own 0.08
     images = 255 - drawn.images + rng.normal(size=drawn.images.shape) * noise
     figures, hues = np.divmod(drawn.labels, HUES)
     return Split(images.clip(0, 255).astype(np.uint8), hues * len(NAMES) + figures)

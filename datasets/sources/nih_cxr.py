@@ -1,15 +1,18 @@
-"""NIH ChestX-ray14 (Wang et al. 2017): 112,120 frontal chest films of 30,805 patients with fourteen findings.
+"""NIH ChestX-ray14 (Wang et al. 2017): 112,120 frontal chest films of 30,805 patients with fourteen
+findings.
 
-The layout is the official one: in the folder `nih_cxr` of the data home the table `Data_Entry_2017.csv` (or
-`Data_Entry_2017_v2020.csv`), the films in `images` or, as the twelve archives may be unpacked, in `images_001/images` to
-`images_012/images`, and the lists `train_val_list.txt` and `test_list.txt`, which share no patient.
+The layout is the official one: in the folder `nih_cxr` of the data home the table
+`Data_Entry_2017.csv` (or `Data_Entry_2017_v2020.csv`), the films in `images` or, as the twelve
+archives may be unpacked, in `images_001/images` to `images_012/images`, and the lists
+`train_val_list.txt` and `test_list.txt`, which share no patient.
 
-With fewer films, or without the lists, what is there is `nih-cxr14-sample`, at 128 pixels. Where the lists are not there, a
-third of the patients are its test split: those for whom the SHA-256 of "3 " and the patient's number, as a whole number, is
-a multiple of 3. Of the numbers 0, 1, 2, ... in the place of the 3 it is the first that leaves, in the 1,000 films that this
-suite was built with, every finding that more than one patient has in both splits. `nih-cxr14-sample-shifted` has the same films,
-labels and splits under `datasets.films.SECOND_SITE`, drawn for each film from its name, with CheXpert's findings; it is there
-with all films too, at 128 pixels.
+With fewer films, or without the lists, what is there is `nih-cxr14-sample`, at 128 pixels. Where
+the lists are not there, a third of the patients are its test split: those for whom the SHA-256 of
+"3 " and the patient's number, as a whole number, is a multiple of 3. Of the numbers 0, 1, 2, ... in
+the place of the 3 it is the first that leaves, in the 1,000 films that this suite was built with,
+every finding that more than one patient has in both splits. `nih-cxr14-sample-shifted` has the same
+films, labels and splits under `datasets.films.SECOND_SITE`, drawn for each film from its name, with
+CheXpert's findings; it is there with all films too, at 128 pixels.
 """
 
 from __future__ import annotations
@@ -28,31 +31,47 @@ from datasets.sources.chexpert import NAMES as CHEXPERT_NAMES
 
 FILMS = 112_120
 NEARLY = 0.9
-"""Share of all films from which a set counts as one with gaps, which is refused, rather than as a sample."""
+"""Share of all films from which a set counts as one with gaps, which is refused, rather than as a
+sample."""
 SMALL = 128
 """Pixels of the long side in samples: those of the sample that this suite was built with."""
 NAMES = (
-    "atelectasis", "cardiomegaly", "effusion", "infiltration", "mass", "nodule", "pneumonia", "pneumothorax", "consolidation",
-    "edema", "emphysema", "fibrosis", "pleural-thickening", "hernia",
-)  # fmt: skip
+    "atelectasis",
+    "cardiomegaly",
+    "effusion",
+    "infiltration",
+    "mass",
+    "nodule",
+    "pneumonia",
+    "pneumothorax",
+    "consolidation",
+    "edema",
+    "emphysema",
+    "fibrosis",
+    "pleural-thickening",
+    "hernia",
+)
 """In the order of Table 1 of Wang et al. 2017 and of their later fourteen."""
 IN_CHEXPERT = {
-    name: {"pleural-effusion": "effusion"}.get(name, name) for name in CHEXPERT_NAMES if name in {*NAMES, "pleural-effusion"}
+    name: {"pleural-effusion": "effusion"}.get(name, name)
+    for name in CHEXPERT_NAMES
+    if name in {*NAMES, "pleural-effusion"}
 }
-"""CheXpert's findings that NIH's films are labelled for, and what NIH calls them; beside `no-finding`."""
+"""CheXpert's findings that NIH's films are labelled for, and what NIH calls them; beside
+`no-finding`."""
 SHARED = tuple(name for name in CHEXPERT_NAMES if name in {*IN_CHEXPERT, films.NO_FINDING})
 """Findings of CheXpert's that can be told of NIH's films, in CheXpert's order."""
 TABLES = ("Data_Entry_2017.csv", "Data_Entry_2017_v2020.csv")
 LISTS = {"train": "train_val_list.txt", "test": "test_list.txt"}
 _COLUMNS = ("Image Index", "Finding Labels", "Patient ID")
 _LICENCE = (
-    "the NIH Clinical Center's terms: use is unrestricted, with a link to the download site, an acknowledgement of the NIH "
-    "Clinical Center and a citation of Wang et al., CVPR 2017"
+    "the NIH Clinical Center's terms: use is unrestricted, with a link to the download site, an"
+    " acknowledgement of the NIH Clinical Center and a citation of Wang et al., CVPR 2017"
 )
 _HOW = (
-    "Download Data_Entry_2017, train_val_list.txt, test_list.txt and the twelve archives of images from "
-    "https://nihcc.app.box.com/v/ChestXray-NIHCC (no registration; batch_download_zips.py there fetches the archives), and unpack "
-    "them in the folder nih_cxr of the data home."
+    "Download Data_Entry_2017, train_val_list.txt, test_list.txt and the twelve archives of images"
+    " from https://nihcc.app.box.com/v/ChestXray-NIHCC (no registration; batch_download_zips.py"
+    " there fetches the archives), and unpack them in the folder nih_cxr of the data home."
 )
 
 
@@ -68,8 +87,17 @@ class Film:
 
 def _paths(home: Path) -> dict[str, Path]:
     """The films that are there, by file name."""
-    folders = [home / "images", *(home / f"images_{number:03}" / "images" for number in range(1, 13))]
-    return {path.name: path for folder in folders if folder.is_dir() for path in folder.iterdir() if path.suffix == ".png"}
+    folders = [
+        home / "images",
+        *(home / f"images_{number:03}" / "images" for number in range(1, 13)),
+    ]
+    return {
+        path.name: path
+        for folder in folders
+        if folder.is_dir()
+        for path in folder.iterdir()
+        if path.suffix == ".png"
+    }
 
 
 def _table(home: Path) -> Path | None:
@@ -79,7 +107,8 @@ def _table(home: Path) -> Path | None:
 def read_films_of(home: Path) -> list[Film]:
     """The films that are there and in the table, in its order.
 
-    Raises DataError for a film that is named twice, and for findings or patients that the official table does not have.
+    Raises DataError for a film that is named twice, and for findings or patients that the official
+    table does not have.
     """
     table, there = _table(home), _paths(home)
     if table is None or not there:
@@ -90,11 +119,19 @@ def read_films_of(home: Path) -> list[Film]:
     for row in rows:
         name = row["Image Index"]
         if name in there:
-            present = frozenset(films.slug(label) for label in row["Finding Labels"].split("|")) - {films.NO_FINDING}
+            present = frozenset(films.slug(label) for label in row["Finding Labels"].split("|")) - {
+                films.NO_FINDING
+            }
             if not present <= set(NAMES):
-                raise DataError(f"{table}: {name} has findings other than the fourteen: {row['Finding Labels']}. {_HOW}")
+                raise DataError(
+                    f"{table}: {name} has findings other than the fourteen:"
+                    f" {row['Finding Labels']}. {_HOW}"
+                )
             if not row["Patient ID"].isdecimal():
-                raise DataError(f"{table}: the patient of {name} is {row['Patient ID']!r}, which is no number. {_HOW}")
+                raise DataError(
+                    f"{table}: the patient of {name} is {row['Patient ID']!r}, which is no number."
+                    f" {_HOW}"
+                )
             found.append(Film(there[name], int(row["Patient ID"]), present))
     return found
 
@@ -107,27 +144,47 @@ def of_test(patient: int) -> bool:
 def divide(home: Path, found: list[Film]) -> dict[str, list[Film]]:
     """The films of each split, in order: by the official lists if both are there, else by patient.
 
-    Raises DataError for a list without the other, for one that is no text, and for a film that is in neither or in both.
+    Raises DataError for a list without the other, for one that is no text, and for a film that is
+    in neither or in both.
     """
     there = [name for name in LISTS.values() if (home / name).is_file()]
     if not there:
-        return {split: [film for film in found if of_test(film.patient) == (split == "test")] for split in LISTS}
+        return {
+            split: [film for film in found if of_test(film.patient) == (split == "test")]
+            for split in LISTS
+        }
     if len(there) < len(LISTS):
-        raise DataError(f"{home / there[0]} is there without the other list; get both, or take it away. {_HOW}")
+        raise DataError(
+            f"{home / there[0]} is there without the other list; get both, or take it away. {_HOW}"
+        )
     try:
-        listed = {split: set((home / name).read_text(encoding="utf-8").split()) for split, name in LISTS.items()}
+        listed = {
+            split: set((home / name).read_text(encoding="utf-8").split())
+            for split, name in LISTS.items()
+        }
     except UnicodeDecodeError as error:
-        raise DataError(f"{home}: {' or '.join(LISTS.values())} is no text ({error}). {_HOW}") from error
+        raise DataError(
+            f"{home}: {' or '.join(LISTS.values())} is no text ({error}). {_HOW}"
+        ) from error
     for film in found:
         if sum(film.path.name in names for names in listed.values()) != 1:
-            raise DataError(f"{film.path.name} is not in one of {' and '.join(LISTS.values())}, or is in both. {_HOW}")
-    return {split: [film for film in found if film.path.name in names] for split, names in listed.items()}
+            raise DataError(
+                f"{film.path.name} is not in one of {' and '.join(LISTS.values())}, or is in both."
+                f" {_HOW}"
+            )
+    return {
+        split: [film for film in found if film.path.name in names]
+        for split, names in listed.items()
+    }
 
 
 def _used(home: Path) -> list[Path]:
     """The table and the lists that are there."""
     table = _table(home)
-    return [*([table] if table else []), *(home / name for name in LISTS.values() if (home / name).is_file())]
+    return [
+        *([table] if table else []),
+        *(home / name for name in LISTS.values() if (home / name).is_file()),
+    ]
 
 
 def _complete(home: Path, found: list[Film]) -> bool:
@@ -136,10 +193,14 @@ def _complete(home: Path, found: list[Film]) -> bool:
 
 def _files(home: Path) -> list[Path]:
     home = home / "nih_cxr"
-    # Counting names is quicker than reading the table, and a table may well name films that are not there.
+    # Counting names is quicker than reading the table, and a table may well name films that are not
+    # there.
     there = len(_paths(home))
     if NEARLY * FILMS <= there < FILMS:
-        raise DataError(f"{home} has {there:,} of {FILMS:,} films. Get the others, or leave few enough for a sample. {_HOW}")
+        raise DataError(
+            f"{home} has {there:,} of {FILMS:,} films. Get the others, or leave few enough for a"
+            f" sample. {_HOW}"
+        )
     found = read_films_of(home) if there >= FILMS else []
     return [*_used(home), *(film.path for film in found)] if _complete(home, found) else []
 
@@ -162,8 +223,17 @@ def findings_of(found: list[Film]) -> np.ndarray:
 
 
 def as_chexpert(findings: np.ndarray) -> np.ndarray:
-    """Findings uint8 (n, 14) of NIH's as those of CheXpert's that NIH's films are labelled for, `SHARED`; uint8 (n, SHARED)."""
-    columns = [findings[:, NAMES.index(IN_CHEXPERT[name])] if name in IN_CHEXPERT else ~findings.any(axis=1) for name in SHARED]
+    """Findings uint8 (n, 14) of NIH's as those of CheXpert's that NIH's films are labelled for,
+    `SHARED`; uint8 (n, SHARED).
+    """
+    columns = [
+        (
+            findings[:, NAMES.index(IN_CHEXPERT[name])]
+            if name in IN_CHEXPERT
+            else ~findings.any(axis=1)
+        )
+        for name in SHARED
+    ]
     return np.stack(columns, axis=1).astype(np.uint8)
 
 
@@ -178,15 +248,29 @@ def _load(home: Path, small: bool = False, shifted: bool = False) -> dict[str, S
     splits: dict[str, Split] = {}
     for split, found in divide(home, read_films_of(home)).items():
         paths = [film.path for film in found]
-        images = films.read_films(paths, SMALL if small else FULL, SMALL if small else 0, at_second_site if shifted else None)
-        findings, patients = findings_of(found), np.array([film.patient for film in found], np.int64)
+        images = films.read_films(
+            paths,
+            SMALL if small else FULL,
+            SMALL if small else 0,
+            at_second_site if shifted else None,
+        )
+        findings, patients = (
+            findings_of(found),
+            np.array([film.patient for film in found], np.int64),
+        )
         stated = as_chexpert(findings) if shifted else findings
-        splits[split] = AnnotatedSplit(images, films.any_finding(findings, NAMES), {"findings": stated}, patients)
+        splits[split] = AnnotatedSplit(
+            images, films.any_finding(findings, NAMES), {"findings": stated}, patients
+        )
     films.check_patients("NIH ChestX-ray14", splits)
     return splits
 
 
-_FINDINGS = {"findings": Annotation(FINDINGS, len(NAMES), "read from reports by a program (Wang et al. 2017)", NAMES)}
+_FINDINGS = {
+    "findings": Annotation(
+        FINDINGS, len(NAMES), "read from reports by a program (Wang et al. 2017)", NAMES
+    )
+}
 _CANNOT = [name for name in CHEXPERT_NAMES if name not in SHARED]
 
 SOURCES = [
@@ -204,7 +288,10 @@ SOURCES = [
         load=_load,
         stand_ins=("nih-cxr14-sample", "phantom-films"),
         embedded="phantom-films",
-        note=f"the official split by patient; {FILMS:,} films of {FULL} x {FULL} bytes are 29 GB of memory",
+        note=(
+            f"the official split by patient; {FILMS:,} films of {FULL} x {FULL} bytes are 29 GB of"
+            " memory"
+        ),
         annotations=_FINDINGS,
     ),
     AnnotatedSource(
@@ -223,8 +310,9 @@ SOURCES = [
         stand_ins=("phantom-films",),
         embedded="phantom-films",
         note=(
-            f"real films of NIH ChestX-ray14 and their labels, but only those that are here, at {SMALL} x {SMALL} pixels and, "
-            "without the official lists, in a split by patient of this suite's own; not a random part of the set"
+            "real films of NIH ChestX-ray14 and their labels, but only those that are here, at"
+            f" {SMALL} x {SMALL} pixels and, without the official lists, in a split by patient of"
+            " this suite's own; not a random part of the set"
         ),
         annotations=_FINDINGS,
     ),
@@ -244,11 +332,16 @@ SOURCES = [
         stand_ins=("phantom-films-shifted",),
         embedded="phantom-films-shifted",
         note=(
-            "no second site's films are here: these are NIH's that are here, in the same split, with another curve, "
-            "contrast, gradient, blur, noise, borders and marker, so that two sites share every film. CheXpert's "
-            f"{', '.join(_CANNOT)} are unknown for all of them, and what is 'not mentioned' is NIH's"
+            "no second site's films are here: these are NIH's that are here, in the same split,"
+            " with another curve, contrast, gradient, blur, noise, borders and marker, so that two"
+            f" sites share every film. CheXpert's {', '.join(_CANNOT)} are unknown for all of them,"
+            " and what is 'not mentioned' is NIH's"
         ),
         kind=SURROGATE,
-        annotations={"findings": Annotation(FINDINGS, len(SHARED), "NIH's labels by CheXpert's names", SHARED)},
+        annotations={
+            "findings": Annotation(
+                FINDINGS, len(SHARED), "NIH's labels by CheXpert's names", SHARED
+            )
+        },
     ),
 ]

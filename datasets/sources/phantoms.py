@@ -1,13 +1,16 @@
-"""Generated grey films with lungs, ribs, heart and diaphragm, and findings drawn on them: synthetic stand-ins for chest films.
+"""Generated grey films with lungs, ribs, heart and diaphragm, and findings drawn on them: synthetic
+stand-ins for chest films.
 
-A patient has an anatomy and findings, and one or two films of both; each finding is a change at a place where it may be:
-an enlarged heart, a dark rim at the apex, a white base of a lung that rises at its side. `phantom-films` has NIH
-ChestX-ray14's findings; `phantom-films-shifted` has other patients, CheXpert's findings, of which some are uncertain in the
-training split, and the acquisition of `datasets.films.SECOND_SITE`; `phantom-films-public` has further patients, the
-acquisition `THIRD_SITE` and no findings beside its class. A part of the patients is healthy, of the others each has each finding
-by chance at the rate that `NIH_RATES` or `CHEXPERT_RATES` state for all. Histograms are equalised as those of the other films
-are; the reference's blur would, at 32 pixels, be as wide as a rib and is left out. They exercise every code path of a data
-set of films; they are no films, and every table made from them says so.
+A patient has an anatomy and findings, and one or two films of both; each finding is a change at a
+place where it may be: an enlarged heart, a dark rim at the apex, a white base of a lung that rises
+at its side. `phantom-films` has NIH ChestX-ray14's findings; `phantom-films-shifted` has other
+patients, CheXpert's findings, of which some are uncertain in the training split, and the
+acquisition of `datasets.films.SECOND_SITE`; `phantom-films-public` has further patients, the
+acquisition `THIRD_SITE` and no findings beside its class. A part of the patients is healthy, of the
+others each has each finding by chance at the rate that `NIH_RATES` or `CHEXPERT_RATES` state for
+all. Histograms are equalised as those of the other films are; the reference's blur would, at 32
+pixels, be as wide as a rib and is left out. They exercise every code path of a data set of films;
+they are no films, and every table made from them says so.
 """
 
 from __future__ import annotations
@@ -27,22 +30,45 @@ from datasets.sources.nih_cxr import NAMES as NIH_NAMES
 
 SIZE = 32
 NIH_RATES = {
-    "atelectasis": 0.13, "cardiomegaly": 0.1, "effusion": 0.13, "infiltration": 0.15, "mass": 0.07, "nodule": 0.08,
-    "pneumonia": 0.08, "pneumothorax": 0.08, "consolidation": 0.08, "edema": 0.07, "emphysema": 0.06, "fibrosis": 0.06,
-    "pleural-thickening": 0.06, "hernia": 0.04,
-}  # fmt: skip
-"""Share of patients with each finding; own choices in the order of frequency of the real set, the rare ones less rare."""
+    "atelectasis": 0.13,
+    "cardiomegaly": 0.1,
+    "effusion": 0.13,
+    "infiltration": 0.15,
+    "mass": 0.07,
+    "nodule": 0.08,
+    "pneumonia": 0.08,
+    "pneumothorax": 0.08,
+    "consolidation": 0.08,
+    "edema": 0.07,
+    "emphysema": 0.06,
+    "fibrosis": 0.06,
+    "pleural-thickening": 0.06,
+    "hernia": 0.04,
+}
+"""Share of patients with each finding; own choices in the order of frequency of the real set, the
+rare ones less rare."""
 CHEXPERT_RATES = {
-    "enlarged-cardiomediastinum": 0.08, "cardiomegaly": 0.12, "lung-opacity": 0.17, "lung-lesion": 0.06, "edema": 0.13,
-    "consolidation": 0.08, "pneumonia": 0.07, "atelectasis": 0.12, "pneumothorax": 0.08, "pleural-effusion": 0.17,
-    "pleural-other": 0.04, "fracture": 0.05, "support-devices": 0.17,
-}  # fmt: skip
+    "enlarged-cardiomediastinum": 0.08,
+    "cardiomegaly": 0.12,
+    "lung-opacity": 0.17,
+    "lung-lesion": 0.06,
+    "edema": 0.13,
+    "consolidation": 0.08,
+    "pneumonia": 0.07,
+    "atelectasis": 0.12,
+    "pneumothorax": 0.08,
+    "pleural-effusion": 0.17,
+    "pleural-other": 0.04,
+    "fracture": 0.05,
+    "support-devices": 0.17,
+}
 HEALTHY = 0.35
 """Share of patients without any finding."""
 SECOND_FILM = 0.3
 """Share of patients with two films."""
 UNCERTAIN = (0.03, 0.12)
-"""Share of CheXpert's entries that are uncertain in the training split, where the finding is absent and where it is present."""
+"""Share of CheXpert's entries that are uncertain in the training split, where the finding is absent
+and where it is present."""
 
 _SAME = {"effusion": "pleural-effusion", "pleural-thickening": "pleural-other"}
 """What is drawn alike under two names."""
@@ -52,7 +78,9 @@ _DRAWN = tuple(dict.fromkeys([*(_SAME.get(name, name) for name in NIH_NAMES), *C
 
 @dataclass(frozen=True)
 class Anatomy:
-    """What n films show beside findings, each (n, 1, 1); x from -1 at the left to 1 at the right, y from -1 at the top to 1."""
+    """What n films show beside findings, each (n, 1, 1); x from -1 at the left to 1 at the right, y
+    from -1 at the top to 1.
+    """
 
     lung_x: np.ndarray
     """How far the middles of the lungs are from the middle."""
@@ -84,7 +112,9 @@ def _imagine(count: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
 
 
 def _anatomy(r: Mapping[str, np.ndarray], present: Mapping[str, np.ndarray]) -> Anatomy:
-    """The anatomy of films from random numbers and from those findings that alter it, each (n, 1, 1)."""
+    """The anatomy of films from random numbers and from those findings that alter it, each (n, 1,
+    1).
+    """
     emphysema, flat = present["emphysema"], 0.2 * present["emphysema"]
     return Anatomy(
         lung_x=0.43 + 0.03 * r["lung_x"],
@@ -94,9 +124,11 @@ def _anatomy(r: Mapping[str, np.ndarray], present: Mapping[str, np.ndarray]) -> 
         base=(0.3 + 0.06 * r["base"] + flat, 0.37 + 0.06 * r["other_base"] + flat),
         heart_x=0.1 + 0.03 * r["heart_x"],
         heart_y=0.22 + 0.04 * r["heart_y"],
-        heart_width=(0.24 + 0.03 * r["heart_width"]) * (1 + 0.6 * present["cardiomegaly"] - 0.25 * emphysema),
+        heart_width=(0.24 + 0.03 * r["heart_width"])
+        * (1 + 0.6 * present["cardiomegaly"] - 0.25 * emphysema),
         heart_height=(0.25 + 0.03 * r["heart_height"]) * (1 + 0.3 * present["cardiomegaly"]),
-        mediastinum=(0.12 + 0.015 * r["mediastinum"]) * (1 + 0.9 * present["enlarged-cardiomediastinum"]),
+        mediastinum=(0.12 + 0.015 * r["mediastinum"])
+        * (1 + 0.9 * present["enlarged-cardiomediastinum"]),
         body=0.93 + 0.05 * r["body"],
         rib_rate=26 + 3 * r["rib_rate"],
         rib_phase=3.1 * r["rib_phase"],
@@ -113,13 +145,17 @@ def _disc(x: np.ndarray, y: np.ndarray, radius: np.ndarray | float) -> np.ndarra
     return _soft(radius - np.hypot(x, y), 0.03)
 
 
-_Y, _X = (side.astype(np.float32)[None] for side in np.mgrid[-1 : 1 : SIZE * 1j, -1 : 1 : SIZE * 1j])
+_Y, _X = (
+    side.astype(np.float32)[None] for side in np.mgrid[-1 : 1 : SIZE * 1j, -1 : 1 : SIZE * 1j]
+)
 _CHECKS = (np.indices((SIZE, SIZE)).sum(axis=0) % 2).astype(np.float32)[None]
 
 
 @dataclass(frozen=True)
 class Lungs:
-    """Where the lungs of n films are, each (n, 32, 32); u runs from -1 at the heart to 1 at the ribs, v from apex to base."""
+    """Where the lungs of n films are, each (n, 32, 32); u runs from -1 at the heart to 1 at the
+    ribs, v from apex to base.
+    """
 
     masks: tuple[np.ndarray, np.ndarray]
     """Left and right of the film."""
@@ -151,7 +187,9 @@ Layer = tuple[np.ndarray, float]
 
 
 def _layers(name: str, lungs: Lungs, right: np.ndarray, rng: np.random.Generator) -> list[Layer]:
-    """What a finding looks like in n films where it is on the `right` (n, 1, 1) or left; none for those of the anatomy."""
+    """What a finding looks like in n films where it is on the `right` (n, 1, 1) or left; none for
+    those of the anatomy.
+    """
     count = len(right)
     mask, u = lungs.on(right)
     v = lungs.v
@@ -165,12 +203,21 @@ def _layers(name: str, lungs: Lungs, right: np.ndarray, rng: np.random.Generator
         return _disc((u - across) * 0.31, (v - down) * 0.68, radius)
 
     if name == "atelectasis":  # a plate above the raised dome
-        return [(0.8 * mask * np.exp(-(((v - drawn(0.1, 0.3) - drawn(-0.15, 0.15) * u) / 0.09) ** 2)), 0.85)]
+        return [
+            (
+                0.8
+                * mask
+                * np.exp(-(((v - drawn(0.1, 0.3) - drawn(-0.15, 0.15) * u) / 0.09) ** 2)),
+                0.85,
+            )
+        ]
     if name == "pleural-effusion":  # a level that rises at the side
         return [(0.95 * mask * _soft(v - drawn(0.05, 0.3) + 0.3 * u, 0.06), 0.75)]
     if name == "infiltration":  # patches
         patches = np.sin(7 * u + drawn(0, 6.3)) * np.sin(8 * v + drawn(0, 6.3)) > 0
-        return [(0.7 * mask * patches * np.exp(-((u**2 + (v - drawn(-0.3, 0.1)) ** 2) / 0.5)), 0.75)]
+        return [
+            (0.7 * mask * patches * np.exp(-((u**2 + (v - drawn(-0.3, 0.1)) ** 2) / 0.5)), 0.75)
+        ]
     if name == "mass":
         return [(0.95 * round_lesion(0.19, 0.25), 0.85)]
     if name == "nodule":
@@ -178,16 +225,31 @@ def _layers(name: str, lungs: Lungs, right: np.ndarray, rng: np.random.Generator
     if name == "lung-lesion":
         return [(round_lesion(0.09, 0.22), 0.9)]
     if name == "pneumonia":  # a cloud in the lower field
-        return [(0.85 * mask * np.exp(-(((u - drawn(-0.2, 0.3)) / 0.55) ** 2) - ((v - drawn(0.2, 0.4)) / 0.25) ** 2), 0.72)]
+        return [
+            (
+                0.85
+                * mask
+                * np.exp(
+                    -(((u - drawn(-0.2, 0.3)) / 0.55) ** 2) - ((v - drawn(0.2, 0.4)) / 0.25) ** 2
+                ),
+                0.72,
+            )
+        ]
     if name == "pneumothorax":  # air at apex and side, within a line
         depth = u * 0.8 - v * 0.6 - drawn(0.15, 0.45)
-        return [(0.97 * mask * _soft(depth, 0.06), 0.02), (0.7 * mask * np.exp(-((depth / 0.08) ** 2)), 0.7)]
+        return [
+            (0.97 * mask * _soft(depth, 0.06), 0.02),
+            (0.7 * mask * np.exp(-((depth / 0.08) ** 2)), 0.7),
+        ]
     if name == "consolidation":  # the upper lobe down to its fissure
         return [(0.9 * mask * _soft(drawn(-0.35, -0.05) - v, 0.03), 0.72)]
     if name == "edema":  # both lungs, from their roots
         reach = drawn(0.2, 0.4)
         return [
-            (0.75 * own * np.exp(-((along + 0.7) ** 2 / (2 * reach)) - (v - 0.1) ** 2 / reach), 0.72)
+            (
+                0.75 * own * np.exp(-((along + 0.7) ** 2 / (2 * reach)) - (v - 0.1) ** 2 / reach),
+                0.72,
+            )
             for own, along in zip(lungs.masks, lungs.u, strict=True)
         ]
     if name == "fibrosis":  # a net over both bases
@@ -204,15 +266,24 @@ def _layers(name: str, lungs: Lungs, right: np.ndarray, rng: np.random.Generator
         return [(_disc((u - 1.05) * 0.31, (v - drawn(-0.3, 0.3)) * 0.68, 0.09), 0.05)]
     if name == "support-devices":  # a box under the collarbone, and its lead to the heart
         box = _soft(0.34 - abs(u - 0.35), 0.05) * _soft(0.13 - abs(v + 0.55), 0.02)
-        lead = np.exp(-(((v + 0.55 - 0.45 * (0.35 - u)) / 0.06) ** 2)) * _soft(0.35 - u, 0.1) * _soft(u + 1.3, 0.1)
+        lead = (
+            np.exp(-(((v + 0.55 - 0.45 * (0.35 - u)) / 0.06) ** 2))
+            * _soft(0.35 - u, 0.1)
+            * _soft(u + 1.3, 0.1)
+        )
         return [(0.9 * lead, 1.0), (box, 1.0)]
     return []
 
 
 def render(
-    r: Mapping[str, np.ndarray], present: Mapping[str, np.ndarray], right: Mapping[str, np.ndarray], rng: np.random.Generator
+    r: Mapping[str, np.ndarray],
+    present: Mapping[str, np.ndarray],
+    right: Mapping[str, np.ndarray],
+    rng: np.random.Generator,
 ) -> np.ndarray:
-    """Films uint8 (n, 32, 32) of anatomies with the findings that are `present`, on the `right` of the film or on its left."""
+    """Films uint8 (n, 32, 32) of anatomies with the findings that are `present`, on the `right` of
+    the film or on its left.
+    """
     body = _anatomy(r, present)
     lift = np.float32(0.14) * present["atelectasis"]
     lungs = _lungs(body, (lift * ~right["atelectasis"], lift * right["atelectasis"]))
@@ -226,7 +297,11 @@ def render(
         tones = tones + 0.15 * mask * root
     tones = tones + 0.1 * ribs
     middle = _soft(body.mediastinum - abs(_X)) * (0.6 + 0.4 * _soft(0.2 - _Y, 0.1))
-    heart = _soft(1 - np.hypot((_X - body.heart_x) / body.heart_width, (_Y - body.heart_y) / body.heart_height), 0.12)
+    heart = _soft(
+        1
+        - np.hypot((_X - body.heart_x) / body.heart_width, (_Y - body.heart_y) / body.heart_height),
+        0.12,
+    )
     for layer, tone in ((middle, 0.78), (heart, 0.74)):
         tones = tones + layer * (tone - tones)
     for name, has in present.items():
@@ -241,23 +316,32 @@ def render(
 def draw(
     count: int, seed: int, rates: Mapping[str, float], how: Acquisition | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Images uint8 (count, 1, 32, 32), which of the findings of `rates` each shows, bool (count, findings), and its patient.
+    """Images uint8 (count, 1, 32, 32), which of the findings of `rates` each shows, bool (count,
+    findings), and its patient.
 
     Patients are numbered from 1,000,000 times the seed, so that those of two seeds differ.
     """
     rng = np.random.default_rng(seed)
-    patients: np.ndarray = np.repeat(np.arange(count), 1 + (rng.random(count) < SECOND_FILM))[:count]
+    patients: np.ndarray = np.repeat(np.arange(count), 1 + (rng.random(count) < SECOND_FILM))[
+        :count
+    ]
     people = int(patients[-1]) + 1
     sick = rng.random((people, 1)) >= HEALTHY
-    has = (sick & (rng.random((people, len(rates))) < np.array([*rates.values()]) / (1 - HEALTHY)))[patients]
+    has = (sick & (rng.random((people, len(rates))) < np.array([*rates.values()]) / (1 - HEALTHY)))[
+        patients
+    ]
     columns = {_SAME.get(name, name): has[:, index, None, None] for index, name in enumerate(rates)}
-    present = {name: columns.get(name, np.zeros((count, 1, 1))).astype(np.float32) for name in _DRAWN}
+    present = {
+        name: columns.get(name, np.zeros((count, 1, 1))).astype(np.float32) for name in _DRAWN
+    }
     right = {name: rng.random((people, 1, 1))[patients] < 0.5 for name in _DRAWN}
     own = {name: values[patients] for name, values in _imagine(people, rng).items()}
     parts = []
     for start in range(0, count, 250):  # few at a time: faster, in cache
         part = slice(start, start + 250)
-        anatomy, shown, where = ({name: values[part] for name, values in of.items()} for of in (own, present, right))
+        anatomy, shown, where = (
+            {name: values[part] for name, values in of.items()} for of in (own, present, right)
+        )
         parts.append(render(anatomy, shown, where, rng))
     drawn = np.concatenate(parts)
     if how:
@@ -269,7 +353,9 @@ def draw(
 def _draw_nih(count: int, seed: int) -> Split:
     images, has, patients = draw(count, seed, NIH_RATES)
     findings = has.astype(np.uint8)  # the rates are in the order of the names
-    return AnnotatedSplit(images, films.any_finding(findings, NIH_NAMES), {"findings": findings}, patients)
+    return AnnotatedSplit(
+        images, films.any_finding(findings, NIH_NAMES), {"findings": findings}, patients
+    )
 
 
 def _draw_chexpert(count: int, seed: int, uncertain: bool) -> Split:
@@ -280,7 +366,9 @@ def _draw_chexpert(count: int, seed: int, uncertain: bool) -> Split:
         stated[rng.random(has.shape) < np.where(has, UNCERTAIN[1], UNCERTAIN[0])] = IGNORE
     columns = {NO_FINDING: ~has.any(axis=1), **dict(zip(CHEXPERT_RATES, stated.T, strict=True))}
     findings = np.stack([columns[name].astype(np.uint8) for name in CHEXPERT_NAMES], axis=1)
-    return AnnotatedSplit(images, np.asarray(has.any(axis=1), np.int64), {"findings": findings}, patients)
+    return AnnotatedSplit(
+        images, np.asarray(has.any(axis=1), np.int64), {"findings": findings}, patients
+    )
 
 
 def _draw_public(count: int, seed: int) -> Split:
@@ -301,7 +389,11 @@ def _load_public(home: Path) -> dict[str, Split]:
 
 
 def _source(
-    name: str, title: str, note: str, load: Callable[[Path], dict[str, Split]], names: tuple[str, ...] = ()
+    name: str,
+    title: str,
+    note: str,
+    load: Callable[[Path], dict[str, Split]],
+    names: tuple[str, ...] = (),
 ) -> AnnotatedSource:
     return AnnotatedSource(
         name=name,
@@ -317,15 +409,32 @@ def _source(
         load=load,
         kind=SYNTHETIC,
         note=note,
-        annotations={"findings": Annotation(FINDINGS, len(names), "what was drawn", names)} if names else {},
+        annotations=(
+            {"findings": Annotation(FINDINGS, len(names), "what was drawn", names)} if names else {}
+        ),
     )
 
 
 SOURCES = [
-    _source("phantom-films", "generated films", "drawn lungs with drawn findings, not films of anyone", _load, NIH_NAMES),
-    _source("phantom-films-shifted", "generated films, another site",
-            "other drawn patients, CheXpert's findings, some uncertain, under an acquisition shift; not films of anyone",
-            _load_shifted, CHEXPERT_NAMES),
-    _source("phantom-films-public", "generated films, a third site",
-            "further drawn patients under a third acquisition, without findings; not films of anyone", _load_public),
-]  # fmt: skip
+    _source(
+        "phantom-films",
+        "generated films",
+        "drawn lungs with drawn findings, not films of anyone",
+        _load,
+        NIH_NAMES,
+    ),
+    _source(
+        "phantom-films-shifted",
+        "generated films, another site",
+        "other drawn patients, CheXpert's findings, some uncertain, under an acquisition shift; not"
+        " films of anyone",
+        _load_shifted,
+        CHEXPERT_NAMES,
+    ),
+    _source(
+        "phantom-films-public",
+        "generated films, a third site",
+        "further drawn patients under a third acquisition, without findings; not films of anyone",
+        _load_public,
+    ),
+]

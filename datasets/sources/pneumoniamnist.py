@@ -1,7 +1,9 @@
-"""PneumoniaMNIST (Yang et al. 2023; films of Kermany et al. 2018): 5,856 chest films of children at 28 x 28 pixels.
+"""PneumoniaMNIST (Yang et al. 2023; films of Kermany et al. 2018): 5,856 chest films of children at
+28 x 28 pixels.
 
-Read from `pneumoniamnist.npz` with MedMNIST's arrays. The films' histograms are equalised as those of the other films
-are; the reference's blur, which belongs to films of some thousand pixels, would here be as wide as a rib and is left out.
+Read from `pneumoniamnist.npz` with MedMNIST's arrays. The films' histograms are equalised as those
+of the other films are; the reference's blur, which belongs to films of some thousand pixels, would
+here be as wide as a rib and is left out.
 """
 
 from __future__ import annotations
@@ -19,7 +21,10 @@ from datasets.source import DataError, Split
 SIZE = 28
 SPLITS = {"train": "train", "valid": "val", "test": "test"}
 """By the name here, what MedMNIST calls it."""
-_HOW = "Put https://zenodo.org/records/10519652/files/pneumoniamnist.npz (MedMNIST v2) into the data home under that name."
+_HOW = (
+    "Put https://zenodo.org/records/10519652/files/pneumoniamnist.npz (MedMNIST v2) into the data"
+    " home under that name."
+)
 
 
 def check(path: Path) -> None:
@@ -28,8 +33,15 @@ def check(path: Path) -> None:
         with zipfile.ZipFile(path) as archive:
             there = set(archive.namelist())
     except (zipfile.BadZipFile, OSError) as error:
-        raise DataError(f"{path} is damaged or truncated ({error}). Delete it and get it again. {_HOW}") from error
-    missing = [f"{name}_{what}" for name in SPLITS.values() for what in ("images", "labels") if f"{name}_{what}.npy" not in there]
+        raise DataError(
+            f"{path} is damaged or truncated ({error}). Delete it and get it again. {_HOW}"
+        ) from error
+    missing = [
+        f"{name}_{what}"
+        for name in SPLITS.values()
+        for what in ("images", "labels")
+        if f"{name}_{what}.npy" not in there
+    ]
     if missing:
         raise DataError(f"{path} lacks the arrays {', '.join(missing)}. {_HOW}")
 
@@ -46,11 +58,26 @@ def _load(home: Path) -> dict[str, Split]:
     try:
         with np.load(path, allow_pickle=False) as arrays:
             for split, name in SPLITS.items():
-                images = np.stack([films.equalise(film) for film in arrays[f"{name}_images"]])[:, None]
+                images = np.stack([films.equalise(film) for film in arrays[f"{name}_images"]])[
+                    :, None
+                ]
                 labels = arrays[f"{name}_labels"].reshape(-1).astype(np.int64)
-                splits[split] = AnnotatedSplit(images, labels, {"findings": labels[:, None].astype(np.uint8)})
-    except (ValueError, OSError, zipfile.BadZipFile, EOFError, zlib.error, RuntimeError, AttributeError, TypeError) as error:
-        raise DataError(f"{path} is damaged ({error}). Delete it and get it again. {_HOW}") from error
+                splits[split] = AnnotatedSplit(
+                    images, labels, {"findings": labels[:, None].astype(np.uint8)}
+                )
+    except (
+        ValueError,
+        OSError,
+        zipfile.BadZipFile,
+        EOFError,
+        zlib.error,
+        RuntimeError,
+        AttributeError,
+        TypeError,
+    ) as error:
+        raise DataError(
+            f"{path} is damaged ({error}). Delete it and get it again. {_HOW}"
+        ) from error
     return splits
 
 
@@ -71,6 +98,8 @@ SOURCES = [
         stand_ins=("phantom-films-public",),
         embedded="phantom-films-public",
         note=f"films of children of one to five years, at {SIZE} x {SIZE} pixels",
-        annotations={"findings": Annotation(FINDINGS, 1, "pneumonia or a normal film", ("pneumonia",))},
+        annotations={
+            "findings": Annotation(FINDINGS, 1, "pneumonia or a normal film", ("pneumonia",))
+        },
     )
 ]

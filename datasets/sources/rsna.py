@@ -1,9 +1,12 @@
-"""RSNA Pneumonia Detection Challenge (2018): 26,684 frontal chest films as DICOM files, each with or without pneumonia.
+"""RSNA Pneumonia Detection Challenge (2018): 26,684 frontal chest films as DICOM files, each with
+or without pneumonia.
 
-The layout is that of the competition's archive: in the folder `rsna_pneumonia`, or `rsna-pneumonia-detection-challenge` as the
-archive is called, `stage_2_train_images/{patientId}.dcm` and `stage_2_train_labels.csv` with the columns patientId, x,
-y, width, height and Target, a row for every box and so several for some films. The class is the target; there is no test
-split, for the competition's own has no labels. FedAD's public set, of which it uses no labels (section 4.1.1).
+The layout is that of the competition's archive: in the folder `rsna_pneumonia`, or
+`rsna-pneumonia-detection-challenge` as the archive is called,
+`stage_2_train_images/{patientId}.dcm` and `stage_2_train_labels.csv` with the columns patientId, x,
+y, width, height and Target, a row for every box and so several for some films. The class is the
+target; there is no test split, for the competition's own has no labels. FedAD's public set, of
+which it uses no labels (section 4.1.1).
 """
 
 from __future__ import annotations
@@ -20,14 +23,17 @@ from datasets.source import DataError, Split
 FOLDERS = ("rsna_pneumonia", "rsna-pneumonia-detection-challenge")
 TABLE, IMAGES = "stage_2_train_labels.csv", "stage_2_train_images"
 _HOW = (
-    "Accept the competition's rules at https://www.kaggle.com/c/rsna-pneumonia-detection-challenge, run `kaggle competitions "
-    "download -c rsna-pneumonia-detection-challenge`, and unpack it into the folder rsna_pneumonia of the data home; reading "
-    "DICOM files needs pydicom: python -m pip install 'pydicom>=3.0'."
+    "Accept the competition's rules at https://www.kaggle.com/c/rsna-pneumonia-detection-challenge,"
+    " run `kaggle competitions download -c rsna-pneumonia-detection-challenge`, and unpack it into"
+    " the folder rsna_pneumonia of the data home; reading DICOM files needs pydicom: python -m pip"
+    " install 'pydicom>=3.0'."
 )
 
 
 def read_targets(table: Path) -> dict[str, int]:
-    """1 or 0 by patientId, in the order of the table. Raises DataError for other targets, or two of one film."""
+    """1 or 0 by patientId, in the order of the table. Raises DataError for other targets, or two of
+    one film.
+    """
     targets: dict[str, int] = {}
     for row in films.read_table(table, ("patientId", "Target"), _HOW):
         name, target = row["patientId"], row["Target"]
@@ -60,7 +66,11 @@ def _load(home: Path) -> dict[str, Split]:
     targets = read_targets(folder / TABLE)
     labels = np.array([*targets.values()], np.int64)
     # The names are the competition's, one for every film: whoever has two films cannot be told.
-    return {"train": AnnotatedSplit(films.read_films(_paths(folder, targets), FULL), labels, patients=np.arange(len(labels)))}
+    return {
+        "train": AnnotatedSplit(
+            films.read_films(_paths(folder, targets), FULL), labels, patients=np.arange(len(labels))
+        )
+    }
 
 
 SOURCES = [
@@ -72,15 +82,19 @@ SOURCES = [
         sizes={"train": 26_684},
         mean=films.MEAN,
         std=films.STD,
-        licence="RSNA's terms of use: any purpose, with its attribution; the films are the NIH Clinical Center's",
+        licence=(
+            "RSNA's terms of use: any purpose, with its attribution; the films are the NIH Clinical"
+            " Center's"
+        ),
         how_to_get=_HOW,
         files=_files,
         load=_load,
         stand_ins=("pneumoniamnist", "phantom-films-public"),
         embedded="phantom-films-public",
         note=(
-            "its films were taken from NIH ChestX-ray14: with clients of that set, films that they hold, or that they are "
-            f"tested on, may be in the public set too; 26,684 films of {FULL} x {FULL} bytes are 7 GB of memory"
+            "its films were taken from NIH ChestX-ray14: with clients of that set, films that they"
+            " hold, or that they are tested on, may be in the public set too; 26,684 films of"
+            f" {FULL} x {FULL} bytes are 7 GB of memory"
         ),
     )
 ]

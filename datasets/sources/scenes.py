@@ -1,12 +1,14 @@
-"""Generated rooms with two to four solids each, annotated for several tasks: the synthetic stand-in for Taskonomy.
+"""Generated rooms with two to four solids each, annotated for several tasks: the synthetic stand-in
+for Taskonomy.
 
-A pinhole camera looks slightly down into a room of a floor, a back wall and two side walls, on which solids stand: sphere,
-box, cylinder, cone, pyramid and roof (a lying prism). One ray is cast through the centre of each pixel, so that what is
-annotated is known exactly and not estimated from the picture. Surfaces are matt (Lambert's law, one far light), the floor
-is tiled, and noise is added to the picture only. The names of the annotations are those of Taskonomy's domains; what they
-hold is in `ANNOTATIONS`. The class of an image is the kind of the solid that is nearest to the camera, each as frequent as
-any other. They exercise every code path of a multi-task data set; they are not natural images, and every table made from
-them says so.
+A pinhole camera looks slightly down into a room of a floor, a back wall and two side walls, on
+which solids stand: sphere, box, cylinder, cone, pyramid and roof (a lying prism). One ray is cast
+through the centre of each pixel, so that what is annotated is known exactly and not estimated from
+the picture. Surfaces are matt (Lambert's law, one far light), the floor is tiled, and noise is
+added to the picture only. The names of the annotations are those of Taskonomy's domains; what they
+hold is in `ANNOTATIONS`. The class of an image is the kind of the solid that is nearest to the
+camera, each as frequent as any other. They exercise every code path of a multi-task data set; they
+are not natural images, and every table made from them says so.
 """
 
 from __future__ import annotations
@@ -32,18 +34,30 @@ FOCAL = SIZE / 2 / math.tan(math.radians(30))
 """In pixels; a field of view of 60 degrees, near Taskonomy's mean."""
 
 ANNOTATIONS = {
-    "depth_euclidean": Annotation(MAP, 1, f"distance from the camera along the ray, 0 to {FAR:.0f} m"),
-    "normal": Annotation(MAP, 3, "unit normals, -1 to 1, in the camera's frame: x right, y up, z towards the camera"),
-    "edge_occlusion": Annotation(MAP, 1, "255 where one of the four neighbours shows another flat or curved surface, else 0"),
-    "edge_texture": Annotation(MAP, 1, "Sobel gradient of the grey picture without noise; 255 for a step of half its range"),
+    "depth_euclidean": Annotation(
+        MAP, 1, f"distance from the camera along the ray, 0 to {FAR:.0f} m"
+    ),
+    "normal": Annotation(
+        MAP, 3, "unit normals, -1 to 1, in the camera's frame: x right, y up, z towards the camera"
+    ),
+    "edge_occlusion": Annotation(
+        MAP, 1, "255 where one of the four neighbours shows another flat or curved surface, else 0"
+    ),
+    "edge_texture": Annotation(
+        MAP, 1, "Sobel gradient of the grey picture without noise; 255 for a step of half its range"
+    ),
     "keypoints2d": Annotation(
-        MAP, 1, "Gaussian bumps, of one pixel's deviation, at visible corners of solids and of the floor and at tips of cones"
+        MAP,
+        1,
+        "Gaussian bumps, of one pixel's deviation, at visible corners of solids and of the floor"
+        " and at tips of cones",
     ),
     "segment_semantic": Annotation(SEGMENTS, len(SEGMENT_NAMES), ", ".join(SEGMENT_NAMES)),
 }
 
-# Of solids in their own frame, where they stand on y = 0 and reach to 1 in x and z. A flat-sided solid is the set of
-# points p with normal . p <= 1 for each of its sides; one on the floor is never seen.
+# Of solids in their own frame, where they stand on y = 0 and reach to 1 in x and z. A flat-sided
+# solid is the set of points p with normal . p <= 1 for each of its sides; one on the floor is never
+# seen.
 _UP, _X, _Z = (0, 1, 0), [(1, 0, 0), (-1, 0, 0)], [(0, 0, 1), (0, 0, -1)]
 _SLOPE_X, _SLOPE_Z = [(1, 1, 0), (-1, 1, 0)], [(0, 1, 1), (0, 1, -1)]
 _SIDES = {"box": [*_X, *_Z, _UP], "pyramid": [*_SLOPE_X, *_SLOPE_Z], "roof": [*_SLOPE_X, *_Z]}
@@ -62,7 +76,9 @@ _FACES = 8
 
 @dataclass(frozen=True)
 class Scenes:
-    """What n rooms are made of; lengths in metres, angles in radians, x right, y up, z ahead of the camera."""
+    """What n rooms are made of; lengths in metres, angles in radians, x right, y up, z ahead of the
+    camera.
+    """
 
     height: np.ndarray
     """Of the camera above the floor, (n,)."""
@@ -105,7 +121,8 @@ class Hits:
     normals: np.ndarray
     """Unit normals in the room, (n, p, 3)."""
     surfaces: np.ndarray
-    """Number of the surface, (n, p): floor, back, left, right, then those of the first solid, the second, ..."""
+    """Number of the surface, (n, p): floor, back, left, right, then those of the first solid, the
+    second, ..."""
 
     @property
     def solids(self) -> np.ndarray:
@@ -120,20 +137,30 @@ def _turned(x: np.ndarray, z: np.ndarray, angle: np.ndarray) -> tuple[np.ndarray
 
 
 def imagine(kinds: np.ndarray, rng: np.random.Generator) -> Scenes:
-    """Random rooms, whose nearest solids are of the kinds (n,), with one to three others behind them.
+    """Random rooms, whose nearest solids are of the kinds (n,), with one to three others behind
+    them.
 
-    The nearest stands 2.3 to 2.8 m ahead, the others 3.7 to 4.5 m, beside one another; the walls stand behind them all.
+    The nearest stands 2.3 to 2.8 m ahead, the others 3.7 to 4.5 m, beside one another; the walls
+    stand behind them all.
     """
     n = len(kinds)
-    ahead = np.concatenate([rng.uniform(2.3, 2.8, (n, 1)), rng.uniform(3.7, 4.5, (n, MOST - 1))], axis=1)
-    aside = rng.permuted(np.tile([-0.36, 0.0, 0.36], (n, 1)), axis=1) + rng.uniform(-0.06, 0.06, (n, MOST - 1))
+    ahead = np.concatenate(
+        [rng.uniform(2.3, 2.8, (n, 1)), rng.uniform(3.7, 4.5, (n, MOST - 1))], axis=1
+    )
+    aside = rng.permuted(np.tile([-0.36, 0.0, 0.36], (n, 1)), axis=1) + rng.uniform(
+        -0.06, 0.06, (n, MOST - 1)
+    )
     aside = np.concatenate([rng.uniform(-0.2, 0.2, (n, 1)), aside], axis=1)
     places = np.stack([ahead * aside, ahead], axis=-1)
     others = rng.integers(len(KINDS), size=(n, MOST - 1))
     others[np.arange(MOST - 1) >= rng.integers(1, MOST, (n, 1))] = -1
     kinds = np.concatenate([kinds[:, None], others], axis=1)
-    radius = np.concatenate([rng.uniform(0.45, 0.65, (n, 1)), rng.uniform(0.4, 0.55, (n, MOST - 1))], axis=1)
-    tall = np.where(kinds == KINDS.index("sphere"), radius, radius * rng.uniform(1.4, 2.4, (n, MOST)))
+    radius = np.concatenate(
+        [rng.uniform(0.45, 0.65, (n, 1)), rng.uniform(0.4, 0.55, (n, MOST - 1))], axis=1
+    )
+    tall = np.where(
+        kinds == KINDS.index("sphere"), radius, radius * rng.uniform(1.4, 2.4, (n, MOST))
+    )
     turn = rng.uniform(-0.3, 0.3, n)
     x, z = _turned(places[..., 0], places[..., 1], turn[:, None])
     reach = 1.45 * radius  # to the corners of a box, and a little more
@@ -141,8 +168,14 @@ def imagine(kinds: np.ndarray, rng: np.random.Generator) -> Scenes:
     back, left, right = (z + reach).max(axis=1), (reach - x).max(axis=1), (x + reach).max(axis=1)
     light = np.stack([rng.uniform(-0.7, 0.7, n), np.ones(n), -rng.uniform(0.2, 1, n)], axis=1)
 
-    def colours(count: int, saturation: tuple[float, float], value: tuple[float, float]) -> np.ndarray:
-        drawn = rgb(rng.random(n * count), rng.uniform(*saturation, n * count), rng.uniform(*value, n * count))
+    def colours(
+        count: int, saturation: tuple[float, float], value: tuple[float, float]
+    ) -> np.ndarray:
+        drawn = rgb(
+            rng.random(n * count),
+            rng.uniform(*saturation, n * count),
+            rng.uniform(*value, n * count),
+        )
         return drawn.reshape(n, count, 3)
 
     wall = colours(1, (0, 0.3), (0.5, 0.95))
@@ -162,8 +195,12 @@ def imagine(kinds: np.ndarray, rng: np.random.Generator) -> Scenes:
     )
 
 
-def _meet_flat(start: np.ndarray, ahead: np.ndarray, sides: list[tuple[int, int, int]]) -> tuple[np.ndarray, ...]:
-    """Times, normals and faces at which rays enter a flat-sided solid; time infinity where they miss it."""
+def _meet_flat(
+    start: np.ndarray, ahead: np.ndarray, sides: list[tuple[int, int, int]]
+) -> tuple[np.ndarray, ...]:
+    """Times, normals and faces at which rays enter a flat-sided solid; time infinity where they
+    miss it.
+    """
     enter, leave = np.full(len(ahead), -np.inf), np.full(len(ahead), np.inf)
     face = np.zeros(len(ahead), int)
     for number, (a, b, c) in enumerate(sides):
@@ -179,19 +216,25 @@ def _roots(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np.
     """Both solutions of a t^2 + 2 b t + c = 0; infinity where there is none."""
     square = b * b - a * c
     root = np.sqrt(np.maximum(square, 0))
-    return np.where(square > 0, (-b - root) / a, np.inf), np.where(square > 0, (-b + root) / a, np.inf)
+    return np.where(square > 0, (-b - root) / a, np.inf), np.where(
+        square > 0, (-b + root) / a, np.inf
+    )
 
 
 def _meet(kind: str, start: np.ndarray, ahead: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Times (m,), normals of any length (m, 3) and faces (m,) at which m rays from start (m, 3) along ahead (m, 3) meet a
-    solid of the kind, in its own frame; time infinity where they miss it.
+    """Times (m,), normals of any length (m, 3) and faces (m,) at which m rays from start (m, 3)
+    along ahead (m, 3) meet a solid of the kind, in its own frame; time infinity where they miss it.
     """
     if kind in _SIDES:
         return _meet_flat(start, ahead, _SIDES[kind])
     (ox, oy, oz), (dx, dy, dz) = start.T, ahead.T
     face = np.zeros(len(ahead), int)
     if kind == "sphere":
-        time, _ = _roots(dx**2 + dy**2 + dz**2, ox * dx + (oy - 1) * dy + oz * dz, ox**2 + (oy - 1) ** 2 + oz**2 - 1)
+        time, _ = _roots(
+            dx**2 + dy**2 + dz**2,
+            ox * dx + (oy - 1) * dy + oz * dz,
+            ox**2 + (oy - 1) ** 2 + oz**2 - 1,
+        )
     elif kind == "cylinder":
         side, far = _roots(dx**2 + dz**2, ox * dx + oz * dz, ox**2 + oz**2 - 1)
         top = (1 - oy) / dy
@@ -199,8 +242,12 @@ def _meet(kind: str, start: np.ndarray, ahead: np.ndarray) -> tuple[np.ndarray, 
         time = np.where((time < far) & ((dy < 0) | (time < top)), time, np.inf)
         face = (time > side).astype(int)
     else:  # the cone, x^2 + z^2 = (1 - y)^2 below its tip
-        roots = _roots(dx**2 + dz**2 - dy**2, ox * dx + oz * dz + (1 - oy) * dy, ox**2 + oz**2 - (1 - oy) ** 2)
-        time = np.minimum(*(np.where((root > 0) & (oy + root * dy <= 1), root, np.inf) for root in roots))
+        roots = _roots(
+            dx**2 + dz**2 - dy**2, ox * dx + oz * dz + (1 - oy) * dy, ox**2 + oz**2 - (1 - oy) ** 2
+        )
+        time = np.minimum(
+            *(np.where((root > 0) & (oy + root * dy <= 1), root, np.inf) for root in roots)
+        )
     finite = np.where(np.isfinite(time), time, 0)
     x, y, z = ox + finite * dx, oy + finite * dy, oz + finite * dz
     up = {"sphere": y - 1, "cylinder": face, "cone": 1 - y}[kind]
@@ -209,11 +256,17 @@ def _meet(kind: str, start: np.ndarray, ahead: np.ndarray) -> tuple[np.ndarray, 
 
 
 def _near(scenes: Scenes, rays: np.ndarray) -> np.ndarray:
-    """Which rays (n, p, 3) come near which solids, (n, MOST, p): through the ball around the box around it."""
+    """Which rays (n, p, 3) come near which solids, (n, MOST, p): through the ball around the box
+    around it.
+    """
     wide, tall, _ = scenes.scales.transpose(2, 0, 1)
-    middle = np.where(scenes.kinds == KINDS.index("sphere"), tall, tall / 2)  # a sphere's height is given as its radius
+    middle = np.where(
+        scenes.kinds == KINDS.index("sphere"), tall, tall / 2
+    )  # a sphere's height is given as its radius
     ball = 2 * wide**2 + middle**2 + 1e-6
-    centre = np.stack([scenes.places[..., 0], middle - scenes.height[:, None], scenes.places[..., 1]], axis=-1)
+    centre = np.stack(
+        [scenes.places[..., 0], middle - scenes.height[:, None], scenes.places[..., 1]], axis=-1
+    )
     along = (rays @ centre.transpose(0, 2, 1)) ** 2 / (rays**2).sum(axis=-1, keepdims=True)
     return ((centre**2).sum(axis=-1) - ball)[..., None] < along.transpose(0, 2, 1)
 
@@ -223,7 +276,9 @@ def cast(scenes: Scenes, rays: np.ndarray) -> Hits:
     dx, dz = _turned(rays[..., 0], rays[..., 2], scenes.turn[:, None])
     back, left, right = (scenes.walls[:, i, None] for i in range(3))
     sides = ((scenes.height[:, None], -rays[..., 1]), (back, dz), (left, -dx), (right, dx))
-    room = np.stack([np.where(along > 0, away / np.where(along > 0, along, 1), np.inf) for away, along in sides])
+    room = np.stack(
+        [np.where(along > 0, away / np.where(along > 0, along, 1), np.inf) for away, along in sides]
+    )
     times, surfaces = room.min(axis=0), room.argmin(axis=0)
     nx, nz = _turned(np.array([0.0, 0, 1, -1]), np.array([0.0, -1, 0, 0]), -scenes.turn[:, None])
     inward = np.stack([nx, np.broadcast_to([1.0, 0, 0, 0], nx.shape), nz], axis=-1)
@@ -244,31 +299,43 @@ def cast(scenes: Scenes, rays: np.ndarray) -> Hits:
         x, z = _turned(normal[:, 0], normal[:, 2], -turn)
         normal = np.stack([x, normal[:, 1], z], axis=1)
         length = np.sqrt((normal**2).sum(axis=1, keepdims=True))
-        met.append((image, ray, time, normal / np.maximum(length, 1e-9), 4 + _FACES * solid + face))  # a cone's tip has none
+        met.append(
+            (image, ray, time, normal / np.maximum(length, 1e-9), 4 + _FACES * solid + face)
+        )  # a cone's tip has none
     image, ray, time, normal, surface = (np.concatenate(parts) for parts in zip(*met, strict=True))
     np.minimum.at(times, (image, ray), time)
     first = time == times[image, ray]
-    normals[image[first], ray[first]], surfaces[image[first], ray[first]] = normal[first], surface[first]
+    normals[image[first], ray[first]], surfaces[image[first], ray[first]] = (
+        normal[first],
+        surface[first],
+    )
     return Hits(times, normals, surfaces)
 
 
 def pixel_rays(scenes: Scenes) -> np.ndarray:
-    """Directions (n, 32 x 32, 3) in the rooms through the centres of pixels, row by row; 1 long along the camera's axis."""
+    """Directions (n, 32 x 32, 3) in the rooms through the centres of pixels, row by row; 1 long
+    along the camera's axis.
+    """
     place = (np.arange(SIZE) + 0.5 - SIZE / 2) / FOCAL
     y, x = (side.ravel() for side in np.meshgrid(-place, place, indexing="ij"))
     cos, sin = np.cos(scenes.pitch)[:, None], np.sin(scenes.pitch)[:, None]
-    return np.stack([np.broadcast_to(x, (len(scenes), len(x))), y * cos - sin, y * sin + cos], axis=-1)
+    return np.stack(
+        [np.broadcast_to(x, (len(scenes), len(x))), y * cos - sin, y * sin + cos], axis=-1
+    )
 
 
 def in_camera(scenes: Scenes, vectors: np.ndarray) -> np.ndarray:
-    """Vectors (n, p, 3) in the rooms as the cameras see them: x right, y up, z towards the camera."""
+    """Vectors (n, p, 3) in the rooms as the cameras see them: x right, y up, z towards the
+    camera.
+    """
     cos, sin = np.cos(scenes.pitch)[:, None], np.sin(scenes.pitch)[:, None]
     x, y, z = (vectors[..., i] for i in range(3))
     return np.stack([x, y * cos + z * sin, y * sin - z * cos], axis=-1)
 
 
 def corners(scenes: Scenes) -> np.ndarray:
-    """Corners in the pictures (n, points, 2), column and row in pixels from the upper left; NaN for hidden and absent ones.
+    """Corners in the pictures (n, points, 2), column and row in pixels from the upper left; NaN for
+    hidden and absent ones.
 
     They may lie outside of the picture.
     """
@@ -279,10 +346,18 @@ def corners(scenes: Scenes) -> np.ndarray:
         own = np.array(_CORNERS[kind], float).reshape(-1, 3) * scenes.scales[image, solid][:, None]
         x, z = _turned(own[..., 0], own[..., 2], -scenes.turns[image, solid][:, None])
         place = scenes.places[image, solid]
-        points[image, solid, : own.shape[1]] = np.stack([x + place[:, :1], own[..., 1], z + place[:, 1:]], axis=-1)
+        points[image, solid, : own.shape[1]] = np.stack(
+            [x + place[:, :1], own[..., 1], z + place[:, 1:]], axis=-1
+        )
     back, left, right = scenes.walls.T[..., None]
-    x, z = _turned(np.concatenate([-left, right], axis=1), np.concatenate([back, back], axis=1), -scenes.turn[:, None])
-    points = np.concatenate([points.reshape(n, -1, 3), np.stack([x, np.zeros_like(x), z], axis=-1)], axis=1)
+    x, z = _turned(
+        np.concatenate([-left, right], axis=1),
+        np.concatenate([back, back], axis=1),
+        -scenes.turn[:, None],
+    )
+    points = np.concatenate(
+        [points.reshape(n, -1, 3), np.stack([x, np.zeros_like(x), z], axis=-1)], axis=1
+    )
     rays = points - scenes.height[:, None, None] * np.array([0, 1, 0])
     absent = np.isnan(rays[..., 0])
     hidden = cast(scenes, np.where(absent[..., None], 1.0, rays)).times < 1 - 1e-6
@@ -292,7 +367,9 @@ def corners(scenes: Scenes) -> np.ndarray:
 
 
 def _bumps(points: np.ndarray) -> np.ndarray:
-    """Maps (n, 32, 32) in [0, 1] of Gaussian bumps at points (n, p, 2), the higher one where they overlap."""
+    """Maps (n, 32, 32) in [0, 1] of Gaussian bumps at points (n, p, 2), the higher one where they
+    overlap.
+    """
     centres = np.arange(SIZE) + 0.5
     along = np.nan_to_num(np.exp(-((centres - points[..., None]) ** 2) / 2))
     heat = np.zeros((len(points), SIZE, SIZE))
@@ -302,7 +379,9 @@ def _bumps(points: np.ndarray) -> np.ndarray:
 
 
 def _borders(surfaces: np.ndarray) -> np.ndarray:
-    """Whether each pixel of (n, 32, 32) has a neighbour of another surface, left, right, above or below."""
+    """Whether each pixel of (n, 32, 32) has a neighbour of another surface, left, right, above or
+    below.
+    """
     found = np.zeros(surfaces.shape, bool)
     for axis in (1, 2):
         other = np.diff(surfaces, axis=axis) != 0
@@ -317,7 +396,12 @@ def _gradient(grey: np.ndarray) -> np.ndarray:
     from scipy.ndimage import correlate1d  # takes long, and listing data sets needs none
 
     parts = [
-        correlate1d(correlate1d(grey, [-1, 0, 1], axis=a, mode="nearest"), [0.25, 0.5, 0.25], axis=b, mode="nearest")
+        correlate1d(
+            correlate1d(grey, [-1, 0, 1], axis=a, mode="nearest"),
+            [0.25, 0.5, 0.25],
+            axis=b,
+            mode="nearest",
+        )
         for a, b in ((1, 2), (2, 1))
     ]
     return np.sqrt(parts[0] ** 2 + parts[1] ** 2)
@@ -328,7 +412,9 @@ def _bytes(values: np.ndarray) -> np.ndarray:
 
 
 def photograph(scenes: Scenes, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """Pictures, uint8 (n, 3, 32, 32), as `image`, and every annotation of them as in `ANNOTATIONS`."""
+    """Pictures, uint8 (n, 3, 32, 32), as `image`, and every annotation of them as in
+    `ANNOTATIONS`.
+    """
     n = len(scenes)
     rays = pixel_rays(scenes)
     hits = cast(scenes, rays)
@@ -343,7 +429,9 @@ def photograph(scenes: Scenes, rng: np.random.Generator) -> dict[str, np.ndarray
     where = rays * hits.times[..., None]
     x, z = _turned(where[..., 0], where[..., 2], scenes.turn[:, None])
     odd = (np.floor(x / 0.7) + np.floor(z / 0.7)) % 2 == 1
-    colour = colour * np.where((hits.surfaces == 0) & odd, 1 - scenes.tiles[:, None], 1.0)[..., None]
+    colour = (
+        colour * np.where((hits.surfaces == 0) & odd, 1 - scenes.tiles[:, None], 1.0)[..., None]
+    )
     facing = np.maximum((hits.normals * scenes.light[:, None]).sum(axis=-1), 0)
     clean = (colour * (0.5 + 0.5 * facing)[..., None]).transpose(0, 2, 1).reshape(n, 3, SIZE, SIZE)
     kinds = np.take_along_axis(scenes.kinds, own, axis=1)
@@ -354,11 +442,19 @@ def photograph(scenes: Scenes, rng: np.random.Generator) -> dict[str, np.ndarray
     return {
         "image": _bytes(clean + rng.normal(scale=0.03, size=clean.shape)),
         "depth_euclidean": _bytes(flat(hits.times * np.sqrt((rays**2).sum(axis=-1))) / FAR),
-        "normal": _bytes((in_camera(scenes, hits.normals).transpose(0, 2, 1).reshape(n, 3, SIZE, SIZE) + 1) / 2),
-        "edge_occlusion": _bytes(flat(_borders(hits.surfaces.reshape(n, SIZE, SIZE)).astype(float))),
+        "normal": _bytes(
+            (in_camera(scenes, hits.normals).transpose(0, 2, 1).reshape(n, 3, SIZE, SIZE) + 1) / 2
+        ),
+        "edge_occlusion": _bytes(
+            flat(_borders(hits.surfaces.reshape(n, SIZE, SIZE)).astype(float))
+        ),
         "edge_texture": _bytes(flat(2 * _gradient(clean.mean(axis=1)))),
         "keypoints2d": _bytes(flat(_bumps(corners(scenes)))),
-        "segment_semantic": np.where(solid >= 0, 2 + kinds, hits.surfaces == 0).astype(np.uint8).reshape(n, SIZE, SIZE),
+        "segment_semantic": (
+            np.where(solid >= 0, 2 + kinds, hits.surfaces == 0)
+            .astype(np.uint8)
+            .reshape(n, SIZE, SIZE)
+        ),
     }
 
 
@@ -367,8 +463,12 @@ def draw(count: int, seed: int) -> AnnotatedSplit:
     rng = np.random.default_rng(seed)
     labels = rng.permutation(np.arange(count) % len(KINDS))
     scenes = imagine(labels, rng)
-    parts = [photograph(scenes[start : start + 100], rng) for start in range(0, count, 100)]  # few at a time: faster, in cache
-    made = {name: np.concatenate([part[name] for part in parts]) for name in ("image", *ANNOTATIONS)}
+    parts = [
+        photograph(scenes[start : start + 100], rng) for start in range(0, count, 100)
+    ]  # few at a time: faster, in cache
+    made = {
+        name: np.concatenate([part[name] for part in parts]) for name in ("image", *ANNOTATIONS)
+    }
     return AnnotatedSplit(made.pop("image"), labels.astype(np.int64), made)
 
 

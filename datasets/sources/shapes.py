@@ -1,9 +1,11 @@
-"""Generated colour images of ten shapes, or of ten shapes in ten hues: the synthetic stand-in for small natural images.
+"""Generated colour images of ten shapes, or of ten shapes in ten hues: the synthetic stand-in for
+small natural images.
 
-Ten classes of drawn figures with random colours, position, size, rotation and noise, always the same under the
-fixed seed. `shapes-shifted` draws the same classes as another site would: darker, inverted contrast, stronger
-noise in half of the images. `shapes-100` has a hundred classes: each figure in each of ten hues. They exercise
-every code path of a colour data set; they are not natural images, and every table made from them says so.
+Ten classes of drawn figures with random colours, position, size, rotation and noise, always the
+same under the fixed seed. `shapes-shifted` draws the same classes as another site would: darker,
+inverted contrast, stronger noise in half of the images. `shapes-100` has a hundred classes: each
+figure in each of ten hues. They exercise every code path of a colour data set; they are not natural
+images, and every table made from them says so.
 """
 
 from __future__ import annotations
@@ -16,7 +18,18 @@ import numpy as np
 from datasets.source import SYNTHETIC, DataSource, Split
 
 SIZE = 16
-NAMES = ("disk", "square", "triangle", "plus", "ring", "bars", "checks", "frame", "diamond", "wedge")
+NAMES = (
+    "disk",
+    "square",
+    "triangle",
+    "plus",
+    "ring",
+    "bars",
+    "checks",
+    "frame",
+    "diamond",
+    "wedge",
+)
 HUES = 10
 
 
@@ -39,7 +52,9 @@ def _mask(kind: int, u: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 
 def _figures(kinds: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Which points (n, size, size) are inside the figures `kinds` (n,), at random places, sizes and angles."""
+    """Which points (n, size, size) are inside the figures `kinds` (n,), at random places, sizes and
+    angles.
+    """
     count = len(kinds)
     grid = np.linspace(-1, 1, SIZE)
     y, x = np.meshgrid(grid, grid, indexing="ij")
@@ -55,9 +70,20 @@ def _figures(kinds: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return inside
 
 
-def _paint(inside: np.ndarray, ink: np.ndarray, paper: np.ndarray, noise: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """uint8 images (n, 3, size, size): ink inside the figures, paper outside, normal noise of the given strength on both."""
-    images = np.where(inside[:, None], ink, paper) + rng.normal(size=(len(inside), 3, SIZE, SIZE)) * noise
+def _paint(
+    inside: np.ndarray,
+    ink: np.ndarray,
+    paper: np.ndarray,
+    noise: np.ndarray,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """uint8 images (n, 3, size, size): ink inside the figures, paper outside, normal noise of the
+    given strength on both.
+    """
+    images = (
+        np.where(inside[:, None], ink, paper)
+        + rng.normal(size=(len(inside), 3, SIZE, SIZE)) * noise
+    )
     return (images.clip(0, 1) * 255).astype(np.uint8)
 
 
@@ -84,7 +110,8 @@ def rgb(hue: np.ndarray, saturation: np.ndarray, value: np.ndarray) -> np.ndarra
 def draw_hundred(count: int, seed: int) -> Split:
     """`count` images (3, 16, 16) of class 10 x figure + hue.
 
-    Hue h is h / 10 of the colour circle, give or take a fifth of the way to the next; the paper is dark.
+    Hue h is h / 10 of the colour circle, give or take a fifth of the way to the next; the paper is
+    dark.
     """
     rng = np.random.default_rng(seed)
     labels = rng.permutation(np.arange(count) % (len(NAMES) * HUES))
@@ -108,8 +135,16 @@ def _load_hundred(home: Path) -> dict[str, Split]:
     return {"train": draw_hundred(4000, 101), "test": draw_hundred(1000, 102)}
 
 
-def _source(name: str, title: str, note: str, load: Callable[[Path], dict[str, Split]], classes: int,
-            sizes: dict[str, int], mean: float, std: float) -> DataSource:  # fmt: skip
+def _source(
+    name: str,
+    title: str,
+    note: str,
+    load: Callable[[Path], dict[str, Split]],
+    classes: int,
+    sizes: dict[str, int],
+    mean: float,
+    std: float,
+) -> DataSource:
     return DataSource(
         name=name,
         title=title,
@@ -130,9 +165,34 @@ def _source(name: str, title: str, note: str, load: Callable[[Path], dict[str, S
 _SIZES = {"train": 4000, "test": 1000, "valid": 4000}
 
 SOURCES = [
-    _source("shapes", "generated shapes", "drawn figures, not natural images", _load, 10, _SIZES, 0.34, 0.26),
-    _source("shapes-shifted", "generated shapes, two sites", "drawn figures under a site shift", _load_shifted, 10,
-            _SIZES, 0.34, 0.26),
-    _source("shapes-100", "generated shapes, 100 classes", "drawn figures in ten hues, not natural images", _load_hundred, 100,
-            {"train": 4000, "test": 1000}, 0.28, 0.22),
-]  # fmt: skip
+    _source(
+        "shapes",
+        "generated shapes",
+        "drawn figures, not natural images",
+        _load,
+        10,
+        _SIZES,
+        0.34,
+        0.26,
+    ),
+    _source(
+        "shapes-shifted",
+        "generated shapes, two sites",
+        "drawn figures under a site shift",
+        _load_shifted,
+        10,
+        _SIZES,
+        0.34,
+        0.26,
+    ),
+    _source(
+        "shapes-100",
+        "generated shapes, 100 classes",
+        "drawn figures in ten hues, not natural images",
+        _load_hundred,
+        100,
+        {"train": 4000, "test": 1000},
+        0.28,
+        0.22,
+    ),
+]

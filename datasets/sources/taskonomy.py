@@ -1,20 +1,24 @@
-"""Taskonomy (Zamir et al. 2018): photographs of rooms in about 500 buildings, each annotated for many tasks.
+"""Taskonomy (Zamir et al. 2018): photographs of rooms in about 500 buildings, each annotated for
+many tasks.
 
-The layout is the official one (data/README.md of github.com/StanfordVL/taskonomy, read together with the loader of
-github.com/EPFL-VILAB/omnidata): in the folder `taskonomy` of the data home, the files
+The layout is the official one (data/README.md of github.com/StanfordVL/taskonomy, read together
+with the loader of github.com/EPFL-VILAB/omnidata): in the folder `taskonomy` of the data home, the
+files
 
     {domain}/taskonomy/{building}/point_{i}_view_{j}_domain_{domain}.png
 
-as omnidata's download tool writes them, or `{building}_{domain}/{domain}/point_...`, as the archives unpack, or
-`{domain}/{building}/point_...`; and the lists of buildings `train_val_test_{fullplus,full,medium,tiny}.csv`, at the top or
-in `splits_taskonomy`, of which the longest that is there says which building is in which split (`val` is `valid` here). The
-domains read are those of `ANNOTATIONS`, `rgb` and `class_object`, whose files hold probabilities of ImageNet's 1,000 classes;
-the class is the likeliest. Semantic segments are pseudo-labels: 0 is uncertain (here 255), 1 background, then sixteen classes
-of COCO.
+as omnidata's download tool writes them, or `{building}_{domain}/{domain}/point_...`, as the
+archives unpack, or `{domain}/{building}/point_...`; and the lists of buildings
+`train_val_test_{fullplus,full,medium,tiny}.csv`, at the top or in `splits_taskonomy`, of which the
+longest that is there says which building is in which split (`val` is `valid` here). The domains
+read are those of `ANNOTATIONS`, `rgb` and `class_object`, whose files hold probabilities of
+ImageNet's 1,000 classes; the class is the likeliest. Semantic segments are pseudo-labels: 0 is
+uncertain (here 255), 1 background, then sixteen classes of COCO.
 
-All of it is 11 TB, and even the smallest partition too large for memory. So at most `MOST` images of each split are read,
-evenly spaced over its sorted names, and reduced to 64 x 64 pixels, maps as the mean of the pixels that one covers, segments as
-the one in the middle. An image that lacks a file is left out.
+All of it is 11 TB, and even the smallest partition too large for memory. So at most `MOST` images
+of each split are read, evenly spaced over its sorted names, and reduced to 64 x 64 pixels, maps as
+the mean of the pixels that one covers, segments as the one in the middle. An image that lacks a
+file is left out.
 """
 
 from __future__ import annotations
@@ -32,9 +36,23 @@ SIZE = 64
 MOST = {"train": 10_000, "valid": 2_000, "test": 2_000}
 PARTITIONS = ("fullplus", "full", "medium", "tiny")
 OBJECTS = (
-    "bottle", "chair", "couch", "potted plant", "bed", "dining table", "toilet", "tv", "microwave", "oven", "toaster", "sink",
-    "refrigerator", "book", "clock", "vase",
-)  # fmt: skip
+    "bottle",
+    "chair",
+    "couch",
+    "potted plant",
+    "bed",
+    "dining table",
+    "toilet",
+    "tv",
+    "microwave",
+    "oven",
+    "toaster",
+    "sink",
+    "refrigerator",
+    "book",
+    "clock",
+    "vase",
+)
 """taskbank/assets/web_assets/pseudosemantics/coco_selected_classes.txt, after the background."""
 FULL_SCALE = {
     "depth_euclidean": 8000 / 65535,
@@ -42,24 +60,34 @@ FULL_SCALE = {
     "edge_texture": 0.25,
     "keypoints2d": 0.025,
 }
-"""Shares of the 16-bit range that are stored as 255, and all above them, for most maps use little of it: what omnidata's
-task_configs.py clamps to, for `edge_occlusion` and `keypoints2d` in comments of the copy in EPFL-VILAB's MultiMAE."""
+"""Shares of the 16-bit range that are stored as 255, and all above them, for most maps use little
+of it: what omnidata's task_configs.py clamps to, for `edge_occlusion` and `keypoints2d` in comments
+of the copy in EPFL-VILAB's MultiMAE."""
 
 ANNOTATIONS = {
-    "depth_euclidean": Annotation(MAP, 1, "distance from the camera in units of 1/512 m, 0 to 8000; 255 also where it is unknown"),
+    "depth_euclidean": Annotation(
+        MAP,
+        1,
+        "distance from the camera in units of 1/512 m, 0 to 8000; 255 also where it is unknown",
+    ),
     "normal": Annotation(MAP, 3, "surface normals, 127-centred"),
-    "edge_occlusion": Annotation(MAP, 1, "edges of the scanned surfaces, 0 to 0.04 of the 16-bit range"),
+    "edge_occlusion": Annotation(
+        MAP, 1, "edges of the scanned surfaces, 0 to 0.04 of the 16-bit range"
+    ),
     "edge_texture": Annotation(MAP, 1, "edges of the photograph, 0 to 0.25 of the 16-bit range"),
-    "keypoints2d": Annotation(MAP, 1, "heat map of keypoints of the photograph, 0 to 0.025 of the 16-bit range"),
+    "keypoints2d": Annotation(
+        MAP, 1, "heat map of keypoints of the photograph, 0 to 0.025 of the 16-bit range"
+    ),
     "segment_semantic": Annotation(SEGMENTS, 1 + len(OBJECTS), ", ".join(("background", *OBJECTS))),
 }
 _ENDINGS = {"class_object": "class_object.npy", "segment_semantic": "segmentsemantic.png"}
 _DOMAINS = ("rgb", "class_object", *ANNOTATIONS)
 _HOW = (
-    "Agree to the terms of use and run `omnitools.download rgb class_object depth_euclidean normal edge_occlusion edge_texture "
-    "keypoints2d segment_semantic --components taskonomy --subset tiny` of omnidata-tools "
-    "(https://docs.omnidata.vision/starter_dataset_download.html) with the folder taskonomy of the data home as its --dest, and "
-    "put train_val_test_tiny.csv of https://github.com/StanfordVL/taskonomy/raw/master/data/assets/splits_taskonomy.zip there."
+    "Agree to the terms of use and run `omnitools.download rgb class_object depth_euclidean normal"
+    " edge_occlusion edge_texture keypoints2d segment_semantic --components taskonomy --subset"
+    " tiny` of omnidata-tools (https://docs.omnidata.vision/starter_dataset_download.html) with the"
+    " folder taskonomy of the data home as its --dest, and put train_val_test_tiny.csv of"
+    " https://github.com/StanfordVL/taskonomy/raw/master/data/assets/splits_taskonomy.zip there."
 )
 
 View = dict[str, Path]
@@ -75,32 +103,52 @@ def _buildings(home: Path) -> dict[str, list[str]]:
                 with path.open(newline="") as lines:
                     rows = list(csv.DictReader(lines))
                 if not rows or not {"id", "train", "val", "test"} <= set(rows[0]):
-                    raise DataError(f"{path} is not a list of buildings with the columns id, train, val, test. {_HOW}")
+                    raise DataError(
+                        f"{path} is not a list of buildings with the columns id, train, val, test."
+                        f" {_HOW}"
+                    )
                 columns = {"train": "train", "valid": "val", "test": "test"}
-                return {split: [row["id"] for row in rows if row[column] == "1"] for split, column in columns.items()}
+                return {
+                    split: [row["id"] for row in rows if row[column] == "1"]
+                    for split, column in columns.items()
+                }
     return {}
 
 
 def _folder(home: Path, building: str, domain: str) -> Path | None:
     """Where the files of a domain of a building are, in any of the layouts."""
-    layouts = (home / domain / "taskonomy" / building, home / f"{building}_{domain}" / domain, home / domain / building)
+    layouts = (
+        home / domain / "taskonomy" / building,
+        home / f"{building}_{domain}" / domain,
+        home / domain / building,
+    )
     return next((folder for folder in layouts if folder.is_dir()), None)
 
 
 def views(home: Path) -> dict[str, list[View]]:
-    """The images to read of each split under the folder `taskonomy`, without those that lack a file."""
+    """The images to read of each split under the folder `taskonomy`, without those that lack a
+    file.
+    """
     found = {}
     for split, buildings in _buildings(home).items():
         names = []
         for building in sorted(buildings):
-            folders = {domain: folder for domain in _DOMAINS if (folder := _folder(home, building, domain))}
+            folders = {
+                domain: folder for domain in _DOMAINS if (folder := _folder(home, building, domain))
+            }
             if len(folders) == len(_DOMAINS):
                 ending = "_domain_rgb.png"
-                stems = sorted(path.name.removesuffix(ending) for path in folders["rgb"].glob(f"point_*_view_*{ending}"))
+                stems = sorted(
+                    path.name.removesuffix(ending)
+                    for path in folders["rgb"].glob(f"point_*_view_*{ending}")
+                )
                 names += [(folders, stem) for stem in stems]
         count = min(len(names), MOST[split])
         files = [
-            {domain: folders[domain] / f"{stem}_domain_{_ENDINGS.get(domain, f'{domain}.png')}" for domain in _DOMAINS}
+            {
+                domain: folders[domain] / f"{stem}_domain_{_ENDINGS.get(domain, f'{domain}.png')}"
+                for domain in _DOMAINS
+            }
             for folders, stem in (names[i * len(names) // count] for i in range(count))
         ]
         found[split] = [view for view in files if all(path.is_file() for path in view.values())]
@@ -115,31 +163,45 @@ def _files(home: Path) -> list[Path]:
 
 
 def read_map(path: Path, full_scale: float = 1.0) -> np.ndarray:
-    """A PNG of 8 or 16 bits as uint8 (channels, 64, 64), where 255 is `full_scale` of a 16-bit range or all of an 8-bit one."""
+    """A PNG of 8 or 16 bits as uint8 (channels, 64, 64), where 255 is `full_scale` of a 16-bit
+    range or all of an 8-bit one.
+    """
     from PIL import Image
 
     with Image.open(path) as image:
         wide = image.mode.startswith("I")
-        pixels = np.asarray(image if wide or image.mode == "L" else image.convert("RGB"), np.float32)
+        pixels = np.asarray(
+            image if wide or image.mode == "L" else image.convert("RGB"), np.float32
+        )
     share = (pixels / (65535 * full_scale if wide else 255)).clip(0, 1)
     channels = np.atleast_3d(share).transpose(2, 0, 1)
-    small = [np.asarray(Image.fromarray(channel).resize((SIZE, SIZE), Image.Resampling.BOX)) for channel in channels]
+    small = [
+        np.asarray(Image.fromarray(channel).resize((SIZE, SIZE), Image.Resampling.BOX))
+        for channel in channels
+    ]
     return np.rint(np.stack(small) * 255).astype(np.uint8)
 
 
 def read_segments(path: Path) -> np.ndarray:
-    """Semantic classes as uint8 (64, 64): 0 for background, then `OBJECTS`, 255 for uncertain. Raises ValueError for others."""
+    """Semantic classes as uint8 (64, 64): 0 for background, then `OBJECTS`, 255 for uncertain.
+    Raises ValueError for others.
+    """
     from PIL import Image
 
     with Image.open(path) as image:
         labels = np.asarray(image.resize((SIZE, SIZE), Image.Resampling.NEAREST))
     if labels.ndim != 2 or labels.max() > 1 + len(OBJECTS):
-        raise ValueError(f"expected one channel of values 0 to {1 + len(OBJECTS)}, found {labels.shape}, at most {labels.max()}")
+        raise ValueError(
+            f"expected one channel of values 0 to {1 + len(OBJECTS)}, found {labels.shape}, at most"
+            f" {labels.max()}"
+        )
     return np.where(labels == 0, IGNORE, labels.astype(int) - 1).astype(np.uint8)
 
 
 def read_class(path: Path) -> int:
-    """The likeliest of ImageNet's classes. Raises ValueError unless the file holds a number for each of the 1,000."""
+    """The likeliest of ImageNet's classes. Raises ValueError unless the file holds a number for
+    each of the 1,000.
+    """
     scores = np.load(path, allow_pickle=False)
     if scores.size != 1000:
         raise ValueError(f"expected 1000 probabilities, found {scores.size}")
@@ -147,7 +209,9 @@ def read_class(path: Path) -> int:
 
 
 def read_view(view: View) -> dict[str, np.ndarray]:
-    """The arrays of one image by domain, 64 x 64 pixels. Raises DataError for a file that cannot be read."""
+    """The arrays of one image by domain, 64 x 64 pixels. Raises DataError for a file that cannot be
+    read.
+    """
     arrays = {}
     for domain, path in view.items():
         try:
@@ -161,7 +225,9 @@ def read_view(view: View) -> dict[str, np.ndarray]:
                 if len(arrays[domain]) != channels:
                     raise ValueError(f"expected {channels} channels, found {len(arrays[domain])}")
         except (OSError, ValueError, EOFError, SyntaxError) as error:
-            raise DataError(f"{path} is not a readable file of Taskonomy ({error}). Get it again.") from error
+            raise DataError(
+                f"{path} is not a readable file of Taskonomy ({error}). Get it again."
+            ) from error
     return arrays
 
 
@@ -187,7 +253,10 @@ SOURCES = [
         # Not of these images: Taskonomy's networks take values in [-1, 1].
         mean=(0.5, 0.5, 0.5),
         std=(0.5, 0.5, 0.5),
-        licence="Taskonomy's terms: non-commercial research and education only, no redistribution by this suite",
+        licence=(
+            "Taskonomy's terms: non-commercial research and education only, no redistribution by"
+            " this suite"
+        ),
         how_to_get=_HOW,
         files=_files,
         load=_load,

@@ -6,23 +6,33 @@ import torch
 from torch import nn
 
 CONVOLUTIONAL = 6
-"""Layers of `features` before the map is flattened. The names of the weights, and with them all snapshots, are older than
-the cut between encoder and decoder."""
+"""Layers of `features` before the map is flattened. The names of the weights, and with them all
+snapshots, are older than the cut between encoder and decoder."""
 
 
 class CNN(nn.Module):
-    """Two 3 x 3 convolutions with 2 x 2 max-pooling, then two linear layers. Input sides must be at least 4.
+    """Two 3 x 3 convolutions with 2 x 2 max-pooling, then two linear layers. Input sides must be at
+    least 4.
 
-    Images (n, in_channels, s, s) to a map (n, 2 * width, s // 4, s // 4), and to scores (n, num_classes).
+    Images (n, in_channels, s, s) to a map (n, 2 * width, s // 4, s // 4), and to scores (n,
+    num_classes).
     """
 
-    def __init__(self, in_channels: int, num_classes: int, image_size: int, width: int = 16, hidden: int = 64):
+    def __init__(
+        self, in_channels: int, num_classes: int, image_size: int, width: int = 16, hidden: int = 64
+    ):
         super().__init__()
         self.features = nn.Sequential(
-            nn.Conv2d(in_channels, width, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
-            nn.Conv2d(width, 2 * width, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
-            nn.Flatten(), nn.Linear(2 * width * (image_size // 4) ** 2, hidden), nn.ReLU(),
-        )  # fmt: skip
+            nn.Conv2d(in_channels, width, 3, padding=1),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Conv2d(width, 2 * width, 3, padding=1),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Flatten(),
+            nn.Linear(2 * width * (image_size // 4) ** 2, hidden),
+            nn.ReLU(),
+        )
         self.head = nn.Linear(hidden, num_classes)
 
     def forward_features(self, images: torch.Tensor) -> torch.Tensor:

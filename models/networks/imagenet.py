@@ -1,9 +1,10 @@
-"""ResNets and DenseNet from timm, adapted to small images, and their ImageNet weights when the user has them.
+"""ResNets and DenseNet from timm, adapted to small images, and their ImageNet weights when the user
+has them.
 
-The adaptation for images below 64 pixels is explicit: the 7 x 7 stem convolution keeps its shape, so that ImageNet
-weights load unchanged, but runs with stride 1, and the max-pooling after it is dropped. Without it a 32-pixel image
-would reach the first stage at 8 x 8. Grey images: timm sums the stem's weights over input channels, which equals
-feeding the same image to all three.
+The adaptation for images below 64 pixels is explicit: the 7 x 7 stem convolution keeps its shape,
+so that ImageNet weights load unchanged, but runs with stride 1, and the max-pooling after it is
+dropped. Without it a 32-pixel image would reach the first stage at 8 x 8. Grey images: timm sums
+the stem's weights over input channels, which equals feeding the same image to all three.
 """
 
 from __future__ import annotations
@@ -26,10 +27,20 @@ SMALL = 64
 
 
 IMAGENET = {
-    "resnet18": WeightFile("resnet18-f37072fd.pth", "https://download.pytorch.org/models/resnet18-f37072fd.pth", "f37072fd"),
-    "resnet34": WeightFile("resnet34-b627a593.pth", "https://download.pytorch.org/models/resnet34-b627a593.pth", "b627a593"),
+    "resnet18": WeightFile(
+        "resnet18-f37072fd.pth",
+        "https://download.pytorch.org/models/resnet18-f37072fd.pth",
+        "f37072fd",
+    ),
+    "resnet34": WeightFile(
+        "resnet34-b627a593.pth",
+        "https://download.pytorch.org/models/resnet34-b627a593.pth",
+        "b627a593",
+    ),
     "densenet121": WeightFile(
-        "densenet121-a639ec97.pth", "https://download.pytorch.org/models/densenet121-a639ec97.pth", "a639ec97"
+        "densenet121-a639ec97.pth",
+        "https://download.pytorch.org/models/densenet121-a639ec97.pth",
+        "a639ec97",
     ),
 }
 
@@ -47,15 +58,22 @@ def read_weights(path: Path, expected: WeightFile) -> dict[str, torch.Tensor]:
     if not path.exists():
         raise DataError(f"{path} is absent. Download {expected.url} and put it there.")
     if not file_digest(path).startswith(expected.sha256_head):
-        raise DataError(f"{path} is damaged: its SHA-256 does not begin with {expected.sha256_head}. Download it again.")
+        raise DataError(
+            f"{path} is damaged: its SHA-256 does not begin with {expected.sha256_head}. Download"
+            " it again."
+        )
     try:
         return torch.load(path, map_location="cpu", weights_only=True)
     except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
-        raise DataError(f"{path} holds something else than tensors: {str(error).splitlines()[0]}") from error
+        raise DataError(
+            f"{path} holds something else than tensors: {str(error).splitlines()[0]}"
+        ) from error
 
 
 def load_imagenet(model: nn.Module, network: str) -> None:
-    """Load everything of the ImageNet weights but the head into `model`, summing the stem over channels if grey."""
+    """Load everything of the ImageNet weights but the head into `model`, summing the stem over
+    channels if grey.
+    """
     from timm.models.densenet import _filter_torchvision_pretrained
 
     state = _filter_torchvision_pretrained(read_weights(weight_path(network), IMAGENET[network]))
@@ -66,11 +84,17 @@ def load_imagenet(model: nn.Module, network: str) -> None:
     body = {
         name: value
         for name, value in state.items()
-        if name in own and own[name].shape == value.shape and not name.startswith(("fc.", "classifier."))
+        if name in own
+        and own[name].shape == value.shape
+        and not name.startswith(("fc.", "classifier."))
     }
-    absent = [name for name in own if name not in body and not name.startswith(("fc.", "classifier."))]
+    absent = [
+        name for name in own if name not in body and not name.startswith(("fc.", "classifier."))
+    ]
     if [name for name in absent if not name.endswith("num_batches_tracked")]:
-        raise DataError(f"the ImageNet weights do not fit {network}: {', '.join(absent[:3])} are missing")
+        raise DataError(
+            f"the ImageNet weights do not fit {network}: {', '.join(absent[:3])} are missing"
+        )
     model.load_state_dict(body, strict=False)
 
 
@@ -105,14 +129,20 @@ def densenet121(in_channels: int, num_classes: int, image_size: int) -> nn.Modul
     """timm's DenseNet-121, with the small-image stem below 64 pixels."""
     import timm
 
-    return _small_stem(timm.create_model("densenet121", num_classes=num_classes, in_chans=in_channels), image_size)
+    return _small_stem(
+        timm.create_model("densenet121", num_classes=num_classes, in_chans=in_channels), image_size
+    )
 
 
 def small_densenet(in_channels: int, num_classes: int, blocks: tuple[int, ...]) -> nn.Module:
-    """A DenseNet for reduced profiles: `blocks` layers per block, growth rate 8, and a 3 x 3 stem."""
+    """A DenseNet for reduced profiles: `blocks` layers per block, growth rate 8, and a 3 x 3
+    stem.
+    """
     from timm.models.densenet import DenseNet
 
-    model = DenseNet(growth_rate=8, block_config=blocks, num_classes=num_classes, in_chans=in_channels)
+    model = DenseNet(
+        growth_rate=8, block_config=blocks, num_classes=num_classes, in_chans=in_channels
+    )
     model.features.conv0 = nn.Conv2d(in_channels, 16, 3, 1, 1, bias=False)
     model.features.pool0 = nn.Identity()
     return model

@@ -1,7 +1,9 @@
-"""The LeNet variant that gradient attacks are tried on: smooth everywhere, so that its gradient has a gradient.
+"""The LeNet variant that gradient attacks are tried on: smooth everywhere, so that its gradient has
+a gradient.
 
-"Deep Leakage from Gradients" (Zhu, Liu and Han 2019) puts sigmoids for ReLUs and strides for pooling: the attack
-differentiates a gradient, and the second derivative of ReLU and of max-pooling is zero.
+"Deep Leakage from Gradients" (Zhu, Liu and Han 2019) puts sigmoids for ReLUs and strides for
+pooling: the attack differentiates a gradient, and the second derivative of ReLU and of max-pooling
+is zero.
 """
 
 from __future__ import annotations
@@ -13,23 +15,29 @@ CHANNELS = 12
 
 
 class SigmoidLeNet(nn.Module):
-    """Three 5 x 5 convolutions of 12 channels with strides 2, 2, 1, each followed by a sigmoid, and a linear head.
+    """Three 5 x 5 convolutions of 12 channels with strides 2, 2, 1, each followed by a sigmoid, and
+    a linear head.
 
-    Images (n, in_channels, s, s) to a map (n, 12, s / 4, s / 4), and to scores (n, num_classes). A side of 32 pixels gives
-    the head 12 * 8 * 8 = 768 inputs.
+    Images (n, in_channels, s, s) to a map (n, 12, s / 4, s / 4), and to scores (n, num_classes). A
+    side of 32 pixels gives the head 12 * 8 * 8 = 768 inputs.
     """
 
     def __init__(self, in_channels: int, num_classes: int, image_size: int):
         super().__init__()
         side = -(-image_size // 4)  # padding by 2 makes each stride of 2 halve the side, rounded up
         self.features = nn.Sequential(
-            nn.Conv2d(in_channels, CHANNELS, 5, 2, 2), nn.Sigmoid(),
-            nn.Conv2d(CHANNELS, CHANNELS, 5, 2, 2), nn.Sigmoid(),
-            nn.Conv2d(CHANNELS, CHANNELS, 5, 1, 2), nn.Sigmoid(),
+            nn.Conv2d(in_channels, CHANNELS, 5, 2, 2),
+            nn.Sigmoid(),
+            nn.Conv2d(CHANNELS, CHANNELS, 5, 2, 2),
+            nn.Sigmoid(),
+            nn.Conv2d(CHANNELS, CHANNELS, 5, 1, 2),
+            nn.Sigmoid(),
             nn.Flatten(),
-        )  # fmt: skip
+        )
         self.head = nn.Linear(CHANNELS * side**2, num_classes)
-        for parameter in self.parameters():  # as released, biases too: the usual smaller weights leave sigmoids nearly linear
+        for parameter in (
+            self.parameters()
+        ):  # as released, biases too: the usual smaller weights leave sigmoids nearly linear
             nn.init.uniform_(parameter, -0.5, 0.5)
 
     def forward_features(self, images: torch.Tensor) -> torch.Tensor:

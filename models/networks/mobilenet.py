@@ -1,7 +1,8 @@
-"""MobileNetV2 from timm (Sandler et al. 2018), adapted to small images, and a slim one for reduced profiles.
+"""MobileNetV2 from timm (Sandler et al. 2018), adapted to small images, and a slim one for reduced
+profiles.
 
-The adaptation for images below 64 pixels: the stem and the first stage with a stride run with stride 1, so that 32 pixels
-leave a map of 4 x 4 and not of 1 x 1; weights keep their shapes.
+The adaptation for images below 64 pixels: the stem and the first stage with a stride run with
+stride 1, so that 32 pixels leave a map of 4 x 4 and not of 1 x 1; weights keep their shapes.
 """
 
 from __future__ import annotations
@@ -32,11 +33,15 @@ def mobilenetv2(in_channels: int, num_classes: int, image_size: int) -> nn.Modul
     """timm's MobileNetV2, with the small-image strides below 64 pixels."""
     import timm
 
-    return _small_strides(timm.create_model("mobilenetv2_100", num_classes=num_classes, in_chans=in_channels), image_size)
+    return _small_strides(
+        timm.create_model("mobilenetv2_100", num_classes=num_classes, in_chans=in_channels),
+        image_size,
+    )
 
 
 def mobilenetv2_slim(in_channels: int, num_classes: int, image_size: int) -> nn.Module:
-    """A quarter of MobileNetV2's channels, half of its blocks in every stage (rounded up), and 128 channels at the end.
+    """A quarter of MobileNetV2's channels, half of its blocks in every stage (rounded up), and 128
+    channels at the end.
 
     102,186 parameters for ten classes.
     """
@@ -45,9 +50,14 @@ def mobilenetv2_slim(in_channels: int, num_classes: int, image_size: int) -> nn.
 
     # Stages as in table 2 of the paper: repetitions r, kernel k, stride s, expansion e, channels c.
     stages = [
-        ["ds_r1_k3_s1_c16"], ["ir_r2_k3_s2_e6_c24"], ["ir_r3_k3_s2_e6_c32"], ["ir_r4_k3_s2_e6_c64"],
-        ["ir_r3_k3_s1_e6_c96"], ["ir_r3_k3_s2_e6_c160"], ["ir_r1_k3_s1_e6_c320"],
-    ]  # fmt: skip
+        ["ds_r1_k3_s1_c16"],
+        ["ir_r2_k3_s2_e6_c24"],
+        ["ir_r3_k3_s2_e6_c32"],
+        ["ir_r4_k3_s2_e6_c64"],
+        ["ir_r3_k3_s1_e6_c96"],
+        ["ir_r3_k3_s2_e6_c160"],
+        ["ir_r1_k3_s1_e6_c320"],
+    ]
     model = EfficientNet(
         decode_arch_def(stages, depth_multiplier=0.5),
         num_classes=num_classes,

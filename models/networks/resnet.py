@@ -1,9 +1,10 @@
 """Residual networks for small images: a 3 x 3 stem and one block per stage.
 
-Two published networks are called ResNet-8; they differ by a factor of 63 in size. `narrow` is the CIFAR ResNet with one
-block per stage and 16-32-64 channels (FedDF, Lin et al. 2020): 78,042 parameters for ten classes. `wide` has 128-256-512
-channels and keeps a 2 x 2 map before its head (FedKD, Gong et al. 2022, and FedIOD, Gong et al. 2024): 4,911,754 parameters
-for ten classes. The `-gn` ones have GroupNorm for BatchNorm. `resnet10-slim` has the four stages and ten layers of a
+Two published networks are called ResNet-8; they differ by a factor of 63 in size. `narrow` is the
+CIFAR ResNet with one block per stage and 16-32-64 channels (FedDF, Lin et al. 2020): 78,042
+parameters for ten classes. `wide` has 128-256-512 channels and keeps a 2 x 2 map before its head
+(FedKD, Gong et al. 2022, and FedIOD, Gong et al. 2024): 4,911,754 parameters for ten classes. The
+`-gn` ones have GroupNorm for BatchNorm. `resnet10-slim` has the four stages and ten layers of a
 ResNet-10 with 16-32-64-128 channels, for reduced profiles: 308,826 parameters for ten classes.
 """
 
@@ -21,12 +22,16 @@ Norm = Callable[[int], nn.Module]
 
 
 def group_norm(channels: int) -> nn.Module:
-    """Groups of eight channels: normalises every sample by itself, which training by DP-SGD needs."""
+    """Groups of eight channels: normalises every sample by itself, which training by DP-SGD
+    needs.
+    """
     return nn.GroupNorm(channels // 8, channels)
 
 
 class BasicBlock(nn.Module):
-    """Two 3 x 3 convolutions and a shortcut, which is a 1 x 1 convolution where the shape changes."""
+    """Two 3 x 3 convolutions and a shortcut, which is a 1 x 1 convolution where the shape
+    changes.
+    """
 
     def __init__(self, in_channels: int, channels: int, stride: int, norm: Norm = nn.BatchNorm2d):
         super().__init__()
@@ -46,9 +51,11 @@ class BasicBlock(nn.Module):
 
 
 class MeanOfQuarters(nn.Module):
-    """Maps (n, c, h, w) to the means of their quarters, (n, c, 2, 2); those of an odd side share its middle.
+    """Maps (n, c, h, w) to the means of their quarters, (n, c, 2, 2); those of an odd side share
+    its middle.
 
-    These are the values of AdaptiveAvgPool2d(2), whose gradient CUDA sums in another order in every run. Sides from 2.
+    These are the values of AdaptiveAvgPool2d(2), whose gradient CUDA sums in another order in every
+    run. Sides from 2.
     """
 
     def forward(self, maps: torch.Tensor) -> torch.Tensor:
@@ -57,12 +64,21 @@ class MeanOfQuarters(nn.Module):
 
 
 class ResNet(nn.Module):
-    """A 3 x 3 stem, one block per entry of `channels` with strides 1, 2, 2, ..., pooling to `pooled` x `pooled`, a linear head.
+    """A 3 x 3 stem, one block per entry of `channels` with strides 1, 2, 2, ..., pooling to
+    `pooled` x `pooled`, a linear head.
 
-    Images (n, in_channels, s, s) to a map (n, channels[-1], h, h), halved len(channels) - 1 times, and to scores (n, num_classes).
+    Images (n, in_channels, s, s) to a map (n, channels[-1], h, h), halved len(channels) - 1 times,
+    and to scores (n, num_classes).
     """
 
-    def __init__(self, in_channels: int, num_classes: int, channels: tuple[int, ...], pooled: int = 1, norm: Norm = nn.BatchNorm2d):
+    def __init__(
+        self,
+        in_channels: int,
+        num_classes: int,
+        channels: tuple[int, ...],
+        pooled: int = 1,
+        norm: Norm = nn.BatchNorm2d,
+    ):
         super().__init__()
         first = channels[0]
         self.conv = nn.Conv2d(in_channels, first, 3, 1, 1, bias=False)

@@ -1,8 +1,10 @@
-"""The encoder of Taskonomy's networks (Zamir et al. 2018), and its released weights when the user has them.
+"""The encoder of Taskonomy's networks (Zamir et al. 2018), and its released weights when the user
+has them.
 
-A ResNet-50 that strides in the last block of a stage, not the first, and in its first two stages alone, and a last
-convolution to eight channels: 256 pixels leave a map of 8 x 16 x 16. Layers and names are those of the authors' PyTorch
-release (alexsax/visual-prior), so that its weights load unchanged. It takes images scaled to [-1, 1].
+A ResNet-50 that strides in the last block of a stage, not the first, and in its first two stages
+alone, and a last convolution to eight channels: 256 pixels leave a map of 8 x 16 x 16. Layers and
+names are those of the authors' PyTorch release (alexsax/visual-prior), so that its weights load
+unchanged. It takes images scaled to [-1, 1].
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from results.files import DataError
 CHANNELS = 8
 """Of the encoder's map."""
 POOLED = 4
-"""Side to which the map is pooled before the linear head, which is ours: the release has no layers of its classifiers."""
+"""Side to which the map is pooled before the linear head, which is ours: the release has no layers
+of its classifiers."""
 
 _HASHES = {
     "autoencoding": "e35146c09253720e97c0a7f8ee4e896ac931f5faa1449df003d81e6089ac6307",
@@ -51,16 +54,20 @@ _HASHES = {
 RELEASE = "https://github.com/alexsax/visual-prior/raw/networks/assets/pytorch"
 
 ENCODERS = {
-    task: WeightFile(f"{task}_encoder-{sha256}.pth", f"{RELEASE}/{task}_encoder-{sha256}.pth", sha256)
+    task: WeightFile(
+        f"{task}_encoder-{sha256}.pth", f"{RELEASE}/{task}_encoder-{sha256}.pth", sha256
+    )
     for task, sha256 in _HASHES.items()
 }
 """The released encoders by task; their names carry their SHA-256."""
 
 
 class Bottleneck(nn.Module):
-    """1 x 1, 3 x 3 (with the stride) and 1 x 1 convolutions, each with BatchNorm, and a shortcut around them.
+    """1 x 1, 3 x 3 (with the stride) and 1 x 1 convolutions, each with BatchNorm, and a shortcut
+    around them.
 
-    The shortcut is a 1 x 1 convolution where the channels change, and leaves pixels out where there is a stride.
+    The shortcut is a 1 x 1 convolution where the channels change, and leaves pixels out where there
+    is a stride.
     """
 
     def __init__(self, in_channels: int, channels: int, stride: int = 1):
@@ -73,7 +80,10 @@ class Bottleneck(nn.Module):
         self.bn3 = nn.BatchNorm2d(4 * channels)
         layers: list[nn.Module] = []
         if in_channels != 4 * channels:
-            layers = [nn.Conv2d(in_channels, 4 * channels, 1, bias=False), nn.BatchNorm2d(4 * channels)]
+            layers = [
+                nn.Conv2d(in_channels, 4 * channels, 1, bias=False),
+                nn.BatchNorm2d(4 * channels),
+            ]
         if stride != 1:
             layers.append(nn.MaxPool2d(1, stride))
         self.downsample = nn.Sequential(*layers)
@@ -85,12 +95,16 @@ class Bottleneck(nn.Module):
 
 
 def _stage(in_channels: int, channels: int, blocks: int, stride: int = 1) -> nn.Sequential:
-    first, *between = [Bottleneck(before, channels) for before in (in_channels, *[4 * channels] * (blocks - 2))]
+    first, *between = [
+        Bottleneck(before, channels) for before in (in_channels, *[4 * channels] * (blocks - 2))
+    ]
     return nn.Sequential(first, *between, Bottleneck(4 * channels, channels, stride))
 
 
 class TaskonomyResNet50(nn.Module):
-    """Images (n, in_channels, s, s) to a map (n, 8, s / 16, s / 16), and to scores (n, num_classes)."""
+    """Images (n, in_channels, s, s) to a map (n, 8, s / 16, s / 16), and to scores (n,
+    num_classes).
+    """
 
     def __init__(self, in_channels: int, num_classes: int, image_size: int):
         super().__init__()
@@ -120,10 +134,11 @@ class TaskonomyResNet50(nn.Module):
 
 
 def load_taskonomy(model: nn.Module, task: str) -> None:
-    """Load the released encoder of `task` into `model`, a `taskonomy-resnet50` or the `encoder` of one with `+dense`.
+    """Load the released encoder of `task` into `model`, a `taskonomy-resnet50` or the `encoder` of
+    one with `+dense`.
 
-    The head stays as it is. Raises ValueError for an unknown task, DataError if the file is absent, damaged or of another
-    network.
+    The head stays as it is. Raises ValueError for an unknown task, DataError if the file is absent,
+    damaged or of another network.
     """
     if task not in ENCODERS:
         raise ValueError(f"Taskonomy has no encoder of {task!r}; known: {', '.join(ENCODERS)}")
@@ -132,11 +147,20 @@ def load_taskonomy(model: nn.Module, task: str) -> None:
     found = content.get("state_dict")
     if not isinstance(found, dict):
         raise DataError(f"{file.path} has no weights under 'state_dict'")
-    own = {name: tensor for name, tensor in model.state_dict().items() if not name.startswith("head.")}
-    unfit = [name for name in own if not _counter(name) and (name not in found or found[name].shape != own[name].shape)]
+    own = {
+        name: tensor for name, tensor in model.state_dict().items() if not name.startswith("head.")
+    }
+    unfit = [
+        name
+        for name in own
+        if not _counter(name) and (name not in found or found[name].shape != own[name].shape)
+    ]
     unfit += [name for name in found if name not in own]
     if unfit:
-        raise DataError(f"{file.path} does not fit Taskonomy's encoder: {', '.join(unfit[:3])} are missing or differ")
+        raise DataError(
+            f"{file.path} does not fit Taskonomy's encoder: {', '.join(unfit[:3])} are missing or"
+            " differ"
+        )
     model.load_state_dict(found, strict=False)
 
 

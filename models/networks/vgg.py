@@ -1,8 +1,9 @@
-"""VGG with BatchNorm from timm (Simonyan and Zisserman 2015), adapted to small images, and a slim one for reduced profiles.
+"""VGG with BatchNorm from timm (Simonyan and Zisserman 2015), adapted to small images, and a slim
+one for reduced profiles.
 
-The adaptation for images below 64 pixels: max-poolings that would leave less than 2 x 2 pixels are left out (of 32 pixels
-that is the last of five, of 16 the last two), and one linear layer after global average pooling replaces the two of 4096
-channels, which were made for a map of 7 x 7.
+The adaptation for images below 64 pixels: max-poolings that would leave less than 2 x 2 pixels are
+left out (of 32 pixels that is the last of five, of 16 the last two), and one linear layer after
+global average pooling replaces the two of 4096 channels, which were made for a map of 7 x 7.
 """
 
 from __future__ import annotations
@@ -33,8 +34,15 @@ def small_vgg(in_channels: int, num_classes: int, image_size: int, layers: Layer
     from timm.layers import ClassifierHead
     from timm.models.vgg import VGG
 
-    # mlp_ratio: the 4096 channels are replaced at once, and drawing 100 million random weights for them takes a second.
-    model = VGG(poolings_that_fit(layers, image_size), 1, in_channels, mlp_ratio=1 / 4096, norm_layer=nn.BatchNorm2d)
+    # mlp_ratio: the 4096 channels are replaced at once, and drawing 100 million random weights for
+    # them takes a second.
+    model = VGG(
+        poolings_that_fit(layers, image_size),
+        1,
+        in_channels,
+        mlp_ratio=1 / 4096,
+        norm_layer=nn.BatchNorm2d,
+    )
     model.pre_logits = nn.Identity()
     model.head = ClassifierHead(model.num_features, num_classes)
     return model
@@ -51,7 +59,9 @@ def vgg19(in_channels: int, num_classes: int, image_size: int) -> nn.Module:
 
 
 def vgg11_slim(in_channels: int, num_classes: int, image_size: int) -> nn.Module:
-    """VGG-11 with a quarter of the channels, 16 to 128, and the small-image poolings and head at any size."""
+    """VGG-11 with a quarter of the channels, 16 to 128, and the small-image poolings and head at
+    any size.
+    """
     from timm.models.vgg import cfgs
 
     slim: Layers = [layer if isinstance(layer, str) else layer // 4 for layer in cfgs["vgg11"]]

@@ -1,7 +1,9 @@
-"""Wide residual networks for small images (Zagoruyko and Komodakis 2016), and a narrow one for reduced profiles.
+"""Wide residual networks for small images (Zagoruyko and Komodakis 2016), and a narrow one for
+reduced profiles.
 
-WRN-d-k has d = 6n + 4 layers: a 3 x 3 stem of 16 channels and three groups of n blocks with 16k, 32k and 64k channels.
-Its blocks normalise and activate before their convolutions. WRN-16-2 has 691,674 parameters for ten classes.
+WRN-d-k has d = 6n + 4 layers: a 3 x 3 stem of 16 channels and three groups of n blocks with 16k,
+32k and 64k channels. Its blocks normalise and activate before their convolutions. WRN-16-2 has
+691,674 parameters for ten classes.
 """
 
 from __future__ import annotations
@@ -12,8 +14,8 @@ from torch import nn
 
 
 class PreActivationBlock(nn.Module):
-    """BatchNorm, ReLU, 3 x 3 convolution, twice; where the shape changes, a 1 x 1 convolution of the activated input is the
-    shortcut."""
+    """BatchNorm, ReLU, 3 x 3 convolution, twice; where the shape changes, a 1 x 1 convolution of
+    the activated input is the shortcut."""
 
     def __init__(self, in_channels: int, channels: int, stride: int):
         super().__init__()
@@ -31,7 +33,8 @@ class PreActivationBlock(nn.Module):
 
 
 class WideResNet(nn.Module):
-    """Images (n, in_channels, s, s) to a map (n, 64 * width, s / 4, s / 4), and to scores (n, num_classes).
+    """Images (n, in_channels, s, s) to a map (n, 64 * width, s / 4, s / 4), and to scores (n,
+    num_classes).
 
     Raises ValueError unless `depth` is 6n + 4.
     """

@@ -1,8 +1,9 @@
-"""Inverting Gradients (Geiping, Bauermeister, Dröge and Moeller 2020): match the gradient's direction, and stay smooth.
+"""Inverting Gradients (Geiping, Bauermeister, Dröge and Moeller 2020): match the gradient's
+direction, and stay smooth.
 
-Adam, on the sign of its gradient, minimises one minus the cosine plus the total variation, within the range of images. The
-attack needs no smooth network: it is the one for ReLU. It takes labels as known, as the paper does: for one image they can
-be read off (`idlg.leaked_label`).
+Adam, on the sign of its gradient, minimises one minus the cosine plus the total variation, within
+the range of images. The attack needs no smooth network: it is the one for ReLU. It takes labels as
+known, as the paper does: for one image they can be read off (`idlg.leaked_label`).
 """
 
 from __future__ import annotations
@@ -18,11 +19,14 @@ from privacy.attacks.matching import Reconstruction, best_of, checked, cosine_di
 from privacy.attacks.threat import ThreatModel, share
 
 DECAY_AT = (3 / 8, 5 / 8, 7 / 8)
-"""Shares of the iterations after which the learning rate is a tenth of before: the released code."""
+"""Shares of the iterations after which the learning rate is a tenth of before: the released
+code."""
 
 
 def total_variation(images: Tensor) -> Tensor:
-    """Mean absolute difference of pixels beside each other, plus that of pixels above each other: the released code's."""
+    """Mean absolute difference of pixels beside each other, plus that of pixels above each other:
+    the released code's.
+    """
     across = (images[..., 1:] - images[..., :-1]).abs().mean()
     down = (images[..., 1:, :] - images[..., :-1, :]).abs().mean()
     return across + down
@@ -43,19 +47,25 @@ def invert_gradients(
     tv: float = 0.1,
     bounds: tuple[float | Tensor, float | Tensor] = (0.0, 1.0),
 ) -> Reconstruction:
-    """Attack `shared`, what a client with images (c, h, w) of classes `labels` (n,) sends under `threat`; else as `dlg`.
+    """Attack `shared`, what a client with images (c, h, w) of classes `labels` (n,) sends under
+    `threat`; else as `dlg`.
 
-    `bounds` are the darkest and brightest pixel in the units that the model takes, numbers or (c, 1, 1); images are clamped
-    to them after each step. An iteration is one step and one evaluation. `iterations` and `lr` are those that the released
-    code's baseline experiments start with. `tv` is the weight of the total variation: 0.1 by the authors' later `breaching`,
-    whereas the released command line starts with 1e-4. Of all starts the one of the least cosine distance is returned, at
-    its last image, as released; `trajectory` includes the total variation.
+    `bounds` are the darkest and brightest pixel in the units that the model takes, numbers or (c,
+    1, 1); images are clamped to them after each step. An iteration is one step and one evaluation.
+    `iterations` and `lr` are those that the released code's baseline experiments start with. `tv`
+    is the weight of the total variation: 0.1 by the authors' later `breaching`, whereas the
+    released command line starts with 1e-4. Of all starts the one of the least cosine distance is
+    returned, at its last image, as released; `trajectory` includes the total variation.
 
-    Raises ValueError for a share, shapes or labels that do not fit, FloatingPointError if no start had a finite distance.
+    Raises ValueError for a share, shapes or labels that do not fit, FloatingPointError if no start
+    had a finite distance.
     """
     shared = checked(model, shared, image_shape, classes, iterations, restarts)
     if tuple(labels.shape) != (threat.images,) or not ((labels >= 0) & (labels < classes)).all():
-        raise ValueError(f"expected labels of {threat.images} images, from 0 to {classes - 1}, not {labels.tolist()}")
+        raise ValueError(
+            f"expected labels of {threat.images} images, from 0 to {classes - 1}, not"
+            f" {labels.tolist()}"
+        )
     labels = labels.to(shared[0].device)
     low, high = (torch.as_tensor(bound).to(shared[0]) for bound in bounds)
 
@@ -66,7 +76,9 @@ def invert_gradients(
         schedule = torch.optim.lr_scheduler.MultiStepLR(optimiser, milestones, gamma=0.1)
         trajectory = []
         for _ in range(iterations):
-            distance = cosine_distance(share(model, images, labels, threat, create_graph=True), shared)
+            distance = cosine_distance(
+                share(model, images, labels, threat, create_graph=True), shared
+            )
             objective = distance + tv * total_variation(images)
             trajectory.append(float(objective.detach()))
             if not math.isfinite(trajectory[-1]):
@@ -79,6 +91,12 @@ def invert_gradients(
                 images.clamp_(low, high)
         found = images.detach()
         distance = cosine_distance(share(model, found, labels, threat), shared)
-        return Reconstruction(found, F.one_hot(labels, classes).to(found), float(distance), tuple(trajectory), starts=1)
+        return Reconstruction(
+            found,
+            F.one_hot(labels, classes).to(found),
+            float(distance),
+            tuple(trajectory),
+            starts=1,
+        )
 
     return best_of(start, restarts)

@@ -1,7 +1,8 @@
-"""What a client shares that an attacker sees: one function, for the client's own images and for the attacker's dummies.
+"""What a client shares that an attacker sees: one function, for the client's own images and for the
+attacker's dummies.
 
-An attack is then: choose images whose share is the one seen. Both sides go through `share`, so no factor, step or mode of
-batch normalisation can differ between them.
+An attack is then: choose images whose share is the one seen. Both sides go through `share`, so no
+factor, step or mode of batch normalisation can differ between them.
 """
 
 from __future__ import annotations
@@ -23,36 +24,48 @@ BatchNorm = Literal["train", "eval"]
 
 @dataclass(frozen=True)
 class ThreatModel:
-    """What the attacker knows of how a client made what it shares. Labels are no part of it; each attack says what it takes.
+    """What the attacker knows of how a client made what it shares. Labels are no part of it; each
+    attack says what it takes.
 
     Raises ValueError for settings that contradict each other.
     """
 
     shares: Shares = "gradient"
-    """`gradient` of the mean cross entropy (federated SGD), or `update`: the change of the weights by local training
-    (federated averaging)."""
+    """`gradient` of the mean cross entropy (federated SGD), or `update`: the change of the weights
+    by local training (federated averaging)."""
     batch_size: int = 1
     """Images per local step. 1 in the experiments of DLG and iDLG that this suite repeats."""
     local_steps: int = 1
     """Steps of plain SGD behind an update; 1 for a gradient."""
     local_lr: float = 1e-4
-    """Learning rate of these steps; a gradient does not depend on it. Default of Inverting Gradients' released code."""
+    """Learning rate of these steps; a gradient does not depend on it. Default of Inverting
+    Gradients' released code."""
     batch_norm: BatchNorm = "eval"
-    """Batch normalisation by running statistics (`eval`), which stay as they are, or by the batch's own (`train`). All else,
-    such as dropout, is always in evaluation mode. `eval` in Inverting Gradients' released code."""
+    """Batch normalisation by running statistics (`eval`), which stay as they are, or by the batch's
+    own (`train`). All else, such as dropout, is always in evaluation mode. `eval` in Inverting
+    Gradients' released code."""
     local_images: int | None = None
-    """Images that the client has; steps take consecutive batches of them and start over at the end. None: one batch, which
-    every step sees."""
+    """Images that the client has; steps take consecutive batches of them and start over at the end.
+    None: one batch, which every step sees."""
 
     def __post_init__(self) -> None:
         if self.shares not in get_args(Shares) or self.batch_norm not in get_args(BatchNorm):
-            raise ValueError(f"shares is one of {get_args(Shares)} and batch_norm one of {get_args(BatchNorm)}: {self}")
+            raise ValueError(
+                f"shares is one of {get_args(Shares)} and batch_norm one of {get_args(BatchNorm)}:"
+                f" {self}"
+            )
         if self.batch_size < 1 or self.local_steps < 1 or not self.local_lr > 0:
-            raise ValueError(f"batch_size and local_steps must be at least 1 and local_lr positive: {self}")
+            raise ValueError(
+                f"batch_size and local_steps must be at least 1 and local_lr positive: {self}"
+            )
         if self.images % self.batch_size or self.images > self.batch_size * self.local_steps:
-            raise ValueError(f"local_images must be whole batches, and no more than the local steps see: {self}")
+            raise ValueError(
+                f"local_images must be whole batches, and no more than the local steps see: {self}"
+            )
         if self.shares == "gradient" and self.local_steps > 1:
-            raise ValueError(f"a shared gradient is of one step; several steps make an update: {self}")
+            raise ValueError(
+                f"a shared gradient is of one step; several steps make an update: {self}"
+            )
 
     @property
     def images(self) -> int:
@@ -73,26 +86,42 @@ def _evaluating(model: nn.Module, batch_norm: BatchNorm) -> Iterator[None]:
             module.training = mode
 
 
-def share(model: nn.Module, images: Tensor, labels: Tensor, threat: ThreatModel, create_graph: bool = False) -> tuple[Tensor, ...]:
-    """What a client sends that holds `images` (n, c, h, w) with n = `threat.images`: a tensor per parameter, in their order.
+def share(
+    model: nn.Module,
+    images: Tensor,
+    labels: Tensor,
+    threat: ThreatModel,
+    create_graph: bool = False,
+) -> tuple[Tensor, ...]:
+    """What a client sends that holds `images` (n, c, h, w) with n = `threat.images`: a tensor per
+    parameter, in their order.
 
-    `labels` are classes (n,) or probabilities (n, classes). A gradient is that of the mean cross entropy; an update is the
-    weights after SGD minus those before, summed up step by step, so that one step is exactly minus the learning rate times
-    the gradient. Batch normalisation's buffers are not shared. With `create_graph` the result can be differentiated by
-    images and labels. The model's weights, buffers and mode stay as they are, whether or not its weights require gradients.
+    `labels` are classes (n,) or probabilities (n, classes). A gradient is that of the mean cross
+    entropy; an update is the weights after SGD minus those before, summed up step by step, so that
+    one step is exactly minus the learning rate times the gradient. Batch normalisation's buffers
+    are not shared. With `create_graph` the result can be differentiated by images and labels. The
+    model's weights, buffers and mode stay as they are, whether or not its weights require
+    gradients.
 
     Raises ValueError for another number of images or labels.
     """
     if len(images) != threat.images or len(labels) != threat.images:
-        raise ValueError(f"{len(images)} images and {len(labels)} labels, where the threat model has {threat.images} of each")
+        raise ValueError(
+            f"{len(images)} images and {len(labels)} labels, where the threat model has"
+            f" {threat.images} of each"
+        )
     start = {name: weight.detach().requires_grad_() for name, weight in model.named_parameters()}
     buffers = {name: buffer.detach().clone() for name, buffer in model.named_buffers()}
 
     def gradient(weights: dict[str, Tensor], step: int) -> tuple[Tensor, ...]:
         first = step * threat.batch_size % threat.images
         batch = slice(first, first + threat.batch_size)
-        loss = F.cross_entropy(functional_call(model, {**weights, **buffers}, (images[batch],)), labels[batch])
-        return torch.autograd.grad(loss, tuple(weights.values()), create_graph=create_graph, materialize_grads=True)
+        loss = F.cross_entropy(
+            functional_call(model, {**weights, **buffers}, (images[batch],)), labels[batch]
+        )
+        return torch.autograd.grad(
+            loss, tuple(weights.values()), create_graph=create_graph, materialize_grads=True
+        )
 
     with _evaluating(model, threat.batch_norm):
         gradients = gradient(start, 0)
@@ -100,8 +129,14 @@ def share(model: nn.Module, images: Tensor, labels: Tensor, threat: ThreatModel,
             return gradients
         change = [-threat.local_lr * g for g in gradients]
         for step in range(1, threat.local_steps):
-            weights = {name: weight + moved for (name, weight), moved in zip(start.items(), change, strict=True)}
-            change = [moved - threat.local_lr * g for moved, g in zip(change, gradient(weights, step), strict=True)]
+            weights = {
+                name: weight + moved
+                for (name, weight), moved in zip(start.items(), change, strict=True)
+            }
+            change = [
+                moved - threat.local_lr * g
+                for moved, g in zip(change, gradient(weights, step), strict=True)
+            ]
     return tuple(change if create_graph else (moved.detach() for moved in change))
 
 

@@ -8,7 +8,9 @@ from tests.federation.tiny import CLASSES, bright_images, make_federation
 
 
 def probed(device="cpu", **changes):
-    """The tiny federation with twelve labelled images of all classes at the server, and thirty unlabelled ones."""
+    """The tiny federation with twelve labelled images of all classes at the server, and thirty
+    unlabelled ones.
+    """
     labels, unlabelled = torch.arange(12) % CLASSES, torch.arange(30) % CLASSES
     settings = {
         "probe": LabelledSet(bright_images(labels, 400).to(device), labels.to(device), "probe"),
@@ -20,7 +22,14 @@ def probed(device="cpu", **changes):
 
 def pixel_labelled(**changes):
     """The same for a dense task: whether a pixel is bright."""
-    images = torch.randint(0, 256, (30, 1, 8, 8), generator=torch.Generator().manual_seed(0)).to(torch.uint8)
+    images = torch.randint(0, 256, (30, 1, 8, 8), generator=torch.Generator().manual_seed(0)).to(
+        torch.uint8
+    )
     labelled = LabelledSet(images[:12], (images[:12, 0] >= 128).long(), "pixel labels")
-    settings = {"task": Segmentation(2), "network": "cnn-small+dense", "probe": labelled, "test": labelled}
+    settings = {
+        "task": Segmentation(2),
+        "network": "cnn-small+dense",
+        "probe": labelled,
+        "test": labelled,
+    }
     return probed(**{**settings, "public": PublicData(images[12:], "pixels"), **changes})

@@ -12,7 +12,9 @@ def test_the_global_model_imitates_the_mean_of_the_clients_probabilities(monkeyp
     distilled = []
     monkeypatch.setattr(federation, "distill", distilled.append)
     AverageDistillation().fit(federation)
-    first, second = (federation.public_outputs(model).softmax(dim=1) for model in federation.local_models())
+    first, second = (
+        federation.public_outputs(model).softmax(dim=1) for model in federation.local_models()
+    )
     torch.testing.assert_close(distilled, [(first + second) / 2])
     torch.testing.assert_close(distilled[0].sum(dim=1), torch.ones(6))
 
@@ -20,13 +22,19 @@ def test_the_global_model_imitates_the_mean_of_the_clients_probabilities(monkeyp
 def test_every_client_sends_its_model_once_and_gets_nothing_back():
     federation = make_federation(clients=3)
     AverageDistillation().fit(federation)
-    assert [(t.direction, t.kind, t.client) for t in federation.channel.ledger] == [("up", "parameters", k) for k in range(3)]
+    assert [(t.direction, t.kind, t.client) for t in federation.channel.ledger] == [
+        ("up", "parameters", k) for k in range(3)
+    ]
 
 
 def test_the_method_returns_the_servers_model():
     federation = make_federation()
     model = AverageDistillation().fit(federation)
-    assert (model.owner, model.network, len(model.history["accuracy"])) == ("server", federation.network, federation.server.epochs)
+    assert (model.owner, model.network, len(model.history["accuracy"])) == (
+        "server",
+        federation.network,
+        federation.server.epochs,
+    )
 
 
 def test_a_plan_books_the_bytes_of_the_run():

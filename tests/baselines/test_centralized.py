@@ -27,7 +27,9 @@ def test_every_client_sends_its_images_and_its_targets_once_to_the_byte():
         images = encoded_size({"images": torch.empty(size, 1, 8, 8, dtype=torch.uint8)})
         targets = encoded_size({"targets": torch.empty(size, dtype=torch.long)})
         expected += [("up", "images", k, images, 1), ("up", "labels", k, targets, 1)]
-    assert [(t.direction, t.kind, t.client, t.bytes, t.messages) for t in federation.channel.ledger] == expected
+    assert [
+        (t.direction, t.kind, t.client, t.bytes, t.messages) for t in federation.channel.ledger
+    ] == expected
     assert {t.kind for t in federation.channel.ledger} == Centralized.sends
 
 
@@ -44,7 +46,9 @@ def test_it_learns_and_tracks_every_epoch():
     federation = make_federation(clients=3)
     model = Centralized().fit(federation)
     assert len(model.history["accuracy"]) == federation.local.epochs
-    predicted = federation.module(model)((bright_images(torch.tensor([0, 1, 2]), 9) / 255 - 0.5) / 0.25).argmax(dim=1)
+    predicted = federation.module(model)(
+        (bright_images(torch.tensor([0, 1, 2]), 9) / 255 - 0.5) / 0.25
+    ).argmax(dim=1)
     assert predicted.tolist() == [0, 1, 2]
 
 

@@ -11,26 +11,39 @@ from tests.methods.shards import copied, same_bits
 
 
 def uneven():
-    return [private_server(0, samples=4), private_server(1, samples=12), private_server(2, samples=8)]
+    return [
+        private_server(0, samples=4),
+        private_server(1, samples=12),
+        private_server(2, samples=8),
+    ]
 
 
 def test_the_target_is_the_mean_of_the_students_by_their_teachers_samples():
     kept = []
     federation = private_servers(uneven())
-    federation.channel = Channel(inspect=lambda t, tensors: kept.append((t.round, t.direction, copied(tensors))))
+    federation.channel = Channel(
+        inspect=lambda t, tensors: kept.append((t.round, t.direction, copied(tensors)))
+    )
     quick(FedAvgPlus, rounds=2).fit(federation)
     up = [tensors for number, way, tensors in kept if (number, way) == (1, "up")]
     down = [tensors for number, way, tensors in kept if (number, way) == (2, "down")]
     for name, tensor in down[0].items():
-        torch.testing.assert_close(tensor, (4 * up[0][name] + 12 * up[1][name] + 8 * up[2][name]) / 24)
+        torch.testing.assert_close(
+            tensor, (4 * up[0][name] + 12 * up[1][name] + 8 * up[2][name]) / 24
+        )
     assert all(same_bits(sent, average_states(up, [1, 3, 2])) for sent in down)
 
 
 def test_nothing_but_the_student_crosses_once_each_way_in_every_round():
     federation = private_servers(3)
     quick(FedAvgPlus, rounds=4).fit(federation)
-    assert [(t.round, t.client, t.direction, t.kind, t.messages) for t in federation.channel.ledger] == [
-        (number, client, way, "parameters", 1) for number in range(1, 5) for client in range(3) for way in ("down", "up")
+    assert [
+        (t.round, t.client, t.direction, t.kind, t.messages) for t in federation.channel.ledger
+    ] == [
+        (number, client, way, "parameters", 1)
+        for number in range(1, 5)
+        for client in range(3)
+        for way in ("down", "up")
     ]
     assert FedAvgPlus.sends == {"parameters"}
 
@@ -42,7 +55,10 @@ def test_the_target_learns_from_the_probe_set_once_before_and_is_fine_tuned_once
     monkeypatch.setattr(
         federation,
         "train",
-        lambda *arguments, **options: (trained.append((federation.channel.round, arguments[5])), train(*arguments, **options)),
+        lambda *arguments, **options: (
+            trained.append((federation.channel.round, arguments[5])),
+            train(*arguments, **options),
+        ),
     )
     quick(FedAvgPlus, rounds=3).fit(federation)
     clients = [(number, "client") for number in (1, 2, 3) for _ in range(2)]
@@ -52,7 +68,9 @@ def test_the_target_learns_from_the_probe_set_once_before_and_is_fine_tuned_once
 def test_it_is_fedsa_with_another_choice():
     """With teachers that hold as much as each other, choosing all of them is the same thing."""
     plain = quick(FedAvgPlus, rounds=3).fit(private_servers(3))
-    chosen = quick(FedSA, rounds=3, selection="fixed", selected=3, retrain=False, adaptation="fine-tune").fit(private_servers(3))
+    chosen = quick(
+        FedSA, rounds=3, selection="fixed", selected=3, retrain=False, adaptation="fine-tune"
+    ).fit(private_servers(3))
     for name, tensor in plain.state.items():
         torch.testing.assert_close(tensor, chosen.state[name], rtol=1e-3, atol=1e-4)
     assert plain.history["accuracy"][-1] >= 0.9

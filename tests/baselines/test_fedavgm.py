@@ -15,7 +15,9 @@ def weight_of(value):
 
 
 def run_rounds(method, *rounds):
-    """The weight of a one-weight model that starts at 1, after each of `rounds`: what clients of 3 samples and of 1 send."""
+    """The weight of a one-weight model that starts at 1, after each of `rounds`: what clients of 3
+    samples and of 1 send.
+    """
     clients = [client_with(0, [0, 1, 2]), client_with(1, [0])]
     federation = make_federation(clients)
     model = nn.Linear(1, 1, bias=False)
@@ -23,13 +25,16 @@ def run_rounds(method, *rounds):
     server = method.server_state(federation, model)
     weights = []
     for number, values in enumerate(rounds, start=1):
-        method.aggregate(federation, model, clients, [weight_of(value) for value in values], number, server)
+        method.aggregate(
+            federation, model, clients, [weight_of(value) for value in values], number, server
+        )
         weights.append(model.weight.item())
     return weights
 
 
 def test_two_rounds_of_momentum_by_hand():
-    # Averages 3/4 * 0.4 + 1/4 * 0.8 = 0.5 and 0.2. v = 1 - 0.5, w = 1 - v; v = 0.9 * 0.5 + (0.5 - 0.2), w = 0.5 - v.
+    # Averages 3/4 * 0.4 + 1/4 * 0.8 = 0.5 and 0.2. v = 1 - 0.5, w = 1 - v; v = 0.9 * 0.5 + (0.5 -
+    # 0.2), w = 0.5 - v.
     weights = run_rounds(FedAvgM(server_momentum=0.9, server_lr=1.0), (0.4, 0.8), (0.2, 0.2))
     assert weights == pytest.approx([0.5, 0.5 - 0.75])
 
@@ -47,7 +52,11 @@ def test_velocity_goes_on_where_clients_stand_still():
 
 def test_batchnorm_statistics_take_the_plain_average():
     clients = [client_with(0, [0, 1, 2]), client_with(1, [0])]
-    federation, model, method = make_federation(clients), nn.BatchNorm1d(1), FedAvgM(server_momentum=0.9, server_lr=0.5)
+    federation, model, method = (
+        make_federation(clients),
+        nn.BatchNorm1d(1),
+        FedAvgM(server_momentum=0.9, server_lr=0.5),
+    )
     server = method.server_state(federation, model)
     state = dict(model.state_dict())
     for number, (first, second) in enumerate([(2.0, 6.0), (1.0, 1.0)], start=1):
@@ -72,7 +81,9 @@ def test_momentum_shows_from_the_second_round_on():
 
 
 def test_networks_with_batchnorm_are_averaged_too():
-    federation = make_federation([client_with(k, [0, 1, 2], "resnet8-narrow") for k in range(2)], network="resnet8-narrow")
+    federation = make_federation(
+        [client_with(k, [0, 1, 2], "resnet8-narrow") for k in range(2)], network="resnet8-narrow"
+    )
     model = FedAvgM(rounds=2, participation=1.0).fit(federation)
     assert all(torch.isfinite(entry).all() for entry in model.state.values())
     assert not same_bits(model.state, federation.initial("resnet8-narrow").state_dict())

@@ -19,11 +19,21 @@ FEATURES = 32
 
 
 def quick(**changes):
-    return FedGEN(**{"rounds": 3, "participation": 1.0, "noise": 4, "hidden": 8, "generator_steps": 5, **changes})
+    return FedGEN(
+        **{
+            "rounds": 3,
+            "participation": 1.0,
+            "noise": 4,
+            "hidden": 8,
+            "generator_steps": 5,
+            **changes,
+        }
+    )
 
 
 def test_a_clients_error_counts_by_its_share_of_the_samples_of_the_label():
-    # Client 0 gives label 0 three to one and is undecided on the second sample; client 1 is undecided on both.
+    # Client 0 gives label 0 three to one and is undecided on the second sample; client 1 is
+    # undecided on both.
     logits = torch.tensor([[[math.log(3), 0.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]]])
     weights = torch.tensor([[0.75, 0.0], [0.25, 1.0]])
     first = 0.75 * -math.log(3 / 4) + 0.25 * math.log(2)
@@ -33,7 +43,9 @@ def test_a_clients_error_counts_by_its_share_of_the_samples_of_the_label():
 
 
 def test_a_label_that_nobody_holds_costs_nothing():
-    loss = label_weighted_loss(torch.randn(2, 1, 2), torch.tensor([1]), torch.tensor([[0.5, 0.0], [0.5, 0.0]]))
+    loss = label_weighted_loss(
+        torch.randn(2, 1, 2), torch.tensor([1]), torch.tensor([[0.5, 0.0], [0.5, 0.0]])
+    )
     assert loss.item() == 0
 
 
@@ -42,14 +54,19 @@ def test_the_same_features_for_different_noise_are_the_least_diverse():
 
 
 def test_features_are_compared_by_their_mean_absolute_difference():
-    # Noise apart by 1 in every entry under any mean; features by (2 + 4) / 2 = 3; two of four pairs are a sample with itself.
-    loss = diversity_loss(torch.tensor([[0.0, 0.0], [1.0, 1.0]]), torch.tensor([[0.0, 0.0], [2.0, 4.0]]))
+    # Noise apart by 1 in every entry under any mean; features by (2 + 4) / 2 = 3; two of four pairs
+    # are a sample with itself.
+    loss = diversity_loss(
+        torch.tensor([[0.0, 0.0], [1.0, 1.0]]), torch.tensor([[0.0, 0.0], [2.0, 4.0]])
+    )
     assert loss.item() == pytest.approx(math.exp(-(2 * 1 * 3) / 4))
 
 
 def test_noise_is_compared_by_its_mean_squared_difference_as_in_the_released_code():
     # Noise (1 + 9) / 2 = 5, features (2 + 4) / 2 = 3.
-    loss = diversity_loss(torch.tensor([[0.0, 0.0], [1.0, 3.0]]), torch.tensor([[0.0, 0.0], [2.0, 4.0]]))
+    loss = diversity_loss(
+        torch.tensor([[0.0, 0.0], [1.0, 3.0]]), torch.tensor([[0.0, 0.0], [2.0, 4.0]])
+    )
     assert loss.item() == pytest.approx(math.exp(-(2 * 5 * 3) / 4))
 
 
@@ -73,7 +90,7 @@ def test_the_generator_gives_non_negative_features_that_depend_on_label_and_nois
     assert not torch.equal(first[0], generator(-noise, torch.tensor([0, 1]))[0])
 
 
-def test_clients_send_label_counts_once_and_get_the_generator_with_the_model_from_the_second_round_on():
+def test_clients_send_label_counts_once_and_get_the_generator_from_the_second_round_on():
     federation = make_federation()
     quick().fit(federation)
     counts = encoded_size({"counts": torch.empty(CLASSES, dtype=torch.long)})
@@ -84,14 +101,19 @@ def test_clients_send_label_counts_once_and_get_the_generator_with_the_model_fro
         down = (model, 1) if number == 1 else (model + generator, 2)
         expected += [(number, "down", "parameters", k, *down) for k in (0, 1)]
         expected += [(number, "up", "parameters", k, model, 1) for k in (0, 1)]
-    ledger = [(t.round, t.direction, t.kind, t.client, t.bytes, t.messages) for t in federation.channel.ledger]
+    ledger = [
+        (t.round, t.direction, t.kind, t.client, t.bytes, t.messages)
+        for t in federation.channel.ledger
+    ]
     assert sorted(ledger) == sorted(expected)
     assert {t.kind for t in federation.channel.ledger if t.direction == "up"} == FedGEN.sends
 
 
 def test_without_its_terms_clients_learn_as_in_fedavg_to_the_last_bit():
     plain = FedAvg(rounds=3, participation=1.0).fit(make_federation())
-    assert same_bits(quick(generative_alpha=0.0, generative_beta=0.0).fit(make_federation()).state, plain.state)
+    assert same_bits(
+        quick(generative_alpha=0.0, generative_beta=0.0).fit(make_federation()).state, plain.state
+    )
     assert same_bits(quick(decay=0.0).fit(make_federation()).state, plain.state)
 
 
@@ -100,7 +122,10 @@ def test_each_term_reaches_the_clients_from_the_second_round_on(term):
     weights = {"generative_alpha": 0.0, "generative_beta": 0.0, term: 10.0}
     for rounds, same in ((1, True), (2, False)):
         plain = FedAvg(rounds=rounds, participation=1.0).fit(make_federation())
-        assert same_bits(quick(rounds=rounds, **weights).fit(make_federation()).state, plain.state) is same
+        assert (
+            same_bits(quick(rounds=rounds, **weights).fit(make_federation()).state, plain.state)
+            is same
+        )
 
 
 def generators(**changes):
@@ -132,18 +157,32 @@ def test_the_generator_learns_features_that_the_clients_heads_take_for_the_label
     server = method.server_state(federation, model)
     clients = list(federation.clients)
     states = [checkpoint.state for checkpoint in federation.local_models()]
-    noise, labels = torch.randn(60, 4, generator=torch.Generator().manual_seed(0)), torch.arange(60) % CLASSES
+    noise, labels = (
+        torch.randn(60, 4, generator=torch.Generator().manual_seed(0)),
+        torch.arange(60) % CLASSES,
+    )
     # Clients 2 and 0 hold class 0, 0 and 1 class 1, 1 and 2 class 2.
     holders = [(2, 0), (0, 1), (1, 2)]
 
     def share_right():
         features = server["generator"](noise, labels)
-        votes = torch.stack([features @ state["head.weight"].T + state["head.bias"] for state in states])
-        right = [votes[list(holders[y]), i].mean(dim=0).argmax() == y for i, y in enumerate(labels.tolist())]
+        votes = torch.stack(
+            [features @ state["head.weight"].T + state["head.bias"] for state in states]
+        )
+        right = [
+            votes[list(holders[y]), i].mean(dim=0).argmax() == y
+            for i, y in enumerate(labels.tolist())
+        ]
         return sum(map(int, right)) / len(right)
 
     before = share_right()
-    method.train_generator(federation, clients, [(state["head.weight"], state["head.bias"]) for state in states], 1, server)
+    method.train_generator(
+        federation,
+        clients,
+        [(state["head.weight"], state["head.bias"]) for state in states],
+        1,
+        server,
+    )
     assert before < 0.7
     assert share_right() > 0.9
 
@@ -159,7 +198,8 @@ def test_the_first_penalty_is_none_and_later_ones_decay():
     with torch.no_grad():
         model.head.weight.zero_()
         model.head.bias.zero_()
-    # A head that knows nothing: cross-entropy ln 3, times alpha, times 0.5 for every round since the first.
+    # A head that knows nothing: cross-entropy ln 3, times alpha, times 0.5 for every round since
+    # the first.
     for number, factor in ((2, 0.5), (3, 0.25)):
         term = method.penalty(federation, client, model, number, server)
         assert term(model, outputs, targets).item() == pytest.approx(factor * 10 * math.log(3))
@@ -174,12 +214,16 @@ def test_the_divergence_teaches_the_network_and_leaves_the_features_target_alone
         model.head.weight.zero_()
         model.head.bias.copy_(torch.tensor([2.0, 1.0, 1.0]).log())
     outputs = torch.zeros(1, CLASSES, requires_grad=True)
-    loss = method.penalty(federation, federation.clients[0], model, 2, server)(model, outputs, torch.tensor([1]))
+    loss = method.penalty(federation, federation.clients[0], model, 2, server)(
+        model, outputs, torch.tensor([1])
+    )
     loss.backward()
     # The head says (1/2, 1/4, 1/4) whatever the features, the network thirds.
     expected = 0.5 * math.log(0.5 * 3) + 2 * 0.25 * math.log(0.25 * 3)
     assert loss.item() == pytest.approx(2 * expected)
-    torch.testing.assert_close(outputs.grad, 2 * (torch.full((1, 3), 1 / 3) - torch.tensor([[0.5, 0.25, 0.25]])))
+    torch.testing.assert_close(
+        outputs.grad, 2 * (torch.full((1, 3), 1 / 3) - torch.tensor([[0.5, 0.25, 0.25]]))
+    )
     assert model.head.bias.grad is None or not model.head.bias.grad.any()
 
 
@@ -198,9 +242,15 @@ def test_the_divergence_compares_outputs_with_features_of_the_batchs_own_labels(
     with torch.no_grad():
         model.head.bias.zero_()
         model.head.weight.copy_(LN2 * torch.eye(CLASSES, FEATURES))
-    method, targets = quick(decay=1.0, generative_alpha=0.0, generative_beta=1.0), torch.tensor([0, 1, 2, 2, 1, 1])
-    term = method.penalty(federation, federation.clients[0], model, 2, {"generator": OneHotFeatures()})
-    # For label y the head says y twice as often as each other class; so do the outputs, or those of the next label.
+    method, targets = (
+        quick(decay=1.0, generative_alpha=0.0, generative_beta=1.0),
+        torch.tensor([0, 1, 2, 2, 1, 1]),
+    )
+    term = method.penalty(
+        federation, federation.clients[0], model, 2, {"generator": OneHotFeatures()}
+    )
+    # For label y the head says y twice as often as each other class; so do the outputs, or those of
+    # the next label.
     outputs = LN2 * torch.eye(CLASSES)[targets]
     assert term(model, outputs, targets).item() == pytest.approx(0, abs=1e-6)
     assert term(model, outputs, (targets + 1) % CLASSES).item() == pytest.approx(LN2 / 4)

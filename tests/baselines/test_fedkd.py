@@ -1,4 +1,6 @@
-"""FedKD: weights by class counts, the ensemble by hand, and what crosses in one shot and in many rounds."""
+"""FedKD: weights by class counts, the ensemble by hand, and what crosses in one shot and in many
+rounds.
+"""
 
 import pytest
 import torch
@@ -23,7 +25,9 @@ SHIFTED = Augmentation(rotation=20, shift=0.2)
 
 
 def test_a_client_weighs_in_each_class_by_its_share_of_all_samples_of_the_class():
-    torch.testing.assert_close(class_count_weights(COUNTS)[:, :2], torch.tensor([[0.75, 0.0], [0.25, 1.0]]))
+    torch.testing.assert_close(
+        class_count_weights(COUNTS)[:, :2], torch.tensor([[0.75, 0.0], [0.25, 1.0]])
+    )
 
 
 def test_for_a_class_that_nobody_holds_clients_count_alike():
@@ -55,8 +59,12 @@ def test_in_one_shot_every_client_sends_its_counts_and_the_logits_of_the_whole_p
     FedKD().fit(federation)
     counts = encoded_size({"counts": torch.empty(CLASSES, dtype=torch.long)})
     logits = encoded_size({"logits": torch.empty(6, CLASSES)})
-    expected = [("up", "labels", k, counts, 1) for k in range(3)] + [("up", "logits", k, logits, 1) for k in range(3)]
-    ledger = [(t.direction, t.kind, t.client, t.bytes, t.messages) for t in federation.channel.ledger]
+    expected = [("up", "labels", k, counts, 1) for k in range(3)] + [
+        ("up", "logits", k, logits, 1) for k in range(3)
+    ]
+    ledger = [
+        (t.direction, t.kind, t.client, t.bytes, t.messages) for t in federation.channel.ledger
+    ]
     assert sorted(ledger) == sorted(expected)
     assert {t.kind for t in federation.channel.ledger} == FedKD.sends
     assert federation.channel.total("down") == 0
@@ -71,7 +79,9 @@ def test_in_many_rounds_logits_of_the_whole_public_set_go_up_in_every_epoch():
     assert sorted((t.round, t.direction, t.client, t.bytes) for t in sent) == [
         (n, "up", k, logits) for n in (1, 2) for k in range(3)
     ]
-    assert [(t.direction, t.client) for t in federation.channel.ledger if t.kind == "labels"] == [("up", k) for k in range(3)]
+    assert [(t.direction, t.client) for t in federation.channel.ledger if t.kind == "labels"] == [
+        ("up", k) for k in range(3)
+    ]
     assert federation.channel.total("down") == 0
 
 
@@ -83,7 +93,9 @@ def sent_logits(augmentation, **changes):
         if (transfer.kind, transfer.client) == ("logits", 0):
             sent.append(tensors["logits"])
 
-    federation = make_federation(augmentation=augmentation, channel=Channel(inspect=look), **changes)
+    federation = make_federation(
+        augmentation=augmentation, channel=Channel(inspect=look), **changes
+    )
     FedKD(multi_round=True).fit(federation)
     return sent
 
@@ -108,7 +120,9 @@ def test_all_parties_see_the_same_view_of_a_round_and_leave_the_public_images_al
     assert torch.equal(view, again)
     assert not torch.equal(view, other)
     assert torch.equal(federation.public.images, before)
-    assert not torch.equal(FedKD().view(make_federation(augmentation=SHIFTED, seeds=Seeds(shuffling=1)), 1), view)
+    assert not torch.equal(
+        FedKD().view(make_federation(augmentation=SHIFTED, seeds=Seeds(shuffling=1)), 1), view
+    )
 
 
 def test_in_many_rounds_the_student_descends_the_absolute_error_to_the_ensemble():
@@ -159,7 +173,9 @@ ODD = [False, True]
 @pytest.mark.parametrize("multi_round", ODD)
 def test_a_last_batch_of_a_single_image_is_no_trouble_for_batchnorm(multi_round):
     public = PublicData(bright_images(torch.arange(4) % CLASSES, 100), "four images")
-    federation = make_federation(public=public, network="resnet18", server=TrainingPlan(epochs=1, batch_size=3))
+    federation = make_federation(
+        public=public, network="resnet18", server=TrainingPlan(epochs=1, batch_size=3)
+    )
     assert len(FedKD(multi_round=multi_round).fit(federation).history["accuracy"]) == 1
 
 
@@ -200,7 +216,9 @@ def test_in_private_the_student_learns_the_class_with_the_most_noisy_votes(monke
     plan = PrivacyPlan("pate", epsilon=1e4, queries=4)
     federation = make_federation(3, protection=Protection(plan, FedKD.protected["pate"]))
     learnt = []
-    monkeypatch.setattr(federation, "distill", lambda targets, loss, images: learnt.append((targets, images)))
+    monkeypatch.setattr(
+        federation, "distill", lambda targets, loss, images: learnt.append((targets, images))
+    )
     FedKD().fit(federation)
     ((labels, images),) = learnt
     chosen = federation.stream("queries").shuffled(6)[:4]
@@ -212,9 +230,13 @@ def test_in_private_the_student_learns_the_class_with_the_most_noisy_votes(monke
 
 def test_in_private_only_votes_leave_a_client_and_they_use_its_budget_up():
     plan = PrivacyPlan("pate", epsilon=3.0, queries=100)
-    federation = make_federation(3, channel=Channel(), protection=Protection(plan, FedKD.protected["pate"]))
+    federation = make_federation(
+        3, channel=Channel(), protection=Protection(plan, FedKD.protected["pate"])
+    )
     FedKD().fit(federation)
-    size = encoded_size({"votes": torch.empty(6, CLASSES)})  # there are six public images to vote on
+    size = encoded_size(
+        {"votes": torch.empty(6, CLASSES)}
+    )  # there are six public images to vote on
     assert [(t.direction, t.kind, t.client, t.bytes) for t in federation.channel.ledger] == [
         ("up", "votes", client, size) for client in range(3)
     ]
@@ -223,7 +245,9 @@ def test_in_private_only_votes_leave_a_client_and_they_use_its_budget_up():
 
 def test_teachers_of_dp_sgd_answer_with_logits_and_noisy_counts():
     plan = PrivacyPlan("dp-sgd", epsilon=8.0)
-    federation = make_federation(2, channel=Channel(), protection=Protection(plan, FedKD.protected["dp-sgd"]))
+    federation = make_federation(
+        2, channel=Channel(), protection=Protection(plan, FedKD.protected["dp-sgd"])
+    )
     FedKD().fit(federation)
     assert {t.kind for t in federation.channel.ledger} == {"logits", "labels"}
     assert all(7.5 < federation.protection.accountant.epsilon(client) <= 8 for client in range(2))

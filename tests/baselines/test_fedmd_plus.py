@@ -1,4 +1,6 @@
-"""FedMD+: what teachers agree on, and in which order the target digests it and revisits its own images."""
+"""FedMD+: what teachers agree on, and in which order the target digests it and revisits its own
+images.
+"""
 
 import pytest
 import torch
@@ -23,11 +25,19 @@ def spied(monkeypatch, **changes):
     events = []
     federation = private_servers(**changes)
     federation.teachers()
-    federation.channel = Channel(inspect=lambda t, tensors: events.append((t.direction, t.client, copied(tensors))))
+    federation.channel = Channel(
+        inspect=lambda t, tensors: events.append((t.direction, t.client, copied(tensors)))
+    )
     train = federation.train
 
     def keep(model, images, targets, loss, plan, *names, **options):
-        events.append((names[0], names[1], {"images": images, "targets": targets, "loss": loss, "plan": plan, **options}))
+        events.append(
+            (
+                names[0],
+                names[1],
+                {"images": images, "targets": targets, "loss": loss, "plan": plan, **options},
+            )
+        )
         return train(model, images, targets, loss, plan, *names, **options)
 
     monkeypatch.setattr(federation, "train", keep)
@@ -39,9 +49,14 @@ def test_the_consensus_is_the_mean_of_the_teachers_features_of_the_same_images(m
     METHOD.fit(federation)
     teachers = [federation.module(teacher) for teacher in federation.teachers()]
     for number in (1, 2, 3):
-        (digest,) = (content for kind, when, content in events if (kind, when) == ("digest", number))
+        (digest,) = (
+            content for kind, when, content in events if (kind, when) == ("digest", number)
+        )
         with torch.no_grad():
-            features = [encode(teacher, network_inputs(digest["images"], federation.clients[0].normalise)) for teacher in teachers]
+            features = [
+                encode(teacher, network_inputs(digest["images"], federation.clients[0].normalise))
+                for teacher in teachers
+            ]
         torch.testing.assert_close(digest["targets"], (features[0] + features[1] + features[2]) / 3)
         assert not torch.equal(features[0], features[1])
     position = next(n for n, (kind, *_) in enumerate(events) if kind == "digest")
@@ -54,7 +69,9 @@ def test_a_round_is_communicate_then_digest_then_revisit(monkeypatch):
     METHOD.fit(federation)
     crossing = [("down", 0), ("up", 0), ("down", 1), ("up", 1)]
     assert [event[:2] for event in events] == [
-        event for number in (1, 2, 3) for event in (*crossing, ("digest", number), ("revisit", number))
+        event
+        for number in (1, 2, 3)
+        for event in (*crossing, ("digest", number), ("revisit", number))
     ]
     digest, revisit = events[4][2], events[5][2]
     assert digest["loss"] is hint_loss
@@ -80,7 +97,9 @@ def test_every_round_draws_from_the_unlabelled_and_the_probe_images_without_repe
 
 
 def test_with_no_unlabelled_image_left_the_probe_set_serves(monkeypatch):
-    federation, events = spied(monkeypatch, public=PublicData(bright_images(torch.zeros(0, dtype=torch.long), 0), "none"))
+    federation, events = spied(
+        monkeypatch, public=PublicData(bright_images(torch.zeros(0, dtype=torch.long), 0), "none")
+    )
     METHOD.fit(federation)
     assert {len(content["images"]) for kind, _, content in events if kind == "digest"} == {8}
 
@@ -90,16 +109,23 @@ def test_every_byte_is_images_down_and_features_up():
     METHOD.fit(federation)
     down = encoded_size({"public": torch.empty(8, 1, 8, 8, dtype=torch.uint8)})
     up = encoded_size({"features": torch.empty(8, 16, 2, 2)})
-    assert [(t.round, t.client, t.direction, t.kind, t.bytes) for t in federation.channel.ledger] == [
+    assert [
+        (t.round, t.client, t.direction, t.kind, t.bytes) for t in federation.channel.ledger
+    ] == [
         (number, client, way, kind, size)
-        for number in (1, 2, 3) for client in (0, 1) for way, kind, size in (("down", "images", down), ("up", "features", up))
-    ]  # fmt: skip
+        for number in (1, 2, 3)
+        for client in (0, 1)
+        for way, kind, size in (("down", "images", down), ("up", "features", up))
+    ]
     assert FedMDPlus.sends == {"features"}
 
 
 def test_teachers_of_several_networks_are_refused_and_a_target_of_another_is_not():
     clients = [private_server(0), private_server(1, "resnet8-narrow")]
-    with pytest.raises(HeterogeneousClientsError, match=r"share one network; here are \['cnn-small', 'resnet8-narrow'\]"):
+    with pytest.raises(
+        HeterogeneousClientsError,
+        match=r"share one network; here are \['cnn-small', 'resnet8-narrow'\]",
+    ):
         METHOD.fit(private_servers(clients))
     federation = private_servers(2, network="resnet8-narrow", teachers="cnn-small")
     model = METHOD.fit(federation)
@@ -111,7 +137,10 @@ def test_teachers_stay_as_they_are():
     federation = private_servers(2)
     before = [copied(teacher.state) for teacher in federation.teachers()]
     METHOD.fit(federation)
-    assert all(same_bits(old, teacher.state) for old, teacher in zip(before, federation.teachers(), strict=True))
+    assert all(
+        same_bits(old, teacher.state)
+        for old, teacher in zip(before, federation.teachers(), strict=True)
+    )
 
 
 def test_the_target_revisits_its_images_with_the_encoder_that_has_digested(monkeypatch):
@@ -123,7 +152,9 @@ def test_the_target_revisits_its_images_with_the_encoder_that_has_digested(monke
         encoder = Encoder(getattr(model, "student", model))
         before = predict(encoder, images, normalise=federation.normalise)
         train(model, images, *rest, **options)
-        encoders.append((predict(encoder, federation.probe().images, normalise=federation.normalise), before))
+        encoders.append(
+            (predict(encoder, federation.probe().images, normalise=federation.normalise), before)
+        )
 
     monkeypatch.setattr(federation, "train", keep)
     METHOD.fit(federation)

@@ -1,4 +1,6 @@
-"""FedProx+: the proximal term holds the student near what it received, and leaves the translator alone."""
+"""FedProx+: the proximal term holds the student near what it received, and leaves the translator
+alone.
+"""
 
 import torch
 
@@ -63,7 +65,16 @@ def moved(mu):
     hinted = hinted_for(federation, client, federation.initial("cnn-small"))
     starts = [copied(part.state_dict()) for part in (hinted.student, hinted.translator.layers[6])]
     plan = TrainingPlan(10, 100, 1e-3, optimizer="sgd")
-    client.run(learn_by_hints, federation, client, teacher, hinted, plan, FedProxPlus(mu=mu).penalty(hinted.student), ("client", 0))
+    client.run(
+        learn_by_hints,
+        federation,
+        client,
+        teacher,
+        hinted,
+        plan,
+        FedProxPlus(mu=mu).penalty(hinted.student),
+        ("client", 0),
+    )
     ends = (hinted.student.state_dict(), hinted.translator.layers[6].state_dict())
     return [distance(start, end) for start, end in zip(starts, ends, strict=True)]
 

@@ -1,4 +1,6 @@
-"""FixMatch: its mask and loss on logits worked by hand, its learning rate, and the average that it returns."""
+"""FixMatch: its mask and loss on logits worked by hand, its learning rate, and the average that it
+returns.
+"""
 
 import math
 
@@ -11,8 +13,12 @@ from tests.baselines.probes import probed
 from tests.federation.tiny import bright_images
 from tests.methods.shards import same_bits
 
-WEAK = torch.tensor([[math.log(99), 0.0], [math.log(3), 0.0], [0.0, math.log(24)]])  # 0.99 and 0.75 for class 0, 0.96 for class 1
-STRONG = torch.tensor([[0.0, 0.0], [5.0, -5.0], [math.log(3), 0.0]])  # 1/2 each, nearly class 0, 3/4 for class 0
+WEAK = torch.tensor(
+    [[math.log(99), 0.0], [math.log(3), 0.0], [0.0, math.log(24)]]
+)  # 0.99 and 0.75 for class 0, 0.96 for class 1
+STRONG = torch.tensor(
+    [[0.0, 0.0], [5.0, -5.0], [math.log(3), 0.0]]
+)  # 1/2 each, nearly class 0, 3/4 for class 0
 
 
 @pytest.mark.parametrize(
@@ -25,23 +31,31 @@ STRONG = torch.tensor([[0.0, 0.0], [5.0, -5.0], [math.log(3), 0.0]])  # 1/2 each
     ],
 )
 def test_only_confident_labels_count_and_the_mean_is_over_all_images(threshold, losses):
-    assert consistency_loss(WEAK, STRONG, threshold).item() == pytest.approx(sum(losses) / 3, abs=1e-6)
+    assert consistency_loss(WEAK, STRONG, threshold).item() == pytest.approx(
+        sum(losses) / 3, abs=1e-6
+    )
 
 
 def test_a_confidence_equal_to_the_threshold_counts():
-    assert consistency_loss(torch.zeros(1, 2), torch.zeros(1, 2), 0.5).item() == pytest.approx(math.log(2))
+    assert consistency_loss(torch.zeros(1, 2), torch.zeros(1, 2), 0.5).item() == pytest.approx(
+        math.log(2)
+    )
 
 
 def test_the_loss_of_pixels_is_their_mean():
     weak, strong = (logits.T.reshape(1, 2, 3, 1) for logits in (WEAK, STRONG))
-    assert consistency_loss(weak, strong, 0.95).item() == pytest.approx((math.log(2) + math.log(4)) / 3)
+    assert consistency_loss(weak, strong, 0.95).item() == pytest.approx(
+        (math.log(2) + math.log(4)) / 3
+    )
 
 
 def test_only_strong_views_have_a_gradient():
     weak, strong = WEAK.clone().requires_grad_(), STRONG.clone().requires_grad_()
     consistency_loss(weak, strong, 0.95).backward()
     assert weak.grad is None
-    expected = torch.tensor([[-0.5, 0.5], [0.0, 0.0], [0.75, -0.75]]) / 3  # probabilities less the label
+    expected = (
+        torch.tensor([[-0.5, 0.5], [0.0, 0.0], [0.75, -0.75]]) / 3
+    )  # probabilities less the label
     torch.testing.assert_close(strong.grad, expected)
 
 
@@ -63,8 +77,12 @@ def test_what_no_one_is_confident_of_changes_nothing():
 
 def test_the_average_of_the_weights_is_what_it_returns():
     federation = probed()
-    assert same_bits(quick(ema_decay=1.0).fit(federation).state, federation.initial("cnn-small").state_dict())
-    assert not same_bits(quick(ema_decay=0.0).fit(federation).state, quick(ema_decay=0.9).fit(federation).state)
+    assert same_bits(
+        quick(ema_decay=1.0).fit(federation).state, federation.initial("cnn-small").state_dict()
+    )
+    assert not same_bits(
+        quick(ema_decay=0.0).fit(federation).state, quick(ema_decay=0.9).fit(federation).state
+    )
 
 
 def test_weight_decay_spares_biases_and_batchnorm():
@@ -86,4 +104,6 @@ def test_the_learning_rate_falls_for_weights_and_biases_alike():
             return made[0]
 
     Watched(steps=6, interval=3, batch_size=4, mu=2, lr=0.1).fit(probed())
-    assert [group["lr"] for group in made[0].param_groups] == [pytest.approx(0.1 * cosine_factor(5, 6))] * 2
+    assert [group["lr"] for group in made[0].param_groups] == [
+        pytest.approx(0.1 * cosine_factor(5, 6))
+    ] * 2

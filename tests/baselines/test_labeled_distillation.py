@@ -47,7 +47,9 @@ def test_under_niid1_an_owner_of_the_class_outweighs_each_other_client_by_far():
 
 @pytest.fixture
 def federation():
-    return make_federation(oracle_labels=torch.tensor([0, 1, 2] * 2), oracle_allowed=LabeledDistillation.oracle)
+    return make_federation(
+        oracle_labels=torch.tensor([0, 1, 2] * 2), oracle_allowed=LabeledDistillation.oracle
+    )
 
 
 def test_the_global_model_imitates_the_mixture_with_ideal_weights(federation, monkeypatch):
@@ -58,15 +60,20 @@ def test_the_global_model_imitates_the_mixture_with_ideal_weights(federation, mo
     own = 0.5 / (1 / 3 + 0.5)
     confidence = torch.tensor([[own, own, 0.0] * 2, [0.0, own, own] * 2])
     teachers = teacher_probabilities(federation, federation.local_models())
-    torch.testing.assert_close(distilled[0], mixture(confidence_weights(confidence, 0.05), teachers))
+    torch.testing.assert_close(
+        distilled[0], mixture(confidence_weights(confidence, 0.05), teachers)
+    )
     torch.testing.assert_close(distilled[0][1], teachers[:, 1].mean(dim=0))
 
 
 def test_every_client_sends_its_model_and_its_label_counts(federation):
     LabeledDistillation().fit(federation)
     assert [(t.direction, t.kind, t.client) for t in federation.channel.ledger] == [
-        ("up", "parameters", 0), ("up", "parameters", 1), ("up", "labels", 0), ("up", "labels", 1),
-    ]  # fmt: skip
+        ("up", "parameters", 0),
+        ("up", "parameters", 1),
+        ("up", "labels", 0),
+        ("up", "labels", 1),
+    ]
     assert {t.kind for t in federation.channel.ledger} == LabeledDistillation.sends
 
 

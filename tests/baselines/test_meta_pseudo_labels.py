@@ -1,4 +1,6 @@
-"""Meta Pseudo Labels: the sign of the feedback, which the paper's own code and its followers have the other way round."""
+"""Meta Pseudo Labels: the sign of the feedback, which the paper's own code and its followers have
+the other way round.
+"""
 
 import math
 
@@ -6,7 +8,13 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from baselines.meta_pseudo_labels import MetaPseudoLabels, consistency_loss, draw_labels, feedback, schedule
+from baselines.meta_pseudo_labels import (
+    MetaPseudoLabels,
+    consistency_loss,
+    draw_labels,
+    feedback,
+    schedule,
+)
 from federation.federation import state_of
 from federation.seeds import Stream
 from tests.baselines.probes import probed
@@ -22,14 +30,24 @@ def student_and_images(lr):
     federation = probed()
     student = federation.initial("cnn-small").train()
     probe = federation.probe()
-    return federation, student, torch.optim.SGD(student.parameters(), lr), network_inputs(probe.images), probe.targets
+    return (
+        federation,
+        student,
+        torch.optim.SGD(student.parameters(), lr),
+        network_inputs(probe.images),
+        probe.targets,
+    )
 
 
 def step(lr, wrong=False):
-    """The feedback when the labelled images are the unlabelled ones too, pseudo-labelled with the truth, or all wrongly."""
+    """The feedback when the labelled images are the unlabelled ones too, pseudo-labelled with the
+    truth, or all wrongly.
+    """
     federation, student, optimizer, images, targets = student_and_images(lr)
     labels = (targets + 1) % 3 if wrong else targets
-    return MetaPseudoLabels().student_step(federation, student, optimizer, images, targets, images, labels)
+    return MetaPseudoLabels().student_step(
+        federation, student, optimizer, images, targets, images, labels
+    )
 
 
 def test_the_feedback_is_positive_where_the_step_helped():
@@ -46,7 +64,9 @@ def test_to_first_order_it_is_the_product_of_the_papers_two_gradients(wrong):
     for parameter, slope in zip(student.parameters(), slopes, strict=True):
         parameter.grad = slope
     optimizer.step()
-    after = torch.autograd.grad(F.cross_entropy(student(images), targets), list(student.parameters()))
+    after = torch.autograd.grad(
+        F.cross_entropy(student(images), targets), list(student.parameters())
+    )
     h = lr * sum((new * old).sum() for new, old in zip(after, slopes, strict=True))
     assert step(lr, wrong).item() == pytest.approx(h.item(), rel=0.02)
 
@@ -55,7 +75,9 @@ def test_to_first_order_it_is_the_product_of_the_papers_two_gradients(wrong):
 def test_a_teacher_whose_label_helped_makes_it_likelier_and_one_whose_label_did_not_less_so(help_):
     logits = torch.tensor([[0.2, -0.1, 0.4]], requires_grad=True)
     label = torch.tensor([1])
-    (feedback(torch.tensor(1.0 + help_), torch.tensor(1.0)) * F.cross_entropy(logits, label)).backward()
+    (
+        feedback(torch.tensor(1.0 + help_), torch.tensor(1.0)) * F.cross_entropy(logits, label)
+    ).backward()
     before = logits.detach().softmax(dim=1)[0, 1]
     after = (logits - 0.1 * logits.grad).detach().softmax(dim=1)[0, 1]
     assert ((after - before) * help_).item() > 0
@@ -64,14 +86,18 @@ def test_a_teacher_whose_label_helped_makes_it_likelier_and_one_whose_label_did_
 def test_the_student_learns_the_pseudo_labels_and_not_the_true_ones():
     federation, student, optimizer, images, targets = student_and_images(0.1)
     for _ in range(100):
-        MetaPseudoLabels().student_step(federation, student, optimizer, images, targets, images, (targets + 1) % 3)
+        MetaPseudoLabels().student_step(
+            federation, student, optimizer, images, targets, images, (targets + 1) % 3
+        )
     assert torch.equal(student(images).argmax(dim=1), (targets + 1) % 3)
 
 
 def test_labels_are_drawn_with_their_probabilities():
     logits = torch.tensor([0.7, 0.2, 0.1]).log().expand(6000, 3)
     shares = torch.bincount(draw_labels(logits, stream()), minlength=3) / 6000
-    torch.testing.assert_close(shares, torch.tensor([0.7, 0.2, 0.1]), atol=0.02, rtol=0)  # a deviation of 0.006
+    torch.testing.assert_close(
+        shares, torch.tensor([0.7, 0.2, 0.1]), atol=0.02, rtol=0
+    )  # a deviation of 0.006
     assert torch.equal(draw_labels(logits, stream(1)), draw_labels(logits, stream(1)))
 
 
@@ -81,8 +107,12 @@ def test_labels_are_drawn_for_every_pixel():
 
 
 def test_udas_term_sharpens_and_masks():
-    weak, strong = torch.tensor([[math.log(2), 0.0], [0.0, 0.0]]), torch.tensor([[math.log(3), 0.0], [1.0, 2.0]])
-    # (2/3, 1/3) at a temperature of 1/2 is (4/5, 1/5), against (3/4, 1/4); the other image is not confident.
+    weak, strong = (
+        torch.tensor([[math.log(2), 0.0], [0.0, 0.0]]),
+        torch.tensor([[math.log(3), 0.0], [1.0, 2.0]]),
+    )
+    # (2/3, 1/3) at a temperature of 1/2 is (4/5, 1/5), against (3/4, 1/4); the other image is not
+    # confident.
     expected = -(0.8 * math.log(0.75) + 0.2 * math.log(0.25)) / 2
     assert consistency_loss(weak, strong, 0.5, 0.6).item() == pytest.approx(expected)
     assert consistency_loss(weak, strong, 0.5, 0.9).item() == 0
@@ -91,13 +121,24 @@ def test_udas_term_sharpens_and_masks():
 
 
 def test_a_learning_rate_waits_then_grows_then_falls():
-    assert [schedule(step, 14, 2, 4) for step in (0, 1, 2, 3, 5, 6, 10, 14)] == pytest.approx([0, 0, 0.25, 0.5, 1, 1, 0.5, 0])
+    assert [schedule(step, 14, 2, 4) for step in (0, 1, 2, 3, 5, 6, 10, 14)] == pytest.approx(
+        [0, 0, 0.25, 0.5, 1, 1, 0.5, 0]
+    )
     assert [schedule(step, 4, 0, 0) for step in (0, 2, 4)] == pytest.approx([1, 0.5, 0])
 
 
 def quick(**fields):
     return MetaPseudoLabels(
-        **{"steps": 4, "interval": 2, "batch_size": 4, "mu": 2, "ramp": 0, "student_wait": 0, "finetune_epochs": 0, **fields}
+        **{
+            "steps": 4,
+            "interval": 2,
+            "batch_size": 4,
+            "mu": 2,
+            "ramp": 0,
+            "student_wait": 0,
+            "finetune_epochs": 0,
+            **fields,
+        }
     )
 
 
@@ -112,7 +153,16 @@ def test_a_student_learns_nothing_before_it_has_waited(wait):
             learnt.append(not same_bits(state_of(student), before))
             return credit
 
-    Watched(steps=5, interval=2, batch_size=4, mu=2, lr=0.1, ramp=0, student_wait=wait, finetune_epochs=0).fit(probed())
+    Watched(
+        steps=5,
+        interval=2,
+        batch_size=4,
+        mu=2,
+        lr=0.1,
+        ramp=0,
+        student_wait=wait,
+        finetune_epochs=0,
+    ).fit(probed())
     assert learnt == [False] * wait + [True] * (5 - wait)
 
 
@@ -122,7 +172,10 @@ def test_the_average_of_the_student_is_what_is_fine_tuned_and_returned():
     assert same_bits(quick(ema_decay=1.0).fit(federation).state, initial)
     tuned = quick(ema_decay=1.0, finetune_epochs=1, finetune_lr=0.1).fit(probed())
     assert not same_bits(tuned.state, initial)
-    assert same_bits(tuned.state, quick(ema_decay=1.0, lr=0.01, finetune_epochs=1, finetune_lr=0.1).fit(probed()).state)
+    assert same_bits(
+        tuned.state,
+        quick(ema_decay=1.0, lr=0.01, finetune_epochs=1, finetune_lr=0.1).fit(probed()).state,
+    )
 
 
 def test_a_budget_without_steps_for_the_student_is_refused():

@@ -49,7 +49,9 @@ def test_what_is_not_confident_is_left_out_and_its_class_with_it():
 
 def test_images_of_pixels_are_kept_by_their_mean_confidence():
     sure, unsure = torch.tensor([0.9, 0.1]), torch.tensor([0.5, 0.5])
-    images = torch.stack([torch.stack(pixels, dim=1) for pixels in ((sure, sure), (sure, unsure), (unsure, unsure))])[:, :, None]
+    images = torch.stack(
+        [torch.stack(pixels, dim=1) for pixels in ((sure, sure), (sure, unsure), (unsure, unsure))]
+    )[:, :, None]
     assert images.shape == (3, 2, 1, 2)
     assert confident(images, 0.65).tolist() == [0, 1]  # 0.9, 0.7 and 0.5
     assert confident(images, 0.75).tolist() == [0]
@@ -72,7 +74,9 @@ def test_labels_are_what_the_teacher_says_of_clean_images_without_dropout(soft):
     federation = probed()
     teacher = federation.initial("cnn-small").train()
     images = federation.public.images[:3]
-    kept, labels = quick(soft=soft, per_class=1).pseudo_labelled(federation, teacher, images, stream())
+    kept, labels = quick(soft=soft, per_class=1).pseudo_labelled(
+        federation, teacher, images, stream()
+    )
     probabilities = predict(teacher, kept, normalise=federation.normalise).softmax(dim=1)
     torch.testing.assert_close(labels, probabilities if soft else probabilities.argmax(dim=1))
     assert {image.sum().item() for image in kept} <= {image.sum().item() for image in images}

@@ -31,7 +31,8 @@ def test_it_is_supervised_training_on_the_public_set_by_the_servers_plan():
 
 
 def test_it_learns_what_the_labels_say():
-    # Labels turned by one: the test set's own accuracy is then that of a model that is wrong everywhere.
+    # Labels turned by one: the test set's own accuracy is then that of a model that is wrong
+    # everywhere.
     plan = type(WHOLE_BATCHES)(epochs=30, batch_size=3, lr=0.01)
     right = PublicOnly().fit(with_labels(server=plan))
     turned = PublicOnly().fit(with_labels((LABELS + 1) % 3, server=plan))

@@ -11,7 +11,9 @@ from tests.methods.shards import descend, same_bits
 
 
 def test_two_steps_down_the_gradient_of_the_probe_set_by_hand():
-    federation = private_servers(server=TrainingPlan(epochs=2, batch_size=100, lr=0.1, optimizer="sgd"))
+    federation = private_servers(
+        server=TrainingPlan(epochs=2, batch_size=100, lr=0.1, optimizer="sgd")
+    )
     probe, model = federation.probe(), Scratch().fit(federation)
     by_hand = descend(federation.initial("cnn-small"), probe.images, probe.targets).state_dict()
     for name, tensor in model.state.items():
@@ -36,7 +38,9 @@ def test_it_repeats_and_follows_the_seeds():
     model = Scratch().fit(private_servers())
     assert same_bits(model.state, Scratch().fit(private_servers()).state)
     for axis in ("weights", "shuffling"):
-        assert not same_bits(model.state, Scratch().fit(private_servers(seeds=Seeds.moving((axis,), 1))).state)
+        assert not same_bits(
+            model.state, Scratch().fit(private_servers(seeds=Seeds.moving((axis,), 1))).state
+        )
 
 
 def test_a_server_without_labelled_images_is_refused():

@@ -1,4 +1,6 @@
-"""What the four semi-supervised baselines have in common: they learn at the server alone, repeat, resume and can be planned."""
+"""What the four semi-supervised baselines have in common: they learn at the server alone, repeat,
+resume and can be planned.
+"""
 
 from dataclasses import replace
 
@@ -23,10 +25,20 @@ METHODS = [
     NoisyStudent(steps=120, iterations=2, ratio=2, operations=0, dropout=0.2),
     FixMatch(steps=120, interval=40, batch_size=8, mu=2, operations=0, cutout=0.25, ema_decay=0.9),
     MetaPseudoLabels(
-        steps=120, interval=40, batch_size=8, mu=2, operations=0, cutout=0.25, ema_decay=0.9, unlabelled_weight=1.0, ramp=10,
-        student_wait=10, finetune_epochs=3, lr=0.1,
+        steps=120,
+        interval=40,
+        batch_size=8,
+        mu=2,
+        operations=0,
+        cutout=0.25,
+        ema_decay=0.9,
+        unlabelled_weight=1.0,
+        ramp=10,
+        student_wait=10,
+        finetune_epochs=3,
+        lr=0.1,
     ),
-]  # fmt: skip
+]
 SHORT = [
     replace(METHODS[0], steps=12, interval=3),
     replace(METHODS[1], steps=3, iterations=3, operations=2),
@@ -53,7 +65,9 @@ def test_the_same_seeds_give_the_same_bits_and_others_others(method):
     assert same_bits(first.state, same.state)
     assert first.history == same.history
     for axis in ("weights", "shuffling"):
-        assert not same_bits(first.state, method.fit(probed(server=SERVER, seeds=Seeds.moving((axis,), 1))).state)
+        assert not same_bits(
+            first.state, method.fit(probed(server=SERVER, seeds=Seeds.moving((axis,), 1))).state
+        )
 
 
 @by_name(SHORT)
@@ -88,7 +102,9 @@ def test_a_fit_cut_off_after_two_rounds_ends_like_one_that_was_not(method, tmp_p
     resumed = method.fit(federation)
     assert same_bits(resumed.state, whole.state)
     assert resumed.history == whole.history
-    assert [text for text in rounds if text.startswith("round")] == [f"round {number}/4" for number in (1, 2, 3, 3, 4)]
+    assert [text for text in rounds if text.startswith("round")] == [
+        f"round {number}/4" for number in (1, 2, 3, 3, 4)
+    ]
 
 
 @by_name(METHODS)
@@ -100,7 +116,9 @@ def test_a_plan_counts_every_step(method):
         return meter.flops
 
     longer = 3 * method.steps
-    fixed = flops() - (flops(steps=longer) - flops()) / 2  # evaluations and the like, as many with as without these steps
+    fixed = (
+        flops() - (flops(steps=longer) - flops()) / 2
+    )  # evaluations and the like, as many with as without these steps
     if hasattr(method, "interval"):
         fixed = flops() - (flops(steps=longer, interval=3 * method.interval) - flops()) / 2
     assert 0 <= fixed < 0.1 * flops()

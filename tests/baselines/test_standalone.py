@@ -8,7 +8,9 @@ def test_every_client_keeps_the_model_it_trained():
     federation = make_federation(clients=3)
     models = Standalone().fit(federation)
     assert [model.owner for model in models] == ["client-0", "client-1", "client-2"]
-    assert [model.lineage for model in models] == [model.lineage for model in federation.local_models()]
+    assert [model.lineage for model in models] == [
+        model.lineage for model in federation.local_models()
+    ]
 
 
 def test_nothing_crosses_the_channel():

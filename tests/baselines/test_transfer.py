@@ -1,4 +1,6 @@
-"""Transfer learning: whose encoder it begins with, what learns, and that a teacher's weights cross."""
+"""Transfer learning: whose encoder it begins with, what learns, and that a teacher's weights
+cross.
+"""
 
 import pytest
 
@@ -17,7 +19,9 @@ def encoder(federation, state):
 
 
 def decoder(federation, state):
-    return {name: state[name] for name in decoder_parameters(federation.initial(federation.network))}
+    return {
+        name: state[name] for name in decoder_parameters(federation.initial(federation.network))
+    }
 
 
 def start_of(federation, method, monkeypatch):
@@ -26,7 +30,14 @@ def start_of(federation, method, monkeypatch):
 
     def keep(model, images, targets, loss, plan, *names, **options):
         if names[0] == "transfer":
-            kept.append(copied({name.removeprefix("model."): tensor for name, tensor in model.state_dict().items()}))
+            kept.append(
+                copied(
+                    {
+                        name.removeprefix("model."): tensor
+                        for name, tensor in model.state_dict().items()
+                    }
+                )
+            )
             assert images is federation.probe().images
         return train(model, images, targets, loss, plan, *names, **options)
 
@@ -54,15 +65,22 @@ def test_a_frozen_encoder_stays_to_the_bit_and_another_does_not(network):
     received = encoder(federation, federation.teachers()[0].state)
     frozen = Transfer(teacher=1, frozen=True).fit(federation)
     assert same_bits(encoder(federation, frozen.state), received)
-    assert not same_bits(decoder(federation, frozen.state), decoder(federation, federation.initial(network).state_dict()))
+    assert not same_bits(
+        decoder(federation, frozen.state),
+        decoder(federation, federation.initial(network).state_dict()),
+    )
     whole = encoder(federation, Transfer(teacher=1).fit(federation).state)
-    assert not any((whole[name] == tensor).all() for name, tensor in received.items() if tensor.numel() > 1)
+    assert not any(
+        (whole[name] == tensor).all() for name, tensor in received.items() if tensor.numel() > 1
+    )
 
 
 def test_one_teacher_sends_its_weights_and_nobody_else_anything():
     payloads = []
     federation = private_servers(3)
-    federation.channel = Channel(inspect=lambda t, tensors: payloads.append((t.direction, t.client, t.kind, copied(tensors))))
+    federation.channel = Channel(
+        inspect=lambda t, tensors: payloads.append((t.direction, t.client, t.kind, copied(tensors)))
+    )
     Transfer(teacher=3).fit(federation)
     ((way, client, kind, tensors),) = payloads
     assert (way, client, kind) == ("up", 2, "parameters")

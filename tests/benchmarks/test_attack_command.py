@@ -1,4 +1,6 @@
-"""The command `attack`: images behind a gradient come back, with numbers and a picture; what cannot be done is said."""
+"""The command `attack`: images behind a gradient come back, with numbers and a picture; what cannot
+be done is said.
+"""
 
 from __future__ import annotations
 
@@ -30,17 +32,29 @@ def only(folder, suffix):
     return path
 
 
-# -- the command ------------------------------------------------------------------------------------------------------
+# -- the command --
 
 
 @pytest.fixture(scope="module")
 def attacked(tmp_path_factory, module_command):
-    """Three digits behind a gradient each, by two processes, and the same by one that knows nothing of the other's."""
+    """Three digits behind a gradient each, by two processes, and the same by one that knows nothing
+    of the other's.
+    """
     folder = tmp_path_factory.mktemp("attack")
     found = []
     for jobs in ("2", "1"):
         where = {"FEDTABLES_CACHE": str(folder / "cache" / jobs)}
-        done = module_command("benchmarks", "attack", "--images", "3", "--jobs", jobs, "--results", str(folder / jobs), **where)
+        done = module_command(
+            "benchmarks",
+            "attack",
+            "--images",
+            "3",
+            "--jobs",
+            jobs,
+            "--results",
+            str(folder / jobs),
+            **where,
+        )
         assert done.returncode == 0, done.stderr
         found.append(done.stdout)
     return folder, found
@@ -64,7 +78,11 @@ def test_record_and_picture_lie_beside_the_numbers(attacked):
     record = json.loads(only(folder, "json").read_text())
     assert record["data"]["origin"] == "real"
     assert record["attack"]["threat"]["shares"] == "gradient"
-    assert (record["attack"]["iterations"], record["recovered"], record["image_size"]) == (300, 3, 8)
+    assert (record["attack"]["iterations"], record["recovered"], record["image_size"]) == (
+        300,
+        3,
+        8,
+    )
     assert "seconds" not in only(folder, "csv").read_text()
     assert only(folder, "png").read_bytes().startswith(b"\x89PNG")
 
@@ -95,7 +113,7 @@ def test_what_cannot_be_attacked_is_said(tmp_path, options, why):
     assert not (tmp_path / "results").exists()
 
 
-# -- one message ------------------------------------------------------------------------------------------------------
+# -- one message --
 
 NORMALISE = Normalisation((0.3,), (0.4,))
 
@@ -113,7 +131,9 @@ def network(name):
 
 def recovered(digits, name, wanted, seed=0):
     images, targets = (part[: wanted.threat.images] for part in digits)
-    found = attack_message(network(name), images, targets, 10, wanted, NORMALISE, torch.Generator().manual_seed(seed))
+    found = attack_message(
+        network(name), images, targets, 10, wanted, NORMALISE, torch.Generator().manual_seed(seed)
+    )
     errors = (found.images - unit_range(images)).square().mean(dim=(1, 2, 3))
     return found, errors
 
@@ -125,7 +145,10 @@ def test_units_are_those_before_normalisation_and_clamped():
 
 def test_two_images_behind_one_gradient_are_put_in_the_order_of_the_true_ones(digits, monkeypatch):
     def finds_them_the_other_way_round(model, shared, shape, classes, threat, **effort):
-        images, labels = NORMALISE(unit_range(digits[0][:2])).double(), torch.nn.functional.one_hot(digits[1][:2], 10)
+        images, labels = (
+            NORMALISE(unit_range(digits[0][:2])).double(),
+            torch.nn.functional.one_hot(digits[1][:2], 10),
+        )
         return Reconstruction(images.flip(0), labels.flip(0), 0.0, (), 1)
 
     monkeypatch.setattr(reconstruction, "dlg", finds_them_the_other_way_round)
@@ -143,7 +166,8 @@ def test_an_image_comes_back_from_an_update_of_two_steps(digits):
 
 def test_inverting_gradients_reads_the_label_off_and_comes_nearer_with_its_steps(digits):
     few, many = (
-        recovered(digits, "resnet8-narrow", Attack("inverting", ThreatModel(), iterations, 1))[0] for iterations in (1, 40)
+        recovered(digits, "resnet8-narrow", Attack("inverting", ThreatModel(), iterations, 1))[0]
+        for iterations in (1, 40)
     )
     assert many.labels.tolist() == digits[1][:1].tolist()
     assert many.distance < few.distance
@@ -152,19 +176,43 @@ def test_inverting_gradients_reads_the_label_off_and_comes_nearer_with_its_steps
 
 def test_the_attackers_precision_is_not_the_models(digits):
     model = network("lenet-sigmoid")
-    attack_message(model, digits[0][:1], digits[1][:1], 10, Attack("dlg", ThreatModel(), 1, 1), NORMALISE, torch.Generator())
+    attack_message(
+        model,
+        digits[0][:1],
+        digits[1][:1],
+        10,
+        Attack("dlg", ThreatModel(), 1, 1),
+        NORMALISE,
+        torch.Generator(),
+    )
     assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
 
 
-# -- answers ----------------------------------------------------------------------------------------------------------
+# -- answers --
 
 
 @pytest.mark.parametrize("target", answers.TARGETS)
 def test_answers_of_trained_clients_are_attacked_and_both_numbers_said(target, command, tmp_path):
     done = command(
-        "benchmarks", "attack", "--target", target, "--clients", "2", "--samples", "60", "--epochs", "3", "--iterations", "2",
-        "--restarts", "1", "--jobs", "1", "--results", str(tmp_path),
-    )  # fmt: skip
+        "benchmarks",
+        "attack",
+        "--target",
+        target,
+        "--clients",
+        "2",
+        "--samples",
+        "60",
+        "--epochs",
+        "3",
+        "--iterations",
+        "2",
+        "--restarts",
+        "1",
+        "--jobs",
+        "1",
+        "--results",
+        str(tmp_path),
+    )
     assert done.returncode == 0, done.stderr
     found = lines(only(tmp_path, "csv"))
     assert [line["client"] for line in found] == ["1", "2"]
@@ -178,13 +226,25 @@ def test_answers_of_trained_clients_are_attacked_and_both_numbers_said(target, c
 
 
 def test_a_dummy_that_is_the_clients_only_image_answers_as_the_client_did():
-    """One client of one image, one step of training: what the attacker computes of the truth is what it saw."""
+    """One client of one image, one step of training: what the attacker computes of the truth is
+    what it saw.
+    """
     data = catalogue.resolve("digits")
-    inquiry = answers.Inquiry(data, "fedkd", clients=1, samples=1, public=20, epochs=1, threat=ThreatModel("update", local_lr=0.05))
+    inquiry = answers.Inquiry(
+        data,
+        "fedkd",
+        clients=1,
+        samples=1,
+        public=20,
+        epochs=1,
+        threat=ThreatModel("update", local_lr=0.05),
+    )
     federation = inquiry.federation()
     (client,) = federation.clients
     seen = answers.observe_fedkd(inquiry, federation, federation.local_models(), client)
-    images, targets = client.run(lambda shard: (federation.normalise(unit_range(shard.images)), shard.targets))
+    images, targets = client.run(
+        lambda shard: (federation.normalise(unit_range(shard.images)), shard.targets)
+    )
     labels = torch.nn.functional.one_hot(targets, 10).double()
     truth = seen.answer(images.double(), labels)[0].detach()
     # Weight decay, which the attacker leaves out, moves each weight by 0.05 * 3e-4 of itself.
@@ -194,17 +254,30 @@ def test_a_dummy_that_is_the_clients_only_image_answers_as_the_client_did():
 
 
 def test_all_that_fediods_client_answers_follows_from_its_images():
-    """The same with FedIOD: the mean score of its own images is exact, the rest within the simulated steps' tolerance."""
+    """The same with FedIOD: the mean score of its own images is exact, the rest within the
+    simulated steps' tolerance.
+    """
     data = catalogue.resolve("digits")
     inquiry = answers.Inquiry(
-        data, "fediod", clients=1, samples=1, public=20, epochs=1, threat=ThreatModel("update", local_lr=0.05)
+        data,
+        "fediod",
+        clients=1,
+        samples=1,
+        public=20,
+        epochs=1,
+        threat=ThreatModel("update", local_lr=0.05),
     )
     federation = inquiry.federation()
     (client,) = federation.clients
     seen = answers.observe_fediod(inquiry, federation, client)
-    images, targets = client.run(lambda shard: (federation.normalise(unit_range(shard.images)), shard.targets))
+    images, targets = client.run(
+        lambda shard: (federation.normalise(unit_range(shard.images)), shard.targets)
+    )
     truth = seen.answer(images.double(), torch.nn.functional.one_hot(targets, 10).double())
-    logits, scores, own, gradient = (float(((a - b).norm() / b.norm()).detach()) for a, b in zip(truth, seen.answers, strict=True))
+    logits, scores, own, gradient = (
+        float(((a - b).norm() / b.norm()).detach())
+        for a, b in zip(truth, seen.answers, strict=True)
+    )
     assert own < 1e-5
     assert logits < 0.02
     assert scores < 1
@@ -213,6 +286,12 @@ def test_all_that_fediods_client_answers_follows_from_its_images():
 
 def test_files_of_different_cases_have_different_names():
     data = catalogue.resolve("digits")
-    cases = [attack.Case(data, "lenet-sigmoid", Attack(restarts=n), images=2, seed=seed) for n in (1, 2) for seed in (0, 1)]
+    cases = [
+        attack.Case(data, "lenet-sigmoid", Attack(restarts=n), images=2, seed=seed)
+        for n in (1, 2)
+        for seed in (0, 1)
+    ]
     assert len({case.stem for case in cases}) == 4
-    assert np.array_equal(*(attack.private_images(cases[0], attack.Seeds(attack=0))[0] for _ in range(2)))
+    assert np.array_equal(
+        *(attack.private_images(cases[0], attack.Seeds(attack=0))[0] for _ in range(2))
+    )

@@ -1,4 +1,6 @@
-"""Bytes from first principles: products of sourced factors, readings beside print, transfer times, networks counted."""
+"""Bytes from first principles: products of sourced factors, readings beside print, transfer times,
+networks counted.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,17 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from benchmarks import bandwidth, outlines
-from benchmarks.bandwidth import GB, Account, Factor, Flow, Reading, accounts, chosen, duration, seconds
+from benchmarks.bandwidth import (
+    GB,
+    Account,
+    Factor,
+    Flow,
+    Reading,
+    accounts,
+    chosen,
+    duration,
+    seconds,
+)
 from benchmarks.spec import SpecError
 from results import published
 from results.sourcecode import ROOT
@@ -21,7 +33,10 @@ from results.sourcecode import ROOT
 FLOAT = Factor("size", 4, "bytes", "assumed", "float32")
 ROUNDS = Factor("rounds", 10, "rounds", "paper", "3.1")
 NETWORK = Factor("network", lambda: 1_000_000, "numbers", "network", "counted")
-UP, DOWN = Flow("models", "up", (ROUNDS, NETWORK, FLOAT)), Flow("labels", "down", (Factor("n", 7, "n", "data", ""), FLOAT))
+UP, DOWN = (
+    Flow("models", "up", (ROUNDS, NETWORK, FLOAT)),
+    Flow("labels", "down", (Factor("n", 7, "n", "data", ""), FLOAT)),
+)
 BOTH = Reading("both", (UP, DOWN), free="rounds")
 
 EVERY = [
@@ -37,7 +52,7 @@ def named(table, row):
     return next(account for account in accounts(table) if account.row == row)
 
 
-# -- factors and readings -----------------------------------------------------------------------------------------------
+# -- factors and readings --
 
 
 def test_a_flow_is_the_product_of_its_factors_and_says_so():
@@ -60,14 +75,19 @@ def test_a_network_is_built_only_when_its_size_is_asked_for():
 
 
 def test_a_source_that_is_none_is_refused():
-    with pytest.raises(ValueError, match="source must be one of paper, code, data, network, assumed, not 'hearsay'"):
+    with pytest.raises(
+        ValueError, match="source must be one of paper, code, data, network, assumed, not 'hearsay'"
+    ):
         Factor("rounds", 10, "rounds", "hearsay", "")
 
 
 @given(printed=st.floats(1e-3, 1e4))
 def test_with_the_value_that_print_needs_a_reading_meets_print(printed):
     met = replace(ROUNDS, value=BOTH.needed(printed))
-    flows = tuple(replace(f, factors=tuple(met if factor == ROUNDS else factor for factor in f.factors)) for f in BOTH.flows)
+    flows = tuple(
+        replace(f, factors=tuple(met if factor == ROUNDS else factor for factor in f.factors))
+        for f in BOTH.flows
+    )
     assert Reading("met", flows).size() == pytest.approx(printed * GB, rel=1e-9)
 
 
@@ -77,14 +97,16 @@ def test_a_free_factor_that_no_flow_has_is_an_error():
 
 
 def test_the_closest_reading_is_nearest_to_print_on_either_side():
-    half = Reading("half", (replace(UP, factors=(*UP.factors, Factor("share", 0.5, "of them", "code", ""))),))
+    half = Reading(
+        "half", (replace(UP, factors=(*UP.factors, Factor("share", 0.5, "of them", "code", ""))),)
+    )
     account = Account("a", "A", "", (BOTH, half))
     assert account.closest(0.035) is BOTH
     assert account.closest(0.025) is half
     assert account.closest(1.0) is BOTH
 
 
-# -- the papers' tables -------------------------------------------------------------------------------------------------
+# -- the papers' tables --
 
 
 def test_fedads_bandwidth_in_table_5_is_met_within_a_hundredth_by_one_clients_answers():
@@ -93,15 +115,23 @@ def test_fedads_bandwidth_in_table_5_is_met_within_a_hundredth_by_one_clients_an
     closest = account.closest(printed)
     assert closest.size() == closest.size("up") == 125 * 240 * 240 * 155 * 3 * 4 == 13_392_000_000
     assert abs(closest.difference(printed)) < 0.01
-    assert account.readings[0].size() == 3 * 13_392_000_000  # what the ledger would count: all clients
+    assert (
+        account.readings[0].size() == 3 * 13_392_000_000
+    )  # what the ledger would count: all clients
 
 
 def test_li_et_al_is_met_with_nine_tenths_of_the_updates():
     account = named("fedad/table5", "li-et-al")
     printed = account.printed("fedad/table5")
-    assert account.readings[0].size("up") == account.readings[0].size("down") == 600 * 3 * 4 * outlines.segresnet(16)
+    assert (
+        account.readings[0].size("up")
+        == account.readings[0].size("down")
+        == 600 * 3 * 4 * outlines.segresnet(16)
+    )
     assert abs(account.closest(printed).difference(printed)) < 0.01
-    assert account.closest(printed).size("up") == pytest.approx(0.9 * account.readings[0].size("up"))
+    assert account.closest(printed).size("up") == pytest.approx(
+        0.9 * account.readings[0].size("up")
+    )
 
 
 def test_fedmd_is_met_within_a_hundredth_by_a_volume_in_every_local_iteration():
@@ -125,10 +155,16 @@ def test_figure_8_b_counts_both_ways_and_prints_nothing():
     assert fedavg.readings[0].size("up") == 100 * 10 * 4 * outlines.segmentation_unet()
     # An image and its gradient, a map of logits and its gradient, 26 x 26 scores and theirs.
     answer = 4 * (3 * 224 * 224 + 224 * 224 + 26 * 26)
-    assert fediod.readings[0].size("up") == fediod.readings[0].size("down") == 400 * 11_057 * 10 * answer
+    assert (
+        fediod.readings[0].size("up")
+        == fediod.readings[0].size("down")
+        == 400 * 11_057 * 10 * answer
+    )
 
 
-@pytest.mark.parametrize(("table", "account"), EVERY, ids=lambda value: value if isinstance(value, str) else value.row)
+@pytest.mark.parametrize(
+    ("table", "account"), EVERY, ids=lambda value: value if isinstance(value, str) else value.row
+)
 def test_every_account_is_whole(table, account):
     known: dict[str, Factor] = {}
     for reading in account.readings:
@@ -146,18 +182,31 @@ def test_every_account_is_whole(table, account):
 
 def test_printed_numbers_are_those_of_the_published_tables():
     for table in ("fedad/table5", "fedad/table7"):
-        cells = {c.row: c.value for c in published.published_table(table) if c.metric == "bandwidth-gb" and c.value is not None}
+        cells = {
+            c.row: c.value
+            for c in published.published_table(table)
+            if c.metric == "bandwidth-gb" and c.value is not None
+        }
         assert {account.row: account.printed(table) for account in accounts(table)} == cells
 
 
 @pytest.mark.parametrize("table", ["fedad/table5", "fedad/table7"])
 def test_the_page_of_bandwidth_has_the_closest_readings(table):
-    page = [line.split("|")[1:-1] for line in (ROOT / "docs" / "bandwidth.md").read_text().splitlines() if line.startswith("|")]
+    page = [
+        line.split("|")[1:-1]
+        for line in (ROOT / "docs" / "bandwidth.md").read_text().splitlines()
+        if line.startswith("|")
+    ]
     for account in accounts(table):
         printed = account.printed(table)
         closest = account.closest(printed)
-        (told,) = (cells for cells in page if cells[0].strip() == f"{account.title}, Table {table[-1]}")
-        assert [cell.strip() for cell in told[2:]] == [f"{closest.size() / GB:,.2f}", f"{closest.difference(printed):+.2%}"]
+        (told,) = (
+            cells for cells in page if cells[0].strip() == f"{account.title}, Table {table[-1]}"
+        )
+        assert [cell.strip() for cell in told[2:]] == [
+            f"{closest.size() / GB:,.2f}",
+            f"{closest.difference(printed):+.2%}",
+        ]
 
 
 def test_tables_without_accounts_have_none():
@@ -170,30 +219,38 @@ def test_rows_can_be_chosen_and_nothing_else():
     found = accounts("fedad/table5")
     assert [account.row for account in chosen(found, {"row": "fedad,fedmd"})] == ["fedmd", "fedad"]
     assert chosen(found, {}) == found
-    with pytest.raises(SpecError, match="row=fedaad: nothing is known of its bytes; did you mean fedad"):
+    with pytest.raises(
+        SpecError, match="row=fedaad: nothing is known of its bytes; did you mean fedad"
+    ):
         chosen(found, {"row": "fedaad"})
     with pytest.raises(SpecError, match="row by row only: li-et-al, fedmd, fedad"):
         chosen(found, {"eps1": "1"})
 
 
-# -- networks -----------------------------------------------------------------------------------------------------------
+# -- networks --
 
 
 def unet(inputs, outputs, base, bias, norm):
-    """Numbers in a U-Net by hand: `bias` per convolution and output channel, `norm` per normalised channel."""
+    """Numbers in a U-Net by hand: `bias` per convolution and output channel, `norm` per normalised
+    channel.
+    """
     widths = [base * 2**level for level in range(5)]
 
     def pair(before, width):
         return 9 * width * (before + width) + 2 * width * (bias + norm)
 
-    down = sum(pair(before, width) for before, width in zip([inputs, *widths], widths, strict=False))
+    down = sum(
+        pair(before, width) for before, width in zip([inputs, *widths], widths, strict=False)
+    )
     up = sum(4 * 2 * width * width + bias * width + pair(2 * width, width) for width in widths[:-1])
     return down + up + (base + 1) * outputs
 
 
 def test_u_nets_have_as_many_numbers_as_by_hand():
     assert outlines.reconstruction_unet() == unet(1, 1, 32, bias=0, norm=0)
-    assert outlines.segmentation_unet() == unet(3, 1, 64, bias=1, norm=4)  # weight, bias, running mean and variance
+    assert outlines.segmentation_unet() == unet(
+        3, 1, 64, bias=1, norm=4
+    )  # weight, bias, running mean and variance
 
 
 def test_half_the_channels_are_about_a_quarter_of_the_numbers():
@@ -206,7 +263,7 @@ def test_the_patch_discriminator_scores_patches():
     assert outlines.patches(256) == 30 * 30
 
 
-# -- transfer times -----------------------------------------------------------------------------------------------------
+# -- transfer times --
 
 
 def test_a_megabyte_takes_eight_seconds_at_a_megabit():
@@ -217,13 +274,14 @@ def test_a_megabyte_takes_eight_seconds_at_a_megabit():
 
 
 @pytest.mark.parametrize(
-    ("time", "text"), [(0, "0 s"), (119, "119 s"), (300, "5.0 min"), (7_200, "2.0 h"), (1_080_000, "12.5 days")]
+    ("time", "text"),
+    [(0, "0 s"), (119, "119 s"), (300, "5.0 min"), (7_200, "2.0 h"), (1_080_000, "12.5 days")],
 )
 def test_durations_are_in_a_unit_of_which_there_are_two(time, text):
     assert duration(time) == text
 
 
-# -- what is printed ----------------------------------------------------------------------------------------------------
+# -- what is printed --
 
 
 def test_print_is_beside_every_reading_and_the_closest_is_marked():
@@ -233,7 +291,10 @@ def test_print_is_beside_every_reading_and_the_closest_is_marked():
     assert "13.36 GB in print" in shown
     line = next(text for text in shown.splitlines() if "(closest)" in text)
     assert re.search(r"one client .*13\.39 .*12\.47 .*\+0\.24% .*17\.9 min", line)
-    assert "2 up: answers: 125 volumes x 240 rows x 240 columns x 155 slices x 3 maps x 4 bytes" in shown
+    assert (
+        "2 up: answers: 125 volumes x 240 rows x 240 columns x 155 slices x 3 maps x 4 bytes"
+        in shown
+    )
     assert re.search(r"public volumes\s+│ 125 volumes │ paper ", shown)
     assert "no proof" in shown
 
@@ -248,7 +309,16 @@ def test_without_a_printed_number_there_is_nothing_to_be_close_to():
 
 
 def test_a_table_without_a_runner_is_planned_by_its_bytes(command):
-    done = command("benchmarks", "plan", "fedad/table5", "fedad/table7", "--link", "1000", "--only", "row=fedad")
+    done = command(
+        "benchmarks",
+        "plan",
+        "fedad/table5",
+        "fedad/table7",
+        "--link",
+        "1000",
+        "--only",
+        "row=fedad",
+    )
     assert done.returncode == 0, done.stderr
     assert "fedad/table5 has no runner yet" in done.stdout
     assert "fedad/table7 has no runner yet" in done.stdout
@@ -260,7 +330,10 @@ def test_a_table_without_a_runner_is_planned_by_its_bytes(command):
     ("arguments", "message"),
     [
         (("plan", "dlad/table2", "--link", "0"), "--link takes Mbit/s above 0, not 0"),
-        (("plan", "fedad/table5", "--set", "a=1"), "--set and --methods change runs, and fedad/table5 has no runner yet"),
+        (
+            ("plan", "fedad/table5", "--set", "a=1"),
+            "--set and --methods change runs, and fedad/table5 has no runner yet",
+        ),
         (("plan", "fedad/table6"), "not yet reproducible"),
         (("reproduce", "fedad/table5"), "not yet reproducible"),
     ],

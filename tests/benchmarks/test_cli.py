@@ -1,4 +1,6 @@
-"""The command line as a user meets it: tables, resuming, workers, plug-ins, damage, and everything done wrong."""
+"""The command line as a user meets it: tables, resuming, workers, plug-ins, damage, and everything
+done wrong.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +27,16 @@ COLUMN = ("--only", "dataset=mnist", "--only", "distribution=niid1")
 def run(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """A command with its own cache, data home and results folder inside `folder`."""
     env = {
-        **os.environ, "FEDTABLES_CACHE": str(folder / "cache"), "FEDTABLES_DATA": str(folder / "data"),
-        "NO_COLOR": "1", "COLUMNS": "200", **environment,
-    }  # fmt: skip
-    where = ["--results", str(folder / "results")] if arguments[0] in ("reproduce", "partition") else []
+        **os.environ,
+        "FEDTABLES_CACHE": str(folder / "cache"),
+        "FEDTABLES_DATA": str(folder / "data"),
+        "NO_COLOR": "1",
+        "COLUMNS": "200",
+        **environment,
+    }
+    where = (
+        ["--results", str(folder / "results")] if arguments[0] in ("reproduce", "partition") else []
+    )
     return subprocess.run(
         [sys.executable, "-m", "benchmarks", *arguments, *where],
         cwd=ROOT,
@@ -71,7 +79,11 @@ def test_a_table_is_written_beside_the_published_numbers_and_labelled(finished):
     assert list(rows) == ["client-resnet", "global-avg", "global-labeled", "global-dlad"]
     dlad = rows["global-dlad"]
     assert list(dlad)[:6] == ["row", "column", "metric", "value", "std", "n"]
-    assert (dlad["column"], dlad["published"], dlad["n"]) == ("dataset=mnist distribution=niid1", "0.982", "1")
+    assert (dlad["column"], dlad["published"], dlad["n"]) == (
+        "dataset=mnist distribution=niid1",
+        "0.982",
+        "1",
+    )
     assert (dlad["data"], dlad["origin"], dlad["profile"]) == ("digits", "surrogate", "smoke")
     assert float(dlad["value"]) > float(rows["global-avg"]["value"])
     assert rows["client-resnet"]["bytes_up"] == "0"
@@ -87,12 +99,22 @@ def test_a_record_carries_what_a_reader_needs_to_trust_it(finished):
     text = table_csv(finished).with_name("table2.records.jsonl").read_text()
     record = json.loads(text.splitlines()[-1])
     assert record["row"] == "global-dlad"
-    assert set(record["seeds"]) == {"partition", "weights", "sampling", "shuffling", "noise", "attack"}
+    assert set(record["seeds"]) == {
+        "partition",
+        "weights",
+        "sampling",
+        "shuffling",
+        "noise",
+        "attack",
+    }
     assert record["bytes_by_kind"] == {"up/parameters": record["bytes_up"]}
     assert record["machine"]["packages"]["torch"]
     assert len(record["data"]["digest"]) == 64
     assert record["statistic"] == "median of the last 3 epochs"
-    assert json.loads(text.splitlines()[0])["statistic"] == "median of the last 3 epochs, mean over models"  # of ten clients
+    assert (
+        json.loads(text.splitlines()[0])["statistic"]
+        == "median of the last 3 epochs, mean over models"
+    )  # of ten clients
 
 
 def test_the_same_command_again_computes_nothing_and_writes_the_same_csv(copy):
@@ -109,9 +131,27 @@ def test_one_worker_writes_the_same_csv_as_two(finished, tmp_path):
 
 
 def test_killed_in_the_middle_it_goes_on_and_ends_with_the_same_csv(finished, tmp_path):
-    env = {**os.environ, "FEDTABLES_CACHE": str(tmp_path / "cache"), "FEDTABLES_DATA": str(tmp_path / "data")}
-    command = [sys.executable, "-m", "benchmarks", "reproduce", "dlad/table2", *COLUMN, "--jobs", "1"]
-    process = subprocess.Popen([*command, "--results", str(tmp_path / "results")], cwd=ROOT, env=env, stdout=subprocess.DEVNULL)
+    env = {
+        **os.environ,
+        "FEDTABLES_CACHE": str(tmp_path / "cache"),
+        "FEDTABLES_DATA": str(tmp_path / "data"),
+    }
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks",
+        "reproduce",
+        "dlad/table2",
+        *COLUMN,
+        "--jobs",
+        "1",
+    ]
+    process = subprocess.Popen(
+        [*command, "--results", str(tmp_path / "results")],
+        cwd=ROOT,
+        env=env,
+        stdout=subprocess.DEVNULL,
+    )
     cells = tmp_path / "cache" / "cells"
     deadline = time.monotonic() + 120
     while not list(cells.rglob("*.json")) and time.monotonic() < deadline:
@@ -123,16 +163,39 @@ def test_killed_in_the_middle_it_goes_on_and_ends_with_the_same_csv(finished, tm
     again = run(tmp_path, "reproduce", "dlad/table2", *COLUMN)
     assert f"4 cells, {len(kept)} finished before" in again.stdout
     assert table_csv(tmp_path).read_bytes() == table_csv(finished).read_bytes()
-    assert {name: path.stat().st_mtime_ns for path in cells.rglob("*.json") if (name := path.name) in kept} == kept
+    assert {
+        name: path.stat().st_mtime_ns
+        for path in cells.rglob("*.json")
+        if (name := path.name) in kept
+    } == kept
 
 
 def test_ctrl_c_ends_with_a_word_and_keeps_what_is_finished(tmp_path):
-    env = {**os.environ, "FEDTABLES_CACHE": str(tmp_path / "cache"), "FEDTABLES_DATA": str(tmp_path / "data")}
-    command = [sys.executable, "-m", "benchmarks", "reproduce", "dlad/table2", "--results", str(tmp_path / "results")]
+    env = {
+        **os.environ,
+        "FEDTABLES_CACHE": str(tmp_path / "cache"),
+        "FEDTABLES_DATA": str(tmp_path / "data"),
+    }
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks",
+        "reproduce",
+        "dlad/table2",
+        "--results",
+        str(tmp_path / "results"),
+    ]
     process = subprocess.Popen(
-        command, cwd=ROOT, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a job in the background begins with it ignored
-    )  # fmt: skip
+        command,
+        cwd=ROOT,
+        env=env,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(
+            signal.SIGINT, signal.SIG_DFL
+        ),  # a job in the background begins with it ignored
+    )
     deadline = time.monotonic() + 120
     while not list((tmp_path / "cache" / "stages").rglob("*.json")) and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -171,14 +234,34 @@ def test_fresh_computes_everything_again(copy):
 
 
 def test_a_table_is_filled_column_by_column(copy):
-    assert run(copy, "reproduce", "dlad/table2", "--only", "dataset=mnist", "--only", "row=client-resnet").returncode == 0
+    assert (
+        run(
+            copy,
+            "reproduce",
+            "dlad/table2",
+            "--only",
+            "dataset=mnist",
+            "--only",
+            "row=client-resnet",
+        ).returncode
+        == 0
+    )
     found = {(line["row"], line["column"].split("=")[-1]) for line in lines(copy)}
     assert ("global-dlad", "niid1") in found
     assert {("client-resnet", d) for d in ("iid", "niid1", "niid2", "niid3")} <= found
 
 
 def test_several_seeds_give_mean_and_deviation(copy):
-    done = run(copy, "reproduce", "dlad/table2", *COLUMN, "--only", "row=client-resnet,global-dlad", "--seeds", "0,1")
+    done = run(
+        copy,
+        "reproduce",
+        "dlad/table2",
+        *COLUMN,
+        "--only",
+        "row=client-resnet,global-dlad",
+        "--seeds",
+        "0,1",
+    )
     assert done.returncode == 0
     dlad = next(line for line in lines(copy) if line["row"] == "global-dlad")
     assert (dlad["n"], dlad["seeds"]) == ("2", "0 1")
@@ -194,9 +277,23 @@ def test_the_readmes_baseline_has_at_most_40_lines_and_becomes_a_row(copy):
     assert len(code.splitlines()) <= 40
     path = copy / "most_confident.py"
     path.write_text(code)
-    done = run(copy, "reproduce", "dlad/table2", *COLUMN, "--plugin", str(path), "--methods", "+most-confident,-global-avg")
+    done = run(
+        copy,
+        "reproduce",
+        "dlad/table2",
+        *COLUMN,
+        "--plugin",
+        str(path),
+        "--methods",
+        "+most-confident,-global-avg",
+    )
     assert done.returncode == 0, done.stderr
-    assert [line["row"] for line in lines(copy)] == ["client-resnet", "global-labeled", "global-dlad", "most-confident"]
+    assert [line["row"] for line in lines(copy)] == [
+        "client-resnet",
+        "global-labeled",
+        "global-dlad",
+        "most-confident",
+    ]
     assert "Most confident client" in done.stdout
     check = run(copy, "check", "most-confident", "--plugin", str(path))
     assert check.returncode == 0, check.stdout
@@ -219,11 +316,19 @@ def test_check_names_the_broken_promise(tmp_path):
 def test_a_diverged_run_is_shown_as_failed_and_the_others_are_kept(tmp_path):
     path = tmp_path / "exploding.py"
     path.write_text(
-        "from dataclasses import dataclass\nimport torch\nfrom federation.method import Method\n\n\n"
-        "@dataclass(frozen=True)\nclass Exploding(Method):\n"
-        "    def fit(self, federation):\n        return federation.distill(torch.full((len(federation.public), 10), torch.inf))\n"
+        "from dataclasses import dataclass\nimport torch\nfrom federation.method import"
+        " Method\n\n\n@dataclass(frozen=True)\nclass Exploding(Method):\n    def fit(self,"
+        " federation):\n        return federation.distill(torch.full((len(federation.public), 10),"
+        " torch.inf))\n"
     )
-    extra = ("--only", "row=client-resnet,exploding", "--plugin", str(path), "--methods", "+exploding")
+    extra = (
+        "--only",
+        "row=client-resnet,exploding",
+        "--plugin",
+        str(path),
+        "--methods",
+        "+exploding",
+    )
     done = run(tmp_path, "reproduce", "dlad/table2", *COLUMN, *extra)
     assert done.returncode == 1
     assert "DivergedError" in done.stdout
@@ -231,7 +336,15 @@ def test_a_diverged_run_is_shown_as_failed_and_the_others_are_kept(tmp_path):
     assert found["exploding"]["status"].startswith("failed: DivergedError")
     assert found["exploding"]["value"] == ""
     assert found["client-resnet"]["status"] == "ok"
-    again = (*COLUMN, "--only", "row=client-resnet", "--plugin", str(path), "--methods", "+exploding")
+    again = (
+        *COLUMN,
+        "--only",
+        "row=client-resnet",
+        "--plugin",
+        str(path),
+        "--methods",
+        "+exploding",
+    )
     assert run(tmp_path, "reproduce", "dlad/table2", *again).returncode == 0
     assert [line["status"].split(":")[0] for line in lines(tmp_path)] == ["ok", "failed"]
 
@@ -245,12 +358,20 @@ def test_table_one_is_printed_from_the_partition_itself(tmp_path):
 
 
 def test_clients_are_trained_once_for_all_rows_and_client_counts(tmp_path):
-    only = ("--only", "distribution=niid1", "--only", "clients=5,10", "--only", "client-model=resnet,resnet+densenet")
+    only = (
+        "--only",
+        "distribution=niid1",
+        "--only",
+        "clients=5,10",
+        "--only",
+        "client-model=resnet,resnet+densenet",
+    )
     plan = run(tmp_path, "plan", "dlad/table4", "--profile", "smoke", *only)
     assert plan.returncode == 0, plan.stderr
     trainings = re.search(r"local-model\s*│\s*(\d+)\s*│\s*(\d+)", plan.stdout)
     assert trainings is not None
-    # ResNet clients 1-10 serve N = 5 and N = 10; the mixed case takes the first five of them and DenseNet clients 6-10.
+    # ResNet clients 1-10 serve N = 5 and N = 10; the mixed case takes the first five of them and
+    # DenseNet clients 6-10.
     assert int(trainings[2]) == 15
     done = run(tmp_path, "reproduce", "dlad/table4", *only)
     assert done.returncode == 0, done.stderr
@@ -258,13 +379,29 @@ def test_clients_are_trained_once_for_all_rows_and_client_counts(tmp_path):
     assert len(re.findall(r"local-model .* computed", log)) == 15
     assert len(re.findall(r"client-classifier .* computed", log)) == 15
     mixed = [line for line in lines(tmp_path, "dlad/table4") if "resnet+densenet" in line["column"]]
-    assert {line["row"] for line in mixed} == {"client-resnet", "client-densenet", "global-avg", "global-labeled", "global-dlad"}
+    assert {line["row"] for line in mixed} == {
+        "client-resnet",
+        "client-densenet",
+        "global-avg",
+        "global-labeled",
+        "global-dlad",
+    }
 
 
 def test_the_curves_of_figure_two_have_every_epoch(tmp_path):
-    done = run(tmp_path, "reproduce", "dlad/figure2", "--only", "distribution=niid1", "--only", "row=client-resnet,global-avg")
+    done = run(
+        tmp_path,
+        "reproduce",
+        "dlad/figure2",
+        "--only",
+        "distribution=niid1",
+        "--only",
+        "row=client-resnet,global-avg",
+    )
     assert done.returncode == 0, done.stderr
-    epochs = [line["column"] for line in lines(tmp_path, "dlad/figure2") if line["row"] == "client-resnet"]
+    epochs = [
+        line["column"] for line in lines(tmp_path, "dlad/figure2") if line["row"] == "client-resnet"
+    ]
     assert epochs == [f"distribution=niid1 epoch={e}" for e in range(1, 13)]
 
 
@@ -276,9 +413,15 @@ def test_the_curves_of_figure_two_have_every_epoch(tmp_path):
         (("reproduce", "fediod/table2"), "not yet reproducible"),
         (("reproduce", "dlad/table2", "--profile", "cpuu"), "did you mean cpu"),
         (("reproduce", "dlad/table2", "--protocol", "released"), "released no code"),
-        (("reproduce", "dlad/table2", "--methods", "+dald"), "unknown method 'dald'; did you mean dlad"),
+        (
+            ("reproduce", "dlad/table2", "--methods", "+dald"),
+            "unknown method 'dald'; did you mean dlad",
+        ),
         (("reproduce", "dlad/table2", "--methods", "dlad"), r"\+dlad or -dlad"),
-        (("reproduce", "dlad/table2", "--only", "dataset=mnits"), "no such value; did you mean mnist"),
+        (
+            ("reproduce", "dlad/table2", "--only", "dataset=mnits"),
+            "no such value; did you mean mnist",
+        ),
         (("reproduce", "dlad/table2", "--only", "datset=mnist"), "did you mean dataset"),
         (("reproduce", "dlad/table2", "--only", "mnist"), "key=value"),
         (("reproduce", "dlad/table2", "--seeds", "one"), "whole numbers"),
@@ -287,19 +430,49 @@ def test_the_curves_of_figure_two_have_every_epoch(tmp_path):
         (("reproduce", "dlad/table2", "--device", "gpu"), "no such value"),
         (("reproduce", "dlad/table2", "--plugin", "nowhere.py"), "no such file"),
         (("reproduce", "dlad/table2", "--require-real"), "--require-real: MNIST is needed"),
-        (("reproduce", "dlad/table2", "--profile", "cpu", "--require-real"), "Run `python -m benchmarks data --download mnist`"),
-        (("reproduce", "dlad/table2", "--precision", "bf61"), "--precision bf61: no such value; did you mean bf16"),
-        (("reproduce", "dlad/table2", "--compile", "of"), "--compile of: no such value; did you mean off"),
-        (("reproduce", "dlad/table2", "--precision", "tf32"), "only CUDA devices have it, this run is on cpu; use fp32 or bf16"),
-        (("reproduce", "dlad/table2", "--compile", "reduce-overhead"), "this run is on cpu; use --compile default"),
-        (("reproduce", "dlad/table2", "--stacked", "4", "--precision", "bf16"), "--stacked 4: .* in fp32 or tf32 and uncompiled"),
-        (("reproduce", "dlad/table2", "--set", "privacy.epsilon=3"), "global-.*|dlad has no private form"),
+        (
+            ("reproduce", "dlad/table2", "--profile", "cpu", "--require-real"),
+            "Run `python -m benchmarks data --download mnist`",
+        ),
+        (
+            ("reproduce", "dlad/table2", "--precision", "bf61"),
+            "--precision bf61: no such value; did you mean bf16",
+        ),
+        (
+            ("reproduce", "dlad/table2", "--compile", "of"),
+            "--compile of: no such value; did you mean off",
+        ),
+        (
+            ("reproduce", "dlad/table2", "--precision", "tf32"),
+            "only CUDA devices have it, this run is on cpu; use fp32 or bf16",
+        ),
+        (
+            ("reproduce", "dlad/table2", "--compile", "reduce-overhead"),
+            "this run is on cpu; use --compile default",
+        ),
+        (
+            ("reproduce", "dlad/table2", "--stacked", "4", "--precision", "bf16"),
+            "--stacked 4: .* in fp32 or tf32 and uncompiled",
+        ),
+        (
+            ("reproduce", "dlad/table2", "--set", "privacy.epsilon=3"),
+            "global-.*|dlad has no private form",
+        ),
         (
             ("reproduce", "fediod/table1", "--set", "privacy.epsilon=3"),
             "fedgen has no private form under dp-sgd; it has none at all",
         ),
         (
-            ("reproduce", "fediod/table1", "--only", "row=fedavg", "--set", "privacy.epsilon=3", "--set", "privacy.mechanism=pate"),
+            (
+                "reproduce",
+                "fediod/table1",
+                "--only",
+                "row=fedavg",
+                "--set",
+                "privacy.epsilon=3",
+                "--set",
+                "privacy.mechanism=pate",
+            ),
             "fedavg has no private form under pate; it has one under dp-sgd",
         ),
         (("sweep", "fediod/table1", "--epsilon", "1,x"), "different positive numbers"),
@@ -310,7 +483,10 @@ def test_the_curves_of_figure_two_have_every_epoch(tmp_path):
         (("check", "dlda"), "did you mean dlad"),
         (("data", "--download", "cinic10"), "cannot be fetched by a program"),
         (("partition", "--clients", "7", "--dataset", "digits"), "use 5 or 10"),
-        (("partition", "--clients", "9000", "--kind", "dirichlet-fedkd", "--dataset", "digits"), "cannot share 1437 samples"),
+        (
+            ("partition", "--clients", "9000", "--kind", "dirichlet-fedkd", "--dataset", "digits"),
+            "cannot share 1437 samples",
+        ),
     ],
 )
 def test_what_a_user_does_wrong_gets_one_clear_message(tmp_path, arguments, message):
@@ -322,9 +498,21 @@ def test_what_a_user_does_wrong_gets_one_clear_message(tmp_path, arguments, mess
 
 def test_compiling_without_a_compiler_is_refused_before_anything_runs(tmp_path):
     (tmp_path / "empty").mkdir()
-    done = run(tmp_path, "reproduce", "dlad/table2", *COLUMN, "--compile", "default", PATH=str(tmp_path / "empty"), CXX="")
+    done = run(
+        tmp_path,
+        "reproduce",
+        "dlad/table2",
+        *COLUMN,
+        "--compile",
+        "default",
+        PATH=str(tmp_path / "empty"),
+        CXX="",
+    )
     assert done.returncode == 1
-    assert "torch.compile needs a C++ compiler; install g++ or clang++, or leave --compile off" in " ".join(done.stderr.split())
+    assert (
+        "torch.compile needs a C++ compiler; install g++ or clang++, or leave --compile off"
+        in " ".join(done.stderr.split())
+    )
     assert not (tmp_path / "cache" / "cells").exists()
 
 
@@ -335,7 +523,9 @@ def test_compiling_without_a_compiler_is_refused_before_anything_runs(tmp_path):
         ("fediod/table1", "fedavg", ("--stacked", "3"), "stacked3", ("fp32", "off", 3)),
     ],
 )
-def test_another_way_of_running_has_files_of_its_own_that_say_so(tmp_path, name, row, options, label, held):
+def test_another_way_of_running_has_files_of_its_own_that_say_so(
+    tmp_path, name, row, options, label, held
+):
     only = COLUMN if name == "dlad/table2" else ("--only", "dataset=cifar10", "--only", "alpha=1")
     selected = ("reproduce", name, *only, "--only", f"row={row}", "--jobs", "1")
     plain, other = run(tmp_path, *selected), run(tmp_path, *selected, *options)
@@ -347,7 +537,9 @@ def test_another_way_of_running_has_files_of_its_own_that_say_so(tmp_path, name,
         own = held if file != base else ("fp32", "off", 1)
         assert tuple(record["machine"][key] for key in ("precision", "compile", "stacked")) == own
         card = file.with_suffix(".md").read_text()
-        assert (f"Executed as {label}: numbers may differ from the default's by rounding." in card) == (file != base)
+        assert (
+            f"Executed as {label}: numbers may differ from the default's by rounding." in card
+        ) == (file != base)
         for shown in (text, card):
             assert (f"protocol paper; {label};" in " ".join(shown.split())) == (file != base)
     again = run(tmp_path, *selected)
@@ -378,8 +570,9 @@ def test_a_results_folder_that_cannot_be_written_is_refused_at_once(tmp_path):
 def test_a_method_that_returns_nothing_is_told_what_to_return(tmp_path):
     path = tmp_path / "nothing.py"
     path.write_text(
-        "from dataclasses import dataclass\nfrom federation.method import Method\n\n\n"
-        "@dataclass(frozen=True)\nclass Nothing(Method):\n    def fit(self, federation):\n        return None\n"
+        "from dataclasses import dataclass\nfrom federation.method import"
+        " Method\n\n\n@dataclass(frozen=True)\nclass Nothing(Method):\n    def fit(self,"
+        " federation):\n        return None\n"
     )
     extra = ("--only", "row=nothing", "--plugin", str(path), "--methods", "+nothing")
     done = run(tmp_path, "reproduce", "dlad/table2", *COLUMN, *extra)
@@ -428,11 +621,14 @@ def test_a_damaged_table_of_labels_spoils_no_other_line_of_what_there_is(tmp_pat
 
 
 def test_plan_counts_bytes_at_the_papers_scale_without_data(tmp_path):
-    plan = run(tmp_path, "plan", "dlad/table2", "--only", "dataset=cinic10", "--only", "row=global-avg")
+    plan = run(
+        tmp_path, "plan", "dlad/table2", "--only", "dataset=cinic10", "--only", "row=global-avg"
+    )
     assert plan.returncode == 0, plan.stderr
     sent = re.search(r"average-distillation\s*│\s*([\d,]+)", plan.stdout)
     assert sent is not None
-    # Ten ResNet-18 for ten classes: 11,181,642 parameters and 9,600 running statistics in four bytes, 20 step counters in eight.
+    # Ten ResNet-18 for ten classes: 11,181,642 parameters and 9,600 running statistics in four
+    # bytes, 20 step counters in eight.
     body = 4 * (11_181_642 + 9_600) + 8 * 20
     assert body * 10 < int(sent[1].replace(",", "")) < body * 10 * 1.001
     assert "CINIC-10 is not present" in plan.stdout

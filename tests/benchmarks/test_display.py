@@ -1,4 +1,6 @@
-"""What a command shows of a run: labels and titles from the records, claims from their values, pictures of several metrics."""
+"""What a command shows of a run: labels and titles from the records, claims from their values,
+pictures of several metrics.
+"""
 
 from __future__ import annotations
 
@@ -30,30 +32,65 @@ SCORES = ("inception-score", "adapted-inception-score")
 
 def record(row, measurements, seed=0, **more):
     return Record(
-        table="fediod/table7", row=row, column=COLUMN, seed=seed, seeds={"partition": seed}, profile="smoke", cell=f"{row} {seed}",
-        code="", measurements=measurements, **{"protocol": "paper", "data": DIGITS, **more},
-    )  # fmt: skip
+        table="fediod/table7",
+        row=row,
+        column=COLUMN,
+        seed=seed,
+        seeds={"partition": seed},
+        profile="smoke",
+        cell=f"{row} {seed}",
+        code="",
+        measurements=measurements,
+        **{"protocol": "paper", "data": DIGITS, **more},
+    )
 
 
 def scored(row, first, second, **more):
-    return record(row, tuple(Measurement(name, value) for name, value in zip(SCORES, (first, second), strict=True)), **more)
+    return record(
+        row,
+        tuple(
+            Measurement(name, value) for name, value in zip(SCORES, (first, second), strict=True)
+        ),
+        **more,
+    )
 
 
 @pytest.fixture
 def run(tmp_path):
     """A run of FedIOD's Table 7 with the paper's rows."""
-    rows = tuple(Row(key, "fediod", key) for key in dict.fromkeys(c.row for c in published_table("fediod/table7")))
+    rows = tuple(
+        Row(key, "fediod", key)
+        for key in dict.fromkeys(c.row for c in published_table("fediod/table7"))
+    )
     table = Table(
-        key="table7", title="Table 7", caption="Scores", rows=rows, columns=(parse_column(COLUMN),), axes={}, metrics=SCORES,
+        key="table7",
+        title="Table 7",
+        caption="Scores",
+        rows=rows,
+        columns=(parse_column(COLUMN),),
+        axes={},
+        metrics=SCORES,
         unit="percent",
-    )  # fmt: skip
-    paper = Paper("fediod", "FedIOD", "", settings=(), tables=(table,), released_code=True, seed_axes=("partition",))
+    )
+    paper = Paper(
+        "fediod",
+        "FedIOD",
+        "",
+        settings=(),
+        tables=(table,),
+        released_code=True,
+        seed_axes=("partition",),
+    )
     return TableRun(paper, table, Selection(), [], TableFiles(tmp_path, "smoke", "fediod/table7"))
 
 
 def test_the_layout_names_every_data_set_once_the_public_one_apart(run):
     public = {**DIGITS, "asked": "cifar100"}
-    records = [scored("gan", 2.0, 1.0), scored("gan mimic=eq8", 3.0, 2.0, public=public), scored("gan", 2.0, 1.0, seed=1)]
+    records = [
+        scored("gan", 2.0, 1.0),
+        scored("gan mimic=eq8", 3.0, 2.0, public=public),
+        scored("gan", 2.0, 1.0, seed=1),
+    ]
     layout = layout_of(run, records)
     stand_in = [label for label in layout.labels if "stand-in" in label]
     assert stand_in[0].startswith("cifar10 stand-in: ")
@@ -64,7 +101,9 @@ def test_the_layout_names_every_data_set_once_the_public_one_apart(run):
 
 
 def test_without_public_images_the_layout_names_no_public_data(run):
-    assert not any("public" in label for label in layout_of(run, [scored("gan", 2.0, 1.0, public={})]).labels)
+    assert not any(
+        "public" in label for label in layout_of(run, [scored("gan", 2.0, 1.0, public={})]).labels
+    )
 
 
 def test_the_papers_own_row_is_the_last_unless_the_table_names_another_or_none(run):
@@ -76,7 +115,10 @@ def test_the_papers_own_row_is_the_last_unless_the_table_names_another_or_none(r
 
 
 def test_pictures_of_scores_say_by_which_networks(run):
-    records = [scored("gan", 2.0, 1.0, statistic="by a network"), scored("gan", 2.0, 1.0, seed=1, statistic="by a network")]
+    records = [
+        scored("gan", 2.0, 1.0, statistic="by a network"),
+        scored("gan", 2.0, 1.0, seed=1, statistic="by a network"),
+    ]
     run.table = replace(run.table, measure="samples")
     assert layout_of(run, records).labels.count("by a network") == 1
     run.table = replace(run.table, measure="final")
@@ -85,21 +127,39 @@ def test_pictures_of_scores_say_by_which_networks(run):
 
 @pytest.fixture
 def printed(tmp_path, monkeypatch):
-    """Prints FedIOD's Table 1 as if its selection's cells had all been run; returns what is shown."""
+    """Prints FedIOD's Table 1 as if its selection's cells had all been run; returns what is
+    shown.
+    """
 
     def show(**selection):
         paper, table = registry.find_table("fediod/table1")
         chosen = Selection(**selection)
-        run = TableRun(paper, table, chosen, expand(paper, table, chosen), TableFiles(tmp_path, "smoke", "fediod/table1"))
+        run = TableRun(
+            paper,
+            table,
+            chosen,
+            expand(paper, table, chosen),
+            TableFiles(tmp_path, "smoke", "fediod/table1"),
+        )
         records = [
             Record(
-                table=cell.table, row=cell.row, column=cell.column, seed=cell.seed, seeds={}, profile=cell.profile, cell=cell.key,
-                code=cell.code, protocol=cell.protocol, config=dict(cell.config), data=asdict(cell.data),
-                public=asdict(cell.public) if cell.public else {}, measurements=(Measurement("accuracy", 50.0),),
+                table=cell.table,
+                row=cell.row,
+                column=cell.column,
+                seed=cell.seed,
+                seeds={},
+                profile=cell.profile,
+                cell=cell.key,
+                code=cell.code,
+                protocol=cell.protocol,
+                config=dict(cell.config),
+                data=asdict(cell.data),
+                public=asdict(cell.public) if cell.public else {},
+                measurements=(Measurement("accuracy", 50.0),),
                 statistic="best of 3" if cell.protocol == "released" else "after the last of 3",
             )
             for cell in run.cells
-        ]  # fmt: skip
+        ]
         run.records = {record.cell: record for record in records}
         console = Console(file=io.StringIO(), width=200)
         assert print_table(console, run, []) == 0
@@ -111,7 +171,10 @@ def printed(tmp_path, monkeypatch):
 def test_an_added_row_without_a_cell_is_told(printed):
     only = {"dataset": "cifar10", "alpha": "1"}
     shown = printed(add=("public-only", "fediod-own"), only=only)
-    assert "row public-only has no cell here: the public set's labels are not of the task's classes" in shown
+    assert (
+        "row public-only has no cell here: the public set's labels are not of the task's classes"
+        in shown
+    )
     assert shown.count("has no cell here") == 1
     assert "FedIOD, D(x) as own" in shown
     assert "has no cell here" not in printed(only=only)
@@ -119,8 +182,12 @@ def test_an_added_row_without_a_cell_is_told(printed):
 
 def test_an_added_row_that_the_selection_leaves_out_is_told(printed):
     only = {"dataset": "cifar10", "alpha": "1", "row": "fediod"}
-    assert "--only leaves out row fediod-own, which --methods adds" in printed(add=("fediod-own",), only=only)
-    assert "leaves out" not in printed(add=("fediod-own",), only={**only, "row": "fediod,fediod-own"})
+    assert "--only leaves out row fediod-own, which --methods adds" in printed(
+        add=("fediod-own",), only=only
+    )
+    assert "leaves out" not in printed(
+        add=("fediod-own",), only={**only, "row": "fediod,fediod-own"}
+    )
 
 
 def test_a_card_says_what_columns_set():
@@ -140,27 +207,53 @@ def test_a_table_says_how_runs_became_its_numbers(printed):
 
 
 def test_two_data_sets_with_one_stand_in_are_both_named(run):
-    records = [scored("gan", 2.0, 1.0), scored("gan mimic=eq8", 3.0, 2.0, data={**DIGITS, "asked": "cifar100"})]
+    records = [
+        scored("gan", 2.0, 1.0),
+        scored("gan mimic=eq8", 3.0, 2.0, data={**DIGITS, "asked": "cifar100"}),
+    ]
     assert sum("stand-in" in label for label in layout_of(run, records).labels) == 2
 
 
 def test_a_row_under_another_protocol_than_the_tables_says_so(run):
     records = [scored("gan", 2.0, 1.0), scored("gan mimic=eq8", 3.0, 2.0, protocol="released")]
-    assert layout_of(run, records).rows == {"gan": "gan", "gan mimic=eq8": "gan mimic=eq8 [released]"}
+    assert layout_of(run, records).rows == {
+        "gan": "gan",
+        "gan mimic=eq8": "gan mimic=eq8 [released]",
+    }
     released = replace(run, selection=Selection(protocol="released"))
-    assert layout_of(released, records).rows == {"gan": "gan [paper]", "gan mimic=eq8": "gan mimic=eq8"}
+    assert layout_of(released, records).rows == {
+        "gan": "gan [paper]",
+        "gan mimic=eq8": "gan mimic=eq8",
+    }
 
 
 def test_values_are_means_over_seeds_by_row_column_and_metric(run):
-    records = [scored("gan", 2.0, 1.0), scored("gan", 3.0, 1.5, seed=1), scored("gan mimic=eq8", 9.0, 9.0, status=FAILED)]
+    records = [
+        scored("gan", 2.0, 1.0),
+        scored("gan", 3.0, 1.5, seed=1),
+        scored("gan mimic=eq8", 9.0, 9.0, status=FAILED),
+    ]
     keys = {"dataset": "cifar10", "alpha": "0.1"}
-    assert values_of(records) == [Value("gan", keys, SCORES[0], 2.5), Value("gan", keys, SCORES[1], 1.25)]
+    assert values_of(records) == [
+        Value("gan", keys, SCORES[0], 2.5),
+        Value("gan", keys, SCORES[1], 1.25),
+    ]
 
 
 def test_claims_are_judged_on_the_metrics_of_the_records(run):
-    rows = {"gan": (1.0, 1.0), "gan mimic=common": (1.5, 3.5), "gan mimic=eq8": (2.0, 2.0), "gan mimic=eq8 conf": (2.5, 4.0)}
-    records = [scored(row, *scores) for row, scores in {**rows, "gan mimic=eq8 conf unique": (3.0, 3.0)}.items()]
-    found = {claim["id"]: (claim["verdict"], claim["fails_at"]) for claim in judge_claims(run, records)}
+    rows = {
+        "gan": (1.0, 1.0),
+        "gan mimic=common": (1.5, 3.5),
+        "gan mimic=eq8": (2.0, 2.0),
+        "gan mimic=eq8 conf": (2.5, 4.0),
+    }
+    records = [
+        scored(row, *scores)
+        for row, scores in {**rows, "gan mimic=eq8 conf unique": (3.0, 3.0)}.items()
+    ]
+    found = {
+        claim["id"]: (claim["verdict"], claim["fails_at"]) for claim in judge_claims(run, records)
+    }
     assert found["fediod-t7-a"] == ("holds in 1 of 2", "[clause 2]")
     assert found["fediod-t7-b"] == ("holds in 6 of 8", "[clause 6] | [clause 8]")
 
@@ -182,7 +275,10 @@ def test_the_picture_of_a_run_with_two_metrics_is_written(run, measure):
     run.table = replace(run.table, measure=measure)
     epochs = ("epoch=1", "epoch=2") if measure == "curve" else ("",)
     records = [
-        record(row.key, tuple(Measurement(metric, 2.0, epoch) for epoch in epochs for metric in SCORES)) for row in run.table.rows
+        record(
+            row.key, tuple(Measurement(metric, 2.0, epoch) for epoch in epochs for metric in SCORES)
+        )
+        for row in run.table.rows
     ]
     draw(run, layout_of(run, records), summarise(records))
     assert run.files.path("png").read_bytes().startswith(b"\x89PNG")

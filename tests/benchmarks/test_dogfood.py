@@ -1,4 +1,6 @@
-"""The suite's own regression check: it is quiet about itself, and finds a fault that somebody made."""
+"""The suite's own regression check: it is quiet about itself, and finds a fault that somebody
+made.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,27 @@ import pytest
 from results.sourcecode import ROOT
 from results.store import TableFiles, summarise, write_csv
 
-FLOORS = ("baselines", "benchmarks", "datasets", "federation", "methods", "metrics", "models", "privacy", "reports", "results")
-TABLE = ("dlad/table2", "--only", "dataset=mnist", "--only", "distribution=iid", "--only", "row=global-avg,global-dlad")
+FLOORS = (
+    "baselines",
+    "benchmarks",
+    "datasets",
+    "federation",
+    "methods",
+    "metrics",
+    "models",
+    "privacy",
+    "reports",
+    "results",
+)
+TABLE = (
+    "dlad/table2",
+    "--only",
+    "dataset=mnist",
+    "--only",
+    "distribution=iid",
+    "--only",
+    "row=global-avg,global-dlad",
+)
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +51,9 @@ def run(cache):
     def running(checkout, *words):
         environment = {**os.environ, "FEDTABLES_CACHE": str(cache), "OMP_NUM_THREADS": "1"}
         command = [sys.executable, "-m", *map(str, words)]
-        return subprocess.run(command, cwd=checkout, env=environment, capture_output=True, text=True)
+        return subprocess.run(
+            command, cwd=checkout, env=environment, capture_output=True, text=True
+        )
 
     return running
 
@@ -47,7 +70,9 @@ def trusted(run, tmp_path_factory) -> Path:
 def faulty_checkout(folder: Path) -> Path:
     """A copy of the code in which the distillation loss has the wrong sign."""
     for floor in FLOORS:
-        ignored = shutil.ignore_patterns("__pycache__", "cpu", "smoke", "attack", "reference", "partitions")
+        ignored = shutil.ignore_patterns(
+            "__pycache__", "cpu", "smoke", "attack", "reference", "partitions"
+        )
         shutil.copytree(ROOT / floor, folder / floor, ignore=ignored)
     path = folder / "federation" / "tasks.py"
     before, task, after = path.read_text().partition("class Classification")
@@ -55,20 +80,35 @@ def faulty_checkout(folder: Path) -> Path:
     assert task
     assert distils
     assert "return F.cross_entropy(" in tail.partition("def ")[0]
-    path.write_text(before + task + head + distils + tail.replace("return F.cross_entropy(", "return -F.cross_entropy(", 1))
+    path.write_text(
+        before
+        + task
+        + head
+        + distils
+        + tail.replace("return F.cross_entropy(", "return -F.cross_entropy(", 1)
+    )
     return folder
 
 
 def test_the_same_code_passes_with_a_cache_of_its_own(run, trusted, tmp_path):
-    again = run(ROOT, "benchmarks", "reproduce", *TABLE, "--seeds", "0,1", "--fresh", "--results", tmp_path)
+    again = run(
+        ROOT, "benchmarks", "reproduce", *TABLE, "--seeds", "0,1", "--fresh", "--results", tmp_path
+    )
     assert again.returncode == 0, again.stdout + again.stderr
-    assert (tmp_path / "smoke/dlad/table2.csv").read_bytes() == (trusted / "dlad/table2.csv").read_bytes()
-    assert run(ROOT, "reports", "compare", trusted, tmp_path / "smoke", "--time-ratio", "0").returncode == 0
+    assert (tmp_path / "smoke/dlad/table2.csv").read_bytes() == (
+        trusted / "dlad/table2.csv"
+    ).read_bytes()
+    assert (
+        run(ROOT, "reports", "compare", trusted, tmp_path / "smoke", "--time-ratio", "0").returncode
+        == 0
+    )
 
 
 def test_a_loss_of_the_wrong_sign_is_found_and_named(run, trusted, tmp_path):
     checkout = faulty_checkout(tmp_path / "checkout")
-    run(checkout, "benchmarks", "reproduce", *TABLE, "--seeds", "0,1", "--results", tmp_path / "new")
+    run(
+        checkout, "benchmarks", "reproduce", *TABLE, "--seeds", "0,1", "--results", tmp_path / "new"
+    )
     done = run(ROOT, "reports", "compare", trusted, tmp_path / "new" / "smoke")
     assert done.returncode == 1, done.stdout + done.stderr
     assert "global-dlad dataset=mnist distribution=iid accuracy" in done.stdout
@@ -81,7 +121,9 @@ def changed_by(trusted: Path, folder: Path, amount: float) -> tuple[Path, TableF
     records = list(files.listed_cells().values())
     place = next(n for n, record in enumerate(records) if record.row == "global-avg")
     (measured,) = records[place].measurements
-    records[place] = replace(records[place], measurements=(replace(measured, value=measured.value + amount),))
+    records[place] = replace(
+        records[place], measurements=(replace(measured, value=measured.value + amount),)
+    )
     files.write_records(records)
     return folder / "smoke", files
 
@@ -90,7 +132,9 @@ def test_a_changed_reference_value_is_found_and_named(run, trusted, tmp_path):
     changed, files = changed_by(trusted, tmp_path, 1e-6)
     edited = run(ROOT, "reports", "compare", changed, trusted)
     assert edited.returncode == 2
-    assert "its records differ in global-avg dataset=mnist distribution=iid accuracy" in edited.stderr
+    assert (
+        "its records differ in global-avg dataset=mnist distribution=iid accuracy" in edited.stderr
+    )
     write_csv(files.path("csv"), summarise(list(files.listed_cells().values())))
     moved = run(ROOT, "reports", "compare", changed, trusted, "--exact")
     assert moved.returncode == 1, moved.stdout + moved.stderr

@@ -30,7 +30,10 @@ METHODS = {
     "standalone": (Standalone(), (False, False, True, True)),
     "centralized": (Centralized(), (False, False, False, True)),
     "fedavg": (FedAvg(**QUICK), (False, True, False, False)),
-    "feddf": (FedDF(**QUICK, distillation_steps=4, evaluation_interval=2), (True, True, False, False)),
+    "feddf": (
+        FedDF(**QUICK, distillation_steps=4, evaluation_interval=2),
+        (True, True, False, False),
+    ),
     "fedmd": (FedMD(rounds=1, public_samples=4), (True, False, True, False)),
 }
 
@@ -50,7 +53,9 @@ def transfer(kind, direction="up", number=0, client=0):
     return Transfer(number, direction, kind, client, 8)
 
 
-ONE_SHOT = [transfer(kind, client=k) for k in range(2) for kind in ("labels", "logits", "attention")]
+ONE_SHOT = [
+    transfer(kind, client=k) for k in range(2) for kind in ("labels", "logits", "attention")
+]
 
 
 @pytest.mark.parametrize(
@@ -58,7 +63,12 @@ ONE_SHOT = [transfer(kind, client=k) for k in range(2) for kind in ("labels", "l
     [
         (ONE_SHOT, True, True, False),
         ([*ONE_SHOT, transfer("logits", number=1)], True, False, False),  # answers again
-        ([transfer("labels"), transfer("logits", number=1)], True, True, False),  # counts first, answers later, each once
+        (
+            [transfer("labels"), transfer("logits", number=1)],
+            True,
+            True,
+            False,
+        ),  # counts first, answers later, each once
         ([*ONE_SHOT, transfer("logits", "down")], True, False, False),
         ([*ONE_SHOT, transfer("parameters")], False, True, True),
         ([*ONE_SHOT, transfer("parameters", "down")], True, False, True),
@@ -70,7 +80,12 @@ ONE_SHOT = [transfer(kind, client=k) for k in range(2) for kind in ("labels", "l
 )
 def test_what_the_ledger_says(ledger, private, asynchronous, weights):
     found = exchange.properties(ledger, public=True)
-    assert found == {"distillation": True, "param-transfer": weights, "privacy": private, "asynchronous": asynchronous}
+    assert found == {
+        "distillation": True,
+        "param-transfer": weights,
+        "privacy": private,
+        "asynchronous": asynchronous,
+    }
 
 
 @dataclass(frozen=True)
@@ -95,17 +110,34 @@ def test_following_a_fit_trains_nothing():
 
 def test_a_property_is_a_text_in_a_column_of_its_own():
     found = exchange.measurements({"distillation": True, "privacy": False})
-    assert found == (Measurement("property", "yes", "property=distillation"), Measurement("property", "no", "property=privacy"))
+    assert found == (
+        Measurement("property", "yes", "property=distillation"),
+        Measurement("property", "no", "property=privacy"),
+    )
 
 
 def test_what_is_told_defines_every_property_and_names_what_crossed_in_each_row():
     record = Record(
-        table="fedad/table4", row="fedad", column="dataset=chexpert", seed=0, seeds={}, profile="smoke", protocol="paper", cell="1",
-        code="", bytes_by_kind={"up/logits": 1, "up/attention": 1},
-    )  # fmt: skip
+        table="fedad/table4",
+        row="fedad",
+        column="dataset=chexpert",
+        seed=0,
+        seeds={},
+        profile="smoke",
+        protocol="paper",
+        cell="1",
+        code="",
+        bytes_by_kind={"up/logits": 1, "up/attention": 1},
+    )
     both = replace(record, row="fedavg", bytes_by_kind={"up/parameters": 1, "down/parameters": 1})
     broken = replace(record, row="feddf", status=FAILED)
-    *meanings, crossed = exchange.told({"fedavg": "FedAvg", "feddf": "FedDF", "fedad": "FedAD"}, [record, both, broken])
+    *meanings, crossed = exchange.told(
+        {"fedavg": "FedAvg", "feddf": "FedDF", "fedad": "FedAD"}, [record, both, broken]
+    )
     assert [text.partition(":")[0] for text in meanings] == list(exchange.PROPERTIES)
-    assert crossed == "crossed: FedAvg: parameters up and parameters down; FedAD: attention, logits up and nothing down"
+    assert (
+        crossed
+        == "crossed: FedAvg: parameters up and parameters down; FedAD: attention, logits up and"
+        " nothing down"
+    )
     assert exchange.told({"feddf": "FedDF"}, [broken]) == meanings

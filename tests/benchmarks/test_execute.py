@@ -1,4 +1,6 @@
-"""One cell: from a run's history to its number, in the table's unit, with where the data came from."""
+"""One cell: from a run's history to its number, in the table's unit, with where the data came
+from.
+"""
 
 from __future__ import annotations
 
@@ -16,16 +18,25 @@ from benchmarks.executors import Context
 from federation.execution import DEFAULT
 from results.record import FAILED, OK, Measurement
 
-# -- statistics -------------------------------------------------------------------------------------------------------
+# -- statistics --
 
-LAST, LAST_THREE = {"evaluation.last_epochs": 1, "evaluation.statistic": "last"}, {"evaluation.last_epochs": 3}
+LAST, LAST_THREE = (
+    {"evaluation.last_epochs": 1, "evaluation.statistic": "last"},
+    {"evaluation.last_epochs": 3},
+)
 BEST = {"evaluation.last_epochs": 1, "evaluation.statistic": "best"}
 
 
 def test_the_last_value_the_median_of_the_last_or_the_best():
     history = [0.1, 0.9, 0.2, 0.6, 0.4]
-    assert [statistic_of("accuracy", history, how) for how in (LAST, LAST_THREE, BEST)] == [0.4, 0.4, 0.9]
-    assert statistic_of("accuracy", [0.3, 0.1], LAST_THREE) == pytest.approx(0.2)  # all, where there are fewer
+    assert [statistic_of("accuracy", history, how) for how in (LAST, LAST_THREE, BEST)] == [
+        0.4,
+        0.4,
+        0.9,
+    ]
+    assert statistic_of("accuracy", [0.3, 0.1], LAST_THREE) == pytest.approx(
+        0.2
+    )  # all, where there are fewer
 
 
 def test_the_best_of_a_metric_that_should_be_low_is_the_lowest():
@@ -45,7 +56,7 @@ def test_the_text_says_how_the_number_was_made():
     assert "optimistic" in best
 
 
-# -- cells ------------------------------------------------------------------------------------------------------------
+# -- cells --
 
 PLUGIN = '''
 """Methods of known histories."""
@@ -60,7 +71,8 @@ class Scripted(Method):
     """What it returns."""
 
     def fit(self, federation):
-        checkpoint = federation.checkpoint(federation.initial(federation.network), federation.network)
+        model = federation.initial(federation.network)
+        checkpoint = federation.checkpoint(model, federation.network)
         client = federation.clients[0]
         if self.what == "undeclared":
             federation.channel.up(0, "features", {"x": torch.zeros(1)})
@@ -89,7 +101,10 @@ def plugin(tmp_path_factory):
 def cell(plugin):
     """The plug-in's cell of FedIOD's Table 1, in percent, under the smoke profile."""
     only = {"row": "scripted", "dataset": "cifar10", "alpha": "1"}
-    [found] = expand(*registry.find_table("fediod/table1"), Selection(plugins=(plugin,), add=("scripted",), only=only))
+    [found] = expand(
+        *registry.find_table("fediod/table1"),
+        Selection(plugins=(plugin,), add=("scripted",), only=only),
+    )
     return found
 
 
@@ -101,12 +116,16 @@ def run(cell, tmp_path):
     return run_cell(cell, Context(str(tmp_path / "stages")))[0]
 
 
-def test_a_table_in_percent_takes_shares_a_hundredfold_and_one_of_fractions_does_not(cell, tmp_path):
+def test_a_table_in_percent_takes_shares_a_hundredfold_and_one_of_fractions_does_not(
+    cell, tmp_path
+):
     assert cell.unit == "percent"
     record = run(cell, tmp_path)
     assert (record.status, record.measurements) == (OK, (Measurement("accuracy", 25.0),))
     assert record.statistic == "after the last of 3 epochs or rounds"
-    assert run(replace(cell, unit="fraction"), tmp_path).measurements == (Measurement("accuracy", 0.25),)
+    assert run(replace(cell, unit="fraction"), tmp_path).measurements == (
+        Measurement("accuracy", 0.25),
+    )
 
 
 def test_the_released_codes_statistic_is_the_best_and_says_so(cell, tmp_path):
@@ -122,7 +141,13 @@ def test_several_models_are_averaged_and_a_role_keeps_only_its_own(cell, tmp_pat
     assert record.statistic == "after the last of 2 epochs or rounds, mean over models"
     assert run(replace(clients, role="resnet8"), tmp_path).measurements == record.measurements
     mixed = configured(
-        clients, **{"network.client": "resnet8+cnn", "network.cnn": "cnn-small", "network.server": "cnn", "partition.clients": 2}
+        clients,
+        **{
+            "network.client": "resnet8+cnn",
+            "network.cnn": "cnn-small",
+            "network.server": "cnn",
+            "partition.clients": 2,
+        },
     )
     own = run(replace(mixed, role="cnn"), tmp_path)  # client 1 of two
     assert own.measurements == (Measurement("accuracy", 75.0),)
@@ -130,20 +155,33 @@ def test_several_models_are_averaged_and_a_role_keeps_only_its_own(cell, tmp_pat
 
 
 def test_a_curve_has_a_value_for_every_epoch(cell, tmp_path):
-    record = run(replace(configured(cell, **{"scripted.what": "clients"}), measure="curve"), tmp_path)
-    assert record.measurements == (Measurement("accuracy", 31.25, "epoch=1"), Measurement("accuracy", 62.5, "epoch=2"))
+    record = run(
+        replace(configured(cell, **{"scripted.what": "clients"}), measure="curve"), tmp_path
+    )
+    assert record.measurements == (
+        Measurement("accuracy", 31.25, "epoch=1"),
+        Measurement("accuracy", 62.5, "epoch=2"),
+    )
     assert record.statistic == "epochs, mean over models"
 
 
 def test_every_metric_of_a_table_is_measured_and_only_shares_are_in_percent(cell, tmp_path):
-    both = replace(configured(cell, **{"scripted.what": "two metrics"}), metrics=("accuracy", "hd95"))
-    assert run(both, tmp_path).measurements == (Measurement("accuracy", 50.0), Measurement("hd95", 7.0))
+    both = replace(
+        configured(cell, **{"scripted.what": "two metrics"}), metrics=("accuracy", "hd95")
+    )
+    assert run(both, tmp_path).measurements == (
+        Measurement("accuracy", 50.0),
+        Measurement("hd95", 7.0),
+    )
 
 
 def test_cells_that_differ_in_what_they_measure_share_the_fit(cell, tmp_path):
     first = run(cell, tmp_path)
     second = run(replace(cell, unit="fraction", measure="curve"), tmp_path)
-    assert (first.stages, second.stages) == ({"computed": 1, "reused": 0}, {"computed": 0, "reused": 1})
+    assert (first.stages, second.stages) == (
+        {"computed": 1, "reused": 0},
+        {"computed": 0, "reused": 1},
+    )
     assert first.bytes_by_kind == second.bytes_by_kind
     assert set(first.bytes_by_kind) == {"up/labels", "down/labels"}
     assert (first.bytes_up, first.bytes_down) == (second.bytes_up, second.bytes_down)
@@ -153,7 +191,11 @@ def test_a_record_names_the_data_of_the_clients_and_of_the_public_set(cell, tmp_
     record = run(cell, tmp_path)
     assert record.data == asdict(cell.data)
     assert record.public == asdict(cell.public)
-    assert [record.public[name] for name in ("asked", "used", "origin")] == ["cifar100", "shapes-100", "synthetic"]
+    assert [record.public[name] for name in ("asked", "used", "origin")] == [
+        "cifar100",
+        "shapes-100",
+        "synthetic",
+    ]
     assert run(replace(cell, public=None), tmp_path).public == {}
 
 
@@ -163,7 +205,9 @@ def test_without_another_public_set_the_record_names_none(plugin, tmp_path):
     [own] = expand(*table2, Selection(plugins=(plugin,), add=("scripted",), only=only))
     record = run(own, tmp_path)
     assert (record.status, record.public) == (OK, {})
-    assert record.measurements == (Measurement("accuracy", 0.25),)  # median of all three, as a fraction
+    assert record.measurements == (
+        Measurement("accuracy", 0.25),
+    )  # median of all three, as a fraction
     assert record.statistic == "median of the last 3 epochs"
 
 
@@ -171,20 +215,27 @@ def test_what_a_method_sends_without_saying_so_fails_its_cell(cell, tmp_path):
     for _ in range(2):  # also when the fit is taken from the cache
         record = run(configured(cell, **{"scripted.what": "undeclared"}), tmp_path)
         assert (record.status, record.measurements) == (FAILED, ())
-        assert record.reason == "ValueError: scripted sends features without declaring it in `sends`"
+        assert (
+            record.reason == "ValueError: scripted sends features without declaring it in `sends`"
+        )
 
 
 def test_a_method_that_returns_nothing_fails_its_cell(cell, tmp_path):
     record = run(configured(cell, **{"scripted.what": "fails"}), tmp_path)
     assert record.status == FAILED
-    assert record.reason.startswith("TypeError: fit returned list; it must return a module, a checkpoint")
+    assert record.reason.startswith(
+        "TypeError: fit returned list; it must return a module, a checkpoint"
+    )
 
 
 def test_a_method_without_images_cannot_be_measured_by_them(cell, tmp_path):
     scores = ("inception-score", "adapted-inception-score")
     record = run(replace(cell, measure="samples", metrics=scores), tmp_path)
     assert record.status == FAILED
-    assert record.reason == "ValueError: scripted generated no images to measure; set scripted.samples above 0"
+    assert (
+        record.reason
+        == "ValueError: scripted generated no images to measure; set scripted.samples above 0"
+    )
 
 
 ONE_STEP = {"fediod.epochs": 1, "fediod.steps": 1, "local.epochs": 1}
@@ -198,13 +249,16 @@ def test_the_inception_scores_of_generated_images_are_measured_with_their_extrac
     plain, adapted = (m.value for m in record.measurements)
     assert 1 <= plain <= 64
     assert 1 <= adapted <= 10
-    assert record.statistic == (
-        "64 images in one split; plain score by EfficientNet-Lite0 (ImageNet-1k), not Inception-v3, "
-        "adapted by 4 local models (resnet8-narrow)"
+    assert (
+        record.statistic
+        == "64 images in one split; plain score by EfficientNet-Lite0 (ImageNet-1k), not"
+        " Inception-v3, adapted by 4 local models (resnet8-narrow)"
     )
     assert record.config["evaluation.extractor"] == "efficientnet-lite0"
     mixed = configured(found, **{**ONE_STEP, "network.client": "resnet8+cnn-small"})
-    assert run(mixed, tmp_path).statistic.endswith("adapted by 4 local models (cnn-small, resnet8-narrow)")
+    assert run(mixed, tmp_path).statistic.endswith(
+        "adapted by 4 local models (cnn-small, resnet8-narrow)"
+    )
 
 
 def test_images_are_measured_by_the_network_that_the_cell_names(tmp_path):
@@ -217,24 +271,32 @@ def test_no_images_asked_for_are_none_to_measure(tmp_path):
     [found] = expand(*registry.find_table("fediod/table7"), Selection(only={"row": "gan"}))
     record = run(configured(found, **{**ONE_STEP, "fediod.samples": 0}), tmp_path)
     assert record.status == FAILED
-    assert record.reason == "ValueError: fediod generated no images to measure; set fediod.samples above 0"
+    assert (
+        record.reason
+        == "ValueError: fediod generated no images to measure; set fediod.samples above 0"
+    )
 
 
-# -- where and with what ----------------------------------------------------------------------------------------------
+# -- where and with what --
 
 
 def test_a_record_names_the_commit_whether_files_were_changed_and_the_packages(cell, tmp_path):
     record, _ = run_cell(cell, Context(str(tmp_path / "stages"), commit="abc", dirty=True))
     assert (record.machine["commit"], record.machine["dirty"]) == ("abc", True)
     packages = record.machine["packages"]
-    assert packages["torch"] == torch.__version__.partition("+")[0] or packages["torch"] == torch.__version__
+    assert (
+        packages["torch"] == torch.__version__.partition("+")[0]
+        or packages["torch"] == torch.__version__
+    )
     assert {"numpy", "scipy", "scikit-learn", "opacus", "timm", "torchvision"} <= set(packages)
 
 
 def test_the_commit_is_plain_and_changes_are_told_apart(tmp_path, monkeypatch):
     def git(*words):
         identity = ("-c", "user.name=x", "-c", "user.email=x@example.org")
-        return subprocess.run(["git", *identity, *words], cwd=tmp_path, capture_output=True, text=True, check=True).stdout.strip()
+        return subprocess.run(
+            ["git", *identity, *words], cwd=tmp_path, capture_output=True, text=True, check=True
+        ).stdout.strip()
 
     monkeypatch.setattr(runner, "ROOT", tmp_path)
     git("init", "-q")
@@ -256,7 +318,7 @@ def test_outside_git_there_is_no_commit(tmp_path, monkeypatch):
     assert runner.git_commit() == ("", False)
 
 
-# -- devices ----------------------------------------------------------------------------------------------------------
+# -- devices --
 
 
 def test_on_cuda_products_of_matrices_are_asked_to_repeat_themselves(monkeypatch):

@@ -1,4 +1,6 @@
-"""FedIOD's tables from the command line: shared teachers and fits, released rows, networks that differ."""
+"""FedIOD's tables from the command line: shared teachers and fits, released rows, networks that
+differ.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +16,25 @@ def tables(tmp_path_factory, module_command):
     """Tables 6 and 7, then Table 1's FedIOD cell of the same setting, into one cache."""
     results = tmp_path_factory.mktemp("fediod")
     outcomes = [
-        module_command("benchmarks", "reproduce", "fediod/table6", "fediod/table7", "--results", str(results)),
         module_command(
-            "benchmarks", "reproduce", "fediod/table1", "--results", str(results), "--methods", "+fediod-released",
-            "--only", "method=fediod,fedkd", "--only", "dataset=cifar10", "--only", "alpha=0.1",
+            "benchmarks", "reproduce", "fediod/table6", "fediod/table7", "--results", str(results)
         ),
-    ]  # fmt: skip
+        module_command(
+            "benchmarks",
+            "reproduce",
+            "fediod/table1",
+            "--results",
+            str(results),
+            "--methods",
+            "+fediod-released",
+            "--only",
+            "method=fediod,fedkd",
+            "--only",
+            "dataset=cifar10",
+            "--only",
+            "alpha=0.1",
+        ),
+    ]
     for outcome in outcomes:
         assert outcome.returncode == 0, outcome.stdout[-2000:] + outcome.stderr
     return results / "smoke" / "fediod"
@@ -32,7 +47,9 @@ def lines(path):
 
 def events(folder, kind):
     """How often stages of a kind were computed and reused, by the logs."""
-    text = "".join((folder / f"{table}.log").read_text() for table in ("table1", "table6", "table7"))
+    text = "".join(
+        (folder / f"{table}.log").read_text() for table in ("table1", "table6", "table7")
+    )
     found = re.findall(rf": {kind} .* (computed|reused)", text)
     return found.count("computed"), found.count("reused")
 
@@ -42,7 +59,13 @@ def test_every_row_and_metric_is_there(tables):
     scores = lines(tables / "table7.csv")
     assert [(line["row"], line["metric"]) for line in scores] == [
         (row, metric)
-        for row in ("gan", "gan mimic=common", "gan mimic=eq8", "gan mimic=eq8 conf", "gan mimic=eq8 conf unique")
+        for row in (
+            "gan",
+            "gan mimic=common",
+            "gan mimic=eq8",
+            "gan mimic=eq8 conf",
+            "gan mimic=eq8 conf unique",
+        )
         for metric in ("inception-score", "adapted-inception-score")
     ]
     assert all(1 <= float(line["value"]) <= 1000 for line in scores)
@@ -50,10 +73,16 @@ def test_every_row_and_metric_is_there(tables):
 
 def test_scores_name_their_network_and_how_many_images(tables):
     for line in lines(tables / "table7.csv"):
-        assert line["statistic"].startswith("64 images in one split; plain score by EfficientNet-Lite0")
+        assert line["statistic"].startswith(
+            "64 images in one split; plain score by EfficientNet-Lite0"
+        )
         assert line["statistic"].endswith("adapted by 4 local models (resnet8-narrow)")
-    records = [json.loads(text) for text in (tables / "table7.records.jsonl").read_text().splitlines()]
-    assert {record["config"]["evaluation.extractor"] for record in records} == {"efficientnet-lite0"}
+    records = [
+        json.loads(text) for text in (tables / "table7.records.jsonl").read_text().splitlines()
+    ]
+    assert {record["config"]["evaluation.extractor"] for record in records} == {
+        "efficientnet-lite0"
+    }
     assert "evaluation.extractor" not in (tables / "table6.records.jsonl").read_text()
     page = (tables / "table7.md").read_text()
     assert "- each number: 64 images in one split" in page
@@ -64,7 +93,8 @@ def test_teachers_are_trained_once_for_all_three_tables(tables):
 
 
 def test_cells_that_differ_only_in_what_they_measure_share_a_fit(tables):
-    # Table 6 has eight fits; Table 7 shares four of its five with them, Table 1 its FedIOD; FedKD and the released row are new.
+    # Table 6 has eight fits; Table 7 shares four of its five with them, Table 1 its FedIOD; FedKD
+    # and the released row are new.
     computed, reused = events(tables, "fit")
     assert computed == 8 + 1 + 2
     assert reused == 4 + 1
@@ -77,53 +107,107 @@ def test_the_released_code_stands_beside_the_paper_in_one_table(tables):
 
 
 def test_the_public_set_is_named_in_record_and_csv(tables):
-    records = {(r := json.loads(text))["row"]: r for text in (tables / "table1.records.jsonl").read_text().splitlines()}
+    records = {
+        (r := json.loads(text))["row"]: r
+        for text in (tables / "table1.records.jsonl").read_text().splitlines()
+    }
     used = records["fedkd"]["public"]
     assert (used["asked"], used["used"]) == ("cifar100", "shapes-100")
     assert [records[row]["public"] for row in ("fediod", "fediod-released")] == [{}, {}]
-    assert {line["row"]: (line["public"], line["public_origin"]) for line in lines(tables / "table1.csv")} == {
-        "fedkd": ("shapes-100", "synthetic"), "fediod": ("", ""), "fediod-released": ("", ""),
-    }  # fmt: skip
-    assert "public data of methods that use any: cifar100 stand-in" in (tables / "table1.md").read_text()
+    assert {
+        line["row"]: (line["public"], line["public_origin"])
+        for line in lines(tables / "table1.csv")
+    } == {
+        "fedkd": ("shapes-100", "synthetic"),
+        "fediod": ("", ""),
+        "fediod-released": ("", ""),
+    }
+    assert (
+        "public data of methods that use any: cifar100 stand-in"
+        in (tables / "table1.md").read_text()
+    )
     assert "public data" not in (tables / "table6.md").read_text().split("## Protocol")[0]
 
 
-def test_a_table_says_which_rows_report_their_best_epoch_and_does_not_rank_them_beside_the_others(tables):
+def test_a_table_says_which_rows_report_their_best_epoch_and_does_not_rank_them_beside_the_others(
+    tables,
+):
     page = (tables / "table1.md").read_text().split("## Protocol")[0]
     notes = [text for text in page.splitlines() if text.startswith("- ")]
-    assert any(text.startswith("- FedIOD [released]: best of 2 epochs or rounds by test accuracy") for text in notes)
+    assert any(
+        text.startswith("- FedIOD [released]: best of 2 epochs or rounds by test accuracy")
+        for text in notes
+    )
     assert any(": after the last of" in text and "FedIOD [released]" not in text for text in notes)
-    bold = {text.split(" | ")[0].strip("| ") for text in page.splitlines() if text.startswith("|") and "**" in text}
+    bold = {
+        text.split(" | ")[0].strip("| ")
+        for text in page.splitlines()
+        if text.startswith("|") and "**" in text
+    }
     assert bold
     assert bold <= {"FedKD", "FedIOD"}
 
 
 def test_networks_that_differ_suit_distillation_and_are_refused_by_averaging(command, tmp_path):
     done = command(
-        "benchmarks", "reproduce", "fediod/table1", "--results", str(tmp_path), "--only", "row=fedavg,fedmd,fediod",
-        "--only", "dataset=cifar10", "--only", "alpha=1", "--set", "network.client=resnet8+cnn-small",
-    )  # fmt: skip
+        "benchmarks",
+        "reproduce",
+        "fediod/table1",
+        "--results",
+        str(tmp_path),
+        "--only",
+        "row=fedavg,fedmd,fediod",
+        "--only",
+        "dataset=cifar10",
+        "--only",
+        "alpha=1",
+        "--set",
+        "network.client=resnet8+cnn-small",
+    )
     assert done.returncode == 1
     (path,) = (tmp_path / "smoke" / "fediod").glob("table1.set-*.claims.csv")
-    status = {line["row"]: line["status"] for line in lines(path.with_name(path.name.replace(".claims", "")))}
+    status = {
+        line["row"]: line["status"]
+        for line in lines(path.with_name(path.name.replace(".claims", "")))
+    }
     assert (status["fedmd"], status["fediod"]) == ("ok", "ok")
-    assert re.search("averages parameters.*cnn-small, resnet8-narrow.*model-agnostic", status["fedavg"])
+    assert re.search(
+        "averages parameters.*cnn-small, resnet8-narrow.*model-agnostic", status["fedavg"]
+    )
     assert not (tmp_path / "smoke" / "fediod" / "table1.csv").exists()
 
 
 def test_public_labels_of_other_classes_make_no_row(command, tmp_path):
     done = command(
-        "benchmarks", "reproduce", "fediod/table1", "--results", str(tmp_path), "--methods", "+public-only",
-        "--only", "row=public-only",
-    )  # fmt: skip
+        "benchmarks",
+        "reproduce",
+        "fediod/table1",
+        "--results",
+        str(tmp_path),
+        "--methods",
+        "+public-only",
+        "--only",
+        "row=public-only",
+    )
     assert done.returncode == 1
     assert "whose classes are not the task's" in done.stderr
 
 
 def test_public_labels_of_the_task_make_a_row(command, tmp_path):
     done = command(
-        "benchmarks", "reproduce", "dlad/table2", "--results", str(tmp_path), "--methods", "+public-only",
-        "--only", "row=public-only", "--only", "dataset=mnist", "--only", "distribution=iid",
-    )  # fmt: skip
+        "benchmarks",
+        "reproduce",
+        "dlad/table2",
+        "--results",
+        str(tmp_path),
+        "--methods",
+        "+public-only",
+        "--only",
+        "row=public-only",
+        "--only",
+        "dataset=mnist",
+        "--only",
+        "distribution=iid",
+    )
     assert done.returncode == 0, done.stderr
     assert float(lines(tmp_path / "smoke" / "dlad" / "table2.csv")[0]["value"]) > 0.5

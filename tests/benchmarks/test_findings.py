@@ -30,7 +30,9 @@ def federation(task, outputs, clients=()):
         network.forward = lambda images: table[(images[:, 0, 0, 0] * 255).round().long()]
         return network
 
-    return SimpleNamespace(task=task, module=module, clients=clients, normalise=lambda images: images)
+    return SimpleNamespace(
+        task=task, module=module, clients=clients, normalise=lambda images: images
+    )
 
 
 def server(task, table):
@@ -57,7 +59,9 @@ def test_every_shared_finding_has_an_auc_and_the_means_are_over_these():
 
 def test_auc_is_in_percent_but_the_number_of_findings_is_not():
     made, fitted = server(AB, [[0.0, 2.0], [1.0, 1.0], [2.0, 3.0], [3.0, 0.0]])
-    found, _ = findings.measure(made, fitted, site([0, 0, 1, 1], [1, 1, 0, 0]), ("a", "b"), ["a"], "here", 100)
+    found, _ = findings.measure(
+        made, fitted, site([0, 0, 1, 1], [1, 1, 0, 0]), ("a", "b"), ["a"], "here", 100
+    )
     assert [m.value for m in found] == [100.0, 50.0, 2.0, 100.0, 75.0]
 
 
@@ -72,7 +76,8 @@ def test_a_finding_without_both_kinds_has_no_number_and_is_named_with_its_counts
         Measurement("mauc", 1.0, "class=total"),
     )
     assert how.endswith(
-        "; films with each: a 2; no AUC, and no part in the means: b (0 of 3 films), c (4 of 4 films), d (not labelled)"
+        "; films with each: a 2; no AUC, and no part in the means: b (0 of 3 films), c (4 of 4"
+        " films), d (not labelled)"
     )
 
 
@@ -98,7 +103,10 @@ def test_without_an_overlapping_finding_there_is_no_mean_over_them():
 def test_local_models_are_averaged_finding_by_finding_each_with_its_own_label_set():
     own = MultiLabel(("b", "a"))
     clients = (SimpleNamespace(index=0, task=own), SimpleNamespace(index=1, task=None))
-    tables = {"client-0": [[0.0, float(i)] for i in range(4)], "client-1": [[float(-i), 0.0] for i in range(4)]}
+    tables = {
+        "client-0": [[0.0, float(i)] for i in range(4)],
+        "client-1": [[float(-i), 0.0] for i in range(4)],
+    }
     made = federation(AB, tables, clients)
     fitted = [SimpleNamespace(owner=f"client-{k}") for k in range(2)]
     found, how = findings.measure(made, fitted, site([0, 0, 1, 1]), ("a",), ["a"], "here")
@@ -116,5 +124,10 @@ def test_what_has_no_auc_at_all_is_said():
 
 
 def test_findings_overlap_that_all_sites_label():
-    config = {"findings.one": "a+b+c", "findings.two": "c+d+a", "findings.uncertain": "zeros", "data.name": "one"}
+    config = {
+        "findings.one": "a+b+c",
+        "findings.two": "c+d+a",
+        "findings.uncertain": "zeros",
+        "data.name": "one",
+    }
     assert findings.overlapping(config) == ["a", "c"]

@@ -19,14 +19,26 @@ ONLY = {"dataset": "mnist", "distribution": "niid1"}
 
 def planned(table: str, profile: str, **only: str):
     paper, found = registry.find_table(table)
-    return make_plan(expand(paper, found, Selection(profile=profile, only={k.replace("_", "-"): v for k, v in only.items()})))
+    return make_plan(
+        expand(
+            paper,
+            found,
+            Selection(profile=profile, only={k.replace("_", "-"): v for k, v in only.items()}),
+        )
+    )
 
 
 def test_one_column_counts_its_samples_by_hand():
     plan = planned("dlad/table2", "paper", **ONLY)
-    # Clients 10 x 50 epochs x 6,000; classifiers 10 x 20 x (6,000 + 48,000); three global models of 100 x 48,000.
+    # Clients 10 x 50 epochs x 6,000; classifiers 10 x 20 x (6,000 + 48,000); three global models of
+    # 100 x 48,000.
     assert plan.meter.training_samples == 10 * 50 * 6_000 + 10 * 20 * 54_000 + 3 * 100 * 48_000
-    assert plan.distinct == {"local-model": 10, "client-classifier": 10, "public-outputs": 20, "fit": 4}
+    assert plan.distinct == {
+        "local-model": 10,
+        "client-classifier": 10,
+        "public-outputs": 20,
+        "fit": 4,
+    }
     assert plan.needed["local-model"] == 40
 
 
@@ -39,7 +51,10 @@ def test_table_four_trains_sixty_clients_per_distribution():
 
 def test_dlad_sends_models_and_classifiers_and_the_baseline_models_only():
     plan = planned("dlad/table2", "paper", **ONLY)
-    model, classifier = 4 * (11_175_370 + 9_600) + 160, 4 * (11_170_753 + 9_600) + 160  # ResNet-18 on grey images
+    model, classifier = (
+        4 * (11_175_370 + 9_600) + 160,
+        4 * (11_170_753 + 9_600) + 160,
+    )  # ResNet-18 on grey images
     headers = plan.bytes_up["average-distillation"] - 10 * model
     assert 0 < headers < 10 * 20_000
     assert abs(plan.bytes_up["dlad"] - 10 * (model + classifier) - 2 * headers) < 10 * 64
@@ -47,7 +62,9 @@ def test_dlad_sends_models_and_classifiers_and_the_baseline_models_only():
 
 
 def test_absent_data_are_planned_at_their_official_size(tmp_path):
-    plan = planned("dlad/table2", "paper", dataset="cinic10", distribution="iid", row="client-resnet")
+    plan = planned(
+        "dlad/table2", "paper", dataset="cinic10", distribution="iid", row="client-resnet"
+    )
     assert plan.meter.training_samples == 10 * 50 * 20_000
     assert re.search("not present.*CINIC-10.tar.gz", plan.data["cinic10"])
 
@@ -57,10 +74,13 @@ FEDIOD = {"dataset": "cifar10", "alpha": "1"}
 
 def test_averaging_sends_the_model_both_ways_in_every_round_for_the_share_of_clients():
     plan = planned("fediod/table1", "cpu", row="fedavg", **FEDIOD)
-    # 20 rounds, 4 of 10 clients, ResNet-8 of 78,042 parameters and three BatchNorms each of 16, 32 and 64 channels.
+    # 20 rounds, 4 of 10 clients, ResNet-8 of 78,042 parameters and three BatchNorms each of 16, 32
+    # and 64 channels.
     model = 4 * (78_042 + 2 * 3 * (16 + 32 + 64)) + 8 * 9
     assert plan.bytes_up["fedavg"] == plan.bytes_down["fedavg"]
-    assert 0 < plan.bytes_up["fedavg"] - 20 * 4 * model < 20 * 4 * 6_000  # the headers of the messages
+    assert (
+        0 < plan.bytes_up["fedavg"] - 20 * 4 * model < 20 * 4 * 6_000
+    )  # the headers of the messages
     assert plan.distinct == {"fit": 1}
 
 
@@ -74,13 +94,19 @@ def test_fedkd_sends_its_logits_once_and_its_label_counts():
 
 def test_every_row_of_fediods_tables_can_be_planned_and_fediod_books_every_step():
     paper, table = registry.find_table("fediod/table1")
-    cells = expand(paper, table, Selection(add=tuple(row.key for row in table.offered), only=FEDIOD))
+    cells = expand(
+        paper, table, Selection(add=tuple(row.key for row in table.offered), only=FEDIOD)
+    )
     plan = make_plan(cells)
     assert plan.cells == len(table.rows) + len(table.offered)
     # Two epochs of four steps for four clients, a batch of 16 grey-free images of 8 x 8 pixels.
     only = planned("fediod/table1", "smoke", row="fediod", **FEDIOD)
     images = 16 * 3 * 8 * 8 * 4
-    assert 0 < only.bytes_down["fediod"] - 2 * 4 * 4 * (images + 16 * 10 * 4 + 16 * 2 * 2 * 4) < 2 * 4 * 4 * 2 * 200
+    assert (
+        0
+        < only.bytes_down["fediod"] - 2 * 4 * 4 * (images + 16 * 10 * 4 + 16 * 2 * 2 * 4)
+        < 2 * 4 * 4 * 2 * 200
+    )
 
 
 def test_both_data_sets_of_a_cell_are_told_and_only_one_of_a_method_without_public_images():
@@ -89,7 +115,9 @@ def test_both_data_sets_of_a_cell_are_told_and_only_one_of_a_method_without_publ
     assert all("not present" in text for text in plan.data.values())
     alone = planned("fediod/table1", "paper", row="standalone", **FEDIOD)
     assert set(alone.data) == {"cifar10"}
-    assert alone.meter.training_samples == 500 * 50_000  # the clients hold the whole training set all the same
+    assert (
+        alone.meter.training_samples == 500 * 50_000
+    )  # the clients hold the whole training set all the same
 
 
 def test_cells_that_share_a_fit_are_planned_once():
@@ -113,25 +141,36 @@ def test_cells_that_share_a_fit_are_planned_once():
     [
         (
             "fediod/table1",
-            Selection(only={"row": "fedavg", "dataset": "cifar10"}, overrides=(("network.client", "resnet8+cnn"),)),
+            Selection(
+                only={"row": "fedavg", "dataset": "cifar10"},
+                overrides=(("network.client", "resnet8+cnn"),),
+            ),
             "averages parameters.*cnn, resnet8-narrow",
         ),
-        ("dlad/table2", Selection(add=("feddf",), only={"row": "feddf", "dataset": "mnist"}), "partition.validation_share"),
+        (
+            "dlad/table2",
+            Selection(add=("feddf",), only={"row": "feddf", "dataset": "mnist"}),
+            "partition.validation_share",
+        ),
     ],
 )
 def test_a_cell_that_cannot_be_planned_is_named_with_its_reason(name, selection, why):
-    with pytest.raises(SpecError, match=rf"{selection.only['row']} dataset=.* cannot be planned: .*{why}"):
+    with pytest.raises(
+        SpecError, match=rf"{selection.only['row']} dataset=.* cannot be planned: .*{why}"
+    ):
         make_plan(expand(*registry.find_table(name), selection))
 
 
-# -- speed ------------------------------------------------------------------------------------------------------------
+# -- speed --
 
 TINY = Workload("cnn-small", (1, 8, 8), 3, 4)
 
 
 def test_a_plan_knows_what_the_clients_of_its_cells_train():
     plan = planned("dlad/table2", "smoke", **ONLY)
-    assert plan.workloads == {Workload("cnn-small", (1, 8, 8), 10, 25): plan.meter.flops}  # digits in the place of MNIST
+    assert plan.workloads == {
+        Workload("cnn-small", (1, 8, 8), 10, 25): plan.meter.flops
+    }  # digits in the place of MNIST
     paper = planned("fediod/table1", "cpu", row="fedavg", **FEDIOD)
     assert paper.workloads == {Workload("resnet8-narrow", (3, 16, 16), 10, 64): paper.meter.flops}
 
@@ -155,21 +194,34 @@ def test_the_speed_is_the_work_of_a_training_on_one_core_by_its_shortest_time(mo
     seen = []
 
     def trains(model, images, targets, loss, plan, **options):
-        seen.append((tuple(images.shape), int(targets.max()) < 3, plan.epochs, plan.batch_size, torch.get_num_threads()))
+        seen.append(
+            (
+                tuple(images.shape),
+                int(targets.max()) < 3,
+                plan.epochs,
+                plan.batch_size,
+                torch.get_num_threads(),
+            )
+        )
 
     # Two trainings, of 4 and of 2 seconds.
     monkeypatch.setattr(planning, "train", trains)
     monkeypatch.setattr(planning.time, "monotonic", iter([0.0, 4.0, 10.0, 12.0]).__next__)
-    # A sample forward: convolutions 2 x 64 x 8 x 9 and 2 x 16 x 16 x 72, layers 2 x 64 x 32 and 2 x 32 x 3; trained three times.
+    # A sample forward: convolutions 2 x 64 x 8 x 9 and 2 x 16 x 16 x 72, layers 2 x 64 x 32 and 2 x
+    # 32 x 3; trained three times.
     forward = 2 * (64 * 8 * 9 + 16 * 16 * 72 + 64 * 32 + 32 * 3)
-    assert Plan(workloads=Counter([TINY])).measured_speed("cpu", seconds=5.0) == 3 * forward * 32 / 2
+    assert (
+        Plan(workloads=Counter([TINY])).measured_speed("cpu", seconds=5.0) == 3 * forward * 32 / 2
+    )
     assert seen == [((32, 1, 8, 8), True, 1, 4, 1)] * 2
 
 
 def test_the_speed_of_the_commonest_network_stands_for_all(monkeypatch):
     built = []
     build = planning.build
-    monkeypatch.setattr(planning, "build", lambda name, *sizes: built.append(name) or build(name, *sizes))
+    monkeypatch.setattr(
+        planning, "build", lambda name, *sizes: built.append(name) or build(name, *sizes)
+    )
     other = Workload("resnet8-narrow", (1, 8, 8), 3, 4)
     Plan(workloads=Counter([other, TINY, TINY])).measured_speed("cpu", seconds=0.0)
     assert set(built) == {"cnn-small"}

@@ -1,4 +1,6 @@
-"""Cells on a real Ray cluster: two nodes, each a `ray start` of its own with its own stage folder, one killed on the way."""
+"""Cells on a real Ray cluster: two nodes, each a `ray start` of its own with its own stage folder,
+one killed on the way.
+"""
 
 from __future__ import annotations
 
@@ -41,20 +43,37 @@ class Nodes:
             probe.bind(("127.0.0.1", 0))
             self.address = f"127.0.0.1:{probe.getsockname()[1]}"
         self.environment = {
-            **os.environ, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": uuid.uuid4().hex, "RAY_USAGE_STATS_ENABLED": "0",
-            "RAY_health_check_initial_delay_ms": "1000", "RAY_health_check_period_ms": "500",
-            "RAY_health_check_timeout_ms": "2000", "RAY_health_check_failure_threshold": "3",
-            "FEDTABLES_DATA": str(folder / "data"), "OMP_NUM_THREADS": "1", "NO_COLOR": "1", "COLUMNS": "200",
-        }  # fmt: skip
+            **os.environ,
+            "RAY_AUTH_MODE": "token",
+            "RAY_AUTH_TOKEN": uuid.uuid4().hex,
+            "RAY_USAGE_STATS_ENABLED": "0",
+            "RAY_health_check_initial_delay_ms": "1000",
+            "RAY_health_check_period_ms": "500",
+            "RAY_health_check_timeout_ms": "2000",
+            "RAY_health_check_failure_threshold": "3",
+            "FEDTABLES_DATA": str(folder / "data"),
+            "OMP_NUM_THREADS": "1",
+            "NO_COLOR": "1",
+            "COLUMNS": "200",
+        }
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(self, name: str, *arguments: str) -> None:
         """`ray start` in a process group of its own, with the stage cache `name`."""
         environment = {**self.environment, "FEDTABLES_CACHE": str(self.folder / name)}
         ray = Path(sys.executable).with_name("ray")
-        command = [str(ray), "start", "--block", "--num-cpus=1", "--object-store-memory=100000000", *arguments]
+        command = [
+            str(ray),
+            "start",
+            "--block",
+            "--num-cpus=1",
+            "--object-store-memory=100000000",
+            *arguments,
+        ]
         with (self.folder / f"{name}.log").open("wb") as log:
-            self.processes[name] = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
+            self.processes[name] = subprocess.Popen(
+                command, env=environment, stdout=log, stderr=log, start_new_session=True
+            )
 
     def kill(self, name: str) -> None:
         """End a node as a power cut would: `ray start` and all that it started."""
@@ -65,26 +84,50 @@ class Nodes:
     def wait_for(self, count: int) -> None:
         """Until the cluster has `count` nodes."""
         script = (
-            f"import ray; ray.init('{self.address}', log_to_driver=False); print('alive', sum(n['Alive'] for n in ray.nodes()))"
+            f"import ray; ray.init('{self.address}', log_to_driver=False); print('alive',"
+            " sum(n['Alive'] for n in ray.nodes()))"
         )
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
-            told = subprocess.run([sys.executable, "-c", script], env=self.environment, capture_output=True, text=True, check=False)
+            told = subprocess.run(
+                [sys.executable, "-c", script],
+                env=self.environment,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
             if f"alive {count}" in told.stdout:
                 return
             time.sleep(0.5)
         logs = "".join(path.read_text()[-2000:] for path in self.folder.glob("*.log"))
         raise AssertionError(f"no cluster of {count} nodes: {told.stderr[-2000:]}{logs}")
 
-    def command(self, run: str, *arguments: str, program: tuple[str, str] = ("-m", "benchmarks")) -> subprocess.Popen[str]:
-        """`reproduce` of columns of DLAD's Table II, with cache and results of its own under the name `run`."""
-        fixed = ("reproduce", "dlad/table2", "--only", "dataset=mnist", "--results", str(self.folder / f"{run}-results"))
+    def command(
+        self, run: str, *arguments: str, program: tuple[str, str] = ("-m", "benchmarks")
+    ) -> subprocess.Popen[str]:
+        """`reproduce` of columns of DLAD's Table II, with cache and results of its own under the
+        name `run`.
+        """
+        fixed = (
+            "reproduce",
+            "dlad/table2",
+            "--only",
+            "dataset=mnist",
+            "--results",
+            str(self.folder / f"{run}-results"),
+        )
         environment = {**self.environment, "FEDTABLES_CACHE": str(self.folder / run)}
         return subprocess.Popen(
-            [sys.executable, *program, *fixed, *arguments], cwd=ROOT, env=environment, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, text=True,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a job in the background begins with it ignored
-        )  # fmt: skip
+            [sys.executable, *program, *fixed, *arguments],
+            cwd=ROOT,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            preexec_fn=lambda: signal.signal(
+                signal.SIGINT, signal.SIG_DFL
+            ),  # a job in the background begins with it ignored
+        )
 
     def file(self, run: str, suffix: str) -> Path:
         """`suffix` is csv, log or records.jsonl."""
@@ -94,7 +137,10 @@ class Nodes:
 
     def computed(self, run: str) -> int:
         """Stages that the cells of a run computed, as their records say."""
-        return sum(json.loads(line)["stages"]["computed"] for line in self.file(run, "records.jsonl").read_text().splitlines())
+        return sum(
+            json.loads(line)["stages"]["computed"]
+            for line in self.file(run, "records.jsonl").read_text().splitlines()
+        )
 
     def stages(self, name: str) -> set[str]:
         """Stages in a cache: kind and key."""
@@ -112,11 +158,19 @@ def finished(process: subprocess.Popen[str]) -> str:
 @pytest.fixture(scope="module")
 def nodes(tmp_path_factory):
     # The paths of Ray's sockets have to be short.
-    with tempfile.TemporaryDirectory(prefix="r", dir="/tmp", ignore_cleanup_errors=True) as temporary:
+    with tempfile.TemporaryDirectory(
+        prefix="r", dir="/tmp", ignore_cleanup_errors=True
+    ) as temporary:
         both = Nodes(tmp_path_factory.mktemp("ray"))
         port = both.address.partition(":")[2]
         try:
-            both.start("head", "--head", f"--port={port}", "--include-dashboard=false", f"--temp-dir={temporary}")
+            both.start(
+                "head",
+                "--head",
+                f"--port={port}",
+                "--include-dashboard=false",
+                f"--temp-dir={temporary}",
+            )
             both.wait_for(1)
             both.start("second", f"--address={both.address}")
             both.wait_for(2)
@@ -126,7 +180,9 @@ def nodes(tmp_path_factory):
                 both.kill(name)
 
 
-def test_nodes_with_folders_of_their_own_compute_every_stage_once_and_leave_all_with_the_command(nodes):
+def test_nodes_with_folders_of_their_own_compute_every_stage_once_and_leave_all_with_the_command(
+    nodes,
+):
     columns = ("--only", "distribution=niid1", *QUICK)
     finished(nodes.command("local", *columns, "--jobs", "2"))
     finished(nodes.command("fetched", *columns, "--ray", nodes.address))
@@ -157,9 +213,20 @@ def test_a_cell_that_a_node_refuses_fails_with_the_nodes_reason(nodes):
     plugin = nodes.folder / "own.py"
     plugin.write_text(PLUGIN)
     gone = "import sys, pathlib, runpy, benchmarks.ray_executor as r; run = r.run_ray\n"
-    gone += f"r.run_ray = lambda *a: (pathlib.Path({str(plugin)!r}).unlink(), (yield from run(*a)))\n"
+    gone += (
+        f"r.run_ray = lambda *a: (pathlib.Path({str(plugin)!r}).unlink(), (yield from run(*a)))\n"
+    )
     gone += "runpy.run_module('benchmarks', run_name='__main__')"
-    chosen = ("--only", "distribution=niid1", "--only", "row=own", "--methods", "+own", "--plugin", str(plugin))
+    chosen = (
+        "--only",
+        "distribution=niid1",
+        "--only",
+        "row=own",
+        "--methods",
+        "+own",
+        "--plugin",
+        str(plugin),
+    )
     refused = nodes.command("refused", *chosen, "--ray", nodes.address, program=("-c", gone))
     told, _ = refused.communicate(timeout=60)
     assert refused.returncode == 1
@@ -167,7 +234,9 @@ def test_a_cell_that_a_node_refuses_fails_with_the_nodes_reason(nodes):
 
 
 def test_an_interrupted_command_keeps_what_is_finished_and_leaves_the_cluster_alone(nodes):
-    running = nodes.command("interrupted", "--only", "distribution=niid1", "--ray", nodes.address, "--fresh")
+    running = nodes.command(
+        "interrupted", "--only", "distribution=niid1", "--ray", nodes.address, "--fresh"
+    )
     assert running.stdout is not None
     while "done" not in (line := running.stdout.readline()):
         assert line

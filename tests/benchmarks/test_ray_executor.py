@@ -1,4 +1,6 @@
-"""What Ray is told, who computes which stage, and what a node refuses; no Ray is needed for that."""
+"""What Ray is told, who computes which stage, and what a node refuses; no Ray is needed for
+that.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +15,21 @@ from benchmarks import registry
 from benchmarks.cells import Selection, expand
 from benchmarks.executors import Context
 from benchmarks.node_stages import NodeStages
-from benchmarks.ray_executor import BUSY, HERE, YOURS, Cluster, StageServer, cluster_of, refusal, run_ray
+from benchmarks.ray_executor import (
+    BUSY,
+    HERE,
+    YOURS,
+    Cluster,
+    StageServer,
+    cluster_of,
+    refusal,
+    run_ray,
+)
 from benchmarks.spec import SpecError
 from federation.stages import Stage, StageCache, StageRequest
 from results.sourcecode import ROOT, package_versions
 
-# -- options ----------------------------------------------------------------------------------------------------------
+# -- options --
 
 
 def test_a_cell_has_as_many_processors_as_threads_and_on_cuda_a_gpu():
@@ -35,7 +46,10 @@ def test_a_cell_has_as_many_processors_as_threads_and_on_cuda_a_gpu():
         (("auto", 0, None, "share", "cpu", 1), "did you mean shared"),
         (("auto", 0, 0.5, "", "cpu", 1), "--num-gpus 0.5: a cell takes none on --device cpu"),
         (("auto", 0, 0.0, "", "cuda", 1), "--num-gpus 0: a cell takes a part of one"),
-        (("auto", 0, 1.5, "", "cuda", 1), "--num-gpus 1.5: a cell takes a part of one, or a whole number"),
+        (
+            ("auto", 0, 1.5, "", "cuda", 1),
+            "--num-gpus 1.5: a cell takes a part of one, or a whole number",
+        ),
         (("auto", -1, None, "", "cpu", 1), "--num-cpus -1"),
     ],
 )
@@ -52,17 +66,24 @@ def test_options_of_ray_need_ray(command):
 
 def test_without_ray_the_message_says_how_to_install_it(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(SpecError, match="--ray needs Ray, which is not installed: python -m pip install"):
+    with pytest.raises(
+        SpecError, match="--ray needs Ray, which is not installed: python -m pip install"
+    ):
         next(run_ray([], Context(str(tmp_path)), Cluster("local", 1, 0, "shared")))
 
 
 def test_ray_is_not_imported_unless_asked_for():
-    script = "import sys, benchmarks.cli, benchmarks.ray_executor, benchmarks.node_stages; print('ray' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    script = (
+        "import sys, benchmarks.cli, benchmarks.ray_executor, benchmarks.node_stages; print('ray'"
+        " in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     assert done.stdout == "False\n"
 
 
-# -- stages -----------------------------------------------------------------------------------------------------------
+# -- stages --
 
 
 class Node:
@@ -133,11 +154,16 @@ def test_a_stage_takes_along_what_the_command_lacks(first, second, tmp_path):
     for path in (tmp_path / "server").rglob("*.safetensors"):
         path.unlink()  # as if this node had it from an earlier run
     first.get("b", relying)
-    assert second.stages.referenced(second.get("b").info["references"][0])["x"].tolist() == [1.0, 2.0]
+    assert second.stages.referenced(second.get("b").info["references"][0])["x"].tolist() == [
+        1.0,
+        2.0,
+    ]
     assert second.computed == []
 
 
-def test_what_is_damaged_on_the_way_or_at_the_command_is_computed_again(first, second, server, monkeypatch):
+def test_what_is_damaged_on_the_way_or_at_the_command_is_computed_again(
+    first, second, server, monkeypatch
+):
     first.get("a")
     read = server.read
     monkeypatch.setattr(server, "read", lambda name: read(name)[:-1] + b"!")
@@ -147,7 +173,11 @@ def test_what_is_damaged_on_the_way_or_at_the_command_is_computed_again(first, s
 
 def test_a_stage_that_one_node_computes_is_left_to_it(first, second, server):
     base = str(first.stages.path(first.request("a")).relative_to(first.stages.folder))
-    assert (server.ask(base, "first"), server.ask(base, "second"), server.ask(base, "first")) == (YOURS, BUSY, YOURS)
+    assert (server.ask(base, "first"), server.ask(base, "second"), server.ask(base, "first")) == (
+        YOURS,
+        BUSY,
+        YOURS,
+    )
     second.get("b")
     server.release("first")
     assert server.ask(base, "second") == YOURS
@@ -162,7 +192,9 @@ def test_of_several_stages_those_that_others_compute_come_last(first, second, se
 
     def last():
         second.computed.append("b")
-        server.release("first")  # while the second node computes another stage, the first one is lost
+        server.release(
+            "first"
+        )  # while the second node computes another stage, the first one is lost
         return Stage({"x": torch.zeros(1)})
 
     second.stages.get_all([second.request("a"), second.request("b", last)])
@@ -185,7 +217,7 @@ def test_a_fresh_command_gives_nodes_nothing_old(first, tmp_path):
     assert later.ask(base, "x") == YOURS
 
 
-# -- refusals ---------------------------------------------------------------------------------------------------------
+# -- refusals --
 
 PLUGIN = """
 from dataclasses import dataclass
@@ -204,7 +236,10 @@ def cell(tmp_path):
     path = tmp_path / "own.py"
     path.write_text(PLUGIN.replace("ROUNDS", "1"))
     only = {"row": "own", "dataset": "cifar10", "alpha": "1"}
-    [found] = expand(*registry.find_table("fediod/table1"), Selection(plugins=(str(path),), add=("own",), only=only))
+    [found] = expand(
+        *registry.find_table("fediod/table1"),
+        Selection(plugins=(str(path),), add=("own",), only=only),
+    )
     return found
 
 
@@ -214,7 +249,10 @@ def test_a_node_like_the_commands_refuses_nothing(cell):
 
 def test_a_node_with_other_packages_refuses(cell):
     versions = package_versions()
-    assert refusal(cell, cell.code, {**versions, "torch": "1.0"}) == f"has torch {versions['torch']} instead of 1.0"
+    assert (
+        refusal(cell, cell.code, {**versions, "torch": "1.0"})
+        == f"has torch {versions['torch']} instead of 1.0"
+    )
 
 
 def test_a_node_with_another_plug_in_or_without_it_refuses(cell, tmp_path):
@@ -225,9 +263,13 @@ def test_a_node_with_another_plug_in_or_without_it_refuses(cell, tmp_path):
 
 def test_a_node_with_other_data_refuses(cell):
     other = replace(cell, public=replace(cell.data, digest="0" * 64))
-    assert "is not the one that the command was given for" in refusal(other, cell.code, package_versions())
+    assert "is not the one that the command was given for" in refusal(
+        other, cell.code, package_versions()
+    )
 
 
 def test_a_node_without_the_data_refuses(cell):
     absent = replace(cell, data=replace(cell.data, used="mnist"))
-    assert refusal(absent, cell.code, package_versions()).startswith(("has other data: mnist", "cannot run it: MNIST"))
+    assert refusal(absent, cell.code, package_versions()).startswith(
+        ("has other data: mnist", "cannot run it: MNIST")
+    )

@@ -1,4 +1,6 @@
-"""Federations of chest films: sites and their label sets, patients, uncertain labels, and what cannot be built."""
+"""Federations of chest films: sites and their label sets, patients, uncertain labels, and what
+cannot be built.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,12 @@ def config_of(train="cross-domain", test="nih-cxr14", **changes):
     """The smoke configuration of a column of Table 1, smaller."""
     table = next(table for table in PAPER.tables if table.key == "table1")
     (cell,) = expand(PAPER, table, Selection(only={"row": "fedad", "train": train, "test": test}))
-    small = {"partition.pool_limit": 200, "partition.test_limit": 100, "partition.public_limit": 30, "local.epochs": 1}
+    small = {
+        "partition.pool_limit": 200,
+        "partition.test_limit": 100,
+        "partition.public_limit": 30,
+        "local.epochs": 1,
+    }
     return {**dict(cell.config), **small, **changes}
 
 
@@ -41,9 +48,15 @@ def build(config, seed=0, device="cpu", embedded=True):
         data, *others = (ResolvedData(name, name, "real", "", "not present") for name in names)
         public = ResolvedData("rsna-pneumonia", "rsna-pneumonia", "real", "", "not present")
     return build_federation(
-        config, data, Seeds.moving(("partition", "weights"), seed), StageCache(None, device=device), FedAD, device=device,
-        public=public, others=others,
-    )  # fmt: skip
+        config,
+        data,
+        Seeds.moving(("partition", "weights"), seed),
+        StageCache(None, device=device),
+        FedAD,
+        device=device,
+        public=public,
+        others=others,
+    )
 
 
 def shard_of(client):
@@ -56,28 +69,39 @@ def both():
 
 
 def test_each_site_has_three_clients_with_its_own_findings_and_the_server_has_all(both):
-    nih, chexpert = (tuple(config_of()[f"findings.{site}"].split("+")) for site in ("nih-cxr14", "chexpert"))
+    nih, chexpert = (
+        tuple(config_of()[f"findings.{site}"].split("+")) for site in ("nih-cxr14", "chexpert")
+    )
     assert both.task == MultiLabel((*nih, "enlarged-cardiomediastinum", "lung-opacity"))
-    assert [client.task for client in both.clients] == [MultiLabel(nih)] * 3 + [MultiLabel(chexpert)] * 3
+    assert [client.task for client in both.clients] == [MultiLabel(nih)] * 3 + [
+        MultiLabel(chexpert)
+    ] * 3
     assert [shard_of(client)[1].shape[1] for client in both.clients] == [12] * 3 + [8] * 3
     assert (len(nih), len(chexpert), both.task.outputs) == (12, 8, 14)
 
 
 def test_clients_of_a_site_share_out_its_films_and_count_the_positives_of_all_findings(both):
-    assert [sum(client.size for client in part) for part in (both.clients[:3], both.clients[3:])] == [200, 200]
+    assert [
+        sum(client.size for client in part) for part in (both.clients[:3], both.clients[3:])
+    ] == [200, 200]
     images = [shard_of(client)[0].flatten(1) for client in both.clients[:3]]
     assert len(torch.cat(images).unique(dim=0)) == 200
     for client in both.clients:
         positives = (shard_of(client)[1] == 1).sum(dim=0).tolist()
         places = [both.task.findings.index(finding) for finding in client.task.findings]
         assert [client.label_counts[place] for place in places] == positives
-        assert sum(client.label_counts) == sum(positives)  # nothing in the findings that the site does not label
+        assert sum(client.label_counts) == sum(
+            positives
+        )  # nothing in the findings that the site does not label
 
 
 def test_the_test_set_is_of_both_sites_and_what_a_site_does_not_label_is_not_known(both):
     targets = both._test.targets
     assert targets.shape == (200, 14)
-    own = [both.task.findings.index(finding) for finding in ("enlarged-cardiomediastinum", "lung-opacity")]
+    own = [
+        both.task.findings.index(finding)
+        for finding in ("enlarged-cardiomediastinum", "lung-opacity")
+    ]
     assert (targets[:100, own] == UNKNOWN).all()
     assert (targets[100:, both.task.findings.index("hernia")] == UNKNOWN).all()
     assert (targets[:100, both.task.findings.index("hernia")] != UNKNOWN).all()
@@ -135,7 +159,9 @@ def test_no_patient_of_sites_that_share_theirs_trains_at_one_and_is_held_out_at_
     trained = [set(patients[np.concatenate(division.clients)]) for division in (one, other)]
     assert len(held[0]) > 1
     assert all(not a & b for a in held for b in trained)
-    assert one.clients[0].tolist() != other.clients[0].tolist()  # though each site deals its films by itself
+    assert (
+        one.clients[0].tolist() != other.clients[0].tolist()
+    )  # though each site deals its films by itself
 
 
 @pytest.mark.parametrize(
@@ -171,9 +197,17 @@ def test_the_films_that_a_cell_is_tested_on_may_be_another_sites():
 @pytest.mark.parametrize(
     ("changes", "error", "message"),
     [
-        ({"partition.clients": 5}, PartitionError, "5 clients cannot be divided evenly among 2 sites"),
+        (
+            {"partition.clients": 5},
+            PartitionError,
+            "5 clients cannot be divided evenly among 2 sites",
+        ),
         ({"findings.nih-cxr14": "mass+hernja"}, DataError, "unknown finding 'hernja'.*hernia"),
-        ({"findings.uncertain": "maybe"}, DataError, "one of zeros, ones, ignore, reference, not 'maybe'"),
+        (
+            {"findings.uncertain": "maybe"},
+            DataError,
+            "one of zeros, ones, ignore, reference, not 'maybe'",
+        ),
         ({"partition.clients": 6000}, PartitionError, "cannot share"),
     ],
 )
@@ -187,20 +221,31 @@ def test_a_set_without_findings_is_no_site_and_the_public_films_must_be_of_anoth
     with pytest.raises(DataError, match="digits has no findings that a table asks for"):
         sites.site_of({**config, "findings.digits": "mass"}, catalogue.resolve("digits"))
     with pytest.raises(DataError, match="name it with public"):
-        build_federation(config, catalogue.resolve("nih-cxr14", embedded=True), Seeds(), StageCache(None), FedAD)
+        build_federation(
+            config, catalogue.resolve("nih-cxr14", embedded=True), Seeds(), StageCache(None), FedAD
+        )
 
 
 def test_the_official_sets_are_planned_without_their_files():
-    limits = {"partition.pool_limit": 0, "partition.test_limit": 0, "partition.public_limit": 0, "data.image_size": 512}
+    limits = {
+        "partition.pool_limit": 0,
+        "partition.test_limit": 0,
+        "partition.public_limit": 0,
+        "data.image_size": 512,
+    }
     planned = build(config_of(**limits), device="meta", embedded=False)
-    sizes = [sum(client.size for client in part) for part in (planned.clients[:3], planned.clients[3:])]
+    sizes = [
+        sum(client.size for client in part) for part in (planned.clients[:3], planned.clients[3:])
+    ]
     official = [catalogue.source(name).sizes["train"] for name in ("nih-cxr14", "chexpert")]
     assert sizes == [total - round(0.1 * total) for total in official]
     assert planned.public.images.shape == (26_684, 1, 512, 512)
 
 
 def test_a_larger_public_set_holds_every_smaller_one():
-    few, more, every = (set(sites.first_of_order(50, most, np.random.default_rng(3))) for most in (5, 20, 0))
+    few, more, every = (
+        set(sites.first_of_order(50, most, np.random.default_rng(3))) for most in (5, 20, 0)
+    )
     assert few < more < every == set(range(50))
     assert len(few) == 5
 

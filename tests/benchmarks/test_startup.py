@@ -1,4 +1,6 @@
-"""A command that computes nothing leaves frameworks, workers and stages alone; else it would take seconds to say so."""
+"""A command that computes nothing leaves frameworks, workers and stages alone; else it would take
+seconds to say so.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,13 @@ runpy.run_module("benchmarks", run_name="__main__")
 
 def imported_by(*arguments: str) -> tuple[str, set[str]]:
     """What a command prints, and the modules that it imported."""
-    done = subprocess.run([sys.executable, "-c", WATCHED, *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", WATCHED, *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout, set(done.stderr.rpartition("imported:")[2].split())
 
@@ -39,12 +47,22 @@ def test_a_command_that_only_tells_imports_no_framework(command):
     "arguments",
     [
         ("dlad/table1",),
-        ("dlad/table2", "--only", "dataset=mnist", "--only", "distribution=niid1", "--only", "row=global-avg"),
+        (
+            "dlad/table2",
+            "--only",
+            "dataset=mnist",
+            "--only",
+            "distribution=niid1",
+            "--only",
+            "row=global-avg",
+        ),
         ("fediod/table7", "--only", "row=gan"),
     ],
     ids=["a partition", "a method", "generated images"],
 )
-def test_a_finished_table_starts_no_worker_computes_no_stage_and_imports_no_framework(command, arguments, tmp_path):
+def test_a_finished_table_starts_no_worker_computes_no_stage_and_imports_no_framework(
+    command, arguments, tmp_path
+):
     again = ("reproduce", *arguments, "--results", str(tmp_path / "results"))
     first = command("benchmarks", *again)
     assert first.returncode == 0, first.stderr
@@ -58,8 +76,16 @@ def test_a_finished_table_starts_no_worker_computes_no_stage_and_imports_no_fram
 
 
 def _written(folder: Path) -> dict[Path, int]:
-    """When each cell, stage and picture was written; a table's texts are written anew by every command."""
-    files = (path for path in folder.rglob("*") if path.suffix in (".json", ".safetensors", ".png", ".svg"))
-    found = {path: path.stat().st_mtime_ns for path in files if not path.name.endswith(".layout.json")}
+    """When each cell, stage and picture was written; a table's texts are written anew by every
+    command.
+    """
+    files = (
+        path
+        for path in folder.rglob("*")
+        if path.suffix in (".json", ".safetensors", ".png", ".svg")
+    )
+    found = {
+        path: path.stat().st_mtime_ns for path in files if not path.name.endswith(".layout.json")
+    }
     assert {path.suffix for path in found} >= {".json", ".png"}
     return found

@@ -19,13 +19,30 @@ from tests.reports.teacher_records import COLUMNS, METRICS, column_of, printed_r
 
 
 def reproduced(tmp_path, name, measure, metrics, rows, records, own=None):
-    """What a command would write of records, as if their cells had all been run; and what it shows."""
+    """What a command would write of records, as if their cells had all been run; and what it
+    shows.
+    """
     table = Table(
-        key=name, title=name, caption="Teachers", rows=tuple(Row(key, "fedavg", key) for key in rows),
-        columns=({"dataset": "cifar10"},), axes={"dataset": "data.name"}, measure=measure, metrics=metrics, unit="percent",
+        key=name,
+        title=name,
+        caption="Teachers",
+        rows=tuple(Row(key, "fedavg", key) for key in rows),
+        columns=({"dataset": "cifar10"},),
+        axes={"dataset": "data.name"},
+        measure=measure,
+        metrics=metrics,
+        unit="percent",
         own=own,
-    )  # fmt: skip
-    paper = Paper("fedsa", "FedSA: a title", "", settings=(), tables=(table,), released_code=True, seed_axes=())
+    )
+    paper = Paper(
+        "fedsa",
+        "FedSA: a title",
+        "",
+        settings=(),
+        tables=(table,),
+        released_code=True,
+        seed_axes=(),
+    )
     run = TableRun(paper, table, Selection(), [], TableFiles(tmp_path, "smoke", f"fedsa/{name}"))
     run.records = {r.cell: r for r in records}
     console = Console(file=io.StringIO(), width=200)
@@ -41,8 +58,13 @@ def all_records(monkeypatch):
 def test_a_table_of_teachers_is_reported_from_its_records_to_the_page(tmp_path, all_records):
     records = printed_records(shift=-30.0, columns=COLUMNS[:1])
     own = registry.find_table("fedsa/table3")[1].own
-    run, shown = reproduced(tmp_path, "table3", "transferability", METRICS, [r.row for r in records], records, own)
-    sentence = "Spearman rho = 0.49, Pearson r = 0.61 (n = 10 teachers); published rho = 0.49, r = 0.61 (n = 10)"
+    run, shown = reproduced(
+        tmp_path, "table3", "transferability", METRICS, [r.row for r in records], records, own
+    )
+    sentence = (
+        "Spearman rho = 0.49, Pearson r = 0.61 (n = 10 teachers); published rho = 0.49, r = 0.61 (n"
+        " = 10)"
+    )
     assert sentence in shown
     assert "positively correlated: holds" in shown
     text = run.files.path("md").read_text()
@@ -59,7 +81,14 @@ def test_a_table_of_teachers_is_reported_from_its_records_to_the_page(tmp_path, 
 
 
 def test_a_figure_of_selections_is_reported_as_totals(tmp_path, all_records):
-    run, shown = reproduced(tmp_path, "figure4a", "selection", ("transferability", "selected"), ["fedsa"], [selections()])
+    run, shown = reproduced(
+        tmp_path,
+        "figure4a",
+        "selection",
+        ("transferability", "selected"),
+        ["fedsa"],
+        [selections()],
+    )
     assert "times drawn: in all of them" in shown
     text = run.files.path("md").read_text()
     assert "| | teacher 1 | teacher 2 | teacher 3 |" in text
@@ -68,15 +97,28 @@ def test_a_figure_of_selections_is_reported_as_totals(tmp_path, all_records):
     assert len(result.lines) == 12  # the CSV has every selection
     assert [len(table["rows"][0]["cells"]) for table in section_of(result)["tables"]] == [3, 3]
     (claim,) = result.claims
-    assert (claim["id"], claim["verdict"]) == ("fedsa-f4a", "not measured")  # two selections do not tell
+    assert (claim["id"], claim["verdict"]) == (
+        "fedsa-f4a",
+        "not measured",
+    )  # two selections do not tell
 
 
 def test_a_picture_is_drawn_again_when_the_correlations_change(tmp_path, all_records, monkeypatch):
     drawings = []
-    monkeypatch.setattr(plots_teachers, "transferability_plot", lambda *a: (drawings.append(a[-1]), a[2].write_bytes(b"png")))
-    for second in ((10.0, 20.0, 30.0), (30.0, 20.0, 10.0), (30.0, 20.0, 10.0)):  # the same mean and spread over seeds
+    monkeypatch.setattr(
+        plots_teachers,
+        "transferability_plot",
+        lambda *a: (drawings.append(a[-1]), a[2].write_bytes(b"png")),
+    )
+    for second in (
+        (10.0, 20.0, 30.0),
+        (30.0, 20.0, 10.0),
+        (30.0, 20.0, 10.0),
+    ):  # the same mean and spread over seeds
         seeds = enumerate(zip((10.0, 20.0, 30.0), second, strict=True))
         records = [r for seed, (a, b) in seeds for r in column_of([a, b, 25.0], seed=seed)]
-        reproduced(tmp_path, "table3", "transferability", METRICS, [r.row for r in records[:3]], records)
+        reproduced(
+            tmp_path, "table3", "transferability", METRICS, [r.row for r in records[:3]], records
+        )
     assert len(drawings) == 2
     assert drawings[0] != drawings[1]

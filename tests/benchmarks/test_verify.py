@@ -12,7 +12,17 @@ from benchmarks import registry
 from benchmarks.cells import Selection, expand
 from benchmarks.spec import SpecError
 from benchmarks.sweep import swept
-from benchmarks.verify import MATCH, MISMATCH, NOT_VERIFIABLE, Verdict, compare_records, draw, exit_code, finished_records, rebuild
+from benchmarks.verify import (
+    MATCH,
+    MISMATCH,
+    NOT_VERIFIABLE,
+    Verdict,
+    compare_records,
+    draw,
+    exit_code,
+    finished_records,
+    rebuild,
+)
 from federation.execution import Execution
 from results.files import DataError, ResultsError
 from results.record import FAILED, Measurement, Record
@@ -27,7 +37,7 @@ class Own(Method):
         return federation.checkpoint(federation.initial(federation.network), federation.network)
 """
 
-# -- on real runs -----------------------------------------------------------------------------------------------------
+# -- on real runs --
 
 
 @pytest.fixture(scope="module")
@@ -36,10 +46,28 @@ def run(module_command, tmp_path_factory):
     folder = tmp_path_factory.mktemp("run")
     (folder / "own.py").write_text(PLUGIN)
     done = module_command(
-        "benchmarks", "reproduce", "dlad/table2", "--only", "dataset=mnist", "--only", "distribution=niid1", "--methods", "+own",
-        "--only", "row=own,global-avg", "--set", "local.epochs=1", "--set", "server.epochs=1", "--jobs", "1",
-        "--plugin", str(folder / "own.py"), "--results", str(folder / "results"),
-    )  # fmt: skip
+        "benchmarks",
+        "reproduce",
+        "dlad/table2",
+        "--only",
+        "dataset=mnist",
+        "--only",
+        "distribution=niid1",
+        "--methods",
+        "+own",
+        "--only",
+        "row=own,global-avg",
+        "--set",
+        "local.epochs=1",
+        "--set",
+        "server.epochs=1",
+        "--jobs",
+        "1",
+        "--plugin",
+        str(folder / "own.py"),
+        "--results",
+        str(folder / "results"),
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return folder
 
@@ -62,8 +90,16 @@ def changed(path: Path, target: Path, change) -> Path:
 
 def test_what_was_just_computed_matches_to_the_last_digit_without_the_cache(run, command, tmp_path):
     done = command(
-        "benchmarks", "verify", str(run / "results"), "--cells", "100", "--plugin", str(run / "own.py"), "--jobs", "1"
-    )  # fmt: skip
+        "benchmarks",
+        "verify",
+        str(run / "results"),
+        "--cells",
+        "100",
+        "--plugin",
+        str(run / "own.py"),
+        "--jobs",
+        "1",
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "2 of 2 finished cells drawn with seed 0" in done.stdout
     assert "2 match" in done.stdout
@@ -103,7 +139,9 @@ def test_a_changed_configuration_or_other_data_cannot_be_verified(run, command, 
 def test_a_tables_csv_leads_to_its_records_and_a_failed_cell_is_not_drawn(run, tmp_path):
     path = records_of(run, "table2")
     csv = path.with_name(path.name.replace(".records.jsonl", ".csv"))
-    assert [record.row for record in finished_records(csv)] == [record.row for record in finished_records(path)]
+    assert [record.row for record in finished_records(csv)] == [
+        record.row for record in finished_records(path)
+    ]
     failed = changed(path, tmp_path / "t.records.jsonl", lambda value: value.update(status=FAILED))
     with pytest.raises(ResultsError, match="no record of a finished cell"):
         finished_records(failed)
@@ -116,9 +154,15 @@ def test_a_swept_cell_is_rebuilt():
         machine = {"device": "cpu", "threads": 2, **cell.execution.to_json()}
         stored = json.loads(json.dumps({"config": dict(cell.config), "data": asdict(cell.data)}))
         record = replace(
-            RECORD, table=cell.table, row=cell.row, column=cell.column, cell=cell.key, machine=machine,
-            public=asdict(cell.public) if cell.public else {}, **stored,
-        )  # fmt: skip
+            RECORD,
+            table=cell.table,
+            row=cell.row,
+            column=cell.column,
+            cell=cell.key,
+            machine=machine,
+            public=asdict(cell.public) if cell.public else {},
+            **stored,
+        )
         assert rebuild(record) == cell
 
 
@@ -131,18 +175,34 @@ def test_what_holds_no_records_is_unusable(what, command, tmp_path):
     assert "error:" in done.stderr
 
 
-# -- by hand ----------------------------------------------------------------------------------------------------------
+# -- by hand --
 
-MACHINE = {"hardware": "a", "device": "cpu", "threads": 1, "packages": {"torch": "2.9", "numpy": "2.0"}}
+MACHINE = {
+    "hardware": "a",
+    "device": "cpu",
+    "threads": 1,
+    "packages": {"torch": "2.9", "numpy": "2.0"},
+}
 RECORD = Record(
-    table="dlad/table2", row="global-avg", column="dataset=mnist", seed=0, seeds={}, profile="smoke", protocol="paper", cell="c",
-    code="d", measurements=(Measurement("accuracy", 0.5), Measurement("accuracy", 0.6, "epoch=2")), bytes_up=10,
+    table="dlad/table2",
+    row="global-avg",
+    column="dataset=mnist",
+    seed=0,
+    seeds={},
+    profile="smoke",
+    protocol="paper",
+    cell="c",
+    code="d",
+    measurements=(Measurement("accuracy", 0.5), Measurement("accuracy", 0.6, "epoch=2")),
+    bytes_up=10,
     machine=MACHINE,
-)  # fmt: skip
+)
 
 
 def value(number, column=""):
-    return replace(RECORD, measurements=(Measurement("accuracy", number, column), RECORD.measurements[1]))
+    return replace(
+        RECORD, measurements=(Measurement("accuracy", number, column), RECORD.measurements[1])
+    )
 
 
 def test_on_the_same_machine_the_last_digit_counts():
@@ -153,10 +213,18 @@ def test_on_the_same_machine_the_last_digit_counts():
 
 
 @pytest.mark.parametrize(
-    ("unit", "number", "agree"), [("fraction", 0.5199, True), ("fraction", 0.5201, False), ("percent", 2.49, True)]
+    ("unit", "number", "agree"),
+    [("fraction", 0.5199, True), ("fraction", 0.5201, False), ("percent", 2.49, True)],
 )
 def test_elsewhere_two_points_of_accuracy_are_allowed_and_the_reason_is_told(unit, number, agree):
-    new = replace(value(number), machine={**MACHINE, "hardware": "b", "packages": {"torch": "2.10", "numpy": "2.0", "scipy": "1"}})
+    new = replace(
+        value(number),
+        machine={
+            **MACHINE,
+            "hardware": "b",
+            "packages": {"torch": "2.10", "numpy": "2.0", "scipy": "1"},
+        },
+    )
     differing, rule = compare_records(RECORD, new, unit)
     assert (differing == []) is agree
     assert rule == "within tolerance, for hardware b, then a; torch 2.10, then 2.9"
@@ -169,13 +237,18 @@ def test_elsewhere_two_points_of_accuracy_are_allowed_and_the_reason_is_told(uni
         ({"epsilon": 1.0}, "epsilon None -> 1.0"),
         ({"bytes_by_kind": {"up/logits": 1}}, "bytes_by_kind {} -> {'up/logits': 1}"),
         ({"measurements": RECORD.measurements[:1]}, "accuracy epoch=2 is measured no longer"),
-        ({"measurements": (Measurement("accuracy", "0-4"), RECORD.measurements[1])}, "accuracy 0.5 -> '0-4'"),
+        (
+            {"measurements": (Measurement("accuracy", "0-4"), RECORD.measurements[1])},
+            "accuracy 0.5 -> '0-4'",
+        ),
         ({"status": FAILED, "reason": "no memory"}, "failed: no memory"),
     ],
 )
 def test_bytes_epsilon_and_what_is_measured_must_be_equal_anywhere(changes, text):
     for machine in (MACHINE, {**MACHINE, "hardware": "b"}):
-        assert compare_records(RECORD, replace(RECORD, machine=machine, **changes), "fraction")[0] == [text]
+        assert compare_records(RECORD, replace(RECORD, machine=machine, **changes), "fraction")[
+            0
+        ] == [text]
 
 
 def test_equal_seeds_draw_equal_cells_and_never_more_than_there_are():

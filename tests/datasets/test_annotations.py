@@ -23,10 +23,19 @@ IMAGES, LABELS = np.zeros((2, 3, 4, 4), np.uint8), np.array([1, 0])
 DEPTH, SEGMENT = np.full((2, 1, 4, 4), 9, np.uint8), np.full((2, 4, 4), 2, np.uint8)
 SPLIT = AnnotatedSplit(IMAGES, LABELS, {"depth": DEPTH, "segment": SEGMENT})
 SOURCE = AnnotatedSource(
-    name="rooms", title="Rooms", classes=2, shape=(3, 4, 4), sizes={"train": 2, "test": 2}, mean=(0,) * 3, std=(1,) * 3,
-    licence="", how_to_get="Draw them.", files=lambda home: [], load=lambda home: {"train": SPLIT, "test": SPLIT},
+    name="rooms",
+    title="Rooms",
+    classes=2,
+    shape=(3, 4, 4),
+    sizes={"train": 2, "test": 2},
+    mean=(0,) * 3,
+    std=(1,) * 3,
+    licence="",
+    how_to_get="Draw them.",
+    files=lambda home: [],
+    load=lambda home: {"train": SPLIT, "test": SPLIT},
     annotations={"depth": Annotation(MAP, 1), "segment": Annotation(SEGMENTS, 3)},
-)  # fmt: skip
+)
 
 
 @pytest.fixture
@@ -47,8 +56,11 @@ def test_annotations_are_found_by_name_the_class_and_the_image_among_them():
     assert annotated(SPLIT, "image") is IMAGES
     assert annotated(SPLIT, "depth") is DEPTH
     assert {name: (entry.kind, entry.size) for name, entry in annotations_of(SOURCE).items()} == {
-        "class": ("class", 2), "image": ("map", 3), "depth": ("map", 1), "segment": ("segments", 3),
-    }  # fmt: skip
+        "class": ("class", 2),
+        "image": ("map", 3),
+        "depth": ("map", 1),
+        "segment": ("segments", 3),
+    }
 
 
 def test_any_other_set_has_a_class_and_its_image():
@@ -57,14 +69,24 @@ def test_any_other_set_has_a_class_and_its_image():
 
 
 def test_an_annotation_that_is_not_there_is_refused_naming_those_that_are():
-    with pytest.raises(DataError, match="no annotation 'normal'; they have class, image, depth, segment"):
+    with pytest.raises(
+        DataError, match="no annotation 'normal'; they have class, image, depth, segment"
+    ):
         annotated(SPLIT, "normal")
     with pytest.raises(DataError, match=r"no annotation 'depth'; they have class, image$"):
         annotated(Split(IMAGES, LABELS), "depth")
 
 
 @pytest.mark.parametrize(
-    "array", [DEPTH.astype(np.float32), DEPTH[:1], DEPTH[..., :3], DEPTH[:, :, :3], np.zeros(2, np.uint8), DEPTH[None]]
+    "array",
+    [
+        DEPTH.astype(np.float32),
+        DEPTH[:1],
+        DEPTH[..., :3],
+        DEPTH[:, :, :3],
+        np.zeros(2, np.uint8),
+        DEPTH[None],
+    ],
 )
 def test_an_annotation_of_other_type_or_size_is_refused(array):
     with pytest.raises(DataError, match="annotation 'depth': expected uint8"):
@@ -89,8 +111,14 @@ def test_a_pixel_without_label_is_no_class_too_many():
     ("own", "message"),
     [
         ({"depth": DEPTH}, "no annotation 'segment'"),
-        ({"depth": DEPTH.repeat(2, axis=1), "segment": SEGMENT}, r"'depth' has shape \(2, 2, 4, 4\), expected \(2, 1, 4, 4\)"),
-        ({"depth": DEPTH, "segment": SEGMENT[:, None]}, r"'segment' has shape \(2, 1, 4, 4\), expected \(2, 4, 4\)"),
+        (
+            {"depth": DEPTH.repeat(2, axis=1), "segment": SEGMENT},
+            r"'depth' has shape \(2, 2, 4, 4\), expected \(2, 1, 4, 4\)",
+        ),
+        (
+            {"depth": DEPTH, "segment": SEGMENT[:, None]},
+            r"'segment' has shape \(2, 1, 4, 4\), expected \(2, 4, 4\)",
+        ),
         ({"depth": DEPTH, "segment": SEGMENT + 1}, "'segment' has classes beyond the 3"),
     ],
 )
@@ -102,18 +130,25 @@ def test_a_set_with_other_annotations_than_it_states_is_refused(rooms, own, mess
 
 def test_sizes_may_be_the_most_that_is_read(rooms):
     assert len(rooms(replace(SOURCE, sizes={"train": 5, "test": 2}, up_to=True))["train"]) == 2
-    for wrong in (replace(SOURCE, sizes={"train": 5, "test": 2}), replace(SOURCE, sizes={"train": 1, "test": 2}, up_to=True)):
+    for wrong in (
+        replace(SOURCE, sizes={"train": 5, "test": 2}),
+        replace(SOURCE, sizes={"train": 1, "test": 2}, up_to=True),
+    ):
         with pytest.raises(DataError, match="not the official ones"):
             rooms(wrong)
 
 
-# -- findings and patients --------------------------------------------------------------------------------------------
+# -- findings and patients --
 
 FOUND = np.array([[1, 0, 255], [0, 0, 1]], np.uint8)
 FILMS = replace(
-    SOURCE, annotations={"findings": Annotation(FINDINGS, 3, names=("mass", "nodule", "edema"))},
-    load=lambda home: {split: AnnotatedSplit(IMAGES, LABELS, {"findings": FOUND}, np.array([7, 8])) for split in ("train", "test")},
-)  # fmt: skip
+    SOURCE,
+    annotations={"findings": Annotation(FINDINGS, 3, names=("mass", "nodule", "edema"))},
+    load=lambda home: {
+        split: AnnotatedSplit(IMAGES, LABELS, {"findings": FOUND}, np.array([7, 8]))
+        for split in ("train", "test")
+    },
+)
 
 
 def test_findings_are_loaded_beside_patients(rooms):
@@ -152,7 +187,10 @@ def test_findings_of_other_images_are_refused():
         AnnotatedSplit(IMAGES, LABELS, {"findings": FOUND[:1]})
 
 
-@pytest.mark.parametrize("patients", [np.array([7]), np.array([7.0, 8.0]), np.array([[7, 8]]), np.array([7, 8], np.int32)])
+@pytest.mark.parametrize(
+    "patients",
+    [np.array([7]), np.array([7.0, 8.0]), np.array([[7, 8]]), np.array([7, 8], np.int32)],
+)
 def test_patients_of_other_type_or_number_are_refused(patients):
     with pytest.raises(DataError, match=r"expected patients int64 \(2,\), got"):
         AnnotatedSplit(IMAGES, LABELS, patients=patients)

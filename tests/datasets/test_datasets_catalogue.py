@@ -20,16 +20,42 @@ def write_npz(home, name, side, train=3, channels=None, value=0):
     home.mkdir(exist_ok=True)
     shape = (side, side) if channels is None else (side, side, channels)
     images = np.full((train, *shape), value, np.uint8)
-    np.savez(home / f"{name}.npz", x_train=images, y_train=np.zeros(train, int), x_test=images[:1], y_test=np.zeros(1, int))
+    np.savez(
+        home / f"{name}.npz",
+        x_train=images,
+        y_train=np.zeros(train, int),
+        x_test=images[:1],
+        y_test=np.zeros(1, int),
+    )
 
 
 def test_every_source_is_known_by_its_name():
     assert set(sources()) == {
-        "mnist", "fashion-mnist", "cifar10", "cifar100", "caltech100", "cinic10", "cinic10-cifar", "digits", "scenes",
-        "shapes", "shapes-shifted", "shapes-100", "shapes-100-shifted", "imagenet32", "taskonomy",
-        "nih-cxr14", "nih-cxr14-sample", "nih-cxr14-sample-shifted", "chexpert", "rsna-pneumonia", "pneumoniamnist",
-        "phantom-films", "phantom-films-shifted", "phantom-films-public",
-    }  # fmt: skip
+        "mnist",
+        "fashion-mnist",
+        "cifar10",
+        "cifar100",
+        "caltech100",
+        "cinic10",
+        "cinic10-cifar",
+        "digits",
+        "scenes",
+        "shapes",
+        "shapes-shifted",
+        "shapes-100",
+        "shapes-100-shifted",
+        "imagenet32",
+        "taskonomy",
+        "nih-cxr14",
+        "nih-cxr14-sample",
+        "nih-cxr14-sample-shifted",
+        "chexpert",
+        "rsna-pneumonia",
+        "pneumoniamnist",
+        "phantom-films",
+        "phantom-films-shifted",
+        "phantom-films-public",
+    }
     assert all(entry.name == name for name, entry in sources().items())
 
 
@@ -39,7 +65,9 @@ def test_every_source_states_what_a_reader_needs(name):
     assert entry.licence
     assert entry.how_to_get.endswith(".")
     assert len(entry.mean) == len(entry.std) == entry.shape[0]
-    assert ({"train"} if name == "rsna-pneumonia" else {"train", "test"}) <= set(entry.sizes)  # whose test set has no labels
+    assert ({"train"} if name == "rsna-pneumonia" else {"train", "test"}) <= set(
+        entry.sizes
+    )  # whose test set has no labels
 
 
 @pytest.mark.parametrize("name", sorted(sources()))
@@ -68,12 +96,19 @@ def test_the_data_home_is_where_the_environment_says(tmp_path, monkeypatch):
 def test_bundled_and_generated_sets_are_always_present(tmp_path):
     present = {name for name in sources() if is_present(name, tmp_path)}
     assert present == {
-        "digits", "scenes", "shapes", "shapes-shifted", "shapes-100", "shapes-100-shifted",
-        "phantom-films", "phantom-films-shifted", "phantom-films-public",
-    }  # fmt: skip
+        "digits",
+        "scenes",
+        "shapes",
+        "shapes-shifted",
+        "shapes-100",
+        "shapes-100-shifted",
+        "phantom-films",
+        "phantom-films-shifted",
+        "phantom-films-public",
+    }
 
 
-# -- what stands in ---------------------------------------------------------------------------------------------------
+# -- what stands in --
 
 
 @pytest.mark.parametrize(
@@ -113,7 +148,9 @@ def test_a_surrogate_of_real_images_comes_before_a_synthetic_one(tmp_path):
 
 
 def test_a_stand_in_is_labelled_as_one(tmp_path):
-    assert resolve("mnist", home=tmp_path).label == "mnist stand-in: scikit-learn digits (surrogate)"
+    assert (
+        resolve("mnist", home=tmp_path).label == "mnist stand-in: scikit-learn digits (surrogate)"
+    )
 
 
 def test_the_smoke_profile_uses_embedded_data_even_if_the_real_are_there(tmp_path):
@@ -144,20 +181,32 @@ def test_caltech_asked_for_by_its_name_is_real(tmp_path):
     assert (data.used, data.origin) == ("caltech100", "real")
 
 
-def test_caltech_stands_in_for_imagenet32_and_the_smoke_profile_uses_another_set_than_for_its_targets(tmp_path):
+def test_caltech_stands_in_for_imagenet32_and_smoke_uses_another_set_than_for_its_targets(
+    tmp_path,
+):
     write_npz(tmp_path, "caltech100_32", 32, channels=3)
     data = resolve("imagenet32", home=tmp_path)
     assert (data.used, data.origin) == ("caltech100", "surrogate")
-    embedded = {name: resolve(name, embedded=True, home=tmp_path) for name in ("imagenet32", "cifar10", "cifar100")}
+    embedded = {
+        name: resolve(name, embedded=True, home=tmp_path)
+        for name in ("imagenet32", "cifar10", "cifar100")
+    }
     assert {name: data.used for name, data in embedded.items()} == {
-        "imagenet32": "shapes-100-shifted", "cifar10": "shapes", "cifar100": "shapes-100",
-    }  # fmt: skip
+        "imagenet32": "shapes-100-shifted",
+        "cifar10": "shapes",
+        "cifar100": "shapes-100",
+    }
     assert len({data.digest for data in embedded.values()}) == 3
 
 
 def test_require_real_asks_for_imagenet32_itself(tmp_path):
     write_npz(tmp_path, "caltech100_32", 32, channels=3)
-    with pytest.raises(DataError, match=r"ImageNet 32x32 is needed, but it is not under .* Register at https://image-net\.org"):
+    with pytest.raises(
+        DataError,
+        match=(
+            r"ImageNet 32x32 is needed, but it is not under .* Register at https://image-net\.org"
+        ),
+    ):
         resolve("imagenet32", require_real=True, home=tmp_path)
 
 
@@ -169,14 +218,20 @@ def test_imagenet32_has_stand_ins_of_a_tenth_of_its_classes():
 @pytest.mark.parametrize("name", sorted(set(sources()) - {"imagenet32", "taskonomy"}))
 def test_a_stand_in_has_as_many_classes_as_the_set_it_stands_for(name):
     entry = source(name)
-    assert {source(s).classes for s in (*entry.stand_ins, entry.embedded or name)} == {entry.classes}
+    assert {source(s).classes for s in (*entry.stand_ins, entry.embedded or name)} == {
+        entry.classes
+    }
 
 
 def test_the_stand_in_for_taskonomy_has_fewer_classes_but_the_same_annotations():
     real, stand_in = (annotations_of(source(name)) for name in ("taskonomy", "scenes"))
     assert real["class"].size > stand_in["class"].size
-    assert {name: entry.kind for name, entry in real.items()} == {name: entry.kind for name, entry in stand_in.items()}
-    assert all(real[name].size == entry.size for name, entry in stand_in.items() if entry.kind == MAP)
+    assert {name: entry.kind for name, entry in real.items()} == {
+        name: entry.kind for name, entry in stand_in.items()
+    }
+    assert all(
+        real[name].size == entry.size for name, entry in stand_in.items() if entry.kind == MAP
+    )
 
 
 def test_the_data_home_of_the_environment_is_searched_by_default(tmp_path, monkeypatch):
@@ -189,16 +244,22 @@ def test_the_data_home_of_the_environment_is_searched_by_default(tmp_path, monke
 def test_what_stands_in_for_films_has_their_findings():
     for name in ("nih-cxr14", "chexpert"):
         entry = source(name)
-        own, *others = (set(annotations_of(source(used))["findings"].names) for used in (name, *entry.stand_ins))
+        own, *others = (
+            set(annotations_of(source(used))["findings"].names) for used in (name, *entry.stand_ins)
+        )
         assert all(found <= own for found in others)
 
 
-# -- --require-real ---------------------------------------------------------------------------------------------------
+# -- --require-real --
 
 
 def test_require_real_refuses_a_stand_in_and_says_how_to_get_the_data(tmp_path):
     with pytest.raises(
-        DataError, match=r"MNIST is needed, but it is not under .* Run `python -m benchmarks data --download mnist`"
+        DataError,
+        match=(
+            r"MNIST is needed, but it is not under .* Run `python -m benchmarks data --download"
+            r" mnist`"
+        ),
     ):
         resolve("mnist", require_real=True, home=tmp_path)
 
@@ -216,17 +277,21 @@ def test_require_real_refuses_a_synthetic_set_even_if_it_was_asked_for(tmp_path)
 
 def test_require_real_refuses_caltech_in_the_place_of_cifar100(tmp_path):
     write_npz(tmp_path, "caltech100_32", 32, channels=3)
-    with pytest.raises(DataError, match=r"CIFAR-100 is needed, but it is not under .* --download cifar100"):
+    with pytest.raises(
+        DataError, match=r"CIFAR-100 is needed, but it is not under .* --download cifar100"
+    ):
         resolve("cifar100", require_real=True, home=tmp_path)
 
 
 def test_require_real_refuses_the_embedded_data_of_the_smoke_profile(tmp_path):
     write_npz(tmp_path, "mnist", 28)
-    with pytest.raises(DataError, match="this profile always uses embedded data; take --profile cpu or paper"):
+    with pytest.raises(
+        DataError, match="this profile always uses embedded data; take --profile cpu or paper"
+    ):
         resolve("mnist", embedded=True, require_real=True, home=tmp_path)
 
 
-# -- damage and identity ----------------------------------------------------------------------------------------------
+# -- damage and identity --
 
 
 def test_a_damaged_file_is_refused_and_never_replaced_by_a_stand_in(tmp_path):
@@ -246,7 +311,9 @@ def test_the_digest_follows_the_content_of_the_files(tmp_path):
 
 
 def test_data_sets_have_different_digests(tmp_path):
-    assert resolve("shapes", home=tmp_path).digest != resolve("shapes-shifted", home=tmp_path).digest
+    assert (
+        resolve("shapes", home=tmp_path).digest != resolve("shapes-shifted", home=tmp_path).digest
+    )
 
 
 def test_loading_an_absent_set_is_refused_with_advice(tmp_path):
@@ -256,14 +323,25 @@ def test_loading_an_absent_set_is_refused_with_advice(tmp_path):
 
 def test_loading_a_set_of_the_wrong_size_is_refused(tmp_path):
     write_npz(tmp_path, "mnist", 28, train=3)
-    with pytest.raises(DataError, match=r"\(3, 1, 28, 28\) .* 'train', expected \(60000, 1, 28, 28\) .* not the official ones"):
+    with pytest.raises(
+        DataError,
+        match=(
+            r"\(3, 1, 28, 28\) .* 'train', expected \(60000, 1, 28, 28\) .* not the official ones"
+        ),
+    ):
         load("mnist", tmp_path)
 
 
 @pytest.mark.parametrize(("side", "label"), [(8, 0), (28, 10)])
 def test_a_set_of_the_right_size_with_other_images_or_labels_is_refused(tmp_path, side, label):
     images, labels = np.zeros((60_000, side, side), np.uint8), np.full(60_000, label)
-    np.savez_compressed(tmp_path / "mnist.npz", x_train=images, y_train=labels, x_test=images[:10_000], y_test=labels[:10_000])
+    np.savez_compressed(
+        tmp_path / "mnist.npz",
+        x_train=images,
+        y_train=labels,
+        x_test=images[:10_000],
+        y_test=labels[:10_000],
+    )
     with pytest.raises(DataError, match="not the official ones"):
         load("mnist", tmp_path)
 
@@ -271,9 +349,16 @@ def test_a_set_of_the_right_size_with_other_images_or_labels_is_refused(tmp_path
 def test_a_set_of_the_official_size_loads(tmp_path):
     images = np.zeros((60_000, 28, 28), np.uint8)
     np.savez_compressed(
-        tmp_path / "mnist.npz", x_train=images, y_train=np.zeros(60_000, np.uint8), x_test=images[:10_000], y_test=np.ones(10_000)
+        tmp_path / "mnist.npz",
+        x_train=images,
+        y_train=np.zeros(60_000, np.uint8),
+        x_test=images[:10_000],
+        y_test=np.ones(10_000),
     )
-    assert {name: len(split) for name, split in load("mnist", tmp_path).items()} == {"train": 60_000, "test": 10_000}
+    assert {name: len(split) for name, split in load("mnist", tmp_path).items()} == {
+        "train": 60_000,
+        "test": 10_000,
+    }
 
 
 @pytest.mark.parametrize(

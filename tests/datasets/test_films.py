@@ -1,4 +1,6 @@
-"""Films: the reference's preprocessing by hand, files of every kind, patients kept apart, another site's acquisition."""
+"""Films: the reference's preprocessing by hand, files of every kind, patients kept apart, another
+site's acquisition.
+"""
 
 import sys
 from dataclasses import replace
@@ -38,7 +40,7 @@ def film(rows):
     return np.array(rows, np.uint8)
 
 
-# -- equalisation -----------------------------------------------------------------------------------------------------
+# -- equalisation --
 
 
 def test_a_film_of_one_tone_keeps_it():
@@ -51,7 +53,10 @@ def test_two_tones_become_black_and_white():
 
 def test_a_tone_becomes_the_share_of_pixels_up_to_it_without_the_darkest():
     # Of five pixels that are not the darkest, one is up to 20, three up to 30, all up to 200.
-    assert equalise(film([[10, 20, 30], [30, 200, 200]])).tolist() == [[0, 51, 153], [153, 255, 255]]
+    assert equalise(film([[10, 20, 30], [30, 200, 200]])).tolist() == [
+        [0, 51, 153],
+        [153, 255, 255],
+    ]
 
 
 @given(FILMS)
@@ -63,7 +68,7 @@ def test_equalisation_keeps_the_order_of_tones_and_spans_all_of_them(values):
         assert (out.min(), out.max()) == (0, 255)
 
 
-# -- blur -------------------------------------------------------------------------------------------------------------
+# -- blur --
 
 
 def test_a_bright_pixel_is_spread_with_weights_one_two_one():
@@ -74,7 +79,8 @@ def test_a_bright_pixel_is_spread_with_weights_one_two_one():
 
 
 def test_edges_are_mirrored_at_the_pixel_that_is_last():
-    # Along a row: (40 + 2 x 0 + 40) / 4 at the left, (0 + 80 + 80) / 4 in the middle, (40 + 160 + 40) / 4 at the right.
+    # Along a row: (40 + 2 x 0 + 40) / 4 at the left, (0 + 80 + 80) / 4 in the middle, (40 + 160 +
+    # 40) / 4 at the right.
     assert blur(film([[0, 40, 80]] * 3)).tolist() == [[20, 40, 60]] * 3
 
 
@@ -85,11 +91,14 @@ def test_the_blur_makes_no_tone_that_is_beyond_the_film(values):
     assert values.min() <= out.min() <= out.max() <= values.max()
 
 
-# -- size -------------------------------------------------------------------------------------------------------------
+# -- size --
 
 
 def test_half_the_size_is_the_mean_of_four_pixels_with_halves_up():
-    assert fit(film([[0, 10, 1, 1], [20, 30, 1, 2], [5, 5, 9, 9], [5, 5, 9, 7]]), 2).tolist() == [[15, 1], [5, 9]]
+    assert fit(film([[0, 10, 1, 1], [20, 30, 1, 2], [5, 5, 9, 9], [5, 5, 9, 7]]), 2).tolist() == [
+        [15, 1],
+        [5, 9],
+    ]
 
 
 def test_twice_the_size_lies_a_quarter_of_the_way_between_pixels():
@@ -123,21 +132,29 @@ def test_preprocessing_equalises_blurs_and_then_resizes():
 
 
 def test_it_is_what_opencv_gave():
-    """equalizeHist, GaussianBlur((3, 3), 0) and resize to 5 x 4 with INTER_LINEAR, of OpenCV 5.0.0."""
+    """equalizeHist, GaussianBlur((3, 3), 0) and resize to 5 x 4 with INTER_LINEAR, of OpenCV
+    5.0.0.
+    """
     values = (np.arange(63) ** 2 % 97 + 80).astype(np.uint8).reshape(7, 9)
     assert preprocess(values, 5).tolist() == [
-        [61, 56, 98, 93, 164], [106, 104, 166, 135, 177], [111, 154, 152, 115, 159], [130, 151, 175, 153, 169], [128] * 5,
-    ]  # fmt: skip
+        [61, 56, 98, 93, 164],
+        [106, 104, 166, 135, 177],
+        [111, 154, 152, 115, 159],
+        [130, 151, 175, 153, 169],
+        [128] * 5,
+    ]
 
 
-# -- files ------------------------------------------------------------------------------------------------------------
+# -- files --
 
 TONES = np.arange(0, 240, 10, dtype=np.uint8).reshape(4, 6)
 
 
 def test_grey_and_colour_pngs_are_read_as_grey(tmp_path):
     Image.fromarray(TONES).save(tmp_path / "a.png")
-    Image.fromarray(np.stack([TONES] * 3 + [np.full_like(TONES, 255)], axis=-1)).save(tmp_path / "b.png")  # as 519 of NIH's
+    Image.fromarray(np.stack([TONES] * 3 + [np.full_like(TONES, 255)], axis=-1)).save(
+        tmp_path / "b.png"
+    )  # as 519 of NIH's
     assert np.array_equal(read_film(tmp_path / "a.png"), TONES)
     assert np.array_equal(read_film(tmp_path / "b.png"), TONES)
 
@@ -171,7 +188,11 @@ def write_dicom(path, pixels, interpretation="MONOCHROME2", bits=8, signed=0):
     data.Rows, data.Columns = pixels.shape[-2:]
     if pixels.ndim == 3:
         data.NumberOfFrames = len(pixels)
-    data.SamplesPerPixel, data.PhotometricInterpretation, data.PixelRepresentation = 1, interpretation, signed
+    data.SamplesPerPixel, data.PhotometricInterpretation, data.PixelRepresentation = (
+        1,
+        interpretation,
+        signed,
+    )
     data.BitsAllocated = 8 * pixels.dtype.itemsize
     data.BitsStored, data.HighBit = bits, bits - 1
     data.PixelData = pixels.tobytes()
@@ -189,21 +210,32 @@ def test_a_dicom_file_where_the_least_value_is_white_is_inverted(tmp_path):
 
 
 def test_a_dicom_file_of_twelve_bits_is_read_as_shares_of_them(tmp_path):
-    write_dicom(tmp_path / "a.dcm", film([[0, 0]]).astype(np.uint16) + np.array([[0, 4095]], np.uint16), bits=12)
+    write_dicom(
+        tmp_path / "a.dcm",
+        film([[0, 0]]).astype(np.uint16) + np.array([[0, 4095]], np.uint16),
+        bits=12,
+    )
     assert read_film(tmp_path / "a.dcm").tolist() == [[0, 255]]
 
 
-@pytest.mark.parametrize(("pixels", "signed"), [(TONES.astype(np.int16), 1), (np.stack([TONES, TONES]), 0)])
+@pytest.mark.parametrize(
+    ("pixels", "signed"), [(TONES.astype(np.int16), 1), (np.stack([TONES, TONES]), 0)]
+)
 def test_a_dicom_file_of_signed_values_or_several_frames_is_refused(tmp_path, pixels, signed):
     write_dicom(tmp_path / "a.dcm", pixels, bits=8 * pixels.dtype.itemsize, signed=signed)
-    with pytest.raises(DataError, match=r"a\.dcm is not a readable film .*expected one grey image of unsigned values"):
+    with pytest.raises(
+        DataError,
+        match=r"a\.dcm is not a readable film .*expected one grey image of unsigned values",
+    ):
         read_film(tmp_path / "a.dcm")
 
 
 def test_without_pydicom_a_dicom_file_is_refused_saying_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pydicom", None)
     (tmp_path / "a.dcm").write_bytes(b"")
-    with pytest.raises(DataError, match=r"a\.dcm is a DICOM file; reading it needs pydicom: .*install 'pydicom"):
+    with pytest.raises(
+        DataError, match=r"a\.dcm is a DICOM file; reading it needs pydicom: .*install 'pydicom"
+    ):
         read_film(tmp_path / "a.dcm")
 
 
@@ -244,17 +276,24 @@ def test_a_table_lacking_columns_rows_or_the_ends_of_rows_is_refused(tmp_path):
     assert read_table(path, ("a", "b"), "Get it.") == [{"a": "1", "b": "2"}]
     for text in ("a,c\n1,2\n", "a,b\n", "", "a,b\n1,2\n3\n"):
         path.write_text(text)
-        with pytest.raises(DataError, match=r"a\.csv is not a table with the columns a, b, or is cut off\. Get it\."):
+        with pytest.raises(
+            DataError,
+            match=r"a\.csv is not a table with the columns a, b, or is cut off\. Get it\.",
+        ):
             read_table(path, ("a", "b"), "Get it.")
     with pytest.raises(DataError, match="not a readable table"):
         read_table(tmp_path / "absent.csv", ("a",), "Get it.")
 
 
-# -- labels and patients ----------------------------------------------------------------------------------------------
+# -- labels and patients --
 
 
 def test_slugs_are_lower_case_with_hyphens():
-    assert [slug(name) for name in ("Hernia", "Pleural_Thickening", "No Finding")] == ["hernia", "pleural-thickening", "no-finding"]
+    assert [slug(name) for name in ("Hernia", "Pleural_Thickening", "No Finding")] == [
+        "hernia",
+        "pleural-thickening",
+        "no-finding",
+    ]
 
 
 def test_the_class_is_whether_a_finding_is_present_and_no_finding_is_none():
@@ -264,17 +303,23 @@ def test_the_class_is_whether_a_finding_is_present_and_no_finding_is_none():
 
 def split(patients):
     images = np.zeros((2, 1, 4, 4), np.uint8)
-    return AnnotatedSplit(images, np.zeros(2, np.int64), patients=None if patients is None else np.array(patients))
+    return AnnotatedSplit(
+        images, np.zeros(2, np.int64), patients=None if patients is None else np.array(patients)
+    )
 
 
 def test_a_patient_in_two_splits_is_refused():
     check_patients("Films", {"train": split([1, 1]), "test": split([2, 3]), "other": split(None)})
-    check_patients("Films", {"train": split([1, 1]), "test": Split(split([1, 1]).images, np.zeros(2))})
-    with pytest.raises(DataError, match="Films: patient 3 has films in the splits 'train' and 'test'"):
+    check_patients(
+        "Films", {"train": split([1, 1]), "test": Split(split([1, 1]).images, np.zeros(2))}
+    )
+    with pytest.raises(
+        DataError, match="Films: patient 3 has films in the splits 'train' and 'test'"
+    ):
         check_patients("Films", {"train": split([1, 3]), "test": split([2, 3])})
 
 
-# -- another site -----------------------------------------------------------------------------------------------------
+# -- another site --
 
 NOTHING = Acquisition((1, 1), (1, 1), (0, 0), 0, (0, 0), 0, 0)
 
@@ -290,12 +335,16 @@ def test_an_acquisition_that_alters_nothing_alters_nothing():
 
 def test_curve_contrast_and_their_order_by_hand():
     # (51 / 255)^2 = 0.04; about the middle at half the contrast 0.27.
-    found = acquire(np.full((1, 4, 4), 51, np.uint8), replace(NOTHING, gamma=(2, 2), contrast=(0.5, 0.5)), rng())
+    found = acquire(
+        np.full((1, 4, 4), 51, np.uint8), replace(NOTHING, gamma=(2, 2), contrast=(0.5, 0.5)), rng()
+    )
     assert (found == round(0.27 * 255)).all()
 
 
 def test_a_gradient_brightens_one_edge_as_it_darkens_the_other():
-    found = acquire(np.full((1, 33, 33), 100, np.uint8), replace(NOTHING, gradient=(0.5, 0.5)), rng())[0].astype(float)
+    found = acquire(
+        np.full((1, 33, 33), 100, np.uint8), replace(NOTHING, gradient=(0.5, 0.5)), rng()
+    )[0].astype(float)
     assert found[16, 16] == 100
     assert found + found[::-1, ::-1] == pytest.approx(200, abs=1)
     assert found.max() > 140
@@ -310,7 +359,9 @@ def test_the_blur_smooths_a_step_and_keeps_what_is_flat():
 
 
 def test_the_noise_has_the_stated_deviation():
-    found = acquire(np.full((1, 100, 100), 128, np.uint8), replace(NOTHING, noise=(0.05, 0.05)), rng())
+    found = acquire(
+        np.full((1, 100, 100), 128, np.uint8), replace(NOTHING, noise=(0.05, 0.05)), rng()
+    )
     assert found.std() / 255 == pytest.approx(0.05, rel=0.05)
 
 

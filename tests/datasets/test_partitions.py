@@ -38,30 +38,43 @@ def assert_a_partition(parts, samples):
     assert np.array_equal(np.sort(np.concatenate(parts)), np.arange(samples))
 
 
-# -- DLAD -----------------------------------------------------------------------------------------------------------
+# -- DLAD --
 
 
 @pytest.mark.parametrize("distribution", DLAD_CLASSES)
 def test_the_classes_of_every_client_are_those_of_table_1(distribution):
     printed = {}
     for cell in published_table("dlad/table1"):
-        [expanded] = [part.removeprefix("expanded=") for part in cell.note.split("; ") if part.startswith("expanded=")]
+        [expanded] = [
+            part.removeprefix("expanded=")
+            for part in cell.note.split("; ")
+            if part.startswith("expanded=")
+        ]
         printed[cell.row, cell.column] = [int(label) for label in expanded.split()]
     probabilities = dlad_class_probabilities(distribution, 10)
     for client in range(10):
-        assert np.flatnonzero(probabilities[client]).tolist() == printed[distribution, f"client=5n+{client % 5 + 1}"]
+        assert (
+            np.flatnonzero(probabilities[client]).tolist()
+            == printed[distribution, f"client=5n+{client % 5 + 1}"]
+        )
 
 
-@pytest.mark.parametrize(("distribution", "probability"), [("iid", 1 / 10), ("niid1", 1 / 2), ("niid2", 1 / 6), ("niid3", 1 / 4)])
+@pytest.mark.parametrize(
+    ("distribution", "probability"),
+    [("iid", 1 / 10), ("niid1", 1 / 2), ("niid2", 1 / 6), ("niid3", 1 / 4)],
+)
 def test_a_client_sees_its_classes_with_equal_probability(distribution, probability):
     probabilities = dlad_class_probabilities(distribution, 30)
     assert probabilities.shape == (30, 10)
-    assert set(probabilities.ravel().tolist()) == {probability} | ({0.0} if distribution != "iid" else set())
+    assert set(probabilities.ravel().tolist()) == {probability} | (
+        {0.0} if distribution != "iid" else set()
+    )
     assert probabilities.sum(axis=1) == pytest.approx(np.ones(30))
 
 
 @pytest.mark.parametrize(
-    ("clients", "advice"), [(7, "use 5 or 10"), (3, "use 5$"), (0, "use 5$"), (-7, "use 5$"), (28, "use 25 or 30")]
+    ("clients", "advice"),
+    [(7, "use 5 or 10"), (3, "use 5$"), (0, "use 5$"), (-7, "use 5$"), (28, "use 25 or 30")],
 )
 def test_a_number_of_clients_off_the_fives_is_refused_naming_its_neighbours(clients, advice):
     with pytest.raises(PartitionError, match=advice):
@@ -109,8 +122,12 @@ def test_a_client_may_hold_duplicates_when_the_pool_is_too_small():
 
 def test_draws_differ_between_streams_and_repeat_within_one():
     labels, p = balanced(1000), dlad_class_probabilities("iid", 5)[0]
-    assert np.array_equal(draw_by_class(labels, p, 100, rng(1)), draw_by_class(labels, p, 100, rng(1)))
-    assert not np.array_equal(draw_by_class(labels, p, 100, rng(1)), draw_by_class(labels, p, 100, rng(2)))
+    assert np.array_equal(
+        draw_by_class(labels, p, 100, rng(1)), draw_by_class(labels, p, 100, rng(1))
+    )
+    assert not np.array_equal(
+        draw_by_class(labels, p, 100, rng(1)), draw_by_class(labels, p, 100, rng(2))
+    )
 
 
 def test_a_class_missing_from_the_pool_is_refused_by_name():
@@ -127,7 +144,7 @@ def test_drawing_no_samples_gives_an_empty_shard():
     assert len(draw_by_class(balanced(100), np.full(10, 0.1), 0, rng())) == 0
 
 
-# -- the public set -------------------------------------------------------------------------------------------------
+# -- the public set --
 
 
 def test_80_percent_of_mnist_are_48000_public_and_12000_pool_samples():
@@ -151,7 +168,9 @@ def test_public_set_and_pool_are_disjoint_complete_and_in_order(samples, share, 
 
 
 def test_the_public_set_is_random():
-    assert not np.array_equal(split_public(1000, 0.5, rng(1))[0], split_public(1000, 0.5, rng(2))[0])
+    assert not np.array_equal(
+        split_public(1000, 0.5, rng(1))[0], split_public(1000, 0.5, rng(2))[0]
+    )
 
 
 @pytest.mark.parametrize("share", [1, -0.1, 1.5])
@@ -160,12 +179,16 @@ def test_a_share_that_leaves_no_pool_or_makes_no_sense_is_refused(share):
         split_public(10, share, rng())
 
 
-# -- exact counts ---------------------------------------------------------------------------------------------------
+# -- exact counts --
 
 
 def test_the_largest_remainders_get_what_flooring_leaves():
     assert exact_counts(np.array([0.5, 0.3, 0.2]), 11).tolist() == [6, 3, 2]  # ideal 5.5, 3.3, 2.2
-    assert exact_counts(np.array([0.15, 0.35, 0.5]), 9).tolist() == [1, 3, 5]  # ideal 1.35, 3.15, 4.5
+    assert exact_counts(np.array([0.15, 0.35, 0.5]), 9).tolist() == [
+        1,
+        3,
+        5,
+    ]  # ideal 1.35, 3.15, 4.5
 
 
 def test_thirds_of_a_whole_number_lose_nothing_to_rounding():
@@ -183,14 +206,17 @@ def test_exact_counts_sum_to_the_size_and_stay_within_one_of_ideal(weights, size
     assert (counts[probabilities == 0] == 0).all()
 
 
-# -- FedKD and FedIOD -----------------------------------------------------------------------------------------------
+# -- FedKD and FedIOD --
 
 
 def test_fedkd_cuts_each_class_in_file_order_by_floors_and_gives_the_rest_to_the_last():
-    labels = np.array([1, 0, 0, 1, 0, 1, 0, 0, 1, 0, 0])  # class 0 at 1 2 4 6 7 9 10, class 1 at 0 3 5 8
+    labels = np.array(
+        [1, 0, 0, 1, 0, 1, 0, 0, 1, 0, 0]
+    )  # class 0 at 1 2 4 6 7 9 10, class 1 at 0 3 5 8
     proportions = np.array([[0.4, 0.4, 0.2], [0.2, 0.5, 0.3]])
     parts = dirichlet_fedkd(labels, 3, 1.0, rng(), proportions)
-    # Class 0: floor(2.8) = 2, floor(2.8) = 2, rest 3; class 1: floor(0.8) = 0, floor(2.0) = 2, rest 2.
+    # Class 0: floor(2.8) = 2, floor(2.8) = 2, rest 3; class 1: floor(0.8) = 0, floor(2.0) = 2, rest
+    # 2.
     assert [part.tolist() for part in parts] == [[1, 2], [4, 6, 0, 3], [7, 9, 10, 5, 8]]
 
 
@@ -200,7 +226,9 @@ def test_fedkd_floors_each_slice_and_not_the_running_sum():
 
 
 def test_fedkd_may_leave_a_client_empty():
-    parts = dirichlet_fedkd(balanced(20, 2), 3, 1.0, rng(), np.array([[0.0, 1.0, 0.0], [0.0, 0.5, 0.5]]))
+    parts = dirichlet_fedkd(
+        balanced(20, 2), 3, 1.0, rng(), np.array([[0.0, 1.0, 0.0], [0.0, 0.5, 0.5]])
+    )
     assert [len(part) for part in parts] == [0, 15, 5]
 
 
@@ -228,7 +256,13 @@ def test_fedkd_sizes_under_seed_0_stay_as_they_are():
 
 
 @settings(deadline=None)
-@given(st.integers(1, 300), st.integers(1, 20), st.floats(0.01, 100), st.integers(1, 12), st.integers(0, 99))
+@given(
+    st.integers(1, 300),
+    st.integers(1, 20),
+    st.floats(0.01, 100),
+    st.integers(1, 12),
+    st.integers(0, 99),
+)
 def test_fedkd_places_every_sample_exactly_once(samples, clients, alpha, classes, seed):
     assume(samples >= clients)
     labels = rng(seed).integers(classes, size=samples)
@@ -247,11 +281,18 @@ def test_a_small_alpha_gives_clients_few_classes_and_a_large_one_all():
     assert classes_held(100) == 10
 
 
-# -- FedDF ----------------------------------------------------------------------------------------------------------
+# -- FedDF --
 
 
 @settings(deadline=None, max_examples=50)
-@given(st.integers(20, 400), st.integers(1, 25), st.floats(0.3, 100), st.integers(1, 10), st.integers(0, 99), st.booleans())
+@given(
+    st.integers(20, 400),
+    st.integers(1, 25),
+    st.floats(0.3, 100),
+    st.integers(1, 10),
+    st.integers(0, 99),
+    st.booleans(),
+)
 def test_feddf_places_every_sample_exactly_once(samples, clients, alpha, classes, seed, released):
     assume(samples >= clients)
     labels = rng(seed).integers(classes, size=samples)
@@ -291,7 +332,7 @@ def test_feddf_refuses_what_no_draw_achieves_with_advice():
         dirichlet_feddf(np.zeros(1000, int), 10, 0.001, rng(), tries=5)
 
 
-# -- FedSA: groups of classes -----------------------------------------------------------------------------------------
+# -- FedSA: groups of classes --
 
 
 def test_a_thousand_classes_among_ten_clients_are_blocks_of_a_hundred():
@@ -315,7 +356,10 @@ def test_where_classes_do_not_divide_the_first_clients_have_one_more():
 
 def test_the_classes_of_the_data_set_settle_the_groups_even_if_some_have_no_sample():
     parts, groups = class_groups(np.array([0, 1, 2, 5]), 2, 10)
-    assert (groups, [part.tolist() for part in parts]) == ([range(5), range(5, 10)], [[0, 1, 2], [3]])
+    assert (groups, [part.tolist() for part in parts]) == (
+        [range(5), range(5, 10)],
+        [[0, 1, 2], [3]],
+    )
 
 
 @given(st.integers(1, 300), st.integers(1, 30), st.integers(1, 30), st.integers(0, 99))
@@ -337,18 +381,25 @@ def test_groups_of_classes_are_disjoint_complete_and_consecutive(samples, classe
 
 
 def test_more_clients_than_classes_are_refused():
-    with pytest.raises(PartitionError, match="11 clients cannot hold disjoint groups of 10 classes; use at most 10 clients"):
+    with pytest.raises(
+        PartitionError,
+        match="11 clients cannot hold disjoint groups of 10 classes; use at most 10 clients",
+    ):
         class_groups(balanced(100), 11)
 
 
 def test_a_client_without_samples_is_refused_naming_its_classes():
-    with pytest.raises(PartitionError, match="client 1 would hold nothing: no sample has a label from 4 to 6"):
+    with pytest.raises(
+        PartitionError, match="client 1 would hold nothing: no sample has a label from 4 to 6"
+    ):
         class_groups(np.array([0, 1, 2, 3, 7, 8, 9]), 3, 10)
 
 
 @pytest.mark.parametrize("labels", [[0, 1, 10], [-1, 0, 1]])
 def test_labels_that_are_no_classes_are_refused(labels):
-    with pytest.raises(PartitionError, match=f"labels {min(labels)} to {max(labels)} are not all among 10 classes"):
+    with pytest.raises(
+        PartitionError, match=f"labels {min(labels)} to {max(labels)} are not all among 10 classes"
+    ):
         class_groups(np.array(labels), 2, 10)
 
 
@@ -359,7 +410,7 @@ def test_groups_of_classes_among_nobody_or_of_nothing_are_refused():
         class_groups(np.empty(0, int), 1)
 
 
-# -- FedSA: the probe set ---------------------------------------------------------------------------------------------
+# -- FedSA: the probe set --
 
 
 @pytest.mark.parametrize("consecutive", [False, True])
@@ -379,8 +430,12 @@ def test_a_share_is_rounded_in_each_class_and_never_to_nothing():
 
 
 @pytest.mark.parametrize("consecutive", [False, True])
-@given(st.integers(0, 400), st.integers(1, 20), st.floats(0, 1, exclude_min=True), st.integers(0, 99))
-def test_probe_set_and_rest_are_disjoint_complete_and_in_order(consecutive, samples, classes, share, seed):
+@given(
+    st.integers(0, 400), st.integers(1, 20), st.floats(0, 1, exclude_min=True), st.integers(0, 99)
+)
+def test_probe_set_and_rest_are_disjoint_complete_and_in_order(
+    consecutive, samples, classes, share, seed
+):
     labels = rng(seed).integers(classes, size=samples)
     drawn, rest = draw_share_by_class(labels, share, rng(seed), consecutive=consecutive)
     assert_a_partition([drawn, rest], samples)
@@ -394,7 +449,10 @@ def test_probe_set_and_rest_are_disjoint_complete_and_in_order(consecutive, samp
 @pytest.mark.parametrize("consecutive", [False, True])
 def test_the_probe_set_is_random_and_repeats_under_its_seed(consecutive):
     labels = balanced(1000)
-    first, same, other = (draw_share_by_class(labels, 0.05, rng(seed), consecutive=consecutive)[0] for seed in (1, 1, 2))
+    first, same, other = (
+        draw_share_by_class(labels, 0.05, rng(seed), consecutive=consecutive)[0]
+        for seed in (1, 1, 2)
+    )
     assert np.array_equal(first, same)
     assert not np.array_equal(first, other)
 
@@ -402,7 +460,10 @@ def test_the_probe_set_is_random_and_repeats_under_its_seed(consecutive):
 def test_as_released_the_probe_set_is_what_comes_next_of_each_class_from_one_place():
     labels = rng(3).integers(10, size=20_000)
     start = int(np.random.default_rng(8).integers(3000))
-    expected, counts = [], [max(1, round(0.01 * int((labels == label).sum()))) for label in range(10)]
+    expected, counts = (
+        [],
+        [max(1, round(0.01 * int((labels == label).sum()))) for label in range(10)],
+    )
     for index in range(start, len(labels)):  # as the script walks through the file
         if counts[labels[index]] > 0:
             counts[labels[index]] -= 1
@@ -425,12 +486,14 @@ def test_a_share_of_each_class_that_makes_no_sense_is_refused(share):
         draw_share_by_class(balanced(10), share, rng())
 
 
-# -- both -----------------------------------------------------------------------------------------------------------
+# -- both --
 
 
 @pytest.mark.parametrize("split", [dirichlet_fedkd, dirichlet_feddf])
 def test_more_clients_than_samples_are_refused(split):
-    with pytest.raises(PartitionError, match="11 clients cannot share 10 samples; use at most 10 clients"):
+    with pytest.raises(
+        PartitionError, match="11 clients cannot share 10 samples; use at most 10 clients"
+    ):
         split(balanced(10), 11, 1.0, rng())
 
 
@@ -449,14 +512,20 @@ def test_the_same_seed_gives_the_same_partition_and_another_seed_another(split):
 
 def test_label_counts_count_each_class_on_each_client():
     labels = np.array([0, 0, 1, 2])
-    assert label_counts(labels, [np.array([0, 1, 1]), np.array([], int), np.array([3])], 4).tolist() == [
+    assert label_counts(
+        labels, [np.array([0, 1, 1]), np.array([], int), np.array([3])], 4
+    ).tolist() == [
         [3, 0, 0, 0],
         [0, 0, 0, 0],
         [0, 0, 1, 0],
     ]
 
 
-@given(st.lists(st.integers(0, 8), min_size=1, max_size=40), st.floats(0, 0.99), st.integers(0, 2**32 - 1))
+@given(
+    st.lists(st.integers(0, 8), min_size=1, max_size=40),
+    st.floats(0, 0.99),
+    st.integers(0, 2**32 - 1),
+)
 def test_a_split_by_groups_keeps_every_group_together_and_every_sample_once(groups, share, seed):
     patients = np.array(groups)
     held, rest = split_groups(patients, share, np.random.default_rng(seed))
@@ -466,7 +535,9 @@ def test_a_split_by_groups_keeps_every_group_together_and_every_sample_once(grou
 
 
 def test_a_sample_counts_as_one_of_its_positives_each_equally_likely():
-    positives = np.array([[True, False, True], [False, True, False], [False, False, False]]).repeat(600, axis=0)
+    positives = np.array([[True, False, True], [False, True, False], [False, False, False]]).repeat(
+        600, axis=0
+    )
     drawn = one_positive(positives, np.random.default_rng(0)).reshape(3, 600)
     assert set(drawn[0]) == {0, 2}
     assert 240 < (drawn[0] == 0).sum() < 360  # within five standard deviations of 300

@@ -1,4 +1,6 @@
-"""What every data set shares: splits that are checked, and npz archives that are whole or refused."""
+"""What every data set shares: splits that are checked, and npz archives that are whole or
+refused.
+"""
 
 import io
 import zipfile
@@ -69,7 +71,10 @@ def test_a_truncated_npz_is_refused_with_advice(tmp_path):
     raw = (tmp_path / "a.npz").read_bytes()
     for length in range(0, len(raw), 97):
         (tmp_path / "a.npz").write_bytes(raw[:length])
-        with pytest.raises(DataError, match=r"damaged or truncated .* Delete it and get it again\. Get it from its site\."):
+        with pytest.raises(
+            DataError,
+            match=r"damaged or truncated .* Delete it and get it again\. Get it from its site\.",
+        ):
             check_npz(tmp_path / "a.npz", ADVICE)
 
 
@@ -93,7 +98,9 @@ def test_an_npz_with_a_flipped_byte_is_refused_or_reads_the_same(tmp_path, save)
 
 def test_an_npz_without_labels_is_refused_naming_them(tmp_path):
     np.savez(tmp_path / "a.npz", x_train=np.zeros(1), x_test=np.zeros(1))
-    with pytest.raises(DataError, match=r"lacks the arrays y_test, y_train\. Get it from its site\."):
+    with pytest.raises(
+        DataError, match=r"lacks the arrays y_test, y_train\. Get it from its site\."
+    ):
         check_npz(tmp_path / "a.npz", ADVICE)
 
 
@@ -112,7 +119,10 @@ class Touch:
 
 
 def test_an_npz_with_pickled_code_is_refused_and_the_code_not_run(tmp_path):
-    np.savez(tmp_path / "a.npz", **{**arrays(), "y_train": np.array([Touch(str(tmp_path / "executed"))], dtype=object)})
+    np.savez(
+        tmp_path / "a.npz",
+        **{**arrays(), "y_train": np.array([Touch(str(tmp_path / "executed"))], dtype=object)},
+    )
     with pytest.raises(DataError, match="damaged"):
         read_npz(tmp_path / "a.npz", ADVICE)
     assert not (tmp_path / "executed").exists()

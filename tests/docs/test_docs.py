@@ -37,9 +37,11 @@ def shared(tmp_path_factory) -> Path:
 
 @pytest.mark.parametrize("line", COMMANDS)
 def test_a_documented_command_works(line, shared, command):
-    """Smoke commands run as they are; for reduced and full-scale ones, `plan` resolves the same arguments.
+    """Smoke commands run as they are; for reduced and full-scale ones, `plan` resolves the same
+    arguments.
 
-    Later commands read what earlier ones wrote, so one worker runs them all: `--dist loadfile` in tox.ini.
+    Later commands read what earlier ones wrote, so one worker runs them all: `--dist loadfile` in
+    tox.ini.
     """
     words = shlex.split(line)
     assert words[:2] == ["python", "-m"], line
@@ -81,7 +83,9 @@ def test_smoke_regenerates_every_paper_that_has_a_runner():
 def test_the_reference_holds_what_ci_regenerates():
     config = configparser.ConfigParser(interpolation=None)
     config.read(ROOT / "tox.ini")
-    words = " ".join(config["reference"][name] for name in ("first", "second", "third", "fourth")).split()
+    words = " ".join(
+        config["reference"][name] for name in ("first", "second", "third", "fourth")
+    ).split()
     for table in (word for word in words if "/" in word):
         assert (ROOT / "results" / "reference" / "smoke" / f"{table}.csv").exists(), table
     speed = json.loads((ROOT / "results" / "reference" / "speed.json").read_text())

@@ -22,9 +22,12 @@ def test_hints_cost_half_the_squared_distance_of_a_sample():
 
 
 @pytest.mark.parametrize(
-    ("student", "teacher"), [("wrn-10-1", "cnn-small"), ("resnet10-slim", "cnn-small"), ("cnn-small", "vgg11-slim")]
+    ("student", "teacher"),
+    [("wrn-10-1", "cnn-small"), ("resnet10-slim", "cnn-small"), ("cnn-small", "vgg11-slim")],
 )
-def test_a_student_comes_nearer_to_its_teachers_features_at_the_smaller_side_of_both(student, teacher):
+def test_a_student_comes_nearer_to_its_teachers_features_at_the_smaller_side_of_both(
+    student, teacher
+):
     federation = private_servers(1, network=student, teachers=teacher, side=16)
     (client,), (network,) = federation.clients, map(federation.module, federation.teachers())
     hinted = hinted_for(federation, client, federation.initial(student))
@@ -37,7 +40,16 @@ def test_a_student_comes_nearer_to_its_teachers_features_at_the_smaller_side_of_
         return hint_loss(predict(hinted, images, normalise=federation.normalise), hints).mean()
 
     before, decoder = distance(), copied(decoder_parameters(hinted.student))
-    client.run(learn_by_hints, federation, client, network, hinted, TrainingPlan(20, 4, 0.03), None, ("client", 0))
+    client.run(
+        learn_by_hints,
+        federation,
+        client,
+        network,
+        hinted,
+        TrainingPlan(20, 4, 0.03),
+        None,
+        ("client", 0),
+    )
     assert distance() < 0.7 * before
     assert same_bits(decoder, decoder_parameters(hinted.student))  # hints say nothing of it
 
@@ -52,12 +64,19 @@ def worn(federation):
     return target
 
 
-@pytest.mark.parametrize("network", [*STUDENTS, "resnet8-narrow", "cnn-small", "resnet10-slim+dense"])
-def test_adaptation_of_the_decoder_leaves_the_encoder_as_it_is_to_the_bit_and_the_others_do_not(network):
+@pytest.mark.parametrize(
+    "network", [*STUDENTS, "resnet8-narrow", "cnn-small", "resnet10-slim+dense"]
+)
+def test_adaptation_of_the_decoder_leaves_the_encoder_as_it_is_to_the_bit_and_the_others_do_not(
+    network,
+):
     changes = {}
     if network.endswith("+dense"):
         images = labelled(12, 400, 16)
-        changes = {"task": Segmentation(2), "probe": replace(images, targets=(images.images[:, 0] >= 128).long())}
+        changes = {
+            "task": Segmentation(2),
+            "probe": replace(images, targets=(images.images[:, 0] >= 128).long()),
+        }
     federation = private_servers(1, network=network, side=16, **changes)
     target = worn(federation)
     decoder, encoder = split(target)
@@ -65,7 +84,11 @@ def test_adaptation_of_the_decoder_leaves_the_encoder_as_it_is_to_the_bit_and_th
     assert same_bits(split(by_paper)[1], encoder)  # parameters and buffers
     assert not same_bits(split(by_paper)[0], decoder)
     by_code = adapt(federation, target, "all", 3, 1)
-    assert not any(torch.equal(t, encoder[n]) for n, t in split(by_code)[1].items() if t.numel() > 1 and t.is_floating_point())
+    assert not any(
+        torch.equal(t, encoder[n])
+        for n, t in split(by_code)[1].items()
+        if t.numel() > 1 and t.is_floating_point()
+    )
     tuned = adapt(federation, target, "fine-tune", 3, 1)
     assert not same_bits(split(tuned)[1], encoder)
     assert same_bits({**decoder, **encoder}, target.state_dict())  # a copy is adapted

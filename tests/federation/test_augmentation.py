@@ -53,11 +53,15 @@ def test_a_change_of_scale_draws_after_all_else_so_that_other_augmentations_are_
     images = torch.rand(3, 1, 8, 8)
     how = Augmentation(rotation=10, horizontal_flip=True)
     nearly = Augmentation(rotation=10, horizontal_flip=True, scale=1e-9)
-    torch.testing.assert_close(augment(images, nearly, generator()), augment(images, how, generator()))
+    torch.testing.assert_close(
+        augment(images, nearly, generator()), augment(images, how, generator())
+    )
 
 
 def test_a_channel_shift_adds_one_constant_per_image_within_the_range():
-    out = augment(torch.full((200, 3, 4, 4), 0.5), Augmentation(channel_shift=0.2), generator()) - 0.5
+    out = (
+        augment(torch.full((200, 3, 4, 4), 0.5), Augmentation(channel_shift=0.2), generator()) - 0.5
+    )
     per_image = out.flatten(1)
     torch.testing.assert_close(per_image, per_image[:, :1].expand_as(per_image))
     assert -0.2 <= per_image.min() < -0.17
@@ -72,14 +76,20 @@ def test_a_channel_shift_clips_to_the_unit_range():
 
 
 def test_rotation_keeps_the_centre_and_stays_within_its_angle():
-    at_centre = augment(dots(1, 9, 4, 4).expand(30, 1, 9, 9), Augmentation(rotation=20), generator())
+    at_centre = augment(
+        dots(1, 9, 4, 4).expand(30, 1, 9, 9), Augmentation(rotation=20), generator()
+    )
     assert (at_centre[:, 0, 4, 4] > 0.99).all()
-    rows, columns = centroids(augment(dots(200, 41, 20, 36), Augmentation(rotation=20), generator()))
+    rows, columns = centroids(
+        augment(dots(200, 41, 20, 36), Augmentation(rotation=20), generator())
+    )
     angles = torch.atan2(rows, columns).rad2deg()
     assert angles.abs().max() < 20.5
     assert angles.min() < -17
     assert angles.max() > 17
-    torch.testing.assert_close(torch.hypot(rows, columns), torch.full((200,), 16.0), atol=0.3, rtol=0)
+    torch.testing.assert_close(
+        torch.hypot(rows, columns), torch.full((200,), 16.0), atol=0.3, rtol=0
+    )
 
 
 def test_a_shift_moves_by_at_most_its_share_of_the_side_either_way():
@@ -91,7 +101,10 @@ def test_a_shift_moves_by_at_most_its_share_of_the_side_either_way():
     assert abs(torch.corrcoef(torch.stack([rows, columns]))[0, 1]) < 0.2
 
 
-@pytest.mark.parametrize("how", [Augmentation(rotation=45), Augmentation(shift=0.4), Augmentation(rotation=20, shift=0.2)])
+@pytest.mark.parametrize(
+    "how",
+    [Augmentation(rotation=45), Augmentation(shift=0.4), Augmentation(rotation=20, shift=0.2)],
+)
 def test_points_from_outside_take_the_value_of_the_border(how):
     images = torch.full((20, 2, 8, 8), 0.7)
     torch.testing.assert_close(augment(images, how, generator()), images)
@@ -125,12 +138,14 @@ def test_shape_type_and_range_are_kept():
 
 
 def test_a_quarter_turn_moves_a_dot_by_a_quarter_turn():
-    rows, columns = centroids(augment(dots(400, 41, 20, 36), Augmentation(rotation=90), generator()))
+    rows, columns = centroids(
+        augment(dots(400, 41, 20, 36), Augmentation(rotation=90), generator())
+    )
     angles = torch.atan2(rows, columns).abs()
     assert math.radians(85) < angles.max() < math.radians(90.5)
 
 
-# -- crop and cutout ----------------------------------------------------------------------------------------------------
+# -- crop and cutout --
 
 GREY = (0.5,)
 
@@ -139,7 +154,9 @@ def test_a_crop_is_one_of_the_windows_of_the_bordered_image_and_all_occur_alike(
     image = torch.arange(1.0, 10).view(3, 3) / 9
     bordered = torch.zeros(5, 5)
     bordered[1:4, 1:4] = image
-    windows = torch.stack([bordered[row : row + 3, column : column + 3] for row in range(3) for column in range(3)])
+    windows = torch.stack(
+        [bordered[row : row + 3, column : column + 3] for row in range(3) for column in range(3)]
+    )
     out = augment(image.expand(900, 1, 3, 3), Augmentation(crop=1), generator())
     equal = (out == windows).flatten(2).all(dim=2)  # (images, windows)
     assert equal.sum(dim=1).tolist() == [1] * 900
@@ -168,10 +185,16 @@ def test_a_crop_moves_all_channels_together_and_images_apart_also_if_they_are_no
 def test_a_flip_next_to_a_crop_mirrors_exactly():
     image = torch.rand(3, 6, 6)  # on a side of 6, resampling would change the last digits
     bordered = torch.nn.functional.pad(image, (1, 1, 1, 1))
-    windows = [bordered[:, row : row + 6, column : column + 6] for row in range(3) for column in range(3)]
+    windows = [
+        bordered[:, row : row + 6, column : column + 6] for row in range(3) for column in range(3)
+    ]
     bordered = bordered.flip(2)
-    windows += [bordered[:, row : row + 6, column : column + 6] for row in range(3) for column in range(3)]
-    out = augment(image.expand(300, 3, 6, 6), Augmentation(crop=1, horizontal_flip=True), generator())
+    windows += [
+        bordered[:, row : row + 6, column : column + 6] for row in range(3) for column in range(3)
+    ]
+    out = augment(
+        image.expand(300, 3, 6, 6), Augmentation(crop=1, horizontal_flip=True), generator()
+    )
     equal = (out[:, None] == torch.stack(windows)).flatten(2).all(dim=2)
     assert equal.sum(dim=1).tolist() == [1] * 300
     assert equal.any(dim=0).all()
@@ -192,7 +215,9 @@ def test_a_cutout_of_2_by_2_covers_a_pixel_and_those_before_it_clipped_at_the_bo
             hole = torch.zeros(4, 4, dtype=torch.int)
             hole[max(row - 1, 0) : row + 1, max(column - 1, 0) : column + 1] = 1
             expected.add(tuple(hole.flatten().tolist()))
-    assert holes(4, 2) == expected  # 9 whole squares, 3 halves at the upper border, 3 at the left, 1 corner
+    assert (
+        holes(4, 2) == expected
+    )  # 9 whole squares, 3 halves at the upper border, 3 at the left, 1 corner
     assert sorted(map(sum, expected)) == [1] + [2] * 6 + [4] * 9
 
 
@@ -225,7 +250,10 @@ def test_a_cutout_without_a_mean_is_refused():
 def test_crop_and_cutout_draw_after_all_else_so_that_older_draws_stay():
     images = torch.rand(20, 3, 8, 8)
     both = Augmentation(rotation=20, shift=0.2, channel_shift=0.2, horizontal_flip=True, cutout=2)
-    before, after = augment(images, ALL, generator()), augment(images, both, generator(), (0.5,) * 3)
+    before, after = (
+        augment(images, ALL, generator()),
+        augment(images, both, generator(), (0.5,) * 3),
+    )
     assert ((before != after).any(dim=1).flatten(1).sum(dim=1) <= 4).all()
     stream, same = generator(), generator()
     augment(images, Augmentation(), stream)
@@ -239,7 +267,9 @@ STANDARD = Augmentation(crop=4, horizontal_flip=True, cutout=8)
 def test_the_standard_augmentation_repeats_under_a_seed_and_leaves_its_input_alone():
     images = torch.rand(10, 3, 16, 16)
     before = images.clone()
-    first, same, other = (augment(images, STANDARD, generator(seed), (0.5,) * 3) for seed in (1, 1, 2))
+    first, same, other = (
+        augment(images, STANDARD, generator(seed), (0.5,) * 3) for seed in (1, 1, 2)
+    )
     assert torch.equal(first, same)
     assert not torch.equal(first, other)
     assert torch.equal(images, before)
@@ -248,5 +278,8 @@ def test_the_standard_augmentation_repeats_under_a_seed_and_leaves_its_input_alo
 
 def test_memory_layout_makes_no_difference():
     images = torch.rand(10, 3, 16, 16)
-    plain, last = (augment(x, STANDARD, generator(), (0.5,) * 3) for x in (images, images.to(memory_format=torch.channels_last)))
+    plain, last = (
+        augment(x, STANDARD, generator(), (0.5,) * 3)
+        for x in (images, images.to(memory_format=torch.channels_last))
+    )
     assert torch.equal(plain, last)

@@ -17,8 +17,14 @@ def state(**entries):
 def batch_norm(weight, bias, mean, var, batches):
     layer = nn.BatchNorm2d(1)
     layer.load_state_dict(
-        state(weight=[weight], bias=[bias], running_mean=[mean], running_var=[var], num_batches_tracked=batches)
-    )  # fmt: skip
+        state(
+            weight=[weight],
+            bias=[bias],
+            running_mean=[mean],
+            running_var=[var],
+            num_batches_tracked=batches,
+        )
+    )
     return layer.state_dict()
 
 
@@ -30,15 +36,22 @@ def test_the_mean_is_weighted_by_the_clients_sizes():
 def test_weights_are_normalised():
     states = [state(w=[1.0]), state(w=[2.0]), state(w=[6.0])]
     for scale in (1, 0.125, 1000):
-        assert average_states(states, [scale, scale, scale * 2])["w"].item() == 3.75  # (1 + 2 + 12) / 4
+        assert (
+            average_states(states, [scale, scale, scale * 2])["w"].item() == 3.75
+        )  # (1 + 2 + 12) / 4
 
 
 def test_batchnorms_statistics_are_averaged_with_its_parameters_and_its_counter_is_rounded():
-    averaged = average_states([batch_norm(1.0, 0.0, 4.0, 1.0, 12), batch_norm(3.0, 2.0, 0.0, 9.0, 13)], [1, 3])
+    averaged = average_states(
+        [batch_norm(1.0, 0.0, 4.0, 1.0, 12), batch_norm(3.0, 2.0, 0.0, 9.0, 13)], [1, 3]
+    )
     assert {name: tensor.item() for name, tensor in averaged.items()} == {
-        "weight": 2.5, "bias": 1.5, "running_mean": 1.0, "running_var": 7.0,
+        "weight": 2.5,
+        "bias": 1.5,
+        "running_mean": 1.0,
+        "running_var": 7.0,
         "num_batches_tracked": 13,  # 12.75, rounded
-    }  # fmt: skip
+    }
     assert nn.BatchNorm2d(1).load_state_dict(averaged)
 
 
@@ -46,7 +59,9 @@ def test_a_state_of_no_weight_has_no_say():
     assert average_states([state(w=[1.0]), state(w=[7.0])], [0, 2])["w"].item() == 7
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.int64, torch.uint8])
+@pytest.mark.parametrize(
+    "dtype", [torch.float64, torch.float32, torch.bfloat16, torch.int64, torch.uint8]
+)
 def test_types_and_shapes_are_kept(dtype):
     states = [{"x": torch.full((2, 3), value, dtype=dtype)} for value in (1, 5)]
     averaged = average_states(states, [1, 1])["x"]
@@ -55,7 +70,8 @@ def test_types_and_shapes_are_kept(dtype):
 
 
 def test_sums_are_taken_in_double_precision():
-    # In single precision a quarter is lost beside 2^22, so that the last two digits of this mean would be.
+    # In single precision a quarter is lost beside 2^22, so that the last two digits of this mean
+    # would be.
     states = [state(w=[2.0**24]), state(w=[1.0]), state(w=[1.0]), state(w=[2.0])]
     assert average_states(states, [1, 1, 1, 1])["w"].item() == 2**22 + 1
 
@@ -72,7 +88,12 @@ def test_the_states_that_are_averaged_are_left_alone():
     averaged = average_states([first, second], [1, 1])
     averaged["w"].fill_(9)
     averaged["n"].fill_(9)
-    assert (first["w"].item(), first["n"].item(), second["w"].item(), second["n"].item()) == (1, 3, 2, 8)
+    assert (first["w"].item(), first["n"].item(), second["w"].item(), second["n"].item()) == (
+        1,
+        3,
+        2,
+        8,
+    )
 
 
 def test_states_are_looked_at_one_at_a_time():
@@ -87,7 +108,9 @@ def test_states_are_looked_at_one_at_a_time():
             still_held.append(sum(reference() is not None for reference in handed_out))
 
     assert average_states(states(), [1, 1, 1, 1])["w"].item() == 3  # 12 / 4
-    assert max(still_held) <= 1  # when the next is asked for, the last may still be there, but none before it
+    assert (
+        max(still_held) <= 1
+    )  # when the next is asked for, the last may still be there, but none before it
 
 
 def test_no_more_states_are_asked_for_than_there_may_be():

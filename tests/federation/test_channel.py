@@ -11,14 +11,23 @@ from federation.costs import Meter, metering
 from tests.federation.tiny import make_federation
 
 DTYPES = [
-    torch.float64, torch.float32, torch.float16, torch.bfloat16,
-    torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool,
-]  # fmt: skip
+    torch.float64,
+    torch.float32,
+    torch.float16,
+    torch.bfloat16,
+    torch.int64,
+    torch.int32,
+    torch.int16,
+    torch.int8,
+    torch.uint8,
+    torch.bool,
+]
 SHAPES = st.lists(st.integers(0, 12), max_size=4)
 
 
 def test_the_size_of_one_small_tensor_by_hand():
-    # 8 bytes of length, the header {"a":{"dtype":"F32","shape":[3],"data_offsets":[0,12]}} of 54 padded to 56, 12 of data.
+    # 8 bytes of length, the header {"a":{"dtype":"F32","shape":[3],"data_offsets":[0,12]}} of 54
+    # padded to 56, 12 of data.
     assert encoded_size({"a": torch.zeros(3)}) == 8 + 56 + 12
 
 
@@ -26,12 +35,22 @@ def test_the_size_of_every_mixture_of_types_is_that_of_the_encoding():
     for first in DTYPES:
         for second in DTYPES:
             for padding in range(8):
-                tensors = {"a" * (1 + padding): torch.ones(101, dtype=first), "b": torch.ones((), dtype=second)}
-                assert encoded_size(tensors) == len(safetensors.torch.save(tensors)), (first, second, padding)
+                tensors = {
+                    "a" * (1 + padding): torch.ones(101, dtype=first),
+                    "b": torch.ones((), dtype=second),
+                }
+                assert encoded_size(tensors) == len(safetensors.torch.save(tensors)), (
+                    first,
+                    second,
+                    padding,
+                )
 
 
 def test_the_size_of_a_payload_of_many_names_is_that_of_the_encoding():
-    tensors = {f"layer{i}.{'x' * (i % 7)}.weight": torch.ones(i % 13, dtype=DTYPES[i % len(DTYPES)]) for i in range(400)}
+    tensors = {
+        f"layer{i}.{'x' * (i % 7)}.weight": torch.ones(i % 13, dtype=DTYPES[i % len(DTYPES)])
+        for i in range(400)
+    }
     assert encoded_size(tensors) == len(safetensors.torch.save(tensors))
 
 
@@ -40,13 +59,21 @@ def test_an_empty_payload_has_a_size_too():
 
 
 @settings(deadline=None, max_examples=200)
-@given(st.dictionaries(st.text("abc._0123456789", min_size=1, max_size=30), st.tuples(st.sampled_from(DTYPES), SHAPES), max_size=8))
+@given(
+    st.dictionaries(
+        st.text("abc._0123456789", min_size=1, max_size=30),
+        st.tuples(st.sampled_from(DTYPES), SHAPES),
+        max_size=8,
+    )
+)
 def test_the_size_of_any_payload_is_that_of_the_encoding(layout):
     tensors = {name: torch.zeros(shape, dtype=dtype) for name, (dtype, shape) in layout.items()}
     assert encoded_size(tensors) == len(safetensors.torch.save(tensors))
 
 
-@pytest.mark.parametrize("name", ["größe", "\x7f", 'a "quoted" name', "back\\slash", "tab\t", "😀", "重み"])
+@pytest.mark.parametrize(
+    "name", ["größe", "\x7f", 'a "quoted" name', "back\\slash", "tab\t", "😀", "重み"]
+)
 def test_the_size_is_right_for_names_beyond_plain_letters(name):
     tensors = {name * 5: torch.zeros(3)}
     assert encoded_size(tensors) == len(safetensors.torch.save(tensors))
@@ -54,15 +81,22 @@ def test_the_size_is_right_for_names_beyond_plain_letters(name):
 
 LAYOUTS = {
     "contiguous": lambda tensor: tensor,
-    "channels last": lambda tensor: tensor.contiguous(memory_format=torch.channels_last) if tensor.dim() == 4 else tensor,
+    "channels last": lambda tensor: (
+        tensor.contiguous(memory_format=torch.channels_last) if tensor.dim() == 4 else tensor
+    ),
     "transposed": lambda tensor: tensor.transpose(0, -1) if tensor.dim() else tensor,
     "every other": lambda tensor: tensor[::2] if tensor.dim() else tensor,
     "expanded": lambda tensor: tensor.expand(3, *tensor.shape),
 }
 PAYLOAD = st.dictionaries(
-    st.one_of(st.text(min_size=1, max_size=12), st.sampled_from(['a "quoted" name', "größe", "back\\slash", "tab\t", "重み"])),
+    st.one_of(
+        st.text(min_size=1, max_size=12),
+        st.sampled_from(['a "quoted" name', "größe", "back\\slash", "tab\t", "重み"]),
+    ),
     st.tuples(
-        st.sampled_from(DTYPES), st.sampled_from([(), (0,), (3,), (2, 0, 3), (5, 4), (2, 3, 4, 5)]), st.sampled_from(list(LAYOUTS))
+        st.sampled_from(DTYPES),
+        st.sampled_from([(), (0,), (3,), (2, 0, 3), (5, 4), (2, 3, 4, 5)]),
+        st.sampled_from(list(LAYOUTS)),
     ),
     max_size=8,
 ).filter(lambda layout: "__metadata__" not in layout)
@@ -76,12 +110,20 @@ def content(shape, dtype, seed):
 @settings(deadline=None, max_examples=200)
 @given(PAYLOAD)
 def test_the_encoding_of_any_payload_is_that_of_the_library_byte_for_byte(layout):
-    tensors = {name: LAYOUTS[how](content(shape, dtype, k)) for k, (name, (dtype, shape, how)) in enumerate(layout.items())}
+    tensors = {
+        name: LAYOUTS[how](content(shape, dtype, k))
+        for k, (name, (dtype, shape, how)) in enumerate(layout.items())
+    }
     encoded = encode(tensors)
-    assert encoded == safetensors.torch.save({name: tensor.contiguous() for name, tensor in tensors.items()})
+    assert encoded == safetensors.torch.save(
+        {name: tensor.contiguous() for name, tensor in tensors.items()}
+    )
     decoded = safetensors.torch.load(encoded)
     assert decoded.keys() == tensors.keys()
-    assert all(decoded[name].equal(tensor) and decoded[name].dtype == tensor.dtype for name, tensor in tensors.items())
+    assert all(
+        decoded[name].equal(tensor) and decoded[name].dtype == tensor.dtype
+        for name, tensor in tensors.items()
+    )
 
 
 def test_the_encoding_of_a_network_does_not_depend_on_its_layout_or_gradients():
@@ -89,12 +131,18 @@ def test_the_encoding_of_a_network_does_not_depend_on_its_layout_or_gradients():
     state = model.state_dict()
     assert not all(tensor.is_contiguous() for tensor in state.values())
     encoded = encode(dict(model.named_parameters()) | dict(model.named_buffers()))
-    assert encoded == safetensors.torch.save({name: tensor.contiguous() for name, tensor in state.items()})
+    assert encoded == safetensors.torch.save(
+        {name: tensor.contiguous() for name, tensor in state.items()}
+    )
 
 
 def test_numbers_that_are_none_survive_the_encoding_bit_by_bit():
     odd = torch.tensor([torch.nan, -torch.inf, -0.0, 1e-45])
-    assert safetensors.torch.load(encode({"x": odd}))["x"].view(torch.int32).equal(odd.view(torch.int32))
+    assert (
+        safetensors.torch.load(encode({"x": odd}))["x"]
+        .view(torch.int32)
+        .equal(odd.view(torch.int32))
+    )
 
 
 def test_what_is_received_equals_what_was_sent():
@@ -106,7 +154,10 @@ def test_what_is_received_equals_what_was_sent():
     }
     received = Channel().up(0, "parameters", sent)
     assert list(received) == list(sent)
-    assert all(torch.equal(received[name], sent[name]) and received[name].dtype == sent[name].dtype for name in sent)
+    assert all(
+        torch.equal(received[name], sent[name]) and received[name].dtype == sent[name].dtype
+        for name in sent
+    )
 
 
 def test_what_is_received_shares_no_memory_with_what_was_sent():
@@ -125,7 +176,11 @@ def test_what_is_received_carries_no_gradient():
 
 def test_tensors_of_any_memory_layout_can_be_sent():
     base = torch.arange(48.0).view(1, 3, 4, 4)
-    sent = {"last": base.to(memory_format=torch.channels_last), "cut": base[0, :, 1], "wide": torch.ones(1).expand(5)}
+    sent = {
+        "last": base.to(memory_format=torch.channels_last),
+        "cut": base[0, :, 1],
+        "wide": torch.ones(1).expand(5),
+    }
     received = Channel().up(0, "features", sent)
     assert all(torch.equal(received[name], sent[name]) for name in sent)
 
@@ -144,7 +199,10 @@ def test_the_ledger_holds_messages_in_the_order_of_their_first():
     channel.down(1, "images", {"x": torch.zeros(4)})
     channel.round = 3
     channel.up(1, "logits", {"x": torch.zeros(4)})
-    assert channel.ledger == [Transfer(0, "down", "images", 1, size), Transfer(3, "up", "logits", 1, size)]
+    assert channel.ledger == [
+        Transfer(0, "down", "images", 1, size),
+        Transfer(3, "up", "logits", 1, size),
+    ]
 
 
 def test_messages_of_one_round_direction_kind_and_client_are_one_line_of_the_ledger():
@@ -159,9 +217,12 @@ def test_messages_of_one_round_direction_kind_and_client_are_one_line_of_the_led
     channel.round = 1
     channel.up(0, "logits", small)
     assert channel.ledger == [
-        Transfer(0, "up", "logits", 0, a + b, 2), Transfer(0, "up", "logits", 1, a), Transfer(0, "up", "labels", 0, a),
-        Transfer(0, "down", "logits", 0, a), Transfer(1, "up", "logits", 0, a),
-    ]  # fmt: skip
+        Transfer(0, "up", "logits", 0, a + b, 2),
+        Transfer(0, "up", "logits", 1, a),
+        Transfer(0, "up", "labels", 0, a),
+        Transfer(0, "down", "logits", 0, a),
+        Transfer(1, "up", "logits", 0, a),
+    ]
     assert channel.ledger[1].messages == 1
 
 
@@ -177,7 +238,9 @@ def test_restoring_puts_another_ledger_in_the_place_of_this_one():
     assert channel.total("up") == 0
     channel.round = 1
     channel.down(0, "images", {"x": torch.zeros(9)})
-    assert channel.ledger[-1] == Transfer(1, "down", "images", 0, 2 * encoded_size({"x": torch.zeros(9)}), 2)
+    assert channel.ledger[-1] == Transfer(
+        1, "down", "images", 0, 2 * encoded_size({"x": torch.zeros(9)}), 2
+    )
 
 
 def test_a_restored_ledger_counts_as_it_is_also_in_a_plan_of_repeated_steps():
@@ -208,7 +271,9 @@ def test_a_new_channel_has_carried_nothing():
 @pytest.mark.parametrize("send", [Channel.up, Channel.down])
 def test_an_unknown_kind_is_refused_and_not_booked(send):
     channel = Channel()
-    with pytest.raises(ValueError, match=r"unknown payload kind 'secrets'; known: attention, .*parameters"):
+    with pytest.raises(
+        ValueError, match=r"unknown payload kind 'secrets'; known: attention, .*parameters"
+    ):
         send(channel, 0, "secrets", {"x": torch.zeros(1)})
     assert channel.ledger == []
 
@@ -221,17 +286,31 @@ def test_every_known_kind_may_cross(kind):
 
 
 def test_planning_books_the_same_bytes_without_content():
-    layout = {"conv.weight": ((16, 3, 3, 3), torch.float32), "bn.count": ((), torch.int64), "scale": ((5,), torch.float64)}
+    layout = {
+        "conv.weight": ((16, 3, 3, 3), torch.float32),
+        "bn.count": ((), torch.int64),
+        "scale": ((5,), torch.float64),
+    }
     real, planned = Channel(), Channel()
-    real.up(2, "parameters", {name: torch.zeros(shape, dtype=dtype) for name, (shape, dtype) in layout.items()})
-    received = planned.up(2, "parameters", {n: torch.empty(s, dtype=d, device="meta") for n, (s, d) in layout.items()})
+    real.up(
+        2,
+        "parameters",
+        {name: torch.zeros(shape, dtype=dtype) for name, (shape, dtype) in layout.items()},
+    )
+    received = planned.up(
+        2, "parameters", {n: torch.empty(s, dtype=d, device="meta") for n, (s, d) in layout.items()}
+    )
     assert planned.ledger == real.ledger
     assert all(tensor.is_meta for tensor in received.values())
 
 
 def test_an_inspector_sees_every_message_with_its_content():
     seen = []
-    channel = Channel(inspect=lambda transfer, tensors: seen.append((transfer.direction, transfer.client, tensors["x"].item())))
+    channel = Channel(
+        inspect=lambda transfer, tensors: seen.append(
+            (transfer.direction, transfer.client, tensors["x"].item())
+        )
+    )
     channel.up(4, "labels", {"x": torch.tensor(7)})
     channel.down(5, "labels", {"x": torch.tensor(8)})
     assert seen == [("up", 4, 7), ("down", 5, 8)]

@@ -10,9 +10,21 @@ CLIENT = Client(3, "resnet", "resnet8-narrow", SHARD, (1, 1, 2), "abc")
 
 
 def test_a_client_states_its_public_facts():
-    assert (CLIENT.index, CLIENT.role, CLIENT.network, CLIENT.size, CLIENT.label_counts, CLIENT.digest) == (
-        3, "resnet", "resnet8-narrow", 4, (1, 1, 2), "abc",
-    )  # fmt: skip
+    assert (
+        CLIENT.index,
+        CLIENT.role,
+        CLIENT.network,
+        CLIENT.size,
+        CLIENT.label_counts,
+        CLIENT.digest,
+    ) == (
+        3,
+        "resnet",
+        "resnet8-narrow",
+        4,
+        (1, 1, 2),
+        "abc",
+    )
 
 
 def test_a_function_that_runs_on_the_client_sees_its_samples():
@@ -33,14 +45,18 @@ def test_a_client_prints_without_its_samples():
     assert repr(CLIENT) == "Client(3, resnet, 4 samples)"
 
 
-# -- shards -----------------------------------------------------------------------------------------------------------
+# -- shards --
 
 IMAGES = torch.arange(24, dtype=torch.uint8).view(6, 1, 2, 2)
 TARGETS = torch.tensor([0, 1, 2, 0, 1, 2])
 
 
 def make_shard(indices):
-    return Shard(IMAGES.clone(), TARGETS.clone(), None if indices is None else torch.tensor(indices, dtype=torch.int64))
+    return Shard(
+        IMAGES.clone(),
+        TARGETS.clone(),
+        None if indices is None else torch.tensor(indices, dtype=torch.int64),
+    )
 
 
 def test_a_shard_is_the_samples_at_its_indices_in_their_order():
@@ -63,7 +79,11 @@ def test_without_indices_a_shard_is_all_samples():
 
 def test_a_shard_may_hold_nothing():
     shard = make_shard([])
-    assert (len(shard), tuple(shard.images.shape), tuple(shard.targets.shape)) == (0, (0, 1, 2, 2), (0,))
+    assert (len(shard), tuple(shard.images.shape), tuple(shard.targets.shape)) == (
+        0,
+        (0, 1, 2, 2),
+        (0,),
+    )
 
 
 def test_a_client_counts_the_samples_of_its_shard_and_not_those_it_is_cut_from():

@@ -38,7 +38,11 @@ def test_predicting_with_a_linear_layer_costs_two_operations_per_weight_and_samp
 def test_training_costs_three_forward_passes_per_sample_and_epoch():
     meter = Meter()
     meter.book_training(linear(), images(10), epochs=4, batch_size=5)
-    assert (meter.flops, meter.training_samples, meter.predicted_samples) == (3 * 120 * 10 * 4, 40, 0)
+    assert (meter.flops, meter.training_samples, meter.predicted_samples) == (
+        3 * 120 * 10 * 4,
+        40,
+        0,
+    )
 
 
 def test_a_convolution_costs_two_operations_per_weight_and_output_pixel():
@@ -80,7 +84,9 @@ def test_peak_memory_is_that_of_the_largest_training():
 
 
 def test_metering_leaves_a_model_as_it_was():
-    model = nn.Sequential(nn.Conv2d(3, 2, 1), nn.BatchNorm2d(2), nn.Flatten(), nn.Linear(8, 5)).to("meta")
+    model = nn.Sequential(nn.Conv2d(3, 2, 1), nn.BatchNorm2d(2), nn.Flatten(), nn.Linear(8, 5)).to(
+        "meta"
+    )
     Meter().book_training(model, images(4), epochs=1, batch_size=2)
     assert all(module.training for module in model.modules())
 
@@ -106,13 +112,23 @@ def test_the_loops_of_learning_book_on_the_active_meter_what_they_would_do():
     model = linear()
     with metering(Meter()) as meter:
         train(
-            model, images(10), torch.empty(10, device="meta"), lambda o, t: o, TrainingPlan(2, 5), normalise=PLAIN, generator=None
+            model,
+            images(10),
+            torch.empty(10, device="meta"),
+            lambda o, t: o,
+            TrainingPlan(2, 5),
+            normalise=PLAIN,
+            generator=None,
         )
         predict(model, images(7), normalise=PLAIN)
-    assert (meter.flops, meter.training_samples, meter.predicted_samples) == (3 * 120 * 20 + 7 * 120, 20, 7)
+    assert (meter.flops, meter.training_samples, meter.predicted_samples) == (
+        3 * 120 * 20 + 7 * 120,
+        20,
+        7,
+    )
 
 
-# -- repetition -------------------------------------------------------------------------------------------------------
+# -- repetition --
 
 
 def test_what_is_repeated_counts_as_often_as_it_would_be_done():
@@ -144,7 +160,8 @@ def test_tensor_operations_of_a_repeated_step_are_counted_forward_and_backward()
     meter = Meter()
     with meter.repeated(6, counted=True):
         layer(torch.empty(10, 12, device="meta")).sum().backward()
-    # A product of 2 x 10 x 12 x 5 forward, one as large for the weights' gradient; inputs need none.
+    # A product of 2 x 10 x 12 x 5 forward, one as large for the weights' gradient; inputs need
+    # none.
     assert meter.flops == 6 * 2 * 1200
 
 
@@ -176,7 +193,7 @@ def test_a_prediction_within_counted_steps_is_booked_once(known):
     assert meter.flops - before == 3 * 7 * 120
 
 
-# -- whole fits -------------------------------------------------------------------------------------------------------
+# -- whole fits --
 
 
 def clients_of(sizes, device):
@@ -201,12 +218,19 @@ IOD = {"batch_size": 4, "latent": 5, "width": 4, "discriminator_width": 4, "samp
     [
         (FedIOD(epochs=3, steps=5, **IOD), (12, 12)),
         (FedIOD(epochs=3, **IOD), (12, 7)),
-        (FedIOD(epochs=2, steps=3, student_steps=4, weights="class-count", optimizer="sgd", **IOD), (12, 12)),
+        (
+            FedIOD(
+                epochs=2, steps=3, student_steps=4, weights="class-count", optimizer="sgd", **IOD
+            ),
+            (12, 12),
+        ),
         (FedIOD(epochs=2, steps=3, **IOD), (12, 0, 5)),
     ],
     ids=["given steps", "steps by the largest client", "as released", "an empty client"],
 )
-@pytest.mark.parametrize("network", ["resnet8-narrow", "cnn-small"], ids=["another student", "one network"])
+@pytest.mark.parametrize(
+    "network", ["resnet8-narrow", "cnn-small"], ids=["another student", "one network"]
+)
 def test_a_plan_of_fediod_counts_the_bytes_of_a_run_exactly(method, sizes, network):
     real, planned, _ = ledgers(method, sizes, network=network)
     assert planned.by_kind() == real.by_kind()
@@ -222,14 +246,20 @@ def test_the_bytes_of_fediod_by_hand():
     def size(*shape, name="outputs"):
         return encoded_size({name: torch.empty(shape)})
 
-    assert planned.by_kind() == real.by_kind() == {
-        "down/gradients": times * encoded_size({"0": torch.empty(4, 3), "1": torch.empty(4, 2, 2)}),
-        "down/images": times * size(4, 1, 8, 8, name="images"),
-        "up/discriminator-outputs": times * (size(4, 2, 2) + size(name="own")),
-        "up/gradients": times * size(4, 1, 8, 8, name="images"),
-        "up/labels": 2 * encoded_size({"counts": torch.zeros(3, dtype=torch.int64)}),
-        "up/logits": times * size(4, 3),
-    }  # fmt: skip
+    assert (
+        planned.by_kind()
+        == real.by_kind()
+        == {
+            "down/gradients": (
+                times * encoded_size({"0": torch.empty(4, 3), "1": torch.empty(4, 2, 2)})
+            ),
+            "down/images": times * size(4, 1, 8, 8, name="images"),
+            "up/discriminator-outputs": times * (size(4, 2, 2) + size(name="own")),
+            "up/gradients": times * size(4, 1, 8, 8, name="images"),
+            "up/labels": 2 * encoded_size({"counts": torch.zeros(3, dtype=torch.int64)}),
+            "up/logits": times * size(4, 3),
+        }
+    )
 
 
 def test_a_plan_of_fedavg_counts_the_bytes_of_a_run_exactly_and_by_round():
@@ -248,7 +278,12 @@ def test_a_plan_of_fedavg_trains_every_participant_in_every_round():
 
 @pytest.mark.parametrize(
     "method",
-    [FedKD(), FedKD(multi_round=True), FedMD(rounds=3, public_samples=4), FedGEN(rounds=3, participation=0.5, generator_steps=2)],
+    [
+        FedKD(),
+        FedKD(multi_round=True),
+        FedMD(rounds=3, public_samples=4),
+        FedGEN(rounds=3, participation=0.5, generator_steps=2),
+    ],
     ids=["fedkd", "fedkd in rounds", "fedmd", "fedgen"],
 )
 def test_a_plan_of_other_methods_counts_the_bytes_of_a_run_exactly_too(method):
@@ -258,7 +293,9 @@ def test_a_plan_of_other_methods_counts_the_bytes_of_a_run_exactly_too(method):
 
 def test_a_plan_of_feddf_counts_its_steps_of_distillation():
     def flops(steps):
-        method = FedDF(rounds=2, participation=1.0, distillation_steps=steps, distillation_batch_size=4)
+        method = FedDF(
+            rounds=2, participation=1.0, distillation_steps=steps, distillation_batch_size=4
+        )
         real, planned, meter = ledgers(method)
         assert planned.ledger == real.ledger
         return meter.flops

@@ -28,7 +28,10 @@ def test_a_way_of_running_is_named_by_what_differs_from_the_default(execution, l
     [
         ({"precision": "fp16"}, "unknown precision 'fp16'; known: fp32, tf32, bf16"),
         ({"precision": ""}, "unknown precision ''"),
-        ({"compile": "max-autotune"}, "unknown compile 'max-autotune'; known: off, default, reduce-overhead"),
+        (
+            {"compile": "max-autotune"},
+            "unknown compile 'max-autotune'; known: off, default, reduce-overhead",
+        ),
         ({"stacked": 0}, "stacked must be at least 1, not 0"),
         ({"stacked": -3}, "stacked must be at least 1, not -3"),
     ],
@@ -38,7 +41,9 @@ def test_a_value_that_does_not_exist_is_refused_with_those_that_do(changes, mess
         Execution(**changes)
 
 
-@pytest.mark.parametrize("changes", [{"precision": "bf16"}, {"compile": "default"}, {"compile": "reduce-overhead"}])
+@pytest.mark.parametrize(
+    "changes", [{"precision": "bf16"}, {"compile": "default"}, {"compile": "reduce-overhead"}]
+)
 def test_clients_are_not_stacked_in_bf16_or_compiled(changes):
     with pytest.raises(ValueError, match="stacked clients train in fp32 or tf32 and uncompiled"):
         Execution(stacked=2, **changes)
@@ -46,4 +51,8 @@ def test_clients_are_not_stacked_in_bf16_or_compiled(changes):
 
 
 def test_a_record_of_a_way_of_running_holds_all_of_it():
-    assert Execution("tf32", stacked=4).to_json() == {"precision": "tf32", "compile": "off", "stacked": 4}
+    assert Execution("tf32", stacked=4).to_json() == {
+        "precision": "tf32",
+        "compile": "off",
+        "stacked": 4,
+    }

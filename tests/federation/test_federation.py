@@ -1,4 +1,6 @@
-"""The federation: same start for all, stages shared, every byte counted, no labels on the server."""
+"""The federation: same start for all, stages shared, every byte counted, no labels on the
+server.
+"""
 
 import dataclasses
 
@@ -28,12 +30,14 @@ def trained():
     return federation, federation.local_models()
 
 
-# -- networks ---------------------------------------------------------------------------------------------------------
+# -- networks --
 
 
 def test_all_parties_with_one_network_start_from_the_same_weights():
     federation = make_federation()
-    assert same(federation.initial("cnn-small").state_dict(), federation.initial("cnn-small").state_dict())
+    assert same(
+        federation.initial("cnn-small").state_dict(), federation.initial("cnn-small").state_dict()
+    )
 
 
 def test_initial_weights_follow_the_weights_axis_and_no_other():
@@ -51,7 +55,9 @@ def test_making_and_training_networks_leaves_the_global_random_state_alone(train
     federation.module(model)
     federation.replace_head(module, 2, "x")
     images, targets = federation.public.images, torch.zeros(6, dtype=torch.long)
-    federation.train(module, images, torch.zeros_like(targets), federation.task.loss, federation.local, "x")
+    federation.train(
+        module, images, torch.zeros_like(targets), federation.task.loss, federation.local, "x"
+    )
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
@@ -69,7 +75,9 @@ def test_a_checkpoint_survives_the_round_trip_to_a_module(trained):
 def test_a_checkpoint_with_another_head_survives_too():
     federation = make_federation()
     module = federation.replace_head(federation.initial("cnn-small"), 1, "classifier", 0)
-    request = federation.client_stage("judge", federation.clients[0], lambda: (module, {}), outputs=1, code="federation.stages")
+    request = federation.client_stage(
+        "judge", federation.clients[0], lambda: (module, {}), outputs=1, code="federation.stages"
+    )
     [checkpoint] = federation.checkpoints([request])
     restored = federation.module(checkpoint)
     assert same(dict(restored.state_dict()), dict(module.state_dict()))
@@ -91,23 +99,36 @@ def test_a_new_head_is_named_by_its_stream_and_leaves_the_body():
     federation = make_federation()
 
     def state(*names):
-        return dict(federation.replace_head(federation.initial("cnn-small"), 1, *names).state_dict())
+        return dict(
+            federation.replace_head(federation.initial("cnn-small"), 1, *names).state_dict()
+        )
 
     assert same(state("classifier", 0), state("classifier", 0))
-    assert not torch.equal(state("classifier", 0)["head.weight"], state("classifier", 1)["head.weight"])
+    assert not torch.equal(
+        state("classifier", 0)["head.weight"], state("classifier", 1)["head.weight"]
+    )
     body = federation.initial("cnn-small").state_dict()
-    assert all(torch.equal(state("x")[name], body[name]) for name in body if not name.startswith("head."))
+    assert all(
+        torch.equal(state("x")[name], body[name]) for name in body if not name.startswith("head.")
+    )
 
 
-# -- training ---------------------------------------------------------------------------------------------------------
+# -- training --
 
 
 def test_local_models_learn_their_two_classes(trained):
     federation, models = trained
-    assert [(m.network, m.outputs, m.owner) for m in models] == [("cnn-small", 3, "client-0"), ("cnn-small", 3, "client-1")]
+    assert [(m.network, m.outputs, m.owner) for m in models] == [
+        ("cnn-small", 3, "client-0"),
+        ("cnn-small", 3, "client-1"),
+    ]
     assert not same(models[0].state, models[1].state)
     for client, model in zip(federation.clients, models, strict=True):
-        outputs = client.run(lambda shard, m=model: predict(federation.module(m), shard.images, normalise=federation.normalise))
+        outputs = client.run(
+            lambda shard, m=model: predict(
+                federation.module(m), shard.images, normalise=federation.normalise
+            )
+        )
         absent = [label for label, count in enumerate(client.label_counts) if count == 0]
         assert not set(outputs.argmax(dim=1).tolist()) & set(absent)
 
@@ -116,7 +137,10 @@ def test_local_models_are_tracked_on_the_test_set_after_every_epoch(trained):
     federation, models = trained
     for model in models:
         assert len(model.history["accuracy"]) == federation.local.epochs
-        assert model.history["accuracy"][-1] == federation.evaluate(federation.module(model))["accuracy"]
+        assert (
+            model.history["accuracy"][-1]
+            == federation.evaluate(federation.module(model))["accuracy"]
+        )
 
 
 def test_local_models_are_stages_that_are_computed_once(tmp_path):
@@ -129,7 +153,10 @@ def test_local_models_are_stages_that_are_computed_once(tmp_path):
 
 
 def test_training_twice_gives_the_same_weights_bit_by_bit(trained):
-    assert all(same(a.state, b.state) for a, b in zip(trained[1], make_federation().local_models(), strict=True))
+    assert all(
+        same(a.state, b.state)
+        for a, b in zip(trained[1], make_federation().local_models(), strict=True)
+    )
 
 
 @pytest.mark.parametrize(
@@ -159,9 +186,18 @@ def test_what_does_not_touch_a_local_model_keeps_its_key(trained, changes):
 def test_training_returns_a_history_only_when_tracked():
     federation = make_federation()
     plan = TrainingPlan(epochs=2, batch_size=3)
-    arguments = (federation.public.images, torch.zeros(6, dtype=torch.long), federation.task.loss, plan, "x")
+    arguments = (
+        federation.public.images,
+        torch.zeros(6, dtype=torch.long),
+        federation.task.loss,
+        plan,
+        "x",
+    )
     assert federation.train(federation.initial("cnn-small"), *arguments) == {}
-    assert len(federation.train(federation.initial("cnn-small"), *arguments, track=True)["accuracy"]) == 2
+    assert (
+        len(federation.train(federation.initial("cnn-small"), *arguments, track=True)["accuracy"])
+        == 2
+    )
 
 
 def test_the_names_of_a_training_choose_its_shuffling():
@@ -170,7 +206,9 @@ def test_the_names_of_a_training_choose_its_shuffling():
     def weights(*names):
         model = federation.initial("cnn-small")
         labels = torch.tensor([0, 1, 2] * 2)
-        federation.train(model, federation.public.images, labels, federation.task.loss, federation.local, *names)
+        federation.train(
+            model, federation.public.images, labels, federation.task.loss, federation.local, *names
+        )
         return dict(model.state_dict())
 
     assert same(weights("a"), weights("a"))
@@ -183,7 +221,15 @@ def test_tracking_does_not_change_what_is_learnt():
     def weights(track):
         model = federation.initial("resnet8-narrow")
         labels = torch.tensor([0, 1, 2] * 2)
-        federation.train(model, federation.public.images, labels, federation.task.loss, federation.local, "a", track=track)
+        federation.train(
+            model,
+            federation.public.images,
+            labels,
+            federation.task.loss,
+            federation.local,
+            "a",
+            track=track,
+        )
         return dict(model.state_dict())
 
     assert same(weights(track=True), weights(track=False))
@@ -195,15 +241,19 @@ def test_progress_names_client_and_epoch():
     assert lines[:3] == [(f"client 1/2 epoch {epoch}/3", epoch / 3) for epoch in (1, 2, 3)]
 
 
-# -- the channel ------------------------------------------------------------------------------------------------------
+# -- the channel --
 
 
 def test_an_upload_costs_exactly_the_bytes_of_its_encoding(trained):
     _, [model, _] = trained
     federation = make_federation()
     received = federation.upload(federation.clients[1], model)
-    raw = safetensors.torch.save({name: tensor.contiguous() for name, tensor in model.state.items()})
-    assert [(t.direction, t.kind, t.client, t.bytes) for t in federation.channel.ledger] == [("up", "parameters", 1, len(raw))]
+    raw = safetensors.torch.save(
+        {name: tensor.contiguous() for name, tensor in model.state.items()}
+    )
+    assert [(t.direction, t.kind, t.client, t.bytes) for t in federation.channel.ledger] == [
+        ("up", "parameters", 1, len(raw))
+    ]
     assert same(received.state, model.state)
     assert dataclasses.replace(received, state=model.state) == model
 
@@ -211,7 +261,9 @@ def test_an_upload_costs_exactly_the_bytes_of_its_encoding(trained):
 def test_an_uploaded_model_shares_no_memory_with_the_clients(trained):
     federation, [model, _] = trained
     received = make_federation().upload(federation.clients[0], model)
-    assert all(received.state[name].data_ptr() != tensor.data_ptr() for name, tensor in model.state.items())
+    assert all(
+        received.state[name].data_ptr() != tensor.data_ptr() for name, tensor in model.state.items()
+    )
 
 
 def test_batchnorm_buffers_are_uploaded_too():
@@ -223,12 +275,14 @@ def test_batchnorm_buffers_are_uploaded_too():
     assert federation.channel.total("up") == encoded_size(state) > 4 * weights
 
 
-# -- distillation -----------------------------------------------------------------------------------------------------
+# -- distillation --
 
 
 def test_public_outputs_are_the_networks_outputs_without_augmentation(trained):
     federation, [model, _] = trained
-    expected = predict(federation.module(model), federation.public.images, normalise=federation.normalise)
+    expected = predict(
+        federation.module(model), federation.public.images, normalise=federation.normalise
+    )
     assert torch.equal(federation.public_outputs(model), expected)
 
 
@@ -259,15 +313,25 @@ def test_distillation_imitates_its_targets():
     federation = make_federation(server=TrainingPlan(epochs=40, batch_size=6, lr=0.01))
     targets = torch.tensor([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]] * 2)
     model = federation.distill(targets)
-    outputs = predict(federation.module(model), federation.public.images, normalise=federation.normalise)
+    outputs = predict(
+        federation.module(model), federation.public.images, normalise=federation.normalise
+    )
     assert outputs.argmax(dim=1).tolist() == targets.argmax(dim=1).tolist()
-    assert (model.network, model.owner, len(model.history["accuracy"])) == ("cnn-small", "server", 40)
+    assert (model.network, model.owner, len(model.history["accuracy"])) == (
+        "cnn-small",
+        "server",
+        40,
+    )
 
 
 def test_distillation_of_the_same_targets_gives_the_same_model():
     federation = make_federation()
     targets = torch.full((6, CLASSES), 1 / 3)
-    first, again, other = federation.distill(targets), federation.distill(targets.clone()), federation.distill(targets * 0.5)
+    first, again, other = (
+        federation.distill(targets),
+        federation.distill(targets.clone()),
+        federation.distill(targets * 0.5),
+    )
     assert first.lineage == again.lineage != other.lineage
     assert same(first.state, again.state)
     assert not same(first.state, other.state)
@@ -276,12 +340,18 @@ def test_distillation_of_the_same_targets_gives_the_same_model():
 def test_distillation_may_be_against_another_loss_than_that_against_probabilities():
     federation = make_federation(server=TrainingPlan(epochs=60, batch_size=6, lr=0.01))
     targets = torch.tensor([[0.0, 1.0, -1.0], [-1.0, 0.0, 1.0], [1.0, -1.0, 0.0]] * 2)
-    model = federation.distill(targets, lambda outputs, wanted: (outputs - wanted).square().mean(dim=1))
-    outputs = predict(federation.module(model), federation.public.images, normalise=federation.normalise)
-    assert (outputs - targets).abs().max() < 0.4  # logits near the targets, which are no probabilities
+    model = federation.distill(
+        targets, lambda outputs, wanted: (outputs - wanted).square().mean(dim=1)
+    )
+    outputs = predict(
+        federation.module(model), federation.public.images, normalise=federation.normalise
+    )
+    assert (
+        outputs - targets
+    ).abs().max() < 0.4  # logits near the targets, which are no probabilities
 
 
-# -- rounds and steps -------------------------------------------------------------------------------------------------
+# -- rounds and steps --
 
 
 def test_rounds_are_counted_from_one_and_booked_by_the_channel():
@@ -323,7 +393,9 @@ def test_steps_are_counted_from_zero_and_followed_once_by_a_plan():
     with metering(Meter()) as meter:
         assert [(step, meter.times) for step in federation.steps(7)] == [(0, 7)]
         assert list(federation.steps(0)) == []
-        nested = [meter.times for _ in federation.rounds(3, alike=True) for _ in federation.steps(4)]
+        nested = [
+            meter.times for _ in federation.rounds(3, alike=True) for _ in federation.steps(4)
+        ]
     assert (nested, meter.times) == ([12], 1)
 
 
@@ -335,14 +407,17 @@ def test_leaving_a_planned_loop_early_ends_its_repetition():
         assert meter.times == 1
 
 
-# -- participants -----------------------------------------------------------------------------------------------------
+# -- participants --
 
 
 def indices(federation, number=1, share=1.0):
     return [client.index for client in federation.participants(number, share)]
 
 
-@pytest.mark.parametrize(("clients", "share", "count"), [(10, 0.4, 4), (10, 0.01, 1), (10, 1.0, 10), (3, 0.5, 2), (20, 0.33, 7)])
+@pytest.mark.parametrize(
+    ("clients", "share", "count"),
+    [(10, 0.4, 4), (10, 0.01, 1), (10, 1.0, 10), (3, 0.5, 2), (20, 0.33, 7)],
+)
 def test_the_rounded_share_of_the_clients_takes_part_and_at_least_one(clients, share, count):
     chosen = indices(make_federation(clients=clients), share=share)
     assert len(chosen) == len(set(chosen)) == count
@@ -369,7 +444,14 @@ def test_a_round_draws_alike_whatever_was_drawn_before():
 
 
 def test_a_client_without_samples_never_takes_part():
-    federation = make_federation(clients=[make_client(0), make_client(1, samples=0), make_client(2), make_client(3, samples=0)])
+    federation = make_federation(
+        clients=[
+            make_client(0),
+            make_client(1, samples=0),
+            make_client(2),
+            make_client(3, samples=0),
+        ]
+    )
     assert all(set(indices(federation, number, 0.5)) <= {0, 2} for number in range(1, 20))
     assert indices(federation, 1, 1.0) == [0, 2]
     assert indices(federation, 1, 0.75) == [0, 2]  # three of four are asked for, two can
@@ -381,11 +463,13 @@ def test_a_share_outside_of_0_to_1_is_refused(share):
         make_federation().participants(1, share)
 
 
-# -- tracking and validation ------------------------------------------------------------------------------------------
+# -- tracking and validation --
 
 
 def constant(federation, label):
-    """A network that answers `label` to everything; a third of the test and of the validation set is right."""
+    """A network that answers `label` to everything; a third of the test and of the validation set
+    is right.
+    """
     model = federation.initial("cnn-small")
     with torch.no_grad():
         model.head.weight.zero_()
@@ -427,7 +511,7 @@ def test_planning_measures_nothing_and_books_what_it_would_predict():
     assert meter.predicted_samples == 18
 
 
-# -- streams and new modules ------------------------------------------------------------------------------------------
+# -- streams and new modules --
 
 
 def test_a_stream_is_named_and_belongs_to_an_axis():
@@ -444,7 +528,11 @@ def test_a_planned_stream_has_no_content():
 
 def test_new_modules_follow_their_names_on_the_weights_axis_and_leave_the_global_state_alone():
     def weight(*names, **axes):
-        return make_federation(seeds=Seeds(**axes)).new_module(lambda: torch.nn.Linear(3, 2), *names).weight.tolist()
+        return (
+            make_federation(seeds=Seeds(**axes))
+            .new_module(lambda: torch.nn.Linear(3, 2), *names)
+            .weight.tolist()
+        )
 
     before = torch.random.get_rng_state()
     assert weight("critic", 1) == weight("critic", 1) == weight("critic", 1, shuffling=3)
@@ -458,7 +546,7 @@ def test_a_planned_new_module_has_no_weights():
     assert module.weight.is_meta
 
 
-# -- what a method may ask of the clients -----------------------------------------------------------------------------
+# -- what a method may ask of the clients --
 
 
 def test_label_counts_are_sent_by_every_client():
@@ -466,7 +554,9 @@ def test_label_counts_are_sent_by_every_client():
     counts = federation.label_counts()
     assert counts.tolist() == [[6, 6, 0], [0, 6, 6], [6, 0, 6]]
     size = encoded_size({"counts": torch.zeros(CLASSES, dtype=torch.int64)})
-    assert federation.channel.ledger == [Transfer(0, "up", "labels", client, size) for client in range(3)]
+    assert federation.channel.ledger == [
+        Transfer(0, "up", "labels", client, size) for client in range(3)
+    ]
 
 
 def test_one_network_everywhere_is_shared():
@@ -475,11 +565,17 @@ def test_one_network_everywhere_is_shared():
 
 @pytest.mark.parametrize(
     "changes",
-    [{"network": "resnet8-narrow"}, {"clients": [make_client(0), make_client(1, network="resnet8-narrow")]}],
+    [
+        {"network": "resnet8-narrow"},
+        {"clients": [make_client(0), make_client(1, network="resnet8-narrow")]},
+    ],
     ids=["server", "client"],
 )
 def test_different_networks_are_named_to_a_method_that_averages_them(changes):
-    with pytest.raises(HeterogeneousClientsError, match=r"here are cnn-small, resnet8-narrow\. Use a model-agnostic method"):
+    with pytest.raises(
+        HeterogeneousClientsError,
+        match=r"here are cnn-small, resnet8-narrow\. Use a model-agnostic method",
+    ):
         make_federation(**changes).shared_network()
 
 
@@ -489,7 +585,9 @@ def test_training_on_a_client_uses_its_samples_the_given_plan_and_its_own_stream
     def trained_on(client, *names, epochs=1):
         model = federation.initial("cnn-small")
         plan = TrainingPlan(epochs=epochs, batch_size=4, lr=0.01)
-        history = federation.train_on_client(federation.clients[client], model, plan, *names, track=True)
+        history = federation.train_on_client(
+            federation.clients[client], model, plan, *names, track=True
+        )
         assert len(history["accuracy"]) == epochs
         return dict(model.state_dict())
 
@@ -508,10 +606,12 @@ def test_a_client_adds_its_penalty_to_the_loss():
         federation.train_on_client(federation.clients[0], model, federation.local, penalty=penalty)
         return model.head.weight.norm().item()
 
-    assert head_norm(lambda model, outputs, targets: 10 * model.head.weight.square().sum()) < 0.5 * head_norm(None)
+    assert head_norm(
+        lambda model, outputs, targets: 10 * model.head.weight.square().sum()
+    ) < 0.5 * head_norm(None)
 
 
-# -- what the server may know -----------------------------------------------------------------------------------------
+# -- what the server may know --
 
 
 def test_the_public_set_has_no_labels():
@@ -536,7 +636,7 @@ def test_an_upper_bound_that_declares_the_oracle_gets_the_labels():
     assert torch.equal(federation.oracle_public_labels(), labels)
 
 
-# -- planning ---------------------------------------------------------------------------------------------------------
+# -- planning --
 
 
 def test_planning_follows_the_same_path_without_weights_or_content():
@@ -552,7 +652,9 @@ def test_planning_follows_the_same_path_without_weights_or_content():
     assert planned.channel.ledger == real.channel.ledger
     assert (outputs.shape, outputs.is_meta) == ((6, CLASSES), True)
     assert meter.training_samples == 2 * 12 * 3 + 6 * 2
-    assert meter.predicted_samples == 2 * 6 * 3 + 6 + 6 * 2  # test set per epoch, public outputs, test set per epoch
+    assert (
+        meter.predicted_samples == 2 * 6 * 3 + 6 + 6 * 2
+    )  # test set per epoch, public outputs, test set per epoch
 
 
 def test_a_planned_head_does_not_change_the_shared_network():
@@ -563,7 +665,9 @@ def test_a_planned_head_does_not_change_the_shared_network():
 
 
 def test_planned_modules_do_not_change_the_shared_network():
-    federation = make_federation(device="meta", clients=[make_client(0, network="cnn", device="meta")])
+    federation = make_federation(
+        device="meta", clients=[make_client(0, network="cnn", device="meta")]
+    )
     with metering(Meter()):
         [model] = federation.local_models()
     federation.module(model).requires_grad_(False)

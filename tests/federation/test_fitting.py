@@ -1,4 +1,6 @@
-"""Fits as stages: shared where everything is equal, with the ledger; whatever differs makes another."""
+"""Fits as stages: shared where everything is equal, with the ledger; whatever differs makes
+another.
+"""
 
 from dataclasses import dataclass, replace
 
@@ -70,7 +72,7 @@ RETURNED = {
     "modules": lambda federation: [federation.initial(federation.network)],
     "state": lambda federation: federation.initial(federation.network).state_dict(),
     "generator": lambda federation: (checkpoint for checkpoint in federation.local_models()),
-}  # fmt: skip
+}
 
 
 @pytest.fixture(params=["disk", "memory"])
@@ -82,7 +84,7 @@ def fits(stages):
     return [event.computed for event in stages.events if event.kind == "fit"]
 
 
-# -- sharing ----------------------------------------------------------------------------------------------------------
+# -- sharing --
 
 
 def test_two_federations_of_one_configuration_share_a_fit_and_its_ledger(stages):
@@ -92,7 +94,10 @@ def test_two_federations_of_one_configuration_share_a_fit_and_its_ledger(stages)
     assert same(found.state, again.state)
     assert replace(again, state=found.state) == found
     size = encoded_size({"bias": torch.empty(CLASSES)})
-    expected = [Transfer(number, "up", "parameters", client, size) for number, client in ((1, 0), (2, 0), (2, 1))]
+    expected = [
+        Transfer(number, "up", "parameters", client, size)
+        for number, client in ((1, 0), (2, 0), (2, 1))
+    ]
     assert first.channel.ledger == second.channel.ledger == expected
 
 
@@ -100,7 +105,9 @@ def test_a_shared_fit_keeps_its_history_and_lineage(stages):
     for _ in range(2):
         federation = make_federation(stages=stages)
         [checkpoint] = fit(federation, Constant())
-        assert checkpoint.history == {"accuracy": [federation.evaluate(federation.module(checkpoint))["accuracy"]] * 2}
+        assert checkpoint.history == {
+            "accuracy": [federation.evaluate(federation.module(checkpoint))["accuracy"]] * 2
+        }
         assert checkpoint.lineage == content_digest(checkpoint.state)
 
 
@@ -126,9 +133,13 @@ OTHERS = {
     "the order of clients": {"clients": [make_client(1), make_client(0)]},
     "the global network": {"network": "cnn"},
     "the public set": {"public": PublicData(torch.zeros(6, 1, 8, 8, dtype=torch.uint8), "other")},
-    "the validation set": {"validation": LabelledSet(torch.zeros(6, 1, 8, 8, dtype=torch.uint8), LABELS, "other")},
+    "the validation set": {
+        "validation": LabelledSet(torch.zeros(6, 1, 8, 8, dtype=torch.uint8), LABELS, "other")
+    },
     "no validation set": {"validation": None},
-    "the test set": {"test": LabelledSet(torch.zeros(6, 1, 8, 8, dtype=torch.uint8), LABELS, "other")},
+    "the test set": {
+        "test": LabelledSet(torch.zeros(6, 1, 8, 8, dtype=torch.uint8), LABELS, "other")
+    },
     "the local plan": {"local": TrainingPlan(epochs=3, batch_size=4, lr=0.02)},
     "the server's plan": {"server": TrainingPlan(epochs=2, batch_size=3, lr=0.01, clip_norm=1.0)},
     "the augmentation": {"augmentation": Augmentation(crop=1)},
@@ -136,7 +147,11 @@ OTHERS = {
     "the oracle": {"oracle_allowed": frozenset({"public-labels"})},
     "pre-training": {"pretrained": True},
     "the task": {"task": Classification(4)},
-    **{f"the seed of {axis}": {"seeds": Seeds(**{axis: 1})} for axis in Seeds().to_json() if axis not in ("noise", "attack")},
+    **{
+        f"the seed of {axis}": {"seeds": Seeds(**{axis: 1})}
+        for axis in Seeds().to_json()
+        if axis not in ("noise", "attack")
+    },
 }
 
 
@@ -152,7 +167,11 @@ def test_what_may_change_an_outcome_makes_another_fit(monkeypatch, changes):
 @pytest.mark.parametrize("mechanism", ["", "dp-sgd"])
 def test_noise_makes_another_fit_of_a_private_run_alone_and_an_attack_of_none(mechanism):
     def protection():
-        return Protection(PrivacyPlan(mechanism, epsilon=8.0), frozenset({"parameters"})) if mechanism else None
+        return (
+            Protection(PrivacyPlan(mechanism, epsilon=8.0), frozenset({"parameters"}))
+            if mechanism
+            else None
+        )
 
     stages = StageCache(None)
     for seeds in (Seeds(), Seeds(noise=1), Seeds(attack=1)):
@@ -199,7 +218,7 @@ def test_a_second_fit_on_one_federation_counts_and_tracks_only_itself():
     assert (len(first.history["accuracy"]), len(second.history["accuracy"])) == (2, 2)
 
 
-# -- what a fit may leave ---------------------------------------------------------------------------------------------
+# -- what a fit may leave --
 
 
 def test_a_bare_module_becomes_a_checkpoint_of_the_server_and_is_measured_once(stages):
@@ -209,14 +228,20 @@ def test_a_bare_module_becomes_a_checkpoint_of_the_server_and_is_measured_once(s
         module = federation.initial(federation.network)
         assert same(checkpoint.state, dict(module.state_dict()))
         assert checkpoint.history == {"accuracy": [federation.evaluate(module)["accuracy"]]}
-        assert (checkpoint.owner, checkpoint.outputs, checkpoint.samples) == ("server", CLASSES, None)
+        assert (checkpoint.owner, checkpoint.outputs, checkpoint.samples) == (
+            "server",
+            CLASSES,
+            None,
+        )
 
 
 def test_a_checkpoint_without_a_history_is_measured_once(stages):
     for _ in range(2):
         federation = make_federation(stages=stages)
         [checkpoint] = fit(federation, Returning("checkpoint"))
-        assert checkpoint.history == {"accuracy": [federation.evaluate(federation.module(checkpoint))["accuracy"]]}
+        assert checkpoint.history == {
+            "accuracy": [federation.evaluate(federation.module(checkpoint))["accuracy"]]
+        }
 
 
 @pytest.mark.parametrize("what", ["list", "tuple"])
@@ -241,18 +266,29 @@ def test_generated_samples_are_kept(stages):
 
 @pytest.mark.parametrize(
     ("what", "name"),
-    [("nothing", "NoneType"), ("empty list", "list"), ("tensor", "Tensor"), ("modules", "list"), ("state", "OrderedDict"),
-     ("generator", "generator")],
-)  # fmt: skip
+    [
+        ("nothing", "NoneType"),
+        ("empty list", "list"),
+        ("tensor", "Tensor"),
+        ("modules", "list"),
+        ("state", "OrderedDict"),
+        ("generator", "generator"),
+    ],
+)
 def test_anything_else_is_refused_and_not_kept(what, name):
     stages = StageCache(None)
     for _ in range(2):
-        with pytest.raises(TypeError, match=f"fit returned {name}; it must return a module, a checkpoint, or one checkpoint per"):
+        with pytest.raises(
+            TypeError,
+            match=(
+                f"fit returned {name}; it must return a module, a checkpoint, or one checkpoint per"
+            ),
+        ):
             fit(make_federation(stages=stages), Returning(what))
     assert fits(stages) == []
 
 
-# -- planning ---------------------------------------------------------------------------------------------------------
+# -- planning --
 
 
 @pytest.mark.parametrize("what", ["module", "checkpoint", "list"])
@@ -277,7 +313,7 @@ def test_a_planned_fit_is_shared_too():
     assert ledgers[0] == real.channel.ledger
 
 
-# -- weights that stages hold already ---------------------------------------------------------------------------------
+# -- weights that stages hold already --
 
 
 def sizes(folder, kind):
@@ -308,12 +344,18 @@ def test_weights_of_a_methods_own_are_stored_with_its_fit(tmp_path):
 
 
 def test_models_of_a_fit_whose_local_models_are_damaged_are_made_again(tmp_path):
-    before = [dict(checkpoint.state) for checkpoint in fit(make_federation(stages=StageCache(tmp_path)), Standalone())]
+    before = [
+        dict(checkpoint.state)
+        for checkpoint in fit(make_federation(stages=StageCache(tmp_path)), Standalone())
+    ]
     next((tmp_path / "local-model").rglob("*.safetensors")).write_bytes(b"")
     federation = make_federation(stages=StageCache(tmp_path))
     after = fit(federation, Standalone())
-    assert all(same(checkpoint.state, state) for checkpoint, state in zip(after, before, strict=True))
+    assert all(
+        same(checkpoint.state, state) for checkpoint, state in zip(after, before, strict=True)
+    )
     computed = [event for event in federation.stages.events if event.computed]
     assert [(event.kind, event.note) for event in computed] == [
-        ("local-model", "damaged cache entry, computed again"), ("fit", "damaged cache entry, computed again"),
-    ]  # fmt: skip
+        ("local-model", "damaged cache entry, computed again"),
+        ("fit", "damaged cache entry, computed again"),
+    ]

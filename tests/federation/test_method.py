@@ -1,4 +1,6 @@
-"""The interface of methods: hyper-parameters are fields, `fit` is required, and a method declares what it needs."""
+"""The interface of methods: hyper-parameters are fields, `fit` is required, and a method declares
+what it needs.
+"""
 
 import dataclasses
 from dataclasses import dataclass

@@ -5,7 +5,12 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from federation.private_training import MixingLayerError, PrivateSteps, check_separable, train_privately
+from federation.private_training import (
+    MixingLayerError,
+    PrivateSteps,
+    check_separable,
+    train_privately,
+)
 from federation.training import DivergedError, Normalisation, TrainingPlan
 from privacy.accounting import GaussianSteps
 
@@ -33,17 +38,24 @@ def pixels(*values):
     return torch.tensor(values, dtype=torch.uint8).view(-1, 1, 1, 1)
 
 
-def trained(images, targets, *, noise=0.0, rate=1.0, steps=1, clip=1.0, plan=ONE_EPOCH, seed=0, **options):
+def trained(
+    images, targets, *, noise=0.0, rate=1.0, steps=1, clip=1.0, plan=ONE_EPOCH, seed=0, **options
+):
     model = Line()
     private = PrivateSteps(noise, rate, steps, clip)
     streams = {name: torch.Generator().manual_seed(seed) for name in ("generator", "noise")}
-    train_privately(model, images, targets, squared, plan, private, normalise=PLAIN, **streams, **options)
+    train_privately(
+        model, images, targets, squared, plan, private, normalise=PLAIN, **streams, **options
+    )
     return model.layer.weight.item()
 
 
 def test_a_step_sums_clipped_gradients_and_divides_by_the_expected_batch():
-    # x = 1 (255 / 255); d/dw of (w x - y)^2 / 2 at w = 0 is -y: -0.5, and -3, which is clipped to -1.
-    assert trained(pixels(255, 255), torch.tensor([0.5, 3.0])) == pytest.approx((0.5 + 1.0) / 2, abs=1e-5)
+    # x = 1 (255 / 255); d/dw of (w x - y)^2 / 2 at w = 0 is -y: -0.5, and -3, which is clipped to
+    # -1.
+    assert trained(pixels(255, 255), torch.tensor([0.5, 3.0])) == pytest.approx(
+        (0.5 + 1.0) / 2, abs=1e-5
+    )
 
 
 @pytest.mark.parametrize("target", [3.0, -1e6, 1e9])
@@ -55,13 +67,18 @@ def test_one_sample_moves_a_step_by_no_more_than_the_clipping_norm_over_the_batc
 
 def test_the_noise_has_the_standard_deviation_that_the_accountant_is_told():
     images, targets = pixels(*[0] * 4), torch.zeros(4)  # no gradient: what moves is noise
-    weights = torch.tensor([trained(images, targets, noise=3.0, clip=0.5, seed=seed) for seed in range(400)])
+    weights = torch.tensor(
+        [trained(images, targets, noise=3.0, clip=0.5, seed=seed) for seed in range(400)]
+    )
     assert weights.mean().abs() < 4 * 3.0 * 0.5 / 4 / 20
     assert weights.std() == pytest.approx(3.0 * 0.5 / 4, rel=0.15)
 
 
 def test_a_step_that_draws_nobody_is_noise_alone():
-    weights = [trained(pixels(255), torch.tensor([0.5]), noise=1.0, rate=1e-9, seed=seed) for seed in (0, 1)]
+    weights = [
+        trained(pixels(255), torch.tensor([0.5]), noise=1.0, rate=1e-9, seed=seed)
+        for seed in (0, 1)
+    ]
     assert weights[0] != weights[1]
     assert 0 not in weights
 
@@ -105,7 +122,9 @@ def test_a_penalty_is_added_unclipped_and_is_shown_no_sample():
 def test_an_epoch_sees_every_sample_once_on_average_and_the_last_may_be_short():
     epochs = []
     plan = TrainingPlan(epochs=3, batch_size=2, lr=0.1, optimizer="sgd")
-    trained(pixels(1, 2, 3, 4), torch.zeros(4), rate=0.5, steps=5, plan=plan, after_epoch=epochs.append)
+    trained(
+        pixels(1, 2, 3, 4), torch.zeros(4), rate=0.5, steps=5, plan=plan, after_epoch=epochs.append
+    )
     assert epochs == [1, 2, 3]
 
 
@@ -131,7 +150,9 @@ def test_nothing_of_opacus_stays_on_the_network():
 
 
 def test_the_same_stream_gives_the_same_weights():
-    once, again = (trained(pixels(1, 2, 3), torch.ones(3), noise=1.0, rate=0.5, steps=4) for _ in range(2))
+    once, again = (
+        trained(pixels(1, 2, 3), torch.ones(3), noise=1.0, rate=0.5, steps=4) for _ in range(2)
+    )
     assert once == again
 
 
@@ -164,8 +185,15 @@ def test_clipping_is_per_sample_across_all_parameters_together():
         norm = torch.stack([g.square().sum() for g in own]).sum().sqrt()
         total = [t + g * min(1.0, 0.3 / norm.item()) for t, g in zip(total, own, strict=True)]
     train_privately(
-        model, images, labels, lambda o, t: F.cross_entropy(o, t, reduction="none"), ONE_EPOCH, PrivateSteps(0.0, 1.0, 1, 0.3),
-        normalise=PLAIN, generator=torch.Generator().manual_seed(0), noise=torch.Generator(),
-    )  # fmt: skip
+        model,
+        images,
+        labels,
+        lambda o, t: F.cross_entropy(o, t, reduction="none"),
+        ONE_EPOCH,
+        PrivateSteps(0.0, 1.0, 1, 0.3),
+        normalise=PLAIN,
+        generator=torch.Generator().manual_seed(0),
+        noise=torch.Generator(),
+    )
     for now, before, step in zip(model.parameters(), start, total, strict=True):
         torch.testing.assert_close(now.detach(), before - step / 5, atol=1e-5, rtol=1e-4)

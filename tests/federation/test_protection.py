@@ -1,4 +1,6 @@
-"""Budgets of clients: noise that fits them, training that stops before they are passed, and what a cache must not forget."""
+"""Budgets of clients: noise that fits them, training that stops before they are passed, and what a
+cache must not forget.
+"""
 
 from dataclasses import replace
 
@@ -47,7 +49,10 @@ def test_noise_is_reserved_for_all_that_a_client_will_do_and_for_its_label_count
     first = federation.protection.training(client, LOCAL)
     whole = [GaussianSteps(10.0, 1.0, 1), replace(first, steps=5 * 9).release]
     assert 7.9 < epsilon(whole, 1e-5) <= 8
-    assert federation.protection.training(federation.clients[1], LOCAL).noise_multiplier < first.noise_multiplier
+    assert (
+        federation.protection.training(federation.clients[1], LOCAL).noise_multiplier
+        < first.noise_multiplier
+    )
 
 
 def test_a_given_noise_ends_training_before_the_budget_and_says_so():
@@ -59,8 +64,14 @@ def test_a_given_noise_ends_training_before_the_budget_and_says_so():
         federation.train_on_client(client, model, LOCAL, len(taken))
     total = sum(taken)
     assert taken[-1] < 9 == taken[0]
-    assert epsilon([GaussianSteps(1.5, 1 / 3, total)], 1e-5) <= 8 < epsilon([GaussianSteps(1.5, 1 / 3, total + 1)], 1e-5)
-    assert federation.protection.accountant.epsilon(0) == pytest.approx(epsilon([GaussianSteps(1.5, 1 / 3, total)], 1e-5))
+    assert (
+        epsilon([GaussianSteps(1.5, 1 / 3, total)], 1e-5)
+        <= 8
+        < epsilon([GaussianSteps(1.5, 1 / 3, total + 1)], 1e-5)
+    )
+    assert federation.protection.accountant.epsilon(0) == pytest.approx(
+        epsilon([GaussianSteps(1.5, 1 / 3, total)], 1e-5)
+    )
     assert federation.protection.notes == ["stopped before the budget of 8 would have been passed"]
     before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     assert federation.train_on_client(client, model, LOCAL, "again") == {}
@@ -73,7 +84,10 @@ def test_local_models_are_spent_for_whoever_trained_them():
     models = first.local_models()
     again = second.local_models()
     assert [event.computed for event in stages.events] == [True, True, False, False]
-    assert all(torch.equal(a.state["head.weight"], b.state["head.weight"]) for a, b in zip(models, again, strict=True))
+    assert all(
+        torch.equal(a.state["head.weight"], b.state["head.weight"])
+        for a, b in zip(models, again, strict=True)
+    )
     assert second.protection.accountant.epsilon() == first.protection.accountant.epsilon() > 7.9
     plain = make_federation(stages=stages, local=LOCAL).local_models()
     assert not torch.equal(plain[0].state["head.weight"], models[0].state["head.weight"])
@@ -90,11 +104,16 @@ def test_label_counts_are_noisy_and_booked():
     assert federation.protection.accountant.releases(1) == (GaussianSteps(3.0, 1.0, 1),)
 
 
-@pytest.mark.parametrize("method", [FedAvg(rounds=3, participation=0.5), FedProx(rounds=2), FedMD(rounds=2, public_samples=3)])
+@pytest.mark.parametrize(
+    "method",
+    [FedAvg(rounds=3, participation=0.5), FedProx(rounds=2), FedMD(rounds=2, public_samples=3)],
+)
 def test_methods_that_train_in_rounds_use_their_budget_up_and_no_more(method):
     federation = private(kinds=type(method).protected["dp-sgd"], clients=3)
     fit(federation, method)
-    spent = [federation.protection.accountant.epsilon(client.index) for client in federation.clients]
+    spent = [
+        federation.protection.accountant.epsilon(client.index) for client in federation.clients
+    ]
     assert all(value == 0 or 7.5 < value <= 8 for value in spent)
     assert max(spent) > 7.5
     assert federation.protection.notes == []
@@ -141,7 +160,10 @@ def test_a_private_run_sends_as_many_bytes_as_any_other():
         ({"delta": 1.0}, "delta between 0 and 1"),
         ({"clip_norm": 0.0}, "must be positive"),
         ({"votes_share": 1.0}, "votes_share lies between"),
-        ({"mechanism": "pate", "votes": "laplace", "accountant": "prv"}, "composes Gaussian noise only"),
+        (
+            {"mechanism": "pate", "votes": "laplace", "accountant": "prv"},
+            "composes Gaussian noise only",
+        ),
     ],
 )
 def test_a_plan_that_makes_no_sense_is_refused(changes, message):

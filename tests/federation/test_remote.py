@@ -1,4 +1,6 @@
-"""Clients as differentiable functions: the same numbers as without a channel, and every crossing in the ledger."""
+"""Clients as differentiable functions: the same numbers as without a channel, and every crossing in
+the ledger.
+"""
 
 import pytest
 import torch
@@ -15,7 +17,10 @@ N, PIXELS, CLASSES = 4, 6, 3
 def network():
     """Two heads, as a client of FedIOD has: a classifier and a critic."""
     generator = torch.Generator().manual_seed(0)
-    weights = {name: torch.randn(PIXELS, size, generator=generator, dtype=torch.float64) for name, size in HEADS.items()}
+    weights = {
+        name: torch.randn(PIXELS, size, generator=generator, dtype=torch.float64)
+        for name, size in HEADS.items()
+    }
     return lambda images: {name: (images @ w).tanh() for name, w in weights.items()}
 
 
@@ -36,7 +41,7 @@ def loss_of(logits, scores):
     return logits.square().sum() + (logits.sum(dim=1) * scores.squeeze(1)).mean()
 
 
-# -- numbers ----------------------------------------------------------------------------------------------------------
+# -- numbers --
 
 
 def test_outputs_and_gradients_are_those_of_the_same_function_without_a_channel(network):
@@ -72,7 +77,9 @@ def test_the_gradient_reaches_what_the_images_were_made_by(network):
 def test_gradients_of_several_clients_add_up(network):
     together, alone = make_images(), [make_images() for _ in range(2)]
     channel = Channel()
-    sum(ask(channel, k, together, network, ("logits",))[0].sum() * (k + 1) for k in range(2)).backward()
+    sum(
+        ask(channel, k, together, network, ("logits",))[0].sum() * (k + 1) for k in range(2)
+    ).backward()
     for k, images in enumerate(alone):
         (ask(channel, k, images, network, ("logits",))[0].sum() * (k + 1)).backward()
     torch.testing.assert_close(together.grad, alone[0].grad + alone[1].grad)
@@ -101,7 +108,7 @@ def test_outputs_share_no_memory_with_the_clients(network):
     assert torch.equal(kept["logits"], before)
 
 
-# -- bytes ------------------------------------------------------------------------------------------------------------
+# -- bytes --
 
 
 def test_the_ledger_has_images_down_outputs_up_and_gradients_both_ways_to_the_byte(network):
@@ -116,7 +123,10 @@ def test_the_ledger_has_images_down_outputs_up_and_gradients_both_ways_to_the_by
     ]
     assert channel.ledger == forward
     loss_of(*answers).backward()
-    both = {"0": torch.empty(N, CLASSES, dtype=torch.float64), "1": torch.empty(N, 1, dtype=torch.float64)}
+    both = {
+        "0": torch.empty(N, CLASSES, dtype=torch.float64),
+        "1": torch.empty(N, 1, dtype=torch.float64),
+    }
     assert channel.ledger == [
         *forward,
         Transfer(2, "down", "gradients", 5, encoded_size(both)),
@@ -138,7 +148,10 @@ def test_without_gradients_only_images_and_outputs_cross(network):
     with torch.no_grad():
         (logits,) = ask(channel, 0, make_images(), network, ("logits",))
     assert not logits.requires_grad
-    assert channel.by_kind() == {"down/images": size("images", N, PIXELS), "up/logits": size("outputs", N, CLASSES)}
+    assert channel.by_kind() == {
+        "down/images": size("images", N, PIXELS),
+        "up/logits": size("outputs", N, CLASSES),
+    }
 
 
 def test_images_that_need_no_gradient_ask_for_none(network):
@@ -152,14 +165,18 @@ def test_what_the_client_says_beyond_the_kinds_asked_for_stays_there(network):
     assert set(channel.by_kind()) == {"down/images", "up/logits"}
 
 
-# -- the guard --------------------------------------------------------------------------------------------------------
+# -- the guard --
 
 
 def test_a_guard_changes_what_leaves_the_client_and_nothing_else(network):
     sent = []
-    channel = Channel(inspect=lambda transfer, tensors: sent.append((transfer.direction, transfer.kind, tensors)))
+    channel = Channel(
+        inspect=lambda transfer, tensors: sent.append((transfer.direction, transfer.kind, tensors))
+    )
     images, local = make_images(), make_images()
-    (logits,) = ask(channel, 0, images, network, ("logits",), guard=lambda gradient: gradient.clamp(-0.01, 0.01))
+    (logits,) = ask(
+        channel, 0, images, network, ("logits",), guard=lambda gradient: gradient.clamp(-0.01, 0.01)
+    )
     expected = network(local)["logits"]
     assert torch.equal(logits, expected)
     logits.sum().backward()
@@ -167,11 +184,15 @@ def test_a_guard_changes_what_leaves_the_client_and_nothing_else(network):
     assert local.grad.abs().max() > 0.01
     clamped = local.grad.clamp(-0.01, 0.01)
     torch.testing.assert_close(images.grad, clamped)
-    [left] = [tensors["images"] for direction, kind, tensors in sent if (direction, kind) == ("up", "gradients")]
+    [left] = [
+        tensors["images"]
+        for direction, kind, tensors in sent
+        if (direction, kind) == ("up", "gradients")
+    ]
     torch.testing.assert_close(left, clamped)
 
 
-# -- planning ---------------------------------------------------------------------------------------------------------
+# -- planning --
 
 
 def test_a_plan_books_the_same_bytes_without_content():
@@ -181,16 +202,23 @@ def test_a_plan_books_the_same_bytes_without_content():
         images = torch.zeros(N, 3, 8, 8, device=device, requires_grad=True)
         with metering(Meter()):
             logits, scores = ask(
-                channel, 1, images * 1, lambda x, net=network: {"logits": net(x).mean(dim=(2, 3)), "features": net(x)},
+                channel,
+                1,
+                images * 1,
+                lambda x, net=network: {"logits": net(x).mean(dim=(2, 3)), "features": net(x)},
                 ("logits", "features"),
-            )  # fmt: skip
+            )
             (logits.sum() + scores.sum()).backward()
         assert images.grad.shape == images.shape
         ledgers.append(channel.ledger)
     assert ledgers[0] == ledgers[1]
     assert [(t.direction, t.kind) for t in ledgers[0]] == [
-        ("down", "images"), ("up", "logits"), ("up", "features"), ("down", "gradients"), ("up", "gradients"),
-    ]  # fmt: skip
+        ("down", "images"),
+        ("up", "logits"),
+        ("up", "features"),
+        ("down", "gradients"),
+        ("up", "gradients"),
+    ]
 
 
 def test_steps_of_a_plan_count_every_crossing_as_often_as_it_would_happen():

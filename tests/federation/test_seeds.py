@@ -16,7 +16,9 @@ def test_the_axes_are_the_fields():
 def test_moving_one_axis_leaves_the_others(axis):
     moved = Seeds.moving((axis,), 7)
     assert moved.number(axis, "x") != Seeds().number(axis, "x")
-    assert all(moved.number(other, "x") == Seeds().number(other, "x") for other in AXES if other != axis)
+    assert all(
+        moved.number(other, "x") == Seeds().number(other, "x") for other in AXES if other != axis
+    )
 
 
 def test_several_axes_move_together():
@@ -31,7 +33,15 @@ def test_an_unknown_axis_is_refused():
 
 
 def test_the_streams_of_one_axis_differ():
-    streams = [(), ("client", 0), ("client", 1), ("client", 10), ("client1", 0), ("clien", "t0"), ("public",)]
+    streams = [
+        (),
+        ("client", 0),
+        ("client", 1),
+        ("client", 10),
+        ("client1", 0),
+        ("clien", "t0"),
+        ("public",),
+    ]
     assert len({Seeds().number("shuffling", *names) for names in streams}) == len(streams)
 
 
@@ -47,12 +57,19 @@ def test_neighbouring_seeds_are_unrelated_and_fit_63_bits():
 
 def test_a_stream_is_the_hash_of_its_axis_seed_and_names():
     text = b'["weights",5,["head","3"]]'
-    assert Seeds(weights=5).number("weights", "head", 3) == int(hashlib.sha256(text).hexdigest()[:16], 16) // 2
+    assert (
+        Seeds(weights=5).number("weights", "head", 3)
+        == int(hashlib.sha256(text).hexdigest()[:16], 16) // 2
+    )
 
 
 def test_generators_of_one_stream_repeat_and_of_two_streams_differ():
     seeds = Seeds(sampling=2)
-    assert seeds.numpy("sampling", 1).random() == seeds.numpy("sampling", 1).random() != seeds.numpy("sampling", 2).random()
+    assert (
+        seeds.numpy("sampling", 1).random()
+        == seeds.numpy("sampling", 1).random()
+        != seeds.numpy("sampling", 2).random()
+    )
 
     def draw(name):
         return torch.rand(1, generator=seeds.torch("sampling", name)).item()
@@ -66,7 +83,7 @@ def test_a_generator_does_not_touch_the_global_one():
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
-# -- streams ----------------------------------------------------------------------------------------------------------
+# -- streams --
 
 
 def stream(name="a"):
@@ -94,7 +111,11 @@ def test_a_shuffle_holds_every_index_once():
 
 def test_numbers_are_standard_normal():
     normal = stream().normal(100, 100)
-    assert (normal.mean().abs() < 0.05, (normal.std() - 1).abs() < 0.05, normal.shape) == (True, True, (100, 100))
+    assert (normal.mean().abs() < 0.05, (normal.std() - 1).abs() < 0.05, normal.shape) == (
+        True,
+        True,
+        (100, 100),
+    )
 
 
 def test_a_planned_stream_has_shapes_only():

@@ -1,4 +1,6 @@
-"""Snapshots between rounds: an interrupted fit goes on and ends as if nothing had happened, to the last bit."""
+"""Snapshots between rounds: an interrupted fit goes on and ends as if nothing had happened, to the
+last bit.
+"""
 
 import functools
 import json
@@ -26,7 +28,7 @@ from methods.fediod import FedIOD
 from methods.fedmd import FedMD
 from tests.federation.tiny import make_federation
 
-# -- packing ----------------------------------------------------------------------------------------------------------
+# -- packing --
 
 
 def there_and_back(value):
@@ -54,10 +56,16 @@ def test_a_tuple_comes_back_as_a_list():
 
 def test_tensors_are_kept_apart_and_come_back_in_place():
     tensors = {}
-    packed = pack({"w": torch.tensor([1.5]), "state": {0: {"m": torch.tensor([2, 3]), "step": 4}}}, tensors)
+    packed = pack(
+        {"w": torch.tensor([1.5]), "state": {0: {"m": torch.tensor([2, 3]), "step": 4}}}, tensors
+    )
     assert [tensor.tolist() for tensor in tensors.values()] == [[1.5], [2, 3]]
     back = unpack(json.loads(json.dumps(packed)), tensors)
-    assert (back["w"].tolist(), back["state"][0]["m"].tolist(), back["state"][0]["step"]) == ([1.5], [2, 3], 4)
+    assert (back["w"].tolist(), back["state"][0]["m"].tolist(), back["state"][0]["step"]) == (
+        [1.5],
+        [2, 3],
+        4,
+    )
 
 
 def test_several_parts_may_share_one_store_of_tensors():
@@ -71,13 +79,21 @@ def test_a_dictionary_that_looks_like_a_packed_value_is_still_a_dictionary():
     assert there_and_back(value) == value
 
 
-# -- parts of a round -------------------------------------------------------------------------------------------------
+# -- parts of a round --
 
 OPTIMIZERS = {
     "adam": lambda model: torch.optim.Adam(model.parameters(), lr=0.1, betas=(0.5, 0.9)),
     "sgd with momentum": lambda model: torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9),
-    "adam of a plan": lambda model: TrainingPlan(9, 1, lr=0.1, weight_decay=0.01).make_optimizer(model.parameters(), fused=False),
-    "sgd of a plan": lambda model: TrainingPlan(9, 1, 0.1, "sgd", momentum=0.9).make_optimizer(model.parameters(), fused=False),
+    "adam of a plan": (
+        lambda model: TrainingPlan(9, 1, lr=0.1, weight_decay=0.01).make_optimizer(
+            model.parameters(), fused=False
+        )
+    ),
+    "sgd of a plan": (
+        lambda model: TrainingPlan(9, 1, 0.1, "sgd", momentum=0.9).make_optimizer(
+            model.parameters(), fused=False
+        )
+    ),
 }
 SCHEDULES = {
     "cosine": lambda optimizer: torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 9, 0.01),
@@ -89,14 +105,18 @@ SCHEDULES = {
 def learner(make_optimizer, make_schedule):
     """Parts as a method makes them; convolutions in the layout that training uses."""
     torch.manual_seed(0)
-    model = nn.Sequential(nn.Conv2d(2, 4, 3), nn.BatchNorm2d(4), nn.Conv2d(4, 3, 2)).to(memory_format=torch.channels_last)
+    model = nn.Sequential(nn.Conv2d(2, 4, 3), nn.BatchNorm2d(4), nn.Conv2d(4, 3, 2)).to(
+        memory_format=torch.channels_last
+    )
     optimizer = make_optimizer(model)
     return {"model": model, "optimizer": optimizer, "schedule": make_schedule(optimizer)}
 
 
 def learn(parts, steps):
     for step in steps:
-        images = torch.rand(4, 2, 6, 6, generator=torch.Generator().manual_seed(step)).to(memory_format=torch.channels_last)
+        images = torch.rand(4, 2, 6, 6, generator=torch.Generator().manual_seed(step)).to(
+            memory_format=torch.channels_last
+        )
         parts["optimizer"].zero_grad()
         parts["model"](images).square().mean().backward()
         parts["optimizer"].step()
@@ -105,24 +125,36 @@ def learn(parts, steps):
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
-def test_models_optimisers_and_schedules_go_on_from_a_snapshot_bit_by_bit(tmp_path, optimizer, schedule):
+def test_models_optimisers_and_schedules_go_on_from_a_snapshot_bit_by_bit(
+    tmp_path, optimizer, schedule
+):
     whole, first, second = (learner(OPTIMIZERS[optimizer], SCHEDULES[schedule]) for _ in range(3))
     learn(whole, range(6))
     learn(first, range(3))
-    Snapshots(tmp_path / "running", every=0).offer(3, first, {"accuracy": [0.1, 0.2]}, [Transfer(1, "up", "logits", 0, 7, 2)])
+    Snapshots(tmp_path / "running", every=0).offer(
+        3, first, {"accuracy": [0.1, 0.2]}, [Transfer(1, "up", "logits", 0, 7, 2)]
+    )
     done, history, ledger = Snapshots(tmp_path / "running").resume(second)
-    assert (done, history, ledger) == (3, {"accuracy": [0.1, 0.2]}, [Transfer(1, "up", "logits", 0, 7, 2)])
+    assert (done, history, ledger) == (
+        3,
+        {"accuracy": [0.1, 0.2]},
+        [Transfer(1, "up", "logits", 0, 7, 2)],
+    )
     learn(second, range(3, 6))
     assert second["schedule"].get_last_lr() == whole["schedule"].get_last_lr()
     expected = whole["model"].state_dict()
-    assert all(torch.equal(tensor, expected[name]) for name, tensor in second["model"].state_dict().items())
+    assert all(
+        torch.equal(tensor, expected[name]) for name, tensor in second["model"].state_dict().items()
+    )
 
 
 def test_without_a_snapshot_nothing_is_done_and_nothing_changed(tmp_path):
     parts = learner(OPTIMIZERS["adam"], SCHEDULES["cosine"])
     before = {name: tensor.clone() for name, tensor in parts["model"].state_dict().items()}
     assert Snapshots(tmp_path / "running").resume(parts) == (0, {}, [])
-    assert all(torch.equal(tensor, before[name]) for name, tensor in parts["model"].state_dict().items())
+    assert all(
+        torch.equal(tensor, before[name]) for name, tensor in parts["model"].state_dict().items()
+    )
 
 
 def test_the_latest_snapshot_replaces_the_one_before(tmp_path):
@@ -142,7 +174,9 @@ def rounds_on_disk(folder):
 def newest(folder, suffix):
     """The file of the snapshot with the highest round."""
     headers = folder.rglob("*running-?.json")
-    return max(headers, key=lambda path: read_stage(path.with_suffix(""))[0].info["round"]).with_suffix(f".{suffix}")
+    return max(
+        headers, key=lambda path: read_stage(path.with_suffix(""))[0].info["round"]
+    ).with_suffix(f".{suffix}")
 
 
 def test_the_last_two_snapshots_are_kept_and_no_more(tmp_path):
@@ -156,7 +190,9 @@ def test_the_last_two_snapshots_are_kept_and_no_more(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", ["json", "safetensors"])
-def test_when_the_newest_snapshot_is_not_whole_the_one_before_is_taken_and_outlives_the_next(tmp_path, suffix):
+def test_when_the_newest_snapshot_is_not_whole_the_one_before_is_taken_and_outlives_the_next(
+    tmp_path, suffix
+):
     parts = learner(OPTIMIZERS["adam"], SCHEDULES["cosine"])
     first = Snapshots(tmp_path / "running", every=0)
     for number in (1, 2, 3):
@@ -187,7 +223,9 @@ def test_a_snapshot_is_only_taken_when_it_is_time(tmp_path):
 
 
 def test_the_time_between_snapshots_is_counted_from_the_last_one(tmp_path, monkeypatch):
-    clock = iter([0, 59, 60, 60, 100, 119, 120, 120])  # made; offered at 59, 60 (and taken), 100, 119, 120 (and taken)
+    clock = iter(
+        [0, 59, 60, 60, 100, 119, 120, 120]
+    )  # made; offered at 59, 60 (and taken), 100, 119, 120 (and taken)
     monkeypatch.setattr("federation.snapshots.time.monotonic", lambda: next(clock))
     snapshots, latest = Snapshots(tmp_path / "running", every=60), []
     for number in range(1, 6):
@@ -222,9 +260,16 @@ def test_a_fresh_run_takes_no_older_snapshot(tmp_path):
     assert Snapshots(tmp_path / "running", newer_than=minute_ago).resume(parts)[0] == 0
 
 
-# -- whole fits -------------------------------------------------------------------------------------------------------
+# -- whole fits --
 
-IOD = {"epochs": 4, "batch_size": 4, "latent": 5, "width": 4, "discriminator_width": 4, "samples": 3}
+IOD = {
+    "epochs": 4,
+    "batch_size": 4,
+    "latent": 5,
+    "width": 4,
+    "discriminator_width": 4,
+    "samples": 3,
+}
 METHODS = {
     "averaging": FedAvg(rounds=4, participation=0.5),
     "server momentum": FedAvgM(rounds=4, participation=1.0),
@@ -234,9 +279,14 @@ METHODS = {
     "fedkd": FedKD(multi_round=True),
     "fediod": FedIOD(**IOD),
     "fediod as released": FedIOD(
-        **IOD, optimizer="sgd", student_steps=2, logarithmic=True, weights="class-count", generator_beta=0.5
+        **IOD,
+        optimizer="sgd",
+        student_steps=2,
+        logarithmic=True,
+        weights="class-count",
+        generator_beta=0.5,
     ),
-}  # fmt: skip
+}
 
 
 class PowerCutError(Exception):
@@ -251,7 +301,15 @@ def a_snapshot_after_every_round(monkeypatch):
 def federation_of(folder, progress=lambda text, share: None, **changes):
     plan = TrainingPlan(epochs=1, batch_size=4, lr=0.02, optimizer="sgd", momentum=0.9)
     server = TrainingPlan(epochs=4, batch_size=3, lr=0.01)
-    return make_federation(**{"local": plan, "server": server, "stages": StageCache(folder), "progress": progress, **changes})
+    return make_federation(
+        **{
+            "local": plan,
+            "server": server,
+            "stages": StageCache(folder),
+            "progress": progress,
+            **changes,
+        }
+    )
 
 
 def cut_at(wanted):
@@ -282,7 +340,9 @@ def outcome(federation, method):
     """Everything a fit leaves, comparable with ==."""
     found = fit(federation, method)
     states = [content_digest(checkpoint.state) for checkpoint in found]
-    samples = [checkpoint.samples.tolist() for checkpoint in found if checkpoint.samples is not None]
+    samples = [
+        checkpoint.samples.tolist() for checkpoint in found if checkpoint.samples is not None
+    ]
     return states, [checkpoint.history for checkpoint in found], samples, federation.channel.ledger
 
 
@@ -321,14 +381,16 @@ def test_a_fit_may_be_cut_again_and_again(tmp_path):
 
 
 DAMAGES = pytest.mark.parametrize(
-    "damage", [lambda raw: raw[: len(raw) // 2], lambda raw: raw[:-3] + b"xyz"], ids=["half", "altered"]
+    "damage",
+    [lambda raw: raw[: len(raw) // 2], lambda raw: raw[:-3] + b"xyz"],
+    ids=["half", "altered"],
 )
 
 
 @pytest.mark.parametrize("suffix", ["json", "safetensors"])
 @DAMAGES
 @pytest.mark.parametrize("name", ["server momentum", "fediod"])
-def test_when_the_newest_snapshot_is_damaged_the_fit_goes_on_from_the_one_before_with_the_same_result(
+def test_when_the_newest_snapshot_is_damaged_the_fit_goes_on_from_the_one_before(
     tmp_path, suffix, damage, name
 ):
     method, lines = METHODS[name], []
@@ -338,12 +400,18 @@ def test_when_the_newest_snapshot_is_damaged_the_fit_goes_on_from_the_one_before
     path.write_bytes(damage(path.read_bytes()))
     again = federation_of(tmp_path / "cut", lambda text, share: lines.append(text))
     assert outcome(again, method) == expected
-    assert [line for line in lines if line.startswith("round")] == ["round 2/4", "round 3/4", "round 4/4"]
+    assert [line for line in lines if line.startswith("round")] == [
+        "round 2/4",
+        "round 3/4",
+        "round 4/4",
+    ]
 
 
 @pytest.mark.parametrize("suffix", ["json", "safetensors"])
 @DAMAGES
-def test_when_both_snapshots_are_damaged_the_fit_starts_anew_with_the_same_result(tmp_path, suffix, damage):
+def test_when_both_snapshots_are_damaged_the_fit_starts_anew_with_the_same_result(
+    tmp_path, suffix, damage
+):
     method, lines = METHODS["server momentum"], []
     expected = outcome(federation_of(tmp_path / "whole"), method)
     interrupted(tmp_path / "cut", method)
@@ -353,13 +421,18 @@ def test_when_both_snapshots_are_damaged_the_fit_starts_anew_with_the_same_resul
         path.write_bytes(damage(path.read_bytes()))
     again = federation_of(tmp_path / "cut", lambda text, share: lines.append(text))
     assert outcome(again, method) == expected
-    assert [line for line in lines if line.startswith("round")] == [f"round {number}/4" for number in (1, 2, 3, 4)]
+    assert [line for line in lines if line.startswith("round")] == [
+        f"round {number}/4" for number in (1, 2, 3, 4)
+    ]
 
 
 def test_another_configuration_never_goes_on_from_the_snapshot(tmp_path):
     interrupted(tmp_path, METHODS["averaging"])
     lines = []
-    fit(federation_of(tmp_path, lambda text, share: lines.append(text)), FedAvg(rounds=4, participation=1.0))
+    fit(
+        federation_of(tmp_path, lambda text, share: lines.append(text)),
+        FedAvg(rounds=4, participation=1.0),
+    )
     assert "round 1/4" in lines
 
 

@@ -21,7 +21,8 @@ from tests.methods.shards import distance, same_bits, uneven_clients
 
 NORMALISE = Normalisation((0.5,), (0.25,))
 UNEVEN = (10, 16, 4, 12, 3)
-"""In batches of four: a smaller last batch, the most batches, a single one, three full ones, and none that is full."""
+"""In batches of four: a smaller last batch, the most batches, a single one, three full ones, and
+none that is full."""
 
 
 def sgd(epochs=2, lr=0.05, **changes):
@@ -29,14 +30,22 @@ def sgd(epochs=2, lr=0.05, **changes):
 
 
 def network(seed):
-    """Smooth, since a rounding error about the kink of a ReLU would be a different step; in the layout of all networks here."""
+    """Smooth, since a rounding error about the kink of a ReLU would be a different step; in the
+    layout of all networks here.
+    """
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         model = nn.Sequential(
-            nn.Conv2d(1, 4, 3, bias=False), nn.BatchNorm2d(4), nn.Tanh(),
-            nn.Conv2d(4, 6, 3, bias=False), nn.BatchNorm2d(6), nn.Tanh(), nn.AvgPool2d(2),
-            nn.Flatten(), nn.Linear(24, CLASSES),
-        )  # fmt: skip
+            nn.Conv2d(1, 4, 3, bias=False),
+            nn.BatchNorm2d(4),
+            nn.Tanh(),
+            nn.Conv2d(4, 6, 3, bias=False),
+            nn.BatchNorm2d(6),
+            nn.Tanh(),
+            nn.AvgPool2d(2),
+            nn.Flatten(),
+            nn.Linear(24, CLASSES),
+        )
     return model.to(memory_format=torch.channels_last)
 
 
@@ -56,15 +65,30 @@ def generators(count):
 def one_after_another(sizes, plan, **changes):
     models = [network(k) for k in range(len(sizes))]
     for model, shard, generator in zip(models, shards(sizes), generators(len(sizes)), strict=True):
-        train(model, shard.images, shard.targets, cross_entropy, plan, normalise=NORMALISE, generator=generator, **changes)
+        train(
+            model,
+            shard.images,
+            shard.targets,
+            cross_entropy,
+            plan,
+            normalise=NORMALISE,
+            generator=generator,
+            **changes,
+        )
     return [model.state_dict() for model in models]
 
 
 def together(sizes, plan, **changes):
     models = [network(k) for k in range(len(sizes))]
     train_stacked(
-        models, shards(sizes), cross_entropy, plan, normalise=NORMALISE, generators=generators(len(sizes)), **changes
-    )  # fmt: skip
+        models,
+        shards(sizes),
+        cross_entropy,
+        plan,
+        normalise=NORMALISE,
+        generators=generators(len(sizes)),
+        **changes,
+    )
     return [model.state_dict() for model in models]
 
 
@@ -91,8 +115,15 @@ def test_weights_and_statistics_of_uneven_clients_are_those_of_one_after_another
 
 
 def test_every_clients_batches_are_counted_by_its_own_batchnorm():
-    # Ten samples make three batches of at most four, sixteen four, four one, twelve three and three one; two epochs.
-    assert [state["1.num_batches_tracked"].item() for state in together(UNEVEN, sgd())] == [6, 8, 2, 6, 2]
+    # Ten samples make three batches of at most four, sixteen four, four one, twelve three and three
+    # one; two epochs.
+    assert [state["1.num_batches_tracked"].item() for state in together(UNEVEN, sgd())] == [
+        6,
+        8,
+        2,
+        6,
+        2,
+    ]
 
 
 def test_a_lonely_last_sample_is_left_out():
@@ -132,10 +163,20 @@ def test_clients_may_be_trained_again_from_where_they_are():
 
     def alone(models):
         for model, shard, generator in zip(models, held, generators(2), strict=True):
-            train(model, shard.images, shard.targets, cross_entropy, plan, normalise=NORMALISE, generator=generator)
+            train(
+                model,
+                shard.images,
+                shard.targets,
+                cross_entropy,
+                plan,
+                normalise=NORMALISE,
+                generator=generator,
+            )
 
     def stacked(models):
-        train_stacked(models, held, cross_entropy, plan, normalise=NORMALISE, generators=generators(2))
+        train_stacked(
+            models, held, cross_entropy, plan, normalise=NORMALISE, generators=generators(2)
+        )
 
     close(twice([network(0), network(1)], stacked), twice([network(0), network(1)], alone))
 
@@ -150,22 +191,43 @@ def test_trained_networks_do_not_hang_together():
 
 def test_what_is_trained_together_can_be_trained_further_alone():
     models = [network(0), network(1)]
-    train_stacked(models, shards((8, 8)), cross_entropy, sgd(), normalise=NORMALISE, generators=generators(2))
+    train_stacked(
+        models, shards((8, 8)), cross_entropy, sgd(), normalise=NORMALISE, generators=generators(2)
+    )
     before = copy.deepcopy(models[1].state_dict())
     shard = shards((8,))[0]
-    train(models[0], shard.images, shard.targets, cross_entropy, sgd(), normalise=NORMALISE, generator=generators(1)[0])
+    train(
+        models[0],
+        shard.images,
+        shard.targets,
+        cross_entropy,
+        sgd(),
+        normalise=NORMALISE,
+        generator=generators(1)[0],
+    )
     assert same_bits(models[1].state_dict(), before)
 
 
-@pytest.mark.parametrize("sizes", [(8, 8), (8, 3)], ids=["in a batch with others", "in a batch of its own"])
+@pytest.mark.parametrize(
+    "sizes", [(8, 8), (8, 3)], ids=["in a batch with others", "in a batch of its own"]
+)
 def test_a_client_that_diverges_stops_all_naming_the_epoch(sizes):
     models = [network(0), network(1)]
     nn.init.constant_(models[1][-1].weight, torch.inf)
-    with pytest.raises(DivergedError, match=r"the training loss is nan in epoch 1 of 2; lower lr \(now 0.05\)"):
-        train_stacked(models, shards(sizes), cross_entropy, sgd(), normalise=NORMALISE, generators=generators(2))
+    with pytest.raises(
+        DivergedError, match=r"the training loss is nan in epoch 1 of 2; lower lr \(now 0.05\)"
+    ):
+        train_stacked(
+            models,
+            shards(sizes),
+            cross_entropy,
+            sgd(),
+            normalise=NORMALISE,
+            generators=generators(2),
+        )
 
 
-# -- in a federation --------------------------------------------------------------------------------------------------
+# -- in a federation --
 
 
 class Groups:
@@ -182,9 +244,13 @@ class Groups:
 def fitted(method, stacked, network="cnn-small", lr=0.05, **changes):
     channel = Channel()
     federation = make_federation(
-        uneven_clients(network), network=network, local=TrainingPlan(2, 4, lr, "sgd", momentum=0.9), channel=channel,
-        execution=Execution(stacked=stacked), **changes,
-    )  # fmt: skip
+        uneven_clients(network),
+        network=network,
+        local=TrainingPlan(2, 4, lr, "sgd", momentum=0.9),
+        channel=channel,
+        execution=Execution(stacked=stacked),
+        **changes,
+    )
     return method.fit(federation), sorted(map(astuple, channel.ledger))
 
 
@@ -217,7 +283,9 @@ def test_a_last_client_that_is_left_over_is_trained_alone():
 
 
 def test_batchnorms_statistics_are_averaged_of_stacked_clients_too():
-    method = FedAvg(rounds=1, participation=1.0)  # at a low rate, for a rounding error about a ReLU's kink is another step
+    method = FedAvg(
+        rounds=1, participation=1.0
+    )  # at a low rate, for a rounding error about a ReLU's kink is another step
     alone, stacked = (fitted(method, n, "resnet8-narrow", lr=1e-4)[0].state for n in (1, 3))
     means = [name for name in alone if "running" in name]
     assert means

@@ -11,19 +11,40 @@ from pathlib import Path
 import pytest
 import torch
 
-from federation.stages import Stage, StageCache, StageRequest, content_digest, read_stage, write_stage
+from federation.stages import (
+    Stage,
+    StageCache,
+    StageRequest,
+    content_digest,
+    read_stage,
+    write_stage,
+)
 from results.files import ResultsError
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def request(inputs=None, value=1.0, *, kind="test", label="a stage", code="results.files", calls=None, compute=None):
+def request(
+    inputs=None,
+    value=1.0,
+    *,
+    kind="test",
+    label="a stage",
+    code="results.files",
+    calls=None,
+    compute=None,
+):
     def default():
         if calls is not None:
             calls.append(value)
-        return Stage({"x": torch.tensor([value, 2.0]), "n": torch.tensor(3)}, {"history": {"accuracy": [0.25, value]}})
+        return Stage(
+            {"x": torch.tensor([value, 2.0]), "n": torch.tensor(3)},
+            {"history": {"accuracy": [0.25, value]}},
+        )
 
-    return StageRequest(kind, label, {"seed": 0} if inputs is None else inputs, compute or default, code)
+    return StageRequest(
+        kind, label, {"seed": 0} if inputs is None else inputs, compute or default, code
+    )
 
 
 @pytest.fixture(params=["disk", "memory"])
@@ -31,7 +52,7 @@ def cache(request, tmp_path):
     return StageCache(tmp_path / "stages" if request.param == "disk" else None)
 
 
-# -- reuse ------------------------------------------------------------------------------------------------------------
+# -- reuse --
 
 
 def test_a_stage_is_computed_once(cache):
@@ -68,7 +89,12 @@ def test_a_stage_on_disk_serves_another_cache_and_one_in_memory_does_not(tmp_pat
 
 @pytest.mark.parametrize(
     "other",
-    [{"inputs": {"seed": 1}}, {"inputs": {"seed": 0, "lr": 0.1}}, {"kind": "other"}, {"code": "results.record"}],
+    [
+        {"inputs": {"seed": 1}},
+        {"inputs": {"seed": 0, "lr": 0.1}},
+        {"kind": "other"},
+        {"code": "results.record"},
+    ],
     ids=["another value", "another input", "another kind", "other code"],
 )
 def test_what_determines_a_stage_makes_another_stage(cache, other):
@@ -108,7 +134,9 @@ def test_every_use_of_a_stage_is_reported(tmp_path):
 def test_types_survive_the_disk(tmp_path, dtype):
     tensor = torch.tensor([[1, 0], [0, 1]]).to(dtype)
     for _ in range(2):
-        stored = StageCache(tmp_path).get(request(compute=lambda: Stage({"x": tensor}))).tensors["x"]
+        stored = (
+            StageCache(tmp_path).get(request(compute=lambda: Stage({"x": tensor}))).tensors["x"]
+        )
     assert stored.dtype == dtype
     assert torch.equal(stored, tensor)
 
@@ -116,7 +144,9 @@ def test_types_survive_the_disk(tmp_path, dtype):
 def test_any_memory_layout_can_be_stored(tmp_path):
     tensor = torch.rand(2, 3, 4, 4).to(memory_format=torch.channels_last)
     for _ in range(2):
-        stored = StageCache(tmp_path).get(request(compute=lambda: Stage({"x": tensor, "t": tensor[0, 0].t()})))
+        stored = StageCache(tmp_path).get(
+            request(compute=lambda: Stage({"x": tensor, "t": tensor[0, 0].t()}))
+        )
     assert torch.equal(stored.tensors["x"], tensor)
     assert torch.equal(stored.tensors["t"], tensor[0, 0].t())
 
@@ -128,7 +158,7 @@ def test_one_tensor_under_two_names_can_be_stored(cache):
     assert stage.tensors["b"].tolist() == [[0, 1], [2, 3]]
 
 
-# -- damage and age ---------------------------------------------------------------------------------------------------
+# -- damage and age --
 
 
 def stored(folder, suffix):
@@ -141,7 +171,11 @@ def flip_last(raw):
 
 
 @pytest.mark.parametrize("suffix", ["safetensors", "json"])
-@pytest.mark.parametrize("damage", [flip_last, lambda raw: raw[:20], lambda raw: b""], ids=["flipped", "truncated", "emptied"])
+@pytest.mark.parametrize(
+    "damage",
+    [flip_last, lambda raw: raw[:20], lambda raw: b""],
+    ids=["flipped", "truncated", "emptied"],
+)
 def test_a_damaged_stage_is_computed_again_with_a_note(tmp_path, suffix, damage):
     calls = []
     StageCache(tmp_path).get(request(calls=calls))
@@ -149,7 +183,9 @@ def test_a_damaged_stage_is_computed_again_with_a_note(tmp_path, suffix, damage)
     path.write_bytes(damage(path.read_bytes()))
     cache = StageCache(tmp_path)
     assert cache.get(request(calls=calls)).tensors["x"].tolist() == [1.0, 2.0]
-    assert [(event.computed, event.note) for event in cache.events] == [(True, "damaged cache entry, computed again")]
+    assert [(event.computed, event.note) for event in cache.events] == [
+        (True, "damaged cache entry, computed again")
+    ]
     cache.get(request(calls=calls))
     assert len(calls) == 2
 
@@ -166,7 +202,9 @@ def test_half_a_stage_counts_as_none(tmp_path, suffix):
 def test_tensors_of_another_stage_are_not_taken_for_its_own(tmp_path):
     StageCache(tmp_path / "a").get(request())
     StageCache(tmp_path / "b").get(request(value=9.0))
-    stored(tmp_path / "a", "safetensors").write_bytes(stored(tmp_path / "b", "safetensors").read_bytes())
+    stored(tmp_path / "a", "safetensors").write_bytes(
+        stored(tmp_path / "b", "safetensors").read_bytes()
+    )
     assert StageCache(tmp_path / "a").get(request()).tensors["x"].tolist() == [1.0, 2.0]
 
 
@@ -203,7 +241,7 @@ def test_a_stage_may_be_written_and_read_anywhere(tmp_path):
     assert read_stage(tmp_path / "here") == (None, "damaged cache entry, computed again")
 
 
-# -- read when looked at ----------------------------------------------------------------------------------------------
+# -- read when looked at --
 
 
 def test_tensors_are_on_disk_until_they_are_looked_at(tmp_path):
@@ -215,7 +253,10 @@ def test_tensors_are_on_disk_until_they_are_looked_at(tmp_path):
         path.write_bytes(b"")
     for stage in stages:
         assert stage.info["history"]["accuracy"][0] == 0.25
-        with pytest.raises(ResultsError, match="was changed or removed while a run relied on it; give the command again"):
+        with pytest.raises(
+            ResultsError,
+            match="was changed or removed while a run relied on it; give the command again",
+        ):
             stage.tensors["x"]
     for path, raw in bodies.items():
         path.write_bytes(raw)
@@ -223,13 +264,17 @@ def test_tensors_are_on_disk_until_they_are_looked_at(tmp_path):
 
 
 @pytest.mark.parametrize("computed", [True, False], ids=["computed now", "found"])
-@pytest.mark.parametrize("look", [lambda t: t["x"], list, len, dict], ids=["a tensor", "names", "how many", "all"])
+@pytest.mark.parametrize(
+    "look", [lambda t: t["x"], list, len, dict], ids=["a tensor", "names", "how many", "all"]
+)
 def test_tensors_that_were_removed_meanwhile_are_missed_with_what_to_do(tmp_path, computed, look):
     stage = StageCache(tmp_path).get(request())
     if not computed:
         stage = StageCache(tmp_path).get(request())
     stored(tmp_path, "safetensors").unlink()
-    with pytest.raises(ResultsError, match=r"\.safetensors was changed or removed .*; give the command again"):
+    with pytest.raises(
+        ResultsError, match=r"\.safetensors was changed or removed .*; give the command again"
+    ):
         look(stage.tensors)
 
 
@@ -239,7 +284,10 @@ def test_tensors_that_were_changed_meanwhile_are_not_used(tmp_path):
     path.write_bytes(flip_last(path.read_bytes()))
     with pytest.raises(ResultsError, match="give the command again"):
         stage.tensors["x"]
-    assert StageCache(tmp_path).get(request()).tensors["x"].tolist() == [1.0, 2.0]  # which is what giving it again does
+    assert StageCache(tmp_path).get(request()).tensors["x"].tolist() == [
+        1.0,
+        2.0,
+    ]  # which is what giving it again does
 
 
 def test_what_one_reader_changes_another_does_not_see(tmp_path):
@@ -253,12 +301,18 @@ def test_what_one_reader_changes_another_does_not_see(tmp_path):
 
 def test_stored_tensors_are_a_dictionary_to_look_at(tmp_path):
     tensors = StageCache(tmp_path).get(request()).tensors
-    assert (sorted(tensors), len(tensors), "n" in tensors, "y" in tensors, tensors.get("y")) == (["n", "x"], 2, True, False, None)
+    assert (sorted(tensors), len(tensors), "n" in tensors, "y" in tensors, tensors.get("y")) == (
+        ["n", "x"],
+        2,
+        True,
+        False,
+        None,
+    )
     with pytest.raises(KeyError, match="y"):
         tensors["y"]
 
 
-# -- references -------------------------------------------------------------------------------------------------------
+# -- references --
 
 
 def test_tensors_of_a_cache_are_found_again_by_their_reference(tmp_path):
@@ -274,14 +328,18 @@ def test_there_is_no_reference_to_what_this_cache_does_not_hold(tmp_path):
         assert cache.reference(of_another) is None
 
 
-@pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_bytes(b"")], ids=["removed", "emptied"])
+@pytest.mark.parametrize(
+    "damage", [Path.unlink, lambda path: path.write_bytes(b"")], ids=["removed", "emptied"]
+)
 def test_a_stage_that_relies_on_a_damaged_one_is_computed_again(tmp_path, damage):
     calls = []
 
     def relying():
         calls.append(1)
         cache = StageCache(tmp_path)
-        return Stage({}, {"references": [cache.reference(cache.get(request({"of": "other"})).tensors)]})
+        return Stage(
+            {}, {"references": [cache.reference(cache.get(request({"of": "other"})).tensors)]}
+        )
 
     both = request(compute=relying)
     for _ in range(2):
@@ -295,7 +353,7 @@ def test_a_stage_that_relies_on_a_damaged_one_is_computed_again(tmp_path, damage
     assert found["x"].tolist() == [1.0, 2.0]
 
 
-# -- several at once --------------------------------------------------------------------------------------------------
+# -- several at once --
 
 
 def test_a_stage_that_another_is_computing_is_left_to_it_while_the_rest_is_done(tmp_path):
@@ -313,10 +371,14 @@ def test_a_stage_that_another_is_computing_is_left_to_it_while_the_rest_is_done(
         others_done.set()
         return Stage({"x": torch.ones(1)})
 
-    first = threading.Thread(target=lambda: StageCache(tmp_path).get(request({"of": "slow"}, compute=slow)))
+    first = threading.Thread(
+        target=lambda: StageCache(tmp_path).get(request({"of": "slow"}, compute=slow))
+    )
     first.start()
     assert started.wait(60)
-    both = StageCache(tmp_path).get_all([request({"of": "slow"}, compute=slow), request({"of": "quick"}, compute=quick)])
+    both = StageCache(tmp_path).get_all(
+        [request({"of": "slow"}, compute=slow), request({"of": "quick"}, compute=quick)]
+    )
     first.join()
     assert [stage.tensors["x"].item() for stage in both] == [0, 1]
     assert log == ["slow", "quick"]
@@ -339,7 +401,8 @@ def compute():
 (folder / f"ready{os.getpid()}").touch()
 while len(list(folder.glob("ready*"))) < wait_for:
     time.sleep(0.01)
-print(StageCache(folder / "stages").get(StageRequest("test", "slow", {"seed": 0}, compute, "results.files")).tensors["x"].item())
+request = StageRequest("test", "slow", {"seed": 0}, compute, "results.files")
+print(StageCache(folder / "stages").get(request).tensors["x"].item())
 """
 
 
@@ -366,7 +429,7 @@ def test_a_killed_process_leaves_no_lock_behind(tmp_path):
     assert stage.tensors["x"].tolist() == [1.0, 2.0]
 
 
-# -- content ----------------------------------------------------------------------------------------------------------
+# -- content --
 
 
 def test_content_is_known_by_names_shapes_types_and_bytes():
@@ -385,19 +448,30 @@ def test_content_is_known_by_names_shapes_types_and_bytes():
 def test_content_does_not_depend_on_order_layout_or_gradients():
     a, b = torch.rand(1, 3, 2, 2), torch.rand(2)
     reference = content_digest({"a": a, "b": b})
-    assert content_digest({"b": b.clone().requires_grad_(), "a": a.to(memory_format=torch.channels_last)}) == reference
+    assert (
+        content_digest(
+            {"b": b.clone().requires_grad_(), "a": a.to(memory_format=torch.channels_last)}
+        )
+        == reference
+    )
 
 
 def test_content_without_bytes_is_known_by_its_scope():
     empty = {"a": torch.empty(3, device="meta")}
-    assert content_digest(empty, "cell 1") == content_digest(empty, "cell 1") != content_digest(empty, "cell 2")
+    assert (
+        content_digest(empty, "cell 1")
+        == content_digest(empty, "cell 1")
+        != content_digest(empty, "cell 2")
+    )
 
 
 def test_a_scope_does_not_alter_the_digest_of_real_content():
     assert content_digest({"a": torch.ones(1)}, "cell 1") == content_digest({"a": torch.ones(1)})
 
 
-@pytest.mark.parametrize("tensor", [torch.tensor(True), torch.ones(0), torch.ones(2, dtype=torch.bfloat16)])
+@pytest.mark.parametrize(
+    "tensor", [torch.tensor(True), torch.ones(0), torch.ones(2, dtype=torch.bfloat16)]
+)
 def test_every_kind_of_tensor_has_a_content(tensor):
     assert content_digest({"x": tensor}) == content_digest({"x": tensor.clone()})
 

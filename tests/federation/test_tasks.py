@@ -1,4 +1,6 @@
-"""Tasks: losses per sample, probabilities, the headline metric; targets made of annotations, and resized."""
+"""Tasks: losses per sample, probabilities, the headline metric; targets made of annotations, and
+resized.
+"""
 
 import math
 
@@ -7,7 +9,16 @@ import pytest
 import torch
 
 from datasets.annotations import CLASS, MAP, SEGMENTS, Annotation
-from federation.tasks import Classification, DenseRegression, MultiLabel, Segmentation, placed, resize_targets, targets_of, task_of
+from federation.tasks import (
+    Classification,
+    DenseRegression,
+    MultiLabel,
+    Segmentation,
+    placed,
+    resize_targets,
+    targets_of,
+    task_of,
+)
 
 TASK = Classification(3)
 OUTPUTS = torch.tensor([[0.0, 0.0, 0.0], [math.log(2), 0.0, 0.0]])
@@ -19,11 +30,15 @@ def test_a_network_has_one_output_per_class():
 
 def test_the_loss_is_cross_entropy_for_each_sample():
     # Probabilities of the second sample: 1/2, 1/4, 1/4.
-    torch.testing.assert_close(TASK.loss(OUTPUTS, torch.tensor([1, 2])), torch.tensor([math.log(3), math.log(4)]))
+    torch.testing.assert_close(
+        TASK.loss(OUTPUTS, torch.tensor([1, 2])), torch.tensor([math.log(3), math.log(4)])
+    )
 
 
 def test_probabilities_are_the_softmax_over_classes():
-    torch.testing.assert_close(TASK.probabilities(OUTPUTS), torch.tensor([[1 / 3, 1 / 3, 1 / 3], [0.5, 0.25, 0.25]]))
+    torch.testing.assert_close(
+        TASK.probabilities(OUTPUTS), torch.tensor([[1 / 3, 1 / 3, 1 / 3], [0.5, 0.25, 0.25]])
+    )
 
 
 def test_the_distillation_loss_is_cross_entropy_with_the_teachers_probabilities():
@@ -48,11 +63,16 @@ def test_the_headline_metric_is_the_accuracy():
     assert TASK.metrics(torch.eye(3), torch.tensor([0, 1, 0])) == {"accuracy": pytest.approx(2 / 3)}
 
 
-# -- segmentation -----------------------------------------------------------------------------------------------------
+# -- segmentation --
 
 PIXELS = Segmentation(3)
 # Two images of 1 x 2 pixels; probabilities of each pixel 1/2, 1/4, 1/4, but of the last 1/3 each.
-SCORES = torch.tensor([[[[math.log(2)] * 2], [[0.0] * 2], [[0.0] * 2]], [[[math.log(2), 0.0]], [[0.0] * 2], [[0.0] * 2]]])
+SCORES = torch.tensor(
+    [
+        [[[math.log(2)] * 2], [[0.0] * 2], [[0.0] * 2]],
+        [[[math.log(2), 0.0]], [[0.0] * 2], [[0.0] * 2]],
+    ]
+)
 
 
 def test_a_segmentation_network_has_an_output_channel_per_class():
@@ -61,7 +81,9 @@ def test_a_segmentation_network_has_an_output_channel_per_class():
 
 def test_the_segmentation_loss_is_the_mean_cross_entropy_over_labelled_pixels():
     targets = torch.tensor([[[0, 1]], [[255, 2]]])
-    torch.testing.assert_close(PIXELS.loss(SCORES, targets), torch.tensor([(math.log(2) + math.log(4)) / 2, math.log(3)]))
+    torch.testing.assert_close(
+        PIXELS.loss(SCORES, targets), torch.tensor([(math.log(2) + math.log(4)) / 2, math.log(3)])
+    )
 
 
 def test_an_image_without_labels_has_no_loss_and_no_gradient():
@@ -81,16 +103,23 @@ def test_segmentation_probabilities_are_the_softmax_at_each_pixel():
 def test_a_certain_teacher_labels_the_pixels():
     targets = torch.tensor([[[2, 0]], [[1, 1]]])
     certain = torch.nn.functional.one_hot(targets, 3).movedim(-1, 1).float()
-    torch.testing.assert_close(PIXELS.distillation_loss(SCORES, certain), PIXELS.loss(SCORES, targets))
+    torch.testing.assert_close(
+        PIXELS.distillation_loss(SCORES, certain), PIXELS.loss(SCORES, targets)
+    )
 
 
 def test_the_headline_metric_of_segmentation_is_the_mean_iou():
-    outputs = torch.nn.functional.one_hot(torch.tensor([[[0, 0]], [[1, 1]]]), 3).movedim(-1, 1).float()
-    # Class 0: one of two pixels; class 1: one of one, for the target of the second image's last pixel is unknown.
-    assert PIXELS.metrics(outputs, torch.tensor([[[0, 2]], [[1, 255]]])) == {"miou": pytest.approx((1 / 2 + 1 + 0) / 3)}
+    outputs = (
+        torch.nn.functional.one_hot(torch.tensor([[[0, 0]], [[1, 1]]]), 3).movedim(-1, 1).float()
+    )
+    # Class 0: one of two pixels; class 1: one of one, for the target of the second image's last
+    # pixel is unknown.
+    assert PIXELS.metrics(outputs, torch.tensor([[[0, 2]], [[1, 255]]])) == {
+        "miou": pytest.approx((1 / 2 + 1 + 0) / 3)
+    }
 
 
-# -- maps -------------------------------------------------------------------------------------------------------------
+# -- maps --
 
 
 def test_regression_is_measured_by_the_absolute_error():
@@ -98,7 +127,9 @@ def test_regression_is_measured_by_the_absolute_error():
     outputs = torch.tensor([[[[0.5, 0.0]], [[1.0, 1.0]]], [[[0.0, 0.0]], [[0.0, 0.0]]]])
     targets = torch.tensor([[[[0.0, 0.0]], [[1.0, 0.5]]], [[[0.0, 0.0]], [[0.0, 1.0]]]])
     torch.testing.assert_close(task.loss(outputs, targets), torch.tensor([0.25, 0.25]))
-    torch.testing.assert_close(task.distillation_loss(outputs, targets), task.loss(outputs, targets))
+    torch.testing.assert_close(
+        task.distillation_loss(outputs, targets), task.loss(outputs, targets)
+    )
     assert torch.equal(task.probabilities(outputs), outputs)
     assert task.metrics(outputs, targets) == {"mean-absolute-error": 0.25}
     assert (task.outputs, task.dense) == (2, True)
@@ -107,7 +138,11 @@ def test_regression_is_measured_by_the_absolute_error():
 @pytest.mark.parametrize("task", [TASK, PIXELS, DenseRegression(3)])
 def test_metrics_are_those_that_a_task_names(task):
     shape = (2, 3, 4, 4) if task.dense else (2, 3)
-    targets = torch.zeros(shape) if task.classes is None else torch.zeros(shape[:1] + shape[2:], dtype=torch.int64)
+    targets = (
+        torch.zeros(shape)
+        if task.classes is None
+        else torch.zeros(shape[:1] + shape[2:], dtype=torch.int64)
+    )
     assert tuple(task.metrics(torch.zeros(shape), targets)) == task.metric_names
 
 
@@ -115,10 +150,13 @@ def test_scores_are_of_classes_and_values_of_none():
     assert [task.classes for task in (TASK, PIXELS, DenseRegression(3))] == [3, 3, None]
 
 
-# -- targets ----------------------------------------------------------------------------------------------------------
+# -- targets --
 
 
-@pytest.mark.parametrize(("kind", "task"), [(CLASS, Classification(4)), (SEGMENTS, Segmentation(4)), (MAP, DenseRegression(4))])
+@pytest.mark.parametrize(
+    ("kind", "task"),
+    [(CLASS, Classification(4)), (SEGMENTS, Segmentation(4)), (MAP, DenseRegression(4))],
+)
 def test_each_kind_of_annotation_has_its_task(kind, task):
     assert task_of(Annotation(kind, 4)) == task
 
@@ -142,16 +180,29 @@ def test_smaller_segments_take_the_middle_and_smaller_maps_the_mean():
 def test_larger_segments_are_repeated_and_larger_maps_interpolated():
     segments = torch.tensor([[[1, 255], [3, 4]]])
     assert resize_targets(segments, 4)[0].tolist() == [[1, 1, 255, 255]] * 2 + [[3, 3, 4, 4]] * 2
-    assert resize_targets(torch.tensor([[[[0.0, 1.0], [0.0, 1.0]]]]), 4)[0, 0, 0].tolist() == [0.0, 0.25, 0.75, 1.0]
+    assert resize_targets(torch.tensor([[[[0.0, 1.0], [0.0, 1.0]]]]), 4)[0, 0, 0].tolist() == [
+        0.0,
+        0.25,
+        0.75,
+        1.0,
+    ]
 
 
 def test_classes_and_targets_of_the_right_size_stay():
-    for targets in (torch.tensor([1, 2]), torch.zeros(2, 4, 4, dtype=torch.long), torch.zeros(2, 1, 4, 4)):
+    for targets in (
+        torch.tensor([1, 2]),
+        torch.zeros(2, 4, 4, dtype=torch.long),
+        torch.zeros(2, 1, 4, 4),
+    ):
         assert resize_targets(targets, 4) is targets
 
 
 def test_targets_without_content_are_resized_too():
-    assert resize_targets(torch.empty(5, 8, 8, dtype=torch.long, device="meta"), 4).shape == (5, 4, 4)
+    assert resize_targets(torch.empty(5, 8, 8, dtype=torch.long, device="meta"), 4).shape == (
+        5,
+        4,
+        4,
+    )
     assert resize_targets(torch.empty(5, 3, 8, 8, device="meta"), 4).shape == (5, 3, 4, 4)
 
 
@@ -163,7 +214,9 @@ def test_the_loss_of_findings_is_the_mean_cross_entropy_over_those_that_are_know
     outputs = torch.tensor([[0.0, 0.0, 0.0], [math.log(3), math.log(3), 7.0], [1.0, 2.0, 3.0]])
     targets = torch.tensor([[1, 0, 1], [1, 0, 255], [255, 255, 255]], dtype=torch.uint8)
     second = (-math.log(3 / 4) - math.log(1 / 4)) / 2
-    torch.testing.assert_close(CHEST.loss(outputs, targets), torch.tensor([math.log(2), second, 0.0]))
+    torch.testing.assert_close(
+        CHEST.loss(outputs, targets), torch.tensor([math.log(2), second, 0.0])
+    )
 
 
 def test_findings_that_are_not_known_have_no_part_in_the_gradient():
@@ -175,12 +228,16 @@ def test_findings_that_are_not_known_have_no_part_in_the_gradient():
 def test_findings_are_distilled_by_cross_entropy_with_the_teachers_probabilities():
     teacher = torch.tensor([[0.5, 1.0, 0.0]])
     assert CHEST.probabilities(torch.zeros(1, 3)).tolist() == [[0.5, 0.5, 0.5]]
-    torch.testing.assert_close(CHEST.distillation_loss(torch.zeros(1, 3), teacher), torch.tensor([math.log(2)]))
+    torch.testing.assert_close(
+        CHEST.distillation_loss(torch.zeros(1, 3), teacher), torch.tensor([math.log(2)])
+    )
 
 
 def test_the_mean_auc_is_over_findings_for_which_it_is_defined():
     outputs = torch.tensor([[2.0, 0.0, 5.0], [1.0, 1.0, 5.0]])
-    targets = torch.tensor([[1, 1, 1], [0, 0, 1]], dtype=torch.uint8)  # edema right, mass wrong, hernia without negatives
+    targets = torch.tensor(
+        [[1, 1, 1], [0, 0, 1]], dtype=torch.uint8
+    )  # edema right, mass wrong, hernia without negatives
     assert CHEST.metrics(outputs, targets) == {"mauc": 0.5}
     assert CHEST.metric_names == ("mauc",)
     with pytest.raises(ValueError, match="no AUC is defined"):

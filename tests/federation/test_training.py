@@ -17,7 +17,16 @@ from federation import training
 from federation.augmentation import Augmentation
 from federation.costs import Meter, metering
 from federation.execution import DEFAULT, Execution
-from federation.training import DivergedError, Normalisation, TrainingPlan, batches, forward_pass, predict, train, unit_range
+from federation.training import (
+    DivergedError,
+    Normalisation,
+    TrainingPlan,
+    batches,
+    forward_pass,
+    predict,
+    train,
+    unit_range,
+)
 from tests.federation.tiny import CLASSES, bright_images, make_federation
 
 PLAIN = Normalisation((0.0,), (1.0,))
@@ -55,10 +64,17 @@ def sgd(epochs=1, batch_size=10, lr=0.1, **changes):
 
 
 def fit(model, images, targets, plan, loss=squared, **changes):
-    train(model, images, targets, loss, plan, **{"normalise": PLAIN, "generator": generator(), **changes})
+    train(
+        model,
+        images,
+        targets,
+        loss,
+        plan,
+        **{"normalise": PLAIN, "generator": generator(), **changes},
+    )
 
 
-# -- steps ------------------------------------------------------------------------------------------------------------
+# -- steps --
 
 
 def test_one_step_follows_the_mean_gradient_of_the_batch():
@@ -70,7 +86,13 @@ def test_one_step_follows_the_mean_gradient_of_the_batch():
 
 def test_sample_weights_scale_losses_before_the_mean_over_the_batch():
     model = line(2.0)
-    fit(model, pixels(255, 51), torch.tensor([1.0, 0.0]), sgd(), sample_weights=torch.tensor([1.5, 1.0]))
+    fit(
+        model,
+        pixels(255, 51),
+        torch.tensor([1.0, 0.0]),
+        sgd(),
+        sample_weights=torch.tensor([1.5, 1.0]),
+    )
     # (1.5 x 2 + 0.16) / 2 = 1.58: divided by the two samples and not by the weights' sum of 2.5
     assert weight_of(model) == pytest.approx(2.0 - 0.1 * 1.58)
 
@@ -84,7 +106,14 @@ def test_sample_weights_stay_with_their_samples_when_these_are_shuffled():
 
 def test_inputs_are_normalised():
     model = line(2.0)
-    fit(model, pixels(255, 255), torch.zeros(2), sgd(), loss=outputs_only, normalise=Normalisation((0.5,), (0.25,)))
+    fit(
+        model,
+        pixels(255, 255),
+        torch.zeros(2),
+        sgd(),
+        loss=outputs_only,
+        normalise=Normalisation((0.5,), (0.25,)),
+    )
     assert weight_of(model) == pytest.approx(2.0 - 0.1 * (1 - 0.5) / 0.25)
 
 
@@ -96,8 +125,15 @@ def test_an_epoch_takes_one_step_per_batch():
 
 def test_momentum_and_weight_decay_are_those_of_the_plan():
     model = line(1.0)
-    fit(model, pixels(255, 255), torch.zeros(2), sgd(epochs=2, momentum=0.5, weight_decay=0.2), loss=outputs_only)
-    # Step 1: velocity 1 + 0.2 x 1 = 1.2, weight 0.88. Step 2: velocity 0.6 + 1 + 0.2 x 0.88 = 1.776, weight 0.7024.
+    fit(
+        model,
+        pixels(255, 255),
+        torch.zeros(2),
+        sgd(epochs=2, momentum=0.5, weight_decay=0.2),
+        loss=outputs_only,
+    )
+    # Step 1: velocity 1 + 0.2 x 1 = 1.2, weight 0.88. Step 2: velocity 0.6 + 1 + 0.2 x 0.88 =
+    # 1.776, weight 0.7024.
     assert weight_of(model) == pytest.approx(0.7024)
 
 
@@ -110,15 +146,29 @@ def test_the_first_step_of_adam_has_the_length_of_the_learning_rate():
 def test_a_cosine_schedule_falls_from_the_first_rate_to_the_final_one():
     model, weights = line(0.0), [0.0]
     plan = sgd(epochs=4, lr=1.0, schedule="cosine", final_lr=0.2)
-    fit(model, pixels(255, 255), torch.zeros(2), plan, loss=outputs_only, after_epoch=lambda e: weights.append(weight_of(model)))
+    fit(
+        model,
+        pixels(255, 255),
+        torch.zeros(2),
+        plan,
+        loss=outputs_only,
+        after_epoch=lambda e: weights.append(weight_of(model)),
+    )
     rates = [before - after for before, after in itertools.pairwise(weights)]
-    assert rates == pytest.approx([0.2 + 0.8 * (1 + math.cos(math.pi * e / 4)) / 2 for e in range(4)])
+    assert rates == pytest.approx(
+        [0.2 + 0.8 * (1 + math.cos(math.pi * e / 4)) / 2 for e in range(4)]
+    )
 
 
 def test_a_constant_schedule_keeps_the_rate():
     model, weights = line(0.0), []
     fit(
-        model, pixels(255, 255), torch.zeros(2), sgd(epochs=3), outputs_only, after_epoch=lambda e: weights.append(weight_of(model))
+        model,
+        pixels(255, 255),
+        torch.zeros(2),
+        sgd(epochs=3),
+        outputs_only,
+        after_epoch=lambda e: weights.append(weight_of(model)),
     )
     assert weights == pytest.approx([-0.1, -0.2, -0.3])
 
@@ -126,14 +176,27 @@ def test_a_constant_schedule_keeps_the_rate():
 def test_augmentation_is_applied_to_the_training_images():
     model = line(0.0)
     images = torch.zeros(50, 1, 1, 1, dtype=torch.uint8)
-    fit(model, images, torch.zeros(50), sgd(batch_size=50), outputs_only, augmentation=Augmentation(channel_shift=0.5))
+    fit(
+        model,
+        images,
+        torch.zeros(50),
+        sgd(batch_size=50),
+        outputs_only,
+        augmentation=Augmentation(channel_shift=0.5),
+    )
     assert weight_of(model) < -0.001  # black images alone would leave the weight at 0
 
 
 def test_the_shuffling_generator_determines_the_result():
     def trained(seed):
         model = line(2.0)
-        fit(model, pixels(0, 50, 100, 150, 200, 250), torch.arange(6.0), sgd(batch_size=2), generator=generator(seed))
+        fit(
+            model,
+            pixels(0, 50, 100, 150, 200, 250),
+            torch.arange(6.0),
+            sgd(batch_size=2),
+            generator=generator(seed),
+        )
         return weight_of(model)
 
     assert trained(1) == trained(1)
@@ -142,7 +205,13 @@ def test_the_shuffling_generator_determines_the_result():
 
 def test_callbacks_come_after_every_epoch_in_training_mode():
     model, seen = line(), []
-    fit(model, pixels(255, 0), torch.zeros(2), sgd(epochs=3), after_epoch=lambda epoch: seen.append((epoch, model.training)))
+    fit(
+        model,
+        pixels(255, 0),
+        torch.zeros(2),
+        sgd(epochs=3),
+        after_epoch=lambda epoch: seen.append((epoch, model.training)),
+    )
     assert seen == [(1, True), (2, True), (3, True)]
 
 
@@ -159,11 +228,13 @@ def test_a_model_put_into_evaluation_mode_by_a_callback_goes_on_training():
             return self.line(images)
 
     model = Watch()
-    fit(model, pixels(255, 0), torch.zeros(2), sgd(epochs=2), after_epoch=lambda epoch: model.eval())
+    fit(
+        model, pixels(255, 0), torch.zeros(2), sgd(epochs=2), after_epoch=lambda epoch: model.eval()
+    )
     assert modes == [True, True]
 
 
-# -- penalties, limits and empty sets -----------------------------------------------------------------------------------
+# -- penalties, limits and empty sets --
 
 
 def decay(model, outputs, targets):
@@ -174,15 +245,31 @@ def decay(model, outputs, targets):
 def test_a_penalty_is_added_once_to_the_mean_loss_of_a_batch_of_any_size():
     for samples in (1, 2, 5):
         model = line(2.0)
-        fit(model, pixels(*[255] * samples), torch.zeros(samples), sgd(), loss=outputs_only, penalty=decay)
+        fit(
+            model,
+            pixels(*[255] * samples),
+            torch.zeros(samples),
+            sgd(),
+            loss=outputs_only,
+            penalty=decay,
+        )
         # gradient: mean of x = 1, and 2 of the penalty
         assert weight_of(model) == pytest.approx(2.0 - 0.1 * (1 + 2))
 
 
 def test_a_penalty_is_added_in_every_batch():
     model = line(2.0)
-    fit(model, pixels(*[0] * 6), torch.zeros(6), sgd(batch_size=2, epochs=2), loss=outputs_only, penalty=decay)
-    assert weight_of(model) == pytest.approx(2.0 * 0.9**6)  # black images have no gradient of their own
+    fit(
+        model,
+        pixels(*[0] * 6),
+        torch.zeros(6),
+        sgd(batch_size=2, epochs=2),
+        loss=outputs_only,
+        penalty=decay,
+    )
+    assert weight_of(model) == pytest.approx(
+        2.0 * 0.9**6
+    )  # black images have no gradient of their own
 
 
 def test_a_penalty_sees_the_batchs_outputs_and_targets_and_no_sample_weights():
@@ -194,9 +281,14 @@ def test_a_penalty_sees_the_batchs_outputs_and_targets_and_no_sample_weights():
 
     model = line(2.0)
     fit(
-        model, pixels(255, 255), torch.tensor([1.0, 1.0]), sgd(), loss=outputs_only,
-        sample_weights=torch.tensor([3.0, 3.0]), penalty=penalty,
-    )  # fmt: skip
+        model,
+        pixels(255, 255),
+        torch.tensor([1.0, 1.0]),
+        sgd(),
+        loss=outputs_only,
+        sample_weights=torch.tensor([3.0, 3.0]),
+        penalty=penalty,
+    )
     assert seen == [([2, 2], [1, 1])]
     assert weight_of(model) == pytest.approx(2.0 - 0.1 * (3 + 2))  # mean of 3 x, and the sum of x
 
@@ -217,7 +309,13 @@ def test_the_norm_of_a_steps_gradient_is_limited_over_all_parameters_together():
 
     def moved(clip_norm):
         model = Plane()
-        fit(model, images, torch.zeros(1), sgd(lr=1.0, clip_norm=clip_norm), loss=lambda o, t: 3 * o.squeeze(1) + 0 * t)
+        fit(
+            model,
+            images,
+            torch.zeros(1),
+            sgd(lr=1.0, clip_norm=clip_norm),
+            loss=lambda o, t: 3 * o.squeeze(1) + 0 * t,
+        )
         return model.a.item(), model.b.item()
 
     assert moved(0) == (-3, -3)  # no limit
@@ -227,7 +325,14 @@ def test_the_norm_of_a_steps_gradient_is_limited_over_all_parameters_together():
 
 def test_the_penaltys_gradient_is_limited_too():
     model = line(2.0)
-    fit(model, pixels(255), torch.zeros(1), sgd(lr=1.0, clip_norm=0.5), loss=outputs_only, penalty=decay)
+    fit(
+        model,
+        pixels(255),
+        torch.zeros(1),
+        sgd(lr=1.0, clip_norm=0.5),
+        loss=outputs_only,
+        penalty=decay,
+    )
     assert weight_of(model) == pytest.approx(1.5, abs=1e-5)
 
 
@@ -235,7 +340,14 @@ def test_no_images_leave_a_model_as_it_is():
     model, epochs = DropsHalf(), []
     before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     empty = torch.empty(0, 1, 1, 1, dtype=torch.uint8)
-    fit(model, empty, torch.empty(0), sgd(epochs=2, momentum=0.9, weight_decay=0.1), penalty=decay, after_epoch=epochs.append)
+    fit(
+        model,
+        empty,
+        torch.empty(0),
+        sgd(epochs=2, momentum=0.9, weight_decay=0.1),
+        penalty=decay,
+        after_epoch=epochs.append,
+    )
     assert epochs == [1, 2]
     assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
 
@@ -246,18 +358,24 @@ def test_no_images_cost_nothing():
     assert (meter.flops, meter.training_samples) == (0, 0)
 
 
-# -- failure ----------------------------------------------------------------------------------------------------------
+# -- failure --
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
 def test_a_loss_that_is_not_finite_stops_training_naming_its_epoch(bad):
     calls = iter([1.0, bad])
     epochs = []
-    with pytest.raises(DivergedError, match=r"loss is (nan|inf) in epoch 2 of 3; lower lr \(now 0\.1\)"):
+    with pytest.raises(
+        DivergedError, match=r"loss is (nan|inf) in epoch 2 of 3; lower lr \(now 0\.1\)"
+    ):
         fit(
-            line(), pixels(255, 0), torch.zeros(2), sgd(epochs=3),
-            loss=lambda outputs, targets: outputs.squeeze(1) * next(calls), after_epoch=epochs.append,
-        )  # fmt: skip
+            line(),
+            pixels(255, 0),
+            torch.zeros(2),
+            sgd(epochs=3),
+            loss=lambda outputs, targets: outputs.squeeze(1) * next(calls),
+            after_epoch=epochs.append,
+        )
     assert epochs == [1]
 
 
@@ -288,7 +406,7 @@ def test_an_impossible_plan_is_refused(changes, message):
         TrainingPlan(**{"epochs": 1, "batch_size": 1, **changes})
 
 
-# -- batches ----------------------------------------------------------------------------------------------------------
+# -- batches --
 
 
 def test_no_samples_make_no_batch():
@@ -314,7 +432,9 @@ def test_batches_of_one_hold_every_sample():
 @settings(deadline=None)
 @given(st.integers(0, 60), st.integers(2, 20), st.integers(0, 9))
 def test_batches_hold_every_sample_once_but_for_a_lonely_last_one(samples, batch_size, seed):
-    drawn = [index for batch in batches(samples, batch_size, generator(seed)) for index in batch.tolist()]
+    drawn = [
+        index for batch in batches(samples, batch_size, generator(seed)) for index in batch.tolist()
+    ]
     lonely = samples % batch_size == 1 and samples > 1
     assert len(set(drawn)) == len(drawn) == samples - lonely
     assert set(drawn) <= set(range(samples))
@@ -322,10 +442,12 @@ def test_batches_hold_every_sample_once_but_for_a_lonely_last_one(samples, batch
 
 def test_batches_are_shuffled_anew_in_every_epoch():
     stream = generator()
-    assert [b.tolist() for b in batches(50, 10, stream)] != [b.tolist() for b in batches(50, 10, stream)]
+    assert [b.tolist() for b in batches(50, 10, stream)] != [
+        b.tolist() for b in batches(50, 10, stream)
+    ]
 
 
-# -- inputs and prediction --------------------------------------------------------------------------------------------
+# -- inputs and prediction --
 
 
 def test_unit_range_divides_by_255_and_leaves_the_images():
@@ -377,18 +499,27 @@ def test_an_image_is_predicted_the_same_wherever_it_stands_among_many():
 def test_under_a_meter_nothing_is_learnt_and_all_is_booked():
     model, epochs = line(2.0), []
     with metering(Meter()) as meter:
-        fit(model, pixels(255, 0), torch.zeros(2), sgd(epochs=3), generator=None, after_epoch=epochs.append)
+        fit(
+            model,
+            pixels(255, 0),
+            torch.zeros(2),
+            sgd(epochs=3),
+            generator=None,
+            after_epoch=epochs.append,
+        )
     assert (weight_of(model), epochs, meter.training_samples) == (2.0, [1, 2, 3], 6)
 
 
-# -- precision --------------------------------------------------------------------------------------------------------
+# -- precision --
 
 CPU = torch.device("cpu")
 GREY = Normalisation((0.5,), (0.25,))
 
 
 class Listening(nn.Module):
-    """A linear layer that notes of every pass whether it is under autocast, and in what type it answers."""
+    """A linear layer that notes of every pass whether it is under autocast, and in what type it
+    answers.
+    """
 
     def __init__(self):
         super().__init__()
@@ -413,17 +544,32 @@ def bright_task():
 def learn(model, execution=DEFAULT, epochs=20, batch_size=5, **changes):
     images, labels = bright_task()
     plan = sgd(epochs, batch_size, 0.02)
-    train(model, images, labels, cross_entropy, plan, normalise=GREY, generator=generator(), execution=execution, **changes)
+    train(
+        model,
+        images,
+        labels,
+        cross_entropy,
+        plan,
+        normalise=GREY,
+        generator=generator(),
+        execution=execution,
+        **changes,
+    )
     return model
 
 
 def test_a_pass_in_bf16_is_close_to_one_in_single_precision_and_not_the_same():
     model, inputs = make_federation().initial("cnn-small"), GREY(unit_range(bright_task()[0]))
-    plain, half = forward_pass(DEFAULT, CPU)(model, inputs), forward_pass(Execution("bf16"), CPU)(model, inputs)
+    plain, half = (
+        forward_pass(DEFAULT, CPU)(model, inputs),
+        forward_pass(Execution("bf16"), CPU)(model, inputs),
+    )
     assert torch.equal(plain, model(inputs))
     assert half.dtype == torch.float32
     assert 0 < (half - plain).abs().max() < 0.05
-    assert forward_pass(Execution("bf16"), CPU, full_batch=False)(model, inputs).equal(half)  # precision is not a matter of size
+    assert forward_pass(Execution("bf16"), CPU, full_batch=False)(model, inputs).equal(
+        half
+    )  # precision is not a matter of size
 
 
 def test_autocast_ends_with_the_pass():
@@ -447,7 +593,13 @@ def test_training_in_bf16_learns_the_same_with_other_weights_in_single_precision
 
 def test_every_training_step_is_in_bf16_and_no_prediction_is():
     model, (images, _) = Listening(), bright_task()
-    learn(model, Execution("bf16"), epochs=2, batch_size=20, after_epoch=lambda epoch: predict(model, images, normalise=GREY))
+    learn(
+        model,
+        Execution("bf16"),
+        epochs=2,
+        batch_size=20,
+        after_epoch=lambda epoch: predict(model, images, normalise=GREY),
+    )
     half, whole = (True, torch.bfloat16), (False, torch.float32)
     assert model.heard == [half, half, whole] * 2  # batches of 20 and 10, and a prediction
     model.eval()
@@ -467,7 +619,7 @@ def test_a_federation_trains_in_its_precision_and_evaluates_in_single():
     assert model.heard == [(False, torch.float32)] * 2
 
 
-# -- compilation ------------------------------------------------------------------------------------------------------
+# -- compilation --
 
 
 @pytest.fixture
@@ -481,7 +633,9 @@ def nothing_compiled():
 
 @pytest.fixture
 def compiler(monkeypatch, nothing_compiled):
-    """In place of torch.compile one that notes modes, and the sizes of the batches that go through what it made."""
+    """In place of torch.compile one that notes modes, and the sizes of the batches that go through
+    what it made.
+    """
 
     class Compiler:
         def __init__(self):
@@ -541,7 +695,10 @@ def test_a_loop_of_a_methods_own_is_compiled_and_predictions_are_not(compiler):
     assert compiler.sizes == [3]
 
 
-@pytest.mark.skipif(not any(map(shutil.which, [os.environ.get("CXX", "g++"), "g++", "clang++"])), reason="no C++ compiler")
+@pytest.mark.skipif(
+    not any(map(shutil.which, [os.environ.get("CXX", "g++"), "g++", "clang++"])),
+    reason="no C++ compiler",
+)
 @pytest.mark.usefixtures("nothing_compiled")
 def test_compiled_training_takes_the_steps_of_eager_training(monkeypatch, tmp_path):
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "compiled"))
@@ -550,4 +707,6 @@ def test_compiled_training_takes_the_steps_of_eager_training(monkeypatch, tmp_pa
     learn(eager, epochs=2, batch_size=8)
     learn(compiled, Execution(compile="default"), epochs=2, batch_size=8)
     torch.testing.assert_close(compiled.state_dict(), eager.state_dict(), rtol=1e-4, atol=1e-4)
-    assert [path for path in (tmp_path / "compiled").rglob("*") if path.is_file()]  # else nothing was compiled
+    assert [
+        path for path in (tmp_path / "compiled").rglob("*") if path.is_file()
+    ]  # else nothing was compiled

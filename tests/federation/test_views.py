@@ -1,4 +1,6 @@
-"""Weak and strong views: the run's augmentation, RandAugment on top, and no pixel moved where targets belong to pixels."""
+"""Weak and strong views: the run's augmentation, RandAugment on top, and no pixel moved where
+targets belong to pixels.
+"""
 
 import pytest
 import torch
@@ -38,9 +40,13 @@ def test_a_strong_view_has_a_hole_of_half_the_side_with_the_datas_mean():
 
 
 def test_views_for_dense_targets_move_no_pixel():
-    augmentation = Augmentation(rotation=20, shift=0.2, channel_shift=0.2, horizontal_flip=True, crop=1, cutout=2)
+    augmentation = Augmentation(
+        rotation=20, shift=0.2, channel_shift=0.2, horizontal_flip=True, crop=1, cutout=2
+    )
     federation = make_federation(task=Segmentation(3), augmentation=augmentation)
-    images = torch.randint(0, 256, (200, 1, 1, 1), generator=torch.Generator().manual_seed(0)).to(torch.uint8)
+    images = torch.randint(0, 256, (200, 1, 1, 1), generator=torch.Generator().manual_seed(0)).to(
+        torch.uint8
+    )
     images = images.expand(200, 1, 8, 8)
     for view in (
         weak_view(federation, images, stream(federation)),

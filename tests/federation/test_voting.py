@@ -35,7 +35,12 @@ def test_with_next_to_no_noise_the_majority_wins(votes):
 def test_with_a_small_budget_noise_decides():
     federation = private(0.01)
     many = torch.zeros(300, dtype=torch.int64)
-    won = vote(federation, federation.clients, lambda client: torch.nn.functional.one_hot(many, CLASSES).float(), 300)
+    won = vote(
+        federation,
+        federation.clients,
+        lambda client: torch.nn.functional.one_hot(many, CLASSES).float(),
+        300,
+    )
     assert 0.2 < (won == 0).float().mean() < 0.5
 
 
@@ -46,10 +51,14 @@ def test_the_votes_use_up_what_is_left_of_the_budget(votes):
     noise = smallest_vote_noise(federation.protection, federation.clients, len(LABELS))
     vote(federation, federation.clients, answers, len(LABELS))
     assert 4.9 < federation.protection.accountant.epsilon(1) <= 5
-    assert federation.protection.accountant.epsilon(0) == pytest.approx(epsilon([release(noise, len(LABELS), votes)], 1e-5))
+    assert federation.protection.accountant.epsilon(0) == pytest.approx(
+        epsilon([release(noise, len(LABELS), votes)], 1e-5)
+    )
     details = federation.protection.details["votes"]
     assert (details["clients"], details["queries"], details["noise"]) == (3, len(LABELS), noise)
-    assert 0 < details["data-dependent epsilon"] <= epsilon([release(noise, len(LABELS), votes)], 1e-5)
+    assert (
+        0 < details["data-dependent epsilon"] <= epsilon([release(noise, len(LABELS), votes)], 1e-5)
+    )
 
 
 def test_what_crosses_is_a_share_of_votes_and_noise_and_the_images_where_asked():
@@ -61,7 +70,9 @@ def test_what_crosses_is_a_share_of_votes_and_noise_and_the_images_where_asked()
         step for k in range(3) for step in (("down", "images", k), ("up", "votes", k))
     ]
     shares = [tensors["votes"] for transfer, tensors in sent if transfer.direction == "up"]
-    assert all(share.shape == (4, CLASSES) and not ((share == 0) | (share == 1)).any() for share in shares)
+    assert all(
+        share.shape == (4, CLASSES) and not ((share == 0) | (share == 1)).any() for share in shares
+    )
 
 
 def test_shares_of_the_noise_add_up_to_all_of_it():
@@ -70,7 +81,12 @@ def test_shares_of_the_noise_add_up_to_all_of_it():
     sums = []
     channel = Channel(inspect=lambda transfer, tensors: sums.append(tensors["votes"]))
     federation = private(2.0, clients=4, channel=channel)
-    vote(federation, federation.clients, lambda client: torch.eye(CLASSES)[torch.zeros(2000, dtype=torch.int64)], 2000)
+    vote(
+        federation,
+        federation.clients,
+        lambda client: torch.eye(CLASSES)[torch.zeros(2000, dtype=torch.int64)],
+        2000,
+    )
     total = torch.stack(sums).sum(dim=0)
     assert total[:, 0].mean() == pytest.approx(4, abs=5 * noise / math.sqrt(2000))
     assert total.std(dim=0).mean() == pytest.approx(noise, rel=0.05)

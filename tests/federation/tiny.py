@@ -1,4 +1,6 @@
-"""A federation small enough to compute by hand: 8 x 8 grey images of three classes, told apart by their brightness."""
+"""A federation small enough to compute by hand: 8 x 8 grey images of three classes, told apart by
+their brightness.
+"""
 
 import torch
 
@@ -14,20 +16,25 @@ CLASSES = 3
 
 def bright_images(labels, seed, side=8):
     """uint8 (n, 1, side, side): class c has a mean brightness of 40 + 80 c."""
-    noise = torch.randint(-30, 30, (len(labels), 1, side, side), generator=torch.Generator().manual_seed(seed))
+    noise = torch.randint(
+        -30, 30, (len(labels), 1, side, side), generator=torch.Generator().manual_seed(seed)
+    )
     return (40 + 80 * labels.view(-1, 1, 1, 1) + noise).clamp(0, 255).to(torch.uint8)
 
 
 def make_client(index, samples=12, device="cpu", network="cnn-small", digest=None):
     """Client k with `samples` images of classes k and k + 1 in turn."""
-    targets = torch.tensor([index % CLASSES, (index + 1) % CLASSES] * samples, dtype=torch.int64)[:samples]
+    targets = torch.tensor([index % CLASSES, (index + 1) % CLASSES] * samples, dtype=torch.int64)[
+        :samples
+    ]
     counts = tuple(torch.bincount(targets, minlength=CLASSES).tolist())
     shard = Shard(bright_images(targets, index).to(device), targets.to(device))
     return Client(index, "cnn", network, shard, counts, digest or f"shard {index}")
 
 
 def make_federation(clients=2, device="cpu", network="cnn-small", **changes):
-    """Client k holds 12 images of classes k and k + 1; six public, six test and six validation images hold all.
+    """Client k holds 12 images of classes k and k + 1; six public, six test and six validation
+    images hold all.
 
     `clients` is their number, or the clients themselves.
     """
@@ -37,7 +44,11 @@ def make_federation(clients=2, device="cpu", network="cnn-small", **changes):
 
     labels = torch.tensor([0, 1, 2] * 2)
     settings = {
-        "clients": [make_client(index, device=device) for index in range(clients)] if isinstance(clients, int) else clients,
+        "clients": (
+            [make_client(index, device=device) for index in range(clients)]
+            if isinstance(clients, int)
+            else clients
+        ),
         "public": PublicData(put(bright_images(labels, 100)), "public"),
         "test": LabelledSet(put(bright_images(labels, 200)), put(labels), "test"),
         "validation": LabelledSet(put(bright_images(labels, 300)), put(labels), "validation"),

@@ -1,4 +1,6 @@
-"""Clients of any size and network for the tiny federation, and gradient descent on them in plain PyTorch."""
+"""Clients of any size and network for the tiny federation, and gradient descent on them in plain
+PyTorch.
+"""
 
 import torch
 import torch.nn.functional as F
@@ -16,7 +18,14 @@ def client_with(index, labels, network="cnn-small"):
     """A client that holds one bright image for each of `labels`."""
     targets = torch.tensor(labels, dtype=torch.long)
     counts = tuple(torch.bincount(targets, minlength=CLASSES).tolist())
-    return Client(index, network, network, Shard(bright_images(targets, index), targets), counts, f"{network} {index} {labels}")
+    return Client(
+        index,
+        network,
+        network,
+        Shard(bright_images(targets, index), targets),
+        counts,
+        f"{network} {index} {labels}",
+    )
 
 
 def uneven_clients(network="cnn-small"):
@@ -45,7 +54,9 @@ def network_inputs(images, normalise=TINY):
 
 
 def descend(network, images, targets, steps=2, lr=0.1, penalty=lambda weights: 0.0):
-    """`steps` of gradient descent on the mean cross-entropy of all samples, and a penalty on the weights; in place."""
+    """`steps` of gradient descent on the mean cross-entropy of all samples, and a penalty on the
+    weights; in place.
+    """
     weights = list(network.parameters())
     for _ in range(steps):
         loss = F.cross_entropy(network(network_inputs(images)), targets) + penalty(weights)
@@ -63,12 +74,19 @@ def samples_of(client):
 
 def distance(first, second):
     """Euclidean distance of two states."""
-    return torch.stack([(first[name] - second[name]).square().sum() for name in first]).sum().sqrt().item()
+    return (
+        torch.stack([(first[name] - second[name]).square().sum() for name in first])
+        .sum()
+        .sqrt()
+        .item()
+    )
 
 
 def same_bits(first, second):
     """Whether two states are equal to the last bit."""
-    return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
+    return first.keys() == second.keys() and all(
+        torch.equal(first[name], second[name]) for name in first
+    )
 
 
 def copied(tensors):

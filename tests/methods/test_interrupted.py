@@ -1,4 +1,6 @@
-"""An interrupted fit of any method with rounds goes on after its last snapshot, and ends as if nothing had happened."""
+"""An interrupted fit of any method with rounds goes on after its last snapshot, and ends as if
+nothing had happened.
+"""
 
 import pytest
 import torch
@@ -27,7 +29,15 @@ METHODS = [
     FedGEN(rounds=4, noise=4, hidden=8, generator_steps=3),
     FedDF(rounds=4, distillation_steps=6, evaluation_interval=2),
     FedMD(rounds=4, public_samples=4, revisit_epochs=1),
-    FedSA(rounds=4, selection_gap=3, selected=2, weak_epochs=1, local_epochs=1, adaptation_epochs=1, adaptation_gap=2),
+    FedSA(
+        rounds=4,
+        selection_gap=3,
+        selected=2,
+        weak_epochs=1,
+        local_epochs=1,
+        adaptation_epochs=1,
+        adaptation_gap=2,
+    ),
     FedSA(
         rounds=4,
         selection_gap=1,
@@ -64,20 +74,30 @@ class PowerCutError(Exception):
 
 
 def fit(method, folder=None, cut=False):
-    """The outcome and the federation of a fit with four rounds; with `cut` it stops before the third."""
+    """The outcome and the federation of a fit with four rounds; with `cut` it stops before the
+    third.
+    """
 
     def progress(text, share):
         if cut and text.startswith("round 3/"):
             raise PowerCutError
 
     server = TrainingPlan(epochs=4, batch_size=3, lr=0.01, schedule="cosine")
-    federation = make_federation(clients=3, server=server, validation=validation_set(), probe=validation_set(), progress=progress)
+    federation = make_federation(
+        clients=3,
+        server=server,
+        validation=validation_set(),
+        probe=validation_set(),
+        progress=progress,
+    )
     if folder is not None:
         federation.snapshots = Snapshots(folder / "snapshot", every=0)
     return method.fit(federation), federation
 
 
-@pytest.mark.parametrize("method", [*METHODS, FedKD(multi_round=True)], ids=lambda method: type(method).__name__)
+@pytest.mark.parametrize(
+    "method", [*METHODS, FedKD(multi_round=True)], ids=lambda method: type(method).__name__
+)
 def test_a_fit_cut_off_after_two_rounds_ends_like_one_that_was_not(method, tmp_path):
     whole, undisturbed = fit(method)
     with pytest.raises(PowerCutError):
@@ -90,16 +110,20 @@ def test_a_fit_cut_off_after_two_rounds_ends_like_one_that_was_not(method, tmp_p
         assert torch.equal(resumed.samples, whole.samples)
 
 
-@pytest.mark.parametrize("method", [*METHODS, FedKD(multi_round=True)], ids=lambda method: type(method).__name__)
+@pytest.mark.parametrize(
+    "method", [*METHODS, FedKD(multi_round=True)], ids=lambda method: type(method).__name__
+)
 def test_a_resumed_fit_does_not_start_again(method, tmp_path):
     with pytest.raises(PowerCutError):
         fit(method, tmp_path, cut=True)
     rounds = []
     federation = make_federation(
-        clients=3, server=TrainingPlan(epochs=4, batch_size=3, lr=0.01, schedule="cosine"), validation=validation_set(),
+        clients=3,
+        server=TrainingPlan(epochs=4, batch_size=3, lr=0.01, schedule="cosine"),
+        validation=validation_set(),
         probe=validation_set(),
         progress=lambda text, share: rounds.append(text) if text.startswith("round ") else None,
-    )  # fmt: skip
+    )
     federation.snapshots = Snapshots(tmp_path / "snapshot", every=0)
     method.fit(federation)
     assert rounds == ["round 3/4", "round 4/4"]

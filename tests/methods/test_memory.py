@@ -24,16 +24,28 @@ from methods.fedavg import FedAvg
 
 torch.set_num_threads(1)
 clients, name = int(sys.argv[1]), sys.argv[2]
-images = torch.randint(0, 256, (2000, 3, 8, 8), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
+generator = torch.Generator().manual_seed(0)
+images = torch.randint(0, 256, (2000, 3, 8, 8), dtype=torch.uint8, generator=generator)
 labels = torch.arange(2000) % 10
 plan = TrainingPlan(epochs=1, batch_size=2, lr=0.01)
 shards = [Shard(images, labels, torch.tensor([2 * k, 2 * k + 1])) for k in range(clients)]
 with tempfile.TemporaryDirectory() as folder:
     federation = Federation(
-        clients=[Client(k, "c", "resnet8-narrow", own, (2,) + (0,) * 9, str(k)) for k, own in enumerate(shards)],
-        public=PublicData(images[:4], ""), test=LabelledSet(images[:4], labels[:4], ""), task=Classification(10),
-        network="resnet8-narrow", image_shape=(3, 8, 8), normalise=Normalisation((0.5,) * 3, (0.25,) * 3), local=plan,
-        server=plan, augmentation=None, seeds=Seeds(), stages=StageCache(Path(folder)),
+        clients=[
+            Client(k, "c", "resnet8-narrow", own, (2,) + (0,) * 9, str(k))
+            for k, own in enumerate(shards)
+        ],
+        public=PublicData(images[:4], ""),
+        test=LabelledSet(images[:4], labels[:4], ""),
+        task=Classification(10),
+        network="resnet8-narrow",
+        image_shape=(3, 8, 8),
+        normalise=Normalisation((0.5,) * 3, (0.25,) * 3),
+        local=plan,
+        server=plan,
+        augmentation=None,
+        seeds=Seeds(),
+        stages=StageCache(Path(folder)),
     )
     methods = {
         "fedavg": FedAvg(rounds=1, participation=1.0), "standalone": Standalone(),
@@ -54,6 +66,7 @@ def memory(clients: int, method: str) -> int:
 @pytest.mark.parametrize("method", ["fedavg", "fedgen", "standalone"])
 def test_a_thousand_clients_take_hardly_more_memory_than_twenty(method):
     few, many = memory(20, method), memory(1000, method)
-    # Below 1.5 times, as promised, and so far below it that a thousand models of 78,042 weights (300 MB) cannot be in it.
+    # Below 1.5 times, as promised, and so far below it that a thousand models of 78,042 weights
+    # (300 MB) cannot be in it.
     assert many < 1.5 * few
     assert (many - few) * (1 if sys.platform == "darwin" else 1024) < 100e6

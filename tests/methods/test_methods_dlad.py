@@ -19,7 +19,9 @@ CONFIDENCE = torch.tensor([[1.0, 0.5], [0.9, 0.5]])
 def test_weights_are_the_softmax_over_clients_of_confidence_over_temperature():
     # (1.0 - 0.9) / 0.05 = 2: the first client gets e^2 times the weight of the second.
     high = math.e**2 / (math.e**2 + 1)
-    torch.testing.assert_close(confidence_weights(CONFIDENCE, 0.05), torch.tensor([[high, 0.5], [1 - high, 0.5]]))
+    torch.testing.assert_close(
+        confidence_weights(CONFIDENCE, 0.05), torch.tensor([[high, 0.5], [1 - high, 0.5]])
+    )
 
 
 def test_a_high_temperature_makes_weights_uniform():
@@ -43,12 +45,16 @@ def test_weights_sum_to_one_over_clients_and_follow_confidence(clients, samples,
 def test_the_mixture_weights_each_clients_probabilities_sample_by_sample():
     weights = torch.tensor([[0.75, 0.2], [0.25, 0.8]])
     probabilities = torch.tensor([[[1.0, 0.0], [0.5, 0.5]], [[0.0, 1.0], [0.0, 1.0]]])
-    torch.testing.assert_close(mixture(weights, probabilities), torch.tensor([[0.75, 0.25], [0.1, 0.9]]))
+    torch.testing.assert_close(
+        mixture(weights, probabilities), torch.tensor([[0.75, 0.25], [0.1, 0.9]])
+    )
 
 
 def test_a_mixture_with_equal_weights_is_the_mean():
     probabilities = torch.rand(4, 5, 3).softmax(dim=2)
-    torch.testing.assert_close(mixture(torch.full((4, 5), 0.25), probabilities), probabilities.mean(dim=0))
+    torch.testing.assert_close(
+        mixture(torch.full((4, 5), 0.25), probabilities), probabilities.mean(dim=0)
+    )
 
 
 def test_teachers_give_probabilities_of_every_class_for_every_public_image():
@@ -56,7 +62,9 @@ def test_teachers_give_probabilities_of_every_class_for_every_public_image():
     models = federation.local_models()
     probabilities = teacher_probabilities(federation, models)
     assert probabilities.shape == (2, 6, CLASSES)
-    torch.testing.assert_close(probabilities[1], federation.public_outputs(models[1]).softmax(dim=1))
+    torch.testing.assert_close(
+        probabilities[1], federation.public_outputs(models[1]).softmax(dim=1)
+    )
 
 
 def test_the_hyper_parameters_are_those_of_the_paper():
@@ -72,7 +80,9 @@ def spied(monkeypatch):
 
     def keep(model, images, targets, loss, plan, *names, **options):
         start = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-        trained.append({"start": start, "images": images, "targets": targets, "plan": plan, **options})
+        trained.append(
+            {"start": start, "images": images, "targets": targets, "plan": plan, **options}
+        )
         return train(model, images, targets, loss, plan, *names, **options)
 
     monkeypatch.setattr(federation, "train", keep)
@@ -99,13 +109,17 @@ def test_a_classifier_starts_from_the_body_of_its_clients_model(spied):
     DLAD(classifier_epochs=1).fit(federation)
     for model, call in zip(federation.local_models(), classifiers(trained), strict=True):
         assert call["start"]["head.weight"].shape[0] == 1
-        body = {name: tensor for name, tensor in model.state.items() if not name.startswith("head.")}
+        body = {
+            name: tensor for name, tensor in model.state.items() if not name.startswith("head.")
+        }
         assert all(torch.equal(call["start"][name], tensor) for name, tensor in body.items())
 
 
 def test_the_global_model_imitates_the_confidence_weighted_mixture(monkeypatch):
     sent, distilled = [], []
-    federation = make_federation(channel=Channel(inspect=lambda transfer, tensors: sent.append(tensors)))
+    federation = make_federation(
+        channel=Channel(inspect=lambda transfer, tensors: sent.append(tensors))
+    )
     monkeypatch.setattr(federation, "distill", distilled.append)
     DLAD(classifier_epochs=2, temperature=0.1).fit(federation)
     images = (federation.public.images / 255 - 0.5) / 0.25
@@ -119,18 +133,27 @@ def test_the_global_model_imitates_the_confidence_weighted_mixture(monkeypatch):
     models, judges = sent[:2], sent[2:]
     confidence = torch.stack([1 / (1 + torch.exp(-outputs(state, 1)[:, 0])) for state in judges])
     odds = torch.exp(confidence / 0.1)
-    expected = sum(odds[k, :, None] / odds.sum(0)[:, None] * outputs(models[k], CLASSES).softmax(1) for k in range(2))
+    expected = sum(
+        odds[k, :, None] / odds.sum(0)[:, None] * outputs(models[k], CLASSES).softmax(1)
+        for k in range(2)
+    )
     torch.testing.assert_close(distilled[0], expected, atol=1e-5, rtol=1e-4)
 
 
 def test_every_client_sends_its_model_and_its_classifier_once_and_gets_nothing_back():
     federation = make_federation()
     DLAD(classifier_epochs=1).fit(federation)
-    networks = [federation.initial("cnn-small"), federation.replace_head(federation.initial("cnn-small"), 1, "any")]
-    sizes = [len(safetensors.torch.save({k: w.contiguous() for k, w in network.state_dict().items()})) for network in networks]
-    assert [(t.direction, t.kind, t.client, t.bytes, t.messages) for t in federation.channel.ledger] == [
-        ("up", "parameters", client, sum(sizes), 2) for client in (0, 1)
+    networks = [
+        federation.initial("cnn-small"),
+        federation.replace_head(federation.initial("cnn-small"), 1, "any"),
     ]
+    sizes = [
+        len(safetensors.torch.save({k: w.contiguous() for k, w in network.state_dict().items()}))
+        for network in networks
+    ]
+    assert [
+        (t.direction, t.kind, t.client, t.bytes, t.messages) for t in federation.channel.ledger
+    ] == [("up", "parameters", client, sum(sizes), 2) for client in (0, 1)]
 
 
 def test_dlad_knows_no_public_labels():

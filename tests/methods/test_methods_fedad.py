@@ -1,4 +1,6 @@
-"""FedAD: its equations by hand, which way its losses push, what crosses, and sites with label sets of their own."""
+"""FedAD: its equations by hand, which way its losses push, what crosses, and sites with label sets
+of their own.
+"""
 
 import math
 from dataclasses import replace
@@ -40,18 +42,28 @@ from models.cut import encode
 from models.saliency import class_attention
 from privacy.plan import DP_SGD, PrivacyPlan
 from tests.federation.tiny import CLASSES, bright_images, make_federation
-from tests.methods.shards import client_with, copied, distance, mixed_clients, network_inputs, same_bits, validation_set
+from tests.methods.shards import (
+    client_with,
+    copied,
+    distance,
+    mixed_clients,
+    network_inputs,
+    same_bits,
+    validation_set,
+)
 
 NAN = math.nan
 SIDE = 2
 """Of the maps that `cnn-small` makes of images with 8 pixels."""
 
 
-# -- Eq. 4 to 9 ---------------------------------------------------------------------------------------------------------
+# -- Eq. 4 to 9 --
 
 
 def test_clients_weigh_by_the_samples_that_they_hold_of_a_class():
-    counts = torch.tensor([[3, 0, 0, 5], [1, 2, 0, 5]])  # the second class at one site alone, the third nowhere
+    counts = torch.tensor(
+        [[3, 0, 0, 5], [1, 2, 0, 5]]
+    )  # the second class at one site alone, the third nowhere
     assert importance_weights(counts).tolist() == [[0.75, 0.0, 0.0, 0.5], [0.25, 1.0, 0.0, 0.5]]
 
 
@@ -75,33 +87,42 @@ def test_bounds_are_the_least_and_the_greatest_of_the_clients_maps():
 
 def test_only_clients_that_hold_a_class_bound_its_attention():
     maps = torch.tensor([[[FIRST, FIRST, FIRST]], [[SECOND, SECOND, [[NAN, NAN], [NAN, NAN]]]]])
-    consensus, diversity = attention_bounds(maps, torch.tensor([[False, False, True], [True, False, False]]))
+    consensus, diversity = attention_bounds(
+        maps, torch.tensor([[False, False, True], [True, False, False]])
+    )
     for bound in (consensus, diversity):
         torch.testing.assert_close(bound, torch.tensor([[SECOND, [[0.0, 0.0], [0.0, 0.0]], FIRST]]))
 
 
 def test_the_soft_mask_is_a_steep_sigmoid_about_its_threshold():
     found = soft_mask(torch.tensor([0.5, 0.7, 0.3]), 10.0, 0.5)
-    torch.testing.assert_close(found, torch.tensor([0.5, 1 / (1 + math.exp(-2)), 1 / (1 + math.exp(2))]))
+    torch.testing.assert_close(
+        found, torch.tensor([0.5, 1 / (1 + math.exp(-2)), 1 / (1 + math.exp(2))])
+    )
 
 
 STUDENT, BOUND = [[1.0, 0.5], [0.0, 0.25]], [[0.5, 0.0], [1.0, 0.5]]
 LOG3 = math.log(3)
-"""With rho = 4 log 3 and b = 1/2 the mask of 1, 3/4, 1/2, 1/4 and 0 is 9/10, 3/4, 1/2, 1/4 and 1/10."""
+"""With rho = 4 log 3 and b = 1/2 the mask of 1, 3/4, 1/2, 1/4 and 0 is 9/10, 3/4, 1/2, 1/4 and
+1/10."""
 
 
 @pytest.mark.parametrize(("scale", "factor"), [("printed", 1 / 4), ("mean", 1.0)])
 def test_the_lower_loss_by_hand(scale, factor):
     student, consensus = torch.tensor([[STUDENT]]), torch.tensor([[BOUND]])
     found = lower_loss(student, consensus, 4 * LOG3, 0.5, scale)
-    torch.testing.assert_close(found, torch.tensor([[-factor * (0.5 * 0.9 + 1.0 * 0.1 + 0.5 * 0.25) / 2.0]]))
+    torch.testing.assert_close(
+        found, torch.tensor([[-factor * (0.5 * 0.9 + 1.0 * 0.1 + 0.5 * 0.25) / 2.0]])
+    )
 
 
 @pytest.mark.parametrize(("scale", "factor"), [("printed", 1 / 4), ("mean", 1.0)])
 def test_the_upper_loss_by_hand(scale, factor):
     student, diversity = torch.tensor([[STUDENT]]), torch.tensor([[BOUND]])
     found = upper_loss(student, diversity, 4 * LOG3, 0.5, scale)
-    torch.testing.assert_close(found, torch.tensor([[-factor * (1.0 * 0.5 + 0.5 * 0.1 + 0.25 * 0.5) / 1.75]]))
+    torch.testing.assert_close(
+        found, torch.tensor([[-factor * (1.0 * 0.5 + 0.5 * 0.1 + 0.25 * 0.5) / 1.75]])
+    )
 
 
 def test_each_image_and_class_has_a_loss_of_its_own():
@@ -114,7 +135,10 @@ def test_each_image_and_class_has_a_loss_of_its_own():
 
 
 def test_without_consensus_or_attention_there_is_no_loss_and_no_gradient_that_is_none():
-    student, empty = torch.tensor([[STUDENT]], requires_grad=True), torch.zeros(1, 1, 2, 2, requires_grad=True)
+    student, empty = (
+        torch.tensor([[STUDENT]], requires_grad=True),
+        torch.zeros(1, 1, 2, 2, requires_grad=True),
+    )
     lower = lower_loss(student, empty.detach(), 10.0, 0.5)
     upper = upper_loss(empty, student.detach(), 10.0, 0.5)
     assert (lower.item(), upper.item()) == (0.0, 0.0)
@@ -124,7 +148,9 @@ def test_without_consensus_or_attention_there_is_no_loss_and_no_gradient_that_is
 
 def test_the_lower_loss_pushes_attention_up_where_all_look_and_leaves_it_alone_elsewhere():
     student = torch.tensor([[STUDENT]], requires_grad=True)
-    (slope,) = torch.autograd.grad(lower_loss(student, torch.tensor([[BOUND]]), 10.0, 0.5).sum(), student)
+    (slope,) = torch.autograd.grad(
+        lower_loss(student, torch.tensor([[BOUND]]), 10.0, 0.5).sum(), student
+    )
     inside = torch.tensor([[BOUND]]) > 0
     assert (slope[inside] < 0).all()  # descent raises the student's map
     assert (slope[~inside] == 0).all()
@@ -149,19 +175,25 @@ def test_bounded_losses_are_between_minus_one_and_zero(seed, scale):
 
 
 def test_the_logit_loss_is_the_absolute_difference_of_each_class():
-    assert logit_loss(torch.tensor([[1.0, -2.0]]), torch.tensor([[3.0, -1.0]])).tolist() == [[2.0, 1.0]]
+    assert logit_loss(torch.tensor([[1.0, -2.0]]), torch.tensor([[3.0, -1.0]])).tolist() == [
+        [2.0, 1.0]
+    ]
     pixels = logit_loss(torch.tensor([[[[1.0, 4.0]]]]), torch.tensor([[[[0.0, 1.0]]]]))
     assert pixels.tolist() == [[2.0]]
 
 
-# -- the whole loss -----------------------------------------------------------------------------------------------------
+# -- the whole loss --
 
 
 def answers():
-    """Two clients' answers for three images of three classes; one holds the first class alone, none the last."""
+    """Two clients' answers for three images of three classes; one holds the first class alone, none
+    the last.
+    """
     generator = torch.Generator().manual_seed(1)
     maps = torch.rand(2, 3, 3, SIDE, SIDE, generator=generator)
-    return Answers(torch.randn(2, 3, 3, generator=generator), maps, torch.tensor([[4, 1, 0], [0, 3, 0]]))
+    return Answers(
+        torch.randn(2, 3, 3, generator=generator), maps, torch.tensor([[4, 1, 0], [0, 3, 0]])
+    )
 
 
 def test_the_total_is_the_mean_of_all_three_terms_over_the_classes_that_are_known():
@@ -169,10 +201,15 @@ def test_the_total_is_the_mean_of_all_three_terms_over_the_classes_that_are_know
     logits, maps = torch.randn(2, 3), torch.rand(2, 3, SIDE, SIDE)
     batch = torch.tensor([2, 0])
     federation = make_federation()
-    found = method.loss(federation, source.ensemble(), federation.stream("any"))(torch.cat([logits, maps.flatten(1)], 1), batch)
+    found = method.loss(federation, source.ensemble(), federation.stream("any"))(
+        torch.cat([logits, maps.flatten(1)], 1), batch
+    )
     first, second = source.logits[:, batch]
     expected = torch.zeros(2)
-    for c, ensemble, held in ((0, first[:, 0], [0]), (1, 0.25 * first[:, 1] + 0.75 * second[:, 1], [0, 1])):
+    for c, ensemble, held in (
+        (0, first[:, 0], [0]),
+        (1, 0.25 * first[:, 1] + 0.75 * second[:, 1], [0, 1]),
+    ):
         seen = source.maps[held][:, batch, c]
         how = (7.0, 0.4, "mean")
         lower = lower_loss(maps[:, c, None], seen.amin(dim=0)[:, None], *how)[:, 0]
@@ -207,8 +244,12 @@ def test_a_class_whose_only_holder_is_left_out_is_not_asked_of_the_student_in_th
 def test_the_last_client_cannot_be_left_out():
     with pytest.raises(ValueError, match="2 local models cannot be left out of 2"):
         FedAD(dropped=2).fit(make_federation())
-    with pytest.raises(ValueError, match="2 local models cannot be left out of 2"):  # a client without samples is none
-        FedAD(dropped=2).fit(make_federation([client_with(0, [0, 1]), client_with(1, [1, 2]), client_with(2, [])]))
+    with pytest.raises(
+        ValueError, match="2 local models cannot be left out of 2"
+    ):  # a client without samples is none
+        FedAD(dropped=2).fit(
+            make_federation([client_with(0, [0, 1]), client_with(1, [1, 2]), client_with(2, [])])
+        )
 
 
 @pytest.mark.parametrize("fields", [{"bound_scale": "sum"}, {"dropped": -1}, {"rho": 0.0}])
@@ -217,7 +258,7 @@ def test_settings_that_do_not_exist_are_refused(fields):
         FedAD(**fields)
 
 
-# -- a fit --------------------------------------------------------------------------------------------------------------
+# -- a fit --
 
 SHIFTED = Augmentation(rotation=20, shift=0.2)
 
@@ -227,9 +268,13 @@ def attention_of(model, images):
         return class_attention(model, encode(model, network_inputs(images)), create_graph=False)
 
 
-@pytest.mark.parametrize("method", [FedAD(one_shot=True), FedAD(one_shot=True, second_order=False, bound_scale="mean")])
+@pytest.mark.parametrize(
+    "method", [FedAD(one_shot=True), FedAD(one_shot=True, second_order=False, bound_scale="mean")]
+)
 def test_the_student_descends_eq_12(method):
-    federation = make_federation(server=TrainingPlan(epochs=3, batch_size=100, lr=0.05, optimizer="sgd"))
+    federation = make_federation(
+        server=TrainingPlan(epochs=3, batch_size=100, lr=0.05, optimizer="sgd")
+    )
     fitted = method.fit(federation)
 
     images = federation.public.images
@@ -238,13 +283,22 @@ def test_the_student_descends_eq_12(method):
     counts = torch.tensor([[6.0, 6.0, 0.0], [0.0, 6.0, 6.0]])
     ensemble = sum(w * own for w, own in zip(counts / counts.sum(dim=0), logits, strict=True))
     shared = torch.stack(maps)[:, :, 1]
-    consensus, diversity = (torch.stack([maps[0][:, 0], bound, maps[1][:, 2]], 1) for bound in (shared.amin(0), shared.amax(0)))
+    consensus, diversity = (
+        torch.stack([maps[0][:, 0], bound, maps[1][:, 2]], 1)
+        for bound in (shared.amin(0), shared.amax(0))
+    )
 
     student = federation.initial("cnn-small")
     for _ in range(3):
-        own, seen = class_attention(student, encode(student, network_inputs(images)), create_graph=method.second_order)
+        own, seen = class_attention(
+            student, encode(student, network_inputs(images)), create_graph=method.second_order
+        )
         how = (method.rho, method.threshold, method.bound_scale)
-        loss = (own - ensemble).abs() + lower_loss(seen, consensus, *how) + upper_loss(seen, diversity, *how)
+        loss = (
+            (own - ensemble).abs()
+            + lower_loss(seen, consensus, *how)
+            + upper_loss(seen, diversity, *how)
+        )
         gradients = torch.autograd.grad(loss.mean(), list(student.parameters()))
         with torch.no_grad():
             for weight, gradient in zip(student.parameters(), gradients, strict=True):
@@ -274,14 +328,19 @@ ATTENTION = encoded_size({"attention": torch.empty(6, CLASSES, SIDE, SIDE)})
 
 
 def booked(federation):
-    return {(t.round, t.direction, t.kind, t.client): (t.bytes, t.messages) for t in federation.channel.ledger}
+    return {
+        (t.round, t.direction, t.kind, t.client): (t.bytes, t.messages)
+        for t in federation.channel.ledger
+    }
 
 
 def test_in_one_shot_clients_answer_once_for_all_epochs():
     federation = make_federation(server=TrainingPlan(epochs=5, batch_size=3, lr=0.01))
     FedAD(one_shot=True).fit(federation)
     kinds = {"labels": COUNTS, "logits": LOGITS, "attention": ATTENTION}
-    assert booked(federation) == {(0, "up", kind, k): (size, 1) for k in range(2) for kind, size in kinds.items()}
+    assert booked(federation) == {
+        (0, "up", kind, k): (size, 1) for k in range(2) for kind, size in kinds.items()
+    }
 
 
 def test_online_clients_answer_in_every_epoch():
@@ -317,14 +376,18 @@ def test_in_bytes_values_take_a_quarter_and_a_scale_for_each_class():
     found = federation.channel.by_kind()
     assert found["up/logits"] == 2 * size(6, CLASSES)
     assert found["up/attention"] == 2 * size(6, CLASSES, SIDE, SIDE)
-    assert encoded_size({"a": torch.empty(1000, CLASSES)}) / size(1000, CLASSES) == pytest.approx(4, rel=0.1)
+    assert encoded_size({"a": torch.empty(1000, CLASSES)}) / size(1000, CLASSES) == pytest.approx(
+        4, rel=0.1
+    )
 
 
 @settings(deadline=None)
 @given(st.integers(0, 10_000))
 def test_in_bytes_values_are_within_half_a_step(seed):
     generator = torch.Generator().manual_seed(seed)
-    values = torch.randn(7, 3, 2, 2, generator=generator) * torch.tensor([0.01, 1.0, 100.0]).view(3, 1, 1)
+    values = torch.randn(7, 3, 2, 2, generator=generator) * torch.tensor([0.01, 1.0, 100.0]).view(
+        3, 1, 1
+    )
     values[:, 1, 1, 1] = 0.5
     found = restored(quantised(values))
     by_class = values.transpose(0, 1).flatten(1)
@@ -347,12 +410,18 @@ def test_in_bytes_the_student_is_nearly_the_same():
 
 
 def test_online_all_parties_see_the_same_images_and_other_ones_in_every_epoch():
-    federation = make_federation(augmentation=SHIFTED, server=TrainingPlan(epochs=2, batch_size=100, lr=0.01))
+    federation = make_federation(
+        augmentation=SHIFTED, server=TrainingPlan(epochs=2, batch_size=100, lr=0.01)
+    )
     shown, train = [], federation.train
-    federation.train = lambda model, images, *rest, **named: shown.append(images) or train(model, images, *rest, **named)
+    federation.train = lambda model, images, *rest, **named: (
+        shown.append(images) or train(model, images, *rest, **named)
+    )
     seen = []
     hook = torch.nn.modules.module.register_module_forward_pre_hook(
-        lambda module, inputs: seen.append(inputs[0]) if type(module).__name__ == "Attentive" else None
+        lambda module, inputs: (
+            seen.append(inputs[0]) if type(module).__name__ == "Attentive" else None
+        )
     )
     try:
         federation.local_models()
@@ -362,16 +431,22 @@ def test_online_all_parties_see_the_same_images_and_other_ones_in_every_epoch():
         hook.remove()
     assert len(shown) == 2
     assert not torch.equal(*shown)
-    for own, images in zip(shown, (seen[0:3], seen[4:7]), strict=True):  # two clients, the student, a look at the test set
+    for own, images in zip(
+        shown, (seen[0:3], seen[4:7]), strict=True
+    ):  # two clients, the student, a look at the test set
         for batch in images:
-            assert (batch[:, None] - network_inputs(own)).abs().flatten(2).amax(dim=2).amin(dim=1).max() < 1e-5
+            assert (batch[:, None] - network_inputs(own)).abs().flatten(2).amax(dim=2).amin(
+                dim=1
+            ).max() < 1e-5
 
 
 def test_in_one_shot_images_are_plain():
     federation = make_federation(augmentation=SHIFTED)
     federation.local_models()
     shown, train = [], federation.train
-    federation.train = lambda model, images, *rest, **named: shown.append(images) or train(model, images, *rest, **named)
+    federation.train = lambda model, images, *rest, **named: (
+        shown.append(images) or train(model, images, *rest, **named)
+    )
     FedAD(one_shot=True).fit(federation)
     assert len(shown) == 2
     assert all(torch.equal(images, federation.public.images) for images in shown)
@@ -382,7 +457,9 @@ def test_networks_may_differ_and_their_maps_are_made_to_fit():
     sent = []
     federation.channel = Channel(inspect=lambda t, tensors: sent.append((t.kind, copied(tensors))))
     model = FedAD(one_shot=True).fit(federation)
-    assert [tuple(tensors["attention"].shape[2:]) for kind, tensors in sent if kind == "attention"] == [(2, 2), (2, 2)]
+    assert [
+        tuple(tensors["attention"].shape[2:]) for kind, tensors in sent if kind == "attention"
+    ] == [(2, 2), (2, 2)]
     assert len(model.history["accuracy"]) == federation.server.epochs
 
 
@@ -397,20 +474,31 @@ def test_maps_are_enlarged_bilinearly_and_put_at_the_places_of_their_classes():
     assert placed[:, 1].isnan().all()
 
 
-@pytest.mark.parametrize("method", [FedAD(), FedAD(one_shot=True), FedAD(bounds=False, dropped=1, quantised=True)])
+@pytest.mark.parametrize(
+    "method", [FedAD(), FedAD(one_shot=True), FedAD(bounds=False, dropped=1, quantised=True)]
+)
 def test_a_plan_books_the_bytes_of_the_run(method):
-    real, planned = make_federation(augmentation=SHIFTED), make_federation(device="meta", augmentation=SHIFTED)
+    real, planned = (
+        make_federation(augmentation=SHIFTED),
+        make_federation(device="meta", augmentation=SHIFTED),
+    )
     method.fit(real)
     with metering(Meter()) as meter:
         method.fit(planned)
     assert planned.channel.by_kind() == real.channel.by_kind()
-    assert meter.training_samples == 2 * 3 * 12 + 2 * 6  # two clients for three epochs, the student for two
+    assert (
+        meter.training_samples == 2 * 3 * 12 + 2 * 6
+    )  # two clients for three epochs, the student for two
 
 
-@pytest.mark.parametrize("method", [FedAD(), FedAD(one_shot=True, dropped=1), FedAD(dropped=2, quantised=True)])
+@pytest.mark.parametrize(
+    "method", [FedAD(), FedAD(one_shot=True, dropped=1), FedAD(dropped=2, quantised=True)]
+)
 def test_an_interrupted_fit_ends_as_if_nothing_had_happened(method, tmp_path):
     def federation(progress=lambda text, share: None):
-        plan = TrainingPlan(epochs=4, batch_size=3, lr=0.01, optimizer="sgd", momentum=0.9, schedule="cosine")
+        plan = TrainingPlan(
+            epochs=4, batch_size=3, lr=0.01, optimizer="sgd", momentum=0.9, schedule="cosine"
+        )
         return make_federation(clients=3, augmentation=SHIFTED, server=plan, progress=progress)
 
     def cut(text, share):
@@ -433,47 +521,65 @@ def test_an_interrupted_fit_ends_as_if_nothing_had_happened(method, tmp_path):
 def test_with_noisy_counts_it_takes_weights_from_the_noise():
     protection = Protection(PrivacyPlan(DP_SGD, 50.0), FedAD.protections()[DP_SGD])
     sent = []
-    channel = Channel(inspect=lambda t, tensors: sent.append(copied(tensors)) if t.kind == "labels" else None)
+    channel = Channel(
+        inspect=lambda t, tensors: sent.append(copied(tensors)) if t.kind == "labels" else None
+    )
     federation = make_federation(protection=protection, channel=channel)
     model = FedAD(one_shot=True).fit(federation)
     assert [tensors["counts"].dtype for tensors in sent] == [torch.float32] * 2
     assert all(tensor.isfinite().all() for tensor in model.state.values())
-    assert len(protection.accountant.releases(0)) == 2  # counts and training; what a noisy model says costs no more
+    assert (
+        len(protection.accountant.releases(0)) == 2
+    )  # counts and training; what a noisy model says costs no more
 
 
 @pytest.mark.parametrize("method", [FedAD(), FedAD(one_shot=True, bound_scale="mean")])
 def test_it_learns(method):
     federation = make_federation(
-        [client_with(index, [0, 1, 2] * 4) for index in range(2)], local=TrainingPlan(epochs=10, batch_size=4, lr=0.01),
-        server=TrainingPlan(epochs=10, batch_size=5, lr=0.01), public=PublicData(validation_set().images, "thirty"),
-    )  # fmt: skip
+        [client_with(index, [0, 1, 2] * 4) for index in range(2)],
+        local=TrainingPlan(epochs=10, batch_size=4, lr=0.01),
+        server=TrainingPlan(epochs=10, batch_size=5, lr=0.01),
+        public=PublicData(validation_set().images, "thirty"),
+    )
     assert method.fit(federation).history["accuracy"][-1] >= 5 / 6
 
 
-# -- pixels -------------------------------------------------------------------------------------------------------------
+# -- pixels --
 
 
 def dense_client(index, samples=4):
     labels = torch.tensor([index % CLASSES, (index + 1) % CLASSES] * samples)[:samples]
     images = bright_images(labels, index)
     targets = labels[:, None, None].expand(-1, 8, 8).contiguous()
-    return Client(index, "cnn", "cnn-small+dense", Shard(images, targets), (), f"dense {index} {samples}")
+    return Client(
+        index, "cnn", "cnn-small+dense", Shard(images, targets), (), f"dense {index} {samples}"
+    )
 
 
 def dense_federation(**changes):
     labels = torch.arange(6) % CLASSES
     return make_federation(
-        [dense_client(0, 4), dense_client(1, 12)], network="cnn-small+dense", task=Segmentation(CLASSES),
-        test=LabelledSet(bright_images(labels, 200), labels[:, None, None].expand(-1, 8, 8).contiguous(), "test"), **changes,
-    )  # fmt: skip
+        [dense_client(0, 4), dense_client(1, 12)],
+        network="cnn-small+dense",
+        task=Segmentation(CLASSES),
+        test=LabelledSet(
+            bright_images(labels, 200), labels[:, None, None].expand(-1, 8, 8).contiguous(), "test"
+        ),
+        **changes,
+    )
 
 
 def test_of_pixels_the_probabilities_are_the_attention_and_clients_weigh_by_their_samples():
     federation = dense_federation()
     method = FedAD(one_shot=True)
     assert method.class_counts(federation).tolist() == [[4] * CLASSES, [12] * CLASSES]
-    clients, teachers = federation.clients, [federation.module(model) for model in federation.local_models()]
-    found = method.transfer(federation, clients, teachers, method.class_counts(federation), federation.public.images)
+    clients, teachers = (
+        federation.clients,
+        [federation.module(model) for model in federation.local_models()],
+    )
+    found = method.transfer(
+        federation, clients, teachers, method.class_counts(federation), federation.public.images
+    )
     with torch.no_grad():
         first, second = (teacher(network_inputs(federation.public.images)) for teacher in teachers)
     torch.testing.assert_close(found.logits, 0.25 * first + 0.75 * second, atol=1e-5, rtol=1e-4)
@@ -483,7 +589,11 @@ def test_of_pixels_the_probabilities_are_the_attention_and_clients_weigh_by_thei
     step = method.loss(federation, found, federation.stream("any"))(outputs, torch.tensor([1, 4]))
     seen, how = outputs.softmax(dim=1), (method.rho, method.threshold)
     terms = logit_loss(outputs, found.logits[[1, 4]])
-    terms = terms + lower_loss(seen, found.consensus[[1, 4]], *how) + upper_loss(seen, found.diversity[[1, 4]], *how)
+    terms = (
+        terms
+        + lower_loss(seen, found.consensus[[1, 4]], *how)
+        + upper_loss(seen, found.diversity[[1, 4]], *how)
+    )
     torch.testing.assert_close(step, terms.mean(dim=1))
 
 
@@ -499,42 +609,64 @@ def test_values_of_pixels_have_no_attention_of_this_kind():
         FedAD().fit(make_federation(task=DenseRegression(3)))
 
 
-# -- label sets of their own --------------------------------------------------------------------------------------------
+# -- label sets of their own --
 
 ALL = ("left", "right", "top")
 SITES = [("left", "right"), ("left", "right"), ("top", "left"), ("top", "left")]
-"""Which findings each of four clients labels, in its own order; `top` is labelled at two sites, `right` at the others."""
+"""Which findings each of four clients labels, in its own order; `top` is labelled at two sites,
+`right` at the others."""
 
 
 def films(count, seed):
-    """Dark images (n, 1, 8, 8), bright at the left, at the right, in the top rows' middle; and which of the three each is."""
+    """Dark images (n, 1, 8, 8), bright at the left, at the right, in the top rows' middle; and
+    which of the three each is.
+    """
     generator = torch.Generator().manual_seed(seed)
     found = torch.rand(count, 3, generator=generator) < 0.5
     images = torch.randint(0, 60, (count, 1, 8, 8), generator=generator)
-    for finding, (rows, columns) in enumerate([((0, 8), (0, 2)), ((0, 8), (6, 8)), ((0, 4), (3, 5))]):
-        images[:, :, rows[0] : rows[1], columns[0] : columns[1]] += 180 * found[:, finding].view(-1, 1, 1, 1)
+    for finding, (rows, columns) in enumerate(
+        [((0, 8), (0, 2)), ((0, 8), (6, 8)), ((0, 4), (3, 5))]
+    ):
+        images[:, :, rows[0] : rows[1], columns[0] : columns[1]] += 180 * found[:, finding].view(
+            -1, 1, 1, 1
+        )
     return images.to(torch.uint8), found.to(torch.uint8)
 
 
 def film_client(index, own, samples=32):
     images, targets = films(samples, index)
-    counts = tuple(int(targets[:, c].sum()) if finding in own else 0 for c, finding in enumerate(ALL))
+    counts = tuple(
+        int(targets[:, c].sum()) if finding in own else 0 for c, finding in enumerate(ALL)
+    )
     columns = [ALL.index(finding) for finding in own]
     task = MultiLabel(own) if own != ALL else None
-    return Client(index, "cnn", "cnn-small", Shard(images, targets[:, columns]), counts, f"films {index} {own}", task)
+    return Client(
+        index,
+        "cnn",
+        "cnn-small",
+        Shard(images, targets[:, columns]),
+        counts,
+        f"films {index} {own}",
+        task,
+    )
 
 
 def film_federation(sites=SITES, **changes):
     settings = {
-        "clients": [film_client(index, own) for index, own in enumerate(sites)], "task": MultiLabel(ALL),
-        "public": PublicData(films(40, 100)[0], "films"), "test": LabelledSet(*films(60, 200), "test films"),
+        "clients": [film_client(index, own) for index, own in enumerate(sites)],
+        "task": MultiLabel(ALL),
+        "public": PublicData(films(40, 100)[0], "films"),
+        "test": LabelledSet(*films(60, 200), "test films"),
         "validation": LabelledSet(*films(30, 300), "validation films"),
-        "local": TrainingPlan(epochs=8, batch_size=8, lr=0.01), "server": TrainingPlan(epochs=8, batch_size=8, lr=0.01),
-    }  # fmt: skip
+        "local": TrainingPlan(epochs=8, batch_size=8, lr=0.01),
+        "server": TrainingPlan(epochs=8, batch_size=8, lr=0.01),
+    }
     return make_federation(**{**settings, **changes})
 
 
-@pytest.mark.parametrize("method", [FedAD(), FedAD(one_shot=True, bound_scale="mean"), FedAD(dropped=1, quantised=True)])
+@pytest.mark.parametrize(
+    "method", [FedAD(), FedAD(one_shot=True, bound_scale="mean"), FedAD(dropped=1, quantised=True)]
+)
 def test_sites_with_other_findings_teach_a_student_all_of_them(method):
     federation = film_federation()
     model = method.fit(federation)
@@ -549,13 +681,26 @@ def test_the_ensemble_of_a_finding_is_of_the_clients_that_label_it():
     method = FedAD(one_shot=True)
     teachers = [federation.module(model) for model in federation.local_models()]
     counts = method.class_counts(federation)
-    found = method.transfer(federation, federation.clients, teachers, counts, federation.public.images)
-    logits, maps = zip(*(attention_of(teacher, federation.public.images) for teacher in teachers), strict=True)
+    found = method.transfer(
+        federation, federation.clients, teachers, counts, federation.public.images
+    )
+    logits, maps = zip(
+        *(attention_of(teacher, federation.public.images) for teacher in teachers), strict=True
+    )
     right = counts[:2, 1] / counts[:2, 1].sum()
-    torch.testing.assert_close(found.logits[:, 1], right[0] * logits[0][:, 1] + right[1] * logits[1][:, 1], atol=1e-5, rtol=1e-4)
-    torch.testing.assert_close(found.consensus[:, 1], torch.minimum(maps[0][:, 1], maps[1][:, 1]), atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(
+        found.logits[:, 1],
+        right[0] * logits[0][:, 1] + right[1] * logits[1][:, 1],
+        atol=1e-5,
+        rtol=1e-4,
+    )
+    torch.testing.assert_close(
+        found.consensus[:, 1], torch.minimum(maps[0][:, 1], maps[1][:, 1]), atol=1e-5, rtol=1e-4
+    )
     # `top` comes first in the label set of the last two.
-    torch.testing.assert_close(found.diversity[:, 2], torch.maximum(maps[2][:, 0], maps[3][:, 0]), atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(
+        found.diversity[:, 2], torch.maximum(maps[2][:, 0], maps[3][:, 0]), atol=1e-5, rtol=1e-4
+    )
     assert found.known.tolist() == [True] * 3
 
 
@@ -564,7 +709,9 @@ def test_a_client_is_not_heard_on_a_finding_that_it_does_not_label_whatever_its_
     method = FedAD(one_shot=True, dropped=1)
     teachers = [federation.module(model) for model in federation.local_models()]
     wrong = torch.full((4, 3), 5.0)
-    found = method.transfer(federation, federation.clients, teachers, wrong, federation.public.images)
+    found = method.transfer(
+        federation, federation.clients, teachers, wrong, federation.public.images
+    )
     assert found.counts.tolist() == [[5, 5, 0]] * 2 + [[5, 0, 5]] * 2
     assert found.ensemble().logits.isfinite().all()
 

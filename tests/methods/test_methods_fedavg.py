@@ -27,7 +27,9 @@ from tests.methods.shards import (
 
 
 def by_hand(federation, start, clients):
-    """The average of networks trained from `start` on each of `clients`, weighted by their sizes."""
+    """The average of networks trained from `start` on each of `clients`, weighted by their
+    sizes.
+    """
     total = sum(client.size for client in clients)
     average = {name: torch.zeros_like(weights) for name, weights in start.items()}
     for client in clients:
@@ -41,7 +43,10 @@ def by_hand(federation, start, clients):
 def test_a_round_of_all_clients_is_the_average_of_separate_trainings_weighted_by_size():
     federation = make_federation(uneven_clients(), local=WHOLE_BATCHES)
     model = FedAvg(rounds=1, participation=1.0).fit(federation)
-    torch.testing.assert_close(model.state, by_hand(federation, federation.initial("cnn-small").state_dict(), uneven_clients()))
+    torch.testing.assert_close(
+        model.state,
+        by_hand(federation, federation.initial("cnn-small").state_dict(), uneven_clients()),
+    )
 
 
 def test_the_second_round_starts_from_the_first_rounds_average():
@@ -55,10 +60,16 @@ def test_the_second_round_starts_from_the_first_rounds_average():
 def test_what_goes_down_is_the_weighted_average_of_what_came_up_the_round_before():
     sent = []
     clients = uneven_clients()
-    federation = make_federation(clients, channel=Channel(inspect=lambda t, tensors: sent.append((t, copied(tensors)))))
+    federation = make_federation(
+        clients, channel=Channel(inspect=lambda t, tensors: sent.append((t, copied(tensors))))
+    )
     FedAvg(rounds=4, participation=0.4).fit(federation)
     for number in (2, 3, 4):
-        up = [(clients[t.client].size, state) for t, state in sent if (t.round, t.direction) == (number - 1, "up")]
+        up = [
+            (clients[t.client].size, state)
+            for t, state in sent
+            if (t.round, t.direction) == (number - 1, "up")
+        ]
         down = [state for t, state in sent if (t.round, t.direction) == (number, "down")]
         total = sum(size for size, _ in up)
         expected = {name: sum(size / total * state[name] for size, state in up) for name in down[0]}
@@ -75,17 +86,27 @@ def test_two_of_five_clients_take_part_and_each_gets_and_sends_the_whole_state_t
         transfers = [t for t in federation.channel.ledger if t.round == number]
         down = [t.client for t in transfers if t.direction == "down"]
         assert len(set(down)) == 2
-        assert sorted((t.direction, t.kind, t.client, t.bytes, t.messages) for t in transfers) == sorted(
-            (direction, "parameters", client, size, 1) for direction in ("down", "up") for client in down
+        assert sorted(
+            (t.direction, t.kind, t.client, t.bytes, t.messages) for t in transfers
+        ) == sorted(
+            (direction, "parameters", client, size, 1)
+            for direction in ("down", "up")
+            for client in down
         )
     assert len(federation.channel.ledger) == 3 * 2 * 2
-    assert federation.channel.by_kind() == {"down/parameters": 3 * 2 * size, "up/parameters": 3 * 2 * size}
+    assert federation.channel.by_kind() == {
+        "down/parameters": 3 * 2 * size,
+        "up/parameters": 3 * 2 * size,
+    }
 
 
 def participants(rounds=8, **changes):
     federation = make_federation(clients=5, **changes)
     FedAvg(rounds=rounds, participation=0.4).fit(federation)
-    return [{t.client for t in federation.channel.ledger if t.round == number} for number in range(1, rounds + 1)]
+    return [
+        {t.client for t in federation.channel.ledger if t.round == number}
+        for number in range(1, rounds + 1)
+    ]
 
 
 def test_who_takes_part_changes_from_round_to_round_and_is_drawn_from_the_sampling_seed_alone():
@@ -105,13 +126,18 @@ def test_it_learns_and_tracks_the_test_accuracy_after_every_round():
     federation = make_federation(clients=3)
     model = FedAvg(rounds=6, participation=1.0).fit(federation)
     assert len(model.history["accuracy"]) == 6
-    assert model.history["accuracy"][-1] == federation.evaluate(federation.module(model))["accuracy"] >= 5 / 6
+    assert (
+        model.history["accuracy"][-1]
+        == federation.evaluate(federation.module(model))["accuracy"]
+        >= 5 / 6
+    )
     assert (model.owner, model.network) == ("server", "cnn-small")
 
 
 def test_the_same_seeds_give_the_same_weights_to_the_last_bit_and_others_do_not():
     first, again, other = (
-        FedAvg(rounds=2).fit(make_federation(clients=3, seeds=seeds)).state for seeds in (Seeds(), Seeds(), Seeds(shuffling=1))
+        FedAvg(rounds=2).fit(make_federation(clients=3, seeds=seeds)).state
+        for seeds in (Seeds(), Seeds(), Seeds(shuffling=1))
     )
     assert same_bits(first, again)
     assert not same_bits(first, other)
@@ -128,7 +154,9 @@ def test_a_plan_books_the_bytes_of_the_run():
 @pytest.mark.parametrize("method", [FedAvg, FedProx, FedAvgM, FedGEN, FedDF])
 def test_clients_with_different_networks_are_refused_with_the_networks_names(method):
     federation = make_federation(mixed_clients(), validation=validation_set())
-    with pytest.raises(HeterogeneousClientsError, match=r"cnn-small, resnet8-narrow.*fedmd") as refusal:
+    with pytest.raises(
+        HeterogeneousClientsError, match=r"cnn-small, resnet8-narrow.*fedmd"
+    ) as refusal:
         method(rounds=1).fit(federation)
     assert "same network everywhere" in str(refusal.value)
     assert federation.channel.ledger == []
@@ -146,4 +174,9 @@ def test_an_impossible_share_of_clients_is_refused(share):
 
 
 def test_the_hyper_parameters_are_those_of_the_recipe():
-    assert (FedAvg().rounds, FedAvg().participation, FedAvg.sends, FedAvg.oracle) == (100, 0.4, {"parameters"}, frozenset())
+    assert (FedAvg().rounds, FedAvg().participation, FedAvg.sends, FedAvg.oracle) == (
+        100,
+        0.4,
+        {"parameters"},
+        frozenset(),
+    )

@@ -15,24 +15,38 @@ from tests.methods.shards import copied, distance, network_inputs, same_bits, va
 
 
 def quick(**changes):
-    fields = {"rounds": 1, "participation": 1.0, "distillation_steps": 20, "evaluation_interval": 5, "patience": 20}
+    fields = {
+        "rounds": 1,
+        "participation": 1.0,
+        "distillation_steps": 20,
+        "evaluation_interval": 5,
+        "patience": 20,
+    }
     return FedDF(**{**fields, **changes})
 
 
 def one_image_federation(**changes):
     """A federation whose public set repeats one image, so that every batch is the same."""
     images = bright_images(torch.tensor([1]), 7).repeat(3, 1, 1, 1)
-    return make_federation(public=PublicData(images, "one image"), validation=validation_set(), **changes)
+    return make_federation(
+        public=PublicData(images, "one image"), validation=validation_set(), **changes
+    )
 
 
-def test_the_server_starts_at_the_average_and_descends_the_divergence_with_adam_and_a_cosine(monkeypatch):
+def test_the_server_starts_at_the_average_and_descends_the_divergence_with_adam_and_a_cosine(
+    monkeypatch,
+):
     up = []
     federation = one_image_federation(
-        channel=Channel(inspect=lambda t, tensors: up.append(copied(tensors)) if t.direction == "up" else 0)
+        channel=Channel(
+            inspect=lambda t, tensors: up.append(copied(tensors)) if t.direction == "up" else 0
+        )
     )
     scores = iter([0.0, 1.0])
     monkeypatch.setattr(federation, "validate", lambda model: {"accuracy": next(scores)})
-    model = quick(distillation_steps=3, evaluation_interval=3, distillation_batch_size=2, distillation_lr=0.01).fit(federation)
+    model = quick(
+        distillation_steps=3, evaluation_interval=3, distillation_batch_size=2, distillation_lr=0.01
+    ).fit(federation)
 
     image = network_inputs(federation.public.images[:1])
     student, teacher = federation.initial("cnn-small"), federation.initial("cnn-small").eval()
@@ -57,7 +71,9 @@ def test_the_server_starts_at_the_average_and_descends_the_divergence_with_adam_
 
 
 class Judge:
-    """Stands in for the validation set: gives these scores in turn and remembers the weights it was shown."""
+    """Stands in for the validation set: gives these scores in turn and remembers the weights it was
+    shown.
+    """
 
     def __init__(self, *scores):
         self.scores, self.seen = list(scores), []
@@ -92,7 +108,10 @@ def test_of_equally_good_weights_the_first_are_kept():
 
 
 def test_it_is_never_worse_on_the_validation_set_than_the_average():
-    average, distilled = make_federation(validation=validation_set()), make_federation(validation=validation_set())
+    average, distilled = (
+        make_federation(validation=validation_set()),
+        make_federation(validation=validation_set()),
+    )
     plain = FedAvg(rounds=1, participation=1.0).fit(average)
     model = quick(distillation_lr=0.1, evaluation_interval=1, distillation_steps=10).fit(distilled)
     before, after = (average.validate(average.module(m))["accuracy"] for m in (plain, model))
@@ -100,8 +119,11 @@ def test_it_is_never_worse_on_the_validation_set_than_the_average():
 
 
 def test_distillation_stops_when_patience_steps_after_the_best_have_brought_no_gain():
-    # Looks at the average and after steps 2, 4, 6, 8; the best is after step 4, and patience ends with step 8.
-    kept, seen = judged(0.1, 0.2, 0.9, *[0.3] * 20, distillation_steps=40, evaluation_interval=2, patience=4)
+    # Looks at the average and after steps 2, 4, 6, 8; the best is after step 4, and patience ends
+    # with step 8.
+    kept, seen = judged(
+        0.1, 0.2, 0.9, *[0.3] * 20, distillation_steps=40, evaluation_interval=2, patience=4
+    )
     assert len(seen) == 5
     assert same_bits(kept, seen[2])
 
@@ -125,7 +147,10 @@ def test_without_a_validation_set_the_error_says_which_option_sets_one_aside():
 
 
 def test_nothing_crosses_that_does_not_with_fedavg():
-    federation, plain = make_federation(clients=5, validation=validation_set()), make_federation(clients=5)
+    federation, plain = (
+        make_federation(clients=5, validation=validation_set()),
+        make_federation(clients=5),
+    )
     quick(rounds=2, participation=0.4).fit(federation)
     FedAvg(rounds=2).fit(plain)
     assert federation.channel.ledger == plain.channel.ledger
@@ -142,9 +167,13 @@ def test_the_server_looks_at_public_images_and_no_others(monkeypatch):
     )
     try:
         quick().aggregate(
-            federation, federation.initial("cnn-small"), federation.clients,
-            [state_of(federation.initial("cnn-small"))] * 2, 1, {},
-        )  # fmt: skip
+            federation,
+            federation.initial("cnn-small"),
+            federation.clients,
+            [state_of(federation.initial("cnn-small"))] * 2,
+            1,
+            {},
+        )
     finally:
         hook.remove()
     public = network_inputs(federation.public.images)
@@ -167,7 +196,10 @@ def test_other_public_images_give_another_model_after_the_same_clients():
 
 
 def test_a_plan_books_the_bytes_of_the_run():
-    real, planned = make_federation(validation=validation_set()), make_federation(device="meta", validation=validation_set("meta"))
+    real, planned = (
+        make_federation(validation=validation_set()),
+        make_federation(device="meta", validation=validation_set("meta")),
+    )
     quick(rounds=2).fit(real)
     with metering(Meter()):
         quick(rounds=2).fit(planned)
@@ -183,5 +215,13 @@ def test_it_learns():
 
 def test_the_hyper_parameters_are_those_of_the_released_code():
     method = FedDF()
-    assert (method.distillation_steps, method.evaluation_interval, method.patience) == (10_000, 100, 1_000)
-    assert (method.distillation_batch_size, method.distillation_lr, method.clip_norm) == (64, 1e-3, 5.0)
+    assert (method.distillation_steps, method.evaluation_interval, method.patience) == (
+        10_000,
+        100,
+        1_000,
+    )
+    assert (method.distillation_batch_size, method.distillation_lr, method.clip_norm) == (
+        64,
+        1e-3,
+        5.0,
+    )

@@ -23,19 +23,33 @@ def test_the_absolute_error_is_the_mean_over_classes_for_each_sample():
 
 
 def spied(monkeypatch, **changes):
-    """A federation with twenty public images, the payloads it sends, and what it trains, in order."""
+    """A federation with twenty public images, the payloads it sends, and what it trains, in
+    order.
+    """
     events = []
     federation = make_federation(
         **{"public": PUBLIC, **changes},
-        channel=Channel(inspect=lambda t, tensors: events.append((t.direction, t.client, t.round, tensors))),
+        channel=Channel(
+            inspect=lambda t, tensors: events.append((t.direction, t.client, t.round, tensors))
+        ),
     )
     train = federation.train
 
     def keep(model, images, targets, loss, plan, *names, **options):
         start = predict(model, federation.public.images, normalise=federation.normalise)
-        events.append(("train", None, federation.channel.round, {"images": images, "targets": targets, "loss": loss, "plan": plan}))
+        events.append(
+            (
+                "train",
+                None,
+                federation.channel.round,
+                {"images": images, "targets": targets, "loss": loss, "plan": plan},
+            )
+        )
         history = train(model, images, targets, loss, plan, *names, **options)
-        events[-1][3].update(start=start, end=predict(model, federation.public.images, normalise=federation.normalise))
+        events[-1][3].update(
+            start=start,
+            end=predict(model, federation.public.images, normalise=federation.normalise),
+        )
         return history
 
     federation.local_models()
@@ -49,7 +63,10 @@ def of(events, what, number):
 
 def test_the_consensus_that_goes_down_is_the_plain_mean_of_the_logits_that_came_up(monkeypatch):
     federation, events = spied(monkeypatch, clients=3)
-    federation.clients = (client_with(0, [0] * 20 + [1] * 10), *federation.clients[1:])  # sizes do not matter
+    federation.clients = (
+        client_with(0, [0] * 20 + [1] * 10),
+        *federation.clients[1:],
+    )  # sizes do not matter
     METHOD.fit(federation)
     for number in (1, 2, 3):
         up, down = of(events, "up", number), of(events, "down", number)
@@ -77,7 +94,11 @@ def test_a_round_is_communicate_then_for_each_client_digest_then_revisit(monkeyp
         digest, revisit = of(events, "train", 2)[position : position + 2]
         assert torch.equal(digest["targets"], of(events, "down", 2)[client.index]["consensus"])
         assert digest["loss"] is absolute_error
-        assert (digest["plan"].epochs, digest["plan"].batch_size, digest["plan"].optimizer) == (2, 4, "adam")
+        assert (digest["plan"].epochs, digest["plan"].batch_size, digest["plan"].optimizer) == (
+            2,
+            4,
+            "adam",
+        )
         assert torch.equal(revisit["images"], client.run(lambda shard: shard.images))
         assert torch.equal(revisit["targets"], client.run(lambda shard: shard.targets))
         assert (revisit["plan"].epochs, revisit["plan"].lr) == (1, federation.local.lr)
@@ -98,7 +119,8 @@ def test_clients_come_with_models_trained_on_their_own_data(monkeypatch):
     first = of(events, "train", 1)[::2]
     for model, digest in zip(federation.local_models(), first, strict=True):
         torch.testing.assert_close(
-            digest["start"], predict(federation.module(model), PUBLIC.images, normalise=federation.normalise)
+            digest["start"],
+            predict(federation.module(model), PUBLIC.images, normalise=federation.normalise),
         )
 
 
@@ -139,15 +161,22 @@ def test_the_central_model_learns_the_last_consensus_on_all_public_images(monkey
     assert loss is absolute_error
 
 
-def test_every_byte_is_logits_of_the_rounds_samples_both_ways_and_of_the_whole_public_set_at_the_end():
+def test_every_byte_is_logits_of_the_rounds_samples_and_of_the_whole_public_set_at_the_end():
     federation = make_federation(clients=3, public=PUBLIC)
     METHOD.fit(federation)
     up = encoded_size({"logits": torch.empty(8, CLASSES)})
     down = encoded_size({"consensus": torch.empty(8, CLASSES)})
     whole = encoded_size({"logits": torch.empty(20, CLASSES)})
-    expected = [(n, way, k, size) for n in (1, 2, 3) for way, size in (("up", up), ("down", down)) for k in range(3)]
+    expected = [
+        (n, way, k, size)
+        for n in (1, 2, 3)
+        for way, size in (("up", up), ("down", down))
+        for k in range(3)
+    ]
     expected += [(4, "up", k, whole) for k in range(3)]
-    assert sorted((t.round, t.direction, t.client, t.bytes) for t in federation.channel.ledger) == sorted(expected)
+    assert sorted(
+        (t.round, t.direction, t.client, t.bytes) for t in federation.channel.ledger
+    ) == sorted(expected)
     assert {t.kind for t in federation.channel.ledger} == {"logits"} == FedMD.sends
 
 
@@ -193,7 +222,8 @@ def test_a_plan_books_the_bytes_of_the_run():
 
 
 @pytest.mark.parametrize(
-    ("field", "value"), [("rounds", 20), ("public_samples", 5_000), ("digest_epochs", 1), ("revisit_epochs", 4)]
+    ("field", "value"),
+    [("rounds", 20), ("public_samples", 5_000), ("digest_epochs", 1), ("revisit_epochs", 4)],
 )
 def test_the_hyper_parameters_are_those_of_the_released_code(field, value):
     assert getattr(FedMD(), field) == value

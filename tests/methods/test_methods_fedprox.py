@@ -7,7 +7,14 @@ from federation.channel import Channel
 from methods.fedavg import FedAvg
 from methods.fedprox import FedProx, proximal_term
 from tests.federation.tiny import make_federation
-from tests.methods.shards import WHOLE_BATCHES, client_with, descend, distance, same_bits, samples_of
+from tests.methods.shards import (
+    WHOLE_BATCHES,
+    client_with,
+    descend,
+    distance,
+    same_bits,
+    samples_of,
+)
 
 
 def toy_weights():
@@ -42,9 +49,13 @@ def test_a_client_descends_the_loss_and_the_pull_to_what_it_received():
     received = [w.detach().clone() for w in federation.initial("cnn-small").parameters()]
 
     def pull(weights):
-        return 2.0 / 2 * sum(((w - w_t) ** 2).sum() for w, w_t in zip(weights, received, strict=True))
+        return (
+            2.0 / 2 * sum(((w - w_t) ** 2).sum() for w, w_t in zip(weights, received, strict=True))
+        )
 
-    expected = descend(federation.initial("cnn-small"), *samples_of(client), penalty=pull).state_dict()
+    expected = descend(
+        federation.initial("cnn-small"), *samples_of(client), penalty=pull
+    ).state_dict()
     without = descend(federation.initial("cnn-small"), *samples_of(client)).state_dict()
     model = FedProx(rounds=1, mu=2.0).fit(federation)
     torch.testing.assert_close(model.state, expected)

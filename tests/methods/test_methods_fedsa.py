@@ -1,4 +1,6 @@
-"""FedSA: its equations by hand, which teachers it chooses, what crosses, and what adaptation leaves alone."""
+"""FedSA: its equations by hand, which teachers it chooses, what crosses, and what adaptation leaves
+alone.
+"""
 
 import itertools
 import math
@@ -26,14 +28,26 @@ from methods.fedsa import (
     image_distance,
     saliency_distance,
     sampling_probabilities,
-)  # fmt: skip
+)
 from models.saliency import input_gradient
 from tests.federation.tiny import CLASSES, bright_images, make_federation
-from tests.methods.private_servers import STUDENTS, labelled, private_server, private_servers, quick, split
+from tests.methods.private_servers import (
+    STUDENTS,
+    labelled,
+    private_server,
+    private_servers,
+    quick,
+    split,
+)
 from tests.methods.shards import copied, network_inputs, same_bits
 
-RELEASED = {"transferability": "released", "saliency": "grad-cam", "retrain": False, "adaptation": "all"}
-# -- Eq. 2 to 5 -------------------------------------------------------------------------------------------------------
+RELEASED = {
+    "transferability": "released",
+    "saliency": "grad-cam",
+    "retrain": False,
+    "adaptation": "all",
+}
+# -- Eq. 2 to 5 --
 
 
 def test_the_distance_is_the_number_of_samples_by_the_cosine_of_the_averaged_maps():
@@ -42,16 +56,27 @@ def test_the_distance_is_the_number_of_samples_by_the_cosine_of_the_averaged_map
     assert saliency_distance(own, target, 48).item() == pytest.approx(50)
     assert saliency_distance(7 * own, target, 48).item() == pytest.approx(50)
     assert saliency_distance(own, own, 10).item() == pytest.approx(10)
-    assert saliency_distance(torch.tensor([1.0, 0.0]), torch.tensor([0.0, 1.0]), 5).item() == math.inf
+    assert (
+        saliency_distance(torch.tensor([1.0, 0.0]), torch.tensor([0.0, 1.0]), 5).item() == math.inf
+    )
 
 
 def test_the_released_distance_is_of_image_by_image_cosines():
     target = torch.tensor([[[1.0, 0.0]], [[1.0, 0.0]]])
     assert image_distance(target, target).item() == pytest.approx(1)
-    assert image_distance(torch.tensor([[[1.0, 0.0]], [[0.0, 1.0]]]), target).item() == pytest.approx(4 / 3)  # 2 / (1 + 1/2)
-    assert image_distance(torch.tensor([[[3.0, 4.0]], [[4.0, 3.0]]]), target).item() == pytest.approx(2 / (0.8 + 0.9))
+    assert image_distance(
+        torch.tensor([[[1.0, 0.0]], [[0.0, 1.0]]]), target
+    ).item() == pytest.approx(4 / 3)  # 2 / (1 + 1/2)
+    assert image_distance(
+        torch.tensor([[[3.0, 4.0]], [[4.0, 3.0]]]), target
+    ).item() == pytest.approx(2 / (0.8 + 0.9))
     # Not the cosine of sums, which is 1 for maps that differ in every image:
-    assert image_distance(torch.tensor([[[1.0, 0.0]], [[0.0, 1.0]]]), torch.tensor([[[0.0, 1.0]], [[1.0, 0.0]]])).item() == 2
+    assert (
+        image_distance(
+            torch.tensor([[[1.0, 0.0]], [[0.0, 1.0]]]), torch.tensor([[[0.0, 1.0]], [[1.0, 0.0]]])
+        ).item()
+        == 2
+    )
 
 
 def test_an_empty_map_has_the_cosine_zero_and_not_none():
@@ -65,7 +90,9 @@ def test_an_empty_map_has_the_cosine_zero_and_not_none():
 def test_probabilities_are_the_softmax_of_the_scores():
     found = sampling_probabilities(torch.tensor([math.log(2), 0.0, math.log(5)]))
     torch.testing.assert_close(found, torch.tensor([2 / 8, 1 / 8, 5 / 8]))
-    assert sampling_probabilities(torch.tensor([300.0, -300.0, 2.0])).sum().item() == pytest.approx(1)
+    assert sampling_probabilities(torch.tensor([300.0, -300.0, 2.0])).sum().item() == pytest.approx(
+        1
+    )
 
 
 @pytest.mark.parametrize("transferability", fedsa.TRANSFERABILITIES)
@@ -113,7 +140,9 @@ def test_weights_of_the_drawn_by_their_scores(weighting, expected):
 
 def test_two_teachers_weigh_as_in_the_released_code_whatever_their_scores():
     for scores in ([0.9, 0.1], [0.5001, 0.5]):
-        assert aggregation_weights(torch.tensor(scores), "positive").tolist() == pytest.approx([0.731, 0.269], abs=5e-4)
+        assert aggregation_weights(torch.tensor(scores), "positive").tolist() == pytest.approx(
+            [0.731, 0.269], abs=5e-4
+        )
 
 
 @pytest.mark.parametrize("weighting", fedsa.WEIGHTINGS)
@@ -121,7 +150,7 @@ def test_teachers_of_equal_scores_weigh_the_same(weighting):
     assert aggregation_weights(torch.full((4,), 0.7), weighting).tolist() == [0.25] * 4
 
 
-# -- which teachers ---------------------------------------------------------------------------------------------------
+# -- which teachers --
 
 
 @pytest.mark.parametrize(("selection", "expected"), [("top-k", [1, 3, 0]), ("least-k", [4, 2, 0])])
@@ -132,7 +161,9 @@ def test_the_best_and_the_worst_by_score(selection, expected):
 
 def draws(method, scores, rounds):
     federation = private_servers(len(scores))
-    return [method.draw(federation, torch.tensor(scores), number) for number in range(1, rounds + 1)]
+    return [
+        method.draw(federation, torch.tensor(scores), number) for number in range(1, rounds + 1)
+    ]
 
 
 def test_random_teachers_differ_from_each_other_and_from_selection_to_selection():
@@ -147,20 +178,29 @@ def test_fixed_teachers_are_drawn_once():
     assert found == [found[0]] * 5
     assert len(set(found[0])) == 3
     of_seeds = {
-        tuple(FedSA(selection="fixed").draw(private_servers(5, seeds=Seeds(sampling=seed)), torch.zeros(5), 1)) for seed in range(5)
+        tuple(
+            FedSA(selection="fixed").draw(
+                private_servers(5, seeds=Seeds(sampling=seed)), torch.zeros(5), 1
+            )
+        )
+        for seed in range(5)
     }
     assert len(of_seeds) > 1
 
 
 def test_sampled_teachers_come_back_as_often_as_their_probability_says():
-    found = np.concatenate(draws(FedSA(selected=30), [math.log(8), 0.0, 0.0], 20))  # p = 0.8, 0.1, 0.1
+    found = np.concatenate(
+        draws(FedSA(selected=30), [math.log(8), 0.0, 0.0], 20)
+    )  # p = 0.8, 0.1, 0.1
     counts = np.bincount(found, minlength=3) / 600
     assert counts == pytest.approx([0.8, 0.1, 0.1], abs=0.05)  # three standard deviations
 
 
 @pytest.mark.parametrize("selection", ["top-k", "least-k", "random", "fixed"])
 def test_more_different_teachers_than_there_are_cannot_be_chosen(selection):
-    with pytest.raises(ValueError, match=r"4 different teachers cannot be chosen among 3; lower fedsa\.selected"):
+    with pytest.raises(
+        ValueError, match=r"4 different teachers cannot be chosen among 3; lower fedsa\.selected"
+    ):
         quick(selection=selection, selected=4).fit(private_servers(3))
 
 
@@ -192,7 +232,10 @@ def told(**changes):
 def chosen_by(method, federation=None):
     federation = federation or private_servers(3)
     maps = method.ask_for_maps(federation, federation.probe(), federation.teachers())
-    return method.select(federation, federation.initial(federation.network), maps, 1), federation.history
+    return (
+        method.select(federation, federation.initial(federation.network), maps, 1),
+        federation.history,
+    )
 
 
 def test_a_teacher_drawn_twice_counts_twice_and_teaches_once():
@@ -201,7 +244,11 @@ def test_a_teacher_drawn_twice_counts_twice_and_teaches_once():
     assert [history[f"selected/{n}"] for n in (1, 2, 3)] == [[1], [0], [2]]
     federation = private_servers(3)
     told(drawn=(2, 0, 2), selected=3).fit(federation)
-    sent = [(t.round, t.client, t.messages) for t in federation.channel.ledger if (t.direction, t.kind) == ("up", "parameters")]
+    sent = [
+        (t.round, t.client, t.messages)
+        for t in federation.channel.ledger
+        if (t.direction, t.kind) == ("up", "parameters")
+    ]
     assert sent == [(1, 2, 1), (1, 0, 1), (2, 2, 1), (2, 0, 1)]
 
 
@@ -209,29 +256,48 @@ def test_weights_of_the_drawn_are_by_their_scores_among_themselves():
     first = math.e / (math.e + 1)
     weights, history = chosen_by(told(selection="top-k", weighting="positive"))
     assert weights == pytest.approx({0: first, 2: 1 - first})
-    assert [history[f"transferability/{n}"] for n in (1, 2, 3)] == [pytest.approx([s]) for s in (0.4, 0.2, 0.3)]
-    assert chosen_by(told(selection="top-k", weighting="negative"))[0] == pytest.approx({0: 1 - first, 2: first})
-    assert chosen_by(told(selection="least-k", weighting="positive"))[0] == pytest.approx({1: 1 - first, 2: first})
+    assert [history[f"transferability/{n}"] for n in (1, 2, 3)] == [
+        pytest.approx([s]) for s in (0.4, 0.2, 0.3)
+    ]
+    assert chosen_by(told(selection="top-k", weighting="negative"))[0] == pytest.approx(
+        {0: 1 - first, 2: first}
+    )
+    assert chosen_by(told(selection="least-k", weighting="positive"))[0] == pytest.approx(
+        {1: 1 - first, 2: first}
+    )
 
 
 @pytest.mark.parametrize(
     ("selection", "weighting", "looks"),
-    [("fixed", "equal", False), ("random", "equal", False), ("random", "positive", True), ("sampled", "equal", True)],
+    [
+        ("fixed", "equal", False),
+        ("random", "equal", False),
+        ("random", "positive", True),
+        ("sampled", "equal", True),
+    ],
 )
 def test_saliency_is_asked_for_only_where_it_decides(selection, weighting, looks):
     federation = private_servers(3)
     quick(selection=selection, weighting=weighting, rounds=1).fit(federation)
-    assert ({t.kind for t in federation.channel.ledger} == {"parameters", "images", "attention"}) == looks
+    assert (
+        {t.kind for t in federation.channel.ledger} == {"parameters", "images", "attention"}
+    ) == looks
     assert {t.kind for t in federation.channel.ledger} >= {"parameters"}
 
 
 @pytest.mark.parametrize(
     "changes",
     [
-        {"selection": "best"}, {"weighting": "none"}, {"transferability": "eq3"}, {"saliency": "lime"}, {"adaptation": "head"},
-        {"rounds": 0}, {"selection_gap": 0}, {"selected": 0},
+        {"selection": "best"},
+        {"weighting": "none"},
+        {"transferability": "eq3"},
+        {"saliency": "lime"},
+        {"adaptation": "head"},
+        {"rounds": 0},
+        {"selection_gap": 0},
+        {"selected": 0},
     ],
-)  # fmt: skip
+)
 def test_what_it_does_not_know_is_refused(changes):
     with pytest.raises(ValueError, match=r"use one of|at least 1"):
         FedSA(**changes)
@@ -242,7 +308,7 @@ def test_a_server_without_labelled_images_is_refused():
         quick().fit(make_federation())
 
 
-# -- Algorithm 1 ------------------------------------------------------------------------------------------------------
+# -- Algorithm 1 --
 
 
 def spied(monkeypatch, **changes):
@@ -261,11 +327,22 @@ def spied(monkeypatch, **changes):
 
 
 @pytest.mark.parametrize(("retrain", "weak"), [(True, [1, 3, 5]), (False, [1])])
-def test_teachers_are_chosen_anew_every_few_rounds_and_the_target_is_taught_before(monkeypatch, retrain, weak):
+def test_teachers_are_chosen_anew_every_few_rounds_and_the_target_is_taught_before(
+    monkeypatch, retrain, weak
+):
     federation, events = spied(monkeypatch)
-    quick(rounds=5, selection_gap=2, retrain=retrain, weak_epochs=4, local_epochs=2, adaptation_epochs=6).fit(federation)
+    quick(
+        rounds=5,
+        selection_gap=2,
+        retrain=retrain,
+        weak_epochs=4,
+        local_epochs=2,
+        adaptation_epochs=6,
+    ).fit(federation)
     assert [number for number, who, epochs in events if (who, epochs) == ("weak", 4)] == weak
-    assert [len(values) for name, values in federation.history.items() if name != "accuracy"] == [3] * 6
+    assert [len(values) for name, values in federation.history.items() if name != "accuracy"] == [
+        3
+    ] * 6
     drawn = np.array([federation.history[f"selected/{n}"] for n in (1, 2, 3)])
     assert drawn.sum(axis=0).tolist() == [2, 2, 2]
     for number in range(1, 6):
@@ -289,20 +366,35 @@ def test_maps_of_the_target_are_taken_after_it_has_learnt_from_the_probe_set(mon
     quick(selection="top-k", rounds=2).fit(federation)
     whole = [(number, who) for number, who, _ in events if who in ("maps", "weak", "adaptation")]
     teachers = [(0, "maps")] * 3  # once, before the first round
-    assert whole == [*teachers, (1, "weak"), (1, "maps"), (2, "weak"), (2, "maps"), (2, "adaptation")]
+    assert whole == [
+        *teachers,
+        (1, "weak"),
+        (1, "maps"),
+        (2, "weak"),
+        (2, "maps"),
+        (2, "adaptation"),
+    ]
 
 
 def payloads_of(method, federation):
-    """(round, direction, client, kind, a copy of the tensors) of all that crosses in a fit, and what it leaves."""
+    """(round, direction, client, kind, a copy of the tensors) of all that crosses in a fit, and
+    what it leaves.
+    """
     kept = []
-    federation.channel = Channel(inspect=lambda t, tensors: kept.append((t.round, t.direction, t.client, t.kind, copied(tensors))))
+    federation.channel = Channel(
+        inspect=lambda t, tensors: kept.append(
+            (t.round, t.direction, t.client, t.kind, copied(tensors))
+        )
+    )
     return kept, method.fit(federation)
 
 
 def test_the_target_is_the_weighted_mean_of_the_local_students():
     method = told(drawn=(2, 0, 2), selected=3, selection_gap=5)
     payloads, result = payloads_of(method, private_servers(3, network="resnet8-narrow"))
-    parameters = [(number, way, tensors) for number, way, _, kind, tensors in payloads if kind == "parameters"]
+    parameters = [
+        (number, way, tensors) for number, way, _, kind, tensors in payloads if kind == "parameters"
+    ]
     second, first = (tensors for number, way, tensors in parameters if (number, way) == (1, "up"))
     sent = [tensors for number, way, tensors in parameters if (number, way) == (2, "down")]
     assert same_bits(sent[0], sent[1])
@@ -311,7 +403,11 @@ def test_the_target_is_the_weighted_mean_of_the_local_students():
             torch.testing.assert_close(tensor, (2 * second[name] + first[name]) / 3)
     last = [tensors for number, way, tensors in parameters if (number, way) == (2, "up")]
     mean = average_states(last, [2, 1])
-    assert all(torch.equal(mean[name], tensor) for name, tensor in result.state.items() if not name.startswith("head."))
+    assert all(
+        torch.equal(mean[name], tensor)
+        for name, tensor in result.state.items()
+        if not name.startswith("head.")
+    )
 
 
 def test_adaptations_on_the_way_are_measured_and_change_nothing():
@@ -334,7 +430,7 @@ def test_maps_that_are_no_numbers_are_told():
         method.select(federation, target, maps, 3)
 
 
-# -- what crosses -----------------------------------------------------------------------------------------------------
+# -- what crosses --
 
 
 @pytest.mark.parametrize("released", [{}, RELEASED], ids=["paper", "released"])
@@ -342,7 +438,9 @@ def test_only_the_student_crosses(released):
     federation = private_servers(3, teachers="resnet8-narrow")
     payloads, _ = payloads_of(quick(rounds=3, selection="top-k", **released), federation)
     assert [(way, client, kind) for _, way, client, kind, _ in payloads[:6]] == [
-        (way, client, kind) for client in (0, 1, 2) for way, kind in (("down", "images"), ("up", "attention"))
+        (way, client, kind)
+        for client in (0, 1, 2)
+        for way, kind in (("down", "images"), ("up", "attention"))
     ]
     assert {kind for _, _, _, kind, _ in payloads[6:]} == {"parameters"}
     assert [(number, way) for number, way, *_ in payloads[6:]] == [
@@ -351,7 +449,9 @@ def test_only_the_student_crosses(released):
     student = set(federation.initial("cnn-small").state_dict())
     assert all(set(tensors) == student for *_, kind, tensors in payloads if kind == "parameters")
     probe = federation.probe().images
-    assert all(torch.equal(tensors["probe"], probe) for *_, kind, tensors in payloads if kind == "images")
+    assert all(
+        torch.equal(tensors["probe"], probe) for *_, kind, tensors in payloads if kind == "images"
+    )
     maps = torch.empty(12, 8, 8, dtype=torch.uint8) if released else torch.empty(1, 8, 8)
     sizes = {t.bytes for t in federation.channel.ledger if t.kind == "attention"}
     assert sizes == {encoded_size({"maps": maps})}  # nothing of the private data's size
@@ -359,7 +459,15 @@ def test_only_the_student_crosses(released):
 
 
 @pytest.mark.parametrize(
-    "method", [quick(), quick(**RELEASED), quick(FedAvgPlus), quick(FedProxPlus), quick(FedMDPlus, revisit_epochs=1)], ids=repr
+    "method",
+    [
+        quick(),
+        quick(**RELEASED),
+        quick(FedAvgPlus),
+        quick(FedProxPlus),
+        quick(FedMDPlus, revisit_epochs=1),
+    ],
+    ids=repr,
 )
 @pytest.mark.parametrize("teachers", ["cnn-small", "resnet8-narrow"])
 def test_no_tensor_of_a_teacher_or_of_a_private_image_is_in_any_payload(method, teachers):
@@ -367,14 +475,18 @@ def test_no_tensor_of_a_teacher_or_of_a_private_image_is_in_any_payload(method, 
     payloads, _ = payloads_of(method, federation)
     constant = (0.0, 1.0)  # as BatchNorm's parameters and statistics begin, in any network
     secret = [
-        tensor for teacher in federation.teachers() for tensor in teacher.state.values()
+        tensor
+        for teacher in federation.teachers()
+        for tensor in teacher.state.values()
         if tensor.numel() > 1 and not any((tensor == value).all() for value in constant)
-    ]  # fmt: skip
+    ]
     assert len(secret) > 20
     secret += [client.run(lambda shard: shard.images) for client in federation.clients]
     for *_, tensors in payloads:
         for tensor in tensors.values():
-            assert not any(tensor.shape == other.shape and torch.equal(tensor, other) for other in secret)
+            assert not any(
+                tensor.shape == other.shape and torch.equal(tensor, other) for other in secret
+            )
 
 
 def test_translators_stay_where_they_are_and_learn_on():
@@ -385,7 +497,7 @@ def test_translators_stay_where_they_are_and_learn_on():
     assert first.student is second.student is student
 
 
-# -- what networks are shown ------------------------------------------------------------------------------------------
+# -- what networks are shown --
 
 
 @pytest.mark.parametrize("saliency", ["input-gradient", "grad-cam"])
@@ -436,11 +548,17 @@ def test_a_student_unlike_its_teachers_trains_averages_and_adapts(student, monke
         return adapt(federation, target, *options)
 
     monkeypatch.setattr(fedsa, "adapt", watched)
-    payloads, result = payloads_of(quick(selected=2, weak_epochs=8, adaptation_epochs=8), federation)
+    payloads, result = payloads_of(
+        quick(selected=2, weak_epochs=8, adaptation_epochs=8), federation
+    )
     model = federation.module(result)
     assert all(tensor.isfinite().all() for tensor in result.state.values())
     assert same_bits(split(model)[1], split(model, before[0])[1])
-    ups = [(client, tensors) for number, way, client, kind, tensors in payloads if (number, way, kind) == (2, "up", "parameters")]
+    ups = [
+        (client, tensors)
+        for number, way, client, kind, tensors in payloads
+        if (number, way, kind) == (2, "up", "parameters")
+    ]
     drawn = [federation.history[f"selected/{client + 1}"][-1] for client, _ in ups]
     mean = average_states([tensors for _, tensors in ups], drawn)
     for name, tensor in mean.items():
@@ -455,11 +573,17 @@ def test_it_learns_and_repeats_to_the_last_bit():
     assert first.history == second.history
     assert first.history["accuracy"][-1] >= 0.9
     for axis in ("weights", "shuffling"):
-        assert not same_bits(first.state, quick().fit(private_servers(seeds=Seeds.moving((axis,), 1))).state)
+        assert not same_bits(
+            first.state, quick().fit(private_servers(seeds=Seeds.moving((axis,), 1))).state
+        )
 
 
 def test_teachers_of_several_networks_and_sizes_teach_one_student():
-    clients = [private_server(0, "resnet8-narrow"), private_server(1, "cnn-small", samples=20), private_server(2, "resnet10-slim")]
+    clients = [
+        private_server(0, "resnet8-narrow"),
+        private_server(1, "cnn-small", samples=20),
+        private_server(2, "resnet10-slim"),
+    ]
     result = quick(selection="top-k", selected=3).fit(private_servers(clients))
     assert result.history["accuracy"][-1] >= 0.9
 
@@ -474,7 +598,9 @@ def test_a_plan_books_the_bytes_of_a_run(released):
     assert sorted(planned.channel.ledger, key=repr) == sorted(real.channel.ledger, key=repr)
 
 
-@pytest.mark.parametrize("network", ["resnet8-narrow", "resnet10-slim", "wrn-10-1", "vgg11-slim", "mobilenetv2-slim"])
+@pytest.mark.parametrize(
+    "network", ["resnet8-narrow", "resnet10-slim", "wrn-10-1", "vgg11-slim", "mobilenetv2-slim"]
+)
 def test_no_teacher_begins_with_the_weights_of_the_target_or_of_another(network):
     """Teachers are pre-trained by others; a common start would make their saliency look alike."""
     federation = private_servers(2, network=network, teachers=network, side=16)
@@ -494,12 +620,18 @@ def test_no_teacher_begins_with_the_weights_of_the_target_or_of_another(network)
 
 
 def test_teachers_know_nothing_of_the_target():
-    """The same teachers, by their key, whatever the target's task, images, statistics and network are."""
+    """The same teachers, by their key, whatever the target's task, images, statistics and network
+    are.
+    """
     plain = private_servers(2)
     other = private_servers(
-        2, network="resnet8-narrow", teachers="cnn-small", task=Classification(5), normalise=Normalisation((0.1,), (0.9,)),
+        2,
+        network="resnet8-narrow",
+        teachers="cnn-small",
+        task=Classification(5),
+        normalise=Normalisation((0.1,), (0.9,)),
         test=labelled(9, 7),
-    )  # fmt: skip
+    )
     assert [t.lineage for t in plain.teachers()] == [t.lineage for t in other.teachers()]
 
 
@@ -517,7 +649,11 @@ def test_columns_and_seeds_have_draws_of_their_own():
 
 def test_saliency_may_be_of_the_first_probe_images_alone_and_m_is_their_number(monkeypatch):
     seen = []
-    monkeypatch.setattr(FedSA, "scores", lambda method, own, target, samples: seen.append(samples) or torch.zeros(len(own)))
+    monkeypatch.setattr(
+        FedSA,
+        "scores",
+        lambda method, own, target, samples: seen.append(samples) or torch.zeros(len(own)),
+    )
     payloads, _ = payloads_of(quick(saliency_samples=5), private_servers(2))
     shown = [tensors["probe"] for *_, kind, tensors in payloads if kind == "images"]
     assert seen == [5, 5]

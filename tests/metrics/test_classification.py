@@ -46,13 +46,14 @@ def test_a_shorter_history_is_used_whole():
 
 
 def test_auc_is_the_share_of_pairs_in_the_right_order_and_ties_count_half():
-    # Class 0: positives 0.9, 0.4 and negatives 0.5, 0.1: of four pairs three are right. Class 1: one pair of two is a tie.
+    # Class 0: positives 0.9, 0.4 and negatives 0.5, 0.1: of four pairs three are right. Class 1:
+    # one pair of two is a tie.
     scores = torch.tensor([[0.9, 0.3], [0.4, 0.3], [0.5, 0.1], [0.1, 0.0]])
     targets = torch.tensor([[1, 1], [1, 0], [0, 0], [0, UNKNOWN]], dtype=torch.uint8)
     assert auc_by_class(scores, targets) == [0.75, 0.75]
 
 
-def test_auc_is_undefined_without_positives_or_negatives_and_for_a_class_that_the_classifier_lacks():
+def test_auc_is_undefined_without_positives_or_negatives_and_for_a_class_it_lacks():
     scores = torch.tensor([[0.9, 0.9, math.nan, 0.2], [0.1, 0.2, math.nan, 0.1]])
     targets = torch.tensor([[1, 0, 1, 1], [1, 0, 0, 0]], dtype=torch.uint8)
     *undefined, last = auc_by_class(scores, targets)
@@ -60,7 +61,11 @@ def test_auc_is_undefined_without_positives_or_negatives_and_for_a_class_that_th
     assert last == 1.0
 
 
-@given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from([0, 1, UNKNOWN])), min_size=2, max_size=30))
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 5), st.sampled_from([0, 1, UNKNOWN])), min_size=2, max_size=30
+    )
+)
 def test_auc_is_scikit_learns_over_the_samples_that_are_known(pairs):
     scores, targets = (torch.tensor(column)[:, None] for column in zip(*pairs, strict=True))
     (found,) = auc_by_class(scores.float(), targets.to(torch.uint8))

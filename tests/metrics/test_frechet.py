@@ -29,19 +29,30 @@ def by_scipy(a, b):
 
 def test_two_gaussians_on_a_line_by_hand():
     # Means 1 and 5; variances (over n - 1) 2 and 8: (1 - 5)^2 + (sqrt 2 - sqrt 8)^2 = 16 + 2
-    assert frechet_distance(torch.tensor([[0.0], [2.0]]), torch.tensor([[3.0], [7.0]])) == pytest.approx(18, rel=1e-12)
+    assert frechet_distance(
+        torch.tensor([[0.0], [2.0]]), torch.tensor([[3.0], [7.0]])
+    ) == pytest.approx(18, rel=1e-12)
 
 
 def test_gaussians_of_the_same_axes_by_hand():
     # |(3, 4)|^2 + (1 - 2)^2 + (3 - 1)^2
-    moments = (torch.zeros(2), torch.diag(torch.tensor([1.0, 9.0])), torch.tensor([3.0, 4.0]), torch.diag(torch.tensor([4.0, 1.0])))
+    moments = (
+        torch.zeros(2),
+        torch.diag(torch.tensor([1.0, 9.0])),
+        torch.tensor([3.0, 4.0]),
+        torch.diag(torch.tensor([4.0, 1.0])),
+    )
     assert frechet_distance_of_moments(*moments) == pytest.approx(25 + 1 + 4, rel=1e-12)
 
 
 def test_crossed_gaussians_by_hand():
-    # Two needles, at an angle t: A B has one eigenvalue that is not 0, cos(t)^2; so 1 + 1 - 2 |cos t|
+    # Two needles, at an angle t: A B has one eigenvalue that is not 0, cos(t)^2; so 1 + 1 - 2 |cos
+    # t|
     t = 1.0
-    first, second = torch.tensor([1.0, 0.0]).double(), torch.tensor([math.cos(t), math.sin(t)]).double()
+    first, second = (
+        torch.tensor([1.0, 0.0]).double(),
+        torch.tensor([math.cos(t), math.sin(t)]).double(),
+    )
     zero = torch.zeros(2)
     distance = frechet_distance_of_moments(zero, first.outer(first), zero, second.outer(second))
     assert distance == pytest.approx(2 - 2 * math.cos(t), rel=1e-6)  # the root of a rounded zero
@@ -55,11 +66,15 @@ def test_a_set_has_no_distance_to_itself_in_any_order(n, d):
 
 
 @pytest.mark.filterwarnings("ignore:Matrix is singular")
-@pytest.mark.parametrize(("n", "m", "d"), [(60, 50, 12), (7, 50, 12), (7, 6, 12), (2, 3, 12), (40, 30, 2)])
+@pytest.mark.parametrize(
+    ("n", "m", "d"), [(60, 50, 12), (7, 50, 12), (7, 6, 12), (2, 3, 12), (40, 30, 2)]
+)
 def test_the_formula_with_scipys_matrix_root_gives_the_same(n, m, d):
     a, b = features(n, d, seed=1), features(m, d, seed=2)
     # SciPy's root of a singular matrix is good to half the digits only
-    assert frechet_distance(a, b) == pytest.approx(by_scipy(a, b), rel=1e-9 if min(n, m) > d else 1e-5)
+    assert frechet_distance(a, b) == pytest.approx(
+        by_scipy(a, b), rel=1e-9 if min(n, m) > d else 1e-5
+    )
 
 
 class Given(torch.nn.Module):
@@ -78,14 +93,18 @@ def test_torchmetrics_gives_the_same():
     theirs.update(a.view(6, 2, 1, 1), real=True)
     theirs.update(b.view(5, 2, 1, 1), real=False)
     assert frechet_distance(a, b) == pytest.approx(float(theirs.compute()), rel=1e-9)
-    assert frechet_distance(a, b) == pytest.approx(2.05462215899, rel=1e-9)  # as version 1.9.0 printed it
+    assert frechet_distance(a, b) == pytest.approx(
+        2.05462215899, rel=1e-9
+    )  # as version 1.9.0 printed it
 
 
 @settings(deadline=None, max_examples=25)
 @given(st.integers(2, 9), st.integers(2, 9), st.integers(1, 6), st.integers(0, 99))
 def test_moments_give_the_distance_of_their_features(n, m, d, seed):
     a, b = features(n, d, seed), features(m, d, seed + 1)
-    moments = [f(rows) for rows in (a, b) for f in (lambda r: r.mean(0), lambda r: r.T.cov().view(d, d))]
+    moments = [
+        f(rows) for rows in (a, b) for f in (lambda r: r.mean(0), lambda r: r.T.cov().view(d, d))
+    ]
     expected = frechet_distance(a, b)
     # eigenvalues that are zero but for rounding enter by their roots
     assert frechet_distance_of_moments(*moments) == pytest.approx(expected, rel=1e-5, abs=1e-5)
@@ -108,17 +127,30 @@ def test_single_precision_is_measured_in_double():
     assert frechet_distance(a, b) == frechet_distance(a.double(), b.double())
 
 
-@pytest.mark.parametrize(("n", "m", "reliable"), [(1280, 1280, True), (1279, 5000, False), (5000, 16, False), (5000, 2000, True)])
+@pytest.mark.parametrize(
+    ("n", "m", "reliable"),
+    [(1280, 1280, True), (1279, 5000, False), (5000, 16, False), (5000, 2000, True)],
+)
 def test_fewer_images_than_features_are_flagged(n, m, reliable):
     assert is_reliable(n, m, 1280) == reliable
 
 
 def test_only_inceptions_distance_is_called_fid():
-    assert title("inception-v3", "Inception-v3 (of some weights)") == "FID under Inception-v3 (of some weights)"
-    assert title("efficientnet-lite0", "EfficientNet-Lite0") == "Fréchet distance under EfficientNet-Lite0"
+    assert (
+        title("inception-v3", "Inception-v3 (of some weights)")
+        == "FID under Inception-v3 (of some weights)"
+    )
+    assert (
+        title("efficientnet-lite0", "EfficientNet-Lite0")
+        == "Fréchet distance under EfficientNet-Lite0"
+    )
 
 
-@pytest.mark.parametrize(("first", "second"), [((4, 3), (4, 2)), ((4,), (4,)), ((4, 0), (4, 0)), ((2, 3, 4), (2, 3, 4))], ids=str)
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [((4, 3), (4, 2)), ((4,), (4,)), ((4, 0), (4, 0)), ((2, 3, 4), (2, 3, 4))],
+    ids=str,
+)
 def test_features_of_other_shapes_are_refused(first, second):
     with pytest.raises(ValueError, match=r"needs features \(n, d\) and \(m, d\)"):
         frechet_distance(torch.zeros(first), torch.zeros(second))

@@ -1,4 +1,6 @@
-"""PSNR, SSIM and the matching of a batch: by hand, against scikit-image's numbers, and what is refused."""
+"""PSNR, SSIM and the matching of a batch: by hand, against scikit-image's numbers, and what is
+refused.
+"""
 
 import math
 
@@ -11,12 +13,18 @@ from metrics.images import WINDOW, match, psnr, ssim
 
 
 def photographs(n=3, channels=3, side=16, seed=0):
-    return torch.rand(n, channels, side, side, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    return torch.rand(
+        n, channels, side, side, generator=torch.Generator().manual_seed(seed), dtype=torch.float64
+    )
 
 
 def waves(phase):
-    """Two images (2, 11, 13) that need no random generator, so that any library can be given the very same."""
-    return ((torch.arange(2 * 2 * 11 * 13, dtype=torch.float64) * 0.7 + phase).sin() / 2 + 0.5).view(2, 2, 11, 13)
+    """Two images (2, 11, 13) that need no random generator, so that any library can be given the
+    very same.
+    """
+    return (
+        (torch.arange(2 * 2 * 11 * 13, dtype=torch.float64) * 0.7 + phase).sin() / 2 + 0.5
+    ).view(2, 2, 11, 13)
 
 
 def test_psnr_by_hand():
@@ -24,7 +32,9 @@ def test_psnr_by_hand():
     images = torch.zeros(2, 1, 2, 2)
     truth = torch.tensor([[[[0.1, 0.1], [0.1, 0.1]]], [[[1.0, 0.0], [0.0, 0.0]]]])
     torch.testing.assert_close(psnr(images, truth), torch.tensor([20.0, 10 * math.log10(4)]))
-    torch.testing.assert_close(psnr(images, truth, data_range=10), torch.tensor([40.0, 20 + 10 * math.log10(4)]))
+    torch.testing.assert_close(
+        psnr(images, truth, data_range=10), torch.tensor([40.0, 20 + 10 * math.log10(4)])
+    )
 
 
 def test_psnr_of_equal_images_is_infinite_and_of_infinite_ones_the_worst():
@@ -42,12 +52,18 @@ def test_psnr_does_not_depend_on_the_unit(unit, seed):
 
 
 def test_ssim_of_equal_images_is_one():
-    torch.testing.assert_close(ssim(photographs(), photographs()), torch.ones(3, dtype=torch.float64))
+    torch.testing.assert_close(
+        ssim(photographs(), photographs()), torch.ones(3, dtype=torch.float64)
+    )
 
 
 def test_ssim_of_flat_images_by_hand():
-    # No variance: the structure's factor is 1, the brightness's (2 * 0.2 * 0.8 + 1e-4) / (0.04 + 0.64 + 1e-4)
-    dark, bright = torch.full((1, 2, 12, 12), 0.2, dtype=torch.float64), torch.full((1, 2, 12, 12), 0.8, dtype=torch.float64)
+    # No variance: the structure's factor is 1, the brightness's (2 * 0.2 * 0.8 + 1e-4) / (0.04 +
+    # 0.64 + 1e-4)
+    dark, bright = (
+        torch.full((1, 2, 12, 12), 0.2, dtype=torch.float64),
+        torch.full((1, 2, 12, 12), 0.8, dtype=torch.float64),
+    )
     assert ssim(dark, bright).item() == pytest.approx(0.3201 / 0.6801, rel=1e-9)
 
 
@@ -58,8 +74,12 @@ def test_ssim_of_a_negative_is_negative():
 
 
 def test_scikit_image_gives_the_same():
-    # structural_similarity(..., gaussian_weights=True, use_sample_covariance=False, data_range=1) of scikit-image 0.26.0
-    torch.testing.assert_close(ssim(waves(0), waves(0.4)), torch.tensor([0.91929690502, 0.925151538079], dtype=torch.float64))
+    # structural_similarity(..., gaussian_weights=True, use_sample_covariance=False, data_range=1)
+    # of scikit-image 0.26.0
+    torch.testing.assert_close(
+        ssim(waves(0), waves(0.4)),
+        torch.tensor([0.91929690502, 0.925151538079], dtype=torch.float64),
+    )
 
 
 @settings(deadline=None, max_examples=25)
@@ -89,14 +109,19 @@ def test_a_shuffled_batch_is_matched_to_the_truth(order, noise):
 
 
 def test_a_match_is_one_to_one():
-    # Both are nearest to the second true image; the first is left to the image that loses less by it
+    # Both are nearest to the second true image; the first is left to the image that loses less by
+    # it
     truth = torch.tensor([0.0, 1.0]).view(2, 1, 1, 1)
     images = torch.tensor([0.9, 0.8]).view(2, 1, 1, 1)
     assert match(images, truth).tolist() == [1, 0]
 
 
 @pytest.mark.parametrize("measure", [psnr, ssim, match])
-@pytest.mark.parametrize("shapes", [((2, 3, 16, 16), (3, 3, 16, 16)), ((3, 16, 16), (3, 16, 16)), ((0, 3, 16, 16),) * 2], ids=str)
+@pytest.mark.parametrize(
+    "shapes",
+    [((2, 3, 16, 16), (3, 3, 16, 16)), ((3, 16, 16), (3, 16, 16)), ((0, 3, 16, 16),) * 2],
+    ids=str,
+)
 def test_images_of_another_shape_are_refused(measure, shapes):
     with pytest.raises(ValueError, match=r"expected images \(n, c, h, w\)"):
         measure(*(torch.zeros(shape) for shape in shapes))

@@ -19,7 +19,11 @@ PAIR = torch.tensor([[0.75, 0.25], [0.25, 0.75]])
 PAIR_SCORE = 2 * 0.75**0.75 * 0.25**0.25
 """The marginal is uniform, so each KL is log 2 + 0.75 log 0.75 + 0.25 log 0.25."""
 
-logits = arrays(np.float64, array_shapes(min_dims=2, max_dims=2, min_side=1, max_side=8), elements=st.floats(-50, 50))
+logits = arrays(
+    np.float64,
+    array_shapes(min_dims=2, max_dims=2, min_side=1, max_side=8),
+    elements=st.floats(-50, 50),
+)
 
 
 def test_an_unsure_classifier_scores_one():
@@ -45,9 +49,12 @@ def test_two_images_by_hand():
 
 
 def test_an_uneven_pair_by_hand():
-    # p(y) = (3/4, 1/4); KL((1, 0) || p) = log 4/3, KL((1/2, 1/2) || p) = log(1/2) - (log 3/4 + log 1/4) / 2 = log 2/sqrt 3
+    # p(y) = (3/4, 1/4); KL((1, 0) || p) = log 4/3, KL((1/2, 1/2) || p) = log(1/2) - (log 3/4 + log
+    # 1/4) / 2 = log 2/sqrt 3
     expected = math.sqrt(4 / 3 * 2 / math.sqrt(3))
-    assert inception_score(torch.tensor([[1.0, 0.0], [0.5, 0.5]]))[0] == pytest.approx(expected, rel=1e-12)
+    assert inception_score(torch.tensor([[1.0, 0.0], [0.5, 0.5]]))[0] == pytest.approx(
+        expected, rel=1e-12
+    )
 
 
 def test_splits_are_consecutive_and_their_deviation_is_the_populations():
@@ -74,7 +81,9 @@ def test_probabilities_in_single_precision_are_scored_in_double():
 @given(logits)
 def test_the_score_lies_between_one_and_the_number_of_classes(values):
     score = inception_score(torch.from_numpy(values).softmax(dim=1))[0]
-    assert 1 - 1e-12 <= score <= min(values.shape) + 1e-12  # nor can n images show more than n classes
+    assert (
+        1 - 1e-12 <= score <= min(values.shape) + 1e-12
+    )  # nor can n images show more than n classes
 
 
 @settings(deadline=None)
@@ -100,7 +109,9 @@ def test_input_without_rows_of_probabilities_is_refused(shape):
 
 
 @pytest.mark.parametrize(
-    "row", [[0.5, 0.4], [0.0, 0.0], [1.5, -0.5], [float("nan"), 1.0], [float("inf"), 0.0], [3.0, -2.0]], ids=str
+    "row",
+    [[0.5, 0.4], [0.0, 0.0], [1.5, -0.5], [float("nan"), 1.0], [float("inf"), 0.0], [3.0, -2.0]],
+    ids=str,
 )
 def test_rows_that_are_not_probabilities_are_refused(row):
     with pytest.raises(ValueError, match="none negative, each row summing to one"):
@@ -119,8 +130,11 @@ def test_the_adapted_score_is_the_mean_over_local_models():
 
 
 def test_the_adapted_score_averages_scores_not_probabilities():
-    # Two models, each sure and varied, that disagree everywhere: their average would be unsure, and score 1.
-    assert adapted_inception_score([torch.eye(2), torch.eye(2).flip(0)]) == pytest.approx(2, rel=1e-12)
+    # Two models, each sure and varied, that disagree everywhere: their average would be unsure, and
+    # score 1.
+    assert adapted_inception_score([torch.eye(2), torch.eye(2).flip(0)]) == pytest.approx(
+        2, rel=1e-12
+    )
 
 
 def test_the_adapted_score_of_no_models_is_refused():

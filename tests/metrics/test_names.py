@@ -1,4 +1,6 @@
-"""Facts about metrics: every metric that a paper prints is known, and what is known fits the printed numbers."""
+"""Facts about metrics: every metric that a paper prints is known, and what is known fits the
+printed numbers.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,10 @@ from metrics.names import HIGHER, LOWER, METRICS, NEITHER, Metric, facts
 from results import published
 
 PRINTED = [
-    cell for paper in published.papers() for t in published.tables(paper) for cell in published.published_table(f"{paper}/{t}")
+    cell
+    for paper in published.papers()
+    for t in published.tables(paper)
+    for cell in published.published_table(f"{paper}/{t}")
 ]
 
 
@@ -17,8 +22,8 @@ OWN_SHARES = {"attention-in-diversity", "consensus-covered", "attention-empty"}
 
 
 def test_every_metric_of_the_papers_is_known_and_no_other():
-    # FedIOD draws FID in a figure and FedSA the selection of teachers, which print no numbers; the error is of its teachers.
-    # FedAD's Table 4 prints ticks.
+    # FedIOD draws FID in a figure and FedSA the selection of teachers, which print no numbers; the
+    # error is of its teachers. FedAD's Table 4 prints ticks.
     own = {"fid", "transferability", "selected", "mean-absolute-error", "property"}
     assert {cell.metric for cell in PRINTED} | own | OWN_SHARES == set(METRICS)
 
@@ -26,7 +31,11 @@ def test_every_metric_of_the_papers_is_known_and_no_other():
 def test_each_metric_has_a_title_of_its_own_and_a_direction():
     assert len({metric.title for metric in METRICS.values()}) == len(METRICS)
     assert {metric.better for metric in METRICS.values()} == {HIGHER, LOWER, NEITHER}
-    assert (facts("accuracy").better, facts("hd95").better, facts("classes").better) == (HIGHER, LOWER, NEITHER)
+    assert (facts("accuracy").better, facts("hd95").better, facts("classes").better) == (
+        HIGHER,
+        LOWER,
+        NEITHER,
+    )
 
 
 def test_shares_are_those_that_a_paper_prints_in_percent_and_have_the_bounds_of_a_share():
@@ -35,7 +44,9 @@ def test_shares_are_those_that_a_paper_prints_in_percent_and_have_the_bounds_of_
     assert {facts(name).bounds for name in in_percent | OWN_SHARES} == {(0, 1)}
 
 
-@pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if metric.bounds and name not in OWN_SHARES])
+@pytest.mark.parametrize(
+    "name", [name for name, metric in METRICS.items() if metric.bounds and name not in OWN_SHARES]
+)
 def test_printed_values_lie_within_the_bounds(name):
     low, high = facts(name).bounds
     cells = [cell for cell in PRINTED if cell.metric == name and cell.value is not None]
@@ -46,4 +57,6 @@ def test_printed_values_lie_within_the_bounds(name):
 
 
 def test_of_a_metric_that_a_plug_in_brings_only_the_name_is_known():
-    assert facts("fog") == Metric("fog", better=NEITHER, bounds=None, share=False, unit="", digits=4, scale=None)
+    assert facts("fog") == Metric(
+        "fog", better=NEITHER, bounds=None, share=False, unit="", digits=4, scale=None
+    )

@@ -13,7 +13,8 @@ PREDICTED = torch.tensor([[[0, 0, 1, 1], [0, 1, 1, 0], [0, 0, 2, 2]]])
 
 
 def test_pixels_are_counted_by_target_and_prediction():
-    # Of seven pixels of class 0 five are right, one is taken for 1 and one for 2; of four of class 1 one is taken for 0.
+    # Of seven pixels of class 0 five are right, one is taken for 1 and one for 2; of four of class
+    # 1 one is taken for 0.
     assert confusion(PREDICTED, TARGET, 3).tolist() == [[5, 1, 1], [1, 3, 0], [0, 0, 0]]
 
 
@@ -33,14 +34,17 @@ def test_what_is_predicted_for_an_unlabelled_pixel_does_not_count():
 
 
 def test_pixels_of_all_images_count_together():
-    # Of class 0 the first image has one pixel, missed, and the second three, found: 3 of 4 and not the mean of 0 and 1.
+    # Of class 0 the first image has one pixel, missed, and the second three, found: 3 of 4 and not
+    # the mean of 0 and 1.
     target = torch.tensor([[[0, 1], [1, 1]], [[0, 0], [0, 1]]])
     predicted = torch.tensor([[[1, 1], [1, 1]], [[0, 0], [0, 1]]])
     assert mean_iou(predicted, target, 2) == pytest.approx((3 / 4 + 4 / 5) / 2)
 
 
 def test_a_third_is_exact_in_double_precision():
-    assert mean_iou(torch.tensor([[[0, 0, 0]]]), torch.tensor([[[0, 1, 1]]]), 2) == pytest.approx(1 / 6, abs=1e-16)
+    assert mean_iou(torch.tensor([[[0, 0, 0]]]), torch.tensor([[[0, 1, 1]]]), 2) == pytest.approx(
+        1 / 6, abs=1e-16
+    )
 
 
 @settings(deadline=None, max_examples=25)

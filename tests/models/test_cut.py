@@ -1,11 +1,21 @@
-"""The cut between encoder and decoder is the same for every network, and a fixed encoder does not move."""
+"""The cut between encoder and decoder is the same for every network, and a fixed encoder does not
+move.
+"""
 
 import pytest
 import torch
 from torch import nn
 
 from models.catalogue import build, feature_shape, networks
-from models.cut import Encoder, FixedEncoder, Translator, decoder_parameters, encode, load_encoder, pooled
+from models.cut import (
+    Encoder,
+    FixedEncoder,
+    Translator,
+    decoder_parameters,
+    encode,
+    load_encoder,
+    pooled,
+)
 
 PAPER = ["resnet34", "resnet18", "vgg19", "wrn-16-2", "mobilenetv2"]
 SMALL = sorted({*networks()} - {*PAPER, "densenet121", "resnet8-wide", "resnet8-wide-gn"})
@@ -44,10 +54,14 @@ def test_the_decoders_parameters_are_those_of_which_the_map_has_no_gradient(name
     with torch.device("meta"):
         model = build(name, 3, 7, 16)
         names, parameters = zip(*model.named_parameters(), strict=True)
-        gradients = torch.autograd.grad(encode(model, images(side=16).to("meta")).sum(), parameters, allow_unused=True)
+        gradients = torch.autograd.grad(
+            encode(model, images(side=16).to("meta")).sum(), parameters, allow_unused=True
+        )
         unused = {name for name, gradient in zip(names, gradients, strict=True) if gradient is None}
         assert set(decoder_parameters(model)) == unused
-        torch.autograd.grad(model(images(side=16).to("meta")).sum(), parameters)  # raises if one is never used
+        torch.autograd.grad(
+            model(images(side=16).to("meta")).sum(), parameters
+        )  # raises if one is never used
 
 
 @pytest.mark.parametrize(
@@ -90,19 +104,33 @@ def test_a_fixed_encoder_is_the_same_to_the_bit_after_training(name):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-    changed = {name for name, tensor in model.state_dict().items() if not torch.equal(tensor, before[name])}
+    changed = {
+        name for name, tensor in model.state_dict().items() if not torch.equal(tensor, before[name])
+    }
     assert set(decoder) <= changed
     owners = {name.rpartition(".")[0] for name in decoder}
-    assert {name.rpartition(".")[0] for name in changed} == owners  # beside them only statistics of the decoder's BatchNorms
-    assert all(parameter.grad is None for name, parameter in model.named_parameters() if name not in decoder)
+    assert {
+        name.rpartition(".")[0] for name in changed
+    } == owners  # beside them only statistics of the decoder's BatchNorms
+    assert all(
+        parameter.grad is None
+        for name, parameter in model.named_parameters()
+        if name not in decoder
+    )
 
 
 def test_a_fixed_encoder_offers_the_decoders_parameters_alone():
     model = build("cnn-small", 3, 4, 8)
     fixed = FixedEncoder(model)
-    assert [id(p) for p in fixed.parameters()] == [id(p) for p in decoder_parameters(model).values()]
-    assert [name for name, _ in fixed.named_parameters()] == [f"model.{name}" for name in decoder_parameters(model)]
-    assert [name for name, _ in nn.ModuleList([fixed]).named_parameters("x")]  # as a part of something larger, all are seen
+    assert [id(p) for p in fixed.parameters()] == [
+        id(p) for p in decoder_parameters(model).values()
+    ]
+    assert [name for name, _ in fixed.named_parameters()] == [
+        f"model.{name}" for name in decoder_parameters(model)
+    ]
+    assert [
+        name for name, _ in nn.ModuleList([fixed]).named_parameters("x")
+    ]  # as a part of something larger, all are seen
 
 
 def test_a_fixed_encoder_evaluates_as_the_network_does():
@@ -116,7 +144,12 @@ def test_dropout_of_the_decoder_stays_on_in_training():
     class WithDropout(nn.Module):
         def __init__(self):
             super().__init__()
-            self.encoder, self.noise, self.drop, self.head = nn.Conv2d(3, 4, 3), nn.Dropout(), nn.Dropout(), nn.Linear(4, 2)
+            self.encoder, self.noise, self.drop, self.head = (
+                nn.Conv2d(3, 4, 3),
+                nn.Dropout(),
+                nn.Dropout(),
+                nn.Linear(4, 2),
+            )
 
         def forward_features(self, images):
             return self.noise(self.encoder(images))
@@ -162,13 +195,21 @@ def test_a_translated_map_has_the_shape_of_the_teachers(student, teacher):
         translated = Translator(from_shape[0], to_shape[0])(torch.empty(2, *from_shape))
         assert translated.shape == (2, to_shape[0], *from_shape[1:])
         side = min(from_shape[1:], to_shape[1:])
-        assert pooled(translated, side).shape == pooled(torch.empty(2, *to_shape), side).shape == (2, to_shape[0], *side)
+        assert (
+            pooled(translated, side).shape
+            == pooled(torch.empty(2, *to_shape), side).shape
+            == (2, to_shape[0], *side)
+        )
 
 
 def test_a_translator_is_three_convolutions_of_1_x_1():
     translator = Translator(3, 5)
     convolutions = [module for module in translator.modules() if isinstance(module, nn.Conv2d)]
-    assert [tuple(conv.weight.shape) for conv in convolutions] == [(3, 3, 1, 1), (5, 3, 1, 1), (5, 5, 1, 1)]
+    assert [tuple(conv.weight.shape) for conv in convolutions] == [
+        (3, 3, 1, 1),
+        (5, 3, 1, 1),
+        (5, 5, 1, 1),
+    ]
     # weights of the convolutions, and a scale and a shift for each of their channels
     assert sum(p.numel() for p in translator.parameters()) == 9 + 15 + 25 + 2 * (3 + 5 + 5)
 
@@ -176,11 +217,14 @@ def test_a_translator_is_three_convolutions_of_1_x_1():
 def test_a_translator_treats_every_pixel_alike():
     translator = Translator(2, 3).eval()
     features = torch.randn(1, 2, 4, 4)
-    torch.testing.assert_close(translator(features)[:, :, 1:2, 2:3], translator(features[:, :, 1:2, 2:3]))
+    torch.testing.assert_close(
+        translator(features)[:, :, 1:2, 2:3], translator(features[:, :, 1:2, 2:3])
+    )
 
 
 def test_a_translator_by_hand():
-    # A negative value goes through three LeakyReLUs of slope 0.1; BatchNorm as new divides by sqrt(1 + 1e-5).
+    # A negative value goes through three LeakyReLUs of slope 0.1; BatchNorm as new divides by
+    # sqrt(1 + 1e-5).
     translator = Translator(1, 1).eval()
     for module in translator.modules():
         if isinstance(module, nn.Conv2d):
@@ -205,14 +249,22 @@ def test_the_encoder_by_itself_gives_the_map():
     assert torch.equal(Encoder(model)(images()), encode(model, images()))
 
 
-@pytest.mark.parametrize(("to", "source"), [("wrn-10-1", "wrn-10-1+dense"), ("wrn-10-1+dense", "wrn-10-1"), ("cnn", "cnn")])
+@pytest.mark.parametrize(
+    ("to", "source"),
+    [("wrn-10-1", "wrn-10-1+dense"), ("wrn-10-1+dense", "wrn-10-1"), ("cnn", "cnn")],
+)
 def test_an_encoder_is_taken_over_and_the_decoder_stays(to, source):
     model, other = build(to, 3, 4, 8), build(source, 3, 7, 8)
     other(images())  # statistics of BatchNorm that are not those of a new network
-    before = {name: parameter.detach().clone() for name, parameter in decoder_parameters(model).items()}
+    before = {
+        name: parameter.detach().clone() for name, parameter in decoder_parameters(model).items()
+    }
     load_encoder(model, other)
     assert torch.equal(encode(model.eval(), images()), encode(other.eval(), images()))
-    assert all(torch.equal(parameter, before[name]) for name, parameter in decoder_parameters(model).items())
+    assert all(
+        torch.equal(parameter, before[name])
+        for name, parameter in decoder_parameters(model).items()
+    )
 
 
 def test_an_encoder_of_another_network_is_refused():

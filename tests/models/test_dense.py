@@ -1,4 +1,6 @@
-"""Networks with outputs for every pixel: an encoder of the catalogue and a decoder that enlarges its map."""
+"""Networks with outputs for every pixel: an encoder of the catalogue and a decoder that enlarges
+its map.
+"""
 
 import pytest
 import torch
@@ -10,7 +12,14 @@ from models.dense import WIDTH, sides
 
 @pytest.mark.parametrize(
     ("start", "end", "expected"),
-    [(2, 16, [4, 8, 16]), (4, 28, [7, 14, 28]), (3, 28, [4, 7, 14, 28]), (8, 8, []), (1, 2, [2]), (16, 256, [32, 64, 128, 256])],
+    [
+        (2, 16, [4, 8, 16]),
+        (4, 28, [7, 14, 28]),
+        (3, 28, [4, 7, 14, 28]),
+        (8, 8, []),
+        (1, 2, [2]),
+        (16, 256, [32, 64, 128, 256]),
+    ],
 )
 def test_a_map_at_most_doubles_from_layer_to_layer(start, end, expected):
     assert sides(start, end) == expected
@@ -18,14 +27,26 @@ def test_a_map_at_most_doubles_from_layer_to_layer(start, end, expected):
 
 @pytest.mark.parametrize(
     ("name", "side"),
-    [(name, 16) for name in sorted({*networks()} - {"densenet121"})]  # the code of densenet-small, and slow
-    + [("vgg11-slim", 8), ("vgg11-slim", 28), ("resnet10-slim", 8), ("resnet10-slim", 28), ("resnet10-slim", 32)],
+    [
+        (name, 16) for name in sorted({*networks()} - {"densenet121"})
+    ]  # the code of densenet-small, and slow
+    + [
+        ("vgg11-slim", 8),
+        ("vgg11-slim", 28),
+        ("resnet10-slim", 8),
+        ("resnet10-slim", 28),
+        ("resnet10-slim", 32),
+    ],
 )
 def test_every_encoder_gets_outputs_for_every_pixel(name, side):
     with torch.device("meta"):
         model = build(f"{name}+dense", 3, 5, side)
         features = model.forward_features(torch.empty(2, 3, side, side))
-        assert model.forward_head(features).shape == model(torch.empty(2, 3, side, side)).shape == (2, 5, side, side)
+        assert (
+            model.forward_head(features).shape
+            == model(torch.empty(2, 3, side, side)).shape
+            == (2, 5, side, side)
+        )
 
 
 def test_the_encoder_is_the_networks_own():
@@ -38,7 +59,9 @@ def test_the_encoder_is_the_networks_own():
     assert dense.train().encoder.bn.num_batches_tracked == 0
 
 
-@pytest.mark.parametrize("name", ["cnn-small", "resnet18", "vgg11-slim", "mobilenetv2-slim", "densenet-tiny"])
+@pytest.mark.parametrize(
+    "name", ["cnn-small", "resnet18", "vgg11-slim", "mobilenetv2-slim", "densenet-tiny"]
+)
 def test_nothing_is_left_of_the_networks_decoder(name):
     model = build(f"{name}+dense", 3, 5, 8)
     assert not [module for module in model.modules() if isinstance(module, nn.Linear)]
@@ -67,12 +90,19 @@ def test_a_new_head_has_as_many_outputs_and_leaves_the_rest():
     assert replace_head(model, 2) is model
     assert model(torch.rand(3, 1, 8, 8)).shape == (3, 2, 8, 8)
     after = model.state_dict()
-    assert {name for name in before if before[name].shape != after[name].shape} == {"head.weight", "head.bias"}
-    assert all(torch.equal(before[name], after[name]) for name in before if not name.startswith("head."))
+    assert {name for name in before if before[name].shape != after[name].shape} == {
+        "head.weight",
+        "head.bias",
+    }
+    assert all(
+        torch.equal(before[name], after[name]) for name in before if not name.startswith("head.")
+    )
 
 
 def test_there_is_no_linear_head_to_find():
-    with pytest.raises(ValueError, match="no linear layer; one with outputs for every pixel ends in a convolution"):
+    with pytest.raises(
+        ValueError, match="no linear layer; one with outputs for every pixel ends in a convolution"
+    ):
         find_head(build("cnn-small+dense", 1, 4, 8))
 
 
@@ -83,7 +113,9 @@ def test_the_digest_covers_both_the_encoder_and_the_decoder():
 
 
 def test_an_unknown_encoder_is_refused_with_near_names():
-    with pytest.raises(ValueError, match=r"unknown network 'resnet10\+dense'; did you mean .*resnet10-slim"):
+    with pytest.raises(
+        ValueError, match=r"unknown network 'resnet10\+dense'; did you mean .*resnet10-slim"
+    ):
         build("resnet10+dense", 3, 10, 32)
 
 

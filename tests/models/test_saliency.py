@@ -6,7 +6,15 @@ from torch import nn
 
 from models.catalogue import build
 from models.cut import encode
-from models.saliency import Attentive, apart, class_attention, grad_cam, input_gradient, peak_scaled, unit_scaled
+from models.saliency import (
+    Attentive,
+    apart,
+    class_attention,
+    grad_cam,
+    input_gradient,
+    peak_scaled,
+    unit_scaled,
+)
 
 
 class Linear(nn.Module):
@@ -35,10 +43,10 @@ def images(count=2, channels=2, side=2):
     return torch.randn(count, channels, side, side, generator=torch.Generator().manual_seed(0))
 
 
-# -- the gradient with respect to the input ---------------------------------------------------------------------------
+# -- the gradient with respect to the input --
 
 
-def test_the_gradient_of_a_linear_encoder_is_the_magnitude_of_its_weights_summed_over_the_maps_channels():
+def test_the_gradient_of_a_linear_encoder_is_the_magnitude_of_its_weights_over_channels():
     model = Linear([[1.0, -2.0], [0.5, -3.0], [2.0, 1.0]], [[1.0, 1.0, 1.0]])
     found = input_gradient(model, images(count=3))
     assert found.shape == (3, 2, 2, 2)
@@ -52,7 +60,9 @@ def test_each_image_has_a_map_of_its_own():
             return super().forward_features(images).square()
 
     model, inputs = Squared([[1.0, 0.0], [0.0, 3.0]], [[1.0, 1.0]]), images()
-    torch.testing.assert_close(input_gradient(model, inputs), (2 * inputs * torch.tensor([1.0, 9.0])[:, None, None]).abs())
+    torch.testing.assert_close(
+        input_gradient(model, inputs), (2 * inputs * torch.tensor([1.0, 9.0])[:, None, None]).abs()
+    )
 
 
 def test_the_decoder_does_not_matter_to_the_gradient():
@@ -63,7 +73,7 @@ def test_the_decoder_does_not_matter_to_the_gradient():
     assert torch.equal(input_gradient(model, inputs), before)
 
 
-# -- Grad-CAM ---------------------------------------------------------------------------------------------------------
+# -- Grad-CAM --
 
 
 def seen(first, second):
@@ -73,7 +83,8 @@ def seen(first, second):
 
 def test_channels_are_weighed_by_the_gradient_of_the_highest_score():
     model = Linear([[1.0, 0.0], [0.0, 1.0]], [[2.0, 2.0], [4.0, -2.0]])
-    # Means 3 and 1 score 8 and 10. The second class's gradient is (4, -2) / 2 at each pixel: 2 * 4 - 0 and 2 * 2 - 2.
+    # Means 3 and 1 score 8 and 10. The second class's gradient is (4, -2) / 2 at each pixel: 2 * 4
+    # - 0 and 2 * 2 - 2.
     found = grad_cam(model, seen([4.0, 2.0], [0.0, 2.0]))
     assert found.tolist() == [[[1.0, 0.0]]]  # 8 and 2, scaled
     three = grad_cam(model, torch.tensor([[4.0, 2.0, 3.0], [0.0, 2.0, 1.0]])[None, :, None, :])
@@ -100,7 +111,9 @@ def test_every_image_is_scaled_by_itself_and_has_a_class_of_its_own():
 def test_a_class_of_pixels_scores_their_mean():
     encoder, decoder = [[1.0, 0.0], [0.0, 1.0]], [[2.0, 2.0], [4.0, -2.0]]
     inputs = images(count=4)
-    torch.testing.assert_close(grad_cam(PerPixel(encoder, decoder), inputs), grad_cam(Linear(encoder, decoder), inputs))
+    torch.testing.assert_close(
+        grad_cam(PerPixel(encoder, decoder), inputs), grad_cam(Linear(encoder, decoder), inputs)
+    )
 
 
 def test_maps_have_the_side_of_the_images():
@@ -109,11 +122,13 @@ def test_maps_have_the_side_of_the_images():
     assert 0 <= found.min() <= found.max() <= 1
 
 
-# -- attention of every class -----------------------------------------------------------------------------------------
+# -- attention of every class --
 
 
 class Decoder(nn.Module):
-    """Only a decoder: two hidden units that see the means of two channels, squared, and three classes that weigh the units."""
+    """Only a decoder: two hidden units that see the means of two channels, squared, and three
+    classes that weigh the units.
+    """
 
     def __init__(self):
         super().__init__()
@@ -141,7 +156,9 @@ def one_by_one(model, features, create_graph=False):
     return torch.stack(rows)
 
 
-@pytest.mark.parametrize("name", ["resnet8-narrow", "resnet8-wide", "cnn-small", "vgg11-slim", "wrn-10-1"])
+@pytest.mark.parametrize(
+    "name", ["resnet8-narrow", "resnet8-wide", "cnn-small", "vgg11-slim", "wrn-10-1"]
+)
 def test_all_classes_in_one_pass_are_what_each_is_alone(name):
     model = build(name, 1, 4, 16).eval()
     features = encode(model, images(count=3, channels=1, side=16)).detach()
@@ -151,10 +168,13 @@ def test_all_classes_in_one_pass_are_what_each_is_alone(name):
 
 
 def test_under_pooling_and_a_linear_layer_channels_weigh_as_the_layers_weights():
-    model = Linear([[1.0, 0.0], [0.0, 1.0]], [[2.0, 1.0], [1.0, -1.0]])  # beta = W / HW; the maximum takes HW away
+    model = Linear(
+        [[1.0, 0.0], [0.0, 1.0]], [[2.0, 1.0], [1.0, -1.0]]
+    )  # beta = W / HW; the maximum takes HW away
     features = torch.tensor([[[4.0, 0.0], [1.0, 2.0]], [[0.0, 1.0], [1.0, 4.0]]])[None]
     outputs, maps = class_attention(model, features, create_graph=False)
-    # Class 0: 2 F_1 + F_2 = 8, 1, 3, 8; class 1: F_1 - F_2 = 4, -1, 0, -2. The channels' means are 7/4 and 6/4.
+    # Class 0: 2 F_1 + F_2 = 8, 1, 3, 8; class 1: F_1 - F_2 = 4, -1, 0, -2. The channels' means are
+    # 7/4 and 6/4.
     assert outputs.tolist() == [[5.0, 0.25]]
     assert maps.tolist() == [[[[1.0, 0.125], [0.375, 1.0]], [[1.0, 0.0], [0.0, 0.0]]]]
 
@@ -162,18 +182,25 @@ def test_under_pooling_and_a_linear_layer_channels_weigh_as_the_layers_weights()
 def test_behind_a_hidden_layer_channels_weigh_by_what_the_image_makes_of_it():
     features = torch.tensor([[[3.0, 1.0]], [[0.0, 2.0]]])[None]
     outputs, maps = class_attention(Decoder(), features, create_graph=False)
-    # Means 2 and 1; units 4 and 5; d 16 = 2 * 4 * (1, 2), d 25 = 2 * 5 * (3, -1), and their difference (-22, 26).
+    # Means 2 and 1; units 4 and 5; d 16 = 2 * 4 * (1, 2), d 25 = 2 * 5 * (3, -1), and their
+    # difference (-22, 26).
     assert outputs.tolist() == [[16.0, 25.0, -9.0]]
-    torch.testing.assert_close(maps, torch.tensor([[[[24 / 40, 1.0]], [[1.0, 10 / 90]], [[0.0, 1.0]]]]))
+    torch.testing.assert_close(
+        maps, torch.tensor([[[[24 / 40, 1.0]], [[1.0, 10 / 90]], [[0.0, 1.0]]]])
+    )
 
 
 @pytest.mark.parametrize("create_graph", [True, False])
 def test_the_gradient_is_that_of_finite_differences_if_it_may_go_through_the_weights(create_graph):
     model = Decoder().double()
-    features = torch.tensor([[[[3.0, 1.0]], [[0.5, 2.0]]], [[[1.0, 2.0]], [[4.0, 0.5]]]], dtype=torch.float64)
+    features = torch.tensor(
+        [[[[3.0, 1.0]], [[0.5, 2.0]]], [[[1.0, 2.0]], [[4.0, 0.5]]]], dtype=torch.float64
+    )
 
     def maps(features, hidden):
-        return torch.func.functional_call(Wrapped(model, create_graph), {"model.hidden": hidden}, (features,))
+        return torch.func.functional_call(
+            Wrapped(model, create_graph), {"model.hidden": hidden}, (features,)
+        )
 
     inputs = (features.requires_grad_(), model.hidden.detach().clone().requires_grad_())
     whole = torch.autograd.gradcheck(maps, inputs, raise_exception=create_graph)
@@ -195,7 +222,8 @@ def test_held_fixed_the_weights_pass_no_gradient_to_the_decoder_and_the_map_stil
     model, features = Decoder(), torch.tensor([[[[3.0, 1.0]], [[0.5, 2.0]]]], requires_grad=True)
     _, maps = class_attention(model, features, create_graph=False)
     found = torch.autograd.grad(maps[0, 0, 0, 0], [features, model.hidden], allow_unused=True)
-    # The first class's weights are to each other as 1 to 2: F_1 + 2 F_2 = 4 and 5, of which the first is asked.
+    # The first class's weights are to each other as 1 to 2: F_1 + 2 F_2 = 4 and 5, of which the
+    # first is asked.
     torch.testing.assert_close(found[0], torch.tensor([[[[1 / 5, -4 / 25]], [[2 / 5, -8 / 25]]]]))
     assert found[1] is None
 
@@ -204,7 +232,9 @@ def test_the_outputs_gradient_is_that_of_the_plain_network():
     model, inputs = build("cnn-small", 1, 3, 8), images(channels=1, side=8)
     outputs, maps = class_attention(model, encode(model, inputs), create_graph=True)
     plain = torch.autograd.grad(model(inputs).square().sum(), list(model.parameters()))
-    for own, expected in zip(torch.autograd.grad(outputs.square().sum(), list(model.parameters())), plain, strict=True):
+    for own, expected in zip(
+        torch.autograd.grad(outputs.square().sum(), list(model.parameters())), plain, strict=True
+    ):
         torch.testing.assert_close(own, expected)
     assert maps.requires_grad
 
@@ -215,7 +245,9 @@ def test_a_map_without_evidence_is_zero_and_so_is_its_gradient():
     _, maps = class_attention(model, features, create_graph=True)
     assert maps[:, :2].tolist() == torch.zeros(2, 2, 2, 2).tolist()
     assert maps[:, 2].flatten(1).amax(dim=1).tolist() == [1.0, 1.0]
-    found = torch.autograd.grad((maps * torch.rand(2, 3, 2, 2))[:, :2].sum(), [features, model.decoder])
+    found = torch.autograd.grad(
+        (maps * torch.rand(2, 3, 2, 2))[:, :2].sum(), [features, model.decoder]
+    )
     assert all((gradient == 0).all() for gradient in found)
 
 
@@ -250,7 +282,9 @@ def test_features_without_places_and_scores_of_pixels_are_refused():
     with pytest.raises(ValueError, match=r"a map \(n, c, h, w\).*\(2, 8\)"):
         class_attention(model, images().flatten(1), create_graph=False)
     with pytest.raises(ValueError, match="every pixel has scores"):
-        class_attention(PerPixel([[1.0, 0.0], [0.0, 1.0]], [[1.0, -1.0]]), images(), create_graph=False)
+        class_attention(
+            PerPixel([[1.0, 0.0], [0.0, 1.0]], [[1.0, -1.0]]), images(), create_graph=False
+        )
 
 
 def test_a_student_gives_both_while_it_trains_and_outputs_alone_when_it_is_measured():
@@ -263,13 +297,16 @@ def test_a_student_gives_both_while_it_trains_and_outputs_alone_when_it_is_measu
             torch.testing.assert_close(own, same, atol=1e-5, rtol=1e-4)
 
 
-# -- both -------------------------------------------------------------------------------------------------------------
+# -- both --
 
 
 @pytest.mark.parametrize("saliency", [input_gradient, grad_cam])
 @pytest.mark.parametrize("training", [True, False])
 def test_a_network_is_looked_at_in_evaluation_mode_and_left_as_it_was(saliency, training):
-    inputs, model = images(count=6, channels=3, side=8), build("resnet8-narrow", 3, 4, 8).train(training)
+    inputs, model = (
+        images(count=6, channels=3, side=8),
+        build("resnet8-narrow", 3, 4, 8).train(training),
+    )
     state = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     together = saliency(model, inputs)
     assert model.training == training
@@ -277,7 +314,9 @@ def test_a_network_is_looked_at_in_evaluation_mode_and_left_as_it_was(saliency, 
     assert all(p.grad is None for p in model.parameters())
     assert not inputs.requires_grad
     assert not together.requires_grad
-    torch.testing.assert_close(torch.cat([saliency(model, part) for part in inputs.split(2)]), together)  # as BatchNorm would not
+    torch.testing.assert_close(
+        torch.cat([saliency(model, part) for part in inputs.split(2)]), together
+    )  # as BatchNorm would not
 
 
 def test_rows_are_scaled_by_their_own_least_and_greatest():

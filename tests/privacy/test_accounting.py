@@ -1,4 +1,6 @@
-"""The privacy accountant: known numbers, an independent accountant, the right directions, and a ledger that ends in time."""
+"""The privacy accountant: known numbers, an independent accountant, the right directions, and a
+ledger that ends in time.
+"""
 
 import json
 import math
@@ -7,7 +9,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from dp_accounting import GaussianDpEvent, LaplaceDpEvent, NeighboringRelation, PoissonSampledDpEvent
+from dp_accounting import (
+    GaussianDpEvent,
+    LaplaceDpEvent,
+    NeighboringRelation,
+    PoissonSampledDpEvent,
+)
 from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
 from hypothesis import given, settings
@@ -31,7 +38,8 @@ RELEASES = [GaussianSteps(2.0, 0.1, 5), LaplaceSteps(3.0, 7), FLAT]
 
 
 @pytest.mark.parametrize(
-    ("accountant", "delta", "expected"), [("rdp", 1e-3, 3.10), ("rdp", 1e-5, 4.18), ("prv", 1e-3, 2.76), ("prv", 1e-5, 3.87)]
+    ("accountant", "delta", "expected"),
+    [("rdp", 1e-3, 3.10), ("rdp", 1e-5, 4.18), ("prv", 1e-3, 2.76), ("prv", 1e-5, 3.87)],
 )
 def test_a_known_schedule_costs_what_it_is_known_to_cost(accountant, delta, expected):
     assert round(epsilon([REFERENCE], delta, accountant), 2) == expected
@@ -59,7 +67,9 @@ GRID = [
 @pytest.mark.parametrize("delta", [1e-3, 1e-5, 1e-7])
 @pytest.mark.parametrize("part", GRID, ids=str)
 def test_renyi_epsilon_agrees_with_googles_within_one_percent(part, delta):
-    google = independent(RdpAccountant(neighboring_relation=NeighboringRelation.ADD_OR_REMOVE_ONE), part, delta)
+    google = independent(
+        RdpAccountant(neighboring_relation=NeighboringRelation.ADD_OR_REMOVE_ONE), part, delta
+    )
     assert epsilon([part], delta, "rdp") == pytest.approx(google, rel=0.01)
 
 
@@ -77,7 +87,9 @@ def test_laplace_steps_diverge_as_googles_do(scale):
 
 def test_the_divergence_of_laplace_noise_is_the_formula_of_its_paper():
     order, scale = 3.0, 2.0  # Mironov 2017, Table II
-    moment = order / (2 * order - 1) * math.exp((order - 1) / scale) + (order - 1) / (2 * order - 1) * math.exp(-order / scale)
+    moment = order / (2 * order - 1) * math.exp((order - 1) / scale) + (order - 1) / (
+        2 * order - 1
+    ) * math.exp(-order / scale)
     assert LaplaceSteps(scale, 4).rdp([order]) == pytest.approx(4 * math.log(moment) / (order - 1))
 
 
@@ -107,9 +119,14 @@ def test_no_sensible_release_has_its_best_order_at_the_end_of_the_range(part):
         assert 0 < epsilon([part], 1e-5) < 11_000
 
 
-@pytest.mark.parametrize("part", [GaussianSteps(1000.0, 1.0, 1), GaussianSteps(30.0, 1.0, 7), GaussianSteps(0.0075, 1.0, 1)])
+@pytest.mark.parametrize(
+    "part",
+    [GaussianSteps(1000.0, 1.0, 1), GaussianSteps(30.0, 1.0, 7), GaussianSteps(0.0075, 1.0, 1)],
+)
 def test_the_orders_are_fine_enough_for_much_and_for_little_noise(part):
-    """Against the best of all orders, found by itself: for the Gaussian mechanism the curve is a line."""
+    """Against the best of all orders, found by itself: for the Gaussian mechanism the curve is a
+    line.
+    """
     slope, delta = part.steps / (2 * part.noise_multiplier**2), 1e-5
     orders = 1 + np.logspace(-4, 9, 200_000)
     best = (slope * orders + np.log1p(-1 / orders) - np.log(delta * orders) / (orders - 1)).min()
@@ -120,7 +137,10 @@ def test_the_orders_are_fine_enough_for_much_and_for_little_noise(part):
 def test_no_warning_of_a_library_reaches_the_user(accountant):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert epsilon([GaussianSteps(5.0, 1.0, 10), GaussianSteps(10.0, 0.05, 100)], 1e-5, accountant) > 0
+        assert (
+            epsilon([GaussianSteps(5.0, 1.0, 10), GaussianSteps(10.0, 0.05, 100)], 1e-5, accountant)
+            > 0
+        )
 
 
 noises = st.floats(0.5, 50.0)
@@ -131,7 +151,9 @@ deltas = st.floats(1e-8, 1e-2)
 
 @settings(max_examples=25, deadline=None)
 @given(noises, rates, steps, deltas, st.floats(1.0, 4.0), st.integers(0, 10_000))
-def test_less_noise_more_steps_and_a_smaller_delta_never_cost_less(noise, rate, count, delta, factor, more):
+def test_less_noise_more_steps_and_a_smaller_delta_never_cost_less(
+    noise, rate, count, delta, factor, more
+):
     cost = epsilon([GaussianSteps(noise, rate, count)], delta)
     slack = 1e-9 + 1e-6 * cost  # rounding
     assert epsilon([GaussianSteps(noise / factor, rate, count)], delta) >= cost - slack
@@ -142,13 +164,19 @@ def test_less_noise_more_steps_and_a_smaller_delta_never_cost_less(noise, rate, 
 @settings(max_examples=25, deadline=None)
 @given(noises, rates, rates, steps, deltas)
 def test_a_higher_rate_never_costs_less(noise, first, second, count, delta):
-    low, high = (epsilon([GaussianSteps(noise, rate, count)], delta) for rate in sorted((first, second)))
+    low, high = (
+        epsilon([GaussianSteps(noise, rate, count)], delta) for rate in sorted((first, second))
+    )
     assert high >= low - 1e-9 - 1e-6 * low
 
 
 @settings(max_examples=50, deadline=None)
-@given(st.floats(0.05, 100.0), st.integers(1, 1000), deltas, st.floats(1.0, 4.0), st.integers(0, 1000))
-def test_laplace_steps_cost_more_the_less_noise_and_never_more_than_their_pure_epsilons(scale, count, delta, factor, more):
+@given(
+    st.floats(0.05, 100.0), st.integers(1, 1000), deltas, st.floats(1.0, 4.0), st.integers(0, 1000)
+)
+def test_laplace_steps_cost_more_the_less_noise_and_never_more_than_their_pure_epsilons(
+    scale, count, delta, factor, more
+):
     cost = epsilon([LaplaceSteps(scale, count)], delta)
     slack = 1e-9 + 1e-6 * cost
     assert cost <= count / scale + slack
@@ -179,9 +207,15 @@ def test_steps_released_in_two_parts_cost_as_much_as_in_one():
     assert epsilon([half, half], 1e-5) == pytest.approx(epsilon([REFERENCE], 1e-5), rel=1e-9)
 
 
-@pytest.mark.parametrize("other", [GaussianSteps(5, 0.1, 100), LaplaceSteps(20.0, 100), FLAT], ids=["gaussian", "laplace", "curve"])
+@pytest.mark.parametrize(
+    "other",
+    [GaussianSteps(5, 0.1, 100), LaplaceSteps(20.0, 100), FLAT],
+    ids=["gaussian", "laplace", "curve"],
+)
 def test_what_else_is_released_adds_to_the_cost(other):
-    assert epsilon([REFERENCE, other], 1e-5) > max(epsilon([REFERENCE], 1e-5), epsilon([other], 1e-5))
+    assert epsilon([REFERENCE, other], 1e-5) > max(
+        epsilon([REFERENCE], 1e-5), epsilon([other], 1e-5)
+    )
 
 
 @pytest.mark.parametrize("accountant", ["rdp", "prv"])
@@ -213,7 +247,10 @@ def test_prv_refuses_what_it_cannot_compose():
         epsilon([REFERENCE, LaplaceSteps(1.0, 1)], 1e-5, "prv")
 
 
-@pytest.mark.parametrize("part", [(0, 0.1, 10), (-1, 0.1, 10), (math.nan, 0.1, 10), (1, 0, 10), (1, 1.1, 10), (1, 0.1, 0)])
+@pytest.mark.parametrize(
+    "part",
+    [(0, 0.1, 10), (-1, 0.1, 10), (math.nan, 0.1, 10), (1, 0, 10), (1, 1.1, 10), (1, 0.1, 0)],
+)
 def test_impossible_steps_are_refused(part):
     with pytest.raises(ValueError, match="must be positive"):
         GaussianSteps(*part)
@@ -225,9 +262,14 @@ def test_impossible_laplace_steps_are_refused(part):
         LaplaceSteps(*part)
 
 
-@pytest.mark.parametrize("values", [(), (0.1,), (-0.1,) * len(ORDERS), (math.inf,) * len(ORDERS), (math.nan,) * len(ORDERS)])
+@pytest.mark.parametrize(
+    "values",
+    [(), (0.1,), (-0.1,) * len(ORDERS), (math.inf,) * len(ORDERS), (math.nan,) * len(ORDERS)],
+)
 def test_impossible_curves_are_refused(values):
-    with pytest.raises(ValueError, match=f"finite divergences, none negative, at the {len(ORDERS)} ORDERS"):
+    with pytest.raises(
+        ValueError, match=f"finite divergences, none negative, at the {len(ORDERS)} ORDERS"
+    ):
         RenyiCurve("curve", values)
 
 
@@ -242,7 +284,9 @@ def test_a_release_survives_json(release):
 
 
 def test_an_unknown_kind_of_release_is_refused():
-    with pytest.raises(ValueError, match="unknown kind of release 'exponential'; known: gaussian, laplace, curve"):
+    with pytest.raises(
+        ValueError, match="unknown kind of release 'exponential'; known: gaussian, laplace, curve"
+    ):
         release_from_json({"kind": "exponential"})
 
 
@@ -264,20 +308,28 @@ def test_calibration_by_the_numerical_accountant_needs_less_noise():
 
 
 def test_calibration_leaves_room_for_what_the_noise_does_not_cover():
-    noise = calibrate(lambda scale: [LaplaceSteps(scale, 10), GaussianSteps(10.0, 1.0, 4)], 2.0, 1e-5)
-    assert epsilon([LaplaceSteps(noise, 10), GaussianSteps(10.0, 1.0, 4)], 1e-5) == pytest.approx(2.0, rel=0.005)
+    noise = calibrate(
+        lambda scale: [LaplaceSteps(scale, 10), GaussianSteps(10.0, 1.0, 4)], 2.0, 1e-5
+    )
+    assert epsilon([LaplaceSteps(noise, 10), GaussianSteps(10.0, 1.0, 4)], 1e-5) == pytest.approx(
+        2.0, rel=0.005
+    )
 
 
 @pytest.mark.parametrize("target", [10.0, 1e3, 1e4])
 def test_calibration_shares_a_budget_of_any_size_with_what_was_calibrated_before(target):
-    before = GaussianSteps(calibrate(lambda noise: [GaussianSteps(noise, 0.05, 5000)], target / 2, 1e-5), 0.05, 5000)
+    before = GaussianSteps(
+        calibrate(lambda noise: [GaussianSteps(noise, 0.05, 5000)], target / 2, 1e-5), 0.05, 5000
+    )
     noise = calibrate(lambda noise: [before, GaussianSteps(noise, 1.0, 300)], target, 1e-5)
     assert 0.99 * target < epsilon([before, GaussianSteps(noise, 1.0, 300)], 1e-5) <= target
 
 
 def test_a_target_that_the_rest_already_passes_is_refused_with_advice():
     with pytest.raises(ValueError, match=r"no noise meets the target epsilon 1 .*raise the target"):
-        calibrate(lambda noise: [GaussianSteps(noise, 1.0, 1), GaussianSteps(1.0, 1.0, 1)], 1.0, 1e-5)
+        calibrate(
+            lambda noise: [GaussianSteps(noise, 1.0, 1), GaussianSteps(1.0, 1.0, 1)], 1.0, 1e-5
+        )
 
 
 def test_a_target_that_needs_no_noise_is_refused():
@@ -295,7 +347,9 @@ STEP = GaussianSteps(2.0, 1.0, 1)
 
 
 def steps_within(budget, accountant="rdp"):
-    return next(n for n in range(1, 100) if epsilon([replace(STEP, steps=n + 1)], 1e-5, accountant) > budget)
+    return next(
+        n for n in range(1, 100) if epsilon([replace(STEP, steps=n + 1)], 1e-5, accountant) > budget
+    )
 
 
 @pytest.mark.parametrize("accountant", ["rdp", "prv"])
@@ -305,7 +359,9 @@ def test_a_run_stops_at_the_last_step_that_its_budget_affords(accountant):
         ledger.spend(0, STEP)
         taken += 1
     assert taken == steps_within(8.0, accountant)
-    assert ledger.epsilon() == pytest.approx(epsilon([replace(STEP, steps=taken)], 1e-5, accountant))
+    assert ledger.epsilon() == pytest.approx(
+        epsilon([replace(STEP, steps=taken)], 1e-5, accountant)
+    )
     assert ledger.epsilon() <= 8.0
 
 
@@ -315,7 +371,10 @@ def test_what_would_pass_the_budget_is_refused_and_not_booked(accountant):
     ledger.spend(0, replace(STEP, steps=5))
     before = ledger.epsilon(), ledger.releases(0)
     asked = epsilon([replace(STEP, steps=45)], 1e-5, accountant)
-    with pytest.raises(BudgetExhaustedError, match=rf"party 0 has spent epsilon {before[0]:.6g} of 10 .* make it {asked:.6g}"):
+    with pytest.raises(
+        BudgetExhaustedError,
+        match=rf"party 0 has spent epsilon {before[0]:.6g} of 10 .* make it {asked:.6g}",
+    ):
         ledger.spend(0, replace(STEP, steps=40))
     assert (ledger.epsilon(), ledger.releases(0)) == before
     ledger.spend(0, STEP)
@@ -409,9 +468,16 @@ def test_a_record_names_the_conventions_and_the_releases_that_cost_most():
     ledger.spend(0, STEP)
     ledger.spend(1, replace(STEP, steps=2))
     record = json.loads(json.dumps(ledger.to_json(), allow_nan=False))
-    assert record["releases"] == [{"kind": "gaussian", "noise_multiplier": 2.0, "sample_rate": 1.0, "steps": 2}]
+    assert record["releases"] == [
+        {"kind": "gaussian", "noise_multiplier": 2.0, "sample_rate": 1.0, "steps": 2}
+    ]
     assert record.pop("epsilon") == epsilon([replace(STEP, steps=2)], 1e-5)
-    assert (record["budget"], record["delta"], record["accountant"], record["parties"]) == (10.0, 1e-5, "rdp", 2)
+    assert (record["budget"], record["delta"], record["accountant"], record["parties"]) == (
+        10.0,
+        1e-5,
+        "rdp",
+        2,
+    )
     assert record["adjacency"] == "add or remove one record"
     assert record["sampling"] == "none"
     assert record["composition"] == "adaptive, Rényi divergences added at each order"

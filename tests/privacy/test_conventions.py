@@ -1,4 +1,6 @@
-"""The same mechanism under each convention: the numbers of the libraries that the papers' code used."""
+"""The same mechanism under each convention: the numbers of the libraries that the papers' code
+used.
+"""
 
 import math
 
@@ -10,42 +12,68 @@ from privacy.accounting import GaussianSteps, epsilon
 from privacy.conventions import readings, replaced_epsilon
 
 EPOCHS = (1, 50, 100, 200, 300, 500)
-AUTODP = {1e-3: (1.020, 4.058, 5.243, 7.031, 8.820, 10.124), 1e-5: (1.429, 5.593, 7.348, 9.334, 11.123, 14.700)}
-"""What autodp 0.2.3.1 says of noise multiplier 10 and sample rate 1/20 after 64 compositions per epoch."""
+AUTODP = {
+    1e-3: (1.020, 4.058, 5.243, 7.031, 8.820, 10.124),
+    1e-5: (1.429, 5.593, 7.348, 9.334, 11.123, 14.700),
+}
+"""What autodp 0.2.3.1 says of noise multiplier 10 and sample rate 1/20 after 64 compositions per
+epoch."""
 
 
 @pytest.mark.parametrize(
     ("delta", "epochs", "expected"),
-    [(delta, epochs, value) for delta, values in AUTODP.items() for epochs, value in zip(EPOCHS, values, strict=True)],
+    [
+        (delta, epochs, value)
+        for delta, values in AUTODP.items()
+        for epochs, value in zip(EPOCHS, values, strict=True)
+    ],
 )
 def test_the_general_bound_is_that_of_the_accountant_of_fediods_release(delta, epochs, expected):
-    assert replaced_epsilon(GaussianSteps(10, 1 / 20, 64 * epochs), delta, tight=False) == pytest.approx(expected, abs=6e-4)
+    assert replaced_epsilon(
+        GaussianSteps(10, 1 / 20, 64 * epochs), delta, tight=False
+    ) == pytest.approx(expected, abs=6e-4)
 
 
 def test_the_general_bound_gives_gs_wgans_epsilon():
-    assert replaced_epsilon(GaussianSteps(1.07, 1 / 1000, 20_000 * 32), 1e-5, tight=False) == pytest.approx(9.993, abs=6e-4)
+    assert replaced_epsilon(
+        GaussianSteps(1.07, 1 / 1000, 20_000 * 32), 1e-5, tight=False
+    ) == pytest.approx(9.993, abs=6e-4)
 
 
 @pytest.mark.parametrize(("delta", "expected"), [(1e-3, 7.34), (1e-5, 9.56)])
 def test_the_tight_bound_gives_the_epsilon_known_of_it(delta, expected):
-    assert round(replaced_epsilon(GaussianSteps(10, 1 / 20, 32_000), delta, tight=True), 2) == expected
+    assert (
+        round(replaced_epsilon(GaussianSteps(10, 1 / 20, 32_000), delta, tight=True), 2) == expected
+    )
 
 
-@pytest.mark.parametrize("part", [(2.0, 0.01, 1000), (1.0, 0.1, 100), (0.7, 0.01, 100), (1.07, 0.001, 640_000)], ids=str)
+@pytest.mark.parametrize(
+    "part", [(2.0, 0.01, 1000), (1.0, 0.1, 100), (0.7, 0.01, 100), (1.07, 0.001, 640_000)], ids=str
+)
 def test_the_tight_bound_agrees_with_googles_within_one_percent(part):
     noise, rate, steps = part
     event = SampledWithoutReplacementDpEvent(100_000, round(100_000 * rate), GaussianDpEvent(noise))
-    google = RdpAccountant(neighboring_relation=NeighboringRelation.REPLACE_ONE).compose(event, steps).get_epsilon(1e-5)
-    assert replaced_epsilon(GaussianSteps(*part), 1e-5, tight=True) == pytest.approx(google, rel=0.01)
+    google = (
+        RdpAccountant(neighboring_relation=NeighboringRelation.REPLACE_ONE)
+        .compose(event, steps)
+        .get_epsilon(1e-5)
+    )
+    assert replaced_epsilon(GaussianSteps(*part), 1e-5, tight=True) == pytest.approx(
+        google, rel=0.01
+    )
 
 
 def test_one_order_of_the_general_bound_by_hand():
-    """With this much noise and so large a delta the best order is 2, where the bound has one term."""
+    """With this much noise and so large a delta the best order is 2, where the bound has one
+    term.
+    """
     noise, rate, steps, delta = 0.5, 0.01, 1000, 0.1
     divergence = 2 / (2 * noise**2)
     moment = rate**2 * min(4 * (math.exp(divergence) - 1), 2 * math.exp(divergence))
     by_hand = steps * math.log(1 + moment) + math.log(1 / delta)
-    assert replaced_epsilon(GaussianSteps(noise, rate, steps), delta, tight=False) == pytest.approx(by_hand)
+    assert replaced_epsilon(GaussianSteps(noise, rate, steps), delta, tight=False) == pytest.approx(
+        by_hand
+    )
 
 
 def test_all_records_in_every_step_are_the_gaussian_mechanism():
@@ -54,7 +82,8 @@ def test_all_records_in_every_step_are_the_gaussian_mechanism():
 
 
 @pytest.mark.parametrize(
-    "mechanism", [GaussianSteps(4.0, 0.05, 2000), GaussianSteps(10.0, 0.5, 100), GaussianSteps(1.0, 0.01, 500)]
+    "mechanism",
+    [GaussianSteps(4.0, 0.05, 2000), GaussianSteps(10.0, 0.5, 100), GaussianSteps(1.0, 0.01, 500)],
 )
 def test_what_is_tight_is_not_above_what_is_general_nor_below_poissons(mechanism):
     tight, general = (replaced_epsilon(mechanism, 1e-5, tight) for tight in (True, False))
@@ -70,7 +99,10 @@ def test_every_convention_is_read_and_named():
         "general": 10.12,
         "tight": 7.34,
     }
-    assert {reading.adjacency for reading in found.values()} == {"add or remove one record", "replace one record"}
+    assert {reading.adjacency for reading in found.values()} == {
+        "add or remove one record",
+        "replace one record",
+    }
     assert (found["general"].sampling, found["rdp"].sampling) == ("without replacement", "Poisson")
     assert "Theorem 9" in found["general"].bound
 

@@ -1,4 +1,6 @@
-"""PATE: votes, noise of the stated kind, and bounds that hold for the exact mechanism of two classes."""
+"""PATE: votes, noise of the stated kind, and bounds that hold for the exact mechanism of two
+classes.
+"""
 
 import math
 
@@ -36,9 +38,13 @@ def test_logits_of_one_teacher_are_no_histogram():
 
 
 def winners(logits, noise, mechanism):
-    """Classes that win when each of the teachers (teachers, n, classes) sends its share of the noise."""
+    """Classes that win when each of the teachers (teachers, n, classes) sends its share of the
+    noise.
+    """
     generator = seeded()
-    return sum(vote_share(one, noise, len(logits), mechanism, generator) for one in logits).argmax(dim=1)
+    return sum(vote_share(one, noise, len(logits), mechanism, generator) for one in logits).argmax(
+        dim=1
+    )
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -52,7 +58,9 @@ def test_noise_makes_a_minority_win_as_often_as_it_should():
     gaussian = winners(three_to_none, 2.0, "gaussian").float().mean().item()
     laplace = winners(three_to_none, 2.0, "laplace").float().mean().item()
     assert gaussian == pytest.approx(stats.norm.sf(3 / (2 * math.sqrt(2))), abs=0.01)
-    assert laplace == pytest.approx((2 + 1.5) / (4 * math.exp(1.5)), abs=0.01)  # Papernot et al. 2017, Lemma 4
+    assert laplace == pytest.approx(
+        (2 + 1.5) / (4 * math.exp(1.5)), abs=0.01
+    )  # Papernot et al. 2017, Lemma 4
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -63,7 +71,10 @@ def test_the_same_generator_gives_the_same_shares(mechanism):
     assert not torch.equal(first, vote_share(logits, 1.0, 4, mechanism, seeded(2)))
 
 
-@pytest.mark.parametrize(("mechanism", "whole"), [("gaussian", stats.norm(scale=3.0)), ("laplace", stats.laplace(scale=3.0))])
+@pytest.mark.parametrize(
+    ("mechanism", "whole"),
+    [("gaussian", stats.norm(scale=3.0)), ("laplace", stats.laplace(scale=3.0))],
+)
 @pytest.mark.parametrize("clients", [1, 5])
 def test_the_clients_shares_sum_to_the_votes_and_the_curators_noise(mechanism, whole, clients):
     logits = torch.tensor([[0.0, 1.0]]).repeat(5000, 1)
@@ -76,7 +87,9 @@ def test_the_clients_shares_sum_to_the_votes_and_the_curators_noise(mechanism, w
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_a_share_has_a_clients_part_of_the_variance(mechanism):
-    share = vote_share(torch.zeros(20_000, 2), 3.0, 9, mechanism, seeded()) - torch.tensor([1.0, 0.0])
+    share = vote_share(torch.zeros(20_000, 2), 3.0, 9, mechanism, seeded()) - torch.tensor(
+        [1.0, 0.0]
+    )
     whole = 9.0 if mechanism == "gaussian" else 18.0
     assert share.var().item() == pytest.approx(whole / 9, rel=0.1)
 
@@ -84,7 +97,9 @@ def test_a_share_has_a_clients_part_of_the_variance(mechanism):
 def test_gnmax_costs_its_order_over_the_variance():
     found = release(4.0, 10, "gaussian")
     assert found == GaussianSteps(4 / math.sqrt(2), 1.0, 10)
-    assert found.rdp([2, 5]) == pytest.approx([10 * 2 / 16, 10 * 5 / 16])  # Papernot et al. 2018, Proposition 8
+    assert found.rdp([2, 5]) == pytest.approx(
+        [10 * 2 / 16, 10 * 5 / 16]
+    )  # Papernot et al. 2018, Proposition 8
 
 
 def test_lnmax_is_two_over_its_scale_differentially_private():
@@ -98,7 +113,9 @@ def order(value):
 
 
 def test_the_data_dependent_cost_of_gnmax_by_hand():
-    """Papernot et al. 2018, Theorem 6, Propositions 7 and 10, term by term. The logarithm is what the pre-release leaves out."""
+    """Papernot et al. 2018, Theorem 6, Propositions 7 and 10, term by term. The logarithm is what
+    the pre-release leaves out.
+    """
     sigma, alpha = 40.0, 20
     q = 2 * 0.5 * math.erfc(250 / (2 * sigma))
     mu2 = sigma * math.sqrt(math.log(1 / q))
@@ -114,11 +131,15 @@ def test_the_data_dependent_cost_of_gnmax_by_hand():
 
 
 def test_the_data_dependent_cost_of_lnmax_by_hand():
-    """Papernot et al. 2017, Theorem 3 and Lemma 4; its moment l is that of order l + 1, and gamma is 1/scale."""
+    """Papernot et al. 2017, Theorem 3 and Lemma 4; its moment l is that of order l + 1, and gamma
+    is 1/scale.
+    """
     gamma, moment = 1 / 20, 8
     q = 2 * (2 + gamma * 250) / (4 * math.exp(gamma * 250))
     assert q < (math.exp(2 * gamma) - 1) / (math.exp(4 * gamma) - 1)
-    bound = (1 - q) * ((1 - q) / (1 - math.exp(2 * gamma) * q)) ** moment + q * math.exp(2 * gamma * moment)
+    bound = (1 - q) * ((1 - q) / (1 - math.exp(2 * gamma) * q)) ** moment + q * math.exp(
+        2 * gamma * moment
+    )
     found = data_dependent_release(AGREED, 20.0, "laplace").values[order(moment + 1)]
     assert found == pytest.approx(math.log(bound) / moment, rel=1e-6)
     assert found < 0.1 * release(20.0, 1, "laplace").rdp([moment + 1])[0] < bound / moment
@@ -126,7 +147,9 @@ def test_the_data_dependent_cost_of_lnmax_by_hand():
 
 def renyi(p, q, alpha):
     """Divergence of two coins that fall on heads with these probabilities."""
-    return math.log(p**alpha * q ** (1 - alpha) + (1 - p) ** alpha * (1 - q) ** (1 - alpha)) / (alpha - 1)
+    return math.log(p**alpha * q ** (1 - alpha) + (1 - p) ** alpha * (1 - q) ** (1 - alpha)) / (
+        alpha - 1
+    )
 
 
 def lead(mechanism, gap, noise):
@@ -147,11 +170,17 @@ def lead(mechanism, gap, noise):
     st.sampled_from([1.1, 2.0, 5.0, 20.0]),
     st.sampled_from([-2, 2]),
 )
-def test_the_data_dependent_bound_holds_for_two_classes(mechanism, first, second, noise, alpha, change):
-    """A record moves one vote, and with it the difference of two counts by two; the exact divergence is that of two coins."""
+def test_the_data_dependent_bound_holds_for_two_classes(
+    mechanism, first, second, noise, alpha, change
+):
+    """A record moves one vote, and with it the difference of two counts by two; the exact
+    divergence is that of two coins.
+    """
     here, there = (lead(mechanism, gap, noise) for gap in (first - second, first - second + change))
     assume(min(here, there, 1 - here, 1 - there) > 1e-9)  # or rounding decides the exact divergence
-    bound = data_dependent_release(torch.tensor([[float(first), float(second)]]), noise, mechanism).values[order(alpha)]
+    bound = data_dependent_release(
+        torch.tensor([[float(first), float(second)]]), noise, mechanism
+    ).values[order(alpha)]
     assert renyi(here, there, alpha) <= bound + 1e-9
 
 
@@ -170,7 +199,9 @@ def test_the_data_never_cost_more_than_the_worst_data(mechanism, counts, noise):
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_teachers_who_agree_more_cost_less(mechanism):
     cost = [
-        epsilon([data_dependent_release(torch.tensor([counts]).repeat(100, 1), 30.0, mechanism)], 1e-5)
+        epsilon(
+            [data_dependent_release(torch.tensor([counts]).repeat(100, 1), 30.0, mechanism)], 1e-5
+        )
         for counts in ([250.0, 0.0, 0.0], [200.0, 50.0, 0.0], [130.0, 120.0, 0.0])
     ]
     assert cost[0] < 0.7 * cost[1] < 0.7 * cost[2]
@@ -186,7 +217,14 @@ def test_queries_add_up_whatever_the_order_of_the_classes(mechanism):
 
 
 @pytest.mark.parametrize(
-    "counts", [torch.zeros(0, 3), torch.zeros(3, 1), torch.zeros(3), -torch.ones(1, 2), torch.ones(1, 2) * math.nan]
+    "counts",
+    [
+        torch.zeros(0, 3),
+        torch.zeros(3, 1),
+        torch.zeros(3),
+        -torch.ones(1, 2),
+        torch.ones(1, 2) * math.nan,
+    ],
 )
 def test_what_is_no_histogram_is_refused(counts):
     with pytest.raises(ValueError, match="votes must be counted"):
@@ -205,7 +243,9 @@ def test_noise_that_hides_nothing_is_refused(noise):
 
 
 def test_an_unknown_mechanism_is_refused_naming_the_known():
-    with pytest.raises(ValueError, match="unknown mechanism 'exponential'; known: gaussian, laplace"):
+    with pytest.raises(
+        ValueError, match="unknown mechanism 'exponential'; known: gaussian, laplace"
+    ):
         release(1.0, 1, "exponential")
 
 

@@ -52,7 +52,9 @@ def test_without_noise_sanitising_is_clipping():
     assert torch.equal(sanitise(gradients, 0.5, 0.0, generator=seeded()), clip(gradients, 0.5))
 
 
-@pytest.mark.parametrize(("arguments", "deviation"), [((), 1.5 * 2.0 * 0.2), ((0.1,), 1.5 * 0.1 * 0.2)])
+@pytest.mark.parametrize(
+    ("arguments", "deviation"), [((), 1.5 * 2.0 * 0.2), ((0.1,), 1.5 * 0.1 * 0.2)]
+)
 def test_the_noise_has_the_stated_deviation_on_every_value(arguments, deviation):
     noise = sanitise(torch.zeros(100, 3, 16, 16), 0.2, 1.5, *arguments, generator=seeded())
     assert noise.std().item() == pytest.approx(deviation, rel=0.02)
@@ -61,12 +63,16 @@ def test_the_noise_has_the_stated_deviation_on_every_value(arguments, deviation)
 
 def test_the_noise_does_not_depend_on_the_gradients():
     gradients = torch.randn(4, 6, generator=seeded(3))
-    apart = sanitise(gradients, 1.0, 1.0, generator=seeded()) - sanitise(torch.zeros(4, 6), 1.0, 1.0, generator=seeded())
+    apart = sanitise(gradients, 1.0, 1.0, generator=seeded()) - sanitise(
+        torch.zeros(4, 6), 1.0, 1.0, generator=seeded()
+    )
     torch.testing.assert_close(apart, clip(gradients, 1.0), atol=1e-6, rtol=0)
 
 
 def test_the_same_generator_gives_the_same_noise():
-    first, second, third = (sanitise(torch.zeros(2, 3), 1.0, 1.0, generator=seeded(seed)) for seed in (1, 1, 2))
+    first, second, third = (
+        sanitise(torch.zeros(2, 3), 1.0, 1.0, generator=seeded(seed)) for seed in (1, 1, 2)
+    )
     assert torch.equal(first, second)
     assert not torch.equal(first, third)
 

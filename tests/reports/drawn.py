@@ -6,18 +6,34 @@ from reports.table import Layout
 from results.store import CSV_COLUMNS
 
 COLUMNS = tuple(
-    f"dataset={d} distribution={k}" for d in ("mnist", "cifar10", "cinic10") for k in ("iid", "niid1", "niid2", "niid3")
+    f"dataset={d} distribution={k}"
+    for d in ("mnist", "cifar10", "cinic10")
+    for k in ("iid", "niid1", "niid2", "niid3")
 )
 
 
 def layout(columns=COLUMNS, x_axis="", unit="fraction", key="dlad/table2"):
     return Layout(
-        key=key, title="Table II", caption="Accuracy", rows={"a": "Row A", "b": "Row B", "top": "Bound"}, own="b", x_axis=x_axis,
-        oracles=frozenset({"top"}), columns=columns, labels=("profile smoke (reduced)", "1 seed"), unit=unit,
-    )  # fmt: skip
+        key=key,
+        title="Table II",
+        caption="Accuracy",
+        rows={"a": "Row A", "b": "Row B", "top": "Bound"},
+        own="b",
+        x_axis=x_axis,
+        oracles=frozenset({"top"}),
+        columns=columns,
+        labels=("profile smoke (reduced)", "1 seed"),
+        unit=unit,
+    )
 
 
 def line(row, column, value, published="", **more):
     difference = f"{float(value) - float(published):.4f}" if published and value else ""
-    own = {"row": row, "column": column, "value": value, "published": published, "difference": difference}
+    own = {
+        "row": row,
+        "column": column,
+        "value": value,
+        "published": published,
+        "difference": difference,
+    }
     return {**dict.fromkeys(CSV_COLUMNS, ""), "metric": "accuracy", "status": "ok", **own, **more}

@@ -15,26 +15,62 @@ PIXEL = bytes.fromhex(
 )
 """A PNG of one pixel."""
 COLUMNS = ("dataset=mnist distribution=iid", "dataset=mnist distribution=niid1")
-ROWS = {"client-resnet": "Client <b>", "global-avg": "Global (avg.)", "global-dlad": "Global (DLAD)"}
+ROWS = {
+    "client-resnet": "Client <b>",
+    "global-avg": "Global (avg.)",
+    "global-dlad": "Global (DLAD)",
+}
 VALUES = {"client-resnet": (0.95, 0.30), "global-avg": (0.97, 0.45), "global-dlad": (0.96, 0.90)}
 
 
 def record(row: str, column: str, value: float, seed: int = 0, **changes: object) -> Record:
     known = {
-        "table": "dlad/table2", "row": row, "column": column, "seed": seed, "seeds": {}, "profile": "smoke", "protocol": "paper",
-        "cell": f"{row}{column}{seed}", "code": "c", "measurements": (Measurement("accuracy", value),),
-        "data": {"asked": "mnist", "used": "digits", "origin": "surrogate", "digest": "ab" * 32, "note": ""},
-        "public": {"asked": "cifar100", "used": "shapes", "origin": "synthetic", "digest": "cd" * 32, "note": ""},
-        "bytes_up": 2_000_000 if row == "global-dlad" else 0, "finished": "2026-01-02T03:04:05Z", "seconds": 1.5,
-        "machine": {"commit": "f" * 40, "hardware": "a processor", "device": "cpu", "threads": 1, "packages": {"torch": "2"}},
-    }  # fmt: skip
+        "table": "dlad/table2",
+        "row": row,
+        "column": column,
+        "seed": seed,
+        "seeds": {},
+        "profile": "smoke",
+        "protocol": "paper",
+        "cell": f"{row}{column}{seed}",
+        "code": "c",
+        "measurements": (Measurement("accuracy", value),),
+        "data": {
+            "asked": "mnist",
+            "used": "digits",
+            "origin": "surrogate",
+            "digest": "ab" * 32,
+            "note": "",
+        },
+        "public": {
+            "asked": "cifar100",
+            "used": "shapes",
+            "origin": "synthetic",
+            "digest": "cd" * 32,
+            "note": "",
+        },
+        "bytes_up": 2_000_000 if row == "global-dlad" else 0,
+        "finished": "2026-01-02T03:04:05Z",
+        "seconds": 1.5,
+        "machine": {
+            "commit": "f" * 40,
+            "hardware": "a processor",
+            "device": "cpu",
+            "threads": 1,
+            "packages": {"torch": "2"},
+        },
+    }
     return Record(**{**known, **changes})  # type: ignore[arg-type]
 
 
 def write_results(folder: Path, records: list[Record] | None = None) -> TableFiles:
     """DLAD's Table II of two columns under `folder`/smoke."""
     files = TableFiles(folder, "smoke", "dlad/table2")
-    found = records or [record(row, c, v) for row, values in VALUES.items() for c, v in zip(COLUMNS, values, strict=True)]
+    found = records or [
+        record(row, c, v)
+        for row, values in VALUES.items()
+        for c, v in zip(COLUMNS, values, strict=True)
+    ]
     write_csv(files.path("csv"), summarise(found))
     files.write_records(found)
     claim = {"claim": "DLAD & averaging differ", "verdict": "holds", "in_print": "yes 3/3"}
@@ -42,8 +78,18 @@ def write_results(folder: Path, records: list[Record] | None = None) -> TableFil
     files.path("png").write_bytes(PIXEL)
     files.path("md").write_text("# dlad/table2\n")
     layout = Layout(
-        "dlad/table2", "Table II", "Accuracy", ROWS, frozenset(), "global-dlad", "", COLUMNS, ("profile smoke (reduced)", "1 seed")
+        "dlad/table2",
+        "Table II",
+        "Accuracy",
+        ROWS,
+        frozenset(),
+        "global-dlad",
+        "",
+        COLUMNS,
+        ("profile smoke (reduced)", "1 seed"),
     )
     card = ("Profile smoke.", "", "| setting | paper |", "|---|---|", "| local.epochs | **50** |")
-    Sheet(layout, "DLAD: a title", "A. Author. ICPR 2020", "final", ("told",), card).write(files.path("layout.json"))
+    Sheet(layout, "DLAD: a title", "A. Author. ICPR 2020", "final", ("told",), card).write(
+        files.path("layout.json")
+    )
     return files

@@ -1,4 +1,6 @@
-"""Records of teachers, as FedSA's Table 3 and Figure 4a have them, for tests of what is made of them."""
+"""Records of teachers, as FedSA's Table 3 and Figure 4a have them, for tests of what is made of
+them.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +14,17 @@ COLUMNS = ("dataset=cifar10", "dataset=cifar100")
 def record(row, column, *measurements, seed=0, table="fedsa/table3", **more):
     data = {"asked": "cifar10", "used": "cifar10", "origin": "real", "digest": "d", "note": ""}
     return Record(
-        table=table, row=row, column=column, seed=seed, seeds={}, profile="smoke", cell=f"{row}{column}{seed}", code="",
-        measurements=measurements, **{"protocol": "paper", "data": data, **more},
-    )  # fmt: skip
+        table=table,
+        row=row,
+        column=column,
+        seed=seed,
+        seeds={},
+        profile="smoke",
+        cell=f"{row}{column}{seed}",
+        code="",
+        measurements=measurements,
+        **{"protocol": "paper", "data": data, **more},
+    )
 
 
 def teacher(number, column, accuracy, similarity, **more):
@@ -23,15 +33,28 @@ def teacher(number, column, accuracy, similarity, **more):
 
 
 def column_of(accuracies, similarities=(0.0, 0.5, 1.0), column=COLUMNS[0], **more):
-    return [teacher(n, column, a, s, **more) for n, (a, s) in enumerate(zip(accuracies, similarities, strict=True), 1)]
+    return [
+        teacher(n, column, a, s, **more)
+        for n, (a, s) in enumerate(zip(accuracies, similarities, strict=True), 1)
+    ]
 
 
 def printed_records(shift=0.0, columns=COLUMNS, seed=0):
     """Records with the published values, their accuracies moved by `shift`."""
-    cells = {(c.row, c.column, c.metric): c.value for c in published_table("fedsa/table3") if c.column in columns}
+    cells = {
+        (c.row, c.column, c.metric): c.value
+        for c in published_table("fedsa/table3")
+        if c.column in columns
+    }
     places = dict.fromkeys((row, column) for row, column, _ in cells)
     return [
-        teacher(row.rpartition("-")[2], c, cells[row, c, METRICS[0]] + shift, cells[row, c, METRICS[1]], seed=seed)
+        teacher(
+            row.rpartition("-")[2],
+            c,
+            cells[row, c, METRICS[0]] + shift,
+            cells[row, c, METRICS[1]],
+            seed=seed,
+        )
         for row, c in places
     ]
 
@@ -40,10 +63,14 @@ def selections(column="dataset=cifar10", seed=0):
     """A selection of three teachers and another: scores, and times drawn."""
     scores, times = [(1.0, 0.5, 0.0), (0.0, 0.5, 1.0)], [(2, 1, 0), (0, 0, 3)]
     return record(
-        "fedsa", column,
+        "fedsa",
+        column,
         *(
             Measurement(metric, float(values[t][n]), f"selection={t + 1} teacher={n + 1}")
-            for t in (0, 1) for n in (0, 1, 2) for metric, values in (("transferability", scores), ("selected", times))
+            for t in (0, 1)
+            for n in (0, 1, 2)
+            for metric, values in (("transferability", scores), ("selected", times))
         ),
-        seed=seed, table="fedsa/figure4a",
-    )  # fmt: skip
+        seed=seed,
+        table="fedsa/figure4a",
+    )

@@ -32,9 +32,14 @@ def arrays(films=2, clients=3):
     central = np.zeros((films, 4, 4), np.uint8)
     central[..., 3] = 200
     return {
-        "images": np.full((films, 1, 4, 4), 100, np.uint8), "finding": np.arange(films, dtype=np.uint8) % 2, "local": local,
-        "consensus": local.min(axis=1), "diversity": local.max(axis=1), "fedad": central, "fedad-no-bound": central,
-    }  # fmt: skip
+        "images": np.full((films, 1, 4, 4), 100, np.uint8),
+        "finding": np.arange(films, dtype=np.uint8) % 2,
+        "local": local,
+        "consensus": local.min(axis=1),
+        "diversity": local.max(axis=1),
+        "fedad": central,
+        "fedad-no-bound": central,
+    }
 
 
 @pytest.fixture
@@ -52,7 +57,12 @@ def draw(tmp_path, drawn):
 def test_there_is_a_line_per_film_and_a_column_per_row_in_the_order_of_print(draw):
     figure = draw(arrays())
     axes = np.array(figure.axes).reshape(2, 4)
-    assert [axis.get_title().replace("\n", " ") for axis in axes[0]] == ["film", "local models", "FedAD without the bound", "FedAD"]
+    assert [axis.get_title().replace("\n", " ") for axis in axes[0]] == [
+        "film",
+        "local models",
+        "FedAD without the bound",
+        "FedAD",
+    ]
     assert [axis.get_ylabel().replace("\n", "-") for axis in axes[:, 0]] == FINDINGS
     np.testing.assert_array_equal(axes[0, 0].images[0].get_array(), np.full((4, 4), 100))
 
@@ -72,13 +82,16 @@ def test_only_what_is_above_one_half_is_coloured(draw):
 def test_areas_that_meet_have_their_mean_colour():
     film = np.zeros((1, 2), np.uint8)
     active = np.array([[[True, True]], [[False, True]]])
-    np.testing.assert_allclose(coloured(film, active, ("#ff0000", "#0000ff"))[0], [[0.45, 0, 0], [0.225, 0, 0.225]])
+    np.testing.assert_allclose(
+        coloured(film, active, ("#ff0000", "#0000ff"))[0], [[0.45, 0, 0], [0.225, 0, 0.225]]
+    )
 
 
 def test_edges_of_consensus_and_diversity_are_drawn_where_there_are_any(draw):
     found = arrays()
     figure = draw(found)
-    # Rows of different clients do not meet, so there is no consensus; the diversity is three of four rows.
+    # Rows of different clients do not meet, so there is no consensus; the diversity is three of
+    # four rows.
     assert [len(axis.collections) for axis in figure.axes[:4]] == [0, 1, 1, 1]
     found["consensus"][:, 1:3, 1:3] = 255
     assert [len(axis.collections) for axis in draw(found).axes[:4]] == [0, 2, 2, 2]
@@ -88,8 +101,16 @@ def test_edges_of_consensus_and_diversity_are_drawn_where_there_are_any(draw):
 def test_the_legend_names_every_client(draw, clients):
     (legend,) = draw(arrays(clients=clients)).legends
     names = [text.get_text() for text in legend.get_texts()]
-    assert names == [*(f"client {k + 1}" for k in range(clients)), "central model", "consensus", "diversity"]
-    colours = [plots.matplotlib.colors.to_hex(patch.get_facecolor()) for patch in legend.get_patches()[: clients + 1]]
+    assert names == [
+        *(f"client {k + 1}" for k in range(clients)),
+        "central model",
+        "consensus",
+        "diversity",
+    ]
+    colours = [
+        plots.matplotlib.colors.to_hex(patch.get_facecolor())
+        for patch in legend.get_patches()[: clients + 1]
+    ]
     assert len(set(colours)) == clients + 1
     assert colours[-1] == CENTRAL
 

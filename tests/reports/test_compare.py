@@ -13,9 +13,21 @@ from results.record import Measurement, Record
 from results.store import CSV_COLUMNS, summarise, write_csv
 
 BASE = {
-    "row": "a", "column": "n=1", "metric": "accuracy", "value": "0.9", "std": "", "n": "1", "status": "ok", "bytes_up": "10",
-    "bytes_down": "0", "profile": "smoke", "protocol": "paper", "data": "digits", "origin": "surrogate", "seeds": "0",
-}  # fmt: skip
+    "row": "a",
+    "column": "n=1",
+    "metric": "accuracy",
+    "value": "0.9",
+    "std": "",
+    "n": "1",
+    "status": "ok",
+    "bytes_up": "10",
+    "bytes_down": "0",
+    "profile": "smoke",
+    "protocol": "paper",
+    "data": "digits",
+    "origin": "surrogate",
+    "seeds": "0",
+}
 
 
 def line(**changes: str) -> dict[str, str]:
@@ -49,7 +61,9 @@ def verdicts(base, new):
     ],
 )
 def test_one_seed_is_judged_by_tolerance_and_bytes_exactly(tmp_path, changes, verdict):
-    assert verdicts(result_set(tmp_path, "a", line()), result_set(tmp_path, "b", line(**changes))) == [verdict]
+    assert verdicts(
+        result_set(tmp_path, "a", line()), result_set(tmp_path, "b", line(**changes))
+    ) == [verdict]
 
 
 def test_several_seeds_are_judged_by_a_test_and_not_by_the_tolerance(tmp_path):
@@ -57,7 +71,9 @@ def test_several_seeds_are_judged_by_a_test_and_not_by_the_tolerance(tmp_path):
     clear = line(value="0.89", std="0.001", n="3", seeds="0 1 2")
     noisy = line(value="0.85", std="0.05", n="3", seeds="0 1 2")
     assert verdicts(result_set(tmp_path, "a", base), result_set(tmp_path, "b", clear)) == ["worse"]
-    assert verdicts(result_set(tmp_path, "a", base), result_set(tmp_path, "c", noisy)) == ["undecided"]
+    assert verdicts(result_set(tmp_path, "a", base), result_set(tmp_path, "c", noisy)) == [
+        "undecided"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -77,7 +93,10 @@ def test_several_seeds_are_judged_by_a_test_and_not_by_the_tolerance(tmp_path):
     ],
 )
 def test_a_loss_is_judged_by_the_metrics_direction_and_unit(tmp_path, metric, base, new, verdict):
-    old, now = (result_set(tmp_path, name, line(metric=metric, value=value)) for name, value in (("a", base), ("b", new)))
+    old, now = (
+        result_set(tmp_path, name, line(metric=metric, value=value))
+        for name, value in (("a", base), ("b", new))
+    )
     assert verdicts(old, now) == [verdict]
 
 
@@ -92,18 +111,27 @@ def test_a_loss_is_judged_by_the_metrics_direction_and_unit(tmp_path, metric, ba
 )
 def test_over_seeds_too(tmp_path, metric, base, new, verdict):
     more = {"metric": metric, "std": "0.1", "n": "3", "seeds": "0 1 2"}
-    old, now = (result_set(tmp_path, name, line(value=value, **more)) for name, value in (("a", base), ("b", new)))
+    old, now = (
+        result_set(tmp_path, name, line(value=value, **more))
+        for name, value in (("a", base), ("b", new))
+    )
     assert verdicts(old, now) == [verdict]
 
 
 def test_percent_is_told_from_print_else_from_the_values(tmp_path):
     lines = (line(value="0.9"), line(row="b", value="0.8"))
-    for place, unit in (("fediod/table1.csv", "percent"), ("dlad/table2.released.csv", "fraction"), ("x/t.csv", "fraction")):
+    for place, unit in (
+        ("fediod/table1.csv", "percent"),
+        ("dlad/table2.released.csv", "fraction"),
+        ("x/t.csv", "fraction"),
+    ):
         path = tmp_path / place
         write_csv(path, lines)
         assert {cell["unit"] for cell in read_set(path).cells.values()} == {unit}
     write_csv(tmp_path / "y" / "t.csv", [*lines, line(row="c", value="70.0")])
-    assert {cell["unit"] for cell in read_set(tmp_path).cells.values() if cell["row"] == "c"} == {"percent"}
+    assert {cell["unit"] for cell in read_set(tmp_path).cells.values() if cell["row"] == "c"} == {
+        "percent"
+    }
     with pytest.raises(ResultsError, match="unit is 'fraction' and 'percent'"):
         verdicts(tmp_path / "x", tmp_path / "y")
 
@@ -124,7 +152,9 @@ def test_a_vanished_cell_and_a_failed_one_are_regressions_and_a_new_one_is_named
     assert verdicts(result_set(tmp_path, "d", line()), two) == ["same", "new"]
 
 
-def test_a_cell_that_fails_takes_its_curve_with_it_and_one_that_failed_before_is_no_regression(tmp_path):
+def test_a_cell_that_fails_takes_its_curve_with_it_and_one_that_failed_before_is_no_regression(
+    tmp_path,
+):
     curve = [line(column=f"n=1 epoch={e}") for e in (1, 2)]
     failed = line(metric="", value="", status="failed: DivergedError")
     whole, broken = result_set(tmp_path, "a", *curve), result_set(tmp_path, "b", failed)
@@ -134,28 +164,45 @@ def test_a_cell_that_fails_takes_its_curve_with_it_and_one_that_failed_before_is
     assert verdicts(broken, broken) == ["same"]
     other = result_set(tmp_path, "c", line(row="b"))
     assert verdicts(broken, other) == ["vanished", "new"]
-    assert [d.why for d in differences(other, result_set(tmp_path, "d", line(row="b"), failed)) if d.verdict == "failed"] == [
-        "failed: DivergedError"
-    ]
+    assert [
+        d.why
+        for d in differences(other, result_set(tmp_path, "d", line(row="b"), failed))
+        if d.verdict == "failed"
+    ] == ["failed: DivergedError"]
 
 
-@pytest.mark.parametrize("name", ["profile", "protocol", "data", "origin", "public", "public_origin"])
+@pytest.mark.parametrize(
+    "name", ["profile", "protocol", "data", "origin", "public", "public_origin"]
+)
 def test_sets_of_different_kind_are_never_compared(tmp_path, name):
-    base, new = result_set(tmp_path, "a", line()), result_set(tmp_path, "b", line(**{name: "other"}))
+    base, new = (
+        result_set(tmp_path, "a", line()),
+        result_set(tmp_path, "b", line(**{name: "other"})),
+    )
     with pytest.raises(ResultsError, match=f"{name} is .* not comparable"):
         verdicts(base, new)
 
 
 @pytest.mark.parametrize("name", ["profile", "protocol"])
 def test_nor_are_those_that_have_no_cell_in_common(tmp_path, name):
-    base, new = result_set(tmp_path, "a", line()), result_set(tmp_path, "b", line(row="b", **{name: "other"}))
+    base, new = (
+        result_set(tmp_path, "a", line()),
+        result_set(tmp_path, "b", line(row="b", **{name: "other"})),
+    )
     with pytest.raises(ResultsError, match=f"{name} is .* not comparable"):
         verdicts(base, new)
 
 
 def test_a_csv_of_an_older_version_lacks_columns_and_is_compared_in_those_it_has(tmp_path):
-    old, new = tmp_path / "a" / "t.csv", result_set(tmp_path, "b", line(public="shapes", statistic="best"))
-    write_csv(old, [{name: value for name, value in line().items() if name in CSV_COLUMNS[:18]}], CSV_COLUMNS[:18])
+    old, new = (
+        tmp_path / "a" / "t.csv",
+        result_set(tmp_path, "b", line(public="shapes", statistic="best")),
+    )
+    write_csv(
+        old,
+        [{name: value for name, value in line().items() if name in CSV_COLUMNS[:18]}],
+        CSV_COLUMNS[:18],
+    )
     assert verdicts(old.parent, new) == ["same"]
 
 
@@ -166,14 +213,18 @@ def test_holms_procedure_by_hand():
 
 
 def test_the_level_holds_for_all_cells_together(tmp_path):
-    """p = 0.025 for one cell: Welch's t = 2.776 with 4 degrees of freedom. Among two cells it needs 0.025, among three less."""
+    """p = 0.025 for one cell: Welch's t = 2.776 with 4 degrees of freedom. Among two cells it needs
+    0.025, among three less.
+    """
     spread = {"n": "3", "seeds": "0 1 2", "std": "0.01"}
     t = 2.7764451
     lower = repr(0.9 - t * 0.01 * (2 / 3) ** 0.5 * 1.0001)
     for others, verdict in ((1, "worse"), (2, "undecided")):
         rows = [line(row=f"r{i}", **spread) for i in range(others)]
         base = result_set(tmp_path, f"a{others}", line(**spread), *rows)
-        moved = [{**row, "value": "0.9000001"} for row in rows]  # one that is the same to the last digit is not tested
+        moved = [
+            {**row, "value": "0.9000001"} for row in rows
+        ]  # one that is the same to the last digit is not tested
         new = result_set(tmp_path, f"b{others}", line(**{**spread, "value": lower}), *moved)
         found = differences(base, new)[0]
         assert found.verdict == verdict
@@ -184,8 +235,16 @@ def test_the_level_holds_for_all_cells_together(tmp_path):
 def test_what_is_significantly_better_is_named_and_what_is_small_is_not(tmp_path):
     spread = {"n": "3", "seeds": "0 1 2", "std": "0.0001"}
     base = result_set(tmp_path, "a", line(**spread), line(row="b", **spread))
-    new = result_set(tmp_path, "b", line(**{**spread, "value": "0.95"}), line(row="b", **{**spread, "value": "0.899"}))
-    assert verdicts(base, new) == ["better", "same"]  # the second lost 0.001, less than the smallest effect
+    new = result_set(
+        tmp_path,
+        "b",
+        line(**{**spread, "value": "0.95"}),
+        line(row="b", **{**spread, "value": "0.899"}),
+    )
+    assert verdicts(base, new) == [
+        "better",
+        "same",
+    ]  # the second lost 0.001, less than the smallest effect
     assert differences(base, new, effect=0.0005)[1].verdict == "worse"
 
 
@@ -197,8 +256,12 @@ def test_seeds_without_any_spread_need_no_test(tmp_path):
 
 
 def test_other_seeds_and_another_statistic_are_named(tmp_path):
-    base = result_set(tmp_path, "a", line(statistic="best"), line(row="b", std="0.1", n="2", seeds="0 1"))
-    new = result_set(tmp_path, "b", line(statistic="median"), line(row="b", std="0.1", n="3", seeds="2 3 4"))
+    base = result_set(
+        tmp_path, "a", line(statistic="best"), line(row="b", std="0.1", n="2", seeds="0 1")
+    )
+    new = result_set(
+        tmp_path, "b", line(statistic="median"), line(row="b", std="0.1", n="3", seeds="2 3 4")
+    )
     first, second, _ = differences(base, new)
     assert first.why.endswith("statistic best -> median")
     assert second.why.endswith("seeds 0 1 -> 2 3 4")
@@ -206,37 +269,71 @@ def test_other_seeds_and_another_statistic_are_named(tmp_path):
 
 
 def test_changed_bytes_do_not_hide_a_loss(tmp_path):
-    base, new = result_set(tmp_path, "a", line()), result_set(tmp_path, "b", line(value="0.5", bytes_up="11", epsilon="2.0"))
-    assert differences(base, new)[0].why == "bytes_up 10 -> 11, epsilon none -> 2.0, loss +0.4000, one seed, tolerance 0.02"
+    base, new = (
+        result_set(tmp_path, "a", line()),
+        result_set(tmp_path, "b", line(value="0.5", bytes_up="11", epsilon="2.0")),
+    )
+    assert (
+        differences(base, new)[0].why
+        == "bytes_up 10 -> 11, epsilon none -> 2.0, loss +0.4000, one seed, tolerance 0.02"
+    )
 
 
-@pytest.mark.parametrize(("base", "new", "verdict"), [("0.9", "nan", "worse"), ("nan", "nan", "same"), ("inf", "0.9", "better")])
+@pytest.mark.parametrize(
+    ("base", "new", "verdict"),
+    [("0.9", "nan", "worse"), ("nan", "nan", "same"), ("inf", "0.9", "better")],
+)
 def test_a_value_that_is_not_finite_is_worse_than_any(tmp_path, base, new, verdict):
-    assert verdicts(*(result_set(tmp_path, name, line(value=v)) for name, v in (("a", base), ("b", new)))) == [verdict]
+    assert verdicts(
+        *(result_set(tmp_path, name, line(value=v)) for name, v in (("a", base), ("b", new)))
+    ) == [verdict]
 
 
 def test_texts_must_be_equal(tmp_path):
     base, same, other = (
-        result_set(tmp_path, name, line(metric="classes", value=text)) for name, text in (("a", "0-4"), ("b", "0-4"), ("c", "0-5"))
+        result_set(tmp_path, name, line(metric="classes", value=text))
+        for name, text in (("a", "0-4"), ("b", "0-4"), ("c", "0-5"))
     )
     assert verdicts(base, same) == ["same"]
     assert verdicts(base, other) == ["worse"]
 
 
-RUN = {"hardware": "A", "cores": 2, "device": "cpu", "threads": 1, "precision": "fp32", "compile": "off", "stacked": 1}
+RUN = {
+    "hardware": "A",
+    "cores": 2,
+    "device": "cpu",
+    "threads": 1,
+    "precision": "fp32",
+    "compile": "off",
+    "stacked": 1,
+}
 
 
 def record(**changes):
     whole = {
-        "table": "p/t", "row": "a", "column": "n=1", "seed": 0, "seeds": {}, "profile": "smoke", "protocol": "paper", "cell": "c",
-        "code": "d", "data": {"digest": "1"}, "seconds": 30.0, "stages": {"computed": 2}, "peak_memory_mb": 500.0, "machine": RUN,
-    }  # fmt: skip
+        "table": "p/t",
+        "row": "a",
+        "column": "n=1",
+        "seed": 0,
+        "seeds": {},
+        "profile": "smoke",
+        "protocol": "paper",
+        "cell": "c",
+        "code": "d",
+        "data": {"digest": "1"},
+        "seconds": 30.0,
+        "stages": {"computed": 2},
+        "peak_memory_mb": 500.0,
+        "machine": RUN,
+    }
     return Record(**{**whole, **changes})
 
 
 def with_records(tmp_path, name, *records):
     folder = result_set(tmp_path, name, line(), line(row="b"))
-    (folder / "t.records.jsonl").write_text("".join(json.dumps(r.to_json()) + "\n" for r in records))
+    (folder / "t.records.jsonl").write_text(
+        "".join(json.dumps(r.to_json()) + "\n" for r in records)
+    )
     return folder
 
 
@@ -246,7 +343,11 @@ def costs(tmp_path, base, new, **rule):
 
 
 def test_time_is_the_sum_and_memory_the_largest_over_the_cells_that_both_sets_have(tmp_path):
-    base = record(), record(row="b", seconds=10.0, peak_memory_mb=1000.0), record(row="c", seconds=1000.0)
+    base = (
+        record(),
+        record(row="b", seconds=10.0, peak_memory_mb=1000.0),
+        record(row="c", seconds=1000.0),
+    )
     new = record(seconds=75.0, peak_memory_mb=1600.0), record(row="b", seconds=10.0)
     assert costs(tmp_path, base, new) == {
         "time": ("slower", "ratio 2.12, 2 allowed"),
@@ -261,7 +362,10 @@ def test_time_is_the_sum_and_memory_the_largest_over_the_cells_that_both_sets_ha
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"stages": {"computed": 0}}, "2 and 0 stages were computed, the others found in the cache"),
+        (
+            {"stages": {"computed": 0}},
+            "2 and 0 stages were computed, the others found in the cache",
+        ),
         ({"machine": {**RUN, "threads": 4}}, "threads is 1 and 4"),
         ({"machine": {**RUN, "precision": "bf16"}}, "precision is fp32 and bf16"),
         ({"seed": 1}, "no cell finished in both sets with the same seed"),
@@ -274,13 +378,22 @@ def test_costs_of_other_work_are_not_compared(tmp_path, changes, why):
 
 def test_times_on_other_hardware_and_of_seconds_are_not_compared(tmp_path):
     other = costs(tmp_path, [record()], [record(seconds=500.0, machine={**RUN, "hardware": "B"})])
-    assert other == {"time": ("not compared", "hardware is A and B"), "peak memory": ("same", "ratio 1.00, 1.5 allowed")}
+    assert other == {
+        "time": ("not compared", "hardware is A and B"),
+        "peak memory": ("same", "ratio 1.00, 1.5 allowed"),
+    }
     short = costs(tmp_path, [record(seconds=9.0)], [record(seconds=500.0)])
-    assert short["time"] == ("not compared", "the base took 9.0 s, of which little can be said below 10 s")
+    assert short["time"] == (
+        "not compared",
+        "the base took 9.0 s, of which little can be said below 10 s",
+    )
 
 
 def test_without_records_nothing_is_said_of_costs_but_that(tmp_path):
-    base, new = with_records(tmp_path, "a", record()), result_set(tmp_path, "b", line(), line(row="b"))
+    base, new = (
+        with_records(tmp_path, "a", record()),
+        result_set(tmp_path, "b", line(), line(row="b")),
+    )
     *cells, cost = differences(base, new)
     assert [d.verdict for d in cells] == ["same", "same"]
     assert cost.why == "no records beside the CSV (new), so data digests were not compared either"
@@ -288,13 +401,21 @@ def test_without_records_nothing_is_said_of_costs_but_that(tmp_path):
 
 @pytest.mark.parametrize("kind", ["data", "public"])
 def test_data_of_another_digest_are_never_compared(tmp_path, kind):
-    base, new = (with_records(tmp_path, name, record(**{kind: {"digest": d}})) for name, d in (("a", "1"), ("b", "2")))
-    with pytest.raises(ResultsError, match=r"t a n=1: digest of .*data is '1' and '2'; these are not comparable"):
+    base, new = (
+        with_records(tmp_path, name, record(**{kind: {"digest": d}}))
+        for name, d in (("a", "1"), ("b", "2"))
+    )
+    with pytest.raises(
+        ResultsError, match=r"t a n=1: digest of .*data is '1' and '2'; these are not comparable"
+    ):
         differences(base, new)
 
 
 def test_records_of_another_table_are_never_compared(tmp_path):
-    base, new = with_records(tmp_path, "a", record()), with_records(tmp_path, "b", record(table="p/u"))
+    base, new = (
+        with_records(tmp_path, "a", record()),
+        with_records(tmp_path, "b", record(table="p/u")),
+    )
     with pytest.raises(ResultsError, match="table is 'p/t' and 'p/u'"):
         compare(*read_pair(base / "t.csv", new / "t.csv"), Rule())
 
@@ -331,9 +452,16 @@ def test_exact_demands_the_same_digits_of_the_same_machine_only(tmp_path):
 
 
 def test_settings_that_differ_are_named(tmp_path):
-    sets = [written(tmp_path, name, measured(config={"local.epochs": epochs})) for name, epochs in (("a", 12), ("b", 11))]
+    sets = [
+        written(tmp_path, name, measured(config={"local.epochs": epochs}))
+        for name, epochs in (("a", 12), ("b", 11))
+    ]
     (named,) = [d for d in differences(*sets) if d.cell[3] == "settings"]
-    assert (named.verdict, named.why, named.is_regression) == ("other", "local.epochs 12 -> 11", False)
+    assert (named.verdict, named.why, named.is_regression) == (
+        "other",
+        "local.epochs 12 -> 11",
+        False,
+    )
 
 
 def test_a_csv_that_was_edited_beside_its_records_is_refused(tmp_path):

@@ -1,4 +1,6 @@
-"""`python -m reports compare` from the command line: exit codes, every output, the speed benchmarks, and `verify`."""
+"""`python -m reports compare` from the command line: exit codes, every output, the speed
+benchmarks, and `verify`.
+"""
 
 from __future__ import annotations
 
@@ -17,15 +19,28 @@ from results.sourcecode import ROOT
 from results.store import CSV_COLUMNS, write_csv
 
 BASE = {
-    "column": "n=1", "metric": "accuracy", "std": "0.01", "n": "3", "status": "ok", "bytes_up": "10", "bytes_down": "0",
-    "profile": "smoke", "protocol": "paper", "data": "digits", "origin": "surrogate", "seeds": "0 1 2",
-}  # fmt: skip
+    "column": "n=1",
+    "metric": "accuracy",
+    "std": "0.01",
+    "n": "3",
+    "status": "ok",
+    "bytes_up": "10",
+    "bytes_down": "0",
+    "profile": "smoke",
+    "protocol": "paper",
+    "data": "digits",
+    "origin": "surrogate",
+    "seeds": "0 1 2",
+}
 VALUES = {"fedavg": "0.90", "feddf": "0.80", "fedmd": "0.70"}
 
 
 def lines(**changes):
     """A table of three rows; `changes` are to the line of the row `feddf`."""
-    whole = [{**dict.fromkeys(CSV_COLUMNS, ""), **BASE, "row": row, "value": value} for row, value in VALUES.items()]
+    whole = [
+        {**dict.fromkeys(CSV_COLUMNS, ""), **BASE, "row": row, "value": value}
+        for row, value in VALUES.items()
+    ]
     whole[1] |= changes
     return whole
 
@@ -54,7 +69,10 @@ def test_a_metric_that_is_worse_beyond_noise_is_named(base, tmp_path):
     done = report(base, write(tmp_path, "new", lines(value="0.70")))
     assert done.exit_code == 1
     assert done.stdout.startswith("**Regression**. Cells: 1 worse, 2 same")
-    assert "| smoke/paper/table1 feddf n=1 accuracy | worse | 0.8000 ± 0.0100 | 0.7000 ± 0.0100 | loss +0.1000" in done.stdout
+    assert (
+        "| smoke/paper/table1 feddf n=1 accuracy | worse | 0.8000 ± 0.0100 | 0.7000 ± 0.0100 | loss"
+        " +0.1000" in done.stdout
+    )
 
 
 def test_a_loss_within_noise_is_no_regression(base, tmp_path):
@@ -70,7 +88,10 @@ def test_a_missing_cell_is_a_regression(base, tmp_path):
 def test_one_byte_more_is_a_regression(base, tmp_path):
     done = report(base, write(tmp_path, "new", lines(bytes_up="11")))
     assert done.exit_code == 1
-    assert "feddf n=1 accuracy | changed | 0.8000 ± 0.0100 | 0.8000 ± 0.0100 | bytes_up 10 -> 11" in done.stdout
+    assert (
+        "feddf n=1 accuracy | changed | 0.8000 ± 0.0100 | 0.8000 ± 0.0100 | bytes_up 10 -> 11"
+        in done.stdout
+    )
 
 
 def test_another_protocol_is_refused(base, tmp_path):
@@ -78,7 +99,10 @@ def test_another_protocol_is_refused(base, tmp_path):
     done = report(base, new, "--output", tmp_path / "report.md")
     assert done.exit_code == 2
     assert done.stdout == ""
-    assert "smoke/paper/table1: protocol is 'paper' and 'released'; these are not comparable" in done.stderr
+    assert (
+        "smoke/paper/table1: protocol is 'paper' and 'released'; these are not comparable"
+        in done.stderr
+    )
     assert not (tmp_path / "report.md").exists()
 
 
@@ -91,7 +115,9 @@ def test_a_corrupted_csv_is_refused_and_named(base, tmp_path):
     assert f"{table} line 4: " in done.stderr
 
 
-@pytest.mark.parametrize(("change", "code"), [({}, 0), ({"value": "0.70"}, 1), ({"protocol": "released"}, 2)])
+@pytest.mark.parametrize(
+    ("change", "code"), [({}, 0), ({"value": "0.70"}, 1), ({"protocol": "released"}, 2)]
+)
 def test_the_process_ends_with_the_same_codes(base, tmp_path, command, change, code):
     new = write(tmp_path, "new", [{**line, **change} for line in lines()])
     assert command("reports", "compare", str(base), str(new)).returncode == code
@@ -99,7 +125,12 @@ def test_the_process_ends_with_the_same_codes(base, tmp_path, command, change, c
 
 @pytest.mark.parametrize(
     "arguments",
-    [("--base-speed", "x.json"), ("--alpha", "2"), ("--time-ratio", "-1"), ("--base-speed", "x.json", "--new-speed", "x.json")],
+    [
+        ("--base-speed", "x.json"),
+        ("--alpha", "2"),
+        ("--time-ratio", "-1"),
+        ("--base-speed", "x.json", "--new-speed", "x.json"),
+    ],
 )
 def test_unusable_options_are_refused(base, arguments):
     assert report(base, base, *arguments).exit_code == 2
@@ -113,17 +144,32 @@ def test_an_output_that_cannot_be_written_is_said(base):
 
 def test_committed_results_are_readable():
     table = ROOT / "results" / "cpu" / "dlad" / "table2.csv"
-    assert report(table, table).stdout.startswith("**No regression**. Cells: 48 same; time and memory: 2 same.")
+    assert report(table, table).stdout.startswith(
+        "**No regression**. Cells: 48 same; time and memory: 2 same."
+    )
     assert report(ROOT / "results", ROOT / "results").exit_code == 0
 
 
 @pytest.fixture
 def written(base, tmp_path):
-    """The four files about a table with a regression, hostile texts and a cost that was not compared."""
-    failed = {**lines()[2], "metric": "", "value": "", "std": "", "status": "failed: <b>|`x`\x1b & worse"}
+    """The four files about a table with a regression, hostile texts and a cost that was not
+    compared.
+    """
+    failed = {
+        **lines()[2],
+        "metric": "",
+        "value": "",
+        "std": "",
+        "status": "failed: <b>|`x`\x1b & worse",
+    }
     paths = {kind: tmp_path / "out" / f"report.{kind}" for kind in ("md", "xml", "html", "csv")}
-    options = (text for option, path in zip(("--output", "--junit", "--html", "--csv"), paths.values(), strict=True)
-               for text in (option, str(path)))  # fmt: skip
+    options = (
+        text
+        for option, path in zip(
+            ("--output", "--junit", "--html", "--csv"), paths.values(), strict=True
+        )
+        for text in (option, str(path))
+    )
     done = report(base, write(tmp_path, "new", [*lines(value="0.70")[:2], failed]), *options)
     assert done.exit_code == 1
     return done.stdout, {kind: path.read_text() for kind, path in paths.items()}
@@ -134,7 +180,10 @@ def test_the_markdown_is_what_was_printed_and_keeps_its_columns(written):
     assert files["md"] == stdout
     row = next(line for line in stdout.splitlines() if " failed " in line)
     assert row.endswith("|  | failed: \\<b>\\|\\`x\\`\x1b & worse |")
-    assert "Not compared: time, peak memory of smoke/paper/table1: no records beside the CSV (base and new)" in stdout
+    assert (
+        "Not compared: time, peak memory of smoke/paper/table1: no records beside the CSV (base and"
+        " new)" in stdout
+    )
     assert "Holm over 1 test," in stdout
 
 
@@ -148,11 +197,16 @@ def test_the_junit_file_has_a_case_per_cell(written):
         "1",
     )
     cases = {case.get("name"): case for case in suite}
-    assert list(cases) == [f"{row} n=1 accuracy" for row in VALUES] + ["all cells time, peak memory"]
+    assert list(cases) == [f"{row} n=1 accuracy" for row in VALUES] + [
+        "all cells time, peak memory"
+    ]
     assert len(cases["fedavg n=1 accuracy"]) == 0
     failure = cases["feddf n=1 accuracy"].find("failure")
     assert failure is not None
-    assert (failure.get("type"), failure.text[:42]) == ("worse", "worse: 0.8000 ± 0.0100 -> 0.7000 ± 0.0100;")
+    assert (failure.get("type"), failure.text[:42]) == (
+        "worse",
+        "worse: 0.8000 ± 0.0100 -> 0.7000 ± 0.0100;",
+    )
     assert "failed: <b>|`x`? & worse" in cases["fedmd n=1 accuracy"].find("failure").text
     assert cases["all cells time, peak memory"].find("skipped") is not None
 
@@ -165,7 +219,10 @@ def test_the_page_needs_nothing_else_and_escapes_what_it_shows(written):
     assert "failed: &lt;b&gt;|`x`\x1b &amp; worse" in page
     assert page.count("<caption>") == page.count("<table>") == 2
     assert 'scope="col"' in page
-    assert '<th scope="row">smoke/paper/table1 feddf n=1 accuracy</th><td class="verdict">worse</td>' in page
+    assert (
+        '<th scope="row">smoke/paper/table1 feddf n=1 accuracy</th><td class="verdict">worse</td>'
+        in page
+    )
     assert "prefers-color-scheme: dark" in page
     assert 'name="viewport"' in page
 
@@ -188,8 +245,15 @@ def test_the_markdown_stays_short(base, tmp_path):
 
 def speed(tmp_path, name, medians, brand="A"):
     path = tmp_path / f"{name}.json"
-    entries = [{"fullname": f"t.py::{test}", "stats": {"median": median}} for test, median in medians.items()]
-    path.write_text(json.dumps({"machine_info": {"cpu": {"brand_raw": brand, "count": 2}}, "benchmarks": entries}))
+    entries = [
+        {"fullname": f"t.py::{test}", "stats": {"median": median}}
+        for test, median in medians.items()
+    ]
+    path.write_text(
+        json.dumps(
+            {"machine_info": {"cpu": {"brand_raw": brand, "count": 2}}, "benchmarks": entries}
+        )
+    )
     return path
 
 
@@ -204,32 +268,53 @@ def speed(tmp_path, name, medians, brand="A"):
         ({"a": 9.0}, "B", 1, "1 vanished, 1 not compared"),
     ],
 )
-def test_speed_benchmarks_are_judged_by_their_medians_on_one_machine(base, tmp_path, new, brand, code, counts):
+def test_speed_benchmarks_are_judged_by_their_medians_on_one_machine(
+    base, tmp_path, new, brand, code, counts
+):
     old, now = speed(tmp_path, "old", {"a": 1.0, "b": 0.002}), speed(tmp_path, "now", new, brand)
-    done = report(base, base, "--base-speed", old, "--new-speed", now, "--csv", tmp_path / "report.csv")
+    done = report(
+        base, base, "--base-speed", old, "--new-speed", now, "--csv", tmp_path / "report.csv"
+    )
     assert done.exit_code == code
     assert f"speed benchmarks: {counts}." in done.stdout
-    assert ("Not compared: median of speed: A, 2 cores and B, 2 cores." in done.stdout) == (brand == "B")
-    rows = [row for row in csv.DictReader((tmp_path / "report.csv").read_text().splitlines()) if row["table"] == "speed"]
+    assert ("Not compared: median of speed: A, 2 cores and B, 2 cores." in done.stdout) == (
+        brand == "B"
+    )
+    rows = [
+        row
+        for row in csv.DictReader((tmp_path / "report.csv").read_text().splitlines())
+        if row["table"] == "speed"
+    ]
     assert ("t.py::a" in [row["row"] for row in rows]) == (brand == "A")
 
 
 def test_ratios_of_speed_can_be_turned_off(base, tmp_path):
     old, now = speed(tmp_path, "old", {"a": 1.0}), speed(tmp_path, "now", {"a": 9.0})
     assert report(base, base, "--base-speed", old, "--new-speed", now).exit_code == 1
-    assert report(base, base, "--base-speed", old, "--new-speed", now, "--time-ratio", "0").exit_code == 0
+    assert (
+        report(base, base, "--base-speed", old, "--new-speed", now, "--time-ratio", "0").exit_code
+        == 0
+    )
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"machine_info": {}, "benchmarks": []}', '{"benchmarks": [{"fullname": "x"}]}'])
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", '{"machine_info": {}, "benchmarks": []}', '{"benchmarks": [{"fullname": "x"}]}'],
+)
 def test_a_file_that_is_no_benchmark_is_refused(base, tmp_path, text):
     (tmp_path / "x.json").write_text(text)
-    done = report(base, base, "--base-speed", tmp_path / "x.json", "--new-speed", tmp_path / "x.json")
+    done = report(
+        base, base, "--base-speed", tmp_path / "x.json", "--new-speed", tmp_path / "x.json"
+    )
     assert done.exit_code == 2
     assert "x.json" in done.stderr
 
 
 def test_what_pytest_benchmark_writes_is_read(base, tmp_path, command, monkeypatch):
-    for name in ("PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT"):  # it measures nothing in a worker
+    for name in (
+        "PYTEST_XDIST_WORKER",
+        "PYTEST_XDIST_WORKER_COUNT",
+    ):  # it measures nothing in a worker
         monkeypatch.delenv(name, raising=False)
     test = tmp_path / "test_quick.py"
     test.write_text("def test_quick(benchmark):\n    benchmark(sum, [1, 2])\n")
@@ -254,5 +339,11 @@ def test_verify_runs_the_command_of_the_benchmarks_in_the_repository(tmp_path, m
     done = CliRunner().invoke(app, ["verify", "mine/table1.csv", "--cells", "2", "--seed", "7"])
     assert done.exit_code == 1
     assert seen["command"][:4] == [sys.executable, "-m", "benchmarks", "verify"]
-    assert seen["command"][4:] == [str(tmp_path.resolve() / "mine" / "table1.csv"), "--cells", "2", "--seed", "7"]
+    assert seen["command"][4:] == [
+        str(tmp_path.resolve() / "mine" / "table1.csv"),
+        "--cells",
+        "2",
+        "--seed",
+        "7",
+    ]
     assert seen["cwd"] == ROOT

@@ -11,10 +11,13 @@ from tests.reports.drawn import layout, line
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("50 % of a_b & c", r"50 \% of a\_b \& c"), ("1 ± 2", r"1 $\pm$ 2"), ("#{x}", r"\#\{x\}"), ("a\\b", r"a\textbackslash{}b"),
+        ("50 % of a_b & c", r"50 \% of a\_b \& c"),
+        ("1 ± 2", r"1 $\pm$ 2"),
+        ("#{x}", r"\#\{x\}"),
+        ("a\\b", r"a\textbackslash{}b"),
         ("plain", "plain"),
     ],
-)  # fmt: skip
+)
 def test_special_characters_are_printed_as_they_are(text, expected):
     assert escape(text) == expected
 
@@ -22,9 +25,11 @@ def test_special_characters_are_printed_as_they_are(text, expected):
 def test_a_table_has_measured_and_published_values_and_its_best_in_bold():
     columns = ("test=x", "test=y")
     lines = [
-        line("a", "test=x", "0.5", std="0.01"), line("b", "test=x", "0.7"), line("b", "test=y", "0.25"),
+        line("a", "test=x", "0.5", std="0.01"),
+        line("b", "test=x", "0.7"),
+        line("b", "test=y", "0.25"),
         line("a", "test=y", "", **{"status": "failed: NaN"}),
-    ]  # fmt: skip
+    ]
     text = latex(layout(columns, key="none/such"), lines)
     rows = [row for row in text.splitlines() if row.startswith(("Row", "Bound"))]
     assert rows == [

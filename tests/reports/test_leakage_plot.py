@@ -31,11 +31,18 @@ def lines(values, metric="fid"):
 
 
 def heights(axis):
-    return [float(container[0].get_ydata()[n]) for container in axis.containers for n in range(len(container[0].get_ydata()))]
+    return [
+        float(container[0].get_ydata()[n])
+        for container in axis.containers
+        for n in range(len(container[0].get_ydata()))
+    ]
 
 
 def test_clients_are_on_the_left_and_their_mean_with_its_range_on_the_right(drawn, tmp_path):
-    values = {"a": {"1": "2.0", "2": "4.0", "average": "3.0"}, "b": {"1": "300.0", "2": "500.0", "average": "400.0"}}
+    values = {
+        "a": {"1": "2.0", "2": "4.0", "average": "3.0"},
+        "b": {"1": "300.0", "2": "500.0", "average": "400.0"},
+    }
     plots.leakage_plot(layout((COLUMN,)), lines(values), tmp_path / "f.png", "fid")
     left, right = drawn[0].axes
     assert heights(left) == [2, 4, 300, 500]
@@ -49,14 +56,21 @@ def test_clients_are_on_the_left_and_their_mean_with_its_range_on_the_right(draw
 
 def test_values_of_one_size_are_on_a_linear_axis_from_zero(drawn, tmp_path):
     values = {"a": {"1": "200.0", "average": "200.0"}, "b": {"1": "300.0", "average": "300.0"}}
-    plots.leakage_plot(layout((COLUMN,)), lines(values) + lines({"a": {"1": "80.0"}}, "psnr"), tmp_path / "f.png", "fid")
+    plots.leakage_plot(
+        layout((COLUMN,)),
+        lines(values) + lines({"a": {"1": "80.0"}}, "psnr"),
+        tmp_path / "f.png",
+        "fid",
+    )
     left = drawn[0].axes[0]
     assert (left.get_yscale(), left.get_ylim()[0]) == ("linear", 0)
     assert heights(left) == [200, 300]
 
 
 def test_a_figure_without_numbers_has_no_picture(drawn, tmp_path):
-    plots.leakage_plot(layout((COLUMN,)), lines({"a": {"1": "0.5"}}, "psnr"), tmp_path / "f.png", "fid")
+    plots.leakage_plot(
+        layout((COLUMN,)), lines({"a": {"1": "0.5"}}, "psnr"), tmp_path / "f.png", "fid"
+    )
     assert not drawn
 
 

@@ -10,7 +10,15 @@ from html.parser import HTMLParser
 
 import pytest
 
-from reports.page import cell_of, find_results, page, panel_rows, section_of, spread_of, verdict_kind
+from reports.page import (
+    cell_of,
+    find_results,
+    page,
+    panel_rows,
+    section_of,
+    spread_of,
+    verdict_kind,
+)
 from reports.sheet import Sheet
 from reports.table import blocks
 from results.files import ResultsError
@@ -29,17 +37,27 @@ def cell(value, published, metric="accuracy", unit="fraction", **more):
 @pytest.mark.parametrize(
     ("value", "published", "step"),
     [
-        ("0.90", "0.90", 0), ("0.90", "0.915", 0), ("0.90", "0.95", -1), ("0.70", "0.90", -2), ("0.50", "0.90", -3),
-        ("0.95", "0.90", 1), ("0.90", "0.40", 3),
+        ("0.90", "0.90", 0),
+        ("0.90", "0.915", 0),
+        ("0.90", "0.95", -1),
+        ("0.70", "0.90", -2),
+        ("0.50", "0.90", -3),
+        ("0.95", "0.90", 1),
+        ("0.90", "0.40", 3),
     ],
-)  # fmt: skip
+)
 def test_the_colour_grows_with_the_difference_from_print(value, published, step):
     assert cell(value, published).step == step
 
 
 def test_a_difference_in_percent_is_a_share_of_the_same_range():
     found = cell("70.0", "90.0", unit="percent")
-    assert (found.step, found.text, found.published, found.difference) == (-2, "70.00", "90.00", "-20.00")
+    assert (found.step, found.text, found.published, found.difference) == (
+        -2,
+        "70.00",
+        "90.00",
+        "-20.00",
+    )
 
 
 def test_a_lower_distance_is_better():
@@ -53,7 +71,12 @@ def test_what_is_counted_and_differs_from_print_is_shown_without_a_colour():
 
 def test_what_failed_or_is_missing_has_no_colour_and_no_place_in_the_order():
     failed = cell("", "", **{"status": "failed: out of memory"})
-    assert (failed.text, failed.failed, failed.step, failed.value) == ("failed", "failed: out of memory", 0, "")
+    assert (failed.text, failed.failed, failed.step, failed.value) == (
+        "failed",
+        "failed: out of memory",
+        0,
+        "",
+    )
     (block,) = blocks(layout(("test=x",), key="none/such"), [line("a", "test=x", "0.5")])
     assert cell_of(block, None, best=False).text == "–"
 
@@ -67,11 +90,15 @@ def test_costs_of_a_row_are_a_range_where_its_columns_differ():
 @pytest.mark.parametrize(
     ("verdict", "kind"),
     [
-        ("holds", "yes"), ("holds; 1 not decidable at this seed count", "yes"), ("holds in 3 of 4", "open"),
+        ("holds", "yes"),
+        ("holds; 1 not decidable at this seed count", "yes"),
+        ("holds in 3 of 4", "open"),
         ("holds in 0 of 1; 3 not decidable at this seed count", "no"),
-        ("does not hold", "no"), ("not measured", "open"), ("holds (at accuracy 23 % in a=1)", "yes"),
+        ("does not hold", "no"),
+        ("not measured", "open"),
+        ("holds (at accuracy 23 % in a=1)", "yes"),
     ],
-)  # fmt: skip
+)
 def test_a_verdict_is_yes_no_or_neither(verdict, kind):
     assert verdict_kind(verdict) == kind
 
@@ -82,7 +109,11 @@ def test_bytes_and_the_best_of_a_column_stand_in_their_rows(tmp_path):
     (block,) = blocks(result.sheet.layout, result.lines)
     rows = panel_rows(result.sheet.layout, block, block.panels[0])
     assert [row["up"][0] for row in rows] == ["0.000", "0.000", "2.000"]
-    assert [[c.best for c in row["cells"]] for row in rows] == [[False, False], [True, False], [False, True]]
+    assert [[c.best for c in row["cells"]] for row in rows] == [
+        [False, False],
+        [True, False],
+        [False, True],
+    ]
 
 
 class Collector(HTMLParser):
@@ -110,7 +141,16 @@ def test_the_page_holds_numbers_claims_card_and_files_and_loads_nothing(tmp_path
     files = write_results(tmp_path)
     html = page(find_results(tmp_path))
     found = Collector(html)
-    for text in ("Global (DLAD)", "0.9600", "print 0.", "DLAD & averaging differ", "yes 3/3", "local.epochs", "surrogate", "2.000"):
+    for text in (
+        "Global (DLAD)",
+        "0.9600",
+        "print 0.",
+        "DLAD & averaging differ",
+        "yes 3/3",
+        "local.epochs",
+        "surrogate",
+        "2.000",
+    ):
         assert text in found.text
     assert "profile smoke, reduced" in found.text
     assert "public data synthetic" in found.text
@@ -118,19 +158,33 @@ def test_the_page_holds_numbers_claims_card_and_files_and_loads_nothing(tmp_path
     links = [attrs[name] for _, attrs in found.tags for name in ("src", "href") if attrs.get(name)]
     assert all(link.startswith(("#", "data:")) for link in links)
     assert not re.search(r"@import|url\(|https?://", html)
-    csv = next(attrs["href"] for tag, attrs in found.tags if tag == "a" and attrs.get("download", "").endswith("smoke.csv"))
+    csv = next(
+        attrs["href"]
+        for tag, attrs in found.tags
+        if tag == "a" and attrs.get("download", "").endswith("smoke.csv")
+    )
     assert base64.b64decode(csv.split(",")[1]) == files.path("csv").read_bytes()
-    assert any(tag == "img" and base64.b64decode(a["src"].split(",")[1]) == PIXEL for tag, a in found.tags if a.get("src"))
+    assert any(
+        tag == "img" and base64.b64decode(a["src"].split(",")[1]) == PIXEL
+        for tag, a in found.tags
+        if a.get("src")
+    )
 
 
 def test_tables_are_tables_for_those_who_do_not_see_them(tmp_path):
     write_results(tmp_path)
     found = Collector(page(find_results(tmp_path)))
     assert ("html", {"lang": "en"}) in found.tags
-    assert all(attrs.get("scope") in ("col", "row") for tag, attrs in found.tags if tag == "th" and "style" not in attrs and attrs)
+    assert all(
+        attrs.get("scope") in ("col", "row")
+        for tag, attrs in found.tags
+        if tag == "th" and "style" not in attrs and attrs
+    )
     assert sum(tag == "caption" for tag, _ in found.tags) >= 2
     assert all(attrs.get("alt") is not None for tag, attrs in found.tags if tag == "img")
-    assert all(attrs.get("tabindex") == "0" for tag, attrs in found.tags if attrs.get("class") == "scroll")
+    assert all(
+        attrs.get("tabindex") == "0" for tag, attrs in found.tags if attrs.get("class") == "scroll"
+    )
     ids = [attrs["id"] for _, attrs in found.tags if "id" in attrs]
     assert len(ids) == len(set(ids))
 
@@ -146,7 +200,11 @@ def test_a_csv_that_lies_alone_is_drawn_by_its_slugs(tmp_path):
 
 def test_a_failed_cell_is_shown_with_its_reason(tmp_path):
     write_results(
-        tmp_path, [record("global-dlad", COLUMNS[0], 0.9), record("global-dlad", COLUMNS[1], 0, status="failed", reason="NaN")]
+        tmp_path,
+        [
+            record("global-dlad", COLUMNS[0], 0.9),
+            record("global-dlad", COLUMNS[1], 0, status="failed", reason="NaN"),
+        ],
     )
     section = section_of(find_results(tmp_path)[0])
     assert section["failed"] == 1
@@ -154,7 +212,13 @@ def test_a_failed_cell_is_shown_with_its_reason(tmp_path):
 
 
 def test_a_stand_in_for_the_clients_private_data_is_named(tmp_path):
-    private = {"asked": "imagenet32", "used": "caltech100", "origin": "surrogate", "digest": "ef" * 32, "note": ""}
+    private = {
+        "asked": "imagenet32",
+        "used": "caltech100",
+        "origin": "surrogate",
+        "digest": "ef" * 32,
+        "note": "",
+    }
     write_results(tmp_path, [record("global-dlad", COLUMNS[0], 0.5, private=private)])
     assert section_of(find_results(tmp_path)[0])["private"] == ["surrogate"]
     assert "private surrogate" in page(find_results(tmp_path))
@@ -183,7 +247,10 @@ def test_a_damaged_file_is_named(tmp_path, suffix):
 
 def build(*arguments):
     return subprocess.run(
-        [sys.executable, "-m", "reports", "build", *map(str, arguments)], cwd=ROOT, capture_output=True, text=True
+        [sys.executable, "-m", "reports", "build", *map(str, arguments)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
     )
 
 

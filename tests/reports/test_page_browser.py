@@ -1,4 +1,6 @@
-"""The page in a real browser, where one is installed: it sorts, filters, enlarges, and fits a phone."""
+"""The page in a real browser, where one is installed: it sorts, filters, enlarges, and fits a
+phone.
+"""
 
 from __future__ import annotations
 
@@ -25,21 +27,30 @@ def address(tmp_path_factory):
 def browser():
     api = pytest.importorskip("playwright.sync_api")
     with api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"])
+        browser = playwright.chromium.launch(
+            executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"]
+        )
         yield browser
         browser.close()
 
 
 @pytest.fixture
 def open_page(browser, address):
-    """Opens the page with what the browser complains about in a list, and everything that it tries to load."""
+    """Opens the page with what the browser complains about in a list, and everything that it tries
+    to load.
+    """
     opened = []
 
     def opening(**options):
         tab = browser.new_page(**options)
         tab.complaints, tab.asked = [], []
         tab.on("pageerror", lambda error: tab.complaints.append(str(error)))
-        tab.on("console", lambda message: tab.complaints.append(message.text) if message.type == "error" else None)
+        tab.on(
+            "console",
+            lambda message: (
+                tab.complaints.append(message.text) if message.type == "error" else None
+            ),
+        )
         tab.on("request", lambda request: tab.asked.append(request.url))
         tab.goto(address)
         opened.append(tab)
@@ -122,14 +133,18 @@ def test_the_page_itself_never_scrolls_sideways(open_page, width):
 CONTRASTS = """() => {
   const canvas = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
   const colour = (over, under) => {
-    canvas.fillStyle = under; canvas.fillRect(0, 0, 1, 1); canvas.fillStyle = over; canvas.fillRect(0, 0, 1, 1);
+    canvas.fillStyle = under; canvas.fillRect(0, 0, 1, 1);
+    canvas.fillStyle = over; canvas.fillRect(0, 0, 1, 1);
     return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3);
   };
-  const light = (rgb) => rgb.map((v) => v / 255).map((v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+  const light = (rgb) => rgb.map((v) => v / 255)
+    .map((v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
     .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
   const ground = getComputedStyle(document.body).backgroundColor;
-  return [...document.querySelectorAll("td, th, p, a, summary, .badge, .printed, .verdict")].map((element) => {
-    const style = getComputedStyle(element), own = getComputedStyle(element.closest("td, .badge") ?? element).backgroundColor;
+  const texts = document.querySelectorAll("td, th, p, a, summary, .badge, .printed, .verdict");
+  return [...texts].map((element) => {
+    const style = getComputedStyle(element);
+    const own = getComputedStyle(element.closest("td, .badge") ?? element).backgroundColor;
     const back = colour(own, ground), front = colour(style.color, `rgb(${back})`);
     const [a, b] = [light(front), light(back)];
     return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);

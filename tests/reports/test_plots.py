@@ -46,7 +46,9 @@ def test_an_axis_ends_with_the_metric_or_with_the_values_that_do_not_reach_it(va
 
 
 def test_percent_is_on_the_axis_of_a_table_in_percent(drawn, tmp_path):
-    lines = [line("a", c, "70.0", "75.0") for c in ("test=x", "test=y")] + [line("b", "test=x", "30.0")]
+    lines = [line("a", c, "70.0", "75.0") for c in ("test=x", "test=y")] + [
+        line("b", "test=x", "30.0")
+    ]
     plots.table_plot(layout(("test=x", "test=y"), unit="percent"), lines, tmp_path / "t.png")
     (axis,) = visible(drawn[0])
     assert (axis.get_ylabel(), axis.get_ylim()) == ("Accuracy (%)", (0, 102))
@@ -67,14 +69,21 @@ def test_each_metric_has_its_own_axes(drawn, tmp_path):
 def test_many_long_headings_are_slanted_and_the_picture_stays_narrow(drawn, tmp_path):
     for length, slanted in ((5, False), (25, True)):
         columns = tuple(f"test={letter * length}" for letter in "pqrstuvw")
-        plots.table_plot(layout(columns), [line("a", column, "0.5") for column in columns], tmp_path / "t.png")
+        plots.table_plot(
+            layout(columns), [line("a", column, "0.5") for column in columns], tmp_path / "t.png"
+        )
         (axis,) = visible(drawn[-1])
-        assert [label.get_rotation() for label in axis.get_xticklabels()] == [35.0 if slanted else 0.0] * 8
+        assert [label.get_rotation() for label in axis.get_xticklabels()] == [
+            35.0 if slanted else 0.0
+        ] * 8
         assert drawn[-1].get_figwidth() < 8
 
 
 def test_texts_are_not_plotted(drawn, tmp_path):
-    lines = [line("a", "test=x", "71.5", metric="dice"), line("a", "test=x property=private", "yes", metric="property")]
+    lines = [
+        line("a", "test=x", "71.5", metric="dice"),
+        line("a", "test=x property=private", "yes", metric="property"),
+    ]
     plots.table_plot(layout(("test=x",)), lines, tmp_path / "t.png")
     assert len(visible(drawn[-1])) == 1
     before = len(drawn)
@@ -87,11 +96,17 @@ def test_metrics_with_several_panels_are_rows_of_panels(drawn, tmp_path):
     plots.table_plot(layout(), lines, tmp_path / "t.png")
     axes = visible(drawn[0])
     assert [axis.get_ylabel() for axis in axes] == ["Dice", "", "", "SSIM", "", ""]
-    assert [axis.get_title() for axis in axes[:3]] == ["dataset mnist", "dataset cifar10", "dataset cinic10"]
+    assert [axis.get_title() for axis in axes[:3]] == [
+        "dataset mnist",
+        "dataset cifar10",
+        "dataset cinic10",
+    ]
 
 
 def test_a_table_of_one_column_names_its_rows_at_the_vertical_axis(drawn, tmp_path):
-    lines = [line(row, "test=x", value) for row, value in (("a", "0.2"), ("b", "0.7"), ("top", "0.8"))]
+    lines = [
+        line(row, "test=x", value) for row, value in (("a", "0.2"), ("b", "0.7"), ("top", "0.8"))
+    ]
     plots.table_plot(layout(("test=x",)), lines, tmp_path / "t.png")
     (axis,) = visible(drawn[0])
     assert [label.get_text() for label in axis.get_yticklabels()] == ["Row A", "Row B", "Bound †"]
@@ -99,7 +114,9 @@ def test_a_table_of_one_column_names_its_rows_at_the_vertical_axis(drawn, tmp_pa
 
 
 def test_a_picture_of_a_part_of_a_table_has_no_place_for_columns_that_were_not_run(drawn, tmp_path):
-    columns = tuple(f"share={share} data={data}" for share in ("1", "5", "10") for data in ("x", "y", "z"))
+    columns = tuple(
+        f"share={share} data={data}" for share in ("1", "5", "10") for data in ("x", "y", "z")
+    )
     lines = [line(row, f"share=1 data={data}", "0.5") for row in ("a", "b") for data in ("x", "y")]
     lines += [line(row, f"share=5 data={data}", "0.5") for row in ("a", "b") for data in ("x", "y")]
     plots.table_plot(layout(columns), lines, tmp_path / "t.png")
@@ -109,8 +126,12 @@ def test_a_picture_of_a_part_of_a_table_has_no_place_for_columns_that_were_not_r
 
 
 def test_a_panel_of_one_column_says_which(drawn, tmp_path):
-    columns = tuple(f"share={share} data={data}" for share in ("1", "5", "10") for data in ("x", "y", "z"))
-    lines = [line(row, f"share={share} data=x", "0.5") for row in ("a", "b") for share in ("1", "5")]
+    columns = tuple(
+        f"share={share} data={data}" for share in ("1", "5", "10") for data in ("x", "y", "z")
+    )
+    lines = [
+        line(row, f"share={share} data=x", "0.5") for row in ("a", "b") for share in ("1", "5")
+    ]
     plots.table_plot(layout(columns), lines, tmp_path / "t.png")
     assert [axis.get_title() for axis in visible(drawn[0])] == ["share 1, x", "share 5, x"]
 

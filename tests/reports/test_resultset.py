@@ -9,9 +9,21 @@ from results.files import ResultsError
 from results.store import CSV_COLUMNS, write_csv
 
 BASE = {
-    "row": "a", "column": "n=1", "metric": "accuracy", "value": "0.9", "std": "0.01", "n": "2", "status": "ok", "bytes_up": "10",
-    "bytes_down": "0", "profile": "smoke", "protocol": "paper", "data": "digits", "origin": "surrogate", "seeds": "0 1",
-}  # fmt: skip
+    "row": "a",
+    "column": "n=1",
+    "metric": "accuracy",
+    "value": "0.9",
+    "std": "0.01",
+    "n": "2",
+    "status": "ok",
+    "bytes_up": "10",
+    "bytes_down": "0",
+    "profile": "smoke",
+    "protocol": "paper",
+    "data": "digits",
+    "origin": "surrogate",
+    "seeds": "0 1",
+}
 
 
 def line(**changes):
@@ -59,11 +71,20 @@ def test_two_files_are_of_one_table_whatever_they_are_called(table, tmp_path):
         (lambda text: text.replace("0.9,", "0.9x,", 1), "line 2: value '0.9x' is not a number"),
         (lambda text: text.replace("0.9,", ",", 1), "line 2: value '' is not a number"),
         (lambda text: text.replace("0.01,", "?,", 1), "line 2: std '\\?' is not a number"),
-        (lambda text: text.replace("0.01,2", "0.01,1", 1), "line 2: n '1' is not a whole number from 2"),
-        (lambda text: text.replace("ok,10", "ok,1e1", 1), "line 2: bytes_up '1e1' is not a whole number"),
+        (
+            lambda text: text.replace("0.01,2", "0.01,1", 1),
+            "line 2: n '1' is not a whole number from 2",
+        ),
+        (
+            lambda text: text.replace("ok,10", "ok,1e1", 1),
+            "line 2: bytes_up '1e1' is not a whole number",
+        ),
         (lambda text: text.replace("ok,10", "o,10", 1), "line 2: status 'o'"),
         (lambda text: text.replace("accuracy", "", 1), "line 2: no metric"),
-        (lambda text: text.replace("a,n=1", "a,n=1,more", 1), "line 2: 24 fields under 23 headings"),
+        (
+            lambda text: text.replace("a,n=1", "a,n=1,more", 1),
+            "line 2: 24 fields under 23 headings",
+        ),
         (lambda text: text.replace("\nb,", "\na,"), "line 3: the cell has a line already"),
         (lambda text: text.replace("a,n=1", '"a,n=1', 1), "cannot read"),
         (lambda text: text + "\n", "line 4: 0 fields"),
@@ -93,4 +114,7 @@ def test_damaged_records_are_named(table, text):
 def test_texts_and_failed_cells_are_read(table, metric, value):
     failed = line(row="c", metric="", value="", std="", status="failed: DivergedError")
     write_csv(table, [line(metric=metric, value=value, std=""), failed])
-    assert [cell["status"] for cell in read_set(table).cells.values()] == ["ok", "failed: DivergedError"]
+    assert [cell["status"] for cell in read_set(table).cells.values()] == [
+        "ok",
+        "failed: DivergedError",
+    ]

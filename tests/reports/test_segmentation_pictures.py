@@ -1,4 +1,6 @@
-"""Figure 3's picture: test images, their true classes and what each method predicts, from a file that a run wrote."""
+"""Figure 3's picture: test images, their true classes and what each method predicts, from a file
+that a run wrote.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,12 @@ def arrays(images=2, height=4, width=6, channels=3):
     target[:, :2] = 1
     target[0, 0, 0] = UNLABELLED
     pixels = np.full((images, channels, height, width), 100, np.uint8)
-    return {"images": pixels, "target": target, "fedsa": np.where(target == 1, 1, 0).astype(np.uint8), "scratch": target * 0}
+    return {
+        "images": pixels,
+        "target": target,
+        "fedsa": np.where(target == 1, 1, 0).astype(np.uint8),
+        "scratch": target * 0,
+    }
 
 
 @pytest.fixture
@@ -38,7 +45,9 @@ def draw(tmp_path, drawn):
 
     def drawing(found, classes=CLASSES):
         save_file(found, tmp_path / "s.safetensors")
-        draw_segmentations(tmp_path / "s.safetensors", tmp_path / "s.png", ROWS, classes, "Figure 3")
+        draw_segmentations(
+            tmp_path / "s.safetensors", tmp_path / "s.png", ROWS, classes, "Figure 3"
+        )
         return drawn[-1]
 
     return drawing
@@ -57,17 +66,26 @@ def test_the_legend_names_the_classes_that_occur_in_their_colours(draw):
     figure = draw(arrays())
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["wall", "floor", "not labelled"]
-    patches = [plots.matplotlib.colors.to_hex(patch.get_facecolor()) for patch in legend.get_patches()]
+    patches = [
+        plots.matplotlib.colors.to_hex(patch.get_facecolor()) for patch in legend.get_patches()
+    ]
     assert patches == [*class_colours(3)[:2], "#ffffff"]
     truth = figure.axes[1].images[0]
     # The first pixel has no label, the one beside it is floor, the last wall.
-    shown = [plots.matplotlib.colors.to_hex(truth.cmap(truth.norm(truth.get_array()[place]))) for place in ((0, 0), (0, 1), (3, 5))]
+    shown = [
+        plots.matplotlib.colors.to_hex(truth.cmap(truth.norm(truth.get_array()[place])))
+        for place in ((0, 0), (0, 1), (3, 5))
+    ]
     assert shown == ["#ffffff", class_colours(3)[1], class_colours(3)[0]]
 
 
 def test_grey_images_are_drawn_from_black_to_white(draw):
     image = draw(arrays(channels=1)).axes[0].images[0]
-    assert (image.get_array().shape, image.get_clim(), image.cmap.name) == ((4, 6), (0, 255), "gray")
+    assert (image.get_array().shape, image.get_clim(), image.cmap.name) == (
+        (4, 6),
+        (0, 255),
+        "gray",
+    )
 
 
 @pytest.mark.parametrize("count", [1, 8, 9, 17, 64])
@@ -107,4 +125,6 @@ def test_a_file_that_is_damaged_or_lacks_the_truth_is_named(draw, tmp_path):
     (tmp_path / "cut.safetensors").write_bytes(b"cut")
     for name in ("cut", "missing"):
         with pytest.raises(ResultsError, match=rf"cannot read .*{name}\.safetensors"):
-            draw_segmentations(tmp_path / f"{name}.safetensors", tmp_path / "s.png", ROWS, CLASSES, "Figure 3")
+            draw_segmentations(
+                tmp_path / f"{name}.safetensors", tmp_path / "s.png", ROWS, CLASSES, "Figure 3"
+            )

@@ -1,4 +1,6 @@
-"""FedSA's Table 3 and Figure 4a: correlations over teachers, totals of selections, and their plots."""
+"""FedSA's Table 3 and Figure 4a: correlations over teachers, totals of selections, and their
+plots.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,14 @@ from reports.teachers import correlations, printed_correlations, sentences, tota
 from results.record import FAILED
 from results.store import summarise
 from tests.reports.drawn import layout, line
-from tests.reports.teacher_records import COLUMNS, METRICS, column_of, printed_records, selections, teacher
+from tests.reports.teacher_records import (
+    COLUMNS,
+    METRICS,
+    column_of,
+    printed_records,
+    selections,
+    teacher,
+)
 
 
 @pytest.fixture
@@ -34,7 +43,8 @@ def test_the_printed_correlations_are_those_of_the_readme():
 
 
 def test_coefficients_are_of_each_seed_and_their_mean_is_told():
-    # Seed 0 ranks as the similarity does, seed 1 has its first two the other way round: rho 1 and 1/2.
+    # Seed 0 ranks as the similarity does, seed 1 has its first two the other way round: rho 1 and
+    # 1/2.
     records = column_of([10.0, 20.0, 30.0]) + column_of([20.0, 10.0, 30.0], seed=1)
     (found,) = correlations(records, METRICS).values()
     assert (found.spearman, found.pearson) == (pytest.approx(0.75), pytest.approx(0.75))
@@ -44,8 +54,10 @@ def test_coefficients_are_of_each_seed_and_their_mean_is_told():
     assert means.spearman == pytest.approx(math.sqrt(3) / 2)
     own = layout(COLUMNS, key="none/such")
     (text,) = sentences(own, {COLUMNS[0]: found}, METRICS)
-    assert text == (
-        "cifar10: transfer accuracy and saliency similarity: Spearman rho = 0.75, Pearson r = 0.75 "
+    assert (
+        text
+        == "cifar10: transfer accuracy and saliency similarity: Spearman rho = 0.75, Pearson r ="
+        " 0.75 "
         "(n = 3 teachers; mean over 2 seeds of each seed's own)"
     )
 
@@ -54,12 +66,18 @@ def test_print_stands_beside_what_was_measured():
     found = correlations(printed_records(columns=COLUMNS[1:]), METRICS)
     (text,) = sentences(layout(COLUMNS, key="fedsa/table3"), found, METRICS)
     assert text.startswith("cifar100: ")
-    assert "rho = 0.70, Pearson r = 0.71 (n = 10 teachers); published rho = 0.70, r = 0.71 (n = 10)" in text
+    assert (
+        "rho = 0.70, Pearson r = 0.71 (n = 10 teachers); published rho = 0.70, r = 0.71 (n = 10)"
+        in text
+    )
 
 
 def test_teachers_that_a_seed_lacks_do_not_count_and_two_have_no_correlation():
     records = column_of([1.0, 2.0, 3.0, 9.0], (0.0, 0.5, 1.0, 0.2))
-    records += [*column_of([1.0, 2.0, 3.0], seed=1), teacher(4, COLUMNS[0], 9.0, 0.2, seed=1, status=FAILED)]
+    records += [
+        *column_of([1.0, 2.0, 3.0], seed=1),
+        teacher(4, COLUMNS[0], 9.0, 0.2, seed=1, status=FAILED),
+    ]
     (found,) = correlations(records, METRICS).values()
     assert (found.teachers, found.spearman) == (3, pytest.approx(1))
     assert correlations(column_of([1.0, 2.0], (0.0, 1.0)), METRICS) == {}
@@ -99,9 +117,14 @@ def scattered(records, drawn, tmp_path, columns=COLUMNS):
 def test_published_marks_stand_beside_ours_where_one_axis_holds_both(drawn, tmp_path):
     left, right = scattered(printed_records(shift=2.0), drawn, tmp_path)
     assert left.get_title().splitlines() == [
-        "cifar10", "Spearman ρ = 0.49, Pearson r = 0.61 (n = 10)", "published: Spearman ρ = 0.49, Pearson r = 0.61 (n = 10)"
-    ]  # fmt: skip
-    assert (left.get_xlabel(), left.get_ylabel()) == ("Saliency similarity", "Transfer accuracy (%)")
+        "cifar10",
+        "Spearman ρ = 0.49, Pearson r = 0.61 (n = 10)",
+        "published: Spearman ρ = 0.49, Pearson r = 0.61 (n = 10)",
+    ]
+    assert (left.get_xlabel(), left.get_ylabel()) == (
+        "Saliency similarity",
+        "Transfer accuracy (%)",
+    )
     assert names(left) == names(right) == [str(n) for n in range(1, 11) for _ in "ab"]
     printed, measured = (container[0] for container in left.containers)
     assert (printed.get_label(), measured.get_label()) == ("_nolegend_", "_nolegend_")
@@ -114,8 +137,12 @@ def test_published_marks_have_panels_of_their_own_where_accuracies_lie_elsewhere
     axes = scattered(printed_records(shift=-30.0), drawn, tmp_path)
     assert [axis.get_title().splitlines()[0] for axis in axes] == ["cifar10", "cifar100"] * 2
     assert ["published" in axis.get_title() for axis in axes] == [False, False, True, True]
-    assert all(len(axis.containers) == 1 and names(axis) == [str(n) for n in range(1, 11)] for axis in axes)
-    measured, printed = scattered(printed_records(shift=-30.0, columns=COLUMNS[:1]), drawn, tmp_path, COLUMNS[:1])
+    assert all(
+        len(axis.containers) == 1 and names(axis) == [str(n) for n in range(1, 11)] for axis in axes
+    )
+    measured, printed = scattered(
+        printed_records(shift=-30.0, columns=COLUMNS[:1]), drawn, tmp_path, COLUMNS[:1]
+    )
     assert measured.get_position().y0 == pytest.approx(printed.get_position().y0)  # side by side
 
 
@@ -124,8 +151,12 @@ def test_seeds_give_bars_of_both_metrics(drawn, tmp_path):
     axes = scattered(records, drawn, tmp_path, COLUMNS[:1])
     assert axes[0].get_title().splitlines()[2] == "mean over 2 seeds of each seed's own"
     horizontal, vertical = axes[0].containers[0][2]
-    assert horizontal.get_segments()[0][:, 0] == pytest.approx([0.1 - math.sqrt(0.02), 0.1 + math.sqrt(0.02)])
-    assert vertical.get_segments()[0][:, 1] == pytest.approx([15 - math.sqrt(50), 15 + math.sqrt(50)])
+    assert horizontal.get_segments()[0][:, 0] == pytest.approx(
+        [0.1 - math.sqrt(0.02), 0.1 + math.sqrt(0.02)]
+    )
+    assert vertical.get_segments()[0][:, 1] == pytest.approx(
+        [15 - math.sqrt(50), 15 + math.sqrt(50)]
+    )
 
 
 def test_selections_are_a_heat_map_with_the_draws_in_its_cells(drawn, tmp_path):
@@ -138,16 +169,28 @@ def test_selections_are_a_heat_map_with_the_draws_in_its_cells(drawn, tmp_path):
     assert image.get_clim() == (0, 1)
     levels = [sum(image.cmap(v)[:3]) for v in np.linspace(0, 1, 20)]
     assert levels == sorted(levels, reverse=True)  # darker is higher
-    assert {t.get_text(): t.get_position() for t in left.texts} == {"2": (1, 1), "1": (1, 2), "3": (2, 3)}
+    assert {t.get_text(): t.get_position() for t in left.texts} == {
+        "2": (1, 1),
+        "1": (1, 2),
+        "3": (2, 3),
+    }
     assert [label.get_text() for label in left.get_yticklabels()] == ["1", "2", "3"]
     assert left.get_ylim() == (3.5, 0.5)  # the first teacher is at the top
 
 
 def test_a_score_that_is_missing_is_left_blank(drawn, tmp_path):
-    lines = [x for x in summarise([selections()]) if x["metric"] == "selected" or x["column"].endswith("teacher=1")]
-    plots_teachers.selection_plot(layout(COLUMNS[:1], key="fedsa/figure4a"), lines, tmp_path / "f.png")
+    lines = [
+        x
+        for x in summarise([selections()])
+        if x["metric"] == "selected" or x["column"].endswith("teacher=1")
+    ]
+    plots_teachers.selection_plot(
+        layout(COLUMNS[:1], key="fedsa/figure4a"), lines, tmp_path / "f.png"
+    )
     scores = drawn[0].axes[0].images[0].get_array()
-    np.testing.assert_array_equal(np.ma.getmaskarray(scores), [[False, False], [True, True], [True, True]])
+    np.testing.assert_array_equal(
+        np.ma.getmaskarray(scores), [[False, False], [True, True], [True, True]]
+    )
     assert len(drawn[0].axes[0].texts) == 3
 
 

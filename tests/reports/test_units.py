@@ -1,4 +1,6 @@
-"""Units: the same metric as a fraction and in percent, and where a reader of numbers alone finds the unit."""
+"""Units: the same metric as a fraction and in percent, and where a reader of numbers alone finds
+the unit.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,12 @@ from reports.units import scale_of, unit_of
 )
 def test_titles_digits_and_ranges_follow_the_unit(metric, unit, title, text, bounds, sign):
     scale = scale_of(metric, unit)
-    assert (scale.title, scale.text("70.36"), scale.bounds, scale.sign) == (title, text, bounds, sign)
+    assert (scale.title, scale.text("70.36"), scale.bounds, scale.sign) == (
+        title,
+        text,
+        bounds,
+        sign,
+    )
 
 
 def test_texts_are_left_as_they_are():
@@ -55,5 +62,7 @@ def test_a_tolerance_of_two_hundredths_in_each_unit(metric, unit, allowed):
         ("fediod", "table7", "inception-score", [2.4], ""),
     ],
 )
-def test_the_unit_is_that_of_print_and_without_print_that_of_the_size(paper, table, metric, values, unit):
+def test_the_unit_is_that_of_print_and_without_print_that_of_the_size(
+    paper, table, metric, values, unit
+):
     assert unit_of(paper, table, metric, values) == unit

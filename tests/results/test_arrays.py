@@ -13,7 +13,9 @@ from results.arrays import pack, unpack
 
 ARRAYS = st.dictionaries(
     st.sampled_from(["images", "target", "fedavg+"]),
-    arrays_of.arrays(st.sampled_from([np.uint8, np.float32]), arrays_of.array_shapes(max_dims=4, max_side=3)),
+    arrays_of.arrays(
+        st.sampled_from([np.uint8, np.float32]), arrays_of.array_shapes(max_dims=4, max_side=3)
+    ),
 )
 
 

@@ -17,7 +17,11 @@ from results.files import (
 
 
 def test_canonical_json_does_not_depend_on_the_order_of_keys():
-    assert canonical_json({"b": 1, "a": [1, 2]}) == canonical_json({"a": [1, 2], "b": 1}) == '{"a":[1,2],"b":1}'
+    assert (
+        canonical_json({"b": 1, "a": [1, 2]})
+        == canonical_json({"a": [1, 2], "b": 1})
+        == '{"a":[1,2],"b":1}'
+    )
 
 
 def test_digest_of_text_and_of_its_bytes_is_plain_sha256():
@@ -82,7 +86,9 @@ def test_writing_below_a_file_is_refused_with_advice(tmp_path):
     assert (tmp_path / "f").read_text() == "kept"
 
 
-@pytest.mark.parametrize("value", [{}, {"a": 1.5, "b": [None, True, "ü"]}, {"z": {"y": {"x": 0.1}}}])
+@pytest.mark.parametrize(
+    "value", [{}, {"a": 1.5, "b": [None, True, "ü"]}, {"z": {"y": {"x": 0.1}}}]
+)
 def test_sealed_json_reads_back_what_was_written(tmp_path, value):
     write_sealed_json(tmp_path / "f", value)
     assert read_sealed_json(tmp_path / "f") == value
@@ -98,7 +104,9 @@ def test_sealed_json_detects_every_single_flipped_bit(tmp_path):
     write_sealed_json(tmp_path / "f", value)
     raw = (tmp_path / "f").read_bytes().rstrip(b"\n")
     for position in range(len(raw)):
-        (tmp_path / "f").write_bytes(raw[:position] + bytes([raw[position] ^ 1]) + raw[position + 1 :])
+        (tmp_path / "f").write_bytes(
+            raw[:position] + bytes([raw[position] ^ 1]) + raw[position + 1 :]
+        )
         assert read_sealed_json(tmp_path / "f") is None, position
 
 

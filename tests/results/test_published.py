@@ -9,11 +9,17 @@ TABLES = [f"{paper}/{table}" for paper in papers() for table in tables(paper)]
 
 
 def test_the_four_papers_have_25_tables():
-    assert {paper: len(tables(paper)) for paper in papers()} == {"dlad": 4, "fedad": 8, "fediod": 9, "fedsa": 4}
+    assert {paper: len(tables(paper)) for paper in papers()} == {
+        "dlad": 4,
+        "fedad": 8,
+        "fediod": 9,
+        "fedsa": 4,
+    }
 
 
 @pytest.mark.parametrize(
-    ("paper", "numbers", "dashes"), [("dlad", 235, 40), ("fedad", 410, 90), ("fediod", 262, 0), ("fedsa", 308, 16)]
+    ("paper", "numbers", "dashes"),
+    [("dlad", 235, 40), ("fedad", 410, 90), ("fediod", 262, 0), ("fedsa", 308, 16)],
 )
 def test_a_paper_has_as_many_numbers_and_dashes_as_its_readme_counts(paper, numbers, dashes):
     values = [cell.value for table in tables(paper) for cell in published_table(f"{paper}/{table}")]
@@ -21,7 +27,9 @@ def test_a_paper_has_as_many_numbers_and_dashes_as_its_readme_counts(paper, numb
 
 
 def test_the_papers_print_1215_numbers():
-    assert sum(cell.value is not None for table in TABLES for cell in published_table(table)) == 1215
+    assert (
+        sum(cell.value is not None for table in TABLES for cell in published_table(table)) == 1215
+    )
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -38,15 +46,24 @@ def test_every_column_is_written_as_it_is_parsed(table):
 
 def test_one_cell_of_each_paper_reads_as_printed():
     def value(table, row, column, metric):
-        [cell] = [c for c in published_table(table) if (c.row, c.column, c.metric) == (row, column, metric)]
+        [cell] = [
+            c
+            for c in published_table(table)
+            if (c.row, c.column, c.metric) == (row, column, metric)
+        ]
         return cell.value
 
-    assert value("dlad/table2", "client-resnet", "dataset=mnist distribution=iid", "accuracy") == 0.9523
+    assert (
+        value("dlad/table2", "client-resnet", "dataset=mnist distribution=iid", "accuracy")
+        == 0.9523
+    )
     assert value("dlad/table1", "niid2", "client=5n+5", "classes") == "0-4,9"
 
 
 def test_only_the_class_lists_of_dlad_are_text():
-    text = {table for table in TABLES for cell in published_table(table) if isinstance(cell.value, str)}
+    text = {
+        table for table in TABLES for cell in published_table(table) if isinstance(cell.value, str)
+    }
     assert text == {"dlad/table1"}
 
 
@@ -66,7 +83,10 @@ def test_the_papers_make_101_claims_with_unique_names():
 
 
 def test_parse_column_reads_pairs_in_order():
-    assert list(parse_column("dataset=mnist distribution=iid").items()) == [("dataset", "mnist"), ("distribution", "iid")]
+    assert list(parse_column("dataset=mnist distribution=iid").items()) == [
+        ("dataset", "mnist"),
+        ("distribution", "iid"),
+    ]
 
 
 def test_parse_column_maps_a_bare_word_to_itself():
@@ -85,7 +105,9 @@ def test_a_dash_is_none_an_infinity_is_a_number(tmp_path, monkeypatch):
     monkeypatch.setattr(published, "PUBLISHED", tmp_path)
     published_table.cache_clear()
     (tmp_path / "p").mkdir()
-    (tmp_path / "p" / "table1.csv").write_text("row,column,metric,value,std,n,note\nr,c=1,m,,,,\nr,c=2,m,inf,0.5,3,a; unit=dB\n")
+    (tmp_path / "p" / "table1.csv").write_text(
+        "row,column,metric,value,std,n,note\nr,c=1,m,,,,\nr,c=2,m,inf,0.5,3,a; unit=dB\n"
+    )
     dash, infinite = published_table("p/table1")
     published_table.cache_clear()
     assert (dash.value, dash.std, dash.n) == (None, None, None)

@@ -8,10 +8,19 @@ import pytest
 from results.record import Measurement, Record
 
 RECORD = Record(
-    table="dlad/table2", row="r", column="c=1", seed=3, seeds={"partition": 3}, profile="cpu", protocol="paper", cell="a", code="b",
+    table="dlad/table2",
+    row="r",
+    column="c=1",
+    seed=3,
+    seeds={"partition": 3},
+    profile="cpu",
+    protocol="paper",
+    cell="a",
+    code="b",
     measurements=(Measurement("accuracy", 0.25, "epoch=1"), Measurement("classes", "0,1")),
-    public={"asked": "cifar100", "used": "shapes-100"}, statistic="after the last of 3 epochs or rounds",
-)  # fmt: skip
+    public={"asked": "cifar100", "used": "shapes-100"},
+    statistic="after the last of 3 epochs or rounds",
+)
 
 
 def test_a_record_survives_json():

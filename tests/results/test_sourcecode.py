@@ -33,7 +33,9 @@ def fresh_caches():
 
 @pytest.fixture
 def digest_of(tmp_path, monkeypatch):
-    """The digest of `outer` in a new repository with the given files; every call is a repository of its own."""
+    """The digest of `outer` in a new repository with the given files; every call is a repository of
+    its own.
+    """
     numbers = iter(range(100))
 
     def compute(outer=CODE, **others):
@@ -69,7 +71,9 @@ def test_a_change_of_words_or_space_keeps_the_digest(digest_of, old, new):
     assert digest_of(CODE.replace(old, new)) == digest_of()
 
 
-@pytest.mark.parametrize(("old", "new"), [("return 1", "return 2"), ("x: int = 1", "x: int = 2"), ("def f", "def g")])
+@pytest.mark.parametrize(
+    ("old", "new"), [("return 1", "return 2"), ("x: int = 1", "x: int = 2"), ("def f", "def g")]
+)
 def test_a_change_of_code_alters_the_digest(digest_of, old, new):
     assert digest_of(CODE.replace(old, new)) != digest_of()
 
@@ -88,7 +92,13 @@ def test_a_reworded_imported_module_keeps_the_digest(digest_of):
 
 @pytest.mark.parametrize(
     "line",
-    ["import inner", "from inner import y", "from pack import part", "from pack.part import z", "import pack.part"],
+    [
+        "import inner",
+        "from inner import y",
+        "from pack import part",
+        "from pack.part import z",
+        "import pack.part",
+    ],
 )
 def test_every_form_of_import_reaches_a_module_at_any_depth(digest_of, line):
     middle = {"inner": "import deep\n", "pack__part": "import deep\n", "pack____init__": ""}
@@ -106,7 +116,9 @@ def test_an_unrelated_module_does_not_count(digest_of):
 
 
 def test_modules_that_import_each_other_have_a_digest(digest_of):
-    assert digest_of("import inner\n", inner="import outer\n") != digest_of("import inner\n", inner="import outer\nx = 1\n")
+    assert digest_of("import inner\n", inner="import outer\n") != digest_of(
+        "import inner\n", inner="import outer\nx = 1\n"
+    )
 
 
 def test_a_module_outside_the_repository_is_refused():

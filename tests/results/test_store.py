@@ -8,15 +8,37 @@ import pytest
 from results.files import ResultsError
 from results.published import PUBLISHED, published_table
 from results.record import FAILED, Measurement, Record
-from results.store import CSV_COLUMNS, CellCache, TableFiles, format_value, read_csv, summarise, write_csv
+from results.store import (
+    CSV_COLUMNS,
+    CellCache,
+    TableFiles,
+    format_value,
+    read_csv,
+    summarise,
+    write_csv,
+)
 
 
-def record(seed=0, value=0.5, row="global-dlad", column="dataset=mnist distribution=iid", metric="accuracy", **changes):
+def record(
+    seed=0,
+    value=0.5,
+    row="global-dlad",
+    column="dataset=mnist distribution=iid",
+    metric="accuracy",
+    **changes,
+):
     fields = {
-        "table": "dlad/table2", "row": row, "column": column, "seed": seed, "seeds": {"partition": seed},
-        "profile": "cpu", "protocol": "paper", "cell": f"ce11{seed}", "code": "c0de",
+        "table": "dlad/table2",
+        "row": row,
+        "column": column,
+        "seed": seed,
+        "seeds": {"partition": seed},
+        "profile": "cpu",
+        "protocol": "paper",
+        "cell": f"ce11{seed}",
+        "code": "c0de",
         "measurements": (Measurement(metric, value),),
-    }  # fmt: skip
+    }
     return Record(**{**fields, **changes})
 
 
@@ -48,7 +70,9 @@ def test_a_printed_dash_gives_no_difference():
 
 
 def test_a_cell_that_failed_for_one_seed_is_listed_with_its_reason_and_no_value():
-    lines = summarise([record(0), record(1, status=FAILED, reason="DivergedError: nan", measurements=())])
+    lines = summarise(
+        [record(0), record(1, status=FAILED, reason="DivergedError: nan", measurements=())]
+    )
     assert [(line["status"], line["value"], line["n"], line["seeds"]) for line in lines] == [
         ("failed: DivergedError: nan", "", "0", "0 1")
     ]
@@ -56,16 +80,27 @@ def test_a_cell_that_failed_for_one_seed_is_listed_with_its_reason_and_no_value(
 
 def test_a_failed_cell_does_not_touch_its_neighbours():
     bad = record(row="global-avg", status=FAILED, reason="x", measurements=())
-    assert [(line["row"], line["value"]) for line in summarise([bad, record()])] == [("global-avg", ""), ("global-dlad", "0.5")]
+    assert [(line["row"], line["value"]) for line in summarise([bad, record()])] == [
+        ("global-avg", ""),
+        ("global-dlad", "0.5"),
+    ]
 
 
 def classes(value, seed=0):
-    return record(seed, value, row="niid1", column="client=5n+2", metric="classes", table="dlad/table1")
+    return record(
+        seed, value, row="niid1", column="client=5n+2", metric="classes", table="dlad/table1"
+    )
 
 
 def test_a_text_that_equals_the_printed_one_is_the_same():
     [line] = summarise([classes("2,3", 0), classes("2,3", 1)])
-    assert (line["value"], line["std"], line["n"], line["published"], line["difference"]) == ("2,3", "", "2", "2,3", "same")
+    assert (line["value"], line["std"], line["n"], line["published"], line["difference"]) == (
+        "2,3",
+        "",
+        "2",
+        "2,3",
+        "same",
+    )
 
 
 def test_texts_that_differ_between_seeds_are_all_shown():
@@ -83,18 +118,39 @@ def test_measurements_of_a_curve_become_columns_of_their_own():
 
 
 def test_a_summary_states_privacy_bytes_and_data():
-    [line] = summarise([record(epsilon=3.1, delta=1e-5, bytes_up=12, bytes_down=7, data={"used": "digits", "origin": "surrogate"})])
-    assert [line[name] for name in ("epsilon", "delta", "bytes_up", "bytes_down", "data", "origin")] == [
-        "3.1", "1e-05", "12", "7", "digits", "surrogate",
-    ]  # fmt: skip
+    [line] = summarise(
+        [
+            record(
+                epsilon=3.1,
+                delta=1e-5,
+                bytes_up=12,
+                bytes_down=7,
+                data={"used": "digits", "origin": "surrogate"},
+            )
+        ]
+    )
+    assert [
+        line[name] for name in ("epsilon", "delta", "bytes_up", "bytes_down", "data", "origin")
+    ] == [
+        "3.1",
+        "1e-05",
+        "12",
+        "7",
+        "digits",
+        "surrogate",
+    ]
 
 
 def test_a_summary_states_the_public_set_and_how_a_run_became_a_number():
     public = {"asked": "cifar100", "used": "shapes-100", "origin": "synthetic"}
-    [line] = summarise([record(public=public, statistic="after the last of 3 epochs or rounds"), record(1)])
+    [line] = summarise(
+        [record(public=public, statistic="after the last of 3 epochs or rounds"), record(1)]
+    )
     assert [line[name] for name in ("public", "public_origin", "statistic")] == [
-        "shapes-100", "synthetic", "after the last of 3 epochs or rounds",
-    ]  # fmt: skip
+        "shapes-100",
+        "synthetic",
+        "after the last of 3 epochs or rounds",
+    ]
 
 
 def test_without_another_public_set_its_columns_are_empty():
@@ -112,7 +168,10 @@ def test_every_metric_has_a_line_beside_the_printed_one():
     fields = {"table": "fediod/table7", "row": "gan", "column": "dataset=cifar10 alpha=0.1"}
     lines = summarise([record(**fields, measurements=scores)])
     printed = {(c.row, c.metric): c.value for c in published_table("fediod/table7")}
-    assert [(line["metric"], line["value"]) for line in lines] == [("inception-score", "3.0"), ("adapted-inception-score", "2.0")]
+    assert [(line["metric"], line["value"]) for line in lines] == [
+        ("inception-score", "3.0"),
+        ("adapted-inception-score", "2.0"),
+    ]
     for line, value in zip(lines, (3.0, 2.0), strict=True):
         assert float(line["published"]) == printed["gan", line["metric"]]
         assert float(line["difference"]) == pytest.approx(value - printed["gan", line["metric"]])
@@ -120,9 +179,17 @@ def test_every_metric_has_a_line_beside_the_printed_one():
 
 def test_what_only_some_seeds_measure_is_over_these_and_never_mixed_with_something_else():
     both = (Measurement("auc", 0.5, "class=mass"), Measurement("auc", 0.9, "class=edema"))
-    lines = summarise([record(0, measurements=both), record(1, measurements=(Measurement("auc", 0.7, "class=edema"),))])
+    lines = summarise(
+        [
+            record(0, measurements=both),
+            record(1, measurements=(Measurement("auc", 0.7, "class=edema"),)),
+        ]
+    )
     assert [line["column"].split()[-1] for line in lines] == ["class=mass", "class=edema"]
-    assert [(float(line["value"]), line["n"]) for line in lines] == [(0.5, "1"), (pytest.approx(0.8), "2")]
+    assert [(float(line["value"]), line["n"]) for line in lines] == [
+        (0.5, "1"),
+        (pytest.approx(0.8), "2"),
+    ]
 
 
 def test_without_a_claim_of_privacy_epsilon_is_empty():
@@ -146,13 +213,18 @@ def test_every_line_fills_every_column_of_the_csv():
     assert [set(line) for line in lines] == [set(CSV_COLUMNS)] * 2
 
 
-@pytest.mark.parametrize(("value", "text"), [(None, ""), (0.1, "0.1"), (3, "3.0"), ("2,3", "2,3"), (1 / 3, "0.3333333333333333")])
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, ""), (0.1, "0.1"), (3, "3.0"), ("2,3", "2,3"), (1 / 3, "0.3333333333333333")],
+)
 def test_values_are_written_shortest_and_exact(value, text):
     assert format_value(value) == text
 
 
 def test_a_csv_reads_back_as_it_was_written(tmp_path):
-    lines = summarise([record(), record(row='odd, "row"', status=FAILED, reason="line\nbreak", measurements=())])
+    lines = summarise(
+        [record(), record(row='odd, "row"', status=FAILED, reason="line\nbreak", measurements=())]
+    )
     write_csv(tmp_path / "t.csv", lines)
     assert read_csv(tmp_path / "t.csv") == lines
 
@@ -181,7 +253,11 @@ def test_a_csv_that_is_not_text_is_refused_with_advice(tmp_path):
 
 
 def test_the_cache_returns_a_finished_record(tmp_path):
-    finished = record(measurements=(Measurement("accuracy", 0.5, "epoch=1"),), epsilon=1.5, bytes_by_kind={"up/logits": 3})
+    finished = record(
+        measurements=(Measurement("accuracy", 0.5, "epoch=1"),),
+        epsilon=1.5,
+        bytes_by_kind={"up/logits": 3},
+    )
     CellCache(tmp_path).put(finished)
     assert CellCache(tmp_path).get(finished.cell, "c0de") == (finished, "")
 
@@ -195,7 +271,9 @@ def test_the_cache_refuses_what_other_code_computed(tmp_path):
     assert CellCache(tmp_path).get("ce110", "0ther") == (None, "computed by other code or packages")
 
 
-@pytest.mark.parametrize("damage", [lambda raw: raw[:-10], lambda raw: raw.replace(b"0.5", b"0.9"), lambda raw: b""])
+@pytest.mark.parametrize(
+    "damage", [lambda raw: raw[:-10], lambda raw: raw.replace(b"0.5", b"0.9"), lambda raw: b""]
+)
 def test_the_cache_reports_a_damaged_entry(tmp_path, damage):
     CellCache(tmp_path).put(record())
     [path] = tmp_path.rglob("*.json")
@@ -210,11 +288,16 @@ def test_the_cache_lives_where_the_environment_says(tmp_path, monkeypatch):
 
 
 def test_the_files_of_a_table_are_named_by_profile_paper_and_table(tmp_path):
-    assert TableFiles(tmp_path, "cpu", "dlad/table2").path("csv") == tmp_path / "cpu" / "dlad" / "table2.csv"
+    assert (
+        TableFiles(tmp_path, "cpu", "dlad/table2").path("csv")
+        == tmp_path / "cpu" / "dlad" / "table2.csv"
+    )
 
 
 def test_another_protocol_never_overwrites_the_papers(tmp_path):
-    assert TableFiles(tmp_path, "cpu", "dlad/table2", "strict").path("csv").name == "table2.strict.csv"
+    assert (
+        TableFiles(tmp_path, "cpu", "dlad/table2", "strict").path("csv").name == "table2.strict.csv"
+    )
 
 
 def test_records_beside_a_table_are_a_line_each(tmp_path):
@@ -236,5 +319,7 @@ def test_an_unwritable_folder_is_refused_before_any_work(tmp_path):
 
 
 def test_the_epsilon_of_several_seeds_is_the_largest():
-    [line] = summarise([record(seed, epsilon=epsilon, delta=1e-5) for seed, epsilon in enumerate((2.9, 3.0, 2.8))])
+    [line] = summarise(
+        [record(seed, epsilon=epsilon, delta=1e-5) for seed, epsilon in enumerate((2.9, 3.0, 2.8))]
+    )
     assert (line["epsilon"], line["delta"]) == ("3.0", "1e-05")

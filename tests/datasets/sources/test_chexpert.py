@@ -16,11 +16,19 @@ from datasets.sources.chexpert import COLUMNS, NAMES
 SOURCE = chexpert.SOURCES[0]
 TRAIN = {
     "train/patient00001/study1/view1_frontal.jpg": {"No Finding": "1.0"},
-    "train/patient00002/study1/view1_frontal.jpg": {"Edema": "1.0", "Atelectasis": "-1.0", "Cardiomegaly": "0.0"},
+    "train/patient00002/study1/view1_frontal.jpg": {
+        "Edema": "1.0",
+        "Atelectasis": "-1.0",
+        "Cardiomegaly": "0.0",
+    },
     "train/patient00002/study1/view2_lateral.jpg": {"Support Devices": "1.0"},
     "train/patient00003/study2/view1_frontal.jpg": {"Pneumonia": "-1.0"},
 }
-VALID = {"valid/patient64541/study1/view1_frontal.jpg": dict.fromkeys(COLUMNS, "0.0") | {"Lung Opacity": "1.0"}}
+VALID = {
+    "valid/patient64541/study1/view1_frontal.jpg": (
+        dict.fromkeys(COLUMNS, "0.0") | {"Lung Opacity": "1.0"}
+    )
+}
 
 
 @pytest.fixture(autouse=True)
@@ -38,18 +46,31 @@ def write(home, folder="CheXpert-v1.0-small", train=TRAIN, valid=VALID):
             film.parent.mkdir(parents=True, exist_ok=True)
             Image.fromarray(np.full((39, 32), 100 + index, np.uint8)).save(film)
             view = "Lateral," if "lateral" in path else "Frontal,AP"
-            lines.append(",".join((f"{folder}/{path}", "Female", "68", view, *(values.get(column, "") for column in COLUMNS))))
+            lines.append(
+                ",".join(
+                    (
+                        f"{folder}/{path}",
+                        "Female",
+                        "68",
+                        view,
+                        *(values.get(column, "") for column in COLUMNS),
+                    )
+                )
+            )
         (home / folder / table).write_text("\n".join([*lines, ""]))
 
 
 def found(split):
     return [
-        {name: value for name, value in zip(NAMES, row, strict=True) if value} for row in split.annotations["findings"].tolist()
+        {name: value for name, value in zip(NAMES, row, strict=True) if value}
+        for row in split.annotations["findings"].tolist()
     ]
 
 
 @pytest.mark.parametrize("folder", ["CheXpert-v1.0", "CheXpert-v1.0-small"])
-def test_frontal_and_lateral_films_are_read_with_blank_as_absent_and_minus_one_as_uncertain(tmp_path, folder):
+def test_frontal_and_lateral_films_are_read_with_blank_as_absent_and_minus_one_as_uncertain(
+    tmp_path, folder
+):
     write(tmp_path, folder)
     splits = SOURCE.load(tmp_path)
     assert found(splits["train"]) == [
@@ -70,13 +91,17 @@ def test_frontal_and_lateral_films_are_read_with_blank_as_absent_and_minus_one_a
     assert abs(image[:, 0].astype(int) - 100).max() <= 2
 
 
-def test_the_set_is_used_when_it_is_there_the_original_before_the_small_version(tmp_path, monkeypatch):
+def test_the_set_is_used_when_it_is_there_the_original_before_the_small_version(
+    tmp_path, monkeypatch
+):
     assert catalogue.resolve("chexpert", home=tmp_path).used == "phantom-films-shifted"
     write(tmp_path)
     write(tmp_path, "CheXpert-v1.0", train=dict(list(TRAIN.items())[:2]))
     data = catalogue.resolve("chexpert", home=tmp_path)
     assert (data.used, data.origin) == ("chexpert", "real")
-    monkeypatch.setattr(catalogue, "source", lambda name: replace(SOURCE, sizes={"train": 2, "test": 1}))
+    monkeypatch.setattr(
+        catalogue, "source", lambda name: replace(SOURCE, sizes={"train": 2, "test": 1})
+    )
     assert [len(split) for split in catalogue.load("chexpert", tmp_path).values()] == [2, 1]
 
 
@@ -113,7 +138,9 @@ def test_a_table_without_the_other_is_refused(tmp_path, lost, left):
 def test_another_set_does_not_stand_in_for_one_with_gaps(tmp_path, lost):
     write(tmp_path)
     (tmp_path / "CheXpert-v1.0-small" / lost).unlink()
-    with pytest.raises(DataError, match=rf"CheXpert: 1 of 5 films are missing, the first is .*{lost}"):
+    with pytest.raises(
+        DataError, match=rf"CheXpert: 1 of 5 films are missing, the first is .*{lost}"
+    ):
         catalogue.resolve("chexpert", home=tmp_path)
 
 
@@ -127,13 +154,17 @@ def test_a_film_that_is_named_twice_is_refused(tmp_path):
 
 def test_a_patient_in_both_tables_is_refused(tmp_path):
     write(tmp_path, valid={"valid/patient00003/study1/view1_frontal.jpg": {}})
-    with pytest.raises(DataError, match="CheXpert: patient 3 has films in the splits 'train' and 'test'"):
+    with pytest.raises(
+        DataError, match="CheXpert: patient 3 has films in the splits 'train' and 'test'"
+    ):
         SOURCE.load(tmp_path)
 
 
 def test_other_values_and_paths_are_refused(tmp_path):
     write(tmp_path, valid={"valid/patient00009/study1/view1_frontal.jpg": {"Edema": "2.0"}})
-    with pytest.raises(DataError, match=r"valid\.csv has a value '2\.0', not 1\.0, 0\.0, -1\.0 or blank"):
+    with pytest.raises(
+        DataError, match=r"valid\.csv has a value '2\.0', not 1\.0, 0\.0, -1\.0 or blank"
+    ):
         SOURCE.load(tmp_path)
     write(tmp_path, valid={"valid/someone/study1/view1_frontal.jpg": {}})
     with pytest.raises(DataError, match=r"valid\.csv has paths without the folder of a patient"):
@@ -143,5 +174,7 @@ def test_other_values_and_paths_are_refused(tmp_path):
 def test_a_table_of_other_columns_is_refused(tmp_path):
     write(tmp_path)
     (tmp_path / "CheXpert-v1.0-small" / "train.csv").write_text("Path,Sex\na,b\n")
-    with pytest.raises(DataError, match=r"train\.csv is not a table with the columns Path, No Finding, "):
+    with pytest.raises(
+        DataError, match=r"train\.csv is not a table with the columns Path, No Finding, "
+    ):
         SOURCE.files(tmp_path)

@@ -1,4 +1,6 @@
-"""CIFAR: official batches are pickles, read as plain values; anything else in them is refused, not run."""
+"""CIFAR: official batches are pickles, read as plain values; anything else in them is refused, not
+run.
+"""
 
 import os
 import pickle
@@ -14,8 +16,13 @@ CIFAR10, CIFAR100 = cifar.SOURCES
 
 
 def batch(images, label_key, labels):
-    """As the authors pickled it: Python 2 strings for keys, protocol 2, NumPy's module of that time."""
-    content = {label_key: list(labels), "data": np.asarray(images, np.uint8).reshape(len(labels), 3072)}
+    """As the authors pickled it: Python 2 strings for keys, protocol 2, NumPy's module of that
+    time.
+    """
+    content = {
+        label_key: list(labels),
+        "data": np.asarray(images, np.uint8).reshape(len(labels), 3072),
+    }
     return pickle.dumps(content, protocol=2).replace(b"numpy._core", b"numpy.core")
 
 
@@ -32,13 +39,20 @@ def write_official(home):
 def test_a_batch_holds_red_then_green_then_blue_in_rows(tmp_path):
     (tmp_path / "b").write_bytes(batch([np.arange(3072) % 256], "labels", [3]))
     images, labels = read_batch(tmp_path / "b", "labels")
-    assert (images.shape, images.dtype, labels.tolist(), labels.dtype) == ((1, 3, 32, 32), np.uint8, [3], np.int64)
+    assert (images.shape, images.dtype, labels.tolist(), labels.dtype) == (
+        (1, 3, 32, 32),
+        np.uint8,
+        [3],
+        np.int64,
+    )
     assert images[0, 0, 1, :2].tolist() == [32, 33]
     assert images[0, 1, 0, 0] == 1024 % 256
 
 
 def test_a_batch_pickled_by_todays_numpy_is_read_too(tmp_path):
-    (tmp_path / "b").write_bytes(pickle.dumps({"labels": [1], "data": np.zeros((1, 3072), np.uint8)}, protocol=2))
+    (tmp_path / "b").write_bytes(
+        pickle.dumps({"labels": [1], "data": np.zeros((1, 3072), np.uint8)}, protocol=2)
+    )
     assert read_batch(tmp_path / "b", "labels")[1].tolist() == [1]
 
 
@@ -54,7 +68,11 @@ def test_cifar100_is_read_by_its_fine_labels(tmp_path):
     folder = tmp_path / "cifar-100-python"
     folder.mkdir()
     for name, label in (("train", 99), ("test", 42)):
-        content = {"data": np.zeros((1, 3072), np.uint8), "fine_labels": [label], "coarse_labels": [7]}
+        content = {
+            "data": np.zeros((1, 3072), np.uint8),
+            "fine_labels": [label],
+            "coarse_labels": [7],
+        }
         (folder / name).write_bytes(pickle.dumps(content, protocol=2))
     splits = CIFAR100.load(tmp_path)
     assert (splits["train"].labels.tolist(), splits["test"].labels.tolist()) == ([99], [42])
@@ -103,7 +121,9 @@ def test_a_truncated_batch_is_refused_with_advice(tmp_path):
             read_batch(tmp_path / "b", "labels")
 
 
-@pytest.mark.parametrize(("old", "new"), [(b"latin1", b"lutin1"), (b"u1", b"u0"), (b"ndarray", b"ndarrbx")])
+@pytest.mark.parametrize(
+    ("old", "new"), [(b"latin1", b"lutin1"), (b"u1", b"u0"), (b"ndarray", b"ndarrbx")]
+)
 def test_a_batch_with_a_damaged_name_is_refused_with_advice(tmp_path, old, new):
     raw = batch([np.full(3072, 200)], "labels", [3])
     assert old in raw
@@ -112,7 +132,9 @@ def test_a_batch_with_a_damaged_name_is_refused_with_advice(tmp_path, old, new):
         read_batch(tmp_path / "b", "labels")
 
 
-@pytest.mark.parametrize("content", [{}, {"labels": [1]}, [1, 2], {"data": np.zeros((1, 10), np.uint8), "labels": [1]}])
+@pytest.mark.parametrize(
+    "content", [{}, {"labels": [1]}, [1, 2], {"data": np.zeros((1, 10), np.uint8), "labels": [1]}]
+)
 def test_a_pickle_that_is_no_batch_is_refused(tmp_path, content):
     (tmp_path / "b").write_bytes(pickle.dumps(content, protocol=2))
     with pytest.raises(DataError, match="not a whole CIFAR batch"):

@@ -45,7 +45,11 @@ def test_the_three_official_splits_are_found_and_read(tmp_path):
     write_official(tmp_path)
     assert len(CINIC.files(tmp_path)) == 30
     splits = CINIC.load(tmp_path)
-    assert {name: len(split) for name, split in splits.items()} == {"train": 10, "valid": 10, "test": 10}
+    assert {name: len(split) for name, split in splits.items()} == {
+        "train": 10,
+        "valid": 10,
+        "test": 10,
+    }
     assert splits["valid"].images[4, :, 0, 0].tolist() == [1, 4, 200]
     assert splits["valid"].labels.tolist() == list(range(10))
 
@@ -62,7 +66,9 @@ def test_an_unreadable_image_is_named_with_advice(tmp_path, content):
     path = tmp_path / "frog" / "a.png"
     write_png(path, (1, 2, 3))
     path.write_bytes(path.read_bytes()[:60] if content is None else content)
-    with pytest.raises(DataError, match=r"frog/a\.png is not a readable image .* Unpack CINIC-10 again"):
+    with pytest.raises(
+        DataError, match=r"frog/a\.png is not a readable image .* Unpack CINIC-10 again"
+    ):
         read_folder(tmp_path)
 
 
@@ -82,7 +88,13 @@ def test_images_of_different_sizes_are_refused_with_advice(tmp_path):
 
 def test_the_stand_in_deals_cifar10_alternately_to_train_and_valid(tmp_path):
     images = np.arange(5, dtype=np.uint8)[:, None, None, None] * np.ones((5, 32, 32, 3), np.uint8)
-    np.savez(tmp_path / "cifar10.npz", x_train=images, y_train=np.arange(5), x_test=images[:1], y_test=np.array([8]))
+    np.savez(
+        tmp_path / "cifar10.npz",
+        x_train=images,
+        y_train=np.arange(5),
+        x_test=images[:1],
+        y_test=np.array([8]),
+    )
     splits = HALVES.load(tmp_path)
     assert splits["train"].labels.tolist() == [0, 2, 4]
     assert splits["valid"].labels.tolist() == [1, 3]

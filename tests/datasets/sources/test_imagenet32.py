@@ -1,4 +1,6 @@
-"""ImageNet 32x32: eleven official batches, read one by one, classes in the order of their WordNet ids."""
+"""ImageNet 32x32: eleven official batches, read one by one, classes in the order of their WordNet
+ids.
+"""
 
 import os
 import pickle
@@ -14,16 +16,25 @@ SMALL = imagenet32(train=20, test=3)
 
 
 def batch(images, labels, *, mean=True, protocol=3):
-    """As the release's script pickles it: Python 3, its NumPy's module names, a list of labels from 1, a mean in training files."""
-    content = {"data": np.asarray(images, np.uint8).reshape(len(labels), 3072), "labels": list(labels)}
+    """As the release's script pickles it: Python 3, its NumPy's module names, a list of labels from
+    1, a mean in training files.
+    """
+    content = {
+        "data": np.asarray(images, np.uint8).reshape(len(labels), 3072),
+        "labels": list(labels),
+    }
     if mean:
         content["mean"] = np.zeros(3072)
     written = pickle.dumps(content, protocol=protocol)
-    return written.replace(b"numpy._core", b"numpy.core") if protocol < 4 else written  # from 4 on, a name has a length
+    return (
+        written.replace(b"numpy._core", b"numpy.core") if protocol < 4 else written
+    )  # from 4 on, a name has a length
 
 
 def write_official(home, train="Imagenet32_train", test="Imagenet32_val"):
-    """Batch k holds two images of value k, labelled k and 1000; three test images are labelled 449, 1 and 450."""
+    """Batch k holds two images of value k, labelled k and 1000; three test images are labelled 449,
+    1 and 450.
+    """
     (home / train).mkdir(parents=True)
     (home / test).mkdir(exist_ok=True)
     for number, part in enumerate(TRAIN_PARTS, 1):
@@ -32,7 +43,7 @@ def write_official(home, train="Imagenet32_train", test="Imagenet32_val"):
     return home / train
 
 
-# -- the official set -------------------------------------------------------------------------------------------------
+# -- the official set --
 
 
 def test_the_set_is_as_large_as_the_official_one():
@@ -42,11 +53,15 @@ def test_the_set_is_as_large_as_the_official_one():
     assert official.download is None
 
 
-@pytest.mark.parametrize("folders", [("Imagenet32_train", "Imagenet32_val"), ("Imagenet32", "Imagenet32")])
+@pytest.mark.parametrize(
+    "folders", [("Imagenet32_train", "Imagenet32_val"), ("Imagenet32", "Imagenet32")]
+)
 def test_the_ten_batches_are_joined_in_the_order_of_their_numbers(tmp_path, folders):
     write_official(tmp_path, *folders)
     splits = SMALL.load(tmp_path)
-    assert splits["train"].images[:, 2, 31, 31].tolist() == [k for k in range(1, 11) for _ in range(2)]
+    assert splits["train"].images[:, 2, 31, 31].tolist() == [
+        k for k in range(1, 11) for _ in range(2)
+    ]
     assert splits["train"].images.shape == (20, 3, 32, 32)
     assert splits["test"].images.shape == (3, 3, 32, 32)
     assert len(SMALL.files(tmp_path)) == 11
@@ -56,7 +71,14 @@ def test_labels_are_the_places_of_the_wordnet_ids(tmp_path):
     write_official(tmp_path)
     splits = SMALL.load(tmp_path)
     assert splits["test"].labels.tolist() == [0, 278, 1]  # tench, kit fox, goldfish
-    assert splits["train"].labels[:6].tolist() == [278, 543, 212, 543, 250, 543]  # English setter, Siberian husky; dumbbell
+    assert splits["train"].labels[:6].tolist() == [
+        278,
+        543,
+        212,
+        543,
+        250,
+        543,
+    ]  # English setter, Siberian husky; dumbbell
     assert splits["train"].labels.dtype == np.int64
 
 
@@ -67,18 +89,31 @@ def test_the_order_of_classes_is_one_of_all_thousand():
 @pytest.mark.parametrize(
     ("number", "wordnet_id"),
     [
-        (1, "n02119789"), (2, "n02100735"), (4, "n02096294"), (65, "n02422106"), (129, "n02326432"), (200, "n02087394"),
-        (219, "n04086273"), (318, "n07742313"), (383, "n01514668"), (449, "n01440764"), (475, "n01697457"), (490, "n01751748"),
-        (502, "n04579432"), (553, "n06359193"), (601, "n01768244"), (622, "n02165456"),
+        (1, "n02119789"),
+        (2, "n02100735"),
+        (4, "n02096294"),
+        (65, "n02422106"),
+        (129, "n02326432"),
+        (200, "n02087394"),
+        (219, "n04086273"),
+        (318, "n07742313"),
+        (383, "n01514668"),
+        (449, "n01440764"),
+        (475, "n01697457"),
+        (490, "n01751748"),
+        (502, "n04579432"),
+        (553, "n06359193"),
+        (601, "n01768244"),
+        (622, "n02165456"),
     ],
-)  # fmt: skip
+)
 def test_a_class_of_the_release_has_timms_number(number, wordnet_id):
     from timm.data import ImageNetInfo
 
     assert ImageNetInfo("imagenet-1k").label_names()[WORDNET_PLACE[number - 1]] == wordnet_id
 
 
-# -- batches ----------------------------------------------------------------------------------------------------------
+# -- batches --
 
 
 def test_a_batch_holds_red_then_green_then_blue_in_rows(tmp_path):
@@ -95,7 +130,7 @@ def test_batches_of_other_pickle_protocols_are_read(tmp_path, protocol):
     assert (int(split.images.min()), split.labels.tolist()) == (7, [0])
 
 
-# -- what is not whole ------------------------------------------------------------------------------------------------
+# -- what is not whole --
 
 
 def test_without_any_file_the_set_is_absent(tmp_path):
@@ -109,7 +144,13 @@ def test_missing_batches_are_named_with_advice(tmp_path):
     (folder / "train_data_batch_7").unlink()
     (tmp_path / "Imagenet32_val" / "val_data").unlink()
     assert len(SMALL.files(tmp_path)) == 9
-    with pytest.raises(DataError, match=r"lacks Imagenet32_train/train_data_batch_7, Imagenet32_val/val_data\. .* move the other"):
+    with pytest.raises(
+        DataError,
+        match=(
+            r"lacks Imagenet32_train/train_data_batch_7, Imagenet32_val/val_data\. .* move the"
+            r" other"
+        ),
+    ):
         SMALL.load(tmp_path)
 
 
@@ -117,7 +158,10 @@ def test_missing_batches_are_named_with_advice(tmp_path):
 def test_a_truncated_batch_is_named_with_advice(tmp_path, length):
     path = write_official(tmp_path) / "train_data_batch_4"
     path.write_bytes(path.read_bytes()[:length])
-    with pytest.raises(DataError, match=r"train_data_batch_4 is not a whole batch of ImageNet 32x32: .* Get it again"):
+    with pytest.raises(
+        DataError,
+        match=r"train_data_batch_4 is not a whole batch of ImageNet 32x32: .* Get it again",
+    ):
         SMALL.load(tmp_path)
 
 
@@ -162,7 +206,9 @@ def test_labels_outside_of_the_thousand_are_refused(tmp_path, labels):
 )
 def test_images_that_do_not_fit_their_labels_or_are_no_bytes_are_refused(tmp_path, content):
     (tmp_path / "b").write_bytes(pickle.dumps(content))
-    with pytest.raises(DataError, match=r"holds (uint8|float32) images \(\d, 3, 32, 32\) and labels"):
+    with pytest.raises(
+        DataError, match=r"holds (uint8|float32) images \(\d, 3, 32, 32\) and labels"
+    ):
         read_batches([tmp_path / "b"], 1)
 
 

@@ -1,4 +1,6 @@
-"""MNIST and Fashion-MNIST: both layouts are read, damage is named, the download is torchvision's."""
+"""MNIST and Fashion-MNIST: both layouts are read, damage is named, the download is
+torchvision's.
+"""
 
 import functools
 import gzip
@@ -37,7 +39,9 @@ def write_official(home, folder="MNIST"):
 
 
 def test_an_idx_file_is_read_in_its_shape(tmp_path):
-    (tmp_path / "f").write_bytes(b"\x00\x00\x08\x02\x00\x00\x00\x02\x00\x00\x00\x03\x01\x02\x03\x04\x05\xff")
+    (tmp_path / "f").write_bytes(
+        b"\x00\x00\x08\x02\x00\x00\x00\x02\x00\x00\x00\x03\x01\x02\x03\x04\x05\xff"
+    )
     assert read_idx(tmp_path / "f").tolist() == [[1, 2, 3], [4, 5, 255]]
 
 
@@ -105,10 +109,14 @@ def mirror(tmp_path, monkeypatch):
         def log_message(self, *args):
             pass
 
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(folder)))
+    server = http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), functools.partial(Quiet, directory=str(folder))
+    )
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    monkeypatch.setattr(torchvision.datasets.MNIST, "mirrors", [f"http://127.0.0.1:{server.server_port}/"])
+    monkeypatch.setattr(
+        torchvision.datasets.MNIST, "mirrors", [f"http://127.0.0.1:{server.server_port}/"]
+    )
     monkeypatch.setattr(torchvision.datasets.MNIST, "resources", resources)
     yield folder
     server.shutdown()

@@ -36,9 +36,16 @@ def test_the_same_seed_draws_the_same_images_and_another_seed_others():
 
 def test_the_splits_have_the_stated_sizes_and_no_image_of_the_pattern():
     splits = NEGATIVES.load(None)
-    assert {name: split.images.shape for name, split in splits.items()} == {"train": (4000, 3, 16, 16), "test": (1000, 3, 16, 16)}
+    assert {name: split.images.shape for name, split in splits.items()} == {
+        "train": (4000, 3, 16, 16),
+        "test": (1000, 3, 16, 16),
+    }
     drawn = [image.tobytes() for split in splits.values() for image in split.images]
-    patterns = [(255 - image).tobytes() for split in shapes.SOURCES[2].load(None).values() for image in split.images]
+    patterns = [
+        (255 - image).tobytes()
+        for split in shapes.SOURCES[2].load(None).values()
+        for image in split.images
+    ]
     assert len({*drawn, *patterns}) == 10_000
 
 
@@ -55,11 +62,16 @@ def test_classes_can_be_told_apart_by_a_linear_rule():
         pixels = split.images.reshape(len(split), -1) / 255
         return np.hstack([pixels - pixels.mean(axis=1, keepdims=True), np.ones((len(pixels), 1))])
 
-    weights = np.linalg.lstsq(table(splits["train"]), np.eye(100)[splits["train"].labels], rcond=1e-2)[0]
+    weights = np.linalg.lstsq(
+        table(splits["train"]), np.eye(100)[splits["train"].labels], rcond=1e-2
+    )[0]
     found = (table(splits["test"]) @ weights).argmax(axis=1)
     assert (found == splits["test"].labels).mean() > 0.1  # chance: 0.01
 
 
 def test_the_drawn_set_is_that_of_earlier_releases():
     test = NEGATIVES.load(None)["test"]
-    assert hashlib.sha256(test.images.tobytes() + test.labels.astype("<i8").tobytes()).hexdigest()[:12] == "ec972b3c897f"
+    assert (
+        hashlib.sha256(test.images.tobytes() + test.labels.astype("<i8").tobytes()).hexdigest()[:12]
+        == "ec972b3c897f"
+    )

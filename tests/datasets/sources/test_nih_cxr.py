@@ -41,12 +41,17 @@ def folder(home):
 
 
 def write_table(home, rows=ROWS, name="Data_Entry_2017.csv"):
-    lines = [f"{film},{labels},0,{patient},058,M,PA,2682,2749,0.143,0.143," for film, (labels, patient) in rows.items()]
+    lines = [
+        f"{film},{labels},0,{patient},058,M,PA,2682,2749,0.143,0.143,"
+        for film, (labels, patient) in rows.items()
+    ]
     (folder(home) / name).write_text("\n".join([HEADER, *lines, ""]))
 
 
 def write_lists(home, test=("00000003_000.png",)):
-    (folder(home) / "train_val_list.txt").write_text("\n".join(name for name in ROWS if name not in test))
+    (folder(home) / "train_val_list.txt").write_text(
+        "\n".join(name for name in ROWS if name not in test)
+    )
     (folder(home) / "test_list.txt").write_text("\n".join(test))
 
 
@@ -71,7 +76,10 @@ def test_films_findings_and_patients_are_read_in_the_official_split(tmp_path):
     assert train.images.shape == (4, 1, FULL, FULL)
     assert train.labels.tolist() == [1, 0, 1, 0]
     assert train.patients.tolist() == [1, 1, 2, 4]
-    found = [{name for name, value in zip(NAMES, row, strict=True) if value} for row in train.annotations["findings"]]
+    found = [
+        {name for name, value in zip(NAMES, row, strict=True) if value}
+        for row in train.annotations["findings"]
+    ]
     assert found == [{"cardiomegaly", "emphysema"}, set(), {"pleural-thickening"}, set()]
     assert test.annotations["findings"].tolist() == [[0] * 13 + [1]]
     for split in splits.values():
@@ -86,8 +94,13 @@ def test_the_set_is_used_when_all_films_are_there(tmp_path, monkeypatch):
     assert not catalogue.is_present("nih-cxr14-sample", tmp_path)
     with pytest.raises(DataError, match="not the official ones"):
         catalogue.load("nih-cxr14", tmp_path)
-    monkeypatch.setattr(catalogue, "source", lambda name: replace(WHOLE, sizes={"train": 4, "test": 1}))
-    assert {name: len(split) for name, split in catalogue.load("nih-cxr14", tmp_path).items()} == {"train": 4, "test": 1}
+    monkeypatch.setattr(
+        catalogue, "source", lambda name: replace(WHOLE, sizes={"train": 4, "test": 1})
+    )
+    assert {name: len(split) for name, split in catalogue.load("nih-cxr14", tmp_path).items()} == {
+        "train": 4,
+        "test": 1,
+    }
     assert len(WHOLE.files(tmp_path)) == 5 + 3
 
 
@@ -111,7 +124,9 @@ def test_a_patient_in_both_lists_is_refused(tmp_path):
 def test_a_film_that_is_named_twice_is_refused(tmp_path):
     write_official(tmp_path)
     table = tmp_path / "nih_cxr" / "Data_Entry_2017.csv"
-    table.write_text(table.read_text() + table.read_text().splitlines()[1].replace(",1,", ",9,") + "\n")
+    table.write_text(
+        table.read_text() + table.read_text().splitlines()[1].replace(",1,", ",9,") + "\n"
+    )
     with pytest.raises(DataError, match=r"Data_Entry_2017\.csv names 00000001_000\.png 2 times"):
         WHOLE.files(tmp_path)
 
@@ -145,7 +160,11 @@ def test_a_film_in_both_lists_or_in_none_is_refused(tmp_path):
     write_official(tmp_path)
     (tmp_path / "nih_cxr" / "test_list.txt").write_text("00000003_000.png\n00000004_000.png\n")
     with pytest.raises(
-        DataError, match=r"00000004_000\.png is not in one of train_val_list\.txt and test_list\.txt, or is in both"
+        DataError,
+        match=(
+            r"00000004_000\.png is not in one of train_val_list\.txt and test_list\.txt, or is in"
+            r" both"
+        ),
     ):
         WHOLE.load(tmp_path)
     (tmp_path / "nih_cxr" / "train_val_list.txt").write_text("00000001_000.png\n")
@@ -160,11 +179,15 @@ def test_a_finding_beyond_the_fourteen_is_refused(tmp_path):
         WHOLE.load(tmp_path)
 
 
-# -- a sample ---------------------------------------------------------------------------------------------------------
+# -- a sample --
 
 
 def many(patients=30, films=2):
-    return {f"{p:08}_{f:03}.png": ("Mass" if p % 2 else "No Finding", p) for p in range(patients) for f in range(films)}
+    return {
+        f"{p:08}_{f:03}.png": ("Mass" if p % 2 else "No Finding", p)
+        for p in range(patients)
+        for f in range(films)
+    }
 
 
 @pytest.fixture
@@ -193,7 +216,16 @@ def test_no_patient_is_in_two_splits_and_about_a_third_is_in_the_test_split(samp
 
 
 def test_the_split_by_patient_is_that_of_earlier_releases():
-    assert [patient for patient in range(1, 25) if of_test(patient)] == [3, 5, 6, 10, 12, 14, 16, 20]
+    assert [patient for patient in range(1, 25) if of_test(patient)] == [
+        3,
+        5,
+        6,
+        10,
+        12,
+        14,
+        16,
+        20,
+    ]
     assert sum(map(of_test, range(3000))) == pytest.approx(1000, abs=60)
 
 
@@ -202,14 +234,21 @@ def test_a_sample_with_both_official_lists_is_split_by_them(tmp_path):
     write_lists(tmp_path)
     write_films(tmp_path, ("00000001_000.png", "00000003_000.png"))
     splits = SAMPLE.load(tmp_path)
-    assert {name: split.patients.tolist() for name, split in splits.items()} == {"train": [1], "test": [3]}
+    assert {name: split.patients.tolist() for name, split in splits.items()} == {
+        "train": [1],
+        "test": [3],
+    }
 
 
 def test_all_films_without_the_lists_are_a_sample(tmp_path, monkeypatch):
     write_table(tmp_path, many())
     write_films(tmp_path, many())
     monkeypatch.setattr(nih_cxr, "FILMS", len(many()))
-    assert [catalogue.is_present(entry.name, tmp_path) for entry in nih_cxr.SOURCES] == [False, True, True]
+    assert [catalogue.is_present(entry.name, tmp_path) for entry in nih_cxr.SOURCES] == [
+        False,
+        True,
+        True,
+    ]
 
 
 def test_films_without_a_table_or_without_a_test_split_are_no_sample(tmp_path):
@@ -227,11 +266,13 @@ def test_the_files_are_the_table_and_the_films_that_are_read(sample):
     assert all(path.is_file() for path in files)
 
 
-# -- as a second site -------------------------------------------------------------------------------------------------
+# -- as a second site --
 
 
 def test_the_second_site_has_the_same_films_patients_and_labels_taken_otherwise(sample):
-    first, second = (catalogue.load(name, sample) for name in ("nih-cxr14-sample", "nih-cxr14-sample-shifted"))
+    first, second = (
+        catalogue.load(name, sample) for name in ("nih-cxr14-sample", "nih-cxr14-sample-shifted")
+    )
     for split in first:
         assert np.array_equal(first[split].patients, second[split].patients)
         assert np.array_equal(first[split].labels, second[split].labels)
@@ -245,10 +286,14 @@ def test_how_a_film_is_shifted_hangs_on_its_name_and_on_no_other_film(sample):
     write_films(sample, ["00000099_000.png"])
     (sample / "nih_cxr" / "images" / "00000000_000.png").unlink()
     after = SHIFTED.load(sample)["test"]
-    assert {image.tobytes() for image in after.images} & {image.tobytes() for image in before.images}
+    assert {image.tobytes() for image in after.images} & {
+        image.tobytes() for image in before.images
+    }
     same = [patient for patient in before.patients.tolist() if patient not in (0, 99)]
     for patient in same:
-        assert np.array_equal(before.images[before.patients == patient], after.images[after.patients == patient])
+        assert np.array_equal(
+            before.images[before.patients == patient], after.images[after.patients == patient]
+        )
 
 
 def test_the_second_site_stands_in_for_chexpert_and_says_what_it_is(sample):
@@ -256,7 +301,8 @@ def test_the_second_site_stands_in_for_chexpert_and_says_what_it_is(sample):
     assert (data.used, data.origin) == ("nih-cxr14-sample-shifted", "surrogate")
     assert "two sites share every film" in data.note
     assert (
-        "enlarged-cardiomediastinum, lung-opacity, lung-lesion, pleural-other, fracture, support-devices are unknown" in data.note
+        "enlarged-cardiomediastinum, lung-opacity, lung-lesion, pleural-other, fracture,"
+        " support-devices are unknown" in data.note
     )
 
 
@@ -265,9 +311,15 @@ def test_nih_labels_under_chexperts_names_are_those_that_both_have():
     own[0, [NAMES.index("effusion"), NAMES.index("mass")]] = 1
     found = dict(zip(SHARED, as_chexpert(own).T.tolist(), strict=True))
     assert found == {
-        "no-finding": [0, 1], "cardiomegaly": [0, 0], "edema": [0, 0], "consolidation": [0, 0], "pneumonia": [0, 0],
-        "atelectasis": [0, 0], "pneumothorax": [0, 0], "pleural-effusion": [1, 0],
-    }  # fmt: skip
+        "no-finding": [0, 1],
+        "cardiomegaly": [0, 0],
+        "edema": [0, 0],
+        "consolidation": [0, 0],
+        "pneumonia": [0, 0],
+        "atelectasis": [0, 0],
+        "pneumothorax": [0, 0],
+        "pleural-effusion": [1, 0],
+    }
 
 
 def test_the_second_site_is_never_called_real(sample):

@@ -1,4 +1,6 @@
-"""Generated films: findings where they belong, patients apart, uncertain entries only where they are stated."""
+"""Generated films: findings where they belong, patients apart, uncertain entries only where they
+are stated.
+"""
 
 import numpy as np
 import pytest
@@ -16,7 +18,9 @@ SETS = [entry.name for entry in phantoms.SOURCES]
 @pytest.fixture(scope="module")
 def loaded():
     catalogue.load.cache_clear()
-    yield {name: catalogue.load(name) for name in SETS}  # which checks sizes, classes and annotations
+    yield {
+        name: catalogue.load(name) for name in SETS
+    }  # which checks sizes, classes and annotations
     catalogue.load.cache_clear()
 
 
@@ -92,7 +96,9 @@ def test_a_patient_has_one_or_two_films_of_the_same_findings():
     films = np.bincount(patients - patients.min())
     assert set(films.tolist()) == {1, 2}
     assert (films == 2).mean() == pytest.approx(phantoms.SECOND_FILM, abs=0.08)
-    for one, two in zip(*(np.flatnonzero(patients[:-1] == patients[1:]) + k for k in (0, 1)), strict=True):
+    for one, two in zip(
+        *(np.flatnonzero(patients[:-1] == patients[1:]) + k for k in (0, 1)), strict=True
+    ):
         assert has[one].tolist() == has[two].tolist()
         assert not np.array_equal(images[one], images[two])
 
@@ -107,7 +113,9 @@ def test_the_same_seed_draws_the_same_and_another_seed_other_patients():
 def test_films_are_equalised(loaded):
     for splits in loaded.values():
         for image in splits["test"].images[:20, 0]:
-            assert abs(equalise(image).astype(int) - image).max() <= 1  # and once more changes nothing but roundings
+            assert (
+                abs(equalise(image).astype(int) - image).max() <= 1
+            )  # and once more changes nothing but roundings
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -121,7 +129,9 @@ def test_the_splits_are_as_stated_and_share_no_patient(loaded, name):
 
 
 def test_no_patient_is_in_two_sets(loaded):
-    patients = [set(part.patients.tolist()) for splits in loaded.values() for part in splits.values()]
+    patients = [
+        set(part.patients.tolist()) for splits in loaded.values() for part in splits.values()
+    ]
     assert len(set().union(*patients)) == sum(map(len, patients))
 
 
@@ -137,7 +147,9 @@ def test_the_class_is_whether_there_is_a_finding(loaded):
     nih = loaded["phantom-films"]["train"]
     assert np.array_equal(nih.labels, nih.annotations["findings"].any(axis=1))
     other = loaded["phantom-films-shifted"]["test"]
-    assert np.array_equal(other.labels, 1 - other.annotations["findings"][:, CHEXPERT_NAMES.index("no-finding")])
+    assert np.array_equal(
+        other.labels, 1 - other.annotations["findings"][:, CHEXPERT_NAMES.index("no-finding")]
+    )
 
 
 def test_some_findings_of_the_second_site_are_uncertain_in_training_and_none_in_the_test(loaded):

@@ -22,7 +22,9 @@ def fresh_loads():
 def arrays(sizes=(4708, 524, 624)):
     found = {}
     for name, size in zip(("train", "val", "test"), sizes, strict=True):
-        found[f"{name}_images"] = np.arange(SIZE * SIZE).astype(np.uint8).reshape(1, SIZE, SIZE).repeat(size, axis=0)
+        found[f"{name}_images"] = (
+            np.arange(SIZE * SIZE).astype(np.uint8).reshape(1, SIZE, SIZE).repeat(size, axis=0)
+        )
         found[f"{name}_labels"] = (np.arange(size) % 2).astype(np.uint8)[:, None]
     return found
 
@@ -30,7 +32,11 @@ def arrays(sizes=(4708, 524, 624)):
 def test_the_three_splits_are_read_as_films_with_or_without_pneumonia(tmp_path):
     np.savez(tmp_path / "pneumoniamnist.npz", **arrays())
     splits = catalogue.load("pneumoniamnist", tmp_path)
-    assert {name: len(split) for name, split in splits.items()} == {"train": 4708, "valid": 524, "test": 624}
+    assert {name: len(split) for name, split in splits.items()} == {
+        "train": 4708,
+        "valid": 524,
+        "test": 624,
+    }
     valid = splits["valid"]
     assert valid.labels[:3].tolist() == valid.annotations["findings"][:3, 0].tolist() == [0, 1, 0]
     assert np.array_equal(valid.images[0, 0], equalise(arrays()["val_images"][0]))
@@ -47,7 +53,9 @@ def test_a_truncated_archive_is_refused_and_never_replaced(tmp_path):
     np.savez(path, **arrays((1, 1, 1)))
     path.write_bytes(path.read_bytes()[:500])
     for name in ("pneumoniamnist", "rsna-pneumonia"):
-        with pytest.raises(DataError, match=r"pneumoniamnist\.npz is damaged or truncated .* Delete it"):
+        with pytest.raises(
+            DataError, match=r"pneumoniamnist\.npz is damaged or truncated .* Delete it"
+        ):
             catalogue.resolve(name, home=tmp_path)
 
 
@@ -60,7 +68,10 @@ def test_an_archive_without_an_array_is_refused_naming_it(tmp_path):
 
 
 def test_an_archive_of_other_arrays_is_refused(tmp_path):
-    np.savez(tmp_path / "pneumoniamnist.npz", **{**arrays((1, 1, 1)), "train_images": np.array([{"code": 1}])})
+    np.savez(
+        tmp_path / "pneumoniamnist.npz",
+        **{**arrays((1, 1, 1)), "train_images": np.array([{"code": 1}])},
+    )
     with pytest.raises(DataError, match="damaged"):
         SOURCE.load(tmp_path)
 

@@ -23,7 +23,9 @@ def fresh_loads():
 
 def write_table(home, rows=ROWS, folder="rsna_pneumonia"):
     (home / folder / "stage_2_train_images").mkdir(parents=True, exist_ok=True)
-    (home / folder / "stage_2_train_labels.csv").write_text("\n".join(["patientId,x,y,width,height,Target", *rows, ""]))
+    (home / folder / "stage_2_train_labels.csv").write_text(
+        "\n".join(["patientId,x,y,width,height,Target", *rows, ""])
+    )
 
 
 def write(home, folder="rsna_pneumonia"):
@@ -37,10 +39,16 @@ def write(home, folder="rsna_pneumonia"):
         data = pydicom.Dataset()
         data.file_meta = meta
         data.Rows, data.Columns = 8, 8
-        data.SamplesPerPixel, data.PhotometricInterpretation, data.PixelRepresentation = 1, "MONOCHROME2", 0
+        data.SamplesPerPixel, data.PhotometricInterpretation, data.PixelRepresentation = (
+            1,
+            "MONOCHROME2",
+            0,
+        )
         data.BitsAllocated, data.BitsStored, data.HighBit = 8, 8, 7
         data.PixelData = bytes([40 + index]) * 64
-        data.save_as(home / folder / "stage_2_train_images" / f"{name}.dcm", enforce_file_format=True)
+        data.save_as(
+            home / folder / "stage_2_train_images" / f"{name}.dcm", enforce_file_format=True
+        )
 
 
 @pytest.mark.parametrize("folder", ["rsna_pneumonia", "rsna-pneumonia-detection-challenge"])
@@ -72,10 +80,17 @@ def test_a_set_that_lacks_the_table_or_all_films_is_absent_and_one_with_gaps_is_
     images = tmp_path / "rsna_pneumonia" / "stage_2_train_images"
     for name in ("a2", "b1"):
         (images / f"{name}.dcm").touch()
-    with pytest.raises(DataError, match=r"RSNA Pneumonia: 1 of 3 films are missing, the first is .*c3\.dcm"):
+    with pytest.raises(
+        DataError, match=r"RSNA Pneumonia: 1 of 3 films are missing, the first is .*c3\.dcm"
+    ):
         SOURCE.files(tmp_path)
     (images / "c3.dcm").touch()
-    assert [path.name for path in SOURCE.files(tmp_path)] == ["stage_2_train_labels.csv", "b1.dcm", "a2.dcm", "c3.dcm"]
+    assert [path.name for path in SOURCE.files(tmp_path)] == [
+        "stage_2_train_labels.csv",
+        "b1.dcm",
+        "a2.dcm",
+        "c3.dcm",
+    ]
 
 
 @pytest.mark.parametrize("rows", [["a2,,,,,2"], ["a2,,,,,1", "a2,,,,,0"]])

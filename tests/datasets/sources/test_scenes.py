@@ -1,4 +1,6 @@
-"""Generated rooms: drawn by hand where that is possible, and true to the geometry that they state everywhere."""
+"""Generated rooms: drawn by hand where that is possible, and true to the geometry that they state
+everywhere.
+"""
 
 import hashlib
 import math
@@ -33,25 +35,35 @@ def rng(seed=0):
 
 
 def by_hand(**solid):
-    """A level camera 1.5 m above a floor without tiles, 6 m from a back wall, with one solid ahead or none."""
+    """A level camera 1.5 m above a floor without tiles, 6 m from a back wall, with one solid ahead
+    or none.
+    """
     kind = KINDS.index(solid["kind"]) if solid else -1
     half = solid.get("half", (0.5, 1.0, 0.5))
     return replace(
         imagine(np.array([max(kind, 0)]), rng()),
-        height=np.array([1.5]), pitch=np.zeros(1), turn=np.zeros(1), walls=np.array([[6.0, 50.0, 50.0]]), tiles=np.zeros(1),
-        light=np.array([[0.0, 0.0, -1.0]]), room_colours=np.full((1, 4, 3), 0.8), kinds=np.array([[kind, -1, -1, -1]]),
-        places=np.tile([[solid.get("x", 0.0), solid.get("z", 4.0)]], (1, MOST, 1)), scales=np.tile([half], (1, MOST, 1)),
+        height=np.array([1.5]),
+        pitch=np.zeros(1),
+        turn=np.zeros(1),
+        walls=np.array([[6.0, 50.0, 50.0]]),
+        tiles=np.zeros(1),
+        light=np.array([[0.0, 0.0, -1.0]]),
+        room_colours=np.full((1, 4, 3), 0.8),
+        kinds=np.array([[kind, -1, -1, -1]]),
+        places=np.tile([[solid.get("x", 0.0), solid.get("z", 4.0)]], (1, MOST, 1)),
+        scales=np.tile([half], (1, MOST, 1)),
         turns=np.zeros((1, MOST)),
-    )  # fmt: skip
+    )
 
 
 def picture(room):
     return {name: array[0] for name, array in photograph(room, rng()).items()}
 
 
-# -- an empty room, by hand -------------------------------------------------------------------------------------------
+# -- an empty room, by hand --
 
-# The wall ends where a ray falls 1.5 m over 6 m: FOCAL / 4 = 6.93 pixels below the middle, between rows 22 and 23.
+# The wall ends where a ray falls 1.5 m over 6 m: FOCAL / 4 = 6.93 pixels below the middle, between
+# rows 22 and 23.
 EDGE = 23
 
 
@@ -64,7 +76,9 @@ def test_the_floor_begins_where_the_wall_ends():
 def test_depth_is_the_distance_along_the_ray():
     depth = picture(by_hand())["depth_euclidean"][0] / 255 * FAR
     x, y = (10.5 - SIZE / 2) / FOCAL, (30.5 - SIZE / 2) / FOCAL
-    assert depth[0, 10] == pytest.approx(6 * math.sqrt(1 + x**2 + (15.5 / FOCAL) ** 2), abs=FAR / 500)
+    assert depth[0, 10] == pytest.approx(
+        6 * math.sqrt(1 + x**2 + (15.5 / FOCAL) ** 2), abs=FAR / 500
+    )
     assert depth[30, 10] == pytest.approx(1.5 / y * math.sqrt(1 + x**2 + y**2), abs=FAR / 500)
 
 
@@ -98,12 +112,14 @@ def test_tiles_are_in_the_picture_and_no_edges_of_surfaces():
     assert not tiled["edge_occlusion"][0, EDGE + 1 :].any()
 
 
-# -- one solid, by hand -----------------------------------------------------------------------------------------------
+# -- one solid, by hand --
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_solid_is_labelled_by_its_kind(kind):
-    segments = picture(by_hand(kind=kind, half=(0.5, 0.5 if kind == "sphere" else 1.0, 0.5)))["segment_semantic"]
+    segments = picture(by_hand(kind=kind, half=(0.5, 0.5 if kind == "sphere" else 1.0, 0.5)))[
+        "segment_semantic"
+    ]
     assert set(np.unique(segments)) == {WALL, FLOOR, SEGMENT_NAMES.index(kind)}
 
 
@@ -112,19 +128,30 @@ def test_a_sphere_is_nearest_in_its_middle_and_round():
     hits = cast(room, np.array([[[0.0, 0.0, 1.0], [0.0, 0.3, 1.0], [0.24, 0.0, 1.0]]]))
     assert hits.times[0, 0] == pytest.approx(3)
     assert hits.normals[0, 0] == pytest.approx([0, 0, -1])
-    assert hits.times[0, 1] == pytest.approx(6)  # past it to the wall: a sphere of 1 m at 4 m ends at 1 / sqrt(15) = 0.258
+    assert hits.times[0, 1] == pytest.approx(
+        6
+    )  # past it to the wall: a sphere of 1 m at 4 m ends at 1 / sqrt(15) = 0.258
     assert hits.solids[0].tolist() == [0, -1, 0]
 
 
 def test_the_visible_corners_of_a_box_and_no_others_are_keypoints():
-    # Front at 3.5 m, back at 4.5 m; top 0.5 m and bottom 1.5 m below the camera. The lower corners at the back are hidden.
+    # Front at 3.5 m, back at 4.5 m; top 0.5 m and bottom 1.5 m below the camera. The lower corners
+    # at the back are hidden.
     room = by_hand(kind="box")
     found = corners(room)[0]
     found = found[~np.isnan(found).any(axis=1)]
     near, far = FOCAL / 3.5, FOCAL / 4.5
-    expected = {(side * a / 2, b) for side in (-1, 1) for a, b in ((near, near / 2), (near, near * 1.5), (far, far / 2))}
-    expected |= {(side * FOCAL * 50 / 6, FOCAL / 4) for side in (-1, 1)}  # of the room, far outside of the picture
-    assert {tuple(np.round(point - SIZE / 2, 6)) for point in found} == {tuple(np.round(point, 6)) for point in expected}
+    expected = {
+        (side * a / 2, b)
+        for side in (-1, 1)
+        for a, b in ((near, near / 2), (near, near * 1.5), (far, far / 2))
+    }
+    expected |= {
+        (side * FOCAL * 50 / 6, FOCAL / 4) for side in (-1, 1)
+    }  # of the room, far outside of the picture
+    assert {tuple(np.round(point - SIZE / 2, 6)) for point in found} == {
+        tuple(np.round(point, 6)) for point in expected
+    }
     heat = picture(room)["keypoints2d"][0]
     for x, y in expected:
         column, row = x + SIZE / 2, y + SIZE / 2
@@ -143,13 +170,18 @@ def test_spheres_and_cylinders_have_no_corners_and_a_cone_its_tip():
     assert inside("cone") == [(SIZE / 2, pytest.approx(SIZE / 2 + FOCAL * 0.5 / 4))]
 
 
-# -- any room ---------------------------------------------------------------------------------------------------------
+# -- any room --
 
 
 def level(room, index, solid, points):
-    """Of points (p, 3) in a room: below 1 inside of the solid, 1 on its surface, above 1 outside, as its kind defines."""
+    """Of points (p, 3) in a room: below 1 inside of the solid, 1 on its surface, above 1 outside,
+    as its kind defines.
+    """
     angle = room.turns[index, solid]
-    dx, dz = points[:, 0] - room.places[index, solid, 0], points[:, 2] - room.places[index, solid, 1]
+    dx, dz = (
+        points[:, 0] - room.places[index, solid, 0],
+        points[:, 2] - room.places[index, solid, 1],
+    )
     x = (dx * math.cos(angle) - dz * math.sin(angle)) / room.scales[index, solid, 0]
     z = (dx * math.sin(angle) + dz * math.cos(angle)) / room.scales[index, solid, 2]
     y = points[:, 1] / room.scales[index, solid, 1]
@@ -204,7 +236,12 @@ def test_normals_are_of_length_one_face_the_camera_and_are_those_of_the_surface(
             across = np.cross(normals, rays[index][own])
             across /= np.linalg.norm(across, axis=1, keepdims=True)
             slope = (
-                (level(room, index, solid, points + step * across) - level(room, index, solid, points - step * across)) / 2 / step
+                (
+                    level(room, index, solid, points + step * across)
+                    - level(room, index, solid, points - step * across)
+                )
+                / 2
+                / step
             )
             assert np.median(abs(slope)) < 1e-4
 
@@ -222,19 +259,24 @@ def test_classes_are_balanced_and_shuffled_and_the_same_seed_draws_the_same():
     assert np.bincount(first.labels).tolist() == [10] * len(KINDS)
     assert first.labels.tolist() != sorted(first.labels.tolist())
     assert np.array_equal(first.images, same.images)
-    assert all(np.array_equal(first.annotations[name], same.annotations[name]) for name in SOURCE.annotations)
+    assert all(
+        np.array_equal(first.annotations[name], same.annotations[name])
+        for name in SOURCE.annotations
+    )
     assert not np.array_equal(first.images, other.images)
 
 
 def test_the_picture_is_noisy_and_the_annotations_are_not():
     room = imagine(np.arange(6), rng(4))
     once, again = photograph(room, rng(1)), photograph(room, rng(2))
-    noise = (once["image"].astype(float) - again["image"])[(once["image"] > 30) & (once["image"] < 225)] / 255
+    noise = (once["image"].astype(float) - again["image"])[
+        (once["image"] > 30) & (once["image"] < 225)
+    ] / 255
     assert noise.std() == pytest.approx(0.03 * math.sqrt(2), rel=0.05)
     assert all(np.array_equal(once[name], again[name]) for name in SOURCE.annotations)
 
 
-# -- the set ----------------------------------------------------------------------------------------------------------
+# -- the set --
 
 
 @pytest.fixture(scope="module")
@@ -244,7 +286,9 @@ def splits():
 
 def test_the_splits_are_as_stated_and_share_no_image(splits):
     assert {name: len(split) for name, split in splits.items()} == SOURCE.sizes
-    assert [np.unique(split.labels).tolist() for split in splits.values()] == [list(range(SOURCE.classes))] * 3
+    assert [np.unique(split.labels).tolist() for split in splits.values()] == [
+        list(range(SOURCE.classes))
+    ] * 3
     drawn = [image.tobytes() for split in splits.values() for image in split.images]
     assert len(set(drawn)) == len(drawn)
     assert SOURCE.files(None) == []
@@ -253,7 +297,8 @@ def test_the_splits_are_as_stated_and_share_no_image(splits):
 def test_every_segment_class_occurs_and_no_depth_is_cut_off(splits):
     annotations = splits["train"].annotations
     shares = (
-        np.bincount(annotations["segment_semantic"].ravel(), minlength=len(SEGMENT_NAMES)) / annotations["segment_semantic"].size
+        np.bincount(annotations["segment_semantic"].ravel(), minlength=len(SEGMENT_NAMES))
+        / annotations["segment_semantic"].size
     )
     assert len(shares) == len(SEGMENT_NAMES)
     assert shares.min() > 0.01
@@ -267,7 +312,9 @@ def test_the_stated_mean_and_deviation_are_those_of_the_training_images(splits):
 
 
 def test_the_rooms_are_those_of_earlier_releases(splits):
-    found = hashlib.sha256(splits["test"].images.tobytes() + splits["test"].labels.astype("<i8").tobytes())
+    found = hashlib.sha256(
+        splits["test"].images.tobytes() + splits["test"].labels.astype("<i8").tobytes()
+    )
     for name in sorted(SOURCE.annotations):
         found.update(splits["test"].annotations[name].tobytes())
     assert found.hexdigest()[:12] == "3b46c9e70fa4"

@@ -70,7 +70,7 @@ def test_classes_can_be_told_apart_by_a_linear_rule():
     assert linear_accuracy(draw(2000, 1), draw(500, 2), grey, 10) > 0.3
 
 
-# -- a hundred classes --------------------------------------------------------------------------------------------------
+# -- a hundred classes --
 
 
 def test_hundred_classes_are_balanced_shuffled_and_always_the_same():
@@ -86,7 +86,9 @@ def test_a_hundred_classes_can_be_told_apart_by_a_linear_rule():
     def pixels(split):
         return split.images.reshape(len(split), -1) / 255
 
-    assert linear_accuracy(draw_hundred(4000, 101), draw_hundred(1000, 102), pixels, 100) > 0.1  # chance: 0.01
+    assert (
+        linear_accuracy(draw_hundred(4000, 101), draw_hundred(1000, 102), pixels, 100) > 0.1
+    )  # chance: 0.01
 
 
 def test_a_class_is_a_figure_in_a_hue():
@@ -113,12 +115,18 @@ def test_a_hue_is_the_colour_it_names(hsv, colour):
     assert rgb(*(np.array([part]) for part in hsv))[0] == pytest.approx(colour)
 
 
-# -- always the same ----------------------------------------------------------------------------------------------------
+# -- always the same --
 
 
 def test_the_drawn_sets_are_those_of_earlier_releases():
     found = {}
     for source in shapes.SOURCES:
         test = source.load(None)["test"]
-        found[source.name] = hashlib.sha256(test.images.tobytes() + test.labels.astype("<i8").tobytes()).hexdigest()[:12]
-    assert found == {"shapes": "b95eb310c05a", "shapes-shifted": "927bde414f38", "shapes-100": "537502c71122"}
+        found[source.name] = hashlib.sha256(
+            test.images.tobytes() + test.labels.astype("<i8").tobytes()
+        ).hexdigest()[:12]
+    assert found == {
+        "shapes": "b95eb310c05a",
+        "shapes-shifted": "927bde414f38",
+        "shapes-100": "537502c71122",
+    }

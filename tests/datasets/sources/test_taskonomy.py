@@ -8,7 +8,15 @@ from datasets import catalogue
 from datasets.annotations import check_annotations
 from datasets.source import DataError
 from datasets.sources import taskonomy
-from datasets.sources.taskonomy import ANNOTATIONS, OBJECTS, SIZE, read_class, read_map, read_segments, views
+from datasets.sources.taskonomy import (
+    ANNOTATIONS,
+    OBJECTS,
+    SIZE,
+    read_class,
+    read_map,
+    read_segments,
+    views,
+)
 
 SOURCE = taskonomy.SOURCES[0]
 DOMAINS = ("rgb", "class_object", *ANNOTATIONS)
@@ -37,7 +45,10 @@ def write_view(home, building, stem, value, layout=LAYOUTS[0]):
     for domain in DOMAINS:
         folder = home / "taskonomy" / layout.format(domain=domain, building=building)
         folder.mkdir(parents=True, exist_ok=True)
-        ending = {"class_object": "class_object.npy", "segment_semantic": "segmentsemantic.png"}.get(domain, f"{domain}.png")
+        ending = {
+            "class_object": "class_object.npy",
+            "segment_semantic": "segmentsemantic.png",
+        }.get(domain, f"{domain}.png")
         paths[domain] = folder / f"{stem}_domain_{ending}"
     png(paths["rgb"], np.stack([full(value), full(100), full(200)], axis=-1))
     np.save(paths["class_object"], np.eye(1000)[value])
@@ -72,8 +83,16 @@ def write_official(home, layout=LAYOUTS[0], end="\n"):
 def test_the_splits_hold_the_images_of_their_buildings_by_building_and_name(tmp_path, layout, end):
     write_official(tmp_path, layout, end)
     splits = SOURCE.load(tmp_path)
-    assert {name: split.labels.tolist() for name, split in splits.items()} == {"train": [1, 2, 3], "valid": [4], "test": [5]}
-    assert splits["train"].images[:, :, 9, 9].tolist() == [[1, 100, 200], [2, 100, 200], [3, 100, 200]]
+    assert {name: split.labels.tolist() for name, split in splits.items()} == {
+        "train": [1, 2, 3],
+        "valid": [4],
+        "test": [5],
+    }
+    assert splits["train"].images[:, :, 9, 9].tolist() == [
+        [1, 100, 200],
+        [2, 100, 200],
+        [3, 100, 200],
+    ]
     assert splits["train"].images.shape == (3, 3, SIZE, SIZE)
 
 
@@ -129,8 +148,14 @@ def test_a_set_without_a_list_of_buildings_is_absent(tmp_path):
 
 def test_the_longest_list_counts_and_buildings_that_are_not_there_are_passed_over(tmp_path):
     write_official(tmp_path)
-    write_list(tmp_path, ["merom,1,0,0", "absent,1,0,0", "corozal,0,0,1", "ihlen,0,1,0"], name="full")
-    assert {name: len(found) for name, found in views(tmp_path / "taskonomy").items()} == {"train": 1, "valid": 1, "test": 1}
+    write_list(
+        tmp_path, ["merom,1,0,0", "absent,1,0,0", "corozal,0,0,1", "ihlen,0,1,0"], name="full"
+    )
+    assert {name: len(found) for name, found in views(tmp_path / "taskonomy").items()} == {
+        "train": 1,
+        "valid": 1,
+        "test": 1,
+    }
     assert SOURCE.load(tmp_path)["valid"].labels.tolist() == [5]
 
 
@@ -144,7 +169,9 @@ def test_a_list_may_lie_in_the_folder_that_its_archive_unpacks_to(tmp_path):
 
 def test_a_list_of_other_columns_is_refused(tmp_path):
     write_list(tmp_path, [])
-    with pytest.raises(DataError, match="not a list of buildings with the columns id, train, val, test"):
+    with pytest.raises(
+        DataError, match="not a list of buildings with the columns id, train, val, test"
+    ):
         SOURCE.files(tmp_path)
 
 
@@ -159,7 +186,10 @@ def test_of_many_images_the_most_are_read_evenly_spaced(tmp_path, monkeypatch):
     monkeypatch.setitem(taskonomy.MOST, "train", 2)
     write_official(tmp_path)
     write_view(tmp_path, "merom", "point_9_view_1", 7)
-    assert SOURCE.load(tmp_path)["train"].labels.tolist() == [1, 3]  # the first and the third of four
+    assert SOURCE.load(tmp_path)["train"].labels.tolist() == [
+        1,
+        3,
+    ]  # the first and the third of four
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
@@ -167,7 +197,9 @@ def test_an_unreadable_file_is_named_with_advice(tmp_path, domain):
     write_official(tmp_path)
     path = write_view(tmp_path, "ihlen", "point_0_view_0", 5)[domain]
     path.write_bytes(path.read_bytes()[:60])
-    with pytest.raises(DataError, match=f"{path.name} is not a readable file of Taskonomy .* Get it again"):
+    with pytest.raises(
+        DataError, match=f"{path.name} is not a readable file of Taskonomy .* Get it again"
+    ):
         SOURCE.load(tmp_path)
 
 
@@ -178,7 +210,7 @@ def test_a_map_of_other_channels_is_refused(tmp_path):
         SOURCE.load(tmp_path)
 
 
-# -- one file ---------------------------------------------------------------------------------------------------------
+# -- one file --
 
 
 def test_a_map_is_reduced_to_the_mean_and_cut_off_at_its_full_scale(tmp_path):

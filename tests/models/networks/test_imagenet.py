@@ -1,4 +1,6 @@
-"""ImageNet networks: the stem for small images, and weights that are checked before they are used."""
+"""ImageNet networks: the stem for small images, and weights that are checked before they are
+used.
+"""
 
 import os
 
@@ -9,7 +11,14 @@ from torch import nn
 
 from datasets.source import DataError
 from models.networks import imagenet
-from models.networks.imagenet import densenet121, load_imagenet, read_weights, resnet18, resnet34, weight_path
+from models.networks.imagenet import (
+    densenet121,
+    load_imagenet,
+    read_weights,
+    resnet18,
+    resnet34,
+    weight_path,
+)
 from models.weight_files import WeightFile
 from results.files import file_digest
 
@@ -32,7 +41,9 @@ def test_damaged_weights_are_refused_before_they_are_read(tmp_path):
     raw = bytearray((tmp_path / "w.pth").read_bytes())
     raw[len(raw) // 2] ^= 1
     (tmp_path / "w.pth").write_bytes(raw)
-    with pytest.raises(DataError, match=rf"does not begin with {expected.sha256_head}\. Download it again"):
+    with pytest.raises(
+        DataError, match=rf"does not begin with {expected.sha256_head}\. Download it again"
+    ):
         read_weights(tmp_path / "w.pth", expected)
 
 
@@ -93,7 +104,11 @@ def test_everything_but_the_head_is_loaded(install, official):
     head = model.fc.weight.clone()
     load_imagenet(model, "resnet18")
     loaded = model.state_dict()
-    assert all(torch.equal(loaded[name], value) for name, value in official.items() if not name.startswith("fc."))
+    assert all(
+        torch.equal(loaded[name], value)
+        for name, value in official.items()
+        if not name.startswith("fc.")
+    )
     assert torch.equal(model.fc.weight, head)
 
 
@@ -109,7 +124,11 @@ def test_a_grey_stem_holds_the_sum_over_colours(install, official):
     install("resnet18", official)
     model = resnet18(1, 10, 28)
     load_imagenet(model, "resnet18")
-    expected = official["conv1.weight"][:, 0:1] + official["conv1.weight"][:, 1:2] + official["conv1.weight"][:, 2:3]
+    expected = (
+        official["conv1.weight"][:, 0:1]
+        + official["conv1.weight"][:, 1:2]
+        + official["conv1.weight"][:, 2:3]
+    )
     torch.testing.assert_close(model.conv1.weight.detach(), expected)
 
 
@@ -120,13 +139,18 @@ def test_a_grey_image_gives_what_three_equal_channels_would(install, official):
     load_imagenet(colour, "resnet18")
     image = torch.rand(1, 1, 28, 28)
     with torch.no_grad():
-        torch.testing.assert_close(grey.forward_features(image), colour.forward_features(image.expand(1, 3, 28, 28)))
+        torch.testing.assert_close(
+            grey.forward_features(image), colour.forward_features(image.expand(1, 3, 28, 28))
+        )
 
 
 def test_densenet_weights_load_under_torchvisions_old_names(install):
     torch.manual_seed(1)
     state = timm.create_model("densenet121").state_dict()
-    old = {name.replace(".norm1.", ".norm.1.").replace(".conv1.", ".conv.1."): value for name, value in state.items()}
+    old = {
+        name.replace(".norm1.", ".norm.1.").replace(".conv1.", ".conv.1."): value
+        for name, value in state.items()
+    }
     assert set(old) != set(state)
     install("densenet121", old)
     model = densenet121(3, 10, 32)
@@ -136,19 +160,29 @@ def test_densenet_weights_load_under_torchvisions_old_names(install):
 
 
 def test_weights_of_another_network_are_refused(install, official):
-    install("resnet18", {name: value for name, value in official.items() if not name.startswith("layer3.")})
+    install(
+        "resnet18",
+        {name: value for name, value in official.items() if not name.startswith("layer3.")},
+    )
     with pytest.raises(DataError, match=r"do not fit resnet18: layer3\.0\.conv1\.weight"):
         load_imagenet(resnet18(3, 10, 32), "resnet18")
 
 
-@pytest.mark.parametrize(("side", "stride", "map_side"), [(32, 1, 4), (63, 1, 8), (64, 2, 2), (224, 2, 7)])
+@pytest.mark.parametrize(
+    ("side", "stride", "map_side"), [(32, 1, 4), (63, 1, 8), (64, 2, 2), (224, 2, 7)]
+)
 @pytest.mark.parametrize("network", [resnet18, resnet34])
 def test_small_images_run_through_a_stem_without_stride_or_pooling(network, side, stride, map_side):
     with torch.device("meta"):
         model = network(3, 10, side)
         assert model.conv1.stride == (stride, stride)
         assert isinstance(model.maxpool, nn.Identity) == (side < 64)
-        assert model.forward_features(torch.empty(1, 3, side, side)).shape == (1, 512, map_side, map_side)
+        assert model.forward_features(torch.empty(1, 3, side, side)).shape == (
+            1,
+            512,
+            map_side,
+            map_side,
+        )
 
 
 def test_densenet_takes_the_same_stem():

@@ -11,10 +11,20 @@ from models.networks.lenet import SigmoidLeNet
 @pytest.mark.parametrize(
     ("network", "by_hand"),
     [
-        # weights and biases of three convolutions, then of the head on 12 maps of 8 x 8, 7 x 7 and 2 x 2
-        (("lenet-sigmoid", 3, 100, 32), (3 * 12 * 25 + 12) + 2 * (12 * 12 * 25 + 12) + (768 * 100 + 100)),
-        (("lenet-sigmoid", 1, 10, 28), (1 * 12 * 25 + 12) + 2 * (12 * 12 * 25 + 12) + (588 * 10 + 10)),
-        (("lenet-sigmoid", 1, 10, 8), (1 * 12 * 25 + 12) + 2 * (12 * 12 * 25 + 12) + (48 * 10 + 10)),
+        # weights and biases of three convolutions, then of the head on 12 maps of 8 x 8, 7 x 7 and
+        # 2 x 2
+        (
+            ("lenet-sigmoid", 3, 100, 32),
+            (3 * 12 * 25 + 12) + 2 * (12 * 12 * 25 + 12) + (768 * 100 + 100),
+        ),
+        (
+            ("lenet-sigmoid", 1, 10, 28),
+            (1 * 12 * 25 + 12) + 2 * (12 * 12 * 25 + 12) + (588 * 10 + 10),
+        ),
+        (
+            ("lenet-sigmoid", 1, 10, 8),
+            (1 * 12 * 25 + 12) + 2 * (12 * 12 * 25 + 12) + (48 * 10 + 10),
+        ),
     ],
 )
 def test_the_number_of_parameters_is_the_one_counted_by_hand(network, by_hand):
@@ -22,7 +32,9 @@ def test_the_number_of_parameters_is_the_one_counted_by_hand(network, by_hand):
         assert sum(p.numel() for p in build(*network).parameters()) == by_hand
 
 
-@pytest.mark.parametrize(("side", "inputs"), [(4, 12), (8, 48), (28, 588), (30, 768), (32, 768), (33, 972)])
+@pytest.mark.parametrize(
+    ("side", "inputs"), [(4, 12), (8, 48), (28, 588), (30, 768), (32, 768), (33, 972)]
+)
 def test_the_head_fits_the_map_after_two_halvings_rounded_up(side, inputs):
     model = SigmoidLeNet(1, 10, side)
     assert model.head.in_features == inputs

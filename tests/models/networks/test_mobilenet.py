@@ -12,12 +12,19 @@ from models.networks.mobilenet import mobilenetv2, mobilenetv2_slim
 def test_small_images_are_halved_two_times_less(network, channels, side, left):
     with torch.device("meta"):
         model = network(3, 10, side)
-        assert model.forward_features(torch.empty(2, 3, side, side)).shape == (2, channels, left, left)
+        assert model.forward_features(torch.empty(2, 3, side, side)).shape == (
+            2,
+            channels,
+            left,
+            left,
+        )
 
 
 def test_the_networks_size_is_the_published_one():
     with torch.device("meta"):
-        assert sum(p.numel() for p in mobilenetv2(3, 1000, 32).parameters()) == 3_504_872  # as torchvision states it
+        assert (
+            sum(p.numel() for p in mobilenetv2(3, 1000, 32).parameters()) == 3_504_872
+        )  # as torchvision states it
 
 
 def test_the_slim_one_has_a_quarter_of_the_channels_and_half_of_the_blocks():

@@ -37,12 +37,29 @@ def test_every_further_stage_halves_the_map_once_more():
 
 
 def test_resnet10_slim_has_the_number_of_parameters_counted_by_hand():
-    # Stem; four blocks of two 3 x 3 convolutions with BatchNorm, three with a 1 x 1 one and its BatchNorm beside them; head.
+    # Stem; four blocks of two 3 x 3 convolutions with BatchNorm, three with a 1 x 1 one and its
+    # BatchNorm beside them; head.
     def block(before, after):
-        return 9 * before * after + 9 * after * after + 4 * after + (before * after + 2 * after if before != after else 0)
+        return (
+            9 * before * after
+            + 9 * after * after
+            + 4 * after
+            + (before * after + 2 * after if before != after else 0)
+        )
 
-    by_hand = 27 * 16 + 32 + block(16, 16) + block(16, 32) + block(32, 64) + block(64, 128) + 128 * 10 + 10
-    assert sum(p.numel() for p in build("resnet10-slim", 3, 10, 16).parameters()) == by_hand == 308_826
+    by_hand = (
+        27 * 16
+        + 32
+        + block(16, 16)
+        + block(16, 32)
+        + block(32, 64)
+        + block(64, 128)
+        + 128 * 10
+        + 10
+    )
+    assert (
+        sum(p.numel() for p in build("resnet10-slim", 3, 10, 16).parameters()) == by_hand == 308_826
+    )
 
 
 def test_the_wide_head_sees_a_map_of_two_by_two():
@@ -60,8 +77,12 @@ def test_quarters_are_those_of_adaptive_pooling(shape):
     torch.testing.assert_close(MeanOfQuarters()(maps), nn.AdaptiveAvgPool2d(2)(maps))
 
 
-@pytest.mark.parametrize(("name", "parameters"), [("resnet8-narrow-gn", 78_042), ("resnet8-wide-gn", 4_911_754)])
-def test_the_forms_with_groupnorm_have_as_many_parameters_and_treat_every_sample_by_itself(name, parameters):
+@pytest.mark.parametrize(
+    ("name", "parameters"), [("resnet8-narrow-gn", 78_042), ("resnet8-wide-gn", 4_911_754)]
+)
+def test_the_forms_with_groupnorm_have_as_many_parameters_and_treat_every_sample_by_itself(
+    name, parameters
+):
     model = build(name, 3, 10, 16).train()
     assert sum(p.numel() for p in model.parameters()) == parameters
     assert not list(model.buffers())

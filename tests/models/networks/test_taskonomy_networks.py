@@ -12,15 +12,23 @@ from results.files import DataError, file_digest
 
 @pytest.fixture(scope="module")
 def released():
-    """The encoder's tensors as the authors' file has them: without a head, and without BatchNorm's counters."""
+    """The encoder's tensors as the authors' file has them: without a head, and without BatchNorm's
+    counters.
+    """
     torch.manual_seed(0)
     state = TaskonomyResNet50(3, 10, 256).state_dict()
-    return {n: t for n, t in state.items() if not n.startswith("head.") and not n.endswith("num_batches_tracked")}
+    return {
+        n: t
+        for n, t in state.items()
+        if not n.startswith("head.") and not n.endswith("num_batches_tracked")
+    }
 
 
 @pytest.fixture
 def install(monkeypatch):
-    """Puts content where the suite looks for the encoder of normals; the file goes when the test ends."""
+    """Puts content where the suite looks for the encoder of normals; the file goes when the test
+    ends.
+    """
     paths = []
 
     def put(content):
@@ -28,7 +36,9 @@ def install(monkeypatch):
         path.parent.mkdir(parents=True)
         torch.save(content, path)
         paths.append(path)
-        monkeypatch.setitem(ENCODERS, "normal", WeightFile(path.name, "https://example.invalid", file_digest(path)))
+        monkeypatch.setitem(
+            ENCODERS, "normal", WeightFile(path.name, "https://example.invalid", file_digest(path))
+        )
 
     yield put
     for path in paths:
@@ -45,7 +55,8 @@ def test_the_map_has_eight_channels_and_a_sixteenth_of_the_side(side, left):
 
 
 def test_the_tensors_are_those_of_the_release(released):
-    # Of a ResNet-50 without its linear layer 265: 53 convolutions, 53 BatchNorms of four; and of the convolution to 8 channels 5.
+    # Of a ResNet-50 without its linear layer 265: 53 convolutions, 53 BatchNorms of four; and of
+    # the convolution to 8 channels 5.
     assert len(released) == 53 + 53 * 4 + 5
     shapes = {name: tuple(released[name].shape) for name in released}
     assert shapes["conv1.weight"] == (64, 3, 7, 7)
@@ -53,17 +64,25 @@ def test_the_tensors_are_those_of_the_release(released):
     assert shapes["layer2.3.conv2.weight"] == (128, 128, 3, 3)
     assert shapes["layer4.0.downsample.1.running_var"] == (2048,)
     assert shapes["compress1.weight"] == (8, 2048, 3, 3)
-    assert "layer1.2.downsample.0.weight" not in shapes  # the last block of a stage leaves pixels out, without a convolution
+    assert (
+        "layer1.2.downsample.0.weight" not in shapes
+    )  # the last block of a stage leaves pixels out, without a convolution
 
 
 def test_the_encoder_is_a_resnet_50_and_a_convolution_to_eight_channels(released):
     trained = sum(t.numel() for n, t in released.items() if "running" not in n)
-    assert trained == 25_557_032 - 2_049_000 + 9 * 2048 * 8 + 2 * 8  # torchvision's number, without its linear layer
+    assert (
+        trained == 25_557_032 - 2_049_000 + 9 * 2048 * 8 + 2 * 8
+    )  # torchvision's number, without its linear layer
 
 
 def test_the_stride_is_in_the_last_block_of_the_first_two_stages():
     model = TaskonomyResNet50(3, 10, 32)
-    strided = [name for name, module in model.named_modules() if isinstance(module, Bottleneck) and module.conv2.stride == (2, 2)]
+    strided = [
+        name
+        for name, module in model.named_modules()
+        if isinstance(module, Bottleneck) and module.conv2.stride == (2, 2)
+    ]
     assert strided == ["layer1.2", "layer2.3"]
 
 
@@ -83,7 +102,9 @@ def test_a_released_encoder_is_loaded_and_the_head_stays(install, released):
     assert torch.equal(model.head.weight, head)
 
 
-def test_a_released_encoder_is_loaded_into_a_network_with_outputs_for_every_pixel(install, released):
+def test_a_released_encoder_is_loaded_into_a_network_with_outputs_for_every_pixel(
+    install, released
+):
     install({"state_dict": released})
     model = build("taskonomy-resnet50+dense", 3, 2, 64)
     load_taskonomy(model.encoder, "normal")
@@ -92,13 +113,25 @@ def test_a_released_encoder_is_loaded_into_a_network_with_outputs_for_every_pixe
 
 def test_absent_weights_are_refused_naming_file_and_address():
     with pytest.raises(
-        DataError, match=r"segment_semantic_encoder-bb30072.*absent\. Download https://github\.com/alexsax/visual-prior"
+        DataError,
+        match=(
+            r"segment_semantic_encoder-bb30072.*absent\. Download"
+            r" https://github\.com/alexsax/visual-prior"
+        ),
     ):
         load_taskonomy(TaskonomyResNet50(3, 10, 32), "segment_semantic")
 
 
 def test_weights_of_another_network_are_refused(install, released):
-    install({"state_dict": {name: tensor for name, tensor in released.items() if not name.startswith("compress_bn.")}})
+    install(
+        {
+            "state_dict": {
+                name: tensor
+                for name, tensor in released.items()
+                if not name.startswith("compress_bn.")
+            }
+        }
+    )
     with pytest.raises(DataError, match=r"does not fit Taskonomy's encoder: compress_bn\.weight"):
         load_taskonomy(TaskonomyResNet50(3, 10, 32), "normal")
 
@@ -116,7 +149,9 @@ def test_a_file_without_a_state_is_refused(install):
 
 
 def test_an_unknown_task_is_refused_with_the_known_ones():
-    with pytest.raises(ValueError, match=r"no encoder of 'depth'; known: autoencoding, .*depth_zbuffer"):
+    with pytest.raises(
+        ValueError, match=r"no encoder of 'depth'; known: autoencoding, .*depth_zbuffer"
+    ):
         load_taskonomy(TaskonomyResNet50(3, 10, 32), "depth")
 
 

@@ -8,13 +8,23 @@ from models.networks.wrn import PreActivationBlock, WideResNet
 
 
 def block(before, after, stride=1):
-    """Parameters of a block by hand: two scales and shifts, two 3 x 3 convolutions, and a 1 x 1 one where the shape changes."""
+    """Parameters of a block by hand: two scales and shifts, two 3 x 3 convolutions, and a 1 x 1 one
+    where the shape changes.
+    """
     shortcut = before * after if stride != 1 or before != after else 0
     return 2 * before + 9 * before * after + 2 * after + 9 * after * after + shortcut
 
 
 def test_wrn_16_2_has_the_published_number_of_parameters():
-    by_hand = 27 * 16 + block(16, 32) + block(32, 32) + block(32, 64, 2) + block(64, 64) + block(64, 128, 2) + block(128, 128)
+    by_hand = (
+        27 * 16
+        + block(16, 32)
+        + block(32, 32)
+        + block(32, 64, 2)
+        + block(64, 64)
+        + block(64, 128, 2)
+        + block(128, 128)
+    )
     by_hand += 2 * 128 + 128 * 10 + 10
     with torch.device("meta"):
         assert sum(p.numel() for p in WideResNet(3, 10, 16, 2).parameters()) == by_hand == 691_674
@@ -45,7 +55,9 @@ def test_the_shortcut_of_a_block_that_changes_shape_sees_the_activated_input():
     nn.init.zeros_(own.conv2.weight)
     nn.init.ones_(own.shortcut.weight)
     assert own(torch.full((1, 1, 4, 4), -1.0)).tolist() == torch.zeros(1, 1, 2, 2).tolist()
-    torch.testing.assert_close(own(torch.ones(1, 1, 4, 4)), torch.ones(1, 1, 2, 2), atol=1e-5, rtol=0)
+    torch.testing.assert_close(
+        own(torch.ones(1, 1, 4, 4)), torch.ones(1, 1, 2, 2), atol=1e-5, rtol=0
+    )
 
 
 def test_the_map_is_normalised_and_activated_last():

@@ -30,7 +30,10 @@ def victim(threat=ONE, seed=0, dtype=torch.float64):
     torch.manual_seed(seed)
     model = build("lenet-sigmoid", 1, 10, 8).to(dtype)
     rows = slice(seed, seed + threat.images)
-    images, labels = torch.tensor(digits.images[rows] / 16, dtype=dtype)[:, None], torch.tensor(digits.target[rows])
+    images, labels = (
+        torch.tensor(digits.images[rows] / 16, dtype=dtype)[:, None],
+        torch.tensor(digits.target[rows]),
+    )
     return model, images, labels, share(model, images, labels, threat)
 
 
@@ -42,7 +45,9 @@ def test_the_distances_by_hand():
     first = [torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([1.0])]
     second = [torch.tensor([[1.0, 0.0], [0.0, 4.0]]), torch.tensor([-1.0])]
     assert squared_distance(first, second).item() == 2**2 + 3**2 + 2**2
-    assert cosine_distance(first, second).item() == pytest.approx(1 - (1 + 16 - 1) / math.sqrt(31 * 18), rel=1e-6)
+    assert cosine_distance(first, second).item() == pytest.approx(
+        1 - (1 + 16 - 1) / math.sqrt(31 * 18), rel=1e-6
+    )
     assert squared_distance(first, first).item() == 0
     assert cosine_distance(first, [-5 * tensor for tensor in first]).item() == pytest.approx(2)
 
@@ -57,7 +62,9 @@ def test_the_distance_of_different_numbers_of_tensors_is_refused():
     "threat",
     [
         ONE,
-        ThreatModel("update", local_lr=1e-4),  # squared norms of 1e-6: no tolerance may end the descent
+        ThreatModel(
+            "update", local_lr=1e-4
+        ),  # squared norms of 1e-6: no tolerance may end the descent
         ThreatModel("update", local_steps=3, local_lr=0.01),
     ],
     ids=lambda threat: f"{threat.shares} of {threat.local_steps}",
@@ -71,23 +78,38 @@ def test_a_digit_is_recovered(threat):
     assert psnr(found.images, images).item() > 30
     assert found.labels.argmax(dim=1).tolist() == labels.tolist()
     assert found.labels.max().item() > 0.99
-    again = squared_distance(share(model, found.images, found.labels, threat), shared) / squared_norm(shared)
+    again = squared_distance(
+        share(model, found.images, found.labels, threat), shared
+    ) / squared_norm(shared)
     assert again.item() == pytest.approx(found.distance, rel=1e-3)
     assert found.distance <= min(found.trajectory)
 
 
 def test_a_digit_is_recovered_without_line_search():
     model, images, _, shared = victim()
-    found = dlg(model, shared, (1, 8, 8), 10, ONE, iterations=40, restarts=5, line_search=False, generator=seeded())
+    found = dlg(
+        model,
+        shared,
+        (1, 8, 8),
+        10,
+        ONE,
+        iterations=40,
+        restarts=5,
+        line_search=False,
+        generator=seeded(),
+    )
     assert found.succeeded
     assert psnr(found.images, images).item() > 30
 
 
 def test_an_update_is_not_attacked_as_if_it_were_a_gradient():
-    # What another suite does: the change of several steps, divided by the learning rate, passed off as a gradient
+    # What another suite does: the change of several steps, divided by the learning rate, passed off
+    # as a gradient
     truth = ThreatModel("update", local_steps=4, local_lr=0.3)
     model, images, _, update = victim(truth)
-    wrongly = dlg(model, [-t / 0.3 / 4 for t in update], (1, 8, 8), 10, ONE, iterations=40, generator=seeded())
+    wrongly = dlg(
+        model, [-t / 0.3 / 4 for t in update], (1, 8, 8), 10, ONE, iterations=40, generator=seeded()
+    )
     rightly = dlg(model, update, (1, 8, 8), 10, truth, iterations=40, generator=seeded())
     assert rightly.succeeded
     assert not wrongly.succeeded
@@ -97,7 +119,9 @@ def test_an_update_is_not_attacked_as_if_it_were_a_gradient():
 def test_a_batch_is_recovered_in_some_order():
     threat = ThreatModel(batch_size=2)
     model, images, labels, shared = victim(threat)
-    found = dlg(model, shared, (1, 8, 8), 10, threat, iterations=100, restarts=5, generator=seeded())
+    found = dlg(
+        model, shared, (1, 8, 8), 10, threat, iterations=100, restarts=5, generator=seeded()
+    )
     rows = match(found.images, images)
     assert sorted(rows.tolist()) == [0, 1]
     assert psnr(found.images[rows], images).min().item() > 30
@@ -106,7 +130,9 @@ def test_a_batch_is_recovered_in_some_order():
 
 def test_the_same_seed_finds_the_same_image_and_another_another():
     model, _, _, shared = victim()
-    first, same, other = (dlg(model, shared, (1, 8, 8), 10, ONE, iterations=2, generator=seeded(s)) for s in (0, 0, 1))
+    first, same, other = (
+        dlg(model, shared, (1, 8, 8), 10, ONE, iterations=2, generator=seeded(s)) for s in (0, 0, 1)
+    )
     assert torch.equal(first.images, same.images)
     assert first.trajectory == same.trajectory
     assert not torch.equal(first.images, other.images)
@@ -120,10 +146,23 @@ def test_the_models_dtype_is_the_attacks():
 
 @pytest.mark.parametrize("training", [True, False])
 def test_the_model_is_left_as_it_was(training):
-    model = nn.Sequential(nn.BatchNorm2d(1), nn.Flatten(), nn.Linear(4, 2)).double().requires_grad_(False).train(training)
+    model = (
+        nn.Sequential(nn.BatchNorm2d(1), nn.Flatten(), nn.Linear(4, 2))
+        .double()
+        .requires_grad_(False)
+        .train(training)
+    )
     before = copy.deepcopy(model.state_dict())
     shared = [torch.ones_like(p) for p in model.parameters()]
-    dlg(model, shared, (1, 2, 2), 2, ThreatModel(batch_norm="train"), iterations=2, generator=seeded())
+    dlg(
+        model,
+        shared,
+        (1, 2, 2),
+        2,
+        ThreatModel(batch_norm="train"),
+        iterations=2,
+        generator=seeded(),
+    )
     assert all(torch.equal(before[name], tensor) for name, tensor in model.state_dict().items())
     assert not any(p.requires_grad or p.grad is not None for p in model.parameters())
     assert all(module.training == training for module in model.modules())
@@ -131,7 +170,8 @@ def test_the_model_is_left_as_it_was(training):
 
 def test_an_attack_that_stands_still_ends_and_the_next_start_follows():
     model = linear([[0.0, 0.0], [0.0, 0.0]])
-    # a gradient that no image leaves: the closest is of an image of zeros, at distance |1|^2 + |1|^2, all of its norm
+    # a gradient that no image leaves: the closest is of an image of zeros, at distance |1|^2 +
+    # |1|^2, all of its norm
     shared = [torch.tensor([[1.0, 0.0], [1.0, 0.0]])]
     found = dlg(model, shared, (1, 1, 2), 2, ONE, iterations=300, restarts=3, generator=seeded())
     assert len(found.trajectory) < 300
@@ -142,7 +182,9 @@ def test_an_attack_that_stands_still_ends_and_the_next_start_follows():
 
 def test_success_is_a_matter_of_the_distance():
     images, labels = torch.zeros(1, 1, 2, 2), torch.ones(1, 2) / 2
-    assert [Reconstruction(images, labels, d, (), 1).succeeded for d in (0, FOUND, 1.01 * FOUND)] == [True, True, False]
+    assert [
+        Reconstruction(images, labels, d, (), 1).succeeded for d in (0, FOUND, 1.01 * FOUND)
+    ] == [True, True, False]
 
 
 @pytest.mark.parametrize(
@@ -175,7 +217,14 @@ def test_a_gradient_that_is_not_a_number_or_zero_is_refused():
     with pytest.raises(ValueError, match=r"of head\.bias is not finite"):
         dlg(model, [*shared[:-1], shared[-1] * math.nan], (1, 8, 8), 10, ONE, generator=seeded())
     with pytest.raises(ValueError, match="zero everywhere"):
-        dlg(model, [torch.zeros_like(tensor) for tensor in shared], (1, 8, 8), 10, ONE, generator=seeded())
+        dlg(
+            model,
+            [torch.zeros_like(tensor) for tensor in shared],
+            (1, 8, 8),
+            10,
+            ONE,
+            generator=seeded(),
+        )
 
 
 def test_an_attack_on_weights_that_are_not_numbers_says_so():

@@ -20,12 +20,17 @@ def digit(row, threat=ONE):
     digits = load_digits()
     torch.manual_seed(row)
     model = build("lenet-sigmoid", 1, 10, 8).double()
-    image, label = torch.tensor(digits.images[row] / 16).view(1, 1, 8, 8), torch.tensor(digits.target[row : row + 1])
+    image, label = (
+        torch.tensor(digits.images[row] / 16).view(1, 1, 8, 8),
+        torch.tensor(digits.target[row : row + 1]),
+    )
     return model, image, label, share(model, image, label, threat)
 
 
 def head(bias, weight=None):
-    """Two pixels, three scores; as released, the sum of a class's weights' gradients has the sign of its bias's."""
+    """Two pixels, three scores; as released, the sum of a class's weights' gradients has the sign
+    of its bias's.
+    """
     model = nn.Sequential(nn.Flatten(), nn.Linear(2, 3, bias=bias)).double()
     torch.manual_seed(0)
     model[1].weight.data.normal_()
@@ -36,7 +41,10 @@ def head(bias, weight=None):
 @given(st.integers(0, 9), st.integers(0, 1000), st.sampled_from([ONE, STEP]))
 def test_the_label_of_any_image_is_read_off(label, seed, threat):
     torch.manual_seed(seed)
-    model, image = build("lenet-sigmoid", 1, 10, 8).double(), torch.rand(1, 1, 8, 8, dtype=torch.float64)
+    model, image = (
+        build("lenet-sigmoid", 1, 10, 8).double(),
+        torch.rand(1, 1, 8, 8, dtype=torch.float64),
+    )
     assert leaked_label(share(model, image, torch.tensor([label]), threat), 10, threat) == label
 
 
@@ -57,14 +65,28 @@ def test_the_bias_tells_the_label_where_inputs_are_negative():
 @pytest.mark.parametrize("threat", [ONE, STEP], ids=lambda threat: threat.shares)
 def test_a_digit_is_recovered_with_its_label(threat):
     model, image, label, shared = digit(3, threat)
-    found = idlg(model, shared, (1, 8, 8), 10, threat, iterations=60, restarts=5, generator=torch.Generator().manual_seed(0))
+    found = idlg(
+        model,
+        shared,
+        (1, 8, 8),
+        10,
+        threat,
+        iterations=60,
+        restarts=5,
+        generator=torch.Generator().manual_seed(0),
+    )
     assert found.succeeded
     assert psnr(found.images, image).item() > 30
     assert torch.equal(found.labels, nn.functional.one_hot(label, 10).double())
 
 
 @pytest.mark.parametrize(
-    "threat", [ThreatModel(batch_size=2), ThreatModel("update", local_steps=2), ThreatModel("update", 1, 2, local_images=2)]
+    "threat",
+    [
+        ThreatModel(batch_size=2),
+        ThreatModel("update", local_steps=2),
+        ThreatModel("update", 1, 2, local_images=2),
+    ],
 )
 def test_several_images_or_steps_are_refused(threat):
     model, _, _, shared = digit(0)

@@ -1,4 +1,6 @@
-"""Inverting Gradients: the total variation by hand, images recovered through ReLUs, and what it refuses."""
+"""Inverting Gradients: the total variation by hand, images recovered through ReLUs, and what it
+refuses.
+"""
 
 import copy
 import math
@@ -20,9 +22,14 @@ def victim(threat=ONE):
     """Digits and a network of ReLUs with batch normalisation, and what they share."""
     torch.manual_seed(0)
     model = nn.Sequential(
-        nn.Conv2d(1, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(), nn.Conv2d(16, 16, 3, padding=1), nn.ReLU(),
-        nn.Flatten(), nn.Linear(1024, 10),
-    )  # fmt: skip
+        nn.Conv2d(1, 16, 3, padding=1),
+        nn.BatchNorm2d(16),
+        nn.ReLU(),
+        nn.Conv2d(16, 16, 3, padding=1),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(1024, 10),
+    )
     digits = load_digits()
     images, labels = (
         torch.tensor(digits.images[: threat.images] / 16).float()[:, None],
@@ -32,7 +39,12 @@ def victim(threat=ONE):
 
 
 def attack(model, shared, labels, threat=ONE, **changes):
-    settings = {"iterations": 150, "tv": 0.001, "generator": torch.Generator().manual_seed(0), **changes}
+    settings = {
+        "iterations": 150,
+        "tv": 0.001,
+        "generator": torch.Generator().manual_seed(0),
+        **changes,
+    }
     return invert_gradients(model, shared, (1, 8, 8), labels, 10, threat, **settings)
 
 
@@ -56,7 +68,9 @@ def test_a_digit_is_recovered_through_relus(threat):
     assert found.images.min() >= 0
     assert found.images.max() <= 1
     assert len(found.trajectory) == 150
-    assert cosine_distance(share(model, found.images, labels, threat), shared).item() == pytest.approx(found.distance, abs=1e-5)
+    assert cosine_distance(
+        share(model, found.images, labels, threat), shared
+    ).item() == pytest.approx(found.distance, abs=1e-5)
 
 
 def test_a_batch_of_known_labels_is_recovered():
@@ -67,10 +81,13 @@ def test_a_batch_of_known_labels_is_recovered():
 
 
 def test_the_first_iteration_by_hand():
-    # Adam's first step is the learning rate times the sign, whatever the gradient; then images are clamped
+    # Adam's first step is the learning rate times the sign, whatever the gradient; then images are
+    # clamped
     model, _, labels, shared = victim()
     start = torch.randn(1, 1, 8, 8, generator=torch.Generator().manual_seed(0)).requires_grad_()
-    objective = cosine_distance(share(model, start, labels, ONE, create_graph=True), shared) + 0.2 * total_variation(start)
+    objective = cosine_distance(
+        share(model, start, labels, ONE, create_graph=True), shared
+    ) + 0.2 * total_variation(start)
     (gradient,) = torch.autograd.grad(objective, start)
     expected = (start - 0.3 * gradient.sign()).clamp(-0.5, 0.5)
     found = attack(model, shared, labels, iterations=1, lr=0.3, tv=0.2, bounds=(-0.5, 0.5))
@@ -85,7 +102,15 @@ def test_bounds_may_differ_by_channel():
     shared = share(model, torch.rand(1, 2, 4, 4), labels, ONE)
     low, high = torch.tensor([-2.0, 0.0]).view(2, 1, 1), torch.tensor([-1.0, 0.1]).view(2, 1, 1)
     found = invert_gradients(
-        model, shared, (2, 4, 4), labels, 3, ONE, iterations=3, bounds=(low, high), generator=torch.Generator().manual_seed(0)
+        model,
+        shared,
+        (2, 4, 4),
+        labels,
+        3,
+        ONE,
+        iterations=3,
+        bounds=(low, high),
+        generator=torch.Generator().manual_seed(0),
     )
     assert ((found.images >= low) & (found.images <= high)).all()
 

@@ -1,4 +1,6 @@
-"""Matching answers: the simulated training by hand, and the same code on a gradient, which does give the image away."""
+"""Matching answers: the simulated training by hand, and the same code on a gradient, which does
+give the image away.
+"""
 
 from __future__ import annotations
 
@@ -39,41 +41,64 @@ def linear():
 
 
 def test_weights_after_one_step_and_what_they_answer_by_hand(linear):
-    image, label = torch.full((1, 1, 1, 1), 3.0, dtype=torch.float64), torch.tensor([[1.0, 0.0]], dtype=torch.float64)
-    # Both probabilities are a half: the gradients by the scores are -1/2 and 1/2, by the weights three times as much.
+    image, label = (
+        torch.full((1, 1, 1, 1), 3.0, dtype=torch.float64),
+        torch.tensor([[1.0, 0.0]], dtype=torch.float64),
+    )
+    # Both probabilities are a half: the gradients by the scores are -1/2 and 1/2, by the weights
+    # three times as much.
     weights = trained_weights(linear, image, label, STEP)
     assert weights["1.weight"].flatten().tolist() == [0.75, -0.75]
     assert weights["1.bias"].tolist() == [0.25, -0.25]
     probes = torch.tensor([0.0, 2.0], dtype=torch.float64).reshape(2, 1, 1, 1)
-    assert logits_after(linear, image, label, STEP, probes).tolist() == [[0.25, -0.25], [1.75, -1.75]]
+    assert logits_after(linear, image, label, STEP, probes).tolist() == [
+        [0.25, -0.25],
+        [1.75, -1.75],
+    ]
     assert not linear[1].weight.any()  # the model is as it was
 
 
 def test_a_gradient_is_simulated_as_the_step_that_it_makes(linear):
-    image, label = torch.ones(1, 1, 1, 1, dtype=torch.float64), torch.tensor([[1.0, 0.0]], dtype=torch.float64)
-    assert trained_weights(linear, image, label, ThreatModel(local_lr=0.5))["1.bias"].tolist() == [0.25, -0.25]
+    image, label = (
+        torch.ones(1, 1, 1, 1, dtype=torch.float64),
+        torch.tensor([[1.0, 0.0]], dtype=torch.float64),
+    )
+    assert trained_weights(linear, image, label, ThreatModel(local_lr=0.5))["1.bias"].tolist() == [
+        0.25,
+        -0.25,
+    ]
 
 
 def test_every_kind_of_answer_counts_alike_whatever_its_size():
     observed = (torch.tensor([3.0, 4.0]), torch.tensor([0.01]))
     assert relative_distance(observed, observed) == 0
     assert relative_distance((torch.zeros(2), torch.zeros(1)), observed) == 1
-    assert float(relative_distance((torch.tensor([3.0, 9.0]), torch.tensor([0.01])), observed)) == 0.5  # 25 / 25, and 0
+    assert (
+        float(relative_distance((torch.tensor([3.0, 9.0]), torch.tensor([0.01])), observed)) == 0.5
+    )  # 25 / 25, and 0
     with pytest.raises(ValueError, match="zero everywhere"):
         relative_distance(observed, (torch.zeros(2), torch.zeros(1)))
 
 
 def truth(digits, position):
     images, classes = digits
-    return images[position : position + 1], F.one_hot(classes[position : position + 1], CLASSES).double()
+    return (
+        images[position : position + 1],
+        F.one_hot(classes[position : position + 1], CLASSES).double(),
+    )
 
 
 def test_the_same_code_recovers_an_image_from_its_gradient(digits, model):
     threat, (image, label) = ThreatModel(), truth(digits, 0)
     found = match_answers(
-        lambda images, labels: share(model, images, labels, threat, create_graph=True), share(model, image, label, threat),
-        (1, SIDE, SIDE), CLASSES, 1, generator=torch.Generator().manual_seed(0), iterations=6,
-    )  # fmt: skip
+        lambda images, labels: share(model, images, labels, threat, create_graph=True),
+        share(model, image, label, threat),
+        (1, SIDE, SIDE),
+        CLASSES,
+        1,
+        generator=torch.Generator().manual_seed(0),
+        iterations=6,
+    )
     assert found.distance < 1e-7
     assert (found.images - image).square().mean() < 1e-4
     assert found.labels.argmax() == label.argmax()
@@ -87,21 +112,36 @@ def test_logits_after_one_step_on_one_image_give_its_label_and_some_of_it_away(d
         return (logits_after(model, images, labels, STEP, probes) - base,)
 
     observed = tuple(part.detach() for part in answer(image, label))
-    found = match_answers(answer, observed, (1, SIDE, SIDE), CLASSES, 1, generator=torch.Generator().manual_seed(2), iterations=30)
+    found = match_answers(
+        answer,
+        observed,
+        (1, SIDE, SIDE),
+        CLASSES,
+        1,
+        generator=torch.Generator().manual_seed(2),
+        iterations=30,
+    )
     assert found.distance < 1e-5
     assert found.labels.argmax() == label.argmax()
-    assert (found.images - image).square().mean() < (digits[0].mean(dim=0) - image).square().mean()  # better than the mean image
+    assert (found.images - image).square().mean() < (
+        digits[0].mean(dim=0) - image
+    ).square().mean()  # better than the mean image
 
 
 def test_starts_are_those_of_the_generator(digits, model):
     threat, (image, label) = ThreatModel(), truth(digits, 1)
     one, same, other = (
         match_answers(
-            lambda images, labels: share(model, images, labels, threat, create_graph=True), share(model, image, label, threat),
-            (1, SIDE, SIDE), CLASSES, 1, generator=torch.Generator().manual_seed(seed), iterations=1,
+            lambda images, labels: share(model, images, labels, threat, create_graph=True),
+            share(model, image, label, threat),
+            (1, SIDE, SIDE),
+            CLASSES,
+            1,
+            generator=torch.Generator().manual_seed(seed),
+            iterations=1,
         ).images
         for seed in (0, 0, 1)
-    )  # fmt: skip
+    )
     assert torch.equal(one, same)
     assert not torch.equal(one, other)
 
@@ -109,8 +149,22 @@ def test_starts_are_those_of_the_generator(digits, model):
 def test_what_cannot_be_matched_is_refused():
     observed = (torch.ones(1),)
     with pytest.raises(ValueError, match="iterations and restarts"):
-        match_answers(lambda i, y: observed, observed, (1, 1, 1), 2, 1, generator=torch.Generator(), iterations=0)
+        match_answers(
+            lambda i, y: observed,
+            observed,
+            (1, 1, 1),
+            2,
+            1,
+            generator=torch.Generator(),
+            iterations=0,
+        )
     with pytest.raises(FloatingPointError, match="no start of 2"):
         match_answers(
-            lambda i, y: (i.sum() + y.sum() + torch.nan,), observed, (1, 1, 1), 2, 1, generator=torch.Generator(), restarts=2
+            lambda i, y: (i.sum() + y.sum() + torch.nan,),
+            observed,
+            (1, 1, 1),
+            2,
+            1,
+            generator=torch.Generator(),
+            restarts=2,
         )

@@ -1,4 +1,6 @@
-"""What a client shares: gradients and updates by hand, batches, modes of batch normalisation, and what is refused."""
+"""What a client shares: gradients and updates by hand, batches, modes of batch normalisation, and
+what is refused.
+"""
 
 import copy
 import math
@@ -31,9 +33,13 @@ def photographs(n, seed=1):
 
 
 def normalised():
-    """A network with batch normalisation, whose running statistics are not those of any batch here."""
+    """A network with batch normalisation, whose running statistics are not those of any batch
+    here.
+    """
     torch.manual_seed(3)
-    model = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.Dropout(0.5), nn.Flatten(), nn.Linear(72, 10)).double()
+    model = nn.Sequential(
+        nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.Dropout(0.5), nn.Flatten(), nn.Linear(72, 10)
+    ).double()
     model[1].running_mean.fill_(0.3)
     model[1].running_var.fill_(2.0)
     return model
@@ -50,15 +56,24 @@ def trained(model, images, labels, threat):
         optimiser.zero_grad()
         nn.functional.cross_entropy(client(images[rows]), labels[rows]).backward()
         optimiser.step()
-    return [after.detach() - before.detach() for after, before in zip(client.parameters(), model.parameters(), strict=True)]
+    return [
+        after.detach() - before.detach()
+        for after, before in zip(client.parameters(), model.parameters(), strict=True)
+    ]
 
 
 def test_the_gradient_of_a_linear_model_is_probability_minus_label_times_the_image():
-    # scores (0, ln 3), so probabilities (1/4, 3/4); minus the label (1/2, 1/2) that is (-1/4, 1/4), times the image (1, 2)
+    # scores (0, ln 3), so probabilities (1/4, 3/4); minus the label (1/2, 1/2) that is (-1/4, 1/4),
+    # times the image (1, 2)
     model = linear([[0.0, 0.0], [math.log(3), 0.0]])
-    image, label = torch.tensor([[[[1.0, 2.0]]]], dtype=torch.float64), torch.tensor([[0.5, 0.5]], dtype=torch.float64)
+    image, label = (
+        torch.tensor([[[[1.0, 2.0]]]], dtype=torch.float64),
+        torch.tensor([[0.5, 0.5]], dtype=torch.float64),
+    )
     (gradient,) = share(model, image, label, ThreatModel())
-    torch.testing.assert_close(gradient, torch.tensor([[-0.25, -0.5], [0.25, 0.5]], dtype=torch.float64))
+    torch.testing.assert_close(
+        gradient, torch.tensor([[-0.25, -0.5], [0.25, 0.5]], dtype=torch.float64)
+    )
     assert not gradient.requires_grad
     assert model[1].weight.grad is None
 
@@ -66,14 +81,20 @@ def test_the_gradient_of_a_linear_model_is_probability_minus_label_times_the_ima
 def test_the_gradient_of_a_batch_is_the_mean_of_its_images():
     model, (images, labels) = lenet(), photographs(2)
     singles = [share(model, images[i : i + 1], labels[i : i + 1], ThreatModel()) for i in (0, 1)]
-    for both, a, b in zip(share(model, images, labels, ThreatModel(batch_size=2)), *singles, strict=True):
+    for both, a, b in zip(
+        share(model, images, labels, ThreatModel(batch_size=2)), *singles, strict=True
+    ):
         torch.testing.assert_close(both, (a + b) / 2)
 
 
 def test_classes_are_certain_probabilities():
     model, (images, labels) = lenet(), photographs(1)
     one_hot = nn.functional.one_hot(labels, 10).double()
-    for a, b in zip(share(model, images, labels, ThreatModel()), share(model, images, one_hot, ThreatModel()), strict=True):
+    for a, b in zip(
+        share(model, images, labels, ThreatModel()),
+        share(model, images, one_hot, ThreatModel()),
+        strict=True,
+    ):
         torch.testing.assert_close(a, b)
 
 
@@ -87,9 +108,20 @@ def test_an_update_of_one_step_is_exactly_minus_the_learning_rate_times_the_grad
 
 
 @pytest.mark.parametrize("batch_norm", ["eval", "train"])
-@pytest.mark.parametrize(("batch_size", "local_steps", "local_images"), [(2, 3, None), (2, 3, 6), (2, 4, 4), (3, 3, 6)])
-def test_an_update_is_what_sgd_does_to_the_weights(batch_size, local_steps, local_images, batch_norm):
-    threat = ThreatModel("update", batch_size, local_steps, local_lr=0.1, batch_norm=batch_norm, local_images=local_images)
+@pytest.mark.parametrize(
+    ("batch_size", "local_steps", "local_images"), [(2, 3, None), (2, 3, 6), (2, 4, 4), (3, 3, 6)]
+)
+def test_an_update_is_what_sgd_does_to_the_weights(
+    batch_size, local_steps, local_images, batch_norm
+):
+    threat = ThreatModel(
+        "update",
+        batch_size,
+        local_steps,
+        local_lr=0.1,
+        batch_norm=batch_norm,
+        local_images=local_images,
+    )
     model, (images, labels) = normalised(), photographs(threat.images)
     update = share(model, images, labels, threat)
     for ours, theirs in zip(update, trained(model, images, labels, threat), strict=True):
@@ -113,13 +145,18 @@ def test_the_model_is_left_as_it_was(batch_norm):
     model, (images, labels) = normalised().requires_grad_(False), photographs(2)
     model[1].train()
     model[2].eval()
-    state, modes = copy.deepcopy(model.state_dict()), [module.training for module in model.modules()]
+    state, modes = (
+        copy.deepcopy(model.state_dict()),
+        [module.training for module in model.modules()],
+    )
     first = share(model, images, labels, ThreatModel("update", 2, 2, batch_norm=batch_norm))
     assert all(torch.equal(state[name], tensor) for name, tensor in model.state_dict().items())
     assert modes == [module.training for module in model.modules()]
     assert not any(p.requires_grad or p.grad is not None for p in model.parameters())
     again = share(model.eval(), images, labels, ThreatModel("update", 2, 2, batch_norm=batch_norm))
-    assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))  # nor does its own mode, or dropout, matter
+    assert all(
+        torch.equal(a, b) for a, b in zip(first, again, strict=True)
+    )  # nor does its own mode, or dropout, matter
 
 
 def test_the_mode_comes_back_after_an_error():
@@ -131,16 +168,22 @@ def test_the_mode_comes_back_after_an_error():
 
 def test_batch_statistics_make_another_gradient_than_running_ones():
     model, (images, labels) = normalised(), photographs(4)
-    by_mode = [share(model, images, labels, ThreatModel(batch_size=4, batch_norm=mode)) for mode in ("eval", "train")]
+    by_mode = [
+        share(model, images, labels, ThreatModel(batch_size=4, batch_norm=mode))
+        for mode in ("eval", "train")
+    ]
     assert not torch.allclose(by_mode[0][0], by_mode[1][0])
-    # by batch statistics a constant before the normalisation changes nothing, so its bias has no gradient
+    # by batch statistics a constant before the normalisation changes nothing, so its bias has no
+    # gradient
     assert by_mode[1][1].abs().max() < 1e-12 < by_mode[0][1].abs().max()
 
 
 def test_a_parameter_that_plays_no_part_has_a_gradient_of_zero():
     model = linear([[1.0, 0.0], [0.0, 1.0]])
     model.register_parameter("idle", nn.Parameter(torch.ones(3, dtype=torch.float64)))
-    shared = share(model, torch.ones(1, 1, 1, 2, dtype=torch.float64), torch.tensor([0]), ThreatModel())
+    shared = share(
+        model, torch.ones(1, 1, 1, 2, dtype=torch.float64), torch.tensor([0]), ThreatModel()
+    )
     assert [tuple(tensor.shape) for tensor in shared] == [(3,), (2, 2)]
     assert torch.equal(shared[0], torch.zeros(3, dtype=torch.float64))
 
@@ -161,8 +204,14 @@ def test_another_number_of_images_than_the_threat_models_is_refused(images, labe
         ({"local_lr": 0.0}, "local_lr positive"),
         ({"local_lr": math.nan}, "local_lr positive"),
         ({"local_steps": 2}, "several steps make an update"),
-        ({"shares": "update", "batch_size": 2, "local_steps": 2, "local_images": 3}, "whole batches"),
-        ({"shares": "update", "batch_size": 1, "local_steps": 2, "local_images": 3}, "no more than the local steps see"),
+        (
+            {"shares": "update", "batch_size": 2, "local_steps": 2, "local_images": 3},
+            "whole batches",
+        ),
+        (
+            {"shares": "update", "batch_size": 1, "local_steps": 2, "local_images": 3},
+            "no more than the local steps see",
+        ),
         ({"batch_size": 1, "local_images": 2}, "no more than the local steps see"),
     ],
 )
