@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, fields, replace
 
 import torch
 
-from benchmarks.registry import MethodEntry
-from benchmarks.scenario import build_federation
-from benchmarks.spec import Scalar
+from benchmarks.scenarios.scenario import build_federation
+from benchmarks.tables.registry import MethodEntry
+from benchmarks.tables.spec import Scalar
 from datasets import catalogue
 from federation.channel import Channel, Transfer
 from federation.client import Shard

@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from reports.compare import Rule, compare
+from reports.comparing.compare import Rule, compare
 from results.files import ResultsError, write_atomic
 from results.sourcecode import ROOT
 
@@ -53,7 +53,7 @@ def build_page(
     """One self-contained HTML page of every table in a folder of results; also LaTeX and Markdown
     of each.
     """
-    from reports.build import build
+    from reports.pages.build import build
 
     with _unusable():
         written = build(results, output)
@@ -126,9 +126,9 @@ def compare_sets(
     """Compare two result sets; exit code 1 on a regression, 0 without, 2 for sets that cannot be
     compared.
     """
-    from reports import summaries
-    from reports.resultset import read_pair
-    from reports.speed import compare_speed, read_speed
+    from reports.comparing import summaries
+    from reports.comparing.speed import compare_speed, read_speed
+    from reports.tables.resultset import read_pair
 
     rule = Rule(tolerance, effect, alpha, time_ratio, memory_ratio, exact)
     with _unusable():
@@ -173,7 +173,7 @@ def cell_history(
     """Draw one cell over the committed versions of its table, or over several files; exit code 2 if
     there is no such cell.
     """
-    from reports import history
+    from reports.comparing import history
 
     with _unusable():
         versions = history.committed(tables[0]) if len(tables) == 1 else history.files(tables)

@@ -13,7 +13,8 @@ import pytest
 import torch
 
 from baselines.standalone import Standalone
-from benchmarks import contract, registry
+from benchmarks import contract
+from benchmarks.tables import registry
 from federation.federation import OracleError
 from federation.method import Method
 from methods.dlad import teacher_probabilities

@@ -17,9 +17,10 @@ import torch
 from torch import nn
 
 from baselines.standalone import Standalone
-from benchmarks import contract, registry
-from benchmarks.execute import prepare_device
-from benchmarks.scenario import build_federation
+from benchmarks import contract
+from benchmarks.running.execute import prepare_device
+from benchmarks.scenarios.scenario import build_federation
+from benchmarks.tables import registry
 from datasets import catalogue
 from federation import snapshots
 from federation.augmentation import Augmentation, augment

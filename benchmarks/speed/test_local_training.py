@@ -18,7 +18,7 @@ import pytest
 import torch
 import torch._inductor.config
 
-from benchmarks.execute import prepare_device
+from benchmarks.running.execute import prepare_device
 from benchmarks.speed.pairs import annotate, compare
 from datasets import catalogue
 from federation.execution import Execution

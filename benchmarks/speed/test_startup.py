@@ -49,7 +49,7 @@ def test_commands(benchmark):
 
 
 def test_imports(benchmark):
-    modules = ("torch", "benchmarks.cli", "benchmarks.execute")
+    modules = ("torch", "benchmarks.commands.cli", "benchmarks.running.execute")
     compare(
         benchmark,
         {

@@ -39,7 +39,7 @@ def imported_by(*arguments: str) -> tuple[str, set[str]]:
 def test_a_command_that_only_tells_imports_no_framework(command):
     printed, imported = imported_by(command)
     assert "table" in printed
-    assert "benchmarks.registry" in imported
+    assert "benchmarks.tables.registry" in imported
     assert not imported & (HEAVY | ({"numpy"} if command == "--help" else set()))
 
 
@@ -69,9 +69,9 @@ def test_a_finished_table_starts_no_worker_computes_no_stage_and_imports_no_fram
     before = _written(tmp_path)
     printed, imported = imported_by(*again)
     assert " 0 to run" in printed
-    assert "benchmarks.runner" in imported
+    assert "benchmarks.running.runner" in imported
     # Workers are started by the one, stages computed by the other.
-    assert not imported & {"benchmarks.executors", "federation.stages", *HEAVY}
+    assert not imported & {"benchmarks.running.executors", "federation.stages", *HEAVY}
     assert _written(tmp_path) == before
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import registry
+from benchmarks.tables import registry
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reports.table import Layout
+from reports.tables.table import Layout
 from results.store import CSV_COLUMNS
 
 COLUMNS = tuple(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reports.sheet import Sheet
-from reports.table import Layout
+from reports.pages.sheet import Sheet
+from reports.tables.table import Layout
 from results.record import Measurement, Record
 from results.store import TableFiles, summarise, write_csv
 

@@ -1,0 +1,1 @@
+"""Reconstruction attacks as commands: on messages, and on answers."""

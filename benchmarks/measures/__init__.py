@@ -1,0 +1,1 @@
+"""What is taken from a fitted federation: one file a measure."""

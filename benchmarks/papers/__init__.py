@@ -1,0 +1,1 @@
+"""The papers' specs: facts only, one file a paper."""

@@ -1,0 +1,165 @@
+"""DLAD: "Adaptive Distillation for Decentralized Learning from Heterogeneous Clients" (Ma et al., ICPR 2020).
+
+The authors released no code; what the text leaves open is marked `assumed`, with the reason.
+"""
+
+from benchmarks.papers.private import PRIVACY
+from benchmarks.tables.spec import Paper, Row, Setting, Table, grid
+
+DISTRIBUTIONS = ("iid", "niid1", "niid2", "niid3")
+MIXED = "resnet+densenet"
+
+ROWS = (
+    Row(
+        "client-resnet",
+        "standalone",
+        "Client (ResNet)",
+        role="resnet",
+        needs=("network.client", "resnet"),
+    ),
+    Row(
+        "client-densenet",
+        "standalone",
+        "Client (DenseNet)",
+        role="densenet",
+        needs=("network.client", "densenet"),
+    ),
+    Row("global-avg", "average-distillation", "Global (avg.)"),
+    Row("global-labeled", "labeled-distillation", "Global (labeled)", upper_bound=True),
+    Row("global-dlad", "dlad", "Global (DLAD)"),
+)
+
+AXES = {
+    "dataset": "data.name",
+    "distribution": "partition.kind",
+    "clients": "partition.clients",
+    "client-model": "network.client",
+    "global-model": "network.server",
+}
+
+SETTINGS = (
+    Setting("data.image_size", {"dataset=mnist": 28, "": 32}, "assumed",
+            "the data set's own size; the text does not say whether images were enlarged for ImageNet weights",
+            cpu={"dataset=mnist": 28, "": 16}, smoke=8),
+    Setting("partition.public_share", 0.8, "paper", "V-A: 80 % of the training set is X_dist, 20 % the client pool"),
+    Setting("partition.public_split", {"dataset=cinic10": "valid", "": ""}, "paper",
+            "V-A: CINIC-10's validation set is X_dist, its training set the pool"),
+    Setting("partition.client_share", {"dataset=cinic10": 20_000 / 90_000, "": 0.5}, "paper",
+            "V-A: |D_i| is half the pool (6,000 and 5,000), 20,000 of 90,000 for CINIC-10, duplicates allowed; "
+            "drawn with replacement inside each class, since NIID1 asks for more of a class than the pool holds"),
+    Setting("partition.public_limit", 0, "paper", "V-A: all of X_dist (0 means no limit)",
+            cpu={"dataset=mnist": 0, "": 8000}, smoke=800),
+    Setting("partition.pool_limit", 0, "paper", "V-A: all of the pool (0 means no limit)",
+            cpu={"dataset=cinic10": 10_000, "": 0}, smoke=800),
+    Setting("partition.test_limit", 0, "paper", "V-C: the data set's test split (0 means no limit)",
+            cpu={"dataset=mnist": 0, "": 4000}),
+    Setting("network.resnet", "resnet18", "paper", "V-B; small-image stem below 64 pixels is ours",
+            cpu={"dataset=mnist": "cnn", "": "resnet8-narrow"}, smoke="cnn-small"),
+    Setting("network.densenet", "densenet121", "assumed", "V-B says DenseNet; 121 layers is the usual one",
+            cpu="densenet-small", smoke="densenet-tiny"),
+    Setting("network.pretrained", "imagenet", "paper", "V-B: weights pre-trained on ImageNet", cpu="none", smoke="none"),
+    Setting("local.optimizer", "adam", "paper", "V-B"),
+    Setting("local.lr", 1e-3, "paper", "V-B", smoke=3e-3),
+    Setting("local.batch_size", 250, "paper", "V-B", cpu=100, smoke=25),
+    Setting("local.epochs", 50, "paper", "V-B", cpu={"dataset=mnist": 6, "": 8}, smoke={"dataset=cifar10": 8, "": 12}),
+    Setting("dlad.classifier_epochs", 20, "paper", "V-B", cpu=3, smoke=3),
+    Setting("dlad.client_weight", 1.5, "paper", "V-B: sample weight of X_i"),
+    Setting("dlad.temperature", 0.05, "paper", "V-B; Eq. 4 is printed with T dividing the input, read as C_i(x)/T"),
+    Setting("server.optimizer", "adam", "paper", "V-B: the same optimisation"),
+    Setting("server.lr", 1e-3, "paper", "V-B", smoke=3e-3),
+    Setting("server.batch_size", 250, "paper", "V-B", cpu=100, smoke=50),
+    Setting("server.epochs", 100, "paper", "V-B", cpu={"dataset=mnist": 6, "": 12}, smoke=8),
+    Setting("augmentation.rotation", 20, "paper", "V-B, degrees", cpu={"dataset=mnist": 0, "": 10}, smoke=0),
+    Setting("augmentation.shift", 0.2, "paper", "V-B, of width and of height", cpu={"dataset=mnist": 0, "": 0.1}, smoke=0),
+    Setting("augmentation.channel_shift", 0.2, "assumed", "V-B gives 0.2 without a unit; read as a fraction of the pixel range",
+            cpu={"dataset=mnist": 0, "": 0.1}, smoke=0),
+    Setting("augmentation.horizontal_flip", True, "paper", "V-B, as written also for MNIST",
+            cpu={"dataset=mnist": False, "": True}, smoke=False),
+    Setting("evaluation.last_epochs", 10, "paper", "V-D: median test accuracy of the last ten epochs", cpu=3, smoke=3),
+)  # fmt: skip
+
+PAPER = Paper(
+    key="dlad",
+    title="DLAD: Adaptive Distillation for Decentralized Learning from Heterogeneous Clients",
+    citation="J. Ma, R. Yonetani, Z. Iqbal. ICPR 2020",
+    settings=(*SETTINGS, *PRIVACY),
+    released_code=False,
+    seed_axes=("partition", "weights", "shuffling"),
+    notes=(
+        "The paper gives one run without seeds or spread. Settings that it prints twice differ by up to 0.026.",
+        "Table II, CIFAR-10 NIID1: the printed global cells are those of mixed ResNet/DenseNet clients (Table III), "
+        "though the caption says ResNet for all.",
+        "Assumed: D_i has exact class counts (size times p_i) rather than random ones; a client row is the mean over clients.",
+        "Assumed: Global (labeled) uses Eq. 3 at its optimum, with each sample's density that of its true class.",
+        "In the cpu profile X_dist shrinks more than D_i does (CIFAR-10: 8,000 to 5,000, in the paper 40,000 to 5,000), "
+        "which eases the classifiers' imbalance that the weight of 1.5 is there for.",
+        "Assumed: teachers see the public images once, without augmentation; the student sees them augmented.",
+        "Assumed: client networks have all ten outputs, and networks of one kind start from the same weights everywhere.",
+        "Models cross the channel once, as the paper says; the public images are known to all and not counted.",
+    ),
+    tables=(
+        Table(
+            key="table1",
+            title="Table I",
+            caption="The classes accessible by clients under different data distribution types",
+            rows=(
+                Row("iid", "standalone", "IID", config={"partition.kind": "iid"}),
+                Row("niid1", "standalone", "Non-IID #1", config={"partition.kind": "niid1"}),
+                Row("niid2", "standalone", "Non-IID #2", config={"partition.kind": "niid2"}),
+                Row("niid3", "standalone", "Non-IID #3", config={"partition.kind": "niid3"}),
+            ),
+            columns=tuple({"client": f"5n+{k}"} for k in range(1, 6)),
+            axes={"client": "partition.slot"},
+            fixed={"data.name": "mnist", "partition.clients": 10, "network.client": "resnet", "network.server": "resnet"},
+            measure="classes",
+            metrics=("classes",),
+        ),
+        Table(
+            key="table2",
+            title="Table II",
+            caption="Accuracy under different data sets and distributions (N = 10, ResNet for all models)",
+            rows=ROWS,
+            columns=grid(dataset=("mnist", "cifar10", "cinic10"), distribution=DISTRIBUTIONS),
+            axes=AXES,
+            fixed={"partition.clients": 10, "network.client": "resnet", "network.server": "resnet"},
+        ),
+        Table(
+            key="table3",
+            title="Table III",
+            caption="Accuracy under different model architectures (N = 10, CIFAR-10, Non-IID #1)",
+            rows=ROWS,
+            columns=grid(**{"client-model": ("resnet", "densenet", MIXED), "global-model": ("resnet", "densenet")}),
+            axes=AXES,
+            fixed={"data.name": "cifar10", "partition.kind": "niid1", "partition.clients": 10},
+        ),
+        Table(
+            key="table4",
+            title="Table IV",
+            caption="Accuracy with increasing number of clients N (CIFAR-10, ResNet for the global model)",
+            rows=ROWS,
+            columns=tuple(
+                {"clients": n, "client-model": model, "distribution": distribution}
+                for distribution in ("niid1", "niid2", "niid3")
+                for model in ("resnet", "densenet", MIXED)
+                for n in ("5", "10", "20", "30")
+                if (n, model) != ("5", MIXED)
+            ),
+            axes=AXES,
+            fixed={"data.name": "cifar10", "network.server": "resnet"},
+            x_axis="clients",
+        ),
+        Table(
+            key="figure2",
+            title="Figure 2",
+            caption="Accuracy by epoch on CINIC-10: clients, then the global model (N = 10)",
+            rows=tuple(row for row in ROWS if row.key != "client-densenet"),
+            columns=grid(distribution=DISTRIBUTIONS),
+            axes=AXES,
+            fixed={
+                "data.name": "cinic10", "partition.clients": 10, "network.client": "resnet", "network.server": "resnet",
+            },
+            measure="curve",
+            x_axis="epoch",
+        ),
+    ),
+)  # fmt: skip

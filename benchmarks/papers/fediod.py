@@ -1,0 +1,517 @@
+"""FedIOD: "Federated Learning via Input-Output Collaborative Distillation" (Gong et al., AAAI 2024).
+
+The classification tables. Values marked `code` are those of the authors' release (lsl001006/FedIOD) or of a
+comparator's: FedKD (gong-xuan/FedKD), FedDF (epfml), FedGEN (zhuangdizhu), FedMD (diogenes0319).
+"""
+
+from functools import partial
+
+from benchmarks.papers.outlines import patches, segmentation_unet
+from benchmarks.papers.private import PRIVACY
+from benchmarks.tables.bandwidth import Account, Factor, Flow, Reading
+from benchmarks.tables.spec import Mechanism, Paper, Row, Setting, Table, grid
+
+AVERAGING = ("fedavg", "fedprox", "fedavgm", "fedgen", "feddf")
+NO_PUBLIC = "method=standalone|centralized|fedavg|fedprox|fedavgm|fedgen|fediod"
+AVERAGED = "method=" + "|".join(AVERAGING)
+
+ROWS = (
+    Row("standalone", "standalone", "Standalone"),
+    Row("fedavg", "fedavg", "FedAvg"),
+    Row("fedprox", "fedprox", "FedProx"),
+    Row("fedavgm", "fedavgm", "FedAvgM"),
+    Row("fedgen", "fedgen", "FedGEN"),
+    Row("feddf", "feddf", "FedDF"),
+    Row("fedmd", "fedmd", "FedMD"),
+    Row("fedkd", "fedkd", "FedKD"),
+    Row("fediod", "fediod", "FedIOD"),
+)
+
+OFFERED = (
+    Row("fediod-released", "fediod", "FedIOD", protocol="released"),
+    Row(
+        "fediod-own",
+        "fediod",
+        "FedIOD, D(x) as own",
+        config={"fediod.weights": "eq8-own"},
+        protocol="paper",
+    ),
+    Row(
+        "fediod-printed",
+        "fediod",
+        "FedIOD, linear Eq. 2",
+        config={"fediod.logarithmic": False},
+        protocol="paper",
+    ),
+    Row("centralized", "centralized", "Centralized", upper_bound=True),
+    Row("fedkd-online", "fedkd", "FedKD, multi-round", config={"fedkd.multi_round": True}),
+)
+
+NO_MIMIC = {"fediod.mimic": 0.0}
+COMMON = {"fediod.weights": "size"}
+TAU_1 = {"fediod.temperature": 1.0}
+NO_CONF = {"fediod.confidence": 0.0}
+NO_UNIQUE = {"fediod.uniqueness": 0.0}
+PLAIN = {**NO_CONF, **NO_UNIQUE}
+
+FEDGEN = {
+    "noise": 64, "hidden": 512, "generator_batch_size": 32, "generator_lr": 3e-4, "generator_weight_decay": 1e-2,
+    "diversity": 1.0, "generative_alpha": 10.0, "generative_beta": 10.0, "decay": 0.98,
+}  # fmt: skip
+
+MANY = "table=table5|figure4"
+"""Tables for which the cpu profile, too, has twenty clients and all samples: votes and private training need them."""
+PRIVATE = "table=table5 private=yes row=fedkd|fediod"
+"""Rows of Table 5 that learn from few noisy votes."""
+
+AXES = {"dataset": "data.name", "alpha": "partition.alpha"}
+
+SETTINGS = (
+    Setting("data.image_size", 32, "paper", "CIFAR section: x = G(w) has a size of 32 x 32", cpu=16, smoke=8),
+    Setting("public.name", {NO_PUBLIC: "", "dataset=cifar10": "cifar100", "": "cifar10"}, "assumed",
+            "CIFAR-10 tables: CIFAR-100, as FedKD's and FedDF's code; CIFAR-100 tables: these use down-sampled ImageNet, "
+            "we CIFAR-10, as FedMD pairs the two"),
+    Setting("partition.kind", "dirichlet-fedkd", "code", "Dirichlet per class, slices in file order"),
+    Setting("partition.clients", 20, "paper", "K, CIFAR section", cpu={MANY: 20, "": 10}, smoke=4),
+    Setting("partition.validation_share", {"method=feddf": 0.1, "": 0.0}, "code",
+            "FedDF's early stopping needs labelled validation data at the server; its clients share the rest"),
+    Setting("partition.public_split", "", "assumed", "the public data set's training split"),
+    Setting("partition.public_share", 0.0, "paper", "none of the clients' data set is public"),
+    Setting("partition.public_limit", 0, "paper", "all of it (0 means no limit)", cpu=5000, smoke=300),
+    Setting("partition.pool_limit", 0, "paper", "all training samples (0 means no limit)", cpu={MANY: 0, "": 20_000}, smoke=600),
+    Setting("partition.test_limit", 0, "paper", "the data set's test split (0 means no limit)", cpu=2000, smoke=300),
+    Setting("network.client", "resnet8", "paper", "CIFAR section"),
+    Setting("network.server", "resnet8", "paper", "CIFAR section"),
+    Setting("network.resnet8", "resnet8-wide", "code",
+            "4.9 million parameters; the appendix cites Lin et al. 2020, whose ResNet-8 has 78,042",
+            cpu="resnet8-narrow", smoke="resnet8-narrow"),
+    Setting("network.pretrained", "none", "paper", "the text names no pre-training"),
+    Setting("local.optimizer", "sgd", "paper", "appendix; FedDF's code for the methods that average parameters uses it too"),
+    Setting("local.lr", {AVERAGED: 0.1, "": 0.0025}, "code", "teachers: the paper's appendix; averaging methods: FedDF's code",
+            cpu={AVERAGED: 0.1, "": 0.05}, smoke={AVERAGED: 0.1, "": 0.05}),
+    Setting("local.momentum", {AVERAGED: 0.0, "": 0.9}, "code", "FedKD's code; averaging methods: FedDF's code"),
+    Setting("local.weight_decay", {AVERAGED: 0.0, "": 3e-4}, "code", "FedKD's code; averaging methods: FedDF's code"),
+    Setting("local.schedule", {AVERAGED: "constant", "": "cosine"}, "code", "FedKD's code; averaging methods: FedDF's code"),
+    Setting("local.final_lr", {AVERAGED: 0.0, "": 0.001}, "code", "FedKD's code"),
+    Setting("local.batch_size", {AVERAGED: 64, "": 16}, "code", "teachers: the paper's appendix; averaging methods: FedDF's code",
+            cpu=64, smoke=16),
+    Setting("local.epochs", {AVERAGED: 40, "": 500}, "code",
+            "teachers: the paper's appendix; averaging methods: FedDF's code, per round",
+            cpu={AVERAGED: 2, "": 20}, smoke={AVERAGED: 1, "": 3}),
+    *(Setting(f"{name}.rounds", 100, "code", "FedDF's released commands; the paper is silent", cpu=20, smoke=3)
+      for name in AVERAGING),
+    *(Setting(f"{name}.participation", 0.4, "code", "FedDF's text; its commands say 0.1; the paper is silent", smoke=0.5)
+      for name in AVERAGING),
+    Setting("fedprox.mu", 0.01, "assumed", "FedProx's authors tune it; the paper is silent"),
+    Setting("fedavgm.server_momentum", 0.9, "assumed", "Hsu et al. 2019; the paper is silent"),
+    Setting("fedavgm.server_lr", 1.0, "assumed", "Hsu et al. 2019; the paper is silent"),
+    *(Setting(f"fedgen.{name}", value, "code", "FedGEN's code; its set-up here is unknown") for name, value in FEDGEN.items()),
+    Setting("fedgen.generator_steps", 50, "code", "FedGEN's code, for MNIST-like data; its set-up here is unknown", smoke=5),
+    Setting("feddf.distillation_steps", 10_000, "code", "FedDF's code", cpu=150, smoke=20),
+    Setting("feddf.distillation_batch_size", 64, "code", "FedDF's code"),
+    Setting("feddf.distillation_lr", 1e-3, "code", "FedDF's code"),
+    Setting("feddf.clip_norm", 5.0, "code", "FedDF's code"),
+    Setting("feddf.evaluation_interval", 100, "code", "FedDF's code", cpu=50, smoke=10),
+    Setting("feddf.patience", 1_000, "code", "FedDF's code", cpu=100, smoke=10),
+    Setting("fedmd.rounds", 20, "code", "FedMD's code; the paper is silent", cpu=6, smoke=2),
+    Setting("fedmd.public_samples", 5_000, "code", "FedMD's code", cpu=2_000, smoke=100),
+    Setting("fedmd.digest_epochs", 1, "code", "FedMD's code"),
+    Setting("fedmd.digest_batch_size", 256, "code", "FedMD's code"),
+    Setting("fedmd.digest_lr", 1e-3, "code", "FedMD's code"),
+    Setting("fedmd.revisit_epochs", 4, "code", "FedMD's code", cpu=2, smoke=1),
+    Setting("fedkd.multi_round", False, "assumed", "FedKD's mode in the table is unknown; its one-shot mode here"),
+    Setting("server.optimizer", "adam", "code", "FedKD's code; also for FedMD's central model, which the paper leaves open"),
+    Setting("server.lr", 1e-3, "code", "FedKD's code, constant"),
+    Setting("server.batch_size", 512, "code", "FedKD's code", cpu={PRIVATE: 32, "": 128}, smoke=32),
+    Setting("server.epochs", 200, "code", "FedKD's code; other at cpu, on few voted images", cpu={PRIVATE: 40, "": 30}, smoke=4),
+    Setting("augmentation.crop", 4, "code", "pixels of padding", cpu=2, smoke=1),
+    Setting("augmentation.horizontal_flip", True, "code", ""),
+    Setting("augmentation.cutout", {AVERAGED: 0, "": 16}, "code", "FedKD's code; averaging methods: FedDF's code", cpu=0, smoke=0),
+    Setting("fediod.epochs", 300, "paper", "appendix; fewer at cpu with DP, where each costs noise",
+            cpu={f"{PRIVATE} protocol=paper": 2, "": 16}, smoke=2,
+            released={"dataset=cifar10": 500, "alpha=0.1": 300, "": 800}),
+    Setting("fediod.steps", 0, "code", "as many in an epoch as the largest client has batches", smoke=4),
+    Setting("fediod.batch_size", 64, "paper", "appendix", cpu=32, smoke=16),
+    Setting("fediod.latent", 100, "paper", "CIFAR section"),
+    Setting("fediod.width", 64, "code", "2,026,051 parameters of G", cpu=32, smoke=8),
+    Setting("fediod.discriminator_width", 128, "code", "531,328 parameters of D_k", cpu=32, smoke=8),
+    Setting("fediod.second_upsampling", "nearest", "paper", "appendix: as Fang et al. 2021", released="bilinear"),
+    Setting("fediod.optimizer", "adam", "paper", "appendix", released="sgd"),
+    Setting("fediod.lr", 1e-3, "paper", "appendix, with a cosine", released=5e-3, cpu={"protocol=released": 5e-3, "": 3e-3}),
+    Setting("fediod.final_lr", 0.0, "paper", "appendix", released=1e-5),
+    Setting("fediod.generator_lr", 1e-3, "paper", "appendix, also for D_k", released=1e-4,
+            cpu={"protocol=released": 1e-4, "": 2e-3}),
+    Setting("fediod.generator_beta", 0.5, "code", "also usual for GANs; the text gives none"),
+    Setting("fediod.augment_own", False, "assumed", "Algorithm 1 names no augmentation", released=True),
+    Setting("fediod.logarithmic", True, "code",
+            "the text says classical adversarial; Eq. 2 is printed without logarithms (row fediod-printed)"),
+    Setting("fediod.weights", "eq8", "paper", "Eq. 8", released="class-count"),
+    Setting("fediod.temperature", 0.0, "paper", "Eq. 10; 0 stands for infinity", released=10_001.0),
+    Setting("fediod.gan_weights", "size", "paper", "Eq. 2"),
+    Setting("fediod.gan", 1.0, "paper", "Eq. 11; the cross-entropy is summed over patches, as in the code",
+            released={"dataset=cifar100 alpha=0.1": 0.6, "": 1.0}),
+    Setting("fediod.mimic", 1.0, "paper", "Eq. 11; in the few steps of the cpu profile a weight from 0.001 up drives G to "
+            "adversarial noise. Released: the script for CIFAR-10, alpha = 0.1 is that of Table 6's second column, so that of "
+            "alpha = 1 stands in", released={"dataset=cifar10": 0.2, "": 1.0},
+            cpu={"protocol=released": 0.2, "": 1e-4}),
+    Setting("fediod.confidence", 1.0, "paper", "Eq. 11; less in the cpu profile for the same reason", released=1.0,
+            cpu={"protocol=released": 1.0, "": 0.1}),
+    Setting("fediod.uniqueness", 1.0, "paper", "Eq. 11; the same", released=0.0,
+            cpu={"protocol=released": 0.0, "": 0.1}),
+    Setting("fediod.diversity", 0.0, "paper", "not in the paper; the code's term has the other sign",
+            released={"dataset=cifar10": 5.0, "": 0.0}),
+    Setting("fediod.balance", 0.0, "paper", "not in the paper", released=10.0),
+    Setting("fediod.student_steps", 1, "paper", "Algorithm 1", released=5),
+    Setting("fediod.samples", 10_000, "assumed", "images for Table 7; the paper gives no number", cpu=2_000, smoke=64),
+    Setting("attack.images_by", {"method=fediod": "generated", "": "dlg"}, "paper",
+            "Fig. 4: DLG on FedAvg's shared parameters, FedIOD's synthetic images"),
+    Setting("attack.network", "lenet-sigmoid", "assumed",
+            "DLG's own network, with its initial weights: it needs second derivatives, which ReLU lacks; the paper does not say"),
+    Setting("attack.clients", 9, "paper", "Fig. 4a: randomly selected; here among those that hold twice attack.images", smoke=2),
+    Setting("attack.images", 64, "assumed",
+            "private images of a client that are attacked, and images on either side of every distance, which falls with them; "
+            "the paper gives no number", cpu=24, smoke=3),
+    Setting("attack.shares", "gradient", "assumed",
+            "what DLG is made for, or an update of several local steps; of the first round, whose weights all know"),
+    Setting("attack.batch_size", 1, "assumed", "images behind a gradient: DLG's experiments; the paper does not say"),
+    Setting("attack.local_steps", 1, "assumed", "the same; an update is attacked as so many steps at local.lr"),
+    Setting("attack.batch_norm", "eval", "assumed", "of networks that have it; Inverting Gradients' released code"),
+    Setting("attack.iterations", {"row=fedavg-inverting": 4800, "": 300}, "assumed",
+            "released code of DLG (L-BFGS; here with a line search, which reaches more) and of Inverting Gradients (Adam)",
+            cpu={"row=fedavg-inverting": 300, "": 100}, smoke={"row=fedavg-inverting": 20, "": 60}),
+    Setting("attack.restarts", {"row=fedavg-inverting": 1, "": 4}, "assumed",
+            "starts at most, the next only where none succeeded; DLG's released code has one"),
+    Setting("evaluation.last_epochs", 1, "assumed", "accuracy at the end"),
+    Setting("evaluation.at", 1.0, "assumed", "share of the epochs after which a run is read; released: the first of 500 at which "
+            "the authors' accountant reaches the column's epsilon, with and without DP",
+            released={f"table=table5 epsilon={e}": n / 500 for e, n in (("3.5", 35), ("6.0", 143), ("7.7", 238), ("10.0", 481))}
+            | {"": 1.0}),
+    Setting("evaluation.statistic", "last", "assumed", "the paper does not say; the code tracks the best test accuracy",
+            released="best"),
+)  # fmt: skip
+
+FULL_COLUMN = ({"dataset": "cifar10", "alpha": "0.1"},)
+
+PAPER = Paper(
+    key="fediod",
+    title="Federated Learning via Input-Output Collaborative Distillation",
+    citation="X. Gong, S. Li, Y. Bao, et al. AAAI 2024",
+    settings=(*SETTINGS, *PRIVACY),
+    released_code=True,
+    seed_axes=("partition",),
+    notes=(
+        "Standalone is the mean over clients; its published deviation is over clients, ours over seeds.",
+        "Eq. 2 is read with pi_k on a client's whole term: as printed, on its own images only, D_k = 1 everywhere is optimal.",
+        "Eq. 8: D_k is the probability that an image is generated, as Eq. 2 has it; the row fediod-own (--methods +fediod-own) "
+        "takes 1 - D_k. Its weights are constants to the generator. Label ratios are shares of a client's labels, not counts "
+        "(assumed: the text has both). D_k(x) is the mean over patches after D_k's step, E[D_k(x')] that of the step's own batch "
+        "before it.",
+        "Where L_mimic is off in Tables 6 and 7 it is off for the generator; the student always learns by it.",
+        "In columns 1 and 2 of Table 6 it learns by Eq. 8 at tau = infinity. At tau = 1 the cpu profile's weight of L_mimic, "
+        "chosen for squared logits, leaves next to nothing of it for the generator.",
+        "Common weights (the asterisk) are n_k / n; the released code uses class counts for every row. At tau = 1 the teacher is "
+        "softmax(A). Table 7 does not give tau; infinity here.",
+        "The discriminators and what the server asks of clients in a step: images down; logits, patch scores and E[D_k(x')] up; "
+        "gradients of the outputs down, of the images up. Everything is in float32 and counted.",
+        "FedAvg's family averages BatchNorm's buffers with the weights. Whether the paper ran these rows itself is unknown.",
+        "FedIOD's cpu values were chosen by short trial runs on CIFAR-10, alpha = 0.1, seed 0, whose test accuracy was seen; the "
+        "other rows were run as they are. Weights of the losses at cpu are re-weightings, not reductions.",
+        "FedDF's server holds 10 % of the training samples with labels, to stop early and to keep the best; other rows give these "
+        "to the clients. --set partition.validation_share=0.1 takes them from all.",
+        "Released: every client trains its discriminator in every step, with replacement, where the code stops with the client's "
+        "epoch; CIFAR-100 is normalised with its own statistics, where the code uses CIFAR-10's; w has 100 dimensions throughout.",
+        "A plain Inception Score by another network than Inception-v3 cannot be compared with print; rows can be with each other.",
+        "Generated images for Table 7 come from the generator in evaluation mode.",
+        "FedMD has no central model; here one learns the clients' last consensus. It does not train on public labels first.",
+        "Figure 4's FedAvg rows attack what clients send in the first round, at the initial weights; nothing is trained and no "
+        "bytes are counted. The distance of a row is that of n images to the n private ones that were attacked, so a perfect "
+        "reconstruction has 0; other private images of the same client (--methods +private) show what real data have, and noise "
+        "(--methods +noise) what says nothing. The paper reads a larger distance as stronger privacy; so would noise be.",
+        "Partitions are drawn by the authors' rule; their own matrices are not shipped.",
+        "Table 5: a row without DP is the same in every column, since the paper does not say what epsilon would change there. Its "
+        "seeds move the noise alone, so that columns without DP have no spread and verdicts say nothing of other partitions. With "
+        "DP the students learn from privacy.queries images with the class that noisy votes elect, without DP from logits on all; "
+        "FedIOD's generator then learns by L_gan alone, for fewer epochs at cpu. The cost of DP is that of all this together.",
+        "Figure 8 counts all clients and both ways; training of local models before the first round sends nothing. A row has "
+        "reached an accuracy the first time that it is there.",
+    ),
+    tables=(
+        Table(
+            key="table1",
+            title="Table 1",
+            caption="Accuracy on CIFAR-10 and CIFAR-100 under Dirichlet partitions (ResNet-8)",
+            rows=ROWS,
+            columns=grid(dataset=("cifar10", "cifar100"), alpha=("1", "0.1")),
+            axes=AXES,
+            unit="percent",
+            offered=OFFERED,
+        ),
+        Table(
+            key="table5",
+            title="Table 5",
+            caption="Accuracy with and without differential privacy (CIFAR-10, K = 20, alpha = 1, delta = 1e-5)",
+            rows=(Row("fedkd", "fedkd", "FedKD"), Row("fediod", "fediod", "FedIOD")),
+            columns=tuple(
+                {"epsilon": epsilon, "dp": dp}
+                for dp in ("yes", "no")
+                for epsilon in ("3.5", "6.0", "7.7", "10.0")
+            ),
+            axes={**AXES, "epsilon": "privacy.epsilon", "dp": "privacy.dp"},
+            fixed={"data.name": "cifar10", "partition.alpha": 1},
+            unit="percent",
+            x_axis="epsilon",
+            seed_axes=("noise",),
+            mechanism=Mechanism(
+                10.0, 1 / 20, 500 * 64, "authors' pre-release, which counts 64 steps an epoch"
+            ),
+            offered=(
+                Row("fediod-released", "fediod", "FedIOD, released DP", protocol="released"),
+                Row(
+                    "fedkd-dp-sgd",
+                    "fedkd",
+                    "FedKD, DP-SGD teachers",
+                    config={"privacy.mechanism": "dp-sgd"},
+                ),
+                Row("fedavg", "fedavg", "FedAvg, DP-SGD"),
+                Row("standalone", "standalone", "Standalone, DP-SGD"),
+            ),
+        ),
+        Table(
+            key="table6",
+            title="Table 6",
+            caption="Ablation of FedIOD's losses and weights (CIFAR-10, alpha = 0.1, ResNet-8)",
+            rows=(
+                Row(
+                    "gan=avg",
+                    "fediod",
+                    "GAN avg",
+                    config={"fediod.gan_weights": "average", **NO_MIMIC, **PLAIN},
+                ),
+                Row("gan=eq2", "fediod", "GAN Eq. 2", config={**NO_MIMIC, **PLAIN}),
+                Row(
+                    "gan=eq2 mimic=common tau=1",
+                    "fediod",
+                    "+ mimic *, tau 1",
+                    config={**COMMON, **TAU_1, **PLAIN},
+                ),
+                Row(
+                    "gan=eq2 mimic=eq8 tau=1",
+                    "fediod",
+                    "+ mimic Eq. 8, tau 1",
+                    config={**TAU_1, **PLAIN},
+                ),
+                Row(
+                    "gan=eq2 mimic=eq8 tau=inf",
+                    "fediod",
+                    "+ mimic Eq. 8, tau inf",
+                    config={**PLAIN},
+                ),
+                Row(
+                    "gan=eq2 mimic=eq8 tau=inf conf",
+                    "fediod",
+                    "the same + conf",
+                    config={**NO_UNIQUE},
+                ),
+                Row(
+                    "gan=eq2 mimic=eq8 tau=inf unique",
+                    "fediod",
+                    "the same + unique",
+                    config={**NO_CONF},
+                ),
+                Row("gan=eq2 mimic=eq8 tau=inf conf unique", "fediod", "FedIOD (all)"),
+            ),
+            columns=FULL_COLUMN,
+            axes=AXES,
+            released=False,
+            unit="percent",
+            offered=(
+                Row(
+                    "gan=eq2 mimic=common tau=inf",
+                    "fediod",
+                    "+ mimic *, tau inf",
+                    config={**COMMON, **PLAIN},
+                ),
+                Row(
+                    "gan=eq2 mimic=common tau=inf conf unique",
+                    "fediod",
+                    "FedIOD, common weights",
+                    config={**COMMON},
+                ),
+            ),
+        ),
+        Table(
+            key="table7",
+            title="Table 7",
+            caption="Inception Scores of the generated images (CIFAR-10, alpha = 0.1)",
+            rows=(
+                Row("gan", "fediod", "GAN", config={**NO_MIMIC, **PLAIN}),
+                Row("gan mimic=common", "fediod", "+ mimic *", config={**COMMON, **PLAIN}),
+                Row("gan mimic=eq8", "fediod", "+ mimic Eq. 8", config={**PLAIN}),
+                Row("gan mimic=eq8 conf", "fediod", "+ conf", config={**NO_UNIQUE}),
+                Row("gan mimic=eq8 conf unique", "fediod", "FedIOD (all)"),
+            ),
+            columns=FULL_COLUMN,
+            axes=AXES,
+            released=False,
+            measure="samples",
+            metrics=("inception-score", "adapted-inception-score"),
+            unit="",
+        ),
+        Table(
+            key="figure4",
+            title="Figure 4",
+            caption="Distance of recovered (FedAvg, DLG) and of generated images (FedIOD) from clients' private ones "
+            "(CIFAR-10, alpha = 1)",
+            rows=(
+                Row("fedavg", "fedavg", "FedAvg, DLG"),
+                Row("fediod", "fediod", "FedIOD, generated"),
+            ),
+            columns=({"dataset": "cifar10", "alpha": "1"},),
+            axes=AXES,
+            measure="leakage",
+            metrics=("fid", "psnr", "ssim"),
+            unit="",
+            offered=(
+                Row(
+                    "fedavg-update",
+                    "fedavg",
+                    "FedAvg, DLG on five local steps",
+                    config={"attack.shares": "update", "attack.local_steps": 5},
+                ),
+                Row(
+                    "fedavg-inverting",
+                    "fedavg",
+                    "FedAvg, Inverting Gradients (ResNet-8)",
+                    config={"attack.images_by": "inverting", "attack.network": "resnet8"},
+                ),
+                Row(
+                    "private",
+                    "fedavg",
+                    "other private images",
+                    config={"attack.images_by": "private"},
+                ),
+                Row("noise", "fedavg", "uniform noise", config={"attack.images_by": "noise"}),
+            ),
+        ),
+        Table(
+            key="figure8",
+            title="Figure 8",
+            caption="Accuracy against bandwidth on CIFAR-10 (panel a: alpha = 0.1, ResNet-8)",
+            rows=tuple(row for row in ROWS if row.key in ("fedavg", "fediod")),
+            columns=({"panel": "cifar10"},),
+            axes={"panel": "data.name", **AXES},
+            fixed={"data.name": "cifar10", "partition.alpha": 0.1},
+            measure="bandwidth",
+            unit="percent",
+            offered=(
+                *(row for row in ROWS if row.key not in ("standalone", "fedavg", "fediod")),
+                *OFFERED,
+            ),
+            unmeasured=(
+                (
+                    {"panel": "brats2018"},
+                    "segmentation has no runner yet, so there is no Dice; plan has the bytes",
+                ),
+            ),
+        ),
+    ),
+)
+
+# -- Figure 8, panel b: bytes of BraTS2018 from first principles, without a Dice, since segmentation has no runner -------
+
+FLOAT = Factor(
+    "size of a number", 4, "bytes", "assumed", "float32; the paper names no type or compression"
+)
+HOSPITALS = Factor(
+    "clients", 10, "clients", "paper", "MRI segmentation: ten subsets, one for each local node"
+)
+SEGMENTER = Factor(
+    "U-Net",
+    segmentation_unet,
+    "numbers",
+    "network",
+    "authors' segmentation code, BatchNorm's statistics included",
+)
+AVG_ROUNDS = Factor(
+    "rounds of FedAvg",
+    100,
+    "rounds",
+    "assumed",
+    "as in Table 1; neither paper nor code names FedAvg's set-up here",
+)
+FEW_ROUNDS = Factor(
+    "rounds as epochs",
+    50,
+    "rounds",
+    "assumed",
+    "as many rounds as a local model has epochs, one epoch each",
+)
+DISTILLATION = Factor("epochs", 400, "epochs", "paper", "MRI segmentation: second stage")
+CONDITIONS = Factor(
+    "generated images",
+    11_057,
+    "images",
+    "assumed",
+    "an epoch has one for each of the paper's 11,057 training slices",
+)
+SIDES = (
+    Factor(
+        "height",
+        224,
+        "rows",
+        "paper",
+        "MRI segmentation: the generated image is cropped to 224 x 224",
+    ),
+    Factor("width", 224, "columns", "paper", "the same"),
+)
+CHANNELS = Factor(
+    "image channels",
+    3,
+    "channels",
+    "code",
+    "authors' segmentation code; a T2 slice is replicated to three",
+)
+MAPS = Factor(
+    "logit maps", 1, "map", "code", "authors' segmentation code: whole tumour against the rest"
+)
+SCORES = Factor(
+    "discriminator's scores",
+    partial(patches, 224),
+    "scores",
+    "network",
+    "patch discriminator of Isola et al. 2017",
+)
+
+
+def _distilled(*factors: Factor) -> tuple[Flow, ...]:
+    """What FedIOD's steps send, as Table 1's ledger has it: images and answers, then gradients the other way."""
+    return (
+        Flow("images", "down", (*factors, CHANNELS, *SIDES, FLOAT)),
+        Flow("logits", "up", (*factors, MAPS, *SIDES, FLOAT)),
+        Flow("discriminator outputs", "up", (*factors, SCORES, FLOAT)),
+        Flow("gradients of logits", "down", (*factors, MAPS, *SIDES, FLOAT)),
+        Flow("gradients of discriminator outputs", "down", (*factors, SCORES, FLOAT)),
+        Flow("gradients of images", "up", (*factors, CHANNELS, *SIDES, FLOAT)),
+    )
+
+
+def _averaged(rounds: Factor) -> tuple[Flow, ...]:
+    factors = (rounds, HOSPITALS, SEGMENTER, FLOAT)
+    return Flow("local models", "up", factors), Flow("global model", "down", factors)
+
+
+ACCOUNTS = {
+    "figure8": (
+        Account("fedavg", "FedAvg", "panel=brats2018", (
+            Reading("all clients in 100 rounds", _averaged(AVG_ROUNDS)),
+            Reading("all clients in 50 rounds", _averaged(FEW_ROUNDS)),
+        )),
+        Account("fediod", "FedIOD", "panel=brats2018", (
+            Reading("every generated image to every client, 400 epochs", _distilled(DISTILLATION, CONDITIONS, HOSPITALS)),
+            Reading("every image to the client of its condition, 400 epochs", _distilled(DISTILLATION, CONDITIONS)),
+            Reading("every generated image to every client, one epoch", _distilled(CONDITIONS, HOSPITALS)),
+        )),
+    ),
+}  # fmt: skip
+"""Of FedIOD the sums E[D_k(x')] and the label counts are left out: a number or two in a step. The number of steps is unknown
+where each client has conditions of its own; a batch's size makes no difference to the bytes."""

@@ -1,0 +1,406 @@
+"""FedSA: "Federated Selective Aggregation for Knowledge Amalgamation" (Xie et al., Chip 2023).
+
+Values marked `code` are those of the authors' release (zju-vipa/KamalEngine, examples/amalgamation/fedka), or of a
+comparator's. The paper names no optimiser, no number of rounds and no budget of any row but K.
+"""
+
+from benchmarks.tables.spec import Paper, Row, Setting, Table
+
+FRACTIONS = ("0.01", "0.05", "0.10", "1.00")
+STUDENTS = ("wrn-16-2", "resnet-18", "vgg-19", "mobilenet-v2")
+DATASETS = ("cifar10", "cifar100")
+NO_UNLABELLED = ("fraction=1.00",)
+"""With all labels there is nothing left to pseudo-label."""
+
+GRID = tuple(
+    {"setting": setting, "student": student, "fraction": fraction, "dataset": dataset}
+    for dataset in DATASETS
+    for setting, student, fraction in (
+        *(("homogeneous", "resnet-34", fraction) for fraction in FRACTIONS),
+        *(("heterogeneous", student, "0.10") for student in STUDENTS),
+    )
+)
+AXES = {
+    "setting": "network.setting",
+    "student": "network.server",
+    "fraction": "partition.probe_share",
+    "dataset": "data.name",
+}
+
+SEMI_SUPERVISED = (
+    Row("pseudo-label", "pseudo-label", "Pseudo Label", absent=NO_UNLABELLED),
+    Row("noisy-student", "noisy-student", "Noisy Student", absent=NO_UNLABELLED),
+    Row("fixmatch", "fixmatch", "FixMatch", absent=NO_UNLABELLED),
+    Row("meta-pseudo-labels", "meta-pseudo-labels", "Meta Pseudo Label", absent=NO_UNLABELLED),
+)
+SCRATCH = Row("scratch", "scratch", "Scratch Training")
+TRANSFER = Row(
+    "transfer", "transfer", "Transfer", upper_bound=True, absent=("setting=heterogeneous",)
+)
+FEDSA = Row("fedsa", "fedsa", "FedSA")
+READINGS = (
+    Row(
+        "fedsa-cosine",
+        "fedsa",
+        "FedSA, Eq. 2 without M",
+        config={"fedsa.transferability": "cosine"},
+    ),
+    Row("fedsa-once", "fedsa", "FedSA, probe set seen once", config={"fedsa.retrain": False}),
+    Row("fedsa-released", "fedsa", "FedSA", protocol="released"),
+)
+TASKONOMY_ROWS = (
+    SCRATCH,
+    Row("transfer", "transfer", "Transfer", upper_bound=True),
+    Row("pseudo-label", "pseudo-label", "Pseudo Label"),
+    Row("noisy-student", "noisy-student", "Noisy Student"),
+    Row("fedavg+", "fedavg-plus", "FedAvg+"),
+    FEDSA,
+)
+TASKONOMY_AXES = {"dataset": "data.name", "task": "data.task"}
+
+
+def _strategy(key: str, title: str, selection: str, weighting: str) -> Row:
+    return Row(
+        key, "fedsa", title, config={"fedsa.selection": selection, "fedsa.weighting": weighting}
+    )
+
+
+DENSE = "dataset=taskonomy"
+RELEASED = "protocol=released"
+"""In reduced profiles too the released code's learning rates and transforms are its own."""
+FEDERATED = "fedsa|fedavg-plus|fedprox-plus"
+VISITS = f"method={FEDERATED}|fedmd-plus"
+
+SETTINGS = (
+    Setting("data.image_size", {DENSE: 64, "": 32}, "assumed",
+            "32: CIFAR's own, and section 4.1 of ImageNet's subsets; Taskonomy's 256 are read at 64",
+            cpu={DENSE: 32, "": 16}, smoke={DENSE: 16, "": 8}),
+    Setting("private.name", {DENSE: "taskonomy", "": "imagenet32"}, "paper",
+            "section 4.1: ten non-overlapped subsets of ImageNet"),
+    Setting("partition.kind", {DENSE: "everyone", "": "class-groups"}, "paper",
+            "section 4.1: sorted by label, distributed class by class; Taskonomy's teachers share its training set"),
+    Setting("partition.clients", {DENSE: 6, "": 10}, "assumed",
+            "ten: section 4.1; of Taskonomy's 25 teachers those of tasks for which every data set here has targets"),
+    Setting("partition.teachers", {
+        "task=segmentation": "edge_occlusion+image+depth_euclidean+normal+keypoints2d+class",
+        "task=classification": "edge_occlusion+image+depth_euclidean+normal+keypoints2d+segment_semantic",
+        "": "class"}, "assumed", "tasks of the teachers: all but the target"),
+    Setting("partition.probe_share", 0.1, "assumed",
+            "where no column says it: section 4.2 has 10 % for Table 3; of Taskonomy's target data the paper names no share"),
+    Setting("partition.probe_order", "random", "assumed", "section 4.2 extracts a share of each class",
+            released="consecutive"),
+    Setting("partition.target_split", {DENSE: "valid", "": "train"}, "paper",
+            "where the target task's labelled and unlabelled images come from"),
+    Setting("partition.target_limit", 0, "paper", "all of the target's training images (0 means no limit)", smoke=1000),
+    Setting("partition.public_limit", 0, "assumed", "all that are not labelled (0 means no limit)", smoke=200),
+    Setting("partition.pool_limit", 0, "paper", "all private images (0 means no limit)",
+            cpu={DENSE: 2000, "": 0}, smoke={DENSE: 150, "": 500}),
+    Setting("partition.test_limit", 0, "paper", "the data set's test split (0 means no limit)", smoke=200),
+    Setting("network.client", {DENSE: "resnet-50", "": "resnet-34"}, "paper", "section 4.1"),
+    Setting("network.server", {DENSE: "resnet-50", "": "resnet-34"}, "assumed",
+            "where no column says it: as the teachers (homogeneous)"),
+    Setting("network.resnet-34", "resnet34", "paper", "section 4.1, with a small-image stem (assumed)",
+            cpu="resnet10-slim", smoke="resnet8-narrow"),
+    Setting("network.resnet-50", "taskonomy-resnet50", "paper", "section 4.1: Taskonomy's teachers", cpu="resnet10-slim",
+            smoke="resnet8-narrow"),
+    Setting("network.wrn-16-2", "wrn-16-2", "paper", "section 4.1", cpu="wrn-10-1", smoke="wrn-10-1"),
+    Setting("network.resnet-18", "resnet18", "paper", "section 4.1, with a small-image stem (assumed)",
+            cpu="resnet8-narrow", smoke="resnet10-slim"),
+    Setting("network.vgg-19", "vgg19", "paper", "section 4.1, with BatchNorm and one linear layer (assumed)",
+            cpu="vgg11-slim", smoke="vgg11-slim"),
+    Setting("network.mobilenet-v2", "mobilenetv2", "paper", "section 4.1, with a small-image stem (assumed)",
+            cpu="mobilenetv2-slim", smoke="mobilenetv2-slim"),
+    Setting("network.pretrained", "none", "paper", "the target network knows nothing but the probe set"),
+    Setting("local.optimizer", "adam", "code", "teachers"),
+    Setting("local.lr", 1e-3, "assumed", "teachers; the released script's 0.01", released=1e-2),
+    Setting("local.batch_size", 64, "assumed", "teachers; the released script's 20", released=20),
+    Setting("local.epochs", 10, "code", "teachers, 10 times 130,000 images", cpu={DENSE: 10, "": 60}, smoke=4),
+    Setting("local.schedule", "cosine", "assumed", "teachers; the released script's never moves", released="constant"),
+    Setting("server.optimizer", "adam", "code", "all that is learnt from the probe set"),
+    Setting("server.lr", 1e-3, "assumed", "the released script's 0.1, of Adam, learns badly from scratch", released=0.1,
+            smoke={RELEASED: 0.1, "": 2e-3}),
+    Setting("server.weight_decay", 1e-4, "code", ""),
+    Setting("server.batch_size", 64, "code", "", smoke=32),
+    Setting("server.schedule", {VISITS: "constant", "table=table3": "constant", "": "cosine"}, "assumed",
+            "constant where the probe set is visited again and again, as the code's weak target (so in Table 3); else one cosine",
+            released="constant"),
+    Setting("server.epochs", 80, "assumed",
+            "Scratch and Transfer; the paper gives no budget of any row: as many as FedSA's target has before selections and in "
+            "adaptation, here and at cpu and smoke",
+            cpu={DENSE: 200, "fraction=0.01": 120, "fraction=0.05": 24, "fraction=1.00": 4, "": 12},
+            smoke={"fraction=1.00": 3, "": 14}),
+    Setting("augmentation.crop", {DENSE: 0, "": 4}, "assumed",
+            "pixels of padding, usual for CIFAR; the released script flips and rotates; none where pixels have targets",
+            cpu={DENSE: 0, RELEASED: 0, "": 2}, smoke={DENSE: 0, RELEASED: 0, "": 1}, released=0),
+    Setting("augmentation.horizontal_flip", {DENSE: False, "": True}, "code", "not where pixels have targets"),
+    Setting("augmentation.rotation", 0.0, "assumed", "degrees", released={DENSE: 0.0, "": 15.0}),
+    *(
+        Setting(f"{name}.{field}", value, source, where, **reduced)
+        for name in FEDERATED.split("|")
+        for field, value, source, where, reduced in (
+            ("rounds", 50, "code", "T", {"cpu": {DENSE: 6, "": 10}, "smoke": 2}),
+            ("local_epochs", 10, "code", "E", {"cpu": 1, "smoke": 1}),
+            ("local_lr", 1e-3, "assumed",
+             "Adam's usual one; the released script's 0.1. Less at cpu, whose teachers know less than the target network",
+             {"cpu": {RELEASED: 0.1, DENSE: 1e-3, "": 1e-4}, "released": 0.1}),
+            ("local_batch_size", 64, "code", "private images in a step of a local student", {}),
+            ("weak_epochs", 10, "code", "on the probe set before a selection; FedAvg+ and FedProx+: before the first round",
+             {"cpu": {DENSE: 50, "fraction=0.01": 20, "fraction=0.05": 4, "fraction=1.00": 1, "": 2},
+              "smoke": {"fraction=1.00": 1, "": 5}}),
+            ("adaptation_epochs", {"method=fedsa": 30, "": 70}, "code",
+             "FedSA's; the other two (assumed) have as many epochs of the probe set in all as FedSA",
+             {"cpu": {f"method=fedsa {DENSE}": 50, "method=fedsa fraction=0.01": 20, "method=fedsa fraction=0.05": 4,
+                      "method=fedsa fraction=1.00": 1, "method=fedsa": 2,
+                      DENSE: 150, "fraction=0.01": 100, "fraction=0.05": 20, "fraction=1.00": 3, "": 10},
+              "smoke": {"method=fedsa fraction=1.00": 1, "method=fedsa": 4, "fraction=1.00": 2, "": 9}}),
+            ("adaptation", {"method=fedsa": "decoder", "": "fine-tune"}, "paper",
+             "section 3.2, Task Adaptation; section 4.2 of the federated baselines", {"released": "all"}),
+            ("adaptation_gap", 0, "paper", "Algorithm 1, line 10: in the end",
+             {"released": 10, "cpu": {RELEASED: 2, "": 0}, "smoke": {RELEASED: 1, "": 0}}),
+        )
+    ),
+    Setting("fedsa.selection_gap", 10, "code", "E_g", cpu={"fraction=1.00": 4, "": 2}, smoke=1),
+    Setting("fedsa.selected", 3, "paper", "K, section 4.2", released=2),
+    Setting("fedsa.selection", "sampled", "paper", "Eq. 3, with replacement"),
+    Setting("fedsa.weighting", "equal", "paper", "Eq. 5"),
+    Setting("fedsa.saliency", "input-gradient", "paper", "Eq. 1; magnitudes (assumed)", released="grad-cam"),
+    Setting("fedsa.transferability", "eq2", "paper", "Eq. 2 as printed, its M included", released="released"),
+    Setting("fedsa.saliency_samples", 0, "paper", "M of Eq. 2: the whole probe set (0), or its first images", cpu=1000),
+    Setting("fedsa.retrain", True, "paper", "Algorithm 1, line 4", released=False),
+    Setting("fedprox-plus.mu", 0.01, "assumed", "FedProx's authors tune it"),
+    Setting("fedmd-plus.rounds", 20, "code", "FedMD's code", cpu=6, smoke=2),
+    Setting("fedmd-plus.public_samples", 5_000, "code", "FedMD's code", cpu=2_000, smoke=100),
+    Setting("fedmd-plus.revisit_epochs", 4, "code", "FedMD's code",
+            cpu={"fraction=0.01": 20, "fraction=0.05": 4, "fraction=1.00": 1, "": 2},
+            smoke={"fraction=1.00": 1, "": 7}),
+    Setting("fedmd-plus.digest_epochs", 1, "code", "FedMD's code"),
+    Setting("fedmd-plus.digest_lr", 1e-3, "code", "FedMD's code"),
+    Setting("fedmd-plus.digest_batch_size", 256, "code", "FedMD's code", cpu=64, smoke=32),
+    Setting("pseudo-label.steps", 10_000, "assumed",
+            "no budget is given; at cpu and 10 % as many images, labelled or not, as Scratch",
+            cpu={DENSE: 100, "": 300}, smoke=60),
+    Setting("pseudo-label.unlabelled_weight", 3.0, "code", "Lee 2013, alpha_f"),
+    Setting("pseudo-label.interval", 500, "assumed", "steps between two snapshots", cpu=100, smoke=60),
+    Setting("pseudo-label.unlabelled_batch_size", 256, "code", "Lee 2013", cpu=128, smoke=32),
+    Setting("pseudo-label.ramp_start", 1_000, "assumed", "T_1; T_2 is six times that", cpu={DENSE: 10, "": 30}, smoke=6),
+    Setting("pseudo-label.ramp_end", 6_000, "assumed", "T_2", cpu={DENSE: 60, "": 180}, smoke=36),
+    Setting("noisy-student.steps", 10_000, "assumed", "of each of four networks; no budget is given",
+            cpu={DENSE: 50, "": 150}, smoke=25),
+    Setting("noisy-student.ratio", 5, "code", "released script for SVHN", cpu=2, smoke=1),
+    *(Setting(f"noisy-student.{name}", value, source, where) for name, value, source, where in (
+        ("iterations", 3, "code", "Xie et al. 2020"), ("soft", True, "code", "Xie et al. 2020: soft pseudo-labels"),
+        ("threshold", 0.3, "code", "Xie et al. 2020"), ("operations", 2, "code", "Xie et al. 2020"),
+        ("magnitude", 5.0, "code", "released script for SVHN"), ("dropout", 0.5, "code", "Xie et al. 2020"),
+        ("per_class", 0, "assumed", "as many of each class as there are unlabelled images, by the number of classes"),
+    )),
+    *(Setting(f"fixmatch.{name}", value, "code", where) for name, value, where in (
+        ("threshold", 0.95, "Sohn et al. 2020"), ("unlabelled_weight", 1.0, "Sohn et al. 2020"), ("lr", 0.03, "Sohn et al. 2020"),
+        ("momentum", 0.9, "Sohn et al. 2020"), ("operations", 2, "kekmodel's"), ("magnitude", 10.0, "kekmodel's"),
+        ("cutout", 0.5, "kekmodel's"),
+    )),
+    *(Setting(f"meta-pseudo-labels.{name}", value, source, where) for name, value, source, where in (
+        ("lr", 0.05, "code", "kekmodel's"), ("momentum", 0.9, "code", "kekmodel's"), ("weight_decay", 5e-4, "code", "kekmodel's"),
+        ("temperature", 0.7, "code", "kekmodel's"), ("threshold", 0.6, "code", "kekmodel's"),
+        ("operations", 2, "code", "kekmodel's"),
+        ("magnitude", 10.0, "assumed", "kekmodel's 16 is past the end of the scale"), ("cutout", 0.5, "code", "kekmodel's"),
+    )),
+    Setting("fixmatch.steps", 2**20, "code", "FixMatch's own, with which it reaches more than FedSA's Table 1 prints",
+            cpu=240, smoke=60),
+    Setting("fixmatch.interval", 1_024, "code", "", cpu=120, smoke=60),
+    Setting("fixmatch.weight_decay", {"dataset=cifar100": 1e-3, "": 5e-4}, "code", "FixMatch's"),
+    Setting("fixmatch.batch_size", 64, "code", "", smoke=16),
+    Setting("fixmatch.mu", 7, "code", "", cpu=3, smoke=2),
+    Setting("fixmatch.ema_decay", 0.999, "code", "shorter where steps are few", cpu=0.98, smoke=0.8),
+    Setting("meta-pseudo-labels.steps", 300_000, "code", "kekmodel's", cpu=300, smoke=30),
+    Setting("meta-pseudo-labels.interval", 1_000, "assumed", "steps between two snapshots", cpu=100, smoke=30),
+    Setting("meta-pseudo-labels.batch_size", 128, "code", "kekmodel's", cpu=64, smoke=16),
+    Setting("meta-pseudo-labels.mu", 7, "code", "kekmodel's", cpu=2, smoke=2),
+    Setting("meta-pseudo-labels.student_wait", 3_000, "code", "kekmodel's", cpu=30, smoke=2),
+    Setting("meta-pseudo-labels.ramp", 5_000, "code", "kekmodel's", cpu=50, smoke=4),
+    Setting("meta-pseudo-labels.ema_decay", 0.995, "code", "kekmodel's; shorter where steps are few", cpu=0.98, smoke=0.8),
+    Setting("meta-pseudo-labels.unlabelled_weight", 8.0, "code", "kekmodel's; with few steps it leaves the teacher at chance",
+            cpu=1.0, smoke=1.0),
+    Setting("meta-pseudo-labels.finetune_epochs", 625, "code", "kekmodel's",
+            cpu={"fraction=0.01": 30, "fraction=0.05": 6, "": 3}, smoke=1),
+    Setting("meta-pseudo-labels.finetune_lr", 3e-5, "code", "kekmodel's; higher where epochs are few", cpu=1e-3, smoke=1e-3),
+    Setting("meta-pseudo-labels.finetune_batch_size", 512, "code", "kekmodel's", cpu=64, smoke=16),
+    Setting("transfer.teacher", 0, "assumed", "drawn at random; the paper does not say which"),
+    Setting("transfer.frozen", False, "paper", "Table 3 freezes, Table 1 does not"),
+    Setting("evaluation.last_epochs", 1, "assumed", "accuracy at the end"),
+    Setting("evaluation.statistic", "last", "assumed", "the paper does not say; the code keeps the best test accuracy",
+            released="best"),
+)  # fmt: skip
+
+PAPER = Paper(
+    key="fedsa",
+    title="Federated Selective Aggregation for Knowledge Amalgamation",
+    citation="D. Xie, R. Yu, G. Fang, et al. Chip 2023",
+    settings=SETTINGS,
+    released_code=True,
+    seed_axes=("partition", "weights", "sampling", "shuffling"),
+    notes=(
+        "No row has a budget in print, and most have none in the released code: these are assumed, or those of each method's "
+        "own code. The target network of every row but the semi-supervised ones has as many epochs of the probe set as FedSA's, "
+        "those of adaptation counted. At cpu and 10 % Scratch learns from 60,000 images, the evaluated network of Pseudo-Label "
+        "from 57,600, of FixMatch 61,440, of Noisy Student 28,800 (a quarter of what its four networks see) and of Meta Pseudo "
+        "Labels about 53,000, labelled and unlabelled together. FedMD+ and these rows alone use the target's unlabelled images.",
+        "Learning rates of the cpu profile, FedSA's learning rate of local students above all, were chosen by runs on CIFAR-10 "
+        "at 10 % whose test images were 5,000 taken off the training split; the weight of Meta Pseudo Labels by runs on "
+        "CIFAR-10's test set.",
+        "Draws of teachers are the paper's only randomness beside training: each column and each seed has its own. A seed of "
+        "--seeds moves all axes, teachers' initial weights included.",
+        "Eq. 1 is read as the magnitude of the gradient of the sum of the encoder's map with respect to the image, averaged "
+        "over the probe set before maps are compared. All networks see the same images in the same order, without augmentation.",
+        "Eq. 2 divides by the cosine of averaged maps, so under Eq. 3 no teacher has more than e^(2/M) times the probability of "
+        "another: with M = 5,000 probe samples 1.0004 times. As printed FedSA draws its teachers at random, with replacement. "
+        "fedsa-cosine (--methods +fedsa-cosine) leaves M out; fedsa-released stretches the scores over [0, 1].",
+        "Line 4 of Algorithm 1 trains the target network before every selection, the released code before the first alone "
+        "(--methods +fedsa-once). FedSA's adaptation trains the decoder alone, in the released code everything under a new "
+        "head; the federated baselines are fine-tuned (section 4.2).",
+        "Eq. 4 is summed over a map's entries, at the smaller side where maps differ in size (assumed). Translators are three 1 "
+        "x 1 convolutions with BatchNorm and LeakyReLU as in the released code, and stay with their teachers.",
+        "A teacher drawn twice is visited once and counts twice. BatchNorm's statistics are averaged with the weights.",
+        "What crosses: the probe images to every teacher and its saliency back, once; then the target network's weights and the "
+        "students'. Everything is counted.",
+        "Released: the probe images are the same for all networks, where the code shuffles and augments them for each one "
+        "separately and compares maps of different images; an empty map has the cosine 0 and equal scores are equal "
+        "probabilities, where the code divides by zero. Also unlike the code: a teacher drawn twice is visited once, the "
+        "adaptation's learning rate is constant (the code's swings every 30 steps), teachers are trained with flips and "
+        "rotations, Grad-CAM is resized bilinearly.",
+        "FedAvg+, FedProx+ and FedMD+ are our definitions; the paper says only that they are modified. The first two take "
+        "FedSA's local step at every teacher in every round, weighted by sizes; FedMD+ digests the teachers' mean features of "
+        "public images, by the squared distance of Eq. 4, where FedMD has the absolute one of logits, and revisits the probe "
+        "set. FedProx+'s mu is next to nothing beside Eq. 4, a sum over hundreds of entries.",
+        "Transfer takes a teacher's weights, which private servers would not give. Which teacher is drawn at random (assumed).",
+        "Table 2's weights are undefined in print: softmaxes of plus or minus the scores, stretched over [0, 1] (positive: code).",
+        "Table 3's similarity is that to the target network before its first selection, stretched over [0, 1]; below the table "
+        "stands the range that was stretched.",
+        "Private data are cut by class into groups of consecutive classes, each numbered from 0 by its owner; ImageNet's are in "
+        "the order of their WordNet ids, as in the released index files. Teachers see images by their own data's statistics, "
+        "and know nothing of the target.",
+        "Without CIFAR-100 and ImageNet 32x32 both have the same surrogate; the target keeps it, and private data are generated.",
+        "Table 4 has teachers of six tasks, trained here on one training split of at most 10,000 images, where the paper has 25 "
+        "released networks; decoders for pixels are ours. Pixels with targets are not augmented.",
+    ),
+    tables=(
+        Table(
+            key="table1",
+            title="Table 1",
+            caption="Accuracy of the target network on CIFAR-10 and CIFAR-100 by labelled share of each class, and by student",
+            rows=(
+                SCRATCH,
+                TRANSFER,
+                *SEMI_SUPERVISED,
+                Row("fedavg+", "fedavg-plus", "FedAvg+"),
+                Row("fedmd+", "fedmd-plus", "FedMD+"),
+                Row("fedprox+", "fedprox-plus", "FedProx+"),
+                FEDSA,
+            ),
+            columns=GRID,
+            axes=AXES,
+            unit="percent",
+            offered=READINGS,
+        ),
+        Table(
+            key="table2",
+            title="Table 2",
+            caption="Strategies of selection and aggregation",
+            rows=(
+                _strategy("fixed+unweighted", "Fixed + unweighted", "fixed", "equal"),
+                _strategy("top-k+unweighted", "Top-K + unweighted", "top-k", "equal"),
+                _strategy(
+                    "top-k+positive-weighted", "Top-K + positive weighted", "top-k", "positive"
+                ),
+                _strategy(
+                    "top-k+negative-weighted", "Top-K + negative weighted", "top-k", "negative"
+                ),
+                _strategy(
+                    "least-k+positive-weighted",
+                    "Least-K + positive weighted",
+                    "least-k",
+                    "positive",
+                ),
+                _strategy(
+                    "random+positive-weighted", "Random + positive weighted", "random", "positive"
+                ),
+                FEDSA,
+            ),
+            columns=GRID,
+            axes=AXES,
+            unit="percent",
+            offered=READINGS,
+        ),
+        Table(
+            key="table3",
+            title="Table 3",
+            caption="Linear transfer accuracy of the frozen teachers, and the similarity of their saliency to the target network's",
+            rows=tuple(
+                Row(
+                    f"teacher-{n}",
+                    "transfer",
+                    f"Teacher {n}",
+                    upper_bound=True,
+                    config={"transfer.teacher": n, "transfer.frozen": True},
+                )
+                for n in range(1, 11)
+            ),
+            columns=tuple({"dataset": dataset} for dataset in DATASETS),
+            axes={"dataset": "data.name"},
+            measure="transferability",
+            metrics=("transfer-accuracy", "saliency-similarity"),
+            unit="percent",
+            own="",
+        ),
+        Table(
+            key="table4",
+            title="Table 4",
+            caption="Target networks amalgamated from teachers of other tasks (Taskonomy)",
+            rows=TASKONOMY_ROWS,
+            columns=(
+                {"dataset": "taskonomy", "task": "classification"},
+                {"dataset": "taskonomy", "task": "segmentation"},
+            ),
+            axes=TASKONOMY_AXES,
+            unit="percent",
+            metrics=("accuracy", "miou"),
+            offered=READINGS,
+        ),
+        Table(
+            key="figure3",
+            title="Figure 3",
+            caption="Semantic segmentation of four test images (Taskonomy), by the networks of Table 4",
+            rows=TASKONOMY_ROWS,
+            columns=({"dataset": "taskonomy", "task": "segmentation"},),
+            axes=TASKONOMY_AXES,
+            measure="segmentations",
+            metrics=("miou",),
+            unit="",
+            offered=READINGS,
+        ),
+        Table(
+            key="figure4a",
+            title="Figure 4a",
+            caption="Transferability of the teachers at each selection, and how often each was drawn",
+            rows=(FEDSA,),
+            columns=tuple({"dataset": dataset} for dataset in DATASETS),
+            axes={"dataset": "data.name"},
+            measure="selection",
+            metrics=("transferability", "selected"),
+            unit="",
+            offered=READINGS,
+        ),
+        Table(
+            key="figure4b",
+            title="Figure 4b, c",
+            caption="Accuracy against the number of selected teachers",
+            rows=(FEDSA,),
+            columns=tuple(
+                {"dataset": dataset, "k": str(k)} for dataset in DATASETS for k in range(1, 6)
+            ),
+            axes={"dataset": "data.name", "k": "fedsa.selected"},
+            unit="percent",
+            x_axis="k",
+            offered=READINGS,
+        ),
+    ),
+)

@@ -1,0 +1,167 @@
+"""The executor: a pool of worker processes over cells.
+
+A cell depends on nothing but itself and its stages, so any number of workers gives the same
+numbers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+from benchmarks.tables.cells import Cell
+from federation.events import StageEvent
+from results.record import FAILED, Record
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a worker needs beside the cell."""
+
+    stages: str
+    """Folder of the stage cache."""
+    newer_than: float = 0.0
+    """Stages older than this count as absent (`--fresh`)."""
+    commit: str = ""
+    dirty: bool = False
+    """Whether tracked files differ from the commit."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something happened to cell number `cell`: one of started, progress, stage, lost (it is run
+    again), done.
+    """
+
+    kind: str
+    cell: int
+    worker: int = 0
+    text: str = ""
+    share: float = 0.0
+    """How much of the step in `text` is done, 0 to 1."""
+    stage: StageEvent | None = None
+    record: Record | None = None
+
+
+def run_pool(cells: Sequence[Cell], context: Context, jobs: int) -> Iterator[Event]:
+    """`jobs` worker processes. A worker that dies fails its cell, and another takes its place."""
+    spawn = multiprocessing.get_context("spawn")
+    waiting = list(range(len(cells)))[::-1]
+    workers: dict[Connection, tuple[Any, int]] = {}
+    current: dict[Connection, int] = {}
+
+    def start(number: int) -> None:
+        here, there = spawn.Pipe()
+        process = spawn.Process(target=_worker, args=(there, context, os.getpid()), daemon=True)
+        process.start()
+        there.close()
+        workers[here] = (process, number)
+
+    def assign(connection: Connection) -> Event:
+        position = waiting.pop()
+        current[connection] = position
+        connection.send((position, cells[position]))
+        return Event("started", position, workers[connection][1])
+
+    for number in range(min(jobs, len(cells))):
+        start(number)
+    try:
+        for connection in list(workers):
+            yield assign(connection)
+        while current:
+            for ready in wait(list(current)):
+                assert isinstance(ready, Connection)
+                process, number = workers[ready]
+                try:
+                    event: Event = ready.recv()
+                except (EOFError, ConnectionResetError):
+                    process.join()
+                    position = current.pop(ready)
+                    del workers[ready]
+                    yield Event(
+                        "done", position, number, record=_lost(cells[position], process.exitcode)
+                    )
+                    if waiting:
+                        start(number)
+                        yield assign(next(c for c, (_, n) in workers.items() if n == number))
+                    continue
+                yield replace(event, worker=number)
+                if event.kind == "done":
+                    del current[ready]
+                    if waiting:
+                        yield assign(ready)
+    finally:
+        for connection, (process, _) in workers.items():
+            if connection in current:
+                process.terminate()
+            else:
+                # An idle worker ends by itself, and takes down what compilation has set up in it
+                connection.close()
+        for process, _ in workers.values():
+            process.join(5)
+            process.terminate()
+
+
+def _lost(cell: Cell, code: int | None) -> Record:
+    how = f"killed by signal {-code}" if code is not None and code < 0 else f"exit code {code}"
+    hint = "; out of memory? try fewer --jobs" if code == -signal.SIGKILL else ""
+    return failed(cell, f"worker process lost ({how}{hint})")
+
+
+def failed(cell: Cell, reason: str) -> Record:
+    """The record of a cell of which no worker sent one."""
+    return Record(
+        table=cell.table,
+        row=cell.row,
+        column=cell.column,
+        seed=cell.seed,
+        seeds={},
+        profile=cell.profile,
+        protocol=cell.protocol,
+        cell=cell.key,
+        code=cell.code,
+        status=FAILED,
+        reason=reason,
+    )
+
+
+def _worker(connection: Connection, context: Context, parent: int) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle; it ends us
+    threading.Thread(target=_exit_with, args=(parent,), daemon=True).start()
+    from benchmarks.running.execute import (
+        run_cell,
+    )  # torch: the parent has no use for it, and would wait for its import
+
+    with contextlib.suppress(EOFError, BrokenPipeError):
+        while True:
+            position, cell = connection.recv()
+            last = 0.0
+
+            def progress(text: str, share: float, position: int = position) -> None:
+                nonlocal last
+                if time.monotonic() - last > 0.2:
+                    last = time.monotonic()
+                    connection.send(Event("progress", position, text=text, share=share))
+
+            def on_stage(stage: StageEvent, position: int = position) -> None:
+                connection.send(Event("stage", position, stage=stage))
+
+            record, trace = run_cell(cell, context, progress, on_stage)
+            connection.send(Event("done", position, text=trace, record=record))
+
+
+def _exit_with(parent: int) -> None:
+    """End this worker when its parent is gone, however it went: an orphan would compete with the
+    next run.
+    """
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os._exit(1)

@@ -1,0 +1,99 @@
+"""The stage cache of a node of a cluster: a folder of its own, and behind it that of the
+command.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+from benchmarks.running.ray_executor import BUSY, HERE, StageServer
+from federation.events import StageEvent
+from federation.stages import Stage, StageCache, StageRequest, StoredTensors, read_stage
+from results.files import write_atomic
+
+WAIT = 0.3
+"""Seconds between two questions for a stage that another node computes."""
+
+
+class NodeStages(StageCache):
+    """Stages in the node's `folder`; one that is not there is asked for before it is computed, and
+    given away afterwards.
+
+    `server` is the command's folder; `holder` is who this is to it, when it says which node
+    computes what.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        report: Callable[[StageEvent], None] | None = None,
+        newer_than: float = 0.0,
+        device: torch.device | str = "cpu",
+        *,
+        server: StageServer,
+        holder: str,
+    ):
+        super().__init__(folder, report, newer_than, device)
+        self._home = folder
+        self._server = server
+        self._holder = holder
+
+    def _from_disk(self, request: StageRequest, patience: float) -> Stage | None:
+        """As of the parent, with the other nodes for other processes."""
+        base = self.path(request)
+        assert base is not None
+        if self._load(base)[0] is not None:
+            return super()._from_disk(request, patience)
+        name = self._name(base)
+        while (answer := self._server.ask(name, self._holder)) == BUSY:
+            if patience == 0:
+                return None
+            time.sleep(WAIT)
+        if answer == HERE:
+            self._fetch(base)
+            return super()._from_disk(request, patience)
+        try:
+            stage = super()._from_disk(request, patience)
+            if stage is not None:
+                self._give(base)
+        finally:
+            self._server.finish(name)
+        return stage
+
+    def _name(self, path: Path) -> str:
+        return str(path.relative_to(self._home))
+
+    def _fetch(self, base: Path) -> None:
+        """Bring a stage, and the tensors of others that it relies on, from the server to this
+        node.
+        """
+        for path in _files(base):
+            write_atomic(path, self._server.read(self._name(path)))
+        for name, sha256 in _references(base):
+            if not self.referenced([name, sha256]).intact():
+                write_atomic(self._home / name, self._server.read(name))
+
+    def _give(self, base: Path) -> None:
+        """Take a stage to the server, with what it relies on; nothing that is there already."""
+        body, header = _files(base)
+        stage, _ = read_stage(base)
+        assert stage is not None
+        assert isinstance(stage.tensors, StoredTensors)
+        for name, sha256 in [*_references(base), [self._name(body), stage.tensors.sha256]]:
+            if not self._server.holds(name, sha256):
+                self._server.write(name, (self._home / name).read_bytes())
+        self._server.write(self._name(header), header.read_bytes())
+
+
+def _files(base: Path) -> tuple[Path, Path]:
+    """A stage's files in the order in which they have to be written."""
+    return base.with_suffix(".safetensors"), base.with_suffix(".json")
+
+
+def _references(base: Path) -> list[list[str]]:
+    stage, _ = read_stage(base)
+    return list(stage.info.get("references", ())) if stage is not None else []

@@ -1,0 +1,185 @@
+"""What a table would cost, before anyone starts it: the same code path, run on the `meta`
+device.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from benchmarks.measures import leakage
+from benchmarks.running.execute import make_method, prepare_device
+from benchmarks.scenarios.scenario import build_federation
+from benchmarks.tables import registry
+from benchmarks.tables.cells import Cell
+from benchmarks.tables.spec import SpecError
+from datasets import catalogue
+from datasets.catalogue import ResolvedData
+from datasets.source import REAL
+from federation.channel import Channel
+from federation.costs import Meter, metering
+from federation.execution import DEFAULT
+from federation.federation import HeterogeneousClientsError
+from federation.fitting import fit
+from federation.seeds import Seeds
+from federation.stages import StageCache
+from federation.tasks import Classification
+from federation.training import Normalisation, TrainingPlan, train
+from models.catalogue import build
+from results.files import digest
+
+ASSUMED = 10e12
+"""FLOP/s of a data-centre GPU in fp32 on small images, for the paper's scale on a machine that has
+none to measure."""
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A client's training, as far as its speed goes."""
+
+    network: str
+    image_shape: tuple[int, int, int]
+    outputs: int
+    batch_size: int
+
+
+@dataclass
+class Plan:
+    """Work, bytes and memory of a set of cells."""
+
+    cells: int = 0
+    needed: Counter[str] = field(default_factory=Counter)
+    """Stages that the cells ask for, by kind."""
+    distinct: Counter[str] = field(default_factory=Counter)
+    """Of these, the ones to compute: the others are shared."""
+    meter: Meter = field(default_factory=Meter)
+    bytes_up: Counter[str] = field(default_factory=Counter)
+    """Bytes that one run of each method sends, by method: the largest over columns."""
+    bytes_down: Counter[str] = field(default_factory=Counter)
+    data: dict[str, str] = field(default_factory=dict)
+    """What each data set asked for will be, or how to get it."""
+
+    workloads: Counter[Workload] = field(default_factory=Counter)
+    """FLOPs of cells, by what their clients train."""
+
+    def hours(self, speed: float) -> float:
+        """Hours of one device (GPU or core) at `speed` FLOP/s."""
+        return self.meter.flops / speed / 3600
+
+    def measured_speed(self, device: str, seconds: float = 1.0) -> float:
+        """FLOP/s at which `device`, or one core, trains the client network of most of the work, on
+        random images; 0 for no work.
+        """
+        if not self.workloads:
+            return 0.0
+        load = self.workloads.most_common(1)[0][0]
+        channels, size, _ = load.image_shape
+        images = torch.randint(
+            0, 256, (8 * load.batch_size, *load.image_shape), dtype=torch.uint8, device=device
+        )
+        targets = torch.randint(0, load.outputs, (len(images),), device=device)
+        training = TrainingPlan(epochs=1, batch_size=load.batch_size)
+        normalise = Normalisation((0.5,) * channels, (0.25,) * channels)
+        with torch.device("meta"):
+            counted = build(load.network, channels, load.outputs, size)
+        meter = Meter()
+        meter.book_training(counted, images, epochs=1, batch_size=load.batch_size)
+        model = (
+            build(load.network, channels, load.outputs, size)
+            .to(device)
+            .to(memory_format=torch.channels_last)
+        )
+        threads = torch.get_num_threads()
+        prepare_device(device, 1, DEFAULT)
+        try:
+            times: list[float] = []
+            while len(times) < 2 or sum(times) < seconds:
+                started = time.monotonic()
+                loss = Classification(load.outputs).loss
+                train(
+                    model,
+                    images,
+                    targets,
+                    loss,
+                    training,
+                    normalise=normalise,
+                    generator=torch.Generator(device),
+                )
+                times.append(time.monotonic() - started)
+        finally:
+            torch.set_num_threads(threads)
+        return meter.flops / min(
+            times
+        )  # the first is slower: memory is fetched, kernels are chosen
+
+
+def _planned_data(data: ResolvedData, profile: str) -> ResolvedData:
+    """At the paper's scale the official set, present or not; in other profiles what a run would
+    use.
+    """
+    if profile != "paper" or data.used == data.asked:
+        return data
+    return ResolvedData(data.asked, data.asked, REAL, "", "not present")
+
+
+def _availability(data: ResolvedData) -> str:
+    entry = catalogue.source(data.asked)
+    return data.label if data.digest else f"{entry.title} is not present. {entry.how_to_get}"
+
+
+def make_plan(cells: Sequence[Cell]) -> Plan:
+    """Follow every cell on the `meta` device and add up what it would do."""
+    plan = Plan(cells=len(cells))
+    stages = StageCache(None, device="meta")
+    with metering(plan.meter):
+        for cell in cells:
+            data = _planned_data(cell.data, cell.profile)
+            for found in cell.sources:
+                plan.data[found.asked] = _availability(_planned_data(found, cell.profile))
+            if cell.measure == "classes":
+                continue
+            config = dict(cell.config)
+            if cell.measure == "leakage" and not leakage.needs_fit(config):
+                continue  # an attack ends where it succeeds: nobody knows when
+            plan.meter.scope = digest([cell.method, sorted(config.items()), cell.seed, data.used])
+            method = make_method(registry.find_method(cell.method, cell.plugins), config)
+            channel = Channel()
+            federation = build_federation(
+                config,
+                data,
+                Seeds.moving(cell.seed_axes, cell.seed),
+                stages,
+                type(method),
+                device="meta",
+                channel=channel,
+                public=None if cell.public is None else _planned_data(cell.public, cell.profile),
+                private=None if cell.private is None else _planned_data(cell.private, cell.profile),
+                others=[_planned_data(other, cell.profile) for other in cell.others],
+            )
+            workload = Workload(
+                federation.clients[0].network,
+                federation.image_shape,
+                federation.task.outputs,
+                federation.local.batch_size,
+            )
+            before = plan.meter.flops
+            try:
+                fit(federation, method)
+            except (NotImplementedError, RuntimeError) as error:
+                raise SpecError(
+                    f"{cell} cannot be planned: a method needs the values of tensors, and a plan"
+                    f" has only their sizes ({error})"
+                ) from error
+            except (ValueError, HeterogeneousClientsError) as error:
+                raise SpecError(f"{cell} cannot be planned: {error}") from error
+            plan.workloads[workload] += plan.meter.flops - before
+            plan.bytes_up[cell.method] = max(plan.bytes_up[cell.method], channel.total("up"))
+            plan.bytes_down[cell.method] = max(plan.bytes_down[cell.method], channel.total("down"))
+    for event in stages.events:
+        plan.needed[event.kind] += 1
+        plan.distinct[event.kind] += event.computed
+    return plan

@@ -1,0 +1,366 @@
+"""The executor of a Ray cluster: every cell is a task there, and its events are those of the pool
+of processes.
+
+Ray is imported when a cluster is asked for, never before. Nodes get this checkout from the command
+and refuse a cell that their packages, plug-in files or data would compute otherwise, so a cell's
+numbers do not depend on where it ran.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import platform
+import socket
+import uuid
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+from benchmarks.running.executors import Context, Event, failed
+from benchmarks.running.runner import default_jobs
+from benchmarks.tables.cells import Cell
+from benchmarks.tables.spec import SpecError
+from datasets import catalogue
+from federation.events import StageEvent
+from results.files import DataError, ResultsError, cache_home, write_atomic
+from results.names import near
+from results.record import Record
+from results.sourcecode import ROOT, package_versions
+
+LOCAL = "local"
+FETCH, SHARED = "fetch", "shared"
+RETRIES = 3
+"""How often a cell is run again whose worker or node was lost."""
+HERE, YOURS, BUSY = "here", "yours", "busy"
+EXCLUDED = (
+    ".git",
+    ".tox",
+    ".venv",
+    ".mypy_cache",
+    ".ruff_cache",
+    ".pytest_cache",
+    ".hypothesis",
+    "__pycache__",
+    "/tests",
+    "/docs",
+    "/results/*",
+    "!/results/*.py",
+    "!/results/published",
+)
+"""What nodes do not need of the checkout, as in a .gitignore."""
+PASSED_ON = (
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "CUBLAS_WORKSPACE_CONFIG",
+)
+"""Variables that may change a number or a time; workers of the local pool inherit them."""
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Where cells run, and what each of them gets there."""
+
+    address: str
+    """`local` for a Ray of this machine alone, `auto` or `host:port` for a running cluster that
+    this machine is a node of."""
+    cpus: float
+    """Processors of one cell."""
+    gpus: float
+    """GPUs of one cell; 0.25 lets four share one."""
+    cache: str
+    """`shared`: all nodes see the command's stage folder; `fetch`: each has its own, and gets
+    stages through Ray."""
+
+
+def cluster_of(
+    address: str, cpus: float, gpus: float | None, cache: str, device: str, threads: int
+) -> Cluster:
+    """The cluster of the command line's options; 0 processors mean as many as threads, None GPUs
+    one on CUDA.
+
+    A cluster's cache is fetched unless it is said to be shared, for its nodes need not have a
+    folder in common. Raises SpecError for what fits no cluster.
+    """
+    if "://" in address:
+        raise SpecError(
+            f"--ray {address}: Ray's client protocol is not used; give the command on a node of the"
+            " cluster with --ray auto"
+        )
+    if device.startswith("cuda:"):
+        raise SpecError(f"--device {device}: Ray chooses the GPU of each cell; use --device cuda")
+    if cache and cache not in (FETCH, SHARED):
+        raise SpecError(f"--ray-cache {cache}: no such value; {near(cache, (FETCH, SHARED))}")
+    on_cuda = device == "cuda"
+    gpus = float(on_cuda) if gpus is None else gpus
+    if gpus < 0 or (gpus > 1 and gpus != int(gpus)) or (gpus > 0) != on_cuda:
+        wanted = (
+            "a part of one, or a whole number of them" if on_cuda else f"none on --device {device}"
+        )
+        raise SpecError(f"--num-gpus {gpus:g}: a cell takes {wanted}")
+    if cpus < 0:
+        raise SpecError(f"--num-cpus {cpus:g}: a cell takes 0 (as many as threads) or more")
+    return Cluster(address, cpus or threads, gpus, cache or (SHARED if address == LOCAL else FETCH))
+
+
+class StageServer:
+    """The command's own stage folder, for nodes that have another, and who of them computes which
+    stage.
+
+    Files go by their path in the folder. What a node fetches or gives is checked where it is read,
+    as anything on disk.
+    """
+
+    def __init__(self, folder: str, newer_than: float = 0.0):
+        from federation.stages import StageCache  # torch: the command itself has no use for it
+
+        self._folder = Path(folder)
+        self._cache = StageCache(self._folder, newer_than=newer_than)
+        self._holders: dict[str, str] = {}
+
+    def ask(self, base: str, holder: str) -> str:
+        """Where the stage `base` (its files without suffix) comes from: it is here, the holder's to
+        compute, or another's.
+        """
+        from federation.stages import read_stage
+
+        stage, _ = read_stage(self._folder / base, newer_than=self._cache.newer_than)
+        if stage is not None and all(
+            self.holds(*reference) for reference in stage.info.get("references", ())
+        ):
+            return HERE
+        return YOURS if self._holders.setdefault(base, holder) == holder else BUSY
+
+    def holds(self, name: str, sha256: str) -> bool:
+        """Whether the tensors `name` are here, undamaged."""
+        return self._cache.referenced([name, sha256]).intact()
+
+    def read(self, name: str) -> bytes:
+        return (self._folder / name).read_bytes()
+
+    def write(self, name: str, content: bytes) -> None:
+        write_atomic(self._folder / name, content)
+
+    def finish(self, base: str) -> None:
+        """The stage's holder is done with it, whether it succeeded or not."""
+        self._holders.pop(base, None)
+
+    def release(self, holder: str) -> None:
+        """The holder is gone: what it was computing is free again."""
+        self._holders = {base: other for base, other in self._holders.items() if other != holder}
+
+
+class _Calls:
+    """The methods of a Ray actor as if it were here."""
+
+    def __init__(self, actor: Any):
+        self._actor = actor
+
+    def __getattr__(self, name: str) -> Any:
+        import ray
+
+        return lambda *arguments: ray.get(getattr(self._actor, name).remote(*arguments))
+
+
+def run_ray(
+    cells: Sequence[Cell], context: Context, cluster: Cluster, jobs: int = 0
+) -> Iterator[Event]:
+    """Cells as Ray tasks, at most `jobs` at a time (0: as many as fit). A cell whose worker or node
+    is lost is run again.
+
+    Raises SpecError if Ray is not installed, there is no such cluster, or no node of it could take
+    a cell.
+    """
+    ray = _connect(cluster)
+    seen = Path(context.stages) / f".seen-{uuid.uuid4().hex}"
+    try:
+        _check_resources(ray, cluster)
+        write_atomic(seen, "")
+        yield from _run_tasks(ray, cells, context, cluster, jobs or len(cells), seen.name)
+    finally:
+        ray.shutdown()  # its tasks end with the command
+        seen.unlink(missing_ok=True)
+
+
+def _connect(cluster: Cluster) -> Any:
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        import ray
+    except ImportError:
+        raise SpecError(
+            "--ray needs Ray, which is not installed: python -m pip install 'ray>=2.60'"
+        ) from None
+    variables = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    code = {"working_dir": str(ROOT), "excludes": list(EXCLUDED), "env_vars": variables}
+    own: dict[str, Any] = {}
+    if cluster.address == LOCAL:
+        own = {"num_cpus": default_jobs("cpu"), "include_dashboard": False}
+    try:
+        _probe(cluster.address)
+        ray.init(
+            cluster.address,
+            runtime_env=code,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+            **own,
+        )
+    except (OSError, RuntimeError, ValueError) as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0].split(". ")[0]
+        raise SpecError(
+            f"--ray {cluster.address}: no Ray cluster can be used there ({reason}); `ray status`"
+            " tells more"
+        ) from error
+    return ray
+
+
+def _probe(address: str) -> None:
+    """Raise OSError at once where nobody listens at `host:port`; Ray would try for minutes."""
+    host, colon, port = address.rpartition(":")
+    if colon and port.isdigit():
+        socket.create_connection((host, int(port)), timeout=10).close()
+
+
+def _check_resources(ray: Any, cluster: Cluster) -> None:
+    """Raise SpecError where cells would wait for ever."""
+    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    if not any(
+        node.get("CPU", 0) >= cluster.cpus and node.get("GPU", 0) >= cluster.gpus for node in nodes
+    ):
+        there = "; ".join(
+            f"{node.get('CPU', 0):g} processors and {node.get('GPU', 0):g} GPUs" for node in nodes
+        )
+        wanted = f"{cluster.cpus:g} processors and {cluster.gpus:g} GPUs"
+        raise SpecError(
+            f"--ray {cluster.address}: a cell takes {wanted}, and no node has them: {there}"
+        )
+
+
+def _run_tasks(
+    ray: Any, cells: Sequence[Cell], context: Context, cluster: Cluster, limit: int, seen: str
+) -> Iterator[Event]:
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    server = None
+    if cluster.cache == FETCH:
+        here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+        actor = ray.remote(StageServer).options(
+            num_cpus=0, scheduling_strategy=here, max_restarts=RETRIES, max_task_retries=RETRIES
+        )
+        server = actor.remote(context.stages, context.newer_than)
+    task = ray.remote(_work).options(num_cpus=cluster.cpus, num_gpus=cluster.gpus, max_retries=0)
+    lost = (
+        ray.exceptions.WorkerCrashedError,
+        ray.exceptions.NodeDiedError,
+        ray.exceptions.LocalRayletDiedError,
+        ray.exceptions.OutOfMemoryError,
+        ray.exceptions.ObjectLostError,
+    )
+    packages = package_versions()
+    waiting = deque(range(len(cells)))
+    attempts = [0] * len(cells)
+    running: dict[Any, int] = {}
+    try:
+        while waiting or running:
+            while waiting and len(running) < limit:
+                position = waiting.popleft()
+                attempts[position] += 1
+                cell = cells[position]
+                holder = f"{position} {attempts[position]}"
+                running[task.remote(cell, cell.code, packages, context, server, holder, seen)] = (
+                    position
+                )
+            (ready,), _ = ray.wait(list(running))
+            position = running.pop(ready)
+            record: Record | None
+            try:
+                record, text, stages = ray.get(ready)
+                if record is None:
+                    record, text = failed(cells[position], text), ""
+                for stage in stages:
+                    yield Event("stage", position, stage=stage)
+            except lost as error:
+                how = f"{type(error).__name__}: {error}".splitlines()[0].split(". ")[0]
+                if server is not None:
+                    server.release.remote(f"{position} {attempts[position]}")
+                if attempts[position] <= RETRIES:
+                    waiting.append(position)
+                    yield Event("lost", position, text=how)
+                    continue
+                record, text = (
+                    failed(
+                        cells[position], f"worker process lost {attempts[position]} times ({how})"
+                    ),
+                    "",
+                )
+            except ray.exceptions.RayError as error:
+                if server is not None:
+                    server.release.remote(f"{position} {attempts[position]}")
+                # the cell could not be started, or what it left not be brought here
+                record, text = (
+                    failed(cells[position], f"Ray: {str(error).strip().splitlines()[-1]}"),
+                    str(error),
+                )
+            yield Event("done", position, text=text, record=record)
+    finally:
+        for reference in running:
+            ray.cancel(reference, force=True)
+
+
+def _work(
+    cell: Cell,
+    code: str,
+    packages: dict[str, str],
+    context: Context,
+    server: Any,
+    holder: str,
+    seen: str,
+) -> tuple[Record | None, str, list[StageEvent]]:
+    """Run a cell on this node, or refuse it: no record, and the reason."""
+    reason = refusal(cell, code, packages)
+    if not reason and server is None and not (Path(context.stages) / seen).exists():
+        reason = (
+            f"does not see the command's stage folder {context.stages}; use --ray-cache {FETCH}"
+        )
+    if reason:
+        return None, f"node {platform.node()} {reason}", []
+    from benchmarks.running.execute import run_cell
+
+    events: list[StageEvent] = []
+    if server is None:
+        return *run_cell(cell, context, on_stage=events.append), events
+    from benchmarks.running.node_stages import NodeStages
+
+    def own(*arguments: Any) -> NodeStages:
+        return NodeStages(*arguments, server=cast(StageServer, _Calls(server)), holder=holder)
+
+    context = replace(context, stages=str(cache_home() / "stages"))
+    return *run_cell(cell, context, on_stage=events.append, make_cache=own), events
+
+
+def refusal(cell: Cell, code: str, packages: dict[str, str]) -> str:
+    """Why this node must not run a cell whose code has the digest `code` where the command was
+    given; else empty.
+    """
+    own = package_versions()
+    others = [
+        f"{name} {own[name]} instead of {version}"
+        for name, version in packages.items()
+        if own[name] != version
+    ]
+    if others:
+        return f"has {', '.join(others)}"
+    try:
+        if cell.code != code:
+            return "has other code; a plug-in file must be the same on every node"
+        for source in cell.sources:
+            found = catalogue.resolve(source.used)
+            if (found.used, found.digest) != (source.used, source.digest):
+                return (
+                    f"has other data: {source.used} is not the one that the command was given for"
+                )
+    except (SpecError, DataError, ResultsError, OSError) as error:
+        return f"cannot run it: {error}"
+    return ""

@@ -1,0 +1,248 @@
+"""Reproduces tables: what is finished is taken from the cache, the rest is run, and files are
+written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.tables.cells import Cell, Selection, expand, table_rows
+from benchmarks.tables.spec import Paper, Row, Table
+from reports.kinds.bandwidth import with_common
+from results.files import cache_home, write_atomic
+from results.record import OK, Record
+from results.sourcecode import ROOT
+from results.store import CellCache, TableFiles, summarise, write_csv
+
+if TYPE_CHECKING:
+    from benchmarks.running.ray_executor import Cluster
+    from federation.events import StageEvent
+
+
+@dataclass
+class TableRun:
+    """One table of a command: its cells, and the records as they come in."""
+
+    paper: Paper
+    table: Table
+    selection: Selection
+    cells: list[Cell]
+    files: TableFiles
+    records: dict[str, Record] = field(default_factory=dict)
+    """By cell key."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.paper.key}/{self.table.key}"
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """The table's rows with `--methods` applied."""
+        return table_rows(self.table, self.selection)
+
+    def all_records(self) -> list[Record]:
+        """Records of this command, and of earlier ones into the same folder, in print order.
+
+        So a table can be filled column by column with `--only`.
+        """
+        earlier = finished_records(self.paper, self.table, self.selection, self.files)
+        merged = {**{r.cell: r for r in earlier}, **self.records}
+        order = {
+            cell.key: n
+            for n, cell in enumerate(
+                expand(self.paper, self.table, replace(self.selection, only=None), True)
+            )
+        }
+        return sorted(merged.values(), key=lambda record: order[record.cell])
+
+
+def finished_records(
+    paper: Paper, table: Table, selection: Selection, files: TableFiles
+) -> list[Record]:
+    """Records of the cells that a table's folder names: from the cache, if the present code stands
+    by them, or failed.
+
+    `selection.only` is not applied.
+    """
+    cache, listed = CellCache(), files.listed_cells()
+    if not listed or (selection.protocol == "released" and not table.released):
+        return []
+    found = []
+    for cell in expand(paper, table, replace(selection, only=None), skip_unusable=True):
+        if cell.key in listed:
+            record, _ = cache.get(cell.key, cell.code)
+            if record is None and listed[cell.key].status != OK:
+                record = listed[cell.key]  # a failure has no number to doubt, and must not vanish
+            if record is not None:
+                found.append(record)
+    return found
+
+
+@dataclass
+class Progress:
+    """Where a command stands; the command line draws it."""
+
+    total: int
+    cached: int
+    reasons: Counter[str]
+    """Why cells that had an entry have to be computed again."""
+
+
+def git_commit() -> tuple[str, bool]:
+    """The checkout's commit, and whether code differs from it, new files included; empty outside
+    git.
+    """
+    try:
+        head = subprocess.run(
+            ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
+        ).stdout.strip()
+        status = ["git", "status", "--porcelain", "--", "*.py", "results/published"]
+        changed = subprocess.run(
+            status, cwd=ROOT, capture_output=True, text=True, check=True
+        ).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return "", False
+    return head, bool(changed)
+
+
+def prepare(
+    tables: Iterable[tuple[Paper, Table]], selection: Selection, results: Path
+) -> list[TableRun]:
+    """The tables of a command, expanded into cells. Raises before anything runs if something is
+    wrong with them.
+    """
+    runs = []
+    for paper, table in tables:
+        files = TableFiles(
+            results, selection.profile, f"{paper.key}/{table.key}", selection.variant
+        )
+        runs.append(TableRun(paper, table, selection, expand(paper, table, selection), files))
+    for run in runs:
+        run.files.check_writable()
+    probe = cache_home() / "probe"
+    write_atomic(probe, "")
+    probe.unlink(missing_ok=True)
+    return runs
+
+
+def take_finished(runs: Sequence[TableRun], fresh: bool) -> Progress:
+    """Fill `runs` with the cells that are finished already."""
+    cache = CellCache()
+    reasons: Counter[str] = Counter()
+    for run in runs:
+        for cell in run.cells:
+            record, why = (None, "") if fresh else cache.get(cell.key, cell.code)
+            if record is not None:
+                run.records[cell.key] = record
+            elif why:
+                reasons[why] += 1
+    return Progress(
+        sum(len(run.cells) for run in runs), sum(len(run.records) for run in runs), reasons
+    )
+
+
+def execute(
+    runs: Sequence[TableRun],
+    jobs: int,
+    fresh: bool,
+    on_start: Callable[[int, Cell], None],
+    on_progress: Callable[[int, str, float], None],
+    on_stage: Callable[[Cell, StageEvent], None],
+    on_done: Callable[[int, Cell, Record], None],
+    cluster: Cluster | None = None,
+) -> None:
+    """Run the unfinished cells here or on a Ray cluster; every record is in the cache the moment
+    its cell ends.
+    """
+    from benchmarks.running.executors import Context, run_pool
+
+    owner = {cell.key: run for run in runs for cell in run.cells}
+    todo = [cell for run in runs for cell in run.cells if cell.key not in run.records]
+    if not todo:
+        return
+    # A paper's own method is its last row and needs the most: started first, it leaves the others
+    # little to compute.
+    place = {row.key: number for run in runs for number, row in enumerate(run.table.rows)}
+    todo.sort(key=lambda cell: -place.get(cell.row, -1))
+    cache = CellCache()
+    context = Context(
+        str((cache_home() / "stages").resolve()), time.time() if fresh else 0.0, *git_commit()
+    )
+    if cluster is None:
+        events = run_pool(todo, context, jobs)
+    else:
+        from benchmarks.running.ray_executor import run_ray
+
+        events = run_ray(todo, context, cluster, jobs)
+    for event in events:
+        cell = todo[event.cell]
+        run = owner[cell.key]
+        if event.kind == "started":
+            on_start(event.worker, cell)
+        elif event.kind == "progress":
+            on_progress(event.worker, event.text, event.share)
+        elif event.kind == "stage":
+            assert event.stage is not None
+            _log(run, _stage_line(cell, event.stage))
+            on_stage(cell, event.stage)
+        elif event.kind == "lost":
+            _log(run, f"{cell}: worker lost, run again ({event.text})")
+        elif event.kind == "done":
+            assert event.record is not None
+            run.records[cell.key] = event.record
+            if event.record.status == OK:
+                cache.put(event.record)
+            _log(
+                run,
+                f"{cell}: {event.record.status} {event.record.reason} in {event.record.seconds:.1f}"
+                f" s\n{event.text}".rstrip(),
+            )
+            on_done(event.worker, cell, event.record)
+
+
+def _stage_line(cell: Cell, event: StageEvent) -> str:
+    done = f"computed in {event.seconds:.1f} s" if event.computed else "reused"
+    note = f" ({event.note})" if event.note else ""
+    return f"  {cell.row} {cell.column}: {event.kind} {event.label} {event.key[:12]} {done}{note}"
+
+
+def _log(run: TableRun, line: str) -> None:
+    path = run.files.path("log")
+    # A log line must not end a run whose cells can still be kept.
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a") as stream:
+            stream.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}\n")
+
+
+def write_table(run: TableRun) -> tuple[list[dict[str, str]], list[Record]]:
+    """Write the table's CSV and the records beside it; returns their lines and the records.
+
+    Under a lock, so that of two commands on one table the last to write has the cells of both.
+    """
+    with CellCache().lock(str(run.files.base.resolve())):
+        records = run.all_records()
+        lines = summarise(
+            with_common(records, run.table.metrics[0])
+            if run.table.measure == "bandwidth"
+            else records
+        )
+        run.files.write_records(records)
+        write_csv(run.files.path("csv"), lines)
+    return lines, records
+
+
+def default_jobs(device: str) -> int:
+    """One worker per core on the CPU, one on an accelerator."""
+    usable = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
+    return usable if device == "cpu" else 1

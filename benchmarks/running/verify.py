@@ -1,0 +1,247 @@
+"""Recomputes a random sample of the cells of a result set, and compares every number with the
+recorded one.
+
+A cell is built from its record and the spec, and computed from nothing: no finished cell and no
+stage is reused. On the hardware, and with the package versions, of the record every measurement
+must be the same to the last digit; elsewhere it must lie within the tolerance that `reports
+compare` has for one seed. Texts, bytes and epsilon must be equal anywhere.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.running.executors import Context, Event, run_pool
+from benchmarks.tables import registry
+from benchmarks.tables.cells import Cell, Selection, table_rows
+from benchmarks.tables.spec import SpecError
+from benchmarks.tables.sweep import SUFFIX
+from datasets import catalogue
+from federation.execution import DEFAULT, Execution
+from reports.comparing.compare import Rule
+from reports.tables.resultset import check_agree, read_records, read_table
+from reports.tables.units import scale_of
+from results.files import DataError, ResultsError
+from results.record import OK, Measurement, Record
+
+MATCH, MISMATCH, NOT_VERIFIABLE = "match", "mismatch", "not verifiable"
+SAME_MACHINE = (
+    "hardware",
+    "device",
+    "threads",
+    "system",
+    "python",
+    "precision",
+    "compile",
+    "stacked",
+)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of one cell."""
+
+    record: Record
+    word: str
+    """`match`, `mismatch` or `not verifiable`."""
+    why: str = ""
+    """By which rule it matches, what differs, or what stands in the way."""
+    again: Record | None = None
+    """The cell as it was computed now."""
+
+
+def finished_records(path: Path) -> list[Record]:
+    """Records of finished cells: of a `.records.jsonl`, of the one beside a table's CSV, or of all
+    in a folder.
+
+    Raises ResultsError if there is none, or if a line is not a record.
+    """
+    if path.is_dir():
+        files = sorted(path.rglob("*.records.jsonl"))
+    else:
+        files = [path.with_suffix(".records.jsonl") if path.suffix == ".csv" else path]
+    finished: list[Record] = []
+    for file in files:
+        records = read_records(file)
+        table = file.with_name(file.name.replace(".records.jsonl", ".csv"))
+        if table.exists():
+            check_agree(table, read_table(table), records)
+        finished += [record for record in records if record.status == OK]
+    if not finished:
+        raise ResultsError(
+            f"{path} holds no record of a finished cell; give a folder, CSV or records of"
+            " `reproduce`"
+        )
+    return finished
+
+
+def draw(records: Sequence[Record], count: int, seed: int) -> list[Record]:
+    """`count` of the records at random, in their order; all if there are fewer. Equal seeds draw
+    equal records.
+    """
+    chosen = random.Random(seed).sample(range(len(records)), min(count, len(records)))
+    return [records[position] for position in sorted(chosen)]
+
+
+def rebuild(record: Record, plugins: Sequence[str] = ()) -> Cell:
+    """The cell of a record, from the spec as it is now. Raises SpecError or DataError if that is
+    not the cell recorded.
+    """
+    paper, table = registry.find_table(record.table.removesuffix(SUFFIX))
+    rows = {row.key: row for row in (*table.rows, *table.offered)}
+    row = rows.get(record.row)
+    if row is None:
+        row = next(
+            found
+            for found in table_rows(table, Selection(add=(record.row,), plugins=tuple(plugins)))
+            if found.key == record.row
+        )
+    machine = record.machine
+    cell = Cell(
+        table=record.table,
+        row=row.key,
+        column=record.column,
+        method=row.method,
+        role=row.role,
+        measure=table.measure,
+        metrics=table.metrics,
+        unit=table.unit,
+        seed=record.seed,
+        seed_axes=table.seed_axes or paper.seed_axes,
+        profile=record.profile,
+        protocol=record.protocol,
+        config=tuple(sorted(record.config.items())),
+        data=_present(record.data),
+        public=_present(record.public) if record.public else None,
+        private=_present(record.private) if record.private else None,
+        others=tuple(_present(other) for other in record.others),
+        plugins=(
+            tuple(plugins) if registry.find_method(row.method, plugins).folder == "plugin" else ()
+        ),
+        device=machine["device"],
+        threads=machine["threads"],
+        execution=Execution(**{name: machine[name] for name in asdict(DEFAULT) if name in machine}),
+    )
+    if cell.key != record.cell:
+        raise SpecError(
+            "the cell has another digest now: its table's spec, or the record, was changed since;"
+            " check out its commit"
+        )
+    return cell
+
+
+def _present(recorded: dict[str, str]) -> catalogue.ResolvedData:
+    """The recorded data, which must be here. Raises DataError if they are absent, or others."""
+    wanted = catalogue.ResolvedData(**recorded)
+    found = catalogue.resolve(wanted.used)
+    if found.used != wanted.used:
+        raise DataError(
+            f"{catalogue.source(wanted.used).title} is not under {catalogue.data_home()}"
+        )
+    if found.digest != wanted.digest:
+        raise DataError(
+            f"{wanted.used} is not the data set of the record: another digest, of its files or of"
+            " the code that reads them; check out its commit"
+        )
+    return wanted
+
+
+def compare_records(record: Record, again: Record, unit: str) -> tuple[list[str], str]:
+    """What differs between a record and the cell computed again, and the rule by which they were
+    compared.
+
+    `unit` is the table's: how it prints shares.
+    """
+    elsewhere = _elsewhere(record.machine, again.machine)
+    rule = f"within tolerance, for {'; '.join(elsewhere)}" if elsewhere else "to the last digit"
+    if again.status != OK:
+        return [f"failed: {again.reason}"], rule
+    old, new = _by_name(record.measurements), _by_name(again.measurements)
+    differing = [
+        f"{' '.join(name).strip()} is measured {'now' if name in new else 'no longer'}"
+        for name in old.keys() ^ new.keys()
+    ]
+    for name in old.keys() & new.keys():
+        if not _agree(old[name], new[name], name[0], unit, exact=not elsewhere):
+            differing.append(f"{' '.join(name).strip()} {old[name]!r} -> {new[name]!r}")
+    for field_name in ("bytes_up", "bytes_down", "bytes_by_kind", "epsilon", "delta"):
+        before, after = getattr(record, field_name), getattr(again, field_name)
+        if before != after:
+            differing.append(f"{field_name} {before} -> {after}")
+    return sorted(differing), rule
+
+
+def _by_name(measurements: Sequence[Measurement]) -> dict[tuple[str, str], float | str]:
+    return {(m.metric, m.column): m.value for m in measurements}
+
+
+def _agree(old: float | str, new: float | str, metric: str, unit: str, *, exact: bool) -> bool:
+    if exact or isinstance(old, str) or isinstance(new, str):
+        return repr(old) == repr(new)  # not-a-number equals itself here
+    return abs(new - old) <= scale_of(metric, unit).allowance(Rule().tolerance, old)
+
+
+def _elsewhere(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+    """What makes equal numbers too much to ask: other hardware, or other packages than the record
+    names.
+    """
+    found = [
+        f"{name} {new.get(name)}, then {old[name]}"
+        for name in SAME_MACHINE
+        if name in old and old[name] != new.get(name)
+    ]
+    packages, own = old.get("packages", {}), new.get("packages", {})
+    return found + [
+        f"{name} {own.get(name)}, then {then}"
+        for name, then in packages.items()
+        if own.get(name) != then
+    ]
+
+
+def verify(
+    records: Sequence[Record],
+    plugins: Sequence[str],
+    jobs: int,
+    context: Context,
+    on_event: Callable[[Cell, Event], None],
+    check_device: Callable[[str], None],
+) -> list[Verdict]:
+    """The verdict on each record, in order. `context` names an empty stage folder; `check_device`
+    raises SpecError.
+    """
+    found: dict[int, Verdict] = {}
+    cells: list[Cell] = []
+    positions: list[int] = []
+    for position, record in enumerate(records):
+        try:
+            cell = rebuild(record, plugins)
+            if cell.device != "cpu":
+                check_device(cell.device)
+        except (SpecError, DataError) as error:
+            found[position] = Verdict(record, NOT_VERIFIABLE, str(error))
+        except (KeyError, TypeError, ValueError) as error:
+            found[position] = Verdict(
+                record, NOT_VERIFIABLE, f"the record is incomplete: {type(error).__name__}: {error}"
+            )
+        else:
+            cells.append(cell)
+            positions.append(position)
+    for event in run_pool(cells, context, jobs):
+        on_event(cells[event.cell], event)
+        if event.kind == "done":
+            assert event.record is not None
+            record = records[positions[event.cell]]
+            differing, rule = compare_records(record, event.record, cells[event.cell].unit)
+            word, why = (MISMATCH, "; ".join(differing)) if differing else (MATCH, rule)
+            found[positions[event.cell]] = Verdict(record, word, why, event.record)
+    return [found[position] for position in range(len(records))]
+
+
+def exit_code(verdicts: Sequence[Verdict]) -> int:
+    """0 if all that could be verified match, 1 if one does not, 2 if none could be."""
+    words = {verdict.word for verdict in verdicts}
+    return 1 if MISMATCH in words else 0 if MATCH in words else 2

@@ -1,0 +1,1 @@
+"""From a resolved configuration to a federation: one file a scenario."""

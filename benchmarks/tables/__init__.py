@@ -1,0 +1,1 @@
+"""What a table is: its specification, its selection, its cells, its protocol card."""

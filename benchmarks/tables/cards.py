@@ -1,0 +1,144 @@
+"""Protocol cards: every setting of a paper's tables, where it comes from, and what a profile
+reduces.
+"""
+
+from __future__ import annotations
+
+from rich.table import Table as RichTable
+
+from benchmarks.tables.cells import Selection
+from benchmarks.tables.spec import Mechanism, Paper, Table
+from reports.tables.table import escape_cell
+
+
+def _show_value(value: object, separator: str) -> str:
+    """A setting's value: one, or one per kind of column."""
+    if isinstance(value, dict):
+        return separator.join(
+            f"{condition or 'else'}: {scalar}" for condition, scalar in value.items()
+        )
+    return str(value)
+
+
+def table_settings(table: Table) -> list[str]:
+    """What a table sets for itself, whatever the card says: by its columns, in all of them, and in
+    rows, a line for each.
+    """
+    lines = []
+    for key, entry in table.axes.items():
+        values = dict.fromkeys(column[key] for column in table.columns if key in column)
+        if values:
+            lines.append(f"columns set {entry}: {', '.join(values)}")
+    lines += [f"all columns have {entry} = {value}" for entry, value in table.fixed.items()]
+    rows = [
+        f"row {row.title} ({row.key}{', offered' if row in table.offered else ''}): "
+        + ", ".join(
+            [
+                *([f"protocol {row.protocol}"] if row.protocol else []),
+                *(f"{n} = {v}" for n, v in row.config.items()),
+            ]
+        )
+        for row in (*table.rows, *table.offered)
+        if row.config or row.protocol
+    ]
+    return lines + rows
+
+
+def markdown(paper: Paper, table: Table, selection: Selection) -> list[str]:
+    """The protocol card: every setting, its source, and what the profile reduces, as Markdown."""
+    profile, protocol, own = selection.profile, selection.protocol, dict(selection.overrides)
+    lines = [f"{paper.title}. {paper.citation}. Profile {profile}, protocol {protocol}.", ""]
+    if selection.execution.label:
+        lines += [
+            (
+                f"Executed as {selection.execution.label}: numbers may differ from the default's by"
+                " rounding."
+            ),
+            "",
+        ]
+    lines += [
+        f"Set by hand, except in rows that set it themselves: {name} = {value}."
+        for name, value in own.items()
+    ]
+    lines += [""] if own else []
+    lines += ["| setting | paper | here | source | where |", "|---|---|---|---|---|"]
+    for setting in paper.settings:
+        here = own.get(setting.name, setting.value(profile, protocol))
+        mark = f"**{_show_value(here, '; ')}**" if here != setting.paper else "same"
+        cells = (
+            setting.name,
+            _show_value(setting.paper, "; "),
+            mark,
+            setting.source,
+            setting.where,
+        )
+        lines.append("| " + " | ".join(map(escape_cell, cells)) + " |")
+    if table.mechanism is not None:
+        lines += ["", *conventions(table.mechanism)]
+    return [
+        *lines,
+        "",
+        *(f"- {line}" for line in [*table_settings(table), *paper.notes]),
+    ]
+
+
+def conventions(mechanism: Mechanism) -> list[str]:
+    """The epsilon of one mechanism under every convention, as Markdown: how much of a privacy axis
+    is convention.
+    """
+    from privacy.accounting import GaussianSteps
+    from privacy.conventions import readings
+
+    deltas = (1e-3, 1e-5)
+    steps = GaussianSteps(mechanism.noise_multiplier, mechanism.sample_rate, mechanism.steps)
+    lines = [
+        (
+            "Epsilon of the same noise under each convention: noise multiplier"
+            f" {mechanism.noise_multiplier:g}, sample rate {mechanism.sample_rate:g},"
+            f" {mechanism.steps:,} steps ({mechanism.where})."
+        ),
+        "",
+        "| adjacency | sampling | bound | "
+        + " | ".join(f"delta {delta:g}" for delta in deltas)
+        + " |",
+        "|---" * (3 + len(deltas)) + "|",
+    ]
+    for found in zip(*(readings(steps, delta) for delta in deltas), strict=True):
+        first = found[0]
+        cells = (
+            first.adjacency,
+            first.sampling,
+            f"{first.name}: {first.bound}",
+            *(f"{r.epsilon:.2f}" for r in found),
+        )
+        lines.append("| " + " | ".join(map(escape_cell, cells)) + " |")
+    return lines
+
+
+def terminal(paper: Paper, profile: str, protocol: str) -> RichTable:
+    """The same for a terminal, without rows and notes."""
+    title = f"Protocol card, profile {profile}"
+    table = RichTable(title=title, title_justify="left", padding=(0, 1))
+    for heading in ("setting", "paper", profile, "source", "where"):
+        table.add_column(heading, overflow="fold", no_wrap=heading in ("setting", "source"))
+    for setting in paper.settings:
+        here = setting.value(profile, protocol)
+        table.add_row(
+            setting.name,
+            _show_value(setting.paper, "\n"),
+            _show_value(here, "\n"),
+            setting.source,
+            setting.where,
+        )
+    return table
+
+
+def reduced(paper: Paper, profile: str) -> str:
+    """One line on what a reduced profile scales down."""
+    parts = [
+        f"{s.name} {_show_value(s.value(profile, 'paper'), '; ')} (paper"
+        f" {_show_value(s.paper, '; ')})"
+        for s in paper.settings
+        if s.is_reduced(profile)
+    ]
+    return f"Scaled down in profile {profile}: " + ", ".join(parts) + "."

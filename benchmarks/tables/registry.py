@@ -1,0 +1,165 @@
+"""Finds things by their place: papers in `benchmarks/papers/`, methods in `methods/`, `baselines/`
+and plug-in files.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.util
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.tables.spec import Paper, SpecError, Table
+from results import published
+from results.names import near
+from results.sourcecode import ROOT, file_source_digest, source_digest
+
+if TYPE_CHECKING:
+    from federation.method import Method
+
+FOLDERS = ("methods", "baselines")
+RESERVED = frozenset(
+    {
+        "attack",
+        "augmentation",
+        "data",
+        "evaluation",
+        "local",
+        "network",
+        "partition",
+        "privacy",
+        "private",
+        "public",
+        "server",
+    }
+)
+"""Prefixes of settings, which no method may be called."""
+
+
+@functools.cache
+def papers() -> dict[str, Paper]:
+    """Papers with a spec file in `benchmarks/papers/`, by key."""
+    found = {}
+    for key in published.papers():
+        if (ROOT / "benchmarks" / "papers" / f"{key}.py").exists():
+            found[key] = importlib.import_module(f"benchmarks.papers.{key}").PAPER
+    return found
+
+
+def all_tables() -> dict[str, Table | None]:
+    """Every table and figure of every paper by `paper/table`; None where there is no spec yet."""
+    found: dict[str, Table | None] = {}
+    for paper in published.papers():
+        for name in published.tables(paper):
+            found[f"{paper}/{name}"] = None
+        for table in papers()[paper].tables if paper in papers() else ():
+            found[f"{paper}/{table.key}"] = table
+    return dict(sorted(found.items()))
+
+
+def find_table(name: str) -> tuple[Paper, Table]:
+    """The paper and table called `paper/table`. Raises SpecError with near names, or if it has no
+    spec yet.
+    """
+    tables = all_tables()
+    if name not in tables:
+        raise SpecError(f"unknown table {name!r}; {near(name, tables)}")
+    table = tables[name]
+    if table is None:
+        raise SpecError(
+            f"{name} is not yet reproducible: its published numbers are here (`python -m benchmarks"
+            f" show {name}`), its spec is not"
+        )
+    return papers()[name.split("/")[0]], table
+
+
+@dataclass(frozen=True)
+class MethodEntry:
+    """A method before it is imported: its name, and the file it comes from."""
+
+    name: str
+    folder: str
+    """`methods`, `baselines` or `plugin`."""
+    path: str
+
+    @property
+    def module(self) -> str:
+        stem = Path(self.path).stem
+        return f"fedtables_plugin_{stem}" if self.folder == "plugin" else f"{self.folder}.{stem}"
+
+    @property
+    def code(self) -> str:
+        """Digest of the source that the method is made of."""
+        return (
+            file_source_digest(Path(self.path))
+            if self.folder == "plugin"
+            else source_digest(self.module)
+        )
+
+    def load(self) -> type[Method]:
+        """The method's class. Raises SpecError if the file does not hold exactly one method."""
+        from federation.method import Method
+
+        if self.folder == "plugin" and self.module not in sys.modules:
+            spec = importlib.util.spec_from_file_location(self.module, self.path)
+            assert spec is not None
+            assert spec.loader is not None
+            module = importlib.util.module_from_spec(spec)
+            sys.modules[self.module] = module
+            try:
+                spec.loader.exec_module(module)
+            except Exception as error:
+                del sys.modules[self.module]
+                raise SpecError(
+                    f"plug-in {self.path} cannot be imported: {type(error).__name__}: {error}"
+                ) from error
+        module = importlib.import_module(self.module)
+        own = [
+            value
+            for value in vars(module).values()
+            if isinstance(value, type)
+            and issubclass(value, Method)
+            and value.__module__ == module.__name__
+        ]
+        if len(own) != 1:
+            raise SpecError(
+                f"{self.path} must define exactly one subclass of Method, it defines {len(own)}"
+            )
+        return own[0]
+
+
+def methods(plugins: Iterable[str] = ()) -> dict[str, MethodEntry]:
+    """All methods by name. Raises SpecError if two files claim one name or a plug-in file does not
+    exist.
+    """
+    found: dict[str, MethodEntry] = {}
+    paths = [(folder, path) for folder in FOLDERS for path in sorted((ROOT / folder).glob("*.py"))]
+    for plugin in plugins:
+        path = Path(plugin).resolve()
+        if not path.is_file():
+            raise SpecError(f"--plugin {plugin}: there is no such file")
+        paths.append(("plugin", path))
+    for folder, path in paths:
+        name = path.stem.replace("_", "-")
+        if path.stem == "__init__":
+            continue
+        if name in RESERVED:
+            raise SpecError(f"a method cannot be called {name!r}, settings are; rename {path}")
+        if name in found:
+            raise SpecError(
+                f"two methods are called {name!r}: {found[name].path} and {path}; rename one"
+            )
+        found[name] = MethodEntry(name, folder, str(path))
+    return found
+
+
+def find_method(name: str, plugins: Iterable[str] = ()) -> MethodEntry:
+    """The method called `name`. Raises SpecError with near names."""
+    known = methods(plugins)
+    if name not in known:
+        raise SpecError(f"unknown method {name!r}; {near(name, known)}")
+    return known[name]

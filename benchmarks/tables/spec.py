@@ -1,0 +1,248 @@
+"""What a paper's spec file is made of: tables, rows, columns, and settings that carry their source.
+
+A spec holds facts and no code: `benchmarks/papers/dlad.py` is the model for the next paper.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+Scalar = bool | int | float | str
+Value = Scalar | Mapping[str, Scalar]
+"""One value, or one per column: `{"dataset=mnist": 5, "": 15}` takes the first entry whose pairs
+all hold.
+
+Pairs name the column's keys, `table`, `row`, `method`, `protocol` or `private` (yes or no); a value
+may be one of several, `method=fedavg|fedprox`.
+"""
+
+PROFILES = ("smoke", "cpu", "paper")
+PROTOCOLS = ("paper", "released")
+SOURCES = ("paper", "code", "assumed")
+
+
+class SpecError(Exception):
+    """What was asked for does not exist; the message names what does."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One hyper-parameter: its value at the paper's scale, where that comes from, and what reduced
+    profiles use.
+    """
+
+    name: str
+    """Dotted: `local.epochs`; `dlad.temperature` sets the field of the method `dlad`."""
+    paper: Value
+    source: str
+    """`paper`, `code` (the authors' release) or `assumed`."""
+    where: str
+    """Section, or the reason of an assumption."""
+    cpu: Value | None = None
+    """Reduced value for the cpu profile; None keeps the paper's."""
+    smoke: Value | None = None
+    released: Value | None = None
+    """Value under `--protocol released`, where the authors' code departs from the paper."""
+
+    def __post_init__(self) -> None:
+        if self.source not in SOURCES:
+            raise ValueError(
+                f"{self.name}: source must be one of {', '.join(SOURCES)}, not {self.source!r}"
+            )
+
+    def value(self, profile: str, protocol: str) -> Value:
+        """The value before columns are told apart."""
+        reduced = {"cpu": self.cpu, "smoke": self.smoke, "paper": None}[profile]
+        if reduced is not None:
+            return reduced
+        return self.released if protocol == "released" and self.released is not None else self.paper
+
+    def is_reduced(self, profile: str) -> bool:
+        """Whether the profile departs from the paper's value."""
+        return profile != "paper" and self.value(profile, "paper") != self.paper
+
+
+def _fits(column: Mapping[str, Any], pair: str) -> bool:
+    key, _, wanted = pair.partition("=")
+    return str(column.get(key)) in wanted.split("|")
+
+
+def pick(value: Value, column: Mapping[str, Any]) -> Scalar:
+    """The scalar that `value` takes in a column. Raises SpecError if no entry fits."""
+    if not isinstance(value, Mapping):
+        return value
+    for condition, scalar in value.items():
+        if all(_fits(column, pair) for pair in condition.split()):
+            return scalar
+    raise SpecError(
+        f"no entry of {dict(value)} fits the column {dict(column)}; add one with the key ''"
+    )
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a table."""
+
+    key: str
+    """The slug in `results/published/`."""
+    method: str
+    """The file name of the method, with hyphens."""
+    title: str
+    """The printed label."""
+    upper_bound: bool = False
+    """Whether the method uses knowledge that no real server has; its `oracle` says which."""
+    role: str = ""
+    """Average only over clients with this kind of network."""
+    needs: tuple[str, str] | None = None
+    """(configuration name, text): the row exists only in columns whose configuration contains the
+    text."""
+    absent: tuple[str, ...] = ()
+    """Columns for which the paper prints a dash and the row does not exist: pairs such as
+    `fraction=1.00`."""
+    config: Mapping[str, Scalar] = field(default_factory=dict)
+    """Configuration of this row only: what the row is, as the paper's table defines it."""
+    protocol: str = ""
+    """The row is always run under this protocol; empty for the one asked for."""
+
+    def applies(self, config: Mapping[str, Scalar], column: Mapping[str, str]) -> bool:
+        """Whether the row exists in a column with its configuration."""
+        if any(_fits(column, pair) for pair in self.absent):
+            return False
+        return self.needs is None or self.needs[1] in str(config[self.needs[0]]).split("+")
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """Steps of the subsampled Gaussian mechanism, as a paper or its code counts them."""
+
+    noise_multiplier: float
+    sample_rate: float
+    steps: int
+    where: str
+    """Where they come from."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table, or a figure with numbers."""
+
+    key: str
+    """`table2` or `figure2`."""
+    title: str
+    caption: str
+    rows: tuple[Row, ...]
+    columns: tuple[Mapping[str, str], ...]
+    axes: Mapping[str, str]
+    """Which configuration entry each column key sets: `{"dataset": "data.name"}`."""
+    fixed: Mapping[str, Scalar] = field(default_factory=dict)
+    """Configuration that is the same in all columns of this table only."""
+    measure: str = "final"
+    """`final` (a number per metric), `curve` (numbers per epoch), `classes` (the partition itself),
+    `samples` (measures of the images that a method generated), `bandwidth` (the metric and the
+    bytes until then, per round), `leakage` (how far what clients give away lies from their private
+    images), `transferability` (of one frozen teacher), `selection` (FedSA's scores of the teachers,
+    each time that it chooses), `segmentations` (of a few test images, which are drawn; one column),
+    `findings` (AUC by finding on the test set of `evaluation.test`), `exchange` (a number per
+    metric, and what kind of things crossed) or `attention` (of local models and the central one,
+    drawn for a few test films; one column)."""
+    metrics: tuple[str, ...] = ("accuracy",)
+    unit: str = "fraction"
+    """How the paper prints shares such as accuracy, and so do we: `fraction` or `percent`."""
+    released: bool = True
+    """Whether `--protocol released` makes sense: not if the rows are of what the released code
+    lacks."""
+    offered: tuple[Row, ...] = ()
+    """Rows that the paper does not print, added with `--methods +KEY`."""
+    seed_axes: tuple[str, ...] = ()
+    """The axes that a seed of `--seeds` moves in this table; those of the paper if empty."""
+    mechanism: Mechanism | None = None
+    """What the paper's privacy budget was computed for; the protocol card prints its epsilon under
+    every convention."""
+    x_axis: str = ""
+    """The column key that a line plot runs along; bars if empty."""
+    scaled: Mapping[str, str] = field(default_factory=dict)
+    """Column keys that name a size of the paper's public set, each with the configuration entry
+    that limits it."""
+    own: str | None = None
+    """The row of the paper's own method, which pictures and pages set apart: the last if None, none
+    if empty."""
+    unmeasured: tuple[tuple[Mapping[str, str], str], ...] = ()
+    """Columns of the paper's table that the suite does not measure, each with the reason."""
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper and the tables that this suite regenerates from it."""
+
+    key: str
+    title: str
+    citation: str
+    settings: tuple[Setting, ...]
+    tables: tuple[Table, ...]
+    released_code: bool
+    """Whether the authors released code that `--protocol released` could follow."""
+    seed_axes: tuple[str, ...]
+    """The axes that a seed of `--seeds` moves; the others stay at 0."""
+    notes: tuple[str, ...] = ()
+    """Oddities of print and other things a reader of the tables must know."""
+
+    def config(
+        self,
+        table: Table,
+        row: Row,
+        column: Mapping[str, str],
+        profile: str,
+        protocol: str,
+        overrides: Mapping[str, Scalar] = MappingProxyType({}),
+    ) -> dict[str, Scalar]:
+        """The resolved configuration of a row in a column, before the user's `overrides`, which may
+        make it private.
+        """
+        own = {table.axes[key]: _scalar(value) for key, value in column.items()}
+        config: dict[str, Scalar] = {**table.fixed, **own, **row.config}
+        asked = {**overrides, **config}
+        private = (
+            asked.get("privacy.epsilon", math.inf) != math.inf and asked.get("privacy.dp") != "no"
+        )
+        facts = {
+            "private": "yes" if private else "no",
+            "table": table.key.partition(".")[0],
+            "row": row.key,
+            "method": row.method,
+            "protocol": protocol,
+        }
+        known = {
+            **{
+                key: str(table.fixed[entry])
+                for key, entry in table.axes.items()
+                if entry in table.fixed
+            },
+            **column,
+            **facts,
+        }
+        for setting in self.settings:
+            config.setdefault(setting.name, pick(setting.value(profile, protocol), known))
+        return config
+
+
+def _scalar(text: str) -> Scalar:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def grid(**keys: tuple[str, ...]) -> tuple[dict[str, str], ...]:
+    """All combinations, the last key varying fastest: `grid(dataset=("mnist",),
+    distribution=("iid", "niid1"))`.
+    """
+    return tuple(
+        dict(zip(keys, values, strict=True)) for values in itertools.product(*keys.values())
+    )

@@ -1,0 +1,85 @@
+"""A table's rows over several privacy budgets: the same table with a column for every epsilon."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from benchmarks.tables import registry
+from benchmarks.tables.cells import Selection, table_rows
+from benchmarks.tables.spec import Paper, Row, SpecError, Table
+from results.names import near
+
+SUFFIX = ".sweep"
+"""Of the swept table's key, and so of its files."""
+
+
+def parse_epsilons(text: str) -> tuple[str, ...]:
+    """`"1, 2,5"` as texts of increasing numbers. Raises SpecError for what is no list of different
+    positive numbers.
+    """
+    try:
+        values = sorted({float(part) for part in text.split(",")})
+    except ValueError:
+        values = []
+    if (
+        not values
+        or len(values) < len(text.split(","))
+        or not all(0 < value < math.inf for value in values)
+    ):
+        raise SpecError(
+            "--epsilon takes different positive numbers, separated by commas, as in --epsilon"
+            f" 1,3,10; got {text!r}"
+        )
+    return tuple(f"{value:g}" for value in values)
+
+
+def swept(
+    paper: Paper, table: Table, selection: Selection, epsilons: Sequence[str]
+) -> tuple[Table, list[Row]]:
+    """`table` with its columns repeated for every epsilon and, as `inf`, without differential
+    privacy.
+
+    Also the rows that are left out, since their methods have no private form. Raises SpecError if
+    no row is left.
+    """
+    if table.measure not in ("final",):
+        raise SpecError(
+            f"sweep: {table.key} has no number per row and column to sweep;"
+            f" {near(table.key, _sweepable(paper))}"
+        )
+    own = [key for key, entry in table.axes.items() if entry in ("privacy.epsilon", "privacy.dp")]
+    columns = list(
+        dict.fromkeys(
+            tuple((k, v) for k, v in column.items() if k not in own) for column in table.columns
+        )
+    )
+    axes = {key: entry for key, entry in table.axes.items() if key not in own} | {
+        "epsilon": "privacy.epsilon"
+    }
+    chosen = table_rows(table, selection)
+    kept = [
+        row
+        for row in chosen
+        if registry.find_method(row.method, selection.plugins).load().protections()
+    ]
+    if not kept:
+        raise SpecError(f"sweep: no method of {table.key} has a private form here")
+    return replace(
+        table,
+        key=table.key + SUFFIX,
+        caption=f"{table.caption}, over the privacy budget",
+        rows=tuple(kept),
+        columns=tuple(
+            {**dict(column), "epsilon": epsilon}
+            for column in columns
+            for epsilon in (*epsilons, "inf")
+        ),
+        axes=axes,
+        x_axis="epsilon",
+    ), [row for row in chosen if row not in kept]
+
+
+def _sweepable(paper: Paper) -> list[str]:
+    return [table.key for table in paper.tables if table.measure == "final"]

@@ -1,0 +1,1 @@
+"""Result sets beside each other: the regression report, history, speed."""

@@ -1,0 +1,307 @@
+"""Images beside each other, as PNG: what was private and what an attack made of it; what networks
+see in images, and where.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from matplotlib.colors import ListedColormap
+from matplotlib.patches import Patch
+
+from reports.drawing.plots import plt, save
+from results.files import ResultsError
+
+ACROSS = 10
+"""Images in a line of the picture."""
+IMAGES, TARGET = "images", "target"
+"""Names, in a file of segmentations, of what is no row of the table."""
+UNLABELLED = 255
+"""The class of pixels that have none."""
+
+
+def image_rows(
+    rows: Mapping[str, np.ndarray], notes: Mapping[str, Sequence[str]], path: Path, title: str
+) -> None:
+    """A picture with a line of images for each of `rows`: images (n, c, h, w) in [0, 1] by the
+    line's name.
+
+    All lines have the same n; more than `ACROSS` images go on below. `notes` holds, by the name of
+    a line, what is written under each of its images.
+    """
+    count = len(next(iter(rows.values())))
+    blocks = -(-count // ACROSS)
+    across = min(count, ACROSS)
+    figure, axes = plt.subplots(
+        blocks * len(rows),
+        across,
+        figsize=(0.95 * across + 1.2, 1.2 * blocks * len(rows)),
+        squeeze=False,
+    )
+    for position, axis in enumerate(axes.flat):
+        line, column = divmod(position, across)
+        block, row = divmod(line, len(rows))
+        name = list(rows)[row]
+        index = block * ACROSS + column
+        axis.set_xticks([])
+        axis.set_yticks([])
+        if index >= count:
+            axis.set_visible(False)
+            continue
+        image = np.clip(rows[name][index].transpose(1, 2, 0), 0, 1)
+        axis.imshow(
+            image.squeeze(2) if image.shape[2] == 1 else image,
+            cmap="gray",
+            vmin=0,
+            vmax=1,
+            interpolation="nearest",
+        )
+        if name in notes:
+            axis.set_xlabel(notes[name][index], fontsize=7, labelpad=2)
+        if column == 0:
+            axis.set_ylabel(name, fontsize=8, rotation=0, ha="right", va="center")
+    figure.tight_layout(pad=0.3)
+    width = max(
+        40, int(figure.get_size_inches()[0] / 0.075)
+    )  # a character of this size is about 0.07 inches wide
+    figure.text(
+        0.5, 1.0, "\n".join(textwrap.wrap(title, width)), ha="center", va="bottom", fontsize=9
+    )
+    save(figure, path)
+
+
+def draw_segmentations(
+    source: Path, path: Path, rows: Mapping[str, str], classes: Sequence[str], title: str
+) -> None:
+    """A picture with a line per test image: the image, its true classes, and what each of `rows`
+    (title by key) predicts.
+
+    `source` is a safetensors file of `images` uint8 (n, 3 or 1, h, w) and, with values below the
+    number of `classes` or 255 for none, `target` uint8 (n, h, w) and an array of that shape under
+    the key of each row; rows that it lacks are left out. The legend names the classes that occur.
+    Raises ResultsError for a file that holds something else.
+    """
+    found = read_segmentations(source, len(classes))
+    columns = {"input": found.pop(IMAGES), "ground truth": found.pop(TARGET)}
+    columns |= {rows[key]: found[key] for key in rows if key in found}
+    count, height, width = columns["ground truth"].shape
+    colours = ListedColormap([*class_colours(len(classes)), "white"])
+    shape = (1.2 * len(columns), 1.2 * count * height / width)
+    figure, axes = plt.subplots(count, len(columns), figsize=shape, squeeze=False)
+    for column, (name, pictures) in enumerate(columns.items()):
+        for axis, picture in zip(axes[:, column], pictures, strict=True):
+            axis.set_xticks([])
+            axis.set_yticks([])
+            if picture.ndim == 3:
+                image = picture.transpose(1, 2, 0)
+                image = image.squeeze(2) if image.shape[2] == 1 else image
+                axis.imshow(image, cmap="gray", vmin=0, vmax=255, interpolation="nearest")
+            else:
+                # The last colour, which is that of no class, comes after all others.
+                shown = np.minimum(picture, len(classes))
+                axis.imshow(
+                    shown, cmap=colours, vmin=-0.5, vmax=len(classes) + 0.5, interpolation="nearest"
+                )
+        axes[0][column].set_title("\n".join(textwrap.wrap(name, 16)), fontsize=8)
+    present = sorted(
+        {
+            int(value)
+            for name, maps in columns.items()
+            if name != "input"
+            for value in np.unique(maps)
+        }
+    )
+    names = {value: "not labelled" if value == UNLABELLED else classes[value] for value in present}
+    handles = [
+        Patch(facecolor=colours(min(value, len(classes))), edgecolor="black", lw=0.4, label=name)
+        for value, name in names.items()
+    ]
+    figure.tight_layout(pad=0.3)
+    across = max(1, int(shape[0] / (0.4 + 0.07 * max(map(len, names.values())))))
+    figure.legend(
+        handles=handles,
+        loc="upper center",
+        bbox_to_anchor=(0.5, 0.0),
+        frameon=False,
+        ncol=across,
+        fontsize=8,
+    )
+    text = "\n".join(textwrap.wrap(title, max(40, int(shape[0] / 0.075))))
+    figure.text(0.5, 1.0, text, ha="center", va="bottom", fontsize=9)
+    save(figure, path)
+
+
+def read_segmentations(source: Path, classes: int) -> dict[str, np.ndarray]:
+    """The arrays of a file as `draw_segmentations` wants it. Raises ResultsError if it is not
+    one.
+    """
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    try:
+        found = load_file(source)
+        images, target = found[IMAGES], found[TARGET]
+    except (OSError, SafetensorError, KeyError) as error:
+        raise ResultsError(
+            f"cannot read {source}: {error}; regenerate the table with `python -m benchmarks"
+            " reproduce`"
+        ) from error
+    maps = {name: array for name, array in found.items() if name != IMAGES}
+    wrong = [name for name, array in maps.items() if array.shape != target.shape]
+    wrong += [
+        name
+        for name, array in maps.items()
+        if not ((array < classes) | (array == UNLABELLED)).all()
+    ]
+    n, height, width = target.shape if target.ndim == 3 else (0, 0, 0)
+    wrong += [IMAGES] if images.shape not in ((n, 3, height, width), (n, 1, height, width)) else []
+    wrong += [name for name, array in found.items() if array.dtype != np.uint8]
+    if wrong or not target.size:
+        what = ", ".join(dict.fromkeys(wrong)) or TARGET
+        raise ResultsError(
+            f"{source} does not hold images with segmentations of {classes} classes: {what} does"
+            " not fit"
+        )
+    return found
+
+
+def class_colours(count: int) -> list[str]:
+    """A colour for each class: the eight of Okabe and Ito, which are told apart by all eyes, or as
+    many hues as it takes.
+    """
+    if count <= len(OKABE_ITO):
+        return list(OKABE_ITO[:count])
+    from matplotlib.colors import to_hex
+
+    wheel = [to_hex(plt.get_cmap("tab20")(place)) for place in range(20)]
+    rest = [
+        to_hex(plt.get_cmap("hsv")(place / max(1, count - 20)))
+        for place in range(max(0, count - 20))
+    ]
+    return [*wheel, *rest][:count]
+
+
+OKABE_ITO = ("#000000", "#e69f00", "#56b4e9", "#009e73", "#f0e442", "#0072b2", "#d55e00", "#cc79a7")
+"""Okabe and Ito, Color Universal Design, 2008."""
+
+
+FINDING, LOCAL, CONSENSUS, DIVERSITY = "finding", "local", "consensus", "diversity"
+"""Names, in a file of attention maps, of what is no row of the table."""
+LEVEL = 0.5
+"""Above which an attention map is coloured, as the caption of FedAD's Figure 3 says."""
+THREE = ("#ff0000", "#00ff00", "#0000ff")
+"""Colours of three clients (the same caption): red, green and blue."""
+
+
+def draw_attention(
+    source: Path, path: Path, rows: Mapping[str, str], findings: Sequence[str], title: str
+) -> None:
+    """A picture with a line per film: the film, where local models look in it, and where each of
+    `rows` (title by key) does.
+
+    `source` is a safetensors file of uint8 arrays: `images` (n, 1, h, w); `finding` (n,), a place
+    in `findings`; `local` (n, clients, h, w), `consensus`, `diversity` and, under the key of each
+    row, maps (n, h, w) of 0 to 255. A client's map is coloured above one half; the edges of
+    consensus and diversity are yellow and black. Rows that the file lacks are left out. Raises
+    ResultsError for a file that holds something else.
+    """
+    found = read_attention(source, len(findings))
+    films = found[IMAGES]
+    local = found[LOCAL] / 255 > LEVEL
+    count, clients, height, width = local.shape
+    colours = THREE[:clients] if clients <= len(THREE) else class_colours(clients)
+    columns = {"film": None, "local models": local}
+    columns |= {rows[key]: found[key][:, None] / 255 > LEVEL for key in rows if key in found}
+    shape = (1.6 * len(columns), 1.6 * count * height / width)
+    figure, axes = plt.subplots(count, len(columns), figsize=shape, squeeze=False)
+    for column, (name, maps) in enumerate(columns.items()):
+        for axis, film, place in zip(axes[:, column], films, range(count), strict=True):
+            axis.set_xticks([])
+            axis.set_yticks([])
+            if maps is None:
+                axis.imshow(film[0], cmap="gray", vmin=0, vmax=255, interpolation="nearest")
+                continue
+            shown = coloured(
+                film[0], maps[place], colours if name == "local models" else (CENTRAL,)
+            )
+            axis.imshow(shown, interpolation="nearest")
+            for edge, which in (("black", DIVERSITY), ("yellow", CONSENSUS)):
+                level = found[which][place] / 255
+                if level.min() < LEVEL < level.max():
+                    axis.contour(level, [LEVEL], colors=edge, linewidths=1)
+        axes[0][column].set_title("\n".join(textwrap.wrap(name, 18)), fontsize=8)
+    for axis, number in zip(axes[:, 0], found[FINDING], strict=True):
+        axis.set_ylabel(
+            findings[number].replace("-", "\n"), fontsize=8, rotation=0, ha="right", va="center"
+        )
+    handles = [Patch(facecolor=colour, label=f"client {k}") for k, colour in enumerate(colours, 1)]
+    handles += [Patch(facecolor=CENTRAL, label="central model")]
+    handles += [
+        Patch(facecolor="none", edgecolor=e, label=n)
+        for e, n in (("#d4b400", "consensus"), ("black", "diversity"))
+    ]
+    figure.tight_layout(pad=0.3)
+    across = max(1, int(shape[0] / 1.3))
+    figure.legend(
+        handles=handles,
+        loc="upper center",
+        bbox_to_anchor=(0.5, 0.0),
+        frameon=False,
+        ncol=across,
+        fontsize=8,
+    )
+    text = "\n".join(textwrap.wrap(title, max(40, int(shape[0] / 0.075))))
+    figure.text(0.5, 1.0, text, ha="center", va="bottom", fontsize=9)
+    save(figure, path)
+
+
+CENTRAL = "#ff8c00"
+"""Colour of where the central model looks."""
+
+
+def coloured(film: np.ndarray, active: np.ndarray, colours: Sequence[str]) -> np.ndarray:
+    """A grey film uint8 (h, w) with areas (m, h, w) tinted, each in a colour; where several meet,
+    in their mean. RGB in [0, 1].
+    """
+    from matplotlib.colors import to_rgb
+
+    grey = np.repeat(film[..., None] / 255, 3, axis=2)
+    tints = np.array([to_rgb(colour) for colour in colours])
+    number = active.sum(axis=0)[..., None]
+    tint = np.einsum("mhw,mc->hwc", active.astype(float), tints) / np.maximum(number, 1)
+    return np.where(number > 0, 0.55 * grey + 0.45 * tint, grey)
+
+
+def read_attention(source: Path, findings: int) -> dict[str, np.ndarray]:
+    """The arrays of a file as `draw_attention` wants it. Raises ResultsError if it is not one."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    try:
+        found = load_file(source)
+        images, local, finding = found[IMAGES], found[LOCAL], found[FINDING]
+        maps = {
+            name: array for name, array in found.items() if name not in (IMAGES, LOCAL, FINDING)
+        }
+        maps[CONSENSUS], maps[DIVERSITY]
+    except (OSError, SafetensorError, KeyError) as error:
+        raise ResultsError(
+            f"cannot read {source}: {error}; regenerate the table with `python -m benchmarks"
+            " reproduce`"
+        ) from error
+    n, height, width = (images.shape[0], *images.shape[2:]) if images.ndim == 4 else (0, 0, 0)
+    wrong = [IMAGES] if images.shape != (n, 1, height, width) else []
+    wrong += [LOCAL] if local.ndim != 4 or local.shape != (n, local.shape[1], height, width) else []
+    wrong += [FINDING] if finding.shape != (n,) or not (finding < findings).all() else []
+    wrong += [name for name, array in maps.items() if array.shape != (n, height, width)]
+    wrong += [name for name, array in found.items() if array.dtype != np.uint8]
+    if wrong or not n:
+        what = ", ".join(dict.fromkeys(wrong)) or IMAGES
+        raise ResultsError(
+            f"{source} does not hold films with attention maps of {findings} findings: {what} does"
+            " not fit"
+        )
+    return found

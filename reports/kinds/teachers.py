@@ -1,0 +1,148 @@
+"""Which teachers suit a target task: how their similarity goes with their transfer accuracy, and
+which were selected when.
+
+Tables of the measure `transferability` (FedSA's Table 3) have a row per teacher and two metrics,
+those of the measure `selection` (its Figure 4a) the column keys `selection` and `teacher`, both
+counted from 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from metrics.correlation import pearson, spearman
+from metrics.names import facts
+from reports.tables.table import Layout, Line, heading
+from results.published import format_column, parse_column, published_table
+from results.record import OK, Record
+
+TRANSFERABILITY, SELECTED = "transferability", "selected"
+"""Metrics of a selection: a teacher's score, and how often it was drawn."""
+LEAST = 3
+"""Teachers below which there is no correlation: that of two is 1 or -1, whatever they are."""
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """How two metrics go together over teachers, in one column; coefficients are means over
+    seeds.
+    """
+
+    spearman: float
+    """Not a number where a metric is the same for all teachers."""
+    pearson: float
+    teachers: int
+    seeds: int = 1
+
+    @property
+    def coefficients(self) -> tuple[str, str]:
+        """Spearman's and Pearson's as text, with two digits."""
+        first, second = (
+            "undefined" if math.isnan(value) else f"{value:.2f}"
+            for value in (self.spearman, self.pearson)
+        )
+        return first, second
+
+    @property
+    def means(self) -> str:
+        """That the coefficients are means over several seeds; empty for one."""
+        return f"mean over {self.seeds} seeds of each seed's own" if self.seeds > 1 else ""
+
+
+def correlations(records: Sequence[Record], metrics: Sequence[str]) -> dict[str, Correlation]:
+    """By column the correlation of two metrics over the rows that every seed has, seed by seed, and
+    its mean.
+    """
+    values: dict[str, dict[int, dict[str, dict[str, float]]]] = {}
+    for record in records:
+        for m in record.measurements if record.status == OK else ():
+            if m.metric in metrics and isinstance(m.value, float):
+                seeds = values.setdefault(f"{record.column} {m.column}".strip(), {})
+                seeds.setdefault(record.seed, {}).setdefault(record.row, {})[m.metric] = m.value
+    found = {column: _over_seeds(list(seeds.values()), metrics) for column, seeds in values.items()}
+    return {column: correlation for column, correlation in found.items() if correlation is not None}
+
+
+def printed_correlations(table: str, metrics: Sequence[str]) -> dict[str, Correlation]:
+    """By column the correlation of the values that `paper/table` prints."""
+    values: dict[str, dict[str, dict[str, float]]] = {}
+    for cell in published_table(table):
+        if cell.metric in metrics and isinstance(cell.value, float):
+            values.setdefault(cell.column, {}).setdefault(cell.row, {})[cell.metric] = cell.value
+    found = {column: _over_seeds([rows], metrics) for column, rows in values.items()}
+    return {column: correlation for column, correlation in found.items() if correlation is not None}
+
+
+def _over_seeds(
+    seeds: Sequence[Mapping[str, Mapping[str, float]]], metrics: Sequence[str]
+) -> Correlation | None:
+    whole = [{row for row, values in rows.items() if len(values) == len(metrics)} for rows in seeds]
+    rows = sorted(set.intersection(*whole))
+    if len(rows) < LEAST:
+        return None
+    pairs = [tuple([values[row][metric] for row in rows] for metric in metrics) for values in seeds]
+    rho, r = (
+        math.fsum(f(first, second) for first, second in pairs) / len(pairs)
+        for f in (spearman, pearson)
+    )
+    return Correlation(rho, r, len(rows), len(seeds))
+
+
+def sentences(
+    layout: Layout, found: Mapping[str, Correlation], metrics: Sequence[str]
+) -> list[str]:
+    """What the correlations are, measured and published, a sentence for each column."""
+    printed = printed_correlations(layout.key, metrics)
+    first, second = (facts(metric).title.lower() for metric in metrics)
+    told = []
+    for column, ours in found.items():
+        rho, r = ours.coefficients
+        size = "; ".join(filter(None, (f"n = {ours.teachers} teachers", ours.means)))
+        text = (
+            f"{heading(parse_column(column))}: {first} and {second}: Spearman rho = {rho}, Pearson"
+            f" r = {r} ({size})"
+        )
+        if column in printed:
+            rho, r = printed[column].coefficients
+            text += f"; published rho = {rho}, r = {r} (n = {printed[column].teachers})"
+        told.append(text)
+    return told
+
+
+def totals(lines: Sequence[Line]) -> list[Line]:
+    """The lines of a table: of every teacher its mean transferability over selections, and how
+    often it was drawn in all.
+
+    The columns lose their key `selection`, the lines their spread over seeds, which the sums do not
+    tell.
+    """
+    sums: dict[tuple[str, str, str], list[float]] = {}
+    last: dict[tuple[str, str, str], Line] = {}
+    others = []
+    for line in lines:
+        keys = parse_column(line["column"])
+        if line["status"] != "ok" or keys.pop("selection", None) is None:
+            others.append(line)
+            continue
+        key = (line["row"], format_column(dict(keys)), line["metric"])
+        sums.setdefault(key, []).append(float(line["value"]))
+        last[key] = line
+    shown = [
+        {
+            **last[key],
+            "column": key[1],
+            "value": repr(math.fsum(v) / (1 if key[2] == SELECTED else len(v))),
+            "std": "",
+        }
+        for key, v in sums.items()
+    ]
+    return [*shown, *others]
+
+
+TOLD = (
+    "transferability: mean over selections; times drawn: in all of them; the CSV has every"
+    " selection"
+)
+"""What a reader of `totals` must know."""

@@ -1,0 +1,1 @@
+"""All tables on one page, and as LaTeX and Markdown."""

@@ -1,0 +1,31 @@
+"""Writes the page of a results folder, and each table as LaTeX and Markdown beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from reports.pages.latex import latex
+from reports.pages.page import find_results, page
+from results.files import write_atomic
+
+
+def build(results: Path, output: Path) -> list[Path]:
+    """Write `output`/index.html and `output`/PROFILE/PAPER/TABLE.tex and .md; returns what was
+    written.
+
+    Raises ResultsError if `results` holds no table or a damaged one.
+    """
+    found = find_results(results)
+    texts = {output / "index.html": page(found)}
+    for result in found:
+        place = output / result.profile / result.paper / result.name
+        texts[place.with_name(f"{result.name}.tex")] = latex(
+            result.sheet.layout, result.sheet.shown(result.lines)
+        )
+        if result.file("md").exists():
+            texts[place.with_name(f"{result.name}.md")] = result.file("md").read_text(
+                errors="replace"
+            )
+    for path, text in texts.items():
+        write_atomic(path, text)
+    return list(texts)

@@ -1,0 +1,439 @@
+"""One HTML page of all tables in a folder of results: `python -m reports build`.
+
+It reads what `reproduce` wrote and nothing else, and needs no network: style, script, pictures and
+files lie in the page.
+"""
+
+from __future__ import annotations
+
+import base64
+import csv
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from markdown_it import MarkdownIt
+from markupsafe import Markup
+
+from metrics.names import facts
+from reports.pages.latex import latex
+from reports.pages.sheet import Sheet
+from reports.tables.html import TEMPLATES, render
+from reports.tables.resultset import check_agree, read_records, read_table
+from reports.tables.table import (
+    Block,
+    Layout,
+    Line,
+    Panel,
+    best_rows,
+    block_title,
+    blocks,
+    is_number,
+    legend,
+    measured_text,
+    row_title,
+)
+from reports.tables.units import unit_of
+from results import published
+from results.files import ResultsError
+from results.record import OK, Record
+
+PROFILES = ("paper", "cpu", "smoke")
+STEPS = (0.02, 0.1, 0.3)
+"""Differences from print, as shares of a metric's range, at which the colour of a cell grows
+stronger."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """One table's files."""
+
+    profile: str
+    paper: str
+    name: str
+    """`table2`, or `table1.released` for one of another protocol."""
+    base: Path
+    """Their path without suffix."""
+
+    def file(self, suffix: str) -> Path:
+        return self.base.with_name(f"{self.base.name}.{suffix}")
+
+    @property
+    def anchor(self) -> str:
+        """The table's place in the page."""
+        return f"{self.profile}-{self.paper}-{self.name}".replace(".", "-")
+
+    @cached_property
+    def lines(self) -> list[Line]:
+        return read_table(self.file("csv"))
+
+    @cached_property
+    def sheet(self) -> Sheet:
+        """As `reproduce` left it; for a CSV that lies alone, rows and columns in its order."""
+        return (
+            Sheet.read(self.file("layout.json"))
+            if self.file("layout.json").exists()
+            else plain_sheet(self)
+        )
+
+    @cached_property
+    def claims(self) -> list[dict[str, str]]:
+        path = self.file("claims.csv")
+        if not path.exists():
+            return []
+        with path.open(newline="") as stream:
+            found = list(csv.DictReader(stream))
+        if not found or not all(
+            claim.get(name) for claim in found for name in ("claim", "verdict", "in_print")
+        ):
+            raise ResultsError(
+                f"{path} is damaged; regenerate the table with `python -m benchmarks reproduce`"
+            )
+        return found
+
+    @cached_property
+    def records(self) -> list[Record]:
+        found = read_records(self.file("records.jsonl"))
+        check_agree(self.file("csv"), self.lines, found)
+        return found
+
+
+def find_results(folder: Path) -> list[Result]:
+    """The tables under `folder`/PROFILE/PAPER, papers and tables in order. Raises ResultsError if
+    there is none.
+    """
+    found = [
+        Result(profile, path.parent.name, path.stem, path.with_suffix(""))
+        for profile in PROFILES
+        for path in sorted((folder / profile).glob("*/*.csv"))
+        if not path.name.endswith(".claims.csv") and path.parent.name in published.papers()
+    ]
+    if not found:
+        raise ResultsError(
+            f"{folder} holds no table; write one with `python -m benchmarks reproduce dlad/table2`,"
+            " or name the folder that was given to --results"
+        )
+    return found
+
+
+def plain_sheet(result: Result) -> Sheet:
+    """A sheet from nothing but the CSV: slugs for titles."""
+    lines = result.lines
+    numbers = {
+        (line["metric"], float(line["value"]))
+        for line in lines
+        if line["status"] == "ok" and is_number(line["value"])
+    }
+    shares = [metric for metric, _ in numbers if facts(metric).share]
+    values = [value for metric, value in numbers if metric in shares]
+    paper, table = result.paper, result.name.split(".")[0]
+    origins = dict.fromkeys(f"{line['data']} ({line['origin']})" for line in lines)
+    layout = Layout(
+        key=f"{paper}/{result.name}",
+        title=result.name,
+        caption="Drawn from its CSV alone",
+        own="",
+        x_axis="",
+        rows={line["row"]: line["row"] for line in lines},
+        oracles=frozenset(),
+        columns=tuple(dict.fromkeys(line["column"] for line in lines)),
+        labels=(f"profile {result.profile}", *origins),
+        unit=unit_of(paper, table, shares[0], values) if shares else "",
+    )
+    return Sheet(layout, paper, "", "final")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell as it is shown."""
+
+    text: str
+    """Measured, with its spread; or `failed`, or a dash."""
+    published: str
+    difference: str
+    step: int
+    """How far from print: 0 near or not comparable, up to 3; negative where ours is worse."""
+    best: bool
+    failed: str
+    """Why it failed."""
+    value: str
+    """What it is sorted by; empty for none."""
+
+
+def cell_of(block: Block, line: Line | None, best: bool) -> Cell:
+    """How a line is shown, in the block's unit."""
+    if line is None:
+        return Cell("–", "", "", 0, False, "", "")
+    scale = block.scale
+    printed = scale.text(line["published"]) + (
+        f" ± {scale.text(line['published_std'])}" if line["published_std"] else ""
+    )
+    if line["status"] != "ok":
+        return Cell("failed", printed, "", 0, False, line["status"], "")
+    difference, step = line["difference"], 0
+    if difference and is_number(difference):
+        printed_value = abs(float(line["published"])) or 1.0
+        # What is counted has no tolerance; it is coloured by its share of the printed number.
+        distance = abs(float(difference)) / (scale.allowance(1.0, printed_value) or printed_value)
+        # A number without better or worse is not coloured.
+        step = (
+            scale.sign
+            * (1 if float(difference) >= 0 else -1)
+            * sum(distance > limit for limit in STEPS)
+        )
+        difference = f"{float(difference):+.{scale.digits}f}"
+    value = line["value"] if is_number(line["value"]) else ""
+    return Cell(measured_text(line, scale), printed, difference, step, best, "", value)
+
+
+def spread_of(texts: Sequence[str], unit: float, digits: int) -> tuple[str, str]:
+    """Numbers of a row's columns as one text, a range where they differ, and what it is sorted
+    by.
+    """
+    numbers = sorted({float(text) / unit for text in texts if text})
+    if not numbers:
+        return "–", ""
+    ends = dict.fromkeys(f"{number:,.{digits}f}" for number in (numbers[0], numbers[-1]))
+    return " to ".join(ends), str(numbers[-1])
+
+
+def panel_rows(layout: Layout, block: Block, panel: Panel) -> list[dict[str, Any]]:
+    """The rows that a panel has anything of, each with its cells, the bytes it sent and the epsilon
+    it spent.
+    """
+    best = {column: best_rows(layout, block, column) for column in panel.columns}
+    rows = []
+    for row in layout.rows:
+        lines = [block.cells.get((row, column)) for column in panel.columns]
+        if not any(lines):
+            continue
+        measured = [line for line in lines if line is not None and line["status"] == "ok"]
+        rows.append(
+            {
+                "title": row_title(layout, row),
+                "own": row == layout.own and block.scale.sign != 0,
+                "cells": [
+                    cell_of(block, line, row in best[c])
+                    for c, line in zip(panel.columns, lines, strict=True)
+                ],
+                "up": spread_of([line["bytes_up"] for line in measured], 1e6, 3),
+                "down": spread_of([line["bytes_down"] for line in measured], 1e6, 3),
+                "epsilon": spread_of([line["epsilon"] for line in measured], 1, 2),
+            }
+        )
+    return rows
+
+
+def tables_of(result: Result) -> list[dict[str, Any]]:
+    """What is drawn of a table: one entry per metric and panel."""
+    layout, found = result.sheet.layout, []
+    shown = blocks(layout, result.sheet.shown(result.lines))
+    for block in shown:
+        for panel in block.panels:
+            rows = panel_rows(layout, block, panel)
+            title = "; ".join(filter(None, (block_title(block), panel.title)))
+            private, sends = (
+                any(row["epsilon"][1] for row in rows),
+                any(float(row["up"][1] or 0) for row in rows),
+            )
+            heads = list(panel.columns.values())
+            found.append(
+                {"title": title, "columns": heads, "rows": rows, "private": private, "sends": sends}
+            )
+    return found
+
+
+def verdict_kind(verdict: str) -> str:
+    """`yes`, `no` or `open`: whether a claim holds wherever it was judged, or nowhere; open if in
+    part or undecided.
+    """
+    if verdict.startswith(("does not hold", "holds in 0 of")):
+        return "no"
+    return "yes" if verdict.startswith("holds") and not verdict.startswith("holds in") else "open"
+
+
+def provenance(records: Sequence[Record]) -> list[tuple[str, str]]:
+    """Where a table's numbers come from: commits, dates, machines, packages, data."""
+    machines = [record.machine for record in records if record.status == OK]
+    days = sorted({record.finished[:10] for record in records if record.finished})
+    found = {
+        "commit": [
+            m.get("commit", "")[:12] + (" with changes" if _changed(m) else "") for m in machines
+        ],
+        "computed": [" to ".join(dict.fromkeys((days[0], days[-1])))] if days else [],
+        "machine": [
+            f"{m.get('hardware')}, {m.get('device')}, {m.get('threads')} threads per worker"
+            for m in machines
+        ],
+        "packages": [
+            ", ".join(
+                [
+                    f"python {m.get('python')}",
+                    *(f"{name} {v}" for name, v in m.get("packages", {}).items()),
+                ]
+            )
+            for m in machines
+        ],
+        "data": [
+            f"{d['used']} ({d['origin']}), SHA-256 {d['digest'][:16]}…"
+            for r in records
+            for d in (r.data, r.public, r.private, *r.others)
+            if d.get("digest")
+        ],
+        "time": (
+            [f"{sum(record.seconds for record in records):,.0f} s in {len(records)} cells"]
+            if records
+            else []
+        ),
+    }
+    return [
+        (name, text) for name, texts in found.items() for text in dict.fromkeys(filter(None, texts))
+    ]
+
+
+def _changed(machine: Mapping[str, Any]) -> bool:
+    """Whether tracked files differed from the commit; older records say it behind the commit."""
+    return bool(machine.get("dirty")) or machine.get("commit", "").endswith("+changes")
+
+
+def data_uri(content: bytes, kind: str) -> str:
+    return f"data:{kind};base64,{base64.b64encode(content).decode()}"
+
+
+def picture_of(result: Result) -> str:
+    """The plot as a data URI, as SVG where there is one; empty without a plot."""
+    for suffix, kind in (("svg", "image/svg+xml"), ("png", "image/png")):
+        if result.file(suffix).exists():
+            return data_uri(result.file(suffix).read_bytes(), kind)
+    return ""
+
+
+def section_of(result: Result) -> dict[str, Any]:
+    """Everything that the page shows of a table."""
+    sheet, layout = result.sheet, result.sheet.layout
+    unknown = {line["row"] for line in result.lines} - set(layout.rows)
+    if unknown or {line["profile"] for line in result.lines} != {result.profile}:
+        what = (
+            f"rows {', '.join(sorted(unknown))} that its layout.json lacks"
+            if unknown
+            else f"another profile than {result.profile}"
+        )
+        raise ResultsError(
+            f"{result.file('csv')} has {what}; regenerate the table with `python -m benchmarks"
+            " reproduce`"
+        )
+    shown = sheet.shown(result.lines)
+    kinds = Counter(verdict_kind(claim["verdict"]) for claim in result.claims)
+    origins = list(dict.fromkeys(line["origin"] for line in result.lines if line["origin"]))
+    public = list(
+        dict.fromkeys(line["public_origin"] for line in result.lines if line.get("public_origin"))
+    )
+    private = list(
+        dict.fromkeys(line["private_origin"] for line in result.lines if line.get("private_origin"))
+    )
+    files = [(suffix, result.file(suffix)) for suffix in ("csv", "md", "claims.csv", "svg", "png")]
+    stem = f"{result.paper}-{result.name}-{result.profile}"
+    downloads = [
+        (s, f"{stem}.{s}", data_uri(path.read_bytes(), "application/octet-stream"))
+        for s, path in files
+        if path.exists()
+    ]
+    downloads.append(
+        ("tex", f"{stem}.tex", data_uri(latex(layout, shown).encode(), "application/octet-stream"))
+    )
+    failed = sum(line["status"] != "ok" for line in result.lines)
+    return {
+        "anchor": result.anchor,
+        "key": layout.key,
+        "title": layout.title,
+        "caption": layout.caption,
+        "labels": layout.labels,
+        "profile": result.profile,
+        "paper": sheet.paper,
+        "citation": sheet.citation,
+        "origins": origins,
+        "public": public,
+        "private": private,
+        "protocols": list(
+            dict.fromkeys(line["protocol"] for line in result.lines if line["protocol"])
+        ),
+        "seeds": max((len(line["seeds"].split()) for line in result.lines), default=0),
+        "moved": next(
+            (
+                " of " + label.partition(" of ")[2]
+                for label in layout.labels
+                if "seed" in label and " of " in label
+            ),
+            "",
+        ),
+        "text": " ".join(
+            [
+                layout.key,
+                layout.title,
+                layout.caption,
+                sheet.paper,
+                *layout.labels,
+                *layout.rows.values(),
+                *layout.columns,
+            ]
+            + [claim["claim"] for claim in result.claims]
+        ),
+        "tables": tables_of(result),
+        "told": sheet.told,
+        "notes": legend(layout, shown),
+        "claims": [{**claim, "kind": verdict_kind(claim["verdict"])} for claim in result.claims],
+        "kinds": kinds,
+        "card": Markup(
+            MarkdownIt("commonmark", {"html": False}).enable("table").render("\n".join(sheet.card))
+        ),
+        "provenance": provenance(result.records),
+        "picture": picture_of(result),
+        "downloads": downloads,
+        "failed": failed,
+        "measured": len([line for line in shown if line["status"] == "ok"]),
+        "compared": len([line for line in shown if line["difference"]]),
+    }
+
+
+def missing_tables(results: Sequence[Result]) -> Mapping[str, list[str]]:
+    """Published tables by paper that the results hold in no profile."""
+    there = {(result.paper, result.name.split(".")[0]) for result in results}
+    found = {
+        paper: [table for table in published.tables(paper) if (paper, table) not in there]
+        for paper in published.papers()
+    }
+    return {paper: tables for paper, tables in found.items() if tables}
+
+
+def page(results: Sequence[Result]) -> str:
+    """The whole page."""
+    sections = []
+    for result in results:
+        try:
+            sections.append(section_of(result))
+        except (
+            ValueError,
+            KeyError,
+            TypeError,
+            AttributeError,
+        ) as error:  # what no reader of a part has noticed
+            raise ResultsError(
+                f"the files {result.base}.* are damaged ({error}); regenerate the table"
+            ) from error
+    style, script = (Markup((TEMPLATES / name).read_text()) for name in ("page.css", "page.js"))
+    return render(
+        "page.html.jinja",
+        sections=sections,
+        missing=missing_tables(results),
+        style=style,
+        script=script,
+        steps=[f"{100 * s:g} %" for s in STEPS],
+        profiles=list(dict.fromkeys(s["profile"] for s in sections)),
+        papers=list(dict.fromkeys(s["key"].split("/")[0] for s in sections)),
+        origins=sorted(
+            {origin for s in sections for origin in s["origins"] + s["public"] + s["private"]}
+        ),
+    )

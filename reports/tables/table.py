@@ -1,0 +1,416 @@
+"""A table as the paper prints it, measured beside published: for the terminal and as Markdown, one
+per metric.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from metrics.names import TEXTS
+from reports.tables.units import FRACTION, Scale, scale_of
+from results.published import format_column, parse_column, published_table
+from results.store import format_value
+
+Line = Mapping[str, str]
+"""A line of a table's CSV."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What a drawing needs to know beyond the numbers."""
+
+    key: str
+    title: str
+    caption: str
+    rows: Mapping[str, str]
+    """Printed label by row slug, in print order."""
+    oracles: frozenset[str]
+    """Rows that use knowledge no real server has."""
+    own: str
+    """The row of the method under test, which stands out in plots."""
+    x_axis: str
+    """Column key along the horizontal axis; the last one if empty."""
+    columns: tuple[str, ...]
+    """All columns, in print order."""
+    labels: tuple[str, ...]
+    """Profile, seeds, networks and data sets used, for subtitles."""
+    notes: tuple[str, ...] = ()
+    """What a reader must know of how some numbers came about; below the table."""
+    unit: str = FRACTION
+    """How the table prints shares such as accuracy and dice: `fraction`, `percent`, or empty if it
+    has none."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The columns that share all keys but the horizontal one."""
+
+    keys: Mapping[str, str]
+    columns: Mapping[str, str]
+    """Heading by column."""
+
+    @property
+    def title(self) -> str:
+        return ", ".join(f"{key} {value}" for key, value in self.keys.items())
+
+
+@dataclass(frozen=True)
+class Block:
+    """What is drawn of one metric."""
+
+    scale: Scale
+    cells: Mapping[tuple[str, str], Line]
+    """By row and column."""
+    panels: Sequence[Panel]
+    """Those with at least one measured cell."""
+
+
+def last_epochs(lines: Sequence[Line]) -> list[Line]:
+    """The last point of every curve, as cells of the table's columns."""
+    last: dict[tuple[str, str, str], tuple[int, Line]] = {}
+    for line in lines:
+        keys = parse_column(line["column"])
+        epoch = int(keys.pop("epoch", "0"))
+        column = format_column(dict(keys))
+        key = (line["row"], column, line["metric"])
+        if epoch >= last.get(key, (-1, {}))[0]:
+            last[key] = (epoch, {**line, "column": column})
+    return [line for _, line in last.values()]
+
+
+def blocks(layout: Layout, lines: Sequence[Line]) -> list[Block]:
+    """The metrics of a table in the order of its lines, each with its cells and panels."""
+    # A cell that failed has no metric; a table of nothing else is still drawn.
+    metrics = list(dict.fromkeys(line["metric"] for line in lines if line["status"] == "ok")) or [
+        ""
+    ]
+    columns = measured_columns(layout, lines)
+    found = []
+    measured = {(line["column"], line["metric"]) for line in lines if line["status"] == "ok"}
+    of_any = {column for column, _ in measured}
+    for metric in metrics if lines else ():
+        own = [
+            column for column in columns if (column, metric) in measured or column not in of_any
+        ]  # not those of others alone
+        cells = cells_of(layout.key, lines, metric, own)
+        drawn = [
+            p
+            for p in panels(own, layout.x_axis)
+            if any((row, c) in cells for row in layout.rows for c in p.columns)
+        ]
+        found.append(Block(scale_of(metric, layout.unit), cells, drawn))
+    return found
+
+
+def measured_columns(layout: Layout, lines: Sequence[Line]) -> list[str]:
+    """The layout's columns, then those that only the lines have (`test=tcga` of a measurement) as
+    they appear.
+
+    A column that was measured only with such additions is replaced by them.
+    """
+    ok = list(dict.fromkeys(line["column"] for line in lines if line["status"] == "ok"))
+    own = [
+        c for c in layout.columns if c in ok or not any(other.startswith(f"{c} ") for other in ok)
+    ]
+    failed = [
+        line["column"]
+        for line in lines
+        if line["status"] != "ok" and line["column"] not in layout.columns
+    ]
+    return list(
+        dict.fromkeys(
+            [*own, *ok, *(c for c in failed if not any(other.startswith(f"{c} ") for other in ok))]
+        )
+    )
+
+
+def cells_of(
+    table: str, lines: Sequence[Line], metric: str, columns: Sequence[str]
+) -> dict[tuple[str, str], Line]:
+    """A metric's lines by row and column, with `published_std` added.
+
+    A failure stands, beside the printed value, in every column that its cell would have filled.
+    """
+    printed = {(c.row, c.column): c for c in published_table(table) if c.metric == metric}
+    cells: dict[tuple[str, str], Line] = {}
+    for line in lines:
+        row, column = line["row"], line["column"]
+        if line["status"] == "ok" and line["metric"] != metric:
+            continue
+        failed = line["status"] != "ok"
+        for place in (
+            [c for c in columns if c.startswith(f"{column} ") or c == column]
+            if failed
+            else [column]
+        ):
+            cell = printed.get((row, place))
+            known = {"published_std": format_value(cell.std) if cell else ""}
+            if failed and cell is not None:
+                known["published"] = format_value(cell.value)
+            cells[row, place] = {**line, **known}
+    return cells
+
+
+def panels(columns: Sequence[str], x_axis: str) -> list[Panel]:
+    """Split columns into panels that run along a key, by default the last; up to eight columns stay
+    in one.
+
+    What all columns of a panel share stands in its title.
+    """
+    parsed = {column: parse_column(column) for column in columns}
+    if not x_axis and len(parsed) <= 8:
+        first, *others = parsed.values() if parsed else ({},)
+        shared = {
+            key: value
+            for key, value in first.items()
+            if others and all(pairs.get(key) == value for pairs in others)
+        }
+        names = {
+            c: heading({k: v for k, v in pairs.items() if k not in shared} or pairs)
+            for c, pairs in parsed.items()
+        }
+        return [Panel(shared, names)]
+    keys = list(next(iter(parsed.values()), {"": ""}))
+    axis = x_axis if x_axis in keys else keys[-1]
+    found: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
+    for column, pairs in parsed.items():
+        rest = (
+            tuple((key, value) for key, value in pairs.items() if key != axis)
+            if axis in pairs
+            else ()
+        )
+        own = {axis: pairs[axis]} if axis in pairs else pairs
+        found.setdefault(rest, {})[column] = (
+            pairs[axis] if axis == x_axis and axis in pairs else heading(own)
+        )
+    return [Panel(dict(rest), headings) for rest, headings in found.items()]
+
+
+def heading(pairs: Mapping[str, str]) -> str:
+    """`cifar10, alpha 0.1`: the values of a column, with the key where the value says nothing
+    without it.
+    """
+    return ", ".join(
+        f"{key} {value}" if value in ("yes", "no") or is_number(value) else value
+        for key, value in pairs.items()
+    )
+
+
+def is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+OPTIMISTIC = "best of"
+"""How the statistic of a run begins that was read off at its best test accuracy."""
+
+
+def best_rows(layout: Layout, block: Block, column: str) -> set[str]:
+    """Rows with the best value of a column; none if the metric has no better or worse.
+
+    Upper bounds are left out, and rows that report their best epoch beside others that do not.
+    """
+    found = {
+        row: block.cells[row, column]
+        for row in layout.rows
+        if (row, column) in block.cells and row not in layout.oracles
+    }
+    lines = {
+        row: line
+        for row, line in found.items()
+        if line["status"] == "ok" and is_number(line["value"])
+    }
+    fair = {
+        row: line
+        for row, line in lines.items()
+        if not line.get("statistic", "").startswith(OPTIMISTIC)
+    }
+    values = {row: block.scale.sign * float(line["value"]) for row, line in (fair or lines).items()}
+    if block.scale.sign == 0 or len(values) < 2:
+        return set()
+    return {row for row, value in values.items() if value == max(values.values())}
+
+
+def measured_text(line: Line, scale: Scale) -> str:
+    """`0.9812 ± 0.0013`, or the failure."""
+    if line["status"] != "ok":
+        return "failed"
+    return scale.text(line["value"]) + (f" ± {scale.text(line['std'])}" if line["std"] else "")
+
+
+def published_text(line: Line, scale: Scale) -> str:
+    """`(78.57 ± 0.22, -0.80)`: the printed value with its spread, and ours minus it."""
+    if not line["published"]:
+        return "" if line["metric"] in ("", *TEXTS) else "(not printed)"
+    printed = scale.text(line["published"]) + (
+        f" ± {scale.text(line['published_std'])}" if line["published_std"] else ""
+    )
+    difference = line["difference"]
+    if not difference or not line["value"]:
+        return f"({printed})"
+    return (
+        f"({printed}, {float(difference):+.{scale.digits}f})"
+        if is_number(difference)
+        else f"({printed}, {difference})"
+    )
+
+
+def row_title(layout: Layout, row: str) -> str:
+    return layout.rows[row] + (" †" if row in layout.oracles else "")
+
+
+def block_title(block: Block) -> str:
+    """`HD95 (pixel), lower is better`."""
+    return block.scale.title + {1: "", 0: "", -1: ", lower is better"}[block.scale.sign]
+
+
+def statistics_of(layout: Layout, lines: Sequence[Line]) -> list[str]:
+    """How a run became its number: one line for the table, or one for each kind with its rows."""
+    rows: dict[str, dict[str, None]] = {}
+    for line in lines:
+        if line["status"] == "ok" and line.get("statistic"):
+            rows.setdefault(line["statistic"], {})[layout.rows.get(line["row"], line["row"])] = None
+    if len(rows) == 1:
+        return [f"each number: {next(iter(rows))}"]
+    return [f"{', '.join(titles)}: {statistic}" for statistic, titles in rows.items()]
+
+
+def privacy_of(layout: Layout, lines: Sequence[Line]) -> list[str]:
+    """What the private rows have spent, by the accountant: a line per row, with a value per
+    column.
+    """
+    spent: dict[str, dict[str, str]] = {}
+    for line in lines:
+        if line["status"] == "ok" and line.get("epsilon"):
+            column = heading(parse_column(line["column"]))
+            spent.setdefault(layout.rows.get(line["row"], line["row"]), {})[column] = (
+                f"{float(line['epsilon']):.3f}"
+            )
+    return [
+        f"epsilon spent, {row}: " + "; ".join(f"{c}: {v}" for c, v in own.items())
+        for row, own in spent.items()
+    ]
+
+
+def legend(layout: Layout, lines: Sequence[Line]) -> list[str]:
+    """What the marks in the table mean, and what failed or was not run."""
+    notes = ["measured, in brackets published and measured - published; bold: best of its column"]
+    if layout.oracles & set(layout.rows):
+        notes.append(
+            "† upper bound: uses what no real server has, labels of the public set, or the clients'"
+            " samples or teachers"
+        )
+    notes += [block_title(block) for block in blocks(layout, lines) if block.scale.sign < 0]
+    notes += statistics_of(layout, lines)
+    notes += [*privacy_of(layout, lines), *layout.notes]
+    notes += [
+        f"failed: {line['row']} {line['column']}: {line['status']}"
+        for line in lines
+        if line["status"] != "ok"
+    ]
+    return notes
+
+
+def terminal_tables(layout: Layout, lines: Sequence[Line]) -> list[RichTable]:
+    """One rich table per metric and panel that has at least one measured cell."""
+    drawn = []
+    found = blocks(layout, lines)
+    for block in found:
+        for panel in block.panels:
+            title = "; ".join(
+                filter(None, (block_title(block) if len(found) > 1 else "", panel.title))
+            )
+            # Titles are Text, because rich reads `[released]` in a plain string as a style.
+            table = RichTable(
+                title=Text(title) if title else None,
+                title_justify="left",
+                title_style="bold",
+                padding=(0, 1),
+            )
+            table.add_column("")
+            for name in panel.columns.values():
+                table.add_column(Text(name), justify="right")
+            best = {column: best_rows(layout, block, column) for column in panel.columns}
+            for row in layout.rows:
+                texts: list[Text] = []
+                for column in panel.columns:
+                    line = block.cells.get((row, column))
+                    if line is None:
+                        texts.append(Text("–", style="dim"))
+                        continue
+                    style = (
+                        "red" if line["status"] != "ok" else "bold" if row in best[column] else ""
+                    )
+                    printed = (published_text(line, block.scale), "dim")
+                    texts.append(
+                        Text.assemble((measured_text(line, block.scale), style), "\n", printed)
+                    )
+                table.add_row(Text(row_title(layout, row)), *texts)
+            drawn.append(table)
+    return drawn
+
+
+def escape_cell(text: str) -> str:
+    """Text for a cell of a Markdown table."""
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def markdown(
+    layout: Layout,
+    lines: Sequence[Line],
+    claims: Sequence[tuple[str, str, str]],
+    card: Sequence[str],
+    notes: Sequence[str] = (),
+) -> str:
+    """The whole page of a table: title, numbers, notes, claims (text, verdict, in print) and the
+    protocol card.
+    """
+    parts = [
+        f"# {layout.key}: {layout.title}",
+        "",
+        layout.caption + ".",
+        "",
+        "; ".join(layout.labels) + ".",
+        "",
+    ]
+    found = blocks(layout, lines)
+    for block in found:
+        if len(found) > 1:
+            parts += [f"## {block_title(block)}", ""]
+        for panel in block.panels:
+            if panel.title:
+                parts += [f"**{panel.title}**", ""]
+            parts.append("| | " + " | ".join(map(escape_cell, panel.columns.values())) + " |")
+            parts.append("|---" * (len(panel.columns) + 1) + "|")
+            best = {column: best_rows(layout, block, column) for column in panel.columns}
+            for row in layout.rows:
+                texts = []
+                for column in panel.columns:
+                    line = block.cells.get((row, column))
+                    if line is None:
+                        texts.append("–")
+                        continue
+                    bold = "**" if row in best[column] else ""
+                    texts.append(
+                        f"{bold}{measured_text(line, block.scale)}{bold}"
+                        f" {published_text(line, block.scale)}"
+                    )
+                parts.append(
+                    f"| {escape_cell(row_title(layout, row))} | "
+                    + " | ".join(map(escape_cell, texts))
+                    + " |"
+                )
+            parts.append("")
+    parts += [f"- {note}" for note in (*notes, *legend(layout, lines))]
+    if claims:
+        parts += ["", "## Claims", "", "| the paper's claim | here | in print |", "|---|---|---|"]
+        parts += ["| " + " | ".join(map(escape_cell, claim)) + " |" for claim in claims]
+    parts += ["", "## Protocol", "", *card, ""]
+    return "\n".join(parts)

@@ -1,0 +1,299 @@
+"""The command `attack`: images behind a gradient come back, with numbers and a picture; what cannot
+be done is said.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from benchmarks.attacks import answers, attack
+from benchmarks.commands import cli
+from benchmarks.measures import reconstruction
+from benchmarks.measures.reconstruction import Attack, attack_message, to_units
+from benchmarks.tables.spec import SpecError
+from datasets import catalogue
+from datasets.source import DataError
+from federation.training import Normalisation, unit_range
+from models.catalogue import build
+from privacy.attacks.matching import Reconstruction
+from privacy.attacks.threat import ThreatModel
+
+
+def lines(path):
+    with path.open(newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def only(folder, suffix):
+    (path,) = folder.glob(f"attack/*.{suffix}")
+    return path
+
+
+# -- the command --
+
+
+@pytest.fixture(scope="module")
+def attacked(tmp_path_factory, module_command):
+    """Three digits behind a gradient each, by two processes, and the same by one that knows nothing
+    of the other's.
+    """
+    folder = tmp_path_factory.mktemp("attack")
+    found = []
+    for jobs in ("2", "1"):
+        where = {"FEDTABLES_CACHE": str(folder / "cache" / jobs)}
+        done = module_command(
+            "benchmarks",
+            "attack",
+            "--images",
+            "3",
+            "--jobs",
+            jobs,
+            "--results",
+            str(folder / jobs),
+            **where,
+        )
+        assert done.returncode == 0, done.stderr
+        found.append(done.stdout)
+    return folder, found
+
+
+def test_digits_come_back_from_their_gradients(attacked):
+    folder, (printed, _) = attacked
+    found = lines(only(folder / "2", "csv"))
+    assert len(found) == 3
+    for line in found:
+        assert (line["success"], line["recovered_label"]) == ("yes", line["label"])
+        assert float(line["psnr"]) > 30
+        assert float(line["distance"]) <= 1e-8
+        assert line["ssim"] == ""  # 8 x 8 pixels are fewer than its window
+    assert "3 of 3 images recovered above 30 dB" in printed
+    assert "scikit-learn digits (real)" in printed
+
+
+def test_record_and_picture_lie_beside_the_numbers(attacked):
+    folder = attacked[0] / "2"
+    record = json.loads(only(folder, "json").read_text())
+    assert record["data"]["origin"] == "real"
+    assert record["attack"]["threat"]["shares"] == "gradient"
+    assert (record["attack"]["iterations"], record["recovered"], record["image_size"]) == (
+        300,
+        3,
+        8,
+    )
+    assert "seconds" not in only(folder, "csv").read_text()
+    assert only(folder, "png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_number_of_processes_changes_nothing(attacked):
+    folder = attacked[0]
+    assert only(folder / "1", "csv").read_bytes() == only(folder / "2", "csv").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"kind": "dgl"}, "--attack dgl: no such value"),
+        ({"target": "fedmd"}, "--target fedmd: no such value"),
+        ({"shares": "weights"}, "--shares weights: no such value"),
+        ({"network": "lenet"}, "unknown network 'lenet'.*lenet-sigmoid"),
+        ({"kind": "idlg", "batch_size": 2}, "iDLG reads the label off the gradient of one image"),
+        ({"local_steps": 2}, "several steps make an update"),
+        ({"images": 3, "batch_size": 2}, "3 images are not whole messages of 2"),
+        ({"images": 10_000}, "10000 images are more than the 1437"),
+        ({"target": "fedkd", "batch_size": 2}, "with one dummy image, not 2"),
+        ({"dataset": "mnist", "require_real": True}, "--require-real: MNIST is needed"),
+    ],
+)
+def test_what_cannot_be_attacked_is_said(tmp_path, options, why):
+    with pytest.raises((SpecError, DataError), match=why):
+        cli.attack(**{"jobs": 1, **options, "results": tmp_path / "results"})
+    assert not (tmp_path / "results").exists()
+
+
+# -- one message --
+
+NORMALISE = Normalisation((0.3,), (0.4,))
+
+
+@pytest.fixture(scope="module")
+def digits():
+    train = catalogue.load("digits")["train"]
+    return torch.from_numpy(train.images), torch.from_numpy(train.labels)
+
+
+def network(name):
+    torch.manual_seed(0)
+    return build(name, 1, 10, 8)
+
+
+def recovered(digits, name, wanted, seed=0):
+    images, targets = (part[: wanted.threat.images] for part in digits)
+    found = attack_message(
+        network(name), images, targets, 10, wanted, NORMALISE, torch.Generator().manual_seed(seed)
+    )
+    errors = (found.images - unit_range(images)).square().mean(dim=(1, 2, 3))
+    return found, errors
+
+
+def test_units_are_those_before_normalisation_and_clamped():
+    images = torch.tensor([-2.0, -0.75, 0.5, 9.0]).reshape(1, 1, 2, 2)
+    assert to_units(images, NORMALISE).flatten().tolist() == pytest.approx([0.0, 0.0, 0.5, 1.0])
+
+
+def test_two_images_behind_one_gradient_are_put_in_the_order_of_the_true_ones(digits, monkeypatch):
+    def finds_them_the_other_way_round(model, shared, shape, classes, threat, **effort):
+        images, labels = (
+            NORMALISE(unit_range(digits[0][:2])).double(),
+            torch.nn.functional.one_hot(digits[1][:2], 10),
+        )
+        return Reconstruction(images.flip(0), labels.flip(0), 0.0, (), 1)
+
+    monkeypatch.setattr(reconstruction, "dlg", finds_them_the_other_way_round)
+    found, errors = recovered(digits, "lenet-sigmoid", Attack("dlg", ThreatModel(batch_size=2)))
+    assert (errors < 1e-10).all()
+    assert torch.equal(found.labels, digits[1][:2])
+
+
+def test_an_image_comes_back_from_an_update_of_two_steps(digits):
+    threat = ThreatModel("update", local_steps=2, local_lr=0.05)
+    found, errors = recovered(digits, "lenet-sigmoid", Attack("dlg", threat, 60, 2))
+    assert errors < 1e-3
+    assert found.distance <= 1e-8
+
+
+def test_inverting_gradients_reads_the_label_off_and_comes_nearer_with_its_steps(digits):
+    few, many = (
+        recovered(digits, "resnet8-narrow", Attack("inverting", ThreatModel(), iterations, 1))[0]
+        for iterations in (1, 40)
+    )
+    assert many.labels.tolist() == digits[1][:1].tolist()
+    assert many.distance < few.distance
+    assert 0 <= many.images.min() <= many.images.max() <= 1
+
+
+def test_the_attackers_precision_is_not_the_models(digits):
+    model = network("lenet-sigmoid")
+    attack_message(
+        model,
+        digits[0][:1],
+        digits[1][:1],
+        10,
+        Attack("dlg", ThreatModel(), 1, 1),
+        NORMALISE,
+        torch.Generator(),
+    )
+    assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
+
+
+# -- answers --
+
+
+@pytest.mark.parametrize("target", answers.TARGETS)
+def test_answers_of_trained_clients_are_attacked_and_both_numbers_said(target, command, tmp_path):
+    done = command(
+        "benchmarks",
+        "attack",
+        "--target",
+        target,
+        "--clients",
+        "2",
+        "--samples",
+        "60",
+        "--epochs",
+        "3",
+        "--iterations",
+        "2",
+        "--restarts",
+        "1",
+        "--jobs",
+        "1",
+        "--results",
+        str(tmp_path),
+    )
+    assert done.returncode == 0, done.stderr
+    found = lines(only(tmp_path, "csv"))
+    assert [line["client"] for line in found] == ["1", "2"]
+    assert sum(int(line["samples"]) for line in found) == 120
+    for line in found:
+        assert 0 < float(line["distance"]) < 2
+        assert (line["nearer"] == "yes") == (float(line["psnr"]) > float(line["psnr_mean_image"]))
+    assert "dB to the nearest private image, the public set's mean image" in done.stdout
+    assert "bounds no other" in done.stdout
+    assert only(tmp_path, "png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_dummy_that_is_the_clients_only_image_answers_as_the_client_did():
+    """One client of one image, one step of training: what the attacker computes of the truth is
+    what it saw.
+    """
+    data = catalogue.resolve("digits")
+    inquiry = answers.Inquiry(
+        data,
+        "fedkd",
+        clients=1,
+        samples=1,
+        public=20,
+        epochs=1,
+        threat=ThreatModel("update", local_lr=0.05),
+    )
+    federation = inquiry.federation()
+    (client,) = federation.clients
+    seen = answers.observe_fedkd(inquiry, federation, federation.local_models(), client)
+    images, targets = client.run(
+        lambda shard: (federation.normalise(unit_range(shard.images)), shard.targets)
+    )
+    labels = torch.nn.functional.one_hot(targets, 10).double()
+    truth = seen.answer(images.double(), labels)[0].detach()
+    # Weight decay, which the attacker leaves out, moves each weight by 0.05 * 3e-4 of itself.
+    assert float((truth - seen.answers[0]).norm() / seen.answers[0].norm()) < 0.02
+    other = seen.answer(1 - images.double(), labels.roll(1, dims=1))[0].detach()
+    assert float((other - seen.answers[0]).norm() / seen.answers[0].norm()) > 0.5
+
+
+def test_all_that_fediods_client_answers_follows_from_its_images():
+    """The same with FedIOD: the mean score of its own images is exact, the rest within the
+    simulated steps' tolerance.
+    """
+    data = catalogue.resolve("digits")
+    inquiry = answers.Inquiry(
+        data,
+        "fediod",
+        clients=1,
+        samples=1,
+        public=20,
+        epochs=1,
+        threat=ThreatModel("update", local_lr=0.05),
+    )
+    federation = inquiry.federation()
+    (client,) = federation.clients
+    seen = answers.observe_fediod(inquiry, federation, client)
+    images, targets = client.run(
+        lambda shard: (federation.normalise(unit_range(shard.images)), shard.targets)
+    )
+    truth = seen.answer(images.double(), torch.nn.functional.one_hot(targets, 10).double())
+    logits, scores, own, gradient = (
+        float(((a - b).norm() / b.norm()).detach())
+        for a, b in zip(truth, seen.answers, strict=True)
+    )
+    assert own < 1e-5
+    assert logits < 0.02
+    assert scores < 1
+    assert gradient < 1
+
+
+def test_files_of_different_cases_have_different_names():
+    data = catalogue.resolve("digits")
+    cases = [
+        attack.Case(data, "lenet-sigmoid", Attack(restarts=n), images=2, seed=seed)
+        for n in (1, 2)
+        for seed in (0, 1)
+    ]
+    assert len({case.stem for case in cases}) == 4
+    assert np.array_equal(
+        *(attack.private_images(cases[0], attack.Seeds(attack=0))[0] for _ in range(2))
+    )

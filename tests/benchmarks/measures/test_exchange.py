@@ -1,0 +1,143 @@
+"""FedAD's Table 4: what a run exchanges is read off its ledger, and off what its fit looks at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pytest
+
+from baselines.centralized import Centralized
+from baselines.standalone import Standalone
+from benchmarks.measures import exchange
+from federation.channel import Channel, Transfer
+from federation.fitting import fit
+from federation.method import Method
+from federation.stages import StageCache
+from methods.fedavg import FedAvg
+from methods.feddf import FedDF
+from methods.fedmd import FedMD
+from results.record import FAILED, Measurement, Record
+from tests.federation.tiny import CLASSES, make_federation
+
+
+def followed():
+    """The tiny federation as `plan` sees it."""
+    return make_federation(device="meta", stages=StageCache(None, device="meta"))
+
+
+QUICK = {"rounds": 2, "participation": 1.0}
+METHODS = {
+    "standalone": (Standalone(), (False, False, True, True)),
+    "centralized": (Centralized(), (False, False, False, True)),
+    "fedavg": (FedAvg(**QUICK), (False, True, False, False)),
+    "feddf": (
+        FedDF(**QUICK, distillation_steps=4, evaluation_interval=2),
+        (True, True, False, False),
+    ),
+    "fedmd": (FedMD(rounds=1, public_samples=4), (True, False, True, False)),
+}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_properties_of_methods_that_are_known(name):
+    """Distillation, parameter transfer, privacy, asynchronous."""
+    method, expected = METHODS[name]
+    channel = Channel()
+    fit(make_federation(channel=channel), method)
+    found = exchange.properties(channel.ledger, exchange.uses_public(method, followed()))
+    assert list(found) == list(exchange.PROPERTIES)
+    assert tuple(found.values()) == expected
+
+
+def transfer(kind, direction="up", number=0, client=0):
+    return Transfer(number, direction, kind, client, 8)
+
+
+ONE_SHOT = [
+    transfer(kind, client=k) for k in range(2) for kind in ("labels", "logits", "attention")
+]
+
+
+@pytest.mark.parametrize(
+    ("ledger", "private", "asynchronous", "weights"),
+    [
+        (ONE_SHOT, True, True, False),
+        ([*ONE_SHOT, transfer("logits", number=1)], True, False, False),  # answers again
+        (
+            [transfer("labels"), transfer("logits", number=1)],
+            True,
+            True,
+            False,
+        ),  # counts first, answers later, each once
+        ([*ONE_SHOT, transfer("logits", "down")], True, False, False),
+        ([*ONE_SHOT, transfer("parameters")], False, True, True),
+        ([*ONE_SHOT, transfer("parameters", "down")], True, False, True),
+        ([transfer("gradients")], False, True, True),
+        ([transfer("features")], False, True, False),
+        ([transfer("images")], False, True, False),
+        ([transfer("discriminator-outputs")], False, True, False),
+    ],
+)
+def test_what_the_ledger_says(ledger, private, asynchronous, weights):
+    found = exchange.properties(ledger, public=True)
+    assert found == {
+        "distillation": True,
+        "param-transfer": weights,
+        "privacy": private,
+        "asynchronous": asynchronous,
+    }
+
+
+@dataclass(frozen=True)
+class Counts(Method):
+    """Asks how many public images there are and what identifies them, and looks at none."""
+
+    def fit(self, federation):
+        assert (len(federation.public), federation.public.digest) == (6, "public")
+        return federation.initial(federation.network)
+
+
+def test_to_count_public_images_is_not_to_look_at_them():
+    assert not exchange.uses_public(Counts(), followed())
+
+
+def test_following_a_fit_trains_nothing():
+    federation = followed()
+    assert exchange.uses_public(FedMD(rounds=1, public_samples=4), federation)
+    assert federation.public.images.is_meta
+    assert federation.task.outputs == CLASSES
+
+
+def test_a_property_is_a_text_in_a_column_of_its_own():
+    found = exchange.measurements({"distillation": True, "privacy": False})
+    assert found == (
+        Measurement("property", "yes", "property=distillation"),
+        Measurement("property", "no", "property=privacy"),
+    )
+
+
+def test_what_is_told_defines_every_property_and_names_what_crossed_in_each_row():
+    record = Record(
+        table="fedad/table4",
+        row="fedad",
+        column="dataset=chexpert",
+        seed=0,
+        seeds={},
+        profile="smoke",
+        protocol="paper",
+        cell="1",
+        code="",
+        bytes_by_kind={"up/logits": 1, "up/attention": 1},
+    )
+    both = replace(record, row="fedavg", bytes_by_kind={"up/parameters": 1, "down/parameters": 1})
+    broken = replace(record, row="feddf", status=FAILED)
+    *meanings, crossed = exchange.told(
+        {"fedavg": "FedAvg", "feddf": "FedDF", "fedad": "FedAD"}, [record, both, broken]
+    )
+    assert [text.partition(":")[0] for text in meanings] == list(exchange.PROPERTIES)
+    assert (
+        crossed
+        == "crossed: FedAvg: parameters up and parameters down; FedAD: attention, logits up and"
+        " nothing down"
+    )
+    assert exchange.told({"feddf": "FedDF"}, [broken]) == meanings

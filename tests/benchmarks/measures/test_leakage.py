@@ -1,0 +1,186 @@
+"""FedIOD's Figure 4: what is compared with what, from the command line and by hand."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from baselines.standalone import Standalone
+from benchmarks.measures import leakage
+from benchmarks.running.plan import make_plan
+from benchmarks.tables import registry
+from benchmarks.tables.cells import Selection, expand
+from federation.client import Client, Shard
+from federation.seeds import Seeds
+from methods.fedavg import FedAvg
+from methods.fediod import FedIOD
+
+FIGURE = ("reproduce", "fediod/figure4", "--methods", "+private,+noise")
+
+
+@pytest.fixture(scope="module")
+def figure(tmp_path_factory, module_command):
+    """Table 1's FedIOD cell, then Figure 4 with its reference rows, into one cache."""
+    results = tmp_path_factory.mktemp("figure4")
+    table1 = (
+        "reproduce",
+        "fediod/table1",
+        "--only",
+        "method=fediod",
+        "--only",
+        "dataset=cifar10",
+        "--only",
+        "alpha=1",
+    )
+    for arguments in (table1, FIGURE, FIGURE):
+        done = module_command("benchmarks", *arguments, "--results", str(results))
+        assert done.returncode == 0, done.stdout[-2000:] + done.stderr
+    return results / "smoke" / "fediod", done.stdout
+
+
+def values(figure):
+    with (figure[0] / "figure4.csv").open(newline="") as stream:
+        return {
+            (x["row"], x["column"].rpartition("client=")[2], x["metric"]): x
+            for x in csv.DictReader(stream)
+        }
+
+
+def test_a_distance_for_every_client_and_their_mean(figure):
+    found = values(figure)
+    rows = ("fedavg", "fediod", "private", "noise")
+    assert {key for key in found if key[2] == "fid"} == {
+        (row, c, "fid") for row in rows for c in ("1", "2", "average")
+    }
+    for row in rows:
+        first, second, mean = (
+            float(found[row, client, "fid"]["value"]) for client in ("1", "2", "average")
+        )
+        assert mean == pytest.approx((first + second) / 2)
+
+
+def test_what_dlg_recovers_lies_nearer_than_other_private_images_and_these_nearer_than_noise(
+    figure,
+):
+    dlg, private, noise = (
+        float(values(figure)[row, "average", "fid"]["value"])
+        for row in ("fedavg", "private", "noise")
+    )
+    assert 0 <= dlg < private / 100
+    assert private < noise
+
+
+def test_only_an_attack_has_a_private_image_to_be_likened_to(figure):
+    found = values(figure)
+    assert {row for row, _, metric in found if metric == "psnr"} == {"fedavg"}
+    assert float(found["fedavg", "average", "psnr"]["value"]) > 40
+    assert not [
+        metric for _, _, metric in found if metric == "ssim"
+    ]  # images of 8 x 8 are smaller than its window
+
+
+def test_the_statistic_names_network_number_and_clients_and_that_they_are_too_few(figure):
+    (statistic,) = {line["statistic"] for line in values(figure).values()}
+    assert re.fullmatch(
+        r"Fréchet distance under EfficientNet-Lite0 .*, 3 images on either side \(n = 3 is below"
+        r" the 1,280 features: compare "
+        r"rows only\); clients \d, \d of 4",
+        statistic,
+    )
+    assert statistic in (figure[0] / "figure4.md").read_text()
+
+
+def test_the_papers_claim_is_judged_on_what_was_measured(figure):
+    with (figure[0] / "figure4.claims.csv").open(newline="") as stream:
+        (claim,) = csv.DictReader(stream)
+    assert (claim["id"], claim["verdict"], claim["held"]) == ("fediod-f4", "holds", "3")
+
+
+def test_the_fit_is_table_1s_and_a_second_command_attacks_nothing(figure):
+    folder, again = figure
+    log = (folder / "figure4.log").read_text()
+    assert re.findall(r": (?:fit|local-model) .* (computed|reused)", log).count("computed") == 0
+    assert len(re.findall(r": reconstruction client .* computed", log)) == 2
+    assert "4 cells, 4 finished before, 0 to run" in again
+    assert (folder / "figure4.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_attacks_settings_are_in_its_cells_alone(figure):
+    records = [
+        json.loads(text) for text in (figure[0] / "figure4.records.jsonl").read_text().splitlines()
+    ]
+    assert {record["config"]["attack.images"] for record in records} == {3}
+    assert "attack." not in (figure[0] / "table1.records.jsonl").read_text()
+
+
+def test_a_plan_has_the_fit_and_no_attack():
+    paper, table = registry.find_table("fediod/figure4")
+    cells = expand(paper, table, Selection(add=tuple(row.key for row in table.offered)))
+    plan = make_plan(cells)
+    assert plan.cells == 6
+    assert plan.distinct == {"local-model": 4, "fit": 1}
+
+
+# -- clients and rows by hand --
+
+
+def client(index: int, size: int) -> Client:
+    shard = Shard(
+        torch.zeros(size, 1, 2, 2, dtype=torch.uint8), torch.zeros(size, dtype=torch.long)
+    )
+    return Client(index, "", "", shard, (size,), "")
+
+
+def drawn(sizes, count, images, attack=0):
+    federation = SimpleNamespace(
+        clients=[client(k, size) for k, size in enumerate(sizes)], seeds=Seeds(attack=attack)
+    )
+    return [found.index for found in leakage.drawn_clients(federation, count, images)]
+
+
+def test_clients_are_drawn_by_the_attacks_seed_among_those_with_twice_the_images():
+    sizes = (9, 10, 11, 0, 30, 40, 50, 60)
+    assert set(drawn(sizes, 6, 5)) == {1, 2, 4, 5, 6, 7}
+    assert drawn(sizes, 3, 5) == drawn(sizes, 6, 5)[:3]
+    assert len({tuple(drawn(sizes, 6, 5, attack)) for attack in range(5)}) > 1
+    with pytest.raises(ValueError, match="6 of 8 clients hold 10 images, 7 are needed"):
+        drawn(sizes, 7, 5)
+
+
+@pytest.mark.parametrize(
+    ("source", "method", "samples", "why"),
+    [
+        ("dlg", FedIOD(), None, "FedIOD shares no parameters"),
+        ("generated", FedAvg(), None, "FedAvg generated no images"),
+        (
+            "generated",
+            FedIOD(),
+            torch.zeros(2, 3, 8, 8),
+            "FedIOD generated 2 images, fewer than the 3",
+        ),
+        ("noises", Standalone(), None, "unknown attack.images_by 'noises'"),
+    ],
+)
+def test_a_method_that_has_nothing_to_compare_is_named(source, method, samples, why):
+    config = {
+        "attack.images_by": source,
+        "attack.images": 3,
+        "attack.clients": 1,
+        "evaluation.extractor": "efficientnet-lite0",
+    }
+    with pytest.raises(ValueError, match=why):
+        leakage.measure(config, SimpleNamespace(device="meta"), method, samples)
+
+
+def test_a_few_grey_images_are_likened_by_psnr_and_larger_ones_by_ssim_too():
+    truth = torch.full((3, 1, 11, 11), 0.5)
+    images = truth + torch.tensor([0.1, 0.01, 0.001])[:, None, None, None]
+    found = leakage.likeness(images, truth)
+    assert found["psnr"] == pytest.approx(40, abs=0.01)  # the median of 20, 40 and 60
+    assert 0.9 < found["ssim"] <= 1
+    assert set(leakage.likeness(images[..., :8, :8], truth[..., :8, :8])) == {"psnr"}

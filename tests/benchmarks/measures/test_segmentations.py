@@ -1,0 +1,303 @@
+"""FedSA's Figure 3: what each cell leaves of the images that are drawn, and how the picture comes
+to be from the command line.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from dataclasses import asdict, replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from rich.console import Console
+from safetensors.numpy import load, load_file
+from torch import nn
+
+from benchmarks.measures import segmentations
+from benchmarks.publish.display import print_table
+from benchmarks.running.runner import TableRun
+from benchmarks.tables import registry
+from benchmarks.tables.cells import Selection, expand
+from datasets.catalogue import ResolvedData
+from federation.federation import LabelledSet
+from federation.tasks import Classification, Segmentation
+from reports.drawing import pictures
+from results.arrays import pack, unpack
+from results.record import FAILED, Measurement, Record
+from results.store import TableFiles
+
+# -- one cell, by hand --
+
+
+class Thresholds(nn.Module):
+    """Class 1 where a pixel is above 0.5, else class 0; never class 2."""
+
+    def forward(self, images):
+        bright = (images > 0.5).float()
+        return torch.cat([1 - bright, bright, torch.full_like(bright, -1.0)], dim=1)
+
+
+def federation(task=None, images=6):
+    """Images of 1 x 2 pixels: dark, bright. The truth says so of the first two, but of the other
+    images all is class 2.
+    """
+    pixels = torch.tensor([0, 255], dtype=torch.uint8).expand(images, 1, 1, 2)
+    target = torch.full((images, 1, 2), 2)
+    target[:2] = torch.tensor([[0, 1]])
+    target[3:4] = 255
+    return SimpleNamespace(
+        task=task or Segmentation(3),
+        _test=LabelledSet(pixels, target, ""),
+        module=lambda checkpoint: Thresholds(),
+        normalise=lambda images: images,
+    )
+
+
+def test_a_cell_measures_the_first_four_test_images_and_leaves_what_is_drawn_of_them():
+    (found,), how, packed = segmentations.measure(federation(), ["the one checkpoint"])
+    # Classes 0 and 1: two of three pixels, for the fourth image is not labelled; class 2: none.
+    assert (found.metric, found.value) == ("miou", pytest.approx((2 / 3 + 2 / 3 + 0) / 3))
+    assert how == "of the 4 test images shown, at the end of the run"
+    arrays = unpack(packed)
+    assert {name: (array.shape, array.dtype) for name, array in arrays.items()} == {
+        "images": ((4, 1, 1, 2), np.uint8),
+        "target": ((4, 1, 2), np.uint8),
+        "predicted": ((4, 1, 2), np.uint8),
+    }
+    assert arrays["target"][:, 0].tolist() == [[0, 1], [0, 1], [2, 2], [255, 255]]
+    assert arrays["predicted"][:, 0].tolist() == [[0, 1]] * 4
+    assert arrays["images"][0].ravel().tolist() == [0, 255]
+
+
+def test_a_test_set_of_fewer_images_is_shown_whole():
+    (found,), how, packed = segmentations.measure(federation(images=2), ["the one checkpoint"])
+    assert (found.value, how, len(unpack(packed)["images"])) == (
+        1.0,
+        "of the 2 test images shown, at the end of the run",
+        2,
+    )
+
+
+def test_what_cannot_be_drawn_is_named():
+    with pytest.raises(ValueError, match="a class per pixel, and the task is Classification"):
+        segmentations.measure(federation(Classification(3)), ["the one checkpoint"])
+    with pytest.raises(ValueError, match="one network predicts, and the method leaves 2"):
+        segmentations.measure(federation(), ["client 1", "client 2"])
+
+
+# -- a table's records --
+
+PAPER, TABLE = registry.find_table("fedsa/figure3")
+SEEDS = Selection(seeds=(1, 2))
+
+
+def finished(cell, predicted, **changes):
+    """A cell's record, whose images are as bright as its seed and whose network sees one class
+    everywhere.
+    """
+    maps = {
+        "images": np.full((4, 3, 2, 2), cell.seed),
+        "target": np.ones((4, 2, 2)),
+        "predicted": np.full((4, 2, 2), predicted),
+    }
+    record = Record(
+        table=cell.table,
+        row=cell.row,
+        column=cell.column,
+        seed=cell.seed,
+        seeds={},
+        profile=cell.profile,
+        cell=cell.key,
+        code=cell.code,
+        protocol=cell.protocol,
+        config=dict(cell.config),
+        data=asdict(cell.data),
+        measurements=(Measurement("miou", 0.25),),
+        arrays=pack({name: array.astype(np.uint8) for name, array in maps.items()}),
+    )
+    return replace(record, **changes)
+
+
+def records_of(selection, **predicted):
+    """Records of the rows named, by class."""
+    return [
+        finished(cell, predicted[cell.row])
+        for cell in expand(PAPER, TABLE, selection)
+        if cell.row in predicted
+    ]
+
+
+def test_the_picture_is_of_the_lowest_seed_that_has_images():
+    records = records_of(SEEDS, scratch=0, fedsa=1)[::-1]
+    assert segmentations.told(records) == [
+        "the numbers are of the test images in the picture alone, not of the whole test set; the"
+        " picture is of seed 1"
+    ]
+    found = load(segmentations.collected(records))
+    assert {name: array.max() for name, array in found.items()} == {
+        "images": 1,
+        "target": 1,
+        "scratch": 0,
+        "fedsa": 1,
+    }
+    failed = [replace(record, status=FAILED, arrays="") for record in records if record.seed == 1]
+    left = load(
+        segmentations.collected(failed + [record for record in records if record.seed == 2])
+    )
+    assert left["images"].max() == 2
+    assert segmentations.collected(failed) == b""
+    assert segmentations.told(failed) == []
+
+
+def test_a_row_that_failed_is_left_out():
+    done, failed = records_of(Selection(), scratch=0, fedsa=1)
+    found = load(segmentations.collected([done, replace(failed, status=FAILED, arrays="")]))
+    assert found.keys() == {"images", "target", "scratch"}
+
+
+@pytest.mark.parametrize(
+    ("used", "first", "count"), [("scenes", "wall", 8), ("taskonomy", "background", 17)]
+)
+def test_every_class_of_a_pixel_has_a_name(used, first, count):
+    names = segmentations.class_names(ResolvedData("taskonomy", used, "", "", ""))
+    assert (names[0], len(set(names))) == (first, count)
+
+
+@pytest.fixture
+def shown(tmp_path, monkeypatch):
+    """Prints the figure as if its cells had left these records; returns the run, what is shown and
+    the pictures drawn.
+    """
+    monkeypatch.setattr(TableRun, "all_records", lambda run: list(run.records.values()))
+    drawn = []
+
+    def draw(source, path, *rest):
+        drawn.append((load_file(source), *rest))
+        path.write_bytes(b"png")
+
+    monkeypatch.setattr(pictures, "draw_segmentations", draw)
+
+    def show(records):
+        run = TableRun(
+            PAPER,
+            TABLE,
+            Selection(),
+            expand(PAPER, TABLE, Selection()),
+            TableFiles(tmp_path, "smoke", "fedsa/figure3"),
+        )
+        run.records = {record.cell: record for record in records}
+        console = Console(file=io.StringIO(), width=200)
+        print_table(console, run, [])
+        return run, console.file.getvalue(), drawn
+
+    return show
+
+
+def test_the_picture_is_drawn_from_the_file_beside_the_table(shown):
+    records = records_of(Selection(), transfer=0, fedsa=1)
+    run, text, ((arrays, rows, classes, title),) = shown(records)
+    assert run.files.path("safetensors").read_bytes() == segmentations.collected(records)
+    assert arrays.keys() == {"images", "target", "transfer", "fedsa"}
+    assert rows == {"transfer": "Transfer †", "fedsa": "FedSA"}
+    assert classes[:2] == ["wall", "floor"]
+    assert title.startswith("Figure 3. ")
+    assert "taskonomy stand-in: generated rooms" in title
+    assert "of the test images in the picture alone" in text
+
+
+def test_it_is_drawn_again_when_a_prediction_changes_though_no_number_does(shown):
+    for predicted in (0, 0, 1):
+        *_, drawn = shown(records_of(Selection(), fedsa=predicted))
+    assert [picture[0]["fedsa"].max() for picture in drawn] == [0, 1]
+
+
+def test_without_a_finished_cell_there_is_neither_file_nor_picture(shown):
+    done = records_of(Selection(), fedsa=1)
+    shown(done)
+    run, _, drawn = shown(
+        [replace(record, status=FAILED, arrays="", measurements=()) for record in done]
+    )
+    assert not run.files.path("safetensors").exists()
+    assert len(drawn) == 1
+
+
+@pytest.mark.parametrize("profile", ["smoke", "cpu", "paper"])
+@pytest.mark.parametrize("protocol", ["paper", "released"])
+def test_its_fits_are_those_of_table_4(profile, protocol):
+    chosen = Selection(profile=profile, protocol=protocol, seeds=(0, 1), add=("fedsa-once",))
+    figure, table = (
+        {
+            (c.row, c.seed): (c.method, c.config, c.data, c.private, c.seed_axes, c.protocol)
+            for c in expand(*registry.find_table(name), chosen)
+            if "task=segmentation" in c.column
+        }
+        for name in ("fedsa/figure3", "fedsa/table4")
+    )
+    assert figure == table
+    assert len(figure) == 14
+
+
+# -- from the command line --
+
+
+@pytest.fixture(scope="module")
+def figure(tmp_path_factory, module_command):
+    """Two rows; then, the picture and its file being lost, a command for one of them."""
+    results = tmp_path_factory.mktemp("figure3")
+    common = (
+        "benchmarks",
+        "reproduce",
+        "fedsa/figure3",
+        "--jobs",
+        "1",
+        "--results",
+        str(results),
+        "--only",
+    )
+    folder = results / "smoke" / "fedsa"
+    first = module_command(*common, "row=scratch,pseudo-label")
+    assert first.returncode == 0, first.stdout[-2000:] + first.stderr
+    before = {name: (folder / name).read_bytes() for name in ("figure3.png", "figure3.safetensors")}
+    for name in before:
+        (folder / name).unlink()
+    second = module_command(*common, "row=scratch")
+    assert second.returncode == 0, second.stdout[-2000:] + second.stderr
+    return folder, second.stdout, before
+
+
+def test_a_finished_figure_is_drawn_again_from_what_its_cells_left(figure):
+    folder, text, before = figure
+    assert "1 cells, 1 finished before, 0 to run" in text
+    assert {name: (folder / name).read_bytes() for name in before} == before
+    assert before["figure3.png"].startswith(b"\x89PNG")
+
+
+def test_what_is_drawn_is_what_was_measured(figure):
+    arrays = load_file(figure[0] / "figure3.safetensors")
+    assert {name: array.shape for name, array in arrays.items()} == {
+        "images": (4, 3, 16, 16),
+        "target": (4, 16, 16),
+        "scratch": (4, 16, 16),
+        "pseudo-label": (4, 16, 16),
+    }
+    with (figure[0] / "figure3.csv").open(newline="") as stream:
+        measured = {
+            line["row"]: (line["metric"], float(line["value"])) for line in csv.DictReader(stream)
+        }
+    target = arrays["target"]
+    for row in ("scratch", "pseudo-label"):
+        both = [((arrays[row] == c) & (target == c)).sum() for c in range(8)]
+        either = [((arrays[row] == c) | (target == c)).sum() for c in range(8)]
+        ious = [b / e for b, e in zip(both, either, strict=True) if e]
+        assert measured[row] == ("miou", pytest.approx(sum(ious) / len(ious)))
+
+
+def test_the_claim_about_it_waits_for_table_4(figure):
+    with (figure[0] / "figure3.claims.csv").open(newline="") as stream:
+        (claim,) = csv.DictReader(stream)
+    assert (claim["id"], claim["verdict"]) == ("fedsa-f3", "not measured")
+    assert re.search(r"each number: of the 4 test images shown", figure[1])

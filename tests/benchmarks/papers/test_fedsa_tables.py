@@ -1,0 +1,291 @@
+"""FedSA's tables: a cell for every printed number, the paper's settings in it, and Table 3 from the
+command line.
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import json
+import re
+
+import pytest
+
+from benchmarks.running.execute import make_method
+from benchmarks.tables import registry
+from benchmarks.tables.cells import Selection, expand
+from results.published import published_table
+
+PAPER = registry.papers()["fedsa"]
+PRINTED = ("table1", "table2", "table3", "table4")
+
+
+def cells(table, **changes):
+    return expand(PAPER, next(t for t in PAPER.tables if t.key == table), Selection(**changes))
+
+
+@pytest.mark.parametrize("protocol", ["paper", "released"])
+@pytest.mark.parametrize("profile", ["smoke", "cpu", "paper"])
+@pytest.mark.parametrize("table", PRINTED)
+def test_every_printed_number_has_a_cell_and_every_dash_has_none(table, profile, protocol):
+    published = published_table(f"fedsa/{table}")
+    printed = {(cell.row, cell.column, cell.metric) for cell in published if cell.value is not None}
+    of_column: dict[str, set[str]] = {}
+    for cell in published:
+        of_column.setdefault(cell.column, set()).add(cell.metric)
+    found = cells(table, profile=profile, protocol=protocol)
+    ours = [(cell.row, cell.column, metric) for cell in found for metric in of_column[cell.column]]
+    assert set(ours) == printed
+    assert len(ours) == len(printed)
+    assert all(of_column[cell.column] <= set(cell.metrics) for cell in found)
+
+
+@pytest.mark.parametrize(
+    ("table", "count"), [("table1", 144), ("table2", 112), ("table3", 40), ("table4", 12)]
+)
+def test_as_many_numbers_as_are_counted_in_print(table, count):
+    assert sum(cell.value is not None for cell in published_table(f"fedsa/{table}")) == count
+
+
+@pytest.mark.parametrize("profile", ["smoke", "cpu", "paper"])
+@pytest.mark.parametrize("protocol", ["paper", "released"])
+@pytest.mark.parametrize("table", [table.key for table in PAPER.tables])
+def test_every_cells_method_can_be_made_and_no_two_are_the_same_run(table, protocol, profile):
+    offered = tuple(
+        row.key
+        for row in next(t for t in PAPER.tables if t.key == table).offered
+        if row.protocol != "released"
+    )
+    found = cells(table, profile=profile, protocol=protocol, add=offered)
+    for cell in found:
+        method = make_method(registry.find_method(cell.method), dict(cell.config))
+        own = {
+            name.partition(".")[2] for name, _ in cell.config if name.startswith(f"{cell.method}.")
+        }
+        assert own <= {field.name for field in dataclasses.fields(method)}
+    assert len({cell.key for cell in found}) == len(found)
+
+
+def method_of(table, row, protocol="paper", **only):
+    only = {"row": row, **only}
+    cell = cells(table, profile="paper", protocol=protocol, only=only)[0]
+    return make_method(registry.find_method(cell.method), dict(cell.config)), dict(cell.config)
+
+
+def test_fedsa_is_as_the_paper_says():
+    method, config = method_of("table1", "fedsa")
+    assert (method.selected, method.selection, method.weighting) == (3, "sampled", "equal")
+    assert (method.transferability, method.saliency, method.retrain, method.adaptation) == (
+        "eq2",
+        "input-gradient",
+        True,
+        "decoder",
+    )
+    assert (config["partition.clients"], config["private.name"], config["partition.kind"]) == (
+        10,
+        "imagenet32",
+        "class-groups",
+    )
+    assert (config["network.resnet-34"], config["network.server"], config["network.client"]) == (
+        "resnet34",
+        "resnet-34",
+        "resnet-34",
+    )
+
+
+def test_the_released_code_looks_with_grad_cam_and_adapts_everything():
+    method, config = method_of("table1", "fedsa", "released")
+    assert (method.transferability, method.saliency, method.retrain, method.adaptation) == (
+        "released",
+        "grad-cam",
+        False,
+        "all",
+    )
+    assert (method.local_lr, method.rounds, method.selection_gap, method.adaptation_gap) == (
+        0.1,
+        50,
+        10,
+        10,
+    )
+    assert (config["server.lr"], config["local.batch_size"], config["evaluation.statistic"]) == (
+        0.1,
+        20,
+        "best",
+    )
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        ("fixed+unweighted", ("fixed", "equal")),
+        ("top-k+unweighted", ("top-k", "equal")),
+        ("top-k+positive-weighted", ("top-k", "positive")),
+        ("top-k+negative-weighted", ("top-k", "negative")),
+        ("least-k+positive-weighted", ("least-k", "positive")),
+        ("random+positive-weighted", ("random", "positive")),
+        ("fedsa", ("sampled", "equal")),
+    ],
+)
+def test_a_row_of_table_2_is_its_strategy(row, expected):
+    method, _ = method_of("table2", row)
+    assert (method.selection, method.weighting) == expected
+
+
+@pytest.mark.parametrize("profile", ["smoke", "cpu", "paper"])
+def test_tables_1_and_2_share_fedsas_runs_and_the_figures_share_its_tenth(profile):
+    """A fit is a stage of what a configuration says of the run, whatever measures it."""
+    first, second = (
+        {c.column: c.config for c in cells(table, profile=profile, only={"row": "fedsa"})}
+        for table in ("table1", "table2")
+    )
+    assert first == second
+    tenth = {"row": "fedsa", "dataset": "cifar10", "fraction": "0.10", "setting": "homogeneous"}
+    (printed,) = cells("table1", profile=profile, only=tenth)
+    (figure,) = cells("figure4a", profile=profile, only={"dataset": "cifar10"})
+    (three,) = cells("figure4b", profile=profile, only={"dataset": "cifar10", "k": "3"})
+    shown = {"network.setting"}  # a heading of Table 1, which no method knows
+    assert [{k: v for k, v in c.config if k not in shown} for c in (figure, three)] == [
+        {k: v for k, v in printed.config if k not in shown}
+    ] * 2
+
+
+# -- from the command line --
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, module_command):
+    """Table 3 and Figure 4a of one data set and few images, into one cache."""
+    results = tmp_path_factory.mktemp("fedsa")
+    few = ["partition.pool_limit=300", "server.epochs=2", "local.epochs=2", "fedsa.selected=2"]
+    settings = [text for setting in few for text in ("--set", setting)]
+    done = module_command(
+        "benchmarks",
+        "reproduce",
+        "fedsa/table3",
+        "fedsa/figure4a",
+        "--results",
+        str(results),
+        "--only",
+        "dataset=cifar10",
+        *settings,
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr
+    return results / "smoke" / "fedsa"
+
+
+def lines(folder, table):
+    (path,) = (p for p in folder.glob(f"{table}.set-*.csv") if "claims" not in p.name)
+    with path.open(newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def test_table_3_has_two_numbers_of_every_teacher(folder):
+    found = lines(folder, "table3")
+    assert [(line["row"], line["metric"]) for line in found] == [
+        (f"teacher-{n}", metric)
+        for n in range(1, 11)
+        for metric in ("transfer-accuracy", "saliency-similarity")
+    ]
+    similarities = [float(line["value"]) for line in found[1::2]]
+    assert (min(similarities), max(similarities)) == (0, 1)
+    assert all(0 <= float(line["value"]) <= 100 for line in found[::2])
+
+
+def test_figure_4a_has_two_selections_of_two_among_ten_teachers(folder):
+    found = lines(folder, "figure4a")
+    assert len(found) == 2 * 2 * 10
+    drawn = [float(line["value"]) for line in found if line["metric"] == "selected"]
+    assert sum(drawn) == 2 * 2
+
+
+def test_private_data_are_named_in_the_record(folder):
+    (path,) = folder.glob("figure4a.set-*.records.jsonl")
+    record = json.loads(path.read_text().splitlines()[0])
+    assert (record["data"]["used"], record["private"]["asked"], record["private"]["used"]) == (
+        "shapes",
+        "imagenet32",
+        "shapes-100-shifted",
+    )
+
+
+def test_teachers_and_their_similarities_are_computed_once_for_all(folder):
+    text = "".join(path.read_text() for path in folder.glob("*.log"))
+    assert len(re.findall(": teacher .* computed", text)) == 10
+    assert len(re.findall(": similarities .* computed", text)) == 1
+    assert len(re.findall(": similarities .* reused", text)) == 9
+
+
+def test_every_field_of_every_rows_method_is_on_the_card():
+    names = {setting.name for setting in PAPER.settings}
+    methods = {row.method for table in PAPER.tables for row in (*table.rows, *table.offered)}
+    fields = {
+        f"{name}.{field.name}"
+        for name in methods
+        for field in dataclasses.fields(registry.find_method(name).load())
+    }
+    assert fields <= names
+
+
+@pytest.mark.parametrize("profile", ["smoke", "cpu", "paper"])
+def test_the_weak_target_of_table_3_learns_as_fedsas_does(profile):
+    (selecting,) = cells("figure4a", profile=profile, only={"dataset": "cifar10"})
+    weak = {
+        name: value
+        for name, value in selecting.config
+        if name.startswith(("server.", "fedsa.weak", "augmentation."))
+    }
+    del weak["server.epochs"]  # the weak target has its own
+    for cell in cells("table3", profile=profile, only={"dataset": "cifar10"}):
+        assert weak.items() <= dict(cell.config).items()
+
+
+@pytest.mark.parametrize("profile", ["smoke", "cpu"])
+def test_the_released_rates_and_transforms_are_not_reduced(profile):
+    names = (
+        "server.lr",
+        "fedsa.local_lr",
+        "local.lr",
+        "augmentation.crop",
+        "augmentation.rotation",
+        "fedsa.selected",
+    )
+    reduced, full = (
+        dict(cells("table1", profile=p, protocol="released", only={"row": "fedsa"})[0].config)
+        for p in (profile, "paper")
+    )
+    assert {name: reduced[name] for name in names} == {name: full[name] for name in names}
+
+
+@pytest.mark.parametrize("profile", ["smoke", "cpu", "paper"])
+@pytest.mark.parametrize("fraction", ["0.01", "0.05", "0.10", "1.00"])
+def test_rows_have_one_budget_of_probe_epochs(profile, fraction):
+    """Before selections and in adaptation FedSA's target has as many as Scratch, and so have the
+    other federated rows.
+    """
+    rows = {
+        "row": "scratch,fedsa,fedavg+,fedprox+,fedmd+",
+        "fraction": fraction,
+        "student": "resnet-34",
+        "dataset": "cifar10",
+    }
+    epochs = {}
+    for cell in cells("table1", profile=profile, only=rows):
+        config, name = dict(cell.config), cell.method
+        if name == "scratch":
+            epochs[name] = config["server.epochs"]
+        elif name == "fedmd-plus":
+            epochs[name] = config[f"{name}.rounds"] * config[f"{name}.revisit_epochs"]
+        else:
+            visits = (
+                -(-config["fedsa.rounds"] // config["fedsa.selection_gap"])
+                if name == "fedsa"
+                else 1
+            )
+            epochs[name] = (
+                visits * config[f"{name}.weak_epochs"] + config[f"{name}.adaptation_epochs"]
+            )
+    whole = fraction == "1.00" and profile != "paper"
+    assert len(epochs) == 5
+    assert (
+        len({count for name, count in epochs.items() if name != "fedmd-plus" or not whole}) == 1
+    ), epochs

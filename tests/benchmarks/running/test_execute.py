@@ -1,0 +1,334 @@
+"""One cell: from a run's history to its number, in the table's unit, with where the data came
+from.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import asdict, replace
+
+import pytest
+import torch
+
+from benchmarks.running import runner
+from benchmarks.running.execute import prepare_device, run_cell, statistic_name, statistic_of
+from benchmarks.running.executors import Context
+from benchmarks.tables import registry
+from benchmarks.tables.cells import Selection, expand
+from federation.execution import DEFAULT
+from results.record import FAILED, OK, Measurement
+
+# -- statistics --
+
+LAST, LAST_THREE = (
+    {"evaluation.last_epochs": 1, "evaluation.statistic": "last"},
+    {"evaluation.last_epochs": 3},
+)
+BEST = {"evaluation.last_epochs": 1, "evaluation.statistic": "best"}
+
+
+def test_the_last_value_the_median_of_the_last_or_the_best():
+    history = [0.1, 0.9, 0.2, 0.6, 0.4]
+    assert [statistic_of("accuracy", history, how) for how in (LAST, LAST_THREE, BEST)] == [
+        0.4,
+        0.4,
+        0.9,
+    ]
+    assert statistic_of("accuracy", [0.3, 0.1], LAST_THREE) == pytest.approx(
+        0.2
+    )  # all, where there are fewer
+
+
+def test_the_best_of_a_metric_that_should_be_low_is_the_lowest():
+    assert statistic_of("hd95", [9.0, 3.0, 5.0], BEST) == 3
+    assert statistic_of("dice", [0.9, 0.3, 0.5], BEST) == 0.9
+    assert statistic_of("a plug-in's metric", [9.0, 3.0, 5.0], BEST) == 9
+
+
+def test_the_text_says_how_the_number_was_made():
+    histories = [[0.1] * 7, [0.1] * 5]
+    assert statistic_name(histories, LAST) == "after the last of 5 epochs or rounds"
+    assert statistic_name(histories, LAST_THREE) == "median of the last 3 epochs"
+    assert statistic_name([[0.1] * 2], LAST_THREE) == "median of the last 2 epochs"
+    assert statistic_name([[0.1]], LAST_THREE) == "after the last of 1 epochs or rounds"
+    best = statistic_name(histories, BEST)
+    assert best.startswith("best of 5 epochs or rounds by test accuracy")
+    assert "optimistic" in best
+
+
+# -- cells --
+
+PLUGIN = '''
+"""Methods of known histories."""
+from dataclasses import dataclass, replace
+import torch
+from federation.method import Method
+
+@dataclass(frozen=True)
+class Scripted(Method):
+    sends = frozenset({"labels"})
+    what: str = "server"
+    """What it returns."""
+
+    def fit(self, federation):
+        model = federation.initial(federation.network)
+        checkpoint = federation.checkpoint(model, federation.network)
+        client = federation.clients[0]
+        if self.what == "undeclared":
+            federation.channel.up(0, "features", {"x": torch.zeros(1)})
+        federation.channel.up(0, "labels", {"x": torch.zeros(1)})
+        federation.channel.down(1, "labels", {"x": torch.zeros(2)})
+        histories = {
+            "server": [("server", [0.125, 0.5, 0.25])],
+            "clients": [("client-0", [0.125, 0.5]), ("client-1", [0.5, 0.75])],
+            "two metrics": [("server", [0.5])],
+            "undeclared": [("server", [0.5])],
+            "fails": [],
+        }[self.what]
+        more = {"hd95": [7.0]} if self.what == "two metrics" else {}
+        return [replace(checkpoint, owner=o, history={"accuracy": h, **more}) for o, h in histories]
+'''
+
+
+@pytest.fixture(scope="module")
+def plugin(tmp_path_factory):
+    path = tmp_path_factory.mktemp("plugin") / "scripted.py"
+    path.write_text(PLUGIN)
+    return str(path)
+
+
+@pytest.fixture
+def cell(plugin):
+    """The plug-in's cell of FedIOD's Table 1, in percent, under the smoke profile."""
+    only = {"row": "scripted", "dataset": "cifar10", "alpha": "1"}
+    [found] = expand(
+        *registry.find_table("fediod/table1"),
+        Selection(plugins=(plugin,), add=("scripted",), only=only),
+    )
+    return found
+
+
+def configured(cell, **changes):
+    return replace(cell, config=tuple({**dict(cell.config), **changes}.items()))
+
+
+def run(cell, tmp_path):
+    return run_cell(cell, Context(str(tmp_path / "stages")))[0]
+
+
+def test_a_table_in_percent_takes_shares_a_hundredfold_and_one_of_fractions_does_not(
+    cell, tmp_path
+):
+    assert cell.unit == "percent"
+    record = run(cell, tmp_path)
+    assert (record.status, record.measurements) == (OK, (Measurement("accuracy", 25.0),))
+    assert record.statistic == "after the last of 3 epochs or rounds"
+    assert run(replace(cell, unit="fraction"), tmp_path).measurements == (
+        Measurement("accuracy", 0.25),
+    )
+
+
+def test_the_released_codes_statistic_is_the_best_and_says_so(cell, tmp_path):
+    record = run(configured(cell, **{"evaluation.statistic": "best"}), tmp_path)
+    assert record.measurements == (Measurement("accuracy", 50.0),)
+    assert record.statistic.startswith("best of 3 epochs or rounds by test accuracy")
+
+
+def test_several_models_are_averaged_and_a_role_keeps_only_its_own(cell, tmp_path):
+    clients = configured(cell, **{"scripted.what": "clients"})
+    record = run(clients, tmp_path)
+    assert record.measurements == (Measurement("accuracy", 62.5),)  # (50 + 75) / 2
+    assert record.statistic == "after the last of 2 epochs or rounds, mean over models"
+    assert run(replace(clients, role="resnet8"), tmp_path).measurements == record.measurements
+    mixed = configured(
+        clients,
+        **{
+            "network.client": "resnet8+cnn",
+            "network.cnn": "cnn-small",
+            "network.server": "cnn",
+            "partition.clients": 2,
+        },
+    )
+    own = run(replace(mixed, role="cnn"), tmp_path)  # client 1 of two
+    assert own.measurements == (Measurement("accuracy", 75.0),)
+    assert own.statistic == "after the last of 2 epochs or rounds"
+
+
+def test_a_curve_has_a_value_for_every_epoch(cell, tmp_path):
+    record = run(
+        replace(configured(cell, **{"scripted.what": "clients"}), measure="curve"), tmp_path
+    )
+    assert record.measurements == (
+        Measurement("accuracy", 31.25, "epoch=1"),
+        Measurement("accuracy", 62.5, "epoch=2"),
+    )
+    assert record.statistic == "epochs, mean over models"
+
+
+def test_every_metric_of_a_table_is_measured_and_only_shares_are_in_percent(cell, tmp_path):
+    both = replace(
+        configured(cell, **{"scripted.what": "two metrics"}), metrics=("accuracy", "hd95")
+    )
+    assert run(both, tmp_path).measurements == (
+        Measurement("accuracy", 50.0),
+        Measurement("hd95", 7.0),
+    )
+
+
+def test_cells_that_differ_in_what_they_measure_share_the_fit(cell, tmp_path):
+    first = run(cell, tmp_path)
+    second = run(replace(cell, unit="fraction", measure="curve"), tmp_path)
+    assert (first.stages, second.stages) == (
+        {"computed": 1, "reused": 0},
+        {"computed": 0, "reused": 1},
+    )
+    assert first.bytes_by_kind == second.bytes_by_kind
+    assert set(first.bytes_by_kind) == {"up/labels", "down/labels"}
+    assert (first.bytes_up, first.bytes_down) == (second.bytes_up, second.bytes_down)
+
+
+def test_a_record_names_the_data_of_the_clients_and_of_the_public_set(cell, tmp_path):
+    record = run(cell, tmp_path)
+    assert record.data == asdict(cell.data)
+    assert record.public == asdict(cell.public)
+    assert [record.public[name] for name in ("asked", "used", "origin")] == [
+        "cifar100",
+        "shapes-100",
+        "synthetic",
+    ]
+    assert run(replace(cell, public=None), tmp_path).public == {}
+
+
+def test_without_another_public_set_the_record_names_none(plugin, tmp_path):
+    table2 = registry.find_table("dlad/table2")
+    only = {"row": "scripted", "dataset": "mnist", "distribution": "iid"}
+    [own] = expand(*table2, Selection(plugins=(plugin,), add=("scripted",), only=only))
+    record = run(own, tmp_path)
+    assert (record.status, record.public) == (OK, {})
+    assert record.measurements == (
+        Measurement("accuracy", 0.25),
+    )  # median of all three, as a fraction
+    assert record.statistic == "median of the last 3 epochs"
+
+
+def test_what_a_method_sends_without_saying_so_fails_its_cell(cell, tmp_path):
+    for _ in range(2):  # also when the fit is taken from the cache
+        record = run(configured(cell, **{"scripted.what": "undeclared"}), tmp_path)
+        assert (record.status, record.measurements) == (FAILED, ())
+        assert (
+            record.reason == "ValueError: scripted sends features without declaring it in `sends`"
+        )
+
+
+def test_a_method_that_returns_nothing_fails_its_cell(cell, tmp_path):
+    record = run(configured(cell, **{"scripted.what": "fails"}), tmp_path)
+    assert record.status == FAILED
+    assert record.reason.startswith(
+        "TypeError: fit returned list; it must return a module, a checkpoint"
+    )
+
+
+def test_a_method_without_images_cannot_be_measured_by_them(cell, tmp_path):
+    scores = ("inception-score", "adapted-inception-score")
+    record = run(replace(cell, measure="samples", metrics=scores), tmp_path)
+    assert record.status == FAILED
+    assert (
+        record.reason
+        == "ValueError: scripted generated no images to measure; set scripted.samples above 0"
+    )
+
+
+ONE_STEP = {"fediod.epochs": 1, "fediod.steps": 1, "local.epochs": 1}
+
+
+def test_the_inception_scores_of_generated_images_are_measured_with_their_extractor_named(tmp_path):
+    [found] = expand(*registry.find_table("fediod/table7"), Selection(only={"row": "gan"}))
+    record = run(configured(found, **ONE_STEP), tmp_path)
+    assert record.status == OK, record.reason
+    assert [m.metric for m in record.measurements] == ["inception-score", "adapted-inception-score"]
+    plain, adapted = (m.value for m in record.measurements)
+    assert 1 <= plain <= 64
+    assert 1 <= adapted <= 10
+    assert (
+        record.statistic
+        == "64 images in one split; plain score by EfficientNet-Lite0 (ImageNet-1k), not"
+        " Inception-v3, adapted by 4 local models (resnet8-narrow)"
+    )
+    assert record.config["evaluation.extractor"] == "efficientnet-lite0"
+    mixed = configured(found, **{**ONE_STEP, "network.client": "resnet8+cnn-small"})
+    assert run(mixed, tmp_path).statistic.endswith(
+        "adapted by 4 local models (cnn-small, resnet8-narrow)"
+    )
+
+
+def test_images_are_measured_by_the_network_that_the_cell_names(tmp_path):
+    [found] = expand(*registry.find_table("fediod/table7"), Selection(only={"row": "gan"}))
+    named = configured(found, **{**ONE_STEP, "evaluation.extractor": "inception-v4"})
+    assert run(named, tmp_path).reason.startswith("ValueError: unknown extractor 'inception-v4'")
+
+
+def test_no_images_asked_for_are_none_to_measure(tmp_path):
+    [found] = expand(*registry.find_table("fediod/table7"), Selection(only={"row": "gan"}))
+    record = run(configured(found, **{**ONE_STEP, "fediod.samples": 0}), tmp_path)
+    assert record.status == FAILED
+    assert (
+        record.reason
+        == "ValueError: fediod generated no images to measure; set fediod.samples above 0"
+    )
+
+
+# -- where and with what --
+
+
+def test_a_record_names_the_commit_whether_files_were_changed_and_the_packages(cell, tmp_path):
+    record, _ = run_cell(cell, Context(str(tmp_path / "stages"), commit="abc", dirty=True))
+    assert (record.machine["commit"], record.machine["dirty"]) == ("abc", True)
+    packages = record.machine["packages"]
+    assert (
+        packages["torch"] == torch.__version__.partition("+")[0]
+        or packages["torch"] == torch.__version__
+    )
+    assert {"numpy", "scipy", "scikit-learn", "opacus", "timm", "torchvision"} <= set(packages)
+
+
+def test_the_commit_is_plain_and_changes_are_told_apart(tmp_path, monkeypatch):
+    def git(*words):
+        identity = ("-c", "user.name=x", "-c", "user.email=x@example.org")
+        return subprocess.run(
+            ["git", *identity, *words], cwd=tmp_path, capture_output=True, text=True, check=True
+        ).stdout.strip()
+
+    monkeypatch.setattr(runner, "ROOT", tmp_path)
+    git("init", "-q")
+    (tmp_path / "code.py").write_text("a")
+    git("add", "code.py")
+    git("commit", "-qm", "one")
+    (tmp_path / "notes").write_text("no code")
+    assert runner.git_commit() == (git("rev-parse", "HEAD"), False)
+    (tmp_path / "method.py").write_text("a new file is a new method")
+    assert runner.git_commit() == (git("rev-parse", "HEAD"), True)
+    (tmp_path / "method.py").unlink()
+    (tmp_path / "code.py").write_text("b")
+    assert runner.git_commit() == (git("rev-parse", "HEAD"), True)
+
+
+def test_outside_git_there_is_no_commit(tmp_path, monkeypatch):
+    monkeypatch.setattr(runner, "ROOT", tmp_path)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    assert runner.git_commit() == ("", False)
+
+
+# -- devices --
+
+
+def test_on_cuda_products_of_matrices_are_asked_to_repeat_themselves(monkeypatch):
+    monkeypatch.setattr(torch, "use_deterministic_algorithms", lambda mode, warn_only: None)
+    monkeypatch.setattr(os, "environ", environment := {})
+    prepare_device("cpu", 1, DEFAULT)
+    assert not environment
+    prepare_device("cuda", 1, DEFAULT)
+    assert environment == {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
+    environment["CUBLAS_WORKSPACE_CONFIG"] = ":16:8"  # the user's own
+    prepare_device("cuda", 1, DEFAULT)
+    assert environment == {"CUBLAS_WORKSPACE_CONFIG": ":16:8"}

@@ -1,0 +1,238 @@
+"""Plans: the same code path without the work, with hand-computed sizes."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import pytest
+import torch
+
+from benchmarks.running import plan as planning
+from benchmarks.running.plan import Plan, Workload, make_plan
+from benchmarks.tables import registry
+from benchmarks.tables.cells import Selection, expand
+from benchmarks.tables.spec import SpecError
+
+ONLY = {"dataset": "mnist", "distribution": "niid1"}
+
+
+def planned(table: str, profile: str, **only: str):
+    paper, found = registry.find_table(table)
+    return make_plan(
+        expand(
+            paper,
+            found,
+            Selection(profile=profile, only={k.replace("_", "-"): v for k, v in only.items()}),
+        )
+    )
+
+
+def test_one_column_counts_its_samples_by_hand():
+    plan = planned("dlad/table2", "paper", **ONLY)
+    # Clients 10 x 50 epochs x 6,000; classifiers 10 x 20 x (6,000 + 48,000); three global models of
+    # 100 x 48,000.
+    assert plan.meter.training_samples == 10 * 50 * 6_000 + 10 * 20 * 54_000 + 3 * 100 * 48_000
+    assert plan.distinct == {
+        "local-model": 10,
+        "client-classifier": 10,
+        "public-outputs": 20,
+        "fit": 4,
+    }
+    assert plan.needed["local-model"] == 40
+
+
+def test_table_four_trains_sixty_clients_per_distribution():
+    plan = planned("dlad/table4", "smoke", distribution="niid1")
+    assert plan.distinct["local-model"] == 60
+    assert plan.distinct["client-classifier"] == 60
+    assert plan.needed["client-classifier"] == (5 + 10 + 20 + 30) * 2 + 10 + 20 + 30
+
+
+def test_dlad_sends_models_and_classifiers_and_the_baseline_models_only():
+    plan = planned("dlad/table2", "paper", **ONLY)
+    model, classifier = (
+        4 * (11_175_370 + 9_600) + 160,
+        4 * (11_170_753 + 9_600) + 160,
+    )  # ResNet-18 on grey images
+    headers = plan.bytes_up["average-distillation"] - 10 * model
+    assert 0 < headers < 10 * 20_000
+    assert abs(plan.bytes_up["dlad"] - 10 * (model + classifier) - 2 * headers) < 10 * 64
+    assert plan.bytes_up["standalone"] == 0
+
+
+def test_absent_data_are_planned_at_their_official_size(tmp_path):
+    plan = planned(
+        "dlad/table2", "paper", dataset="cinic10", distribution="iid", row="client-resnet"
+    )
+    assert plan.meter.training_samples == 10 * 50 * 20_000
+    assert re.search("not present.*CINIC-10.tar.gz", plan.data["cinic10"])
+
+
+FEDIOD = {"dataset": "cifar10", "alpha": "1"}
+
+
+def test_averaging_sends_the_model_both_ways_in_every_round_for_the_share_of_clients():
+    plan = planned("fediod/table1", "cpu", row="fedavg", **FEDIOD)
+    # 20 rounds, 4 of 10 clients, ResNet-8 of 78,042 parameters and three BatchNorms each of 16, 32
+    # and 64 channels.
+    model = 4 * (78_042 + 2 * 3 * (16 + 32 + 64)) + 8 * 9
+    assert plan.bytes_up["fedavg"] == plan.bytes_down["fedavg"]
+    assert (
+        0 < plan.bytes_up["fedavg"] - 20 * 4 * model < 20 * 4 * 6_000
+    )  # the headers of the messages
+    assert plan.distinct == {"fit": 1}
+
+
+def test_fedkd_sends_its_logits_once_and_its_label_counts():
+    plan = planned("fediod/table1", "paper", row="fedkd", **FEDIOD)
+    assert plan.bytes_down["fedkd"] == 0
+    assert 0 < plan.bytes_up["fedkd"] - 20 * (50_000 * 10 * 4 + 10 * 8) < 20 * 2 * 100
+    # 500 local epochs over 50,000 samples, 200 of the server over the public set.
+    assert plan.meter.training_samples == (500 + 200) * 50_000
+
+
+def test_every_row_of_fediods_tables_can_be_planned_and_fediod_books_every_step():
+    paper, table = registry.find_table("fediod/table1")
+    cells = expand(
+        paper, table, Selection(add=tuple(row.key for row in table.offered), only=FEDIOD)
+    )
+    plan = make_plan(cells)
+    assert plan.cells == len(table.rows) + len(table.offered)
+    # Two epochs of four steps for four clients, a batch of 16 grey-free images of 8 x 8 pixels.
+    only = planned("fediod/table1", "smoke", row="fediod", **FEDIOD)
+    images = 16 * 3 * 8 * 8 * 4
+    assert (
+        0
+        < only.bytes_down["fediod"] - 2 * 4 * 4 * (images + 16 * 10 * 4 + 16 * 2 * 2 * 4)
+        < 2 * 4 * 4 * 2 * 200
+    )
+
+
+def test_both_data_sets_of_a_cell_are_told_and_only_one_of_a_method_without_public_images():
+    plan = planned("fediod/table1", "paper", row="fedkd", **FEDIOD)
+    assert set(plan.data) == {"cifar10", "cifar100"}
+    assert all("not present" in text for text in plan.data.values())
+    alone = planned("fediod/table1", "paper", row="standalone", **FEDIOD)
+    assert set(alone.data) == {"cifar10"}
+    assert (
+        alone.meter.training_samples == 500 * 50_000
+    )  # the clients hold the whole training set all the same
+
+
+def test_cells_that_share_a_fit_are_planned_once():
+    paper, table = registry.find_table("fediod/table1")
+    only = {"row": "fedavg", **FEDIOD}
+    once, twice, seeds = (
+        make_plan(cells)
+        for cells in (
+            expand(paper, table, Selection(only=only)),
+            expand(paper, table, Selection(only=only)) * 2,
+            expand(paper, table, Selection(only=only, seeds=(0, 1))),
+        )
+    )
+    assert [plan.needed["fit"] for plan in (once, twice, seeds)] == [1, 2, 2]
+    assert [plan.distinct["fit"] for plan in (once, twice, seeds)] == [1, 1, 2]
+    assert once.meter.flops == twice.meter.flops < seeds.meter.flops
+
+
+@pytest.mark.parametrize(
+    ("name", "selection", "why"),
+    [
+        (
+            "fediod/table1",
+            Selection(
+                only={"row": "fedavg", "dataset": "cifar10"},
+                overrides=(("network.client", "resnet8+cnn"),),
+            ),
+            "averages parameters.*cnn, resnet8-narrow",
+        ),
+        (
+            "dlad/table2",
+            Selection(add=("feddf",), only={"row": "feddf", "dataset": "mnist"}),
+            "partition.validation_share",
+        ),
+    ],
+)
+def test_a_cell_that_cannot_be_planned_is_named_with_its_reason(name, selection, why):
+    with pytest.raises(
+        SpecError, match=rf"{selection.only['row']} dataset=.* cannot be planned: .*{why}"
+    ):
+        make_plan(expand(*registry.find_table(name), selection))
+
+
+# -- speed --
+
+TINY = Workload("cnn-small", (1, 8, 8), 3, 4)
+
+
+def test_a_plan_knows_what_the_clients_of_its_cells_train():
+    plan = planned("dlad/table2", "smoke", **ONLY)
+    assert plan.workloads == {
+        Workload("cnn-small", (1, 8, 8), 10, 25): plan.meter.flops
+    }  # digits in the place of MNIST
+    paper = planned("fediod/table1", "cpu", row="fedavg", **FEDIOD)
+    assert paper.workloads == {Workload("resnet8-narrow", (3, 16, 16), 10, 64): paper.meter.flops}
+
+
+@pytest.fixture
+def two_threads():
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_a_machine_trains_at_some_speed_and_keeps_its_threads():
+    assert Plan(workloads=Counter([TINY])).measured_speed("cpu", seconds=0.0) > 0
+    assert torch.get_num_threads() == 2
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_the_speed_is_the_work_of_a_training_on_one_core_by_its_shortest_time(monkeypatch):
+    seen = []
+
+    def trains(model, images, targets, loss, plan, **options):
+        seen.append(
+            (
+                tuple(images.shape),
+                int(targets.max()) < 3,
+                plan.epochs,
+                plan.batch_size,
+                torch.get_num_threads(),
+            )
+        )
+
+    # Two trainings, of 4 and of 2 seconds.
+    monkeypatch.setattr(planning, "train", trains)
+    monkeypatch.setattr(planning.time, "monotonic", iter([0.0, 4.0, 10.0, 12.0]).__next__)
+    # A sample forward: convolutions 2 x 64 x 8 x 9 and 2 x 16 x 16 x 72, layers 2 x 64 x 32 and 2 x
+    # 32 x 3; trained three times.
+    forward = 2 * (64 * 8 * 9 + 16 * 16 * 72 + 64 * 32 + 32 * 3)
+    assert (
+        Plan(workloads=Counter([TINY])).measured_speed("cpu", seconds=5.0) == 3 * forward * 32 / 2
+    )
+    assert seen == [((32, 1, 8, 8), True, 1, 4, 1)] * 2
+
+
+def test_the_speed_of_the_commonest_network_stands_for_all(monkeypatch):
+    built = []
+    build = planning.build
+    monkeypatch.setattr(
+        planning, "build", lambda name, *sizes: built.append(name) or build(name, *sizes)
+    )
+    other = Workload("resnet8-narrow", (1, 8, 8), 3, 4)
+    Plan(workloads=Counter([other, TINY, TINY])).measured_speed("cpu", seconds=0.0)
+    assert set(built) == {"cnn-small"}
+
+
+def test_nothing_is_measured_where_nothing_is_trained():
+    assert Plan().measured_speed("cpu") == 0.0
+    assert not planned("dlad/table1", "smoke").workloads
+
+
+def test_hours_are_work_by_speed():
+    plan = Plan()
+    plan.meter.flops = 7_200_000
+    assert plan.hours(1000.0) == 2.0

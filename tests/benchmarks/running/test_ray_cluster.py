@@ -1,0 +1,273 @@
+"""Cells on a real Ray cluster: two nodes, each a `ray start` of its own with its own stage folder,
+one killed on the way.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("ray")
+
+ROOT = Path(__file__).resolve().parents[3]
+QUICK = ("--set", "local.epochs=3", "--set", "server.epochs=3")
+
+PLUGIN = """
+from dataclasses import dataclass
+from federation.method import Method
+
+@dataclass(frozen=True)
+class Own(Method):
+    def fit(self, federation):
+        return federation.initial(federation.network)
+"""
+
+
+class Nodes:
+    """A head and a second node on this machine, with one processor each."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.address = f"127.0.0.1:{probe.getsockname()[1]}"
+        self.environment = {
+            **os.environ,
+            "RAY_AUTH_MODE": "token",
+            "RAY_AUTH_TOKEN": uuid.uuid4().hex,
+            "RAY_USAGE_STATS_ENABLED": "0",
+            "RAY_health_check_initial_delay_ms": "1000",
+            "RAY_health_check_period_ms": "500",
+            "RAY_health_check_timeout_ms": "2000",
+            "RAY_health_check_failure_threshold": "3",
+            "FEDTABLES_DATA": str(folder / "data"),
+            "OMP_NUM_THREADS": "1",
+            "NO_COLOR": "1",
+            "COLUMNS": "200",
+        }
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+
+    def start(self, name: str, *arguments: str) -> None:
+        """`ray start` in a process group of its own, with the stage cache `name`."""
+        environment = {**self.environment, "FEDTABLES_CACHE": str(self.folder / name)}
+        ray = Path(sys.executable).with_name("ray")
+        command = [
+            str(ray),
+            "start",
+            "--block",
+            "--num-cpus=1",
+            "--object-store-memory=100000000",
+            *arguments,
+        ]
+        with (self.folder / f"{name}.log").open("wb") as log:
+            self.processes[name] = subprocess.Popen(
+                command, env=environment, stdout=log, stderr=log, start_new_session=True
+            )
+
+    def kill(self, name: str) -> None:
+        """End a node as a power cut would: `ray start` and all that it started."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.processes[name].pid, signal.SIGKILL)
+        self.processes[name].wait(30)
+
+    def wait_for(self, count: int) -> None:
+        """Until the cluster has `count` nodes."""
+        script = (
+            f"import ray; ray.init('{self.address}', log_to_driver=False); print('alive',"
+            " sum(n['Alive'] for n in ray.nodes()))"
+        )
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            told = subprocess.run(
+                [sys.executable, "-c", script],
+                env=self.environment,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            if f"alive {count}" in told.stdout:
+                return
+            time.sleep(0.5)
+        logs = "".join(path.read_text()[-2000:] for path in self.folder.glob("*.log"))
+        raise AssertionError(f"no cluster of {count} nodes: {told.stderr[-2000:]}{logs}")
+
+    def command(
+        self, run: str, *arguments: str, program: tuple[str, str] = ("-m", "benchmarks")
+    ) -> subprocess.Popen[str]:
+        """`reproduce` of columns of DLAD's Table II, with cache and results of its own under the
+        name `run`.
+        """
+        fixed = (
+            "reproduce",
+            "dlad/table2",
+            "--only",
+            "dataset=mnist",
+            "--results",
+            str(self.folder / f"{run}-results"),
+        )
+        environment = {**self.environment, "FEDTABLES_CACHE": str(self.folder / run)}
+        return subprocess.Popen(
+            [sys.executable, *program, *fixed, *arguments],
+            cwd=ROOT,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            preexec_fn=lambda: signal.signal(
+                signal.SIGINT, signal.SIG_DFL
+            ),  # a job in the background begins with it ignored
+        )
+
+    def file(self, run: str, suffix: str) -> Path:
+        """`suffix` is csv, log or records.jsonl."""
+        folder = self.folder / f"{run}-results" / "smoke" / "dlad"
+        [found] = [path for path in folder.glob(f"table2*.{suffix}") if "claims" not in path.name]
+        return found
+
+    def computed(self, run: str) -> int:
+        """Stages that the cells of a run computed, as their records say."""
+        return sum(
+            json.loads(line)["stages"]["computed"]
+            for line in self.file(run, "records.jsonl").read_text().splitlines()
+        )
+
+    def stages(self, name: str) -> set[str]:
+        """Stages in a cache: kind and key."""
+        home = self.folder / name / "stages"
+        return {str(path.relative_to(home).with_suffix("")) for path in home.rglob("*.json")}
+
+
+def finished(process: subprocess.Popen[str]) -> str:
+    """What a command printed, when it has succeeded."""
+    told, _ = process.communicate(timeout=180)
+    assert process.returncode == 0, told
+    return told
+
+
+@pytest.fixture(scope="module")
+def nodes(tmp_path_factory):
+    # The paths of Ray's sockets have to be short.
+    with tempfile.TemporaryDirectory(
+        prefix="r", dir="/tmp", ignore_cleanup_errors=True
+    ) as temporary:
+        both = Nodes(tmp_path_factory.mktemp("ray"))
+        port = both.address.partition(":")[2]
+        try:
+            both.start(
+                "head",
+                "--head",
+                f"--port={port}",
+                "--include-dashboard=false",
+                f"--temp-dir={temporary}",
+            )
+            both.wait_for(1)
+            both.start("second", f"--address={both.address}")
+            both.wait_for(2)
+            yield both
+        finally:
+            for name in both.processes:
+                both.kill(name)
+
+
+def test_nodes_with_folders_of_their_own_compute_every_stage_once_and_leave_all_with_the_command(
+    nodes,
+):
+    columns = ("--only", "distribution=niid1", *QUICK)
+    finished(nodes.command("local", *columns, "--jobs", "2"))
+    finished(nodes.command("fetched", *columns, "--ray", nodes.address))
+    assert nodes.file("fetched", "csv").read_bytes() == nodes.file("local", "csv").read_bytes()
+    wanted = nodes.stages("local")
+    assert nodes.computed("fetched") == nodes.computed("local") == len(wanted) > 20
+    assert nodes.stages("fetched") == wanted
+    for name in ("head", "second"):
+        assert 0 < len(nodes.stages(name)) < len(wanted)
+
+
+@pytest.mark.parametrize(
+    ("address", "arguments", "message"),
+    [
+        ("", ("--num-cpus", "64"), "a cell takes 64 processors and 0 GPUs, and no node has them"),
+        ("127.0.0.1:1", (), "no Ray cluster can be used there"),
+    ],
+    ids=["too much", "nobody there"],
+)
+def test_a_cluster_that_cannot_run_the_cells_is_refused_at_once(nodes, address, arguments, message):
+    refused = nodes.command("refused", "--ray", address or nodes.address, *arguments)
+    told, _ = refused.communicate(timeout=60)
+    assert refused.returncode == 1
+    assert message in told
+
+
+def test_a_cell_that_a_node_refuses_fails_with_the_nodes_reason(nodes):
+    plugin = nodes.folder / "own.py"
+    plugin.write_text(PLUGIN)
+    gone = "import sys, pathlib, runpy, benchmarks.running.ray_executor as r; run = r.run_ray\n"
+    gone += (
+        f"r.run_ray = lambda *a: (pathlib.Path({str(plugin)!r}).unlink(), (yield from run(*a)))\n"
+    )
+    gone += "runpy.run_module('benchmarks', run_name='__main__')"
+    chosen = (
+        "--only",
+        "distribution=niid1",
+        "--only",
+        "row=own",
+        "--methods",
+        "+own",
+        "--plugin",
+        str(plugin),
+    )
+    refused = nodes.command("refused", *chosen, "--ray", nodes.address, program=("-c", gone))
+    told, _ = refused.communicate(timeout=60)
+    assert refused.returncode == 1
+    assert "cannot run it: --plugin" in told
+
+
+def test_an_interrupted_command_keeps_what_is_finished_and_leaves_the_cluster_alone(nodes):
+    running = nodes.command(
+        "interrupted", "--only", "distribution=niid1", "--ray", nodes.address, "--fresh"
+    )
+    assert running.stdout is not None
+    while "done" not in (line := running.stdout.readline()):
+        assert line
+    running.send_signal(signal.SIGINT)
+    told, _ = running.communicate(timeout=60)
+    assert running.returncode == 130, told
+    assert "interrupted. Finished cells and stages are kept" in told
+    assert 0 < len(list((nodes.folder / "interrupted" / "cells").rglob("*.json"))) < 4
+    nodes.wait_for(2)
+
+
+def test_a_table_is_completed_when_a_node_is_killed_in_the_middle_and_equals_the_local_one(nodes):
+    columns = ("--only", "distribution=niid2,niid3", *QUICK)
+    finished(nodes.command("whole", *columns, "--jobs", "2"))
+    before = nodes.stages("second")
+    running = nodes.command("killed", *columns, "--ray", nodes.address)
+    deadline = time.monotonic() + 60
+    while nodes.stages("second") == before and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert running.poll() is None
+    nodes.kill("second")
+    told = finished(running)
+    assert f"8 cells, 0 finished before, 8 to run, by Ray ({nodes.address}) on cpu" in told
+    assert nodes.file("killed", "log").read_text().count("worker lost, run again") >= 1
+    assert nodes.file("killed", "csv").read_bytes() == nodes.file("whole", "csv").read_bytes()
+
+
+def test_a_folder_that_all_nodes_see_is_used_as_it_is(nodes):
+    before = nodes.stages("head") | nodes.stages("second")
+    columns = ("--only", "distribution=iid", "--only", "row=client-resnet,global-avg", *QUICK)
+    finished(nodes.command("shared", *columns, "--ray", nodes.address, "--ray-cache", "shared"))
+    assert nodes.stages("head") | nodes.stages("second") == before
+    assert nodes.computed("shared") == len(nodes.stages("shared")) > 10
+    assert not list((nodes.folder / "shared" / "stages").glob(".seen*"))

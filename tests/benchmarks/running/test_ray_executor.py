@@ -1,0 +1,275 @@
+"""What Ray is told, who computes which stage, and what a node refuses; no Ray is needed for
+that.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+import torch
+
+from benchmarks.running.executors import Context
+from benchmarks.running.node_stages import NodeStages
+from benchmarks.running.ray_executor import (
+    BUSY,
+    HERE,
+    YOURS,
+    Cluster,
+    StageServer,
+    cluster_of,
+    refusal,
+    run_ray,
+)
+from benchmarks.tables import registry
+from benchmarks.tables.cells import Selection, expand
+from benchmarks.tables.spec import SpecError
+from federation.stages import Stage, StageCache, StageRequest
+from results.sourcecode import ROOT, package_versions
+
+# -- options --
+
+
+def test_a_cell_has_as_many_processors_as_threads_and_on_cuda_a_gpu():
+    assert cluster_of("auto", 0, None, "", "cpu", 3) == Cluster("auto", 3, 0, "fetch")
+    assert cluster_of("auto", 2, None, "shared", "cuda", 1) == Cluster("auto", 2, 1, "shared")
+    assert cluster_of("local", 0, 0.25, "", "cuda", 1) == Cluster("local", 1, 0.25, "shared")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("ray://head:10001", 0, None, "", "cpu", 1), "on a node of the cluster"),
+        (("auto", 0, None, "", "cuda:1", 1), "use --device cuda"),
+        (("auto", 0, None, "share", "cpu", 1), "did you mean shared"),
+        (("auto", 0, 0.5, "", "cpu", 1), "--num-gpus 0.5: a cell takes none on --device cpu"),
+        (("auto", 0, 0.0, "", "cuda", 1), "--num-gpus 0: a cell takes a part of one"),
+        (
+            ("auto", 0, 1.5, "", "cuda", 1),
+            "--num-gpus 1.5: a cell takes a part of one, or a whole number",
+        ),
+        (("auto", -1, None, "", "cpu", 1), "--num-cpus -1"),
+    ],
+)
+def test_options_that_fit_no_cluster_are_refused(options, message):
+    with pytest.raises(SpecError, match=message):
+        cluster_of(*options)
+
+
+def test_options_of_ray_need_ray(command):
+    done = command("benchmarks", "reproduce", "dlad/table1", "--num-cpus", "2")
+    assert done.returncode == 1
+    assert "add --ray local" in done.stderr
+
+
+def test_without_ray_the_message_says_how_to_install_it(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(
+        SpecError, match="--ray needs Ray, which is not installed: python -m pip install"
+    ):
+        next(run_ray([], Context(str(tmp_path)), Cluster("local", 1, 0, "shared")))
+
+
+def test_ray_is_not_imported_unless_asked_for():
+    script = (
+        "import sys, benchmarks.commands.cli, benchmarks.running.ray_executor,"
+        " benchmarks.running.node_stages; print('ray' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "False\n"
+
+
+# -- stages --
+
+
+class Node:
+    """A node with a stage folder, and what it computed."""
+
+    def __init__(self, folder, server, name):
+        self.stages = NodeStages(folder / name, server=server, holder=name)
+        self.computed: list[str] = []
+
+    def request(self, name, compute=None):
+        def default():
+            self.computed.append(name)
+            return Stage({"x": torch.tensor([1.0, 2.0])}, {"name": name})
+
+        return StageRequest("test", name, {"name": name}, compute or default, "results.files")
+
+    def get(self, name, compute=None):
+        return self.stages.get(self.request(name, compute))
+
+
+@pytest.fixture
+def server(tmp_path):
+    return StageServer(str(tmp_path / "server"))
+
+
+@pytest.fixture
+def first(tmp_path, server):
+    return Node(tmp_path, server, "first")
+
+
+@pytest.fixture
+def second(tmp_path, server):
+    return Node(tmp_path, server, "second")
+
+
+def test_what_one_node_computed_the_other_fetches_and_the_command_has(first, second, tmp_path):
+    first.get("a")
+    found = second.get("a")
+    assert (found.tensors["x"].tolist(), found.info) == ([1.0, 2.0], {"name": "a"})
+    assert (first.computed, second.computed) == (["a"], [])
+    assert [event.computed for event in second.stages.events] == [False]
+    own = StageCache(tmp_path / "server")
+    assert own.get(first.request("a")).info == {"name": "a"}
+    assert first.computed == ["a"]
+
+
+def test_a_node_asks_for_nothing_that_it_has(first, server, monkeypatch):
+    first.get("a")
+    monkeypatch.setattr(server, "ask", None)
+    assert first.get("a").info == {"name": "a"}
+
+
+def test_a_stage_brings_the_tensors_that_it_relies_on(first, second):
+    def relying():
+        return Stage({}, {"references": [first.stages.reference(first.get("a").tensors)]})
+
+    first.get("b", relying)
+    found = second.get("b", relying)
+    assert second.stages.referenced(found.info["references"][0])["x"].tolist() == [1.0, 2.0]
+    assert first.computed == ["a"]
+
+
+def test_a_stage_takes_along_what_the_command_lacks(first, second, tmp_path):
+    def relying():
+        return Stage({}, {"references": [first.stages.reference(first.get("a").tensors)]})
+
+    first.get("a")
+    for path in (tmp_path / "server").rglob("*.safetensors"):
+        path.unlink()  # as if this node had it from an earlier run
+    first.get("b", relying)
+    assert second.stages.referenced(second.get("b").info["references"][0])["x"].tolist() == [
+        1.0,
+        2.0,
+    ]
+    assert second.computed == []
+
+
+def test_what_is_damaged_on_the_way_or_at_the_command_is_computed_again(
+    first, second, server, monkeypatch
+):
+    first.get("a")
+    read = server.read
+    monkeypatch.setattr(server, "read", lambda name: read(name)[:-1] + b"!")
+    assert second.get("a").tensors["x"].tolist() == [1.0, 2.0]
+    assert second.computed == ["a"]
+
+
+def test_a_stage_that_one_node_computes_is_left_to_it(first, second, server):
+    base = str(first.stages.path(first.request("a")).relative_to(first.stages.folder))
+    assert (server.ask(base, "first"), server.ask(base, "second"), server.ask(base, "first")) == (
+        YOURS,
+        BUSY,
+        YOURS,
+    )
+    second.get("b")
+    server.release("first")
+    assert server.ask(base, "second") == YOURS
+    server.finish(base)
+    first.get("a")
+    assert server.ask(base, "second") == HERE
+
+
+def test_of_several_stages_those_that_others_compute_come_last(first, second, server):
+    base = str(first.stages.path(first.request("a")).relative_to(first.stages.folder))
+    server.ask(base, "first")
+
+    def last():
+        second.computed.append("b")
+        server.release(
+            "first"
+        )  # while the second node computes another stage, the first one is lost
+        return Stage({"x": torch.zeros(1)})
+
+    second.stages.get_all([second.request("a"), second.request("b", last)])
+    assert second.computed == ["b", "a"]
+
+
+def test_a_stage_that_fails_is_free_again(first, second):
+    def fail():
+        raise RuntimeError("no memory")
+
+    with pytest.raises(RuntimeError, match="no memory"):
+        first.get("a", fail)
+    assert second.get("a").info == {"name": "a"}
+
+
+def test_a_fresh_command_gives_nodes_nothing_old(first, tmp_path):
+    first.get("a")
+    later = StageServer(str(tmp_path / "server"), newer_than=2**40)
+    base = str(first.stages.path(first.request("a")).relative_to(first.stages.folder))
+    assert later.ask(base, "x") == YOURS
+
+
+# -- refusals --
+
+PLUGIN = """
+from dataclasses import dataclass
+from federation.method import Method
+
+@dataclass(frozen=True)
+class Own(Method):
+    rounds: int = ROUNDS
+    def fit(self, federation):
+        return federation.initial(federation.network)
+"""
+
+
+@pytest.fixture
+def cell(tmp_path):
+    path = tmp_path / "own.py"
+    path.write_text(PLUGIN.replace("ROUNDS", "1"))
+    only = {"row": "own", "dataset": "cifar10", "alpha": "1"}
+    [found] = expand(
+        *registry.find_table("fediod/table1"),
+        Selection(plugins=(str(path),), add=("own",), only=only),
+    )
+    return found
+
+
+def test_a_node_like_the_commands_refuses_nothing(cell):
+    assert refusal(cell, cell.code, package_versions()) == ""
+
+
+def test_a_node_with_other_packages_refuses(cell):
+    versions = package_versions()
+    assert (
+        refusal(cell, cell.code, {**versions, "torch": "1.0"})
+        == f"has torch {versions['torch']} instead of 1.0"
+    )
+
+
+def test_a_node_with_another_plug_in_or_without_it_refuses(cell, tmp_path):
+    assert "a plug-in file must be the same" in refusal(cell, "0" * 64, package_versions())
+    moved = replace(cell, plugins=(str(tmp_path / "nowhere.py"),))
+    assert "cannot run it: --plugin" in refusal(moved, cell.code, package_versions())
+
+
+def test_a_node_with_other_data_refuses(cell):
+    other = replace(cell, public=replace(cell.data, digest="0" * 64))
+    assert "is not the one that the command was given for" in refusal(
+        other, cell.code, package_versions()
+    )
+
+
+def test_a_node_without_the_data_refuses(cell):
+    absent = replace(cell, data=replace(cell.data, used="mnist"))
+    assert refusal(absent, cell.code, package_versions()).startswith(
+        ("has other data: mnist", "cannot run it: MNIST")
+    )

@@ -1,0 +1,272 @@
+"""Recomputing recorded cells: what matches, what does not, and what cannot be judged."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+
+from benchmarks.running.verify import (
+    MATCH,
+    MISMATCH,
+    NOT_VERIFIABLE,
+    Verdict,
+    compare_records,
+    draw,
+    exit_code,
+    finished_records,
+    rebuild,
+)
+from benchmarks.tables import registry
+from benchmarks.tables.cells import Selection, expand
+from benchmarks.tables.spec import SpecError
+from benchmarks.tables.sweep import swept
+from federation.execution import Execution
+from results.files import DataError, ResultsError
+from results.record import FAILED, Measurement, Record
+
+PLUGIN = """
+from dataclasses import dataclass
+from federation.method import Method
+
+@dataclass(frozen=True)
+class Own(Method):
+    def fit(self, federation):
+        return federation.checkpoint(federation.initial(federation.network), federation.network)
+"""
+
+# -- on real runs --
+
+
+@pytest.fixture(scope="module")
+def run(module_command, tmp_path_factory):
+    """Results of two methods, one of them a plug-in."""
+    folder = tmp_path_factory.mktemp("run")
+    (folder / "own.py").write_text(PLUGIN)
+    done = module_command(
+        "benchmarks",
+        "reproduce",
+        "dlad/table2",
+        "--only",
+        "dataset=mnist",
+        "--only",
+        "distribution=niid1",
+        "--methods",
+        "+own",
+        "--only",
+        "row=own,global-avg",
+        "--set",
+        "local.epochs=1",
+        "--set",
+        "server.epochs=1",
+        "--jobs",
+        "1",
+        "--plugin",
+        str(folder / "own.py"),
+        "--results",
+        str(folder / "results"),
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+def records_of(folder: Path, table: str) -> Path:
+    [found] = (folder / "results").rglob(f"{table}*.records.jsonl")
+    return found
+
+
+def changed(path: Path, target: Path, change) -> Path:
+    """A copy of records with `change` made to each."""
+    lines = []
+    for line in path.read_text().splitlines():
+        value = json.loads(line)
+        change(value)
+        lines.append(json.dumps(value))
+    target.write_text("\n".join(lines) + "\n")
+    return target
+
+
+def test_what_was_just_computed_matches_to_the_last_digit_without_the_cache(run, command, tmp_path):
+    done = command(
+        "benchmarks",
+        "verify",
+        str(run / "results"),
+        "--cells",
+        "100",
+        "--plugin",
+        str(run / "own.py"),
+        "--jobs",
+        "1",
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 of 2 finished cells drawn with seed 0" in done.stdout
+    assert "2 match" in done.stdout
+    assert "stages fit: 2 computed, 0 reused" in done.stdout
+    assert not (tmp_path / "cache").exists()
+
+
+def test_a_tampered_value_is_a_mismatch_with_both_numbers(run, command, tmp_path):
+    def tamper(value):
+        if value["row"] == "global-avg":
+            value["measurements"][0]["value"] += 1e-9
+
+    path = changed(records_of(run, "table2"), tmp_path / "t.records.jsonl", tamper)
+    done = command("benchmarks", "verify", str(path), "--jobs", "1")
+    assert done.returncode == 1
+    assert "1 mismatch, 1 not verifiable" in done.stdout  # the plug-in was not named
+    assert "mismatch: accuracy" in done.stdout
+
+
+def test_a_changed_configuration_or_other_data_cannot_be_verified(run, command, tmp_path):
+    def other(value):
+        if value["row"] == "global-avg":
+            value["config"]["local.lr"] = 5.0
+
+    path = changed(records_of(run, "table2"), tmp_path / "t.records.jsonl", other)
+    done = command("benchmarks", "verify", str(path))
+    assert done.returncode == 2
+    assert "2 not verifiable" in done.stdout
+    assert "changed since" in " ".join(done.stdout.split())
+    [record, _] = finished_records(records_of(run, "table2"))
+    with pytest.raises(DataError, match="is not the data set of the record"):
+        rebuild(replace(record, data={**record.data, "digest": "0"}))
+    with pytest.raises(DataError, match="MNIST"):
+        rebuild(replace(record, data={**record.data, "used": "mnist"}))
+
+
+def test_a_tables_csv_leads_to_its_records_and_a_failed_cell_is_not_drawn(run, tmp_path):
+    path = records_of(run, "table2")
+    csv = path.with_name(path.name.replace(".records.jsonl", ".csv"))
+    assert [record.row for record in finished_records(csv)] == [
+        record.row for record in finished_records(path)
+    ]
+    failed = changed(path, tmp_path / "t.records.jsonl", lambda value: value.update(status=FAILED))
+    with pytest.raises(ResultsError, match="no record of a finished cell"):
+        finished_records(failed)
+
+
+def test_a_swept_cell_is_rebuilt():
+    paper, table = registry.find_table("fediod/table5")
+    derived, _ = swept(paper, table, Selection(), ("2", "5"))
+    for cell in expand(paper, derived, Selection(threads=2, execution=Execution(stacked=4))):
+        machine = {"device": "cpu", "threads": 2, **cell.execution.to_json()}
+        stored = json.loads(json.dumps({"config": dict(cell.config), "data": asdict(cell.data)}))
+        record = replace(
+            RECORD,
+            table=cell.table,
+            row=cell.row,
+            column=cell.column,
+            cell=cell.key,
+            machine=machine,
+            public=asdict(cell.public) if cell.public else {},
+            **stored,
+        )
+        assert rebuild(record) == cell
+
+
+@pytest.mark.parametrize("what", ["nowhere", "empty", "broken.records.jsonl"])
+def test_what_holds_no_records_is_unusable(what, command, tmp_path):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "broken.records.jsonl").write_text('{"row": "x"}\n')
+    done = command("benchmarks", "verify", str(tmp_path / what))
+    assert done.returncode == 2
+    assert "error:" in done.stderr
+
+
+# -- by hand --
+
+MACHINE = {
+    "hardware": "a",
+    "device": "cpu",
+    "threads": 1,
+    "packages": {"torch": "2.9", "numpy": "2.0"},
+}
+RECORD = Record(
+    table="dlad/table2",
+    row="global-avg",
+    column="dataset=mnist",
+    seed=0,
+    seeds={},
+    profile="smoke",
+    protocol="paper",
+    cell="c",
+    code="d",
+    measurements=(Measurement("accuracy", 0.5), Measurement("accuracy", 0.6, "epoch=2")),
+    bytes_up=10,
+    machine=MACHINE,
+)
+
+
+def value(number, column=""):
+    return replace(
+        RECORD, measurements=(Measurement("accuracy", number, column), RECORD.measurements[1])
+    )
+
+
+def test_on_the_same_machine_the_last_digit_counts():
+    assert compare_records(RECORD, RECORD, "fraction") == ([], "to the last digit")
+    differing, _ = compare_records(RECORD, value(0.5000000000000001), "fraction")
+    assert differing == ["accuracy 0.5 -> 0.5000000000000001"]
+    assert compare_records(value(float("nan")), value(float("nan")), "fraction")[0] == []
+
+
+@pytest.mark.parametrize(
+    ("unit", "number", "agree"),
+    [("fraction", 0.5199, True), ("fraction", 0.5201, False), ("percent", 2.49, True)],
+)
+def test_elsewhere_two_points_of_accuracy_are_allowed_and_the_reason_is_told(unit, number, agree):
+    new = replace(
+        value(number),
+        machine={
+            **MACHINE,
+            "hardware": "b",
+            "packages": {"torch": "2.10", "numpy": "2.0", "scipy": "1"},
+        },
+    )
+    differing, rule = compare_records(RECORD, new, unit)
+    assert (differing == []) is agree
+    assert rule == "within tolerance, for hardware b, then a; torch 2.10, then 2.9"
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"bytes_up": 11}, "bytes_up 10 -> 11"),
+        ({"epsilon": 1.0}, "epsilon None -> 1.0"),
+        ({"bytes_by_kind": {"up/logits": 1}}, "bytes_by_kind {} -> {'up/logits': 1}"),
+        ({"measurements": RECORD.measurements[:1]}, "accuracy epoch=2 is measured no longer"),
+        (
+            {"measurements": (Measurement("accuracy", "0-4"), RECORD.measurements[1])},
+            "accuracy 0.5 -> '0-4'",
+        ),
+        ({"status": FAILED, "reason": "no memory"}, "failed: no memory"),
+    ],
+)
+def test_bytes_epsilon_and_what_is_measured_must_be_equal_anywhere(changes, text):
+    for machine in (MACHINE, {**MACHINE, "hardware": "b"}):
+        assert compare_records(RECORD, replace(RECORD, machine=machine, **changes), "fraction")[
+            0
+        ] == [text]
+
+
+def test_equal_seeds_draw_equal_cells_and_never_more_than_there_are():
+    records = [replace(RECORD, seed=seed) for seed in range(20)]
+    first = draw(records, 5, 1)
+    assert first == draw(records, 5, 1) != draw(records, 5, 2)
+    assert [record.seed for record in first] == sorted({record.seed for record in first})
+    assert draw(records, 100, 0) == records
+
+
+def test_a_row_that_is_gone_is_not_the_cell_recorded():
+    with pytest.raises(SpecError, match="unknown method 'no-such'"):
+        rebuild(replace(RECORD, row="no-such"))
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [([MATCH, NOT_VERIFIABLE], 0), ([MATCH, MISMATCH, NOT_VERIFIABLE], 1), ([NOT_VERIFIABLE], 2)],
+)
+def test_the_exit_code_says_the_worst_that_is_known(words, code):
+    assert exit_code([Verdict(RECORD, word) for word in words]) == code

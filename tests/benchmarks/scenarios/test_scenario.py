@@ -1,0 +1,685 @@
+"""From configuration to federation: sizes, roles, and what clients share between tables."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from baselines.standalone import Standalone
+from benchmarks.scenarios.scenario import build_federation, divide, resize, roles
+from benchmarks.tables import registry
+from datasets import catalogue, partitions
+from datasets.catalogue import ResolvedData
+from datasets.partitions import PartitionError
+from federation.augmentation import Augmentation
+from federation.federation import OracleError
+from federation.seeds import Seeds
+from federation.stages import StageCache
+from federation.tasks import Classification, DenseRegression, Segmentation
+from federation.training import TrainingPlan
+from results.files import DataError
+
+
+def config_of(table: str, profile: str = "paper", **column: str):
+    paper, found = registry.find_table(f"dlad/{table}")
+    keys = {k.replace("_", "-"): v for k, v in column.items()}
+    return paper.config(found, found.rows[-1], keys, profile, "paper")
+
+
+def fediod_config(
+    profile: str = "smoke",
+    dataset: str = "cifar10",
+    alpha: str = "1",
+    row: str = "fedavg",
+    **changes,
+):
+    paper, found = registry.find_table("fediod/table1")
+    wanted = next(r for r in found.rows if r.key == row)
+    return {
+        **paper.config(found, wanted, {"dataset": dataset, "alpha": alpha}, profile, "paper"),
+        **changes,
+    }
+
+
+def build(config, device="cpu", name="cifar10", other: str = "", **changes):
+    """A federation on embedded data, with the public set of another data set if one is named."""
+    data = catalogue.resolve(name, embedded=True)
+    public = catalogue.resolve(other, embedded=True) if other else None
+    return build_federation(
+        config, data, Seeds(), StageCache(None), Standalone, device=device, public=public, **changes
+    )
+
+
+def mnist_labels():
+    rng = np.random.default_rng(0)
+    return {"train": rng.integers(0, 10, 60_000), "test": np.arange(10_000) % 10}
+
+
+@pytest.mark.parametrize("distribution", ["iid", "niid1", "niid2", "niid3"])
+def test_mnist_is_divided_into_the_papers_sizes(distribution):
+    division = divide(
+        config_of("table2", dataset="mnist", distribution=distribution), mnist_labels(), Seeds()
+    )
+    assert len(division.public) == 48_000
+    assert [len(own) for own in division.clients] == [6_000] * 10
+    assert not set(division.public) & set(np.concatenate(division.clients))
+    assert len(division.test) == 10_000
+
+
+def test_cinic_uses_its_validation_split_as_public_set():
+    labels = {name: np.arange(90_000) % 10 for name in ("train", "valid", "test")}
+    division = divide(config_of("table2", dataset="cinic10", distribution="niid1"), labels, Seeds())
+    assert division.public_split == "valid"
+    assert len(division.public) == 90_000
+    assert [len(own) for own in division.clients] == [20_000] * 10
+
+
+def test_a_client_holds_the_same_samples_however_many_others_there_are():
+    labels = {"train": np.arange(50_000) % 10, "test": np.arange(100) % 10}
+    few = divide(
+        config_of("table4", clients="5", client_model="resnet", distribution="niid3"),
+        labels,
+        Seeds(),
+    )
+    many = divide(
+        config_of("table4", clients="30", client_model="resnet", distribution="niid3"),
+        labels,
+        Seeds(),
+    )
+    for one, other in zip(few.clients, many.clients, strict=False):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_another_partition_seed_gives_other_samples_and_other_axes_do_not():
+    config = config_of("table2", dataset="mnist", distribution="iid")
+    first = divide(config, mnist_labels(), Seeds()).clients[0]
+    assert np.array_equal(
+        first, divide(config, mnist_labels(), Seeds(weights=1, shuffling=2)).clients[0]
+    )
+    assert not np.array_equal(first, divide(config, mnist_labels(), Seeds(partition=1)).clients[0])
+
+
+def test_seven_clients_are_refused_with_what_would_work():
+    config = {**config_of("table2", dataset="mnist", distribution="niid1"), "partition.clients": 7}
+    with pytest.raises(PartitionError, match="use 5 or 10"):
+        divide(config, mnist_labels(), Seeds())
+
+
+def test_mixed_clients_are_half_and_half_in_order():
+    assert roles("resnet", 5) == ["resnet"] * 5
+    assert roles("resnet+densenet", 10) == ["resnet"] * 5 + ["densenet"] * 5
+
+
+def test_a_planned_federation_has_sizes_and_no_images():
+    data = ResolvedData("cinic10", "cinic10", "real", "", "not present")
+    config = config_of("table2", dataset="cinic10", distribution="niid2")
+    federation = build_federation(
+        config, data, Seeds(), StageCache(None), Standalone, device="meta"
+    )
+    assert len(federation.public) == 90_000
+    assert federation.public.images.is_meta
+    assert {client.size for client in federation.clients} == {20_000}
+
+
+def test_images_are_resized_to_the_configured_side():
+    config = {
+        **config_of("table2", "smoke", dataset="cifar10", distribution="iid"),
+        "data.image_size": 8,
+    }
+    data = catalogue.resolve("cifar10", embedded=True)
+    federation = build_federation(config, data, Seeds(), StageCache(None), Standalone)
+    assert federation.public.images.shape[1:] == (3, 8, 8)
+    assert federation.public.images.float().mean() > 10
+
+
+# -- the public set of another data set --
+
+
+def test_public_images_of_another_data_set_leave_the_whole_pool_to_the_clients():
+    labels, other = (
+        {"train": np.arange(100) % 10, "test": np.arange(20) % 10},
+        {"train": np.arange(70) % 7, "test": np.arange(9)},
+    )
+    config = fediod_config("paper", **{"partition.clients": 4, "partition.public_share": 0.8})
+    division = divide(config, labels, Seeds(), other)
+    assert division.public.tolist() == list(range(70))
+    assert sorted(np.concatenate(division.clients).tolist()) == list(range(100))
+    assert len(division.test) == 20
+
+
+def test_a_split_and_a_limit_of_the_other_data_set_are_its_own():
+    labels, other = (
+        {"train": np.arange(100) % 10, "test": np.arange(20) % 10},
+        {"train": np.arange(70) % 7, "test": np.arange(9)},
+    )
+    changes = {
+        "partition.clients": 4,
+        "partition.public_split": "test",
+        "partition.public_limit": 5,
+    }
+    division = divide(fediod_config("paper", **changes), labels, Seeds(), other)
+    assert division.public_split == "test"
+    assert len(set(division.public)) == 5
+    assert set(division.public) <= set(range(9))
+    with pytest.raises(
+        PartitionError, match="has no split 'valid' to be the public set; it has train, test"
+    ):
+        divide(
+            {**fediod_config("paper"), "partition.public_split": "valid"},
+            {**labels, "valid": labels["test"]},
+            Seeds(),
+            other,
+        )
+
+
+def test_a_federation_takes_its_public_images_from_the_other_data_set():
+    federation = build(fediod_config(), other="cifar100")
+    assert len(federation.public) == 300
+    assert sum(client.size for client in federation.clients) == 600
+    assert federation.task.classes == 10
+    own, public = catalogue.source("shapes"), catalogue.source("shapes-100")
+    assert (
+        federation.normalise.mean == own.mean != public.mean
+    )  # one normalisation for all: that of the task's data
+
+    everything = build(
+        {**fediod_config(), "partition.public_limit": 0}, other="cifar100"
+    ).public.images
+    assert len(everything) == public.sizes["train"]
+    known = {tuple(image.flatten().tolist()) for image in everything}
+    assert {tuple(image.flatten().tolist()) for image in federation.public.images} <= known
+
+
+def test_the_classes_of_the_task_are_those_of_the_clients_data():
+    federation = build(fediod_config(dataset="cifar100"), name="cifar100", other="cifar10")
+    assert federation.task.classes == 100
+    assert {len(client.label_counts) for client in federation.clients} == {100}
+
+
+def test_labels_of_another_data_set_are_never_the_oracles():
+    class Oracle(Standalone):
+        oracle = frozenset({"public-labels"})
+
+    data, other = (catalogue.resolve(name, embedded=True) for name in ("cifar10", "cifar100"))
+    federation = build_federation(
+        fediod_config(), data, Seeds(), StageCache(None), Oracle, public=other
+    )
+    with pytest.raises(OracleError):
+        federation.oracle_public_labels()
+
+
+def test_the_public_sets_identity_is_that_of_the_data_it_comes_from():
+    other = catalogue.resolve("cifar100", embedded=True)
+    own = catalogue.resolve("cifar10", embedded=True)
+
+    third = catalogue.resolve("cinic10", embedded=True)
+
+    def digest(public):
+        config = {**fediod_config(), "partition.public_limit": 10}
+        return build_federation(
+            config, own, Seeds(), StageCache(None), Standalone, device="meta", public=public
+        ).public.digest
+
+    assert digest(other) == digest(replace(other, asked="by another name", note="x"))
+    assert len({digest(other), digest(replace(other, digest="other content")), digest(third)}) == 3
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+@pytest.mark.parametrize("asked", ["cifar10", "shapes"])
+def test_a_public_set_that_is_the_clients_own_data_is_refused(asked, device):
+    message = (
+        rf"the clients' own data: {asked} and cifar10 are both shapes here; name another with --set"
+        r" public\.name"
+    )
+    with pytest.raises(PartitionError, match=message):
+        build(fediod_config(row="fedkd"), other=asked, device=device)
+
+
+@pytest.mark.parametrize("profile", ["smoke", "cpu", "paper"])
+@pytest.mark.parametrize("dataset", ["cifar10", "cifar100"])
+def test_clients_hold_the_same_samples_whether_or_not_their_method_has_public_images(
+    profile, dataset
+):
+    labels = {"train": np.arange(5_000) % 10, "test": np.arange(50) % 10}
+    configs = [fediod_config(profile, dataset, row=row) for row in ("fediod", "fedkd")]
+    without, beside = (
+        divide(c, labels, Seeds(), o)
+        for c, o in zip(configs, (None, {"train": np.arange(40)}), strict=True)
+    )
+    assert (len(without.public), len(beside.public)) == (0, 40)
+    for one, other in zip(
+        [without.test, *without.clients], [beside.test, *beside.clients], strict=True
+    ):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_method_without_public_images_has_an_empty_public_set():
+    federation = build(fediod_config(row="fediod"))
+    assert len(federation.public) == 0
+    assert sum(client.size for client in federation.clients) == 600
+
+
+def test_public_images_with_another_number_of_channels_are_refused():
+    with pytest.raises(
+        DataError,
+        match=(
+            "public images of digits have another number of channels than the private ones of"
+            " shapes"
+        ),
+    ):
+        build(fediod_config(), other="digits")
+
+
+def test_a_planned_federation_knows_the_size_of_the_other_public_set():
+    data = {
+        name: ResolvedData(name, name, "real", "", "not present")
+        for name in ("cifar10", "cifar100")
+    }
+    config = fediod_config("paper")
+    federation = build_federation(
+        config,
+        data["cifar10"],
+        Seeds(),
+        StageCache(None),
+        Standalone,
+        device="meta",
+        public=data["cifar100"],
+    )
+    assert federation.public.images.shape == (50_000, 3, 32, 32)
+    assert federation.public.images.is_meta
+    assert sum(client.size for client in federation.clients) == 50_000
+
+
+# -- the server's validation set --
+
+
+def test_a_validation_share_is_taken_off_the_pool_exactly_and_from_no_client():
+    labels = {"train": np.arange(1000) % 10, "test": np.arange(20) % 10}
+    changes = {
+        "partition.clients": 4,
+        "partition.validation_share": 0.13,
+        "partition.pool_limit": 700,
+    }
+    division = divide(fediod_config("paper", **changes), labels, Seeds(), labels)
+    assert len(division.validation) == 91  # 0.13 x 700
+    assert sum(map(len, division.clients)) == 609
+    assert len(set(division.validation) | set(np.concatenate(division.clients))) == 700
+
+
+def test_validation_samples_are_neither_public_nor_a_clients_where_one_data_set_serves_all():
+    config = {
+        **config_of("table2", dataset="mnist", distribution="iid"),
+        "partition.validation_share": 0.1,
+    }
+    division = divide(config, mnist_labels(), Seeds())
+    assert (len(division.public), len(division.validation)) == (48_000, 1_200)
+    assert [len(own) for own in division.clients] == [5_400] * 10
+    held = set(division.validation)
+    assert not held & set(division.public)
+    assert not held & set(np.concatenate(division.clients))
+
+
+def test_without_a_validation_share_divisions_are_as_they_were_before_there_was_one():
+    config = config_of("table2", dataset="mnist", distribution="niid1")
+    without, zero = (
+        divide(c, mnist_labels(), Seeds())
+        for c in (config, {**config, "partition.validation_share": 0.0})
+    )
+    assert len(zero.validation) == 0
+    for one, other in zip(
+        [without.public, *without.clients], [zero.public, *zero.clients], strict=True
+    ):
+        np.testing.assert_array_equal(one, other)
+    # The clients' samples by hand, from their streams: 20 % of the training set, sorted; half the
+    # pool by client.
+    seeds, labels = Seeds(), mnist_labels()["train"]
+    _, pool = partitions.split_public(60_000, 0.8, seeds.numpy("partition", "public"))
+    probabilities = partitions.dlad_class_probabilities("niid1", 10)
+    first = partitions.draw_by_class(
+        labels[pool], probabilities[0], 6_000, seeds.numpy("partition", "client", 0)
+    )
+    np.testing.assert_array_equal(zero.clients[0], pool[first])
+
+
+def test_a_federation_has_a_labelled_validation_set_where_a_share_is_set_aside():
+    federation = build(fediod_config(row="feddf"), other="cifar100")
+    assert (
+        sum(client.size for client in federation.clients) == 540
+    )  # smoke: 600, of which FedDF's server takes a tenth
+    assert set(federation.validate(federation.initial(federation.network))) == {"accuracy"}
+    without = build(fediod_config(), other="cifar100")
+    with pytest.raises(ValueError, match="validation_share"):
+        without.validate(without.initial(without.network))
+
+
+# -- plans and augmentation --
+
+
+def test_settings_of_plans_and_augmentation_reach_the_federation():
+    config = fediod_config(
+        "cpu", row="fediod", **{"local.clip_norm": 5.0, "augmentation.cutout": 3}
+    )
+    federation = build(config, device="meta")
+    assert federation.augmentation == Augmentation(crop=2, horizontal_flip=True, cutout=3)
+    assert federation.local == TrainingPlan(
+        epochs=20,
+        batch_size=64,
+        lr=0.05,
+        optimizer="sgd",
+        momentum=0.9,
+        weight_decay=3e-4,
+        schedule="cosine",
+        final_lr=0.001,
+        clip_norm=5.0,
+    )
+    assert federation.server == TrainingPlan(epochs=30, batch_size=128, lr=1e-3)
+
+
+def test_no_augmentation_at_all_is_none():
+    names = dict.fromkeys(
+        ("augmentation.crop", "augmentation.horizontal_flip", "augmentation.cutout"), 0
+    )
+    assert build(fediod_config(**names), other="cifar100", device="meta").augmentation is None
+
+
+def test_set_public_share_takes_no_samples_from_the_clients_of_methods_without_public_images():
+    labels = {"train": np.arange(5_000) % 10, "test": np.arange(50) % 10}
+    without, other = (
+        divide(
+            fediod_config("paper", row=row, **{"partition.public_share": 0.5}),
+            labels,
+            Seeds(),
+            public,
+        )
+        for row, public in (("fediod", None), ("fedkd", {"train": np.arange(40)}))
+    )
+    assert sum(map(len, without.clients)) == sum(map(len, other.clients)) == 5_000
+
+
+# -- private data of another set, and labelled target data at the server --
+
+
+def fedsa_config(
+    table: str = "table1", profile: str = "smoke", row: str = "fedsa", changes=None, **column: str
+):
+    paper, found = registry.find_table(f"fedsa/{table}")
+    wanted = next(r for r in found.rows if r.key == row)
+    keys = next(
+        dict(c) for c in found.columns if all(c[name] == value for name, value in column.items())
+    )
+    return {**paper.config(found, wanted, keys, profile, "paper"), **(changes or {})}
+
+
+def build_fedsa(config, device="cpu", name="cifar10", private="imagenet32", **changes):
+    data, own = (catalogue.resolve(asked, embedded=True) for asked in (name, private))
+    return build_federation(
+        config, data, Seeds(), StageCache(None), Standalone, device=device, private=own, **changes
+    )
+
+
+TARGET = {
+    "train": np.repeat(np.arange(10), 50)[np.random.default_rng(0).permutation(500)],
+    "test": np.arange(40) % 10,
+}
+PRIVATE = {"train": np.arange(400) % 20, "test": np.arange(20)}
+
+
+def divide_fedsa(**changes):
+    quiet = {
+        "partition.clients": 4,
+        "partition.target_limit": 0,
+        "partition.public_limit": 0,
+        "partition.pool_limit": 0,
+    }
+    return divide(
+        {**fedsa_config(fraction="0.10"), **quiet, **changes}, TARGET, Seeds(), None, PRIVATE, 20
+    )
+
+
+def test_clients_hold_groups_of_the_other_sets_classes():
+    division = divide_fedsa()
+    assert division.groups == [range(0, 5), range(5, 10), range(10, 15), range(15, 20)]
+    assert sorted(np.concatenate(division.clients)) == list(range(400))
+    for own, group in zip(division.clients, division.groups, strict=True):
+        assert set(PRIVATE["train"][own]) == set(group)
+
+
+@pytest.mark.parametrize(("share", "per_class"), [(0.01, 1), (0.05, 2), (0.10, 5), (1.0, 50)])
+def test_the_server_holds_a_share_of_every_class_and_the_rest_is_public(share, per_class):
+    division = divide_fedsa(**{"partition.probe_share": share})
+    assert (
+        np.bincount(TARGET["train"][division.probe]).tolist() == [per_class] * 10
+    )  # round(2.5) = 2
+    assert sorted([*division.probe, *division.public]) == list(range(500))
+    assert (division.public_split, len(division.validation), len(division.test)) == ("train", 0, 40)
+
+
+def test_limits_of_target_public_and_private_images_are_told_apart():
+    limits = {
+        "partition.target_limit": 200,
+        "partition.public_limit": 30,
+        "partition.pool_limit": 100,
+        "partition.test_limit": 7,
+    }
+    division = divide_fedsa(**limits)
+    assert (len(division.public), len(division.test)) == (30, 7)
+    assert sum(map(len, division.clients)) == 100
+    assert 10 <= len(division.probe) <= 30  # a tenth of each class's share of 200
+    assert not set(division.probe) & set(division.public)
+
+
+def test_the_target_data_may_come_from_another_split():
+    labels = {"train": np.zeros(5, int), "valid": TARGET["train"], "test": TARGET["test"]}
+    config = {**fedsa_config(fraction="0.10"), "partition.clients": 4, "partition.public_limit": 0}
+    division = divide(
+        {**config, "partition.target_split": "valid"}, labels, Seeds(), None, PRIVATE, 20
+    )
+    assert division.public_split == "valid"
+    assert np.bincount(labels["valid"][division.probe]).tolist() == [5] * 10
+    assert len(division.public) == 450
+
+
+def test_private_data_of_another_set_are_not_divided_in_another_way():
+    with pytest.raises(
+        PartitionError, match="not divided by 'niid1'; use class-groups or everyone"
+    ):
+        divide_fedsa(**{"partition.kind": "niid1"})
+    everyone = divide_fedsa(**{"partition.kind": "everyone"})
+    assert [len(own) for own in everyone.clients] == [400] * 4
+    assert everyone.groups == []
+
+
+@pytest.fixture(scope="module")
+def servers():
+    return build_fedsa(
+        fedsa_config(fraction="0.10", dataset="cifar10", changes={"partition.clients": 8})
+    )
+
+
+def test_clients_number_their_own_classes_from_zero(servers):
+    private = catalogue.load("shapes-100-shifted")["train"]
+    assert [client.task.classes for client in servers.clients] == [13, 13, 13, 13, 12, 12, 12, 12]
+    start = 0
+    for client in servers.clients:
+        images, targets = client.run(lambda shard: (shard.images, shard.targets))
+        assert targets.min() == 0
+        assert targets.max() == client.task.classes - 1
+        assert client.label_counts == tuple(
+            np.bincount(targets.numpy(), minlength=client.task.classes)
+        )
+        own = np.flatnonzero(
+            (private.labels >= start) & (private.labels < start + client.task.classes)
+        )
+        shown = resize(torch.from_numpy(private.images[own]), 8)
+        official = {
+            image.numpy().tobytes(): label
+            for image, label in zip(shown, private.labels[own], strict=True)
+        }
+        assert [official[image.numpy().tobytes()] - start for image in images] == targets.tolist()
+        start += client.task.classes
+    assert start == 100
+
+
+def test_the_servers_data_are_the_targets(servers):
+    target = catalogue.load("shapes")["train"]
+    assert servers.task.classes == 10
+    assert servers.normalise.mean == catalogue.source("shapes").mean
+    known = {
+        image.numpy().tobytes(): int(label)
+        for image, label in zip(
+            resize(torch.from_numpy(target.images), 8), target.labels, strict=True
+        )
+    }
+    probe = servers.probe()
+    assert [known[image.numpy().tobytes()] for image in probe.images] == probe.targets.tolist()
+    public = {image.numpy().tobytes() for image in servers.public.images}
+    assert public <= set(known)
+    assert not public & {image.numpy().tobytes() for image in probe.images}
+    assert servers.probe().digest != servers.public.digest
+
+
+def test_labels_of_the_public_images_stay_an_oracles(servers):
+    with pytest.raises(OracleError):
+        servers.oracle_public_labels()
+
+
+def test_a_planned_federation_knows_the_sizes_of_both_sets():
+    data = {
+        name: ResolvedData(name, name, "real", "", "not present")
+        for name in ("cifar100", "imagenet32")
+    }
+    config = fedsa_config("table1", "paper", fraction="0.05", dataset="cifar100")
+    planned = build_federation(
+        config,
+        data["cifar100"],
+        Seeds(),
+        StageCache(None),
+        Standalone,
+        device="meta",
+        private=data["imagenet32"],
+    )
+    assert planned.probe().images.shape == (2_500, 3, 32, 32)
+    assert planned.probe().images.is_meta
+    assert len(planned.public) == 47_500
+    assert [client.task.classes for client in planned.clients] == [100] * 10
+    assert (
+        sum(client.size for client in planned.clients)
+        == catalogue.source("imagenet32").sizes["train"]
+    )
+
+
+def test_the_probe_set_comes_from_the_training_images_though_the_public_set_does_not():
+    config = {
+        **fediod_config(),
+        "partition.probe_share": 0.1,
+        "partition.public_split": "test",
+        "partition.public_limit": 0,
+    }
+    probe = build(config, other="cifar100").probe()
+    official = {
+        resize(torch.from_numpy(i[None]), probe.images.shape[-1]).numpy().tobytes()
+        for i in catalogue.load("shapes")["train"].images
+    }
+    assert {image.numpy().tobytes() for image in probe.images} <= official
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_private_data_that_are_the_targets_own_under_another_name_are_refused(device):
+    message = (
+        r"clients would hold the server's own data: caltech100 and cifar100 are both shapes-100"
+        r" here.*--set private\.name"
+    )
+    with pytest.raises(PartitionError, match=message):
+        build_fedsa(fedsa_config(dataset="cifar100"), device, "cifar100", "caltech100")
+
+
+def test_private_images_with_another_number_of_channels_are_refused():
+    with pytest.raises(DataError, match="private images of digits have another number of channels"):
+        build_fedsa(fedsa_config(), private="digits")
+
+
+# -- several tasks in one federation --
+
+
+def rooms(task="segmentation", **changes):
+    """Table 4, of which nothing is loaded."""
+    data = ResolvedData("taskonomy", "scenes", "synthetic", "", "not loaded")
+    limits = {"partition.pool_limit": 1000, "partition.target_limit": 1000}
+    config = fedsa_config("table4", task=task, changes={**limits, **changes})
+    return build_federation(
+        config, data, Seeds(), StageCache(None), Standalone, device="meta", private=data
+    )
+
+
+def test_teachers_have_tasks_of_their_own_and_networks_to_suit():
+    federation = rooms()
+    assert federation.task == Segmentation(8)
+    assert federation.network == "resnet8-narrow+dense"
+    assert [client.task for client in federation.clients] == [
+        DenseRegression(1),
+        DenseRegression(3),
+        DenseRegression(1),
+        DenseRegression(3),
+        DenseRegression(1),
+        Classification(6),
+    ]
+    assert [client.network for client in federation.clients] == ["resnet8-narrow+dense"] * 5 + [
+        "resnet8-narrow"
+    ]
+    assert federation.probe().targets.shape == (len(federation.probe().images), 16, 16)
+    shapes = [client.run(lambda shard: shard.targets.shape) for client in federation.clients]
+    assert shapes == [
+        (1000, 1, 16, 16),
+        (1000, 3, 16, 16),
+        (1000, 1, 16, 16),
+        (1000, 3, 16, 16),
+        (1000, 1, 16, 16),
+        (1000,),
+    ]
+    assert [bool(client.label_counts) for client in federation.clients] == [False] * 5 + [True]
+    assert (
+        len({client.digest for client in federation.clients}) == 6
+    )  # the same images with other targets
+
+
+def test_the_target_of_the_other_column_is_a_teacher_of_this_one():
+    federation = rooms("classification")
+    assert federation.task == Classification(6)
+    assert federation.network == "resnet8-narrow"
+    assert federation.clients[-1].task == Segmentation(8)
+    assert federation.probe().targets.ndim == 1
+    assert federation.probe().digest != rooms().probe().digest
+
+
+def test_tasks_are_given_in_turn_to_more_teachers_than_there_are():
+    tasks = [
+        client.task
+        for client in rooms(
+            **{"partition.clients": 3, "partition.teachers": "class+normal"}
+        ).clients
+    ]
+    assert tasks == [Classification(6), DenseRegression(3), Classification(6)]
+
+
+def test_server_and_teachers_see_other_images_of_one_set():
+    federation = rooms()
+    assert (
+        len(federation.probe().images) == 102
+    )  # of 1,000 images of six classes: a tenth of 167 or 166 is 17
+    assert (
+        len(
+            {client.digest for client in federation.clients}
+            | {federation.public.digest, federation.probe().digest}
+        )
+        == 8
+    )
+
+
+@pytest.mark.parametrize("task", ["segmentation", "classification"])
+def test_images_with_targets_for_their_pixels_are_not_augmented(task):
+    with pytest.raises(ValueError, match=r"not augmented.*leave augmentation\.\* off"):
+        rooms(task, **{"augmentation.horizontal_flip": True})
+    assert rooms(task).augmentation is None

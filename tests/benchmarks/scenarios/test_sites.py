@@ -1,0 +1,256 @@
+"""Federations of chest films: sites and their label sets, patients, uncertain labels, and what
+cannot be built.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from benchmarks.scenarios import sites
+from benchmarks.scenarios.scenario import build_federation
+from benchmarks.tables.cells import Selection, expand
+from benchmarks.tables.registry import papers
+from datasets import catalogue
+from datasets.catalogue import ResolvedData
+from datasets.partitions import PartitionError
+from datasets.source import DataError
+from federation.federation import HeterogeneousClientsError
+from federation.seeds import Seeds
+from federation.stages import StageCache
+from federation.tasks import MultiLabel
+from methods.fedad import FedAD
+from metrics.classification import UNKNOWN
+
+PAPER = papers()["fedad"]
+
+
+def config_of(train="cross-domain", test="nih-cxr14", **changes):
+    """The smoke configuration of a column of Table 1, smaller."""
+    table = next(table for table in PAPER.tables if table.key == "table1")
+    (cell,) = expand(PAPER, table, Selection(only={"row": "fedad", "train": train, "test": test}))
+    small = {
+        "partition.pool_limit": 200,
+        "partition.test_limit": 100,
+        "partition.public_limit": 30,
+        "local.epochs": 1,
+    }
+    return {**dict(cell.config), **small, **changes}
+
+
+def build(config, seed=0, device="cpu", embedded=True):
+    names = str(config["data.name"]).split("+")
+    if embedded:
+        data, *others = (catalogue.resolve(name, embedded=True) for name in names)
+        public = catalogue.resolve("rsna-pneumonia", embedded=True)
+    else:
+        data, *others = (ResolvedData(name, name, "real", "", "not present") for name in names)
+        public = ResolvedData("rsna-pneumonia", "rsna-pneumonia", "real", "", "not present")
+    return build_federation(
+        config,
+        data,
+        Seeds.moving(("partition", "weights"), seed),
+        StageCache(None, device=device),
+        FedAD,
+        device=device,
+        public=public,
+        others=others,
+    )
+
+
+def shard_of(client):
+    return client.run(lambda shard: (shard.images, shard.targets))
+
+
+@pytest.fixture(scope="module")
+def both():
+    return build(config_of())
+
+
+def test_each_site_has_three_clients_with_its_own_findings_and_the_server_has_all(both):
+    nih, chexpert = (
+        tuple(config_of()[f"findings.{site}"].split("+")) for site in ("nih-cxr14", "chexpert")
+    )
+    assert both.task == MultiLabel((*nih, "enlarged-cardiomediastinum", "lung-opacity"))
+    assert [client.task for client in both.clients] == [MultiLabel(nih)] * 3 + [
+        MultiLabel(chexpert)
+    ] * 3
+    assert [shard_of(client)[1].shape[1] for client in both.clients] == [12] * 3 + [8] * 3
+    assert (len(nih), len(chexpert), both.task.outputs) == (12, 8, 14)
+
+
+def test_clients_of_a_site_share_out_its_films_and_count_the_positives_of_all_findings(both):
+    assert [
+        sum(client.size for client in part) for part in (both.clients[:3], both.clients[3:])
+    ] == [200, 200]
+    images = [shard_of(client)[0].flatten(1) for client in both.clients[:3]]
+    assert len(torch.cat(images).unique(dim=0)) == 200
+    for client in both.clients:
+        positives = (shard_of(client)[1] == 1).sum(dim=0).tolist()
+        places = [both.task.findings.index(finding) for finding in client.task.findings]
+        assert [client.label_counts[place] for place in places] == positives
+        assert sum(client.label_counts) == sum(
+            positives
+        )  # nothing in the findings that the site does not label
+
+
+def test_the_test_set_is_of_both_sites_and_what_a_site_does_not_label_is_not_known(both):
+    targets = both._test.targets
+    assert targets.shape == (200, 14)
+    own = [
+        both.task.findings.index(finding)
+        for finding in ("enlarged-cardiomediastinum", "lung-opacity")
+    ]
+    assert (targets[:100, own] == UNKNOWN).all()
+    assert (targets[100:, both.task.findings.index("hernia")] == UNKNOWN).all()
+    assert (targets[:100, both.task.findings.index("hernia")] != UNKNOWN).all()
+
+
+def test_of_one_site_clients_and_server_share_the_task():
+    alone = build(config_of("nih-cxr14"))
+    assert alone.task.outputs == 12
+    assert {client.task for client in alone.clients} == {None}
+    assert alone.shared_network() == alone.network
+
+
+def test_parameters_of_sites_with_other_label_sets_cannot_be_averaged(both):
+    with pytest.raises(HeterogeneousClientsError, match="label sets of their own"):
+        both.shared_network()
+
+
+def test_local_models_have_a_head_for_their_site_and_are_measured_on_what_it_labels(both):
+    models = both.local_models()
+    assert [model.outputs for model in models] == [12] * 3 + [8] * 3
+    assert all(0 <= model.history["mauc"][-1] <= 1 for model in models)
+
+
+def test_another_seed_of_the_partition_deals_other_films(both):
+    assert build(config_of(), seed=1).clients[0].digest != both.clients[0].digest
+    assert build(config_of()).clients[0].digest == both.clients[0].digest
+
+
+def test_no_patient_is_in_two_of_clients_validation_and_test():
+    data = catalogue.resolve("nih-cxr14", embedded=True)
+    config = config_of("nih-cxr14", **{"partition.pool_limit": 0, "partition.test_limit": 0})
+    read = sites.site_of(config, data)
+    division = sites.divide_site(config, read, 3, Seeds())
+    train, test = read.patients("train"), read.patients("test")
+    held = [
+        set(train[np.concatenate(division.clients)]),
+        set(train[division.validation]),
+        set(test[sites.test_indices(config, read, Seeds())]),
+    ]
+    assert all(held)
+    assert sum(map(len, held)) == len(set.union(*held))
+    assert len(held[1]) == round(0.1 * len(set(train)))
+
+
+def test_no_patient_of_sites_that_share_theirs_trains_at_one_and_is_held_out_at_the_other():
+    """As with NIH's sample and its shifted double, which stands in for CheXpert."""
+    config = config_of(**{"partition.pool_limit": 0})
+    first = sites.site_of(config, catalogue.resolve("nih-cxr14", embedded=True))
+    double = ResolvedData("chexpert", first.data.used, "surrogate", first.data.digest, "")
+    second = sites.Site(double, ("edema", "cardiomegaly"), "reference", 16)
+    patients = first.patients("train")
+    assert (patients == second.patients("train")).all()
+    one, other = (sites.divide_site(config, site, 3, Seeds()) for site in (first, second))
+    held = [set(patients[division.validation]) for division in (one, other)]
+    trained = [set(patients[np.concatenate(division.clients)]) for division in (one, other)]
+    assert len(held[0]) > 1
+    assert all(not a & b for a in held for b in trained)
+    assert (
+        one.clients[0].tolist() != other.clients[0].tolist()
+    )  # though each site deals its films by itself
+
+
+@pytest.mark.parametrize(
+    ("policy", "becomes"),
+    [("zeros", (0, 0)), ("ones", (1, 1)), ("ignore", (UNKNOWN, UNKNOWN)), ("reference", (1, 0))],
+)
+def test_uncertain_labels_become_what_the_policy_says(policy, becomes):
+    data = catalogue.resolve("chexpert", embedded=True)
+    asked = sites.Site(data, ("edema", "cardiomegaly"), policy, 16)
+    every = np.arange(800)
+    plain = sites.Site(data, ("edema", "cardiomegaly"), "ignore", 16).targets("train", every)
+    found = asked.targets("train", every)
+    unsure = plain == UNKNOWN
+    assert unsure.any(axis=0).all()
+    assert (found[~unsure] == plain[~unsure]).all()
+    for column, value in enumerate(becomes):
+        assert set(found[unsure[:, column], column]) == {value}
+
+
+def test_a_finding_that_the_set_has_no_labels_of_is_not_known():
+    data = catalogue.resolve("nih-cxr14", embedded=True)
+    found = sites.Site(data, ("lung-opacity", "mass"), "zeros", 16).targets("train", np.arange(50))
+    assert set(found[:, 0]) == {UNKNOWN}
+    assert set(found[:, 1]) <= {0, 1}
+
+
+def test_the_films_that_a_cell_is_tested_on_may_be_another_sites():
+    data = catalogue.resolve("chexpert", embedded=True)
+    test, findings = sites.test_set(config_of("nih-cxr14", "chexpert"), data, Seeds(), "cpu")
+    assert (len(findings), test.targets.shape, test.images.shape) == (8, (100, 8), (100, 1, 16, 16))
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        (
+            {"partition.clients": 5},
+            PartitionError,
+            "5 clients cannot be divided evenly among 2 sites",
+        ),
+        ({"findings.nih-cxr14": "mass+hernja"}, DataError, "unknown finding 'hernja'.*hernia"),
+        (
+            {"findings.uncertain": "maybe"},
+            DataError,
+            "one of zeros, ones, ignore, reference, not 'maybe'",
+        ),
+        ({"partition.clients": 6000}, PartitionError, "cannot share"),
+    ],
+)
+def test_what_cannot_be_built_is_refused(changes, error, message):
+    with pytest.raises(error, match=message):
+        build(config_of(**changes))
+
+
+def test_a_set_without_findings_is_no_site_and_the_public_films_must_be_of_another_set():
+    config = config_of("nih-cxr14")
+    with pytest.raises(DataError, match="digits has no findings that a table asks for"):
+        sites.site_of({**config, "findings.digits": "mass"}, catalogue.resolve("digits"))
+    with pytest.raises(DataError, match="name it with public"):
+        build_federation(
+            config, catalogue.resolve("nih-cxr14", embedded=True), Seeds(), StageCache(None), FedAD
+        )
+
+
+def test_the_official_sets_are_planned_without_their_files():
+    limits = {
+        "partition.pool_limit": 0,
+        "partition.test_limit": 0,
+        "partition.public_limit": 0,
+        "data.image_size": 512,
+    }
+    planned = build(config_of(**limits), device="meta", embedded=False)
+    sizes = [
+        sum(client.size for client in part) for part in (planned.clients[:3], planned.clients[3:])
+    ]
+    official = [catalogue.source(name).sizes["train"] for name in ("nih-cxr14", "chexpert")]
+    assert sizes == [total - round(0.1 * total) for total in official]
+    assert planned.public.images.shape == (26_684, 1, 512, 512)
+
+
+def test_a_larger_public_set_holds_every_smaller_one():
+    few, more, every = (
+        set(sites.first_of_order(50, most, np.random.default_rng(3))) for most in (5, 20, 0)
+    )
+    assert few < more < every == set(range(50))
+    assert len(few) == 5
+
+
+def test_without_validation_films_there_is_no_validation_set():
+    federation = build(config_of("nih-cxr14", **{"partition.validation_share": 0.0}))
+    with pytest.raises(ValueError, match=r"set partition\.validation_share above 0"):
+        federation.require_validation()

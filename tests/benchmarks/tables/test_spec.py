@@ -1,0 +1,277 @@
+"""Specs agree with the published tables, and settings resolve by profile and column."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from benchmarks.tables import registry
+from benchmarks.tables.spec import Paper, Row, Setting, SpecError, Table, grid, pick
+from results.published import format_column, parse_column, published_table
+
+TABLES = [(paper, table) for paper in registry.papers().values() for table in paper.tables]
+
+
+def printed_columns(table, cells):
+    """Columns of published cells, each once, without keys of measurements, of which a cell of ours
+    yields several.
+    """
+    own = {key for column in table.columns for key in column}
+    pairs = (
+        {key: value for key, value in parse_column(cell.column).items() if key in own}
+        for cell in cells
+    )
+    return list(dict.fromkeys(format_column(column) for column in pairs))
+
+
+@pytest.mark.parametrize(("paper", "table"), TABLES, ids=lambda value: value.key)
+def test_rows_and_columns_are_those_of_the_published_table(paper, table):
+    cells = published_table(f"{paper.key}/{table.key}")
+    if not cells:
+        assert table.key.startswith("figure")
+        return
+    ours, printed = (
+        [dict(column) for column in table.columns],
+        [parse_column(column) for column in printed_columns(table, cells)],
+    )
+    assert {format_column(column) for column in ours} == {
+        format_column(column) for column in printed
+    }
+    for keys in {
+        frozenset(column) for column in ours
+    }:  # a cell that spans a block may stand before or behind it
+        assert [c for c in ours if c.keys() == keys] == [c for c in printed if c.keys() == keys]
+    assert [row.key for row in table.rows] == list(dict.fromkeys(c.row for c in cells))
+
+
+@pytest.mark.parametrize(("paper", "table"), TABLES, ids=lambda value: value.key)
+@pytest.mark.parametrize("profile", ["smoke", "cpu", "paper"])
+def test_a_cell_exists_exactly_where_the_paper_prints_a_number(paper, table, profile):
+    cells = [cell for cell in published_table(f"{paper.key}/{table.key}") if cell.value is not None]
+    printed = {(c.row, column) for c in cells for column in printed_columns(table, [c])}
+    ours = {
+        (row.key, format_column(dict(column)))
+        for column in table.columns
+        for row in table.rows
+        if row.applies(paper.config(table, row, column, profile, "paper"), column)
+    }
+    assert ours == printed or not printed
+
+
+@pytest.mark.parametrize(("paper", "table"), TABLES, ids=lambda value: value.key)
+def test_upper_bounds_are_the_rows_whose_method_declares_an_oracle(paper, table):
+    for row in table.rows:
+        assert row.upper_bound == bool(registry.find_method(row.method).load().oracle), row.key
+
+
+@pytest.mark.parametrize(("paper", "table"), TABLES, ids=lambda value: value.key)
+def test_the_papers_own_row_is_one_of_the_tables_and_no_bound(paper, table):
+    if table.own:
+        assert [row.upper_bound for row in table.rows if row.key == table.own] == [False]
+
+
+def test_the_papers_own_values_are_those_of_its_text():
+    paper = registry.papers()["dlad"]
+    table = next(t for t in paper.tables if t.key == "table2")
+    mnist, cinic = table.columns[0], table.columns[-1]
+    config = paper.config(table, table.rows[-1], mnist, "paper", "paper")
+    assert (config["local.epochs"], config["dlad.classifier_epochs"], config["server.epochs"]) == (
+        50,
+        20,
+        100,
+    )
+    assert (config["local.lr"], config["local.batch_size"], config["dlad.temperature"]) == (
+        1e-3,
+        250,
+        0.05,
+    )
+    assert config["partition.clients"] == 10
+    other = paper.config(table, table.rows[-1], cinic, "paper", "paper")
+    assert round(other["partition.client_share"] * 90_000) == 20_000
+    assert other["partition.public_split"] == "valid"
+
+
+def test_every_reduced_value_is_told_from_the_papers():
+    setting = Setting("local.epochs", 50, "paper", "V-B", cpu=5)
+    assert setting.value("cpu", "paper") == 5
+    assert setting.value("smoke", "paper") == setting.value("paper", "paper") == 50
+    assert setting.is_reduced("cpu")
+    assert not setting.is_reduced("smoke")
+
+
+def test_released_values_hold_only_under_that_protocol():
+    setting = Setting("temperature", 1.0, "paper", "Eq. 3", released=10001.0)
+    assert setting.value("paper", "paper") == 1.0
+    assert setting.value("paper", "released") == 10001.0
+
+
+def test_a_value_per_column_takes_the_first_entry_that_fits():
+    value = {"dataset=mnist": 1, "dataset=cifar10 alpha=1": 2, "": 3}
+    assert pick(value, {"dataset": "mnist"}) == 1
+    assert pick(value, {"dataset": "cifar10", "alpha": "1"}) == 2
+    assert pick(value, {"dataset": "cifar10", "alpha": "0.1"}) == 3
+    with pytest.raises(SpecError, match="no entry"):
+        pick({"dataset=mnist": 1}, {"dataset": "cifar10"})
+
+
+def test_a_condition_may_name_several_values_of_the_row_or_the_method():
+    value = {
+        "method=fedavg|fedprox dataset=cifar10": 1,
+        "method=fedavg|fedprox": 2,
+        "row=fedkd-online|x": 3,
+        "": 4,
+    }
+    assert pick(value, {"method": "fedprox", "dataset": "cifar10"}) == 1
+    assert pick(value, {"method": "fedavg", "dataset": "cifar100"}) == 2
+    assert pick(value, {"method": "fedkd", "row": "fedkd-online"}) == 3
+    assert pick(value, {"method": "fedavgm", "row": "fedkd"}) == 4
+    assert pick(value, {"method": "fedavg|fedprox"}) == 4
+    assert pick(value, {}) == 4
+
+
+def tiny_paper(*settings):
+    row = Row("printed", "fedavg", "Printed")
+    other = Row("own", "fedprox", "Own", config={"local.epochs": 9})
+    table = Table(
+        "table1",
+        "Table 1",
+        "",
+        (row, other),
+        ({"dataset": "a"}, {"dataset": "b"}),
+        {"dataset": "data.name"},
+    )
+    return Paper("p", "", "", settings, (table,), True, ("partition",)), table
+
+
+def test_a_value_may_depend_on_the_method_and_a_rows_own_configuration_comes_first():
+    paper, table = tiny_paper(
+        Setting("local.epochs", {"method=fedavg|feddf": 40, "": 500}, "paper", "")
+    )
+    configs = [paper.config(table, row, table.columns[0], "paper", "paper") for row in table.rows]
+    assert [config["local.epochs"] for config in configs] == [40, 9]
+    third = paper.config(table, Row("x", "fedkd", "X"), table.columns[0], "paper", "paper")
+    assert third["local.epochs"] == 500
+
+
+def test_a_released_value_per_column_is_picked_like_any_other():
+    setting = Setting("m.epochs", 300, "paper", "", released={"dataset=a": 500, "": 800}, smoke=2)
+    paper, table = tiny_paper(setting)
+    values = {
+        (profile, protocol, column["dataset"]): paper.config(
+            table, table.rows[0], column, profile, protocol
+        )["m.epochs"]
+        for profile in ("paper", "cpu", "smoke")
+        for protocol in ("paper", "released")
+        for column in table.columns
+    }
+    assert {key: value for key, value in values.items() if key[0] == "smoke"} == dict.fromkeys(
+        [("smoke", protocol, column) for protocol in ("paper", "released") for column in "ab"], 2
+    )
+    assert (
+        [values["paper", "paper", c] for c in "ab"]
+        == [values["cpu", "paper", c] for c in "ab"]
+        == [300, 300]
+    )
+    assert (
+        [values["paper", "released", c] for c in "ab"]
+        == [values["cpu", "released", c] for c in "ab"]
+        == [500, 800]
+    )
+
+
+@pytest.mark.parametrize(("paper", "table"), TABLES, ids=lambda value: value.key)
+def test_offered_rows_are_not_printed_and_declare_their_oracles(paper, table):
+    printed = {row.key for row in table.rows}
+    assert len({row.key for row in table.offered}) == len(table.offered)
+    for row in table.offered:
+        assert row.key not in printed
+        assert row.upper_bound == bool(registry.find_method(row.method).load().oracle), row.key
+        for profile in ("smoke", "cpu", "paper"):
+            assert paper.config(table, row, table.columns[0], profile, row.protocol or "paper")
+
+
+@pytest.mark.parametrize(("paper", "table"), TABLES, ids=lambda value: value.key)
+@pytest.mark.parametrize("protocol", ["paper", "released"])
+def test_every_setting_of_a_method_is_a_field_of_it(paper, table, protocol):
+    for row in (*table.rows, *table.offered):
+        entry = registry.find_method(row.method)
+        for column in table.columns:
+            config = paper.config(table, row, column, "paper", protocol)
+            own = {name.split(".")[1] for name in config if name.startswith(f"{row.method}.")}
+            assert own <= {field.name for field in dataclasses.fields(entry.load())}, row.key
+
+
+FEDIOD = registry.papers()["fediod"]
+
+
+@pytest.mark.parametrize("table", FEDIOD.tables, ids=lambda table: table.key)
+def test_every_field_of_a_method_of_fediods_tables_stands_on_the_card_or_in_its_row(table):
+    stated = {setting.name for setting in FEDIOD.settings}
+    for row in (*table.rows, *table.offered):
+        fields = {
+            f"{row.method}.{field.name}"
+            for field in dataclasses.fields(registry.find_method(row.method).load())
+        }
+        assert fields - stated - set(row.config) == set(), row.key
+
+
+@pytest.mark.parametrize(
+    "table",
+    [t for t in FEDIOD.tables if t.key in ("table6", "table7")],
+    ids=lambda table: table.key,
+)
+@pytest.mark.parametrize("profile", ["smoke", "cpu", "paper"])
+def test_no_two_rows_of_an_ablation_are_the_same_run(table, profile):
+    rows = (*table.rows, *table.offered)
+    configs = {
+        tuple(sorted(FEDIOD.config(table, row, table.columns[0], profile, "paper").items()))
+        for row in rows
+    }
+    assert len(configs) == len(rows)
+
+
+def test_only_fediods_ablations_cannot_follow_the_released_code():
+    refusing = {f"{paper.key}/{table.key}" for paper, table in TABLES if not table.released}
+    assert refusing == {"fediod/table6", "fediod/table7"}
+
+
+def test_a_row_is_absent_from_columns_that_hold_any_of_its_pairs():
+    row = Row("transfer", "transfer", "Transfer", absent=("setting=heterogeneous", "fraction=1.00"))
+    exists = {
+        (setting, fraction): row.applies({}, {"setting": setting, "fraction": fraction})
+        for setting in ("homogeneous", "heterogeneous")
+        for fraction in ("0.10", "1.00")
+    }
+    assert [key for key, there in exists.items() if there] == [("homogeneous", "0.10")]
+    assert Row("scratch", "scratch", "Scratch").applies({}, {"setting": "heterogeneous"})
+    assert row.applies({}, {"dataset": "cifar10"})  # a table without these columns
+
+
+def test_fedsas_dashes_are_of_semi_supervised_rows_with_all_labels_and_of_transfer():
+    paper, table = registry.find_table("fedsa/table1")
+    dashes = {
+        (row.key, column["setting"], column["fraction"])
+        for column in table.columns
+        for row in table.rows
+        if not row.applies(paper.config(table, row, column, "paper", "paper"), column)
+    }
+    semi = ("pseudo-label", "noisy-student", "fixmatch", "meta-pseudo-labels")
+    assert dashes == {
+        ("transfer", "heterogeneous", "0.10"),
+        *((row, "homogeneous", "1.00") for row in semi),
+    }
+
+
+def test_an_unknown_source_of_a_value_is_refused():
+    with pytest.raises(ValueError, match="source must be one of"):
+        Setting("x", 1, "hearsay", "")
+
+
+def test_a_grid_varies_its_last_key_fastest():
+    assert grid(a=("1", "2"), b=("x", "y")) == (
+        {"a": "1", "b": "x"},
+        {"a": "1", "b": "y"},
+        {"a": "2", "b": "x"},
+        {"a": "2", "b": "y"},
+    )

@@ -1,0 +1,477 @@
+"""The rule of the regression report, and what it refuses to compare."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from reports.comparing.compare import CELL, COST, Rule, compare, holm
+from reports.tables.resultset import read_pair, read_set
+from results.files import ResultsError
+from results.record import Measurement, Record
+from results.store import CSV_COLUMNS, summarise, write_csv
+
+BASE = {
+    "row": "a",
+    "column": "n=1",
+    "metric": "accuracy",
+    "value": "0.9",
+    "std": "",
+    "n": "1",
+    "status": "ok",
+    "bytes_up": "10",
+    "bytes_down": "0",
+    "profile": "smoke",
+    "protocol": "paper",
+    "data": "digits",
+    "origin": "surrogate",
+    "seeds": "0",
+}
+
+
+def line(**changes: str) -> dict[str, str]:
+    return {**dict.fromkeys(CSV_COLUMNS, ""), **BASE, **changes}
+
+
+def result_set(tmp_path, name, *lines):
+    path = tmp_path / name / "t.csv"
+    write_csv(path, lines)
+    return path.parent
+
+
+def differences(base, new, **rule):
+    return compare(read_set(base), read_set(new), Rule(**rule))
+
+
+def verdicts(base, new):
+    """Of the cells."""
+    return [d.verdict for d in differences(base, new) if d.kind != COST]
+
+
+@pytest.mark.parametrize(
+    ("changes", "verdict"),
+    [
+        ({}, "same"),
+        ({"value": "0.885"}, "same"),
+        ({"value": "0.87"}, "worse"),
+        ({"value": "0.95"}, "better"),
+        ({"bytes_up": "11"}, "changed"),
+        ({"epsilon": "3.1"}, "changed"),
+    ],
+)
+def test_one_seed_is_judged_by_tolerance_and_bytes_exactly(tmp_path, changes, verdict):
+    assert verdicts(
+        result_set(tmp_path, "a", line()), result_set(tmp_path, "b", line(**changes))
+    ) == [verdict]
+
+
+def test_several_seeds_are_judged_by_a_test_and_not_by_the_tolerance(tmp_path):
+    base = line(std="0.001", n="3", seeds="0 1 2")
+    clear = line(value="0.89", std="0.001", n="3", seeds="0 1 2")
+    noisy = line(value="0.85", std="0.05", n="3", seeds="0 1 2")
+    assert verdicts(result_set(tmp_path, "a", base), result_set(tmp_path, "b", clear)) == ["worse"]
+    assert verdicts(result_set(tmp_path, "a", base), result_set(tmp_path, "c", noisy)) == [
+        "undecided"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("metric", "base", "new", "verdict"),
+    [
+        ("hd95", "12.0", "14.5", "worse"),  # lower is better; 2 pixels are tolerated
+        ("hd95", "12.0", "13.5", "same"),
+        ("hd95", "12.0", "9.5", "better"),
+        ("inception-score", "2.8", "2.5", "worse"),
+        ("inception-score", "2.8", "2.65", "same"),
+        ("psnr", "33.0", "32.1", "same"),
+        ("bandwidth-gb", "1.0", "1.001", "worse"),
+        ("num-classes", "12", "13", "changed"),
+        ("fog", "200", "203", "same"),  # an unknown metric: 2 % of the value, in either direction
+        ("fog", "200", "205", "changed"),
+        ("fog", "200", "195", "changed"),
+    ],
+)
+def test_a_loss_is_judged_by_the_metrics_direction_and_unit(tmp_path, metric, base, new, verdict):
+    old, now = (
+        result_set(tmp_path, name, line(metric=metric, value=value))
+        for name, value in (("a", base), ("b", new))
+    )
+    assert verdicts(old, now) == [verdict]
+
+
+@pytest.mark.parametrize(
+    ("metric", "base", "new", "verdict"),
+    [
+        ("accuracy", "70", "68", "worse"),
+        ("hd95", "12", "14", "worse"),
+        ("hd95", "12", "10", "better"),
+        ("fog", "1", "2", "changed"),
+    ],
+)
+def test_over_seeds_too(tmp_path, metric, base, new, verdict):
+    more = {"metric": metric, "std": "0.1", "n": "3", "seeds": "0 1 2"}
+    old, now = (
+        result_set(tmp_path, name, line(value=value, **more))
+        for name, value in (("a", base), ("b", new))
+    )
+    assert verdicts(old, now) == [verdict]
+
+
+def test_percent_is_told_from_print_else_from_the_values(tmp_path):
+    lines = (line(value="0.9"), line(row="b", value="0.8"))
+    for place, unit in (
+        ("fediod/table1.csv", "percent"),
+        ("dlad/table2.released.csv", "fraction"),
+        ("x/t.csv", "fraction"),
+    ):
+        path = tmp_path / place
+        write_csv(path, lines)
+        assert {cell["unit"] for cell in read_set(path).cells.values()} == {unit}
+    write_csv(tmp_path / "y" / "t.csv", [*lines, line(row="c", value="70.0")])
+    assert {cell["unit"] for cell in read_set(tmp_path).cells.values() if cell["row"] == "c"} == {
+        "percent"
+    }
+    with pytest.raises(ResultsError, match="unit is 'fraction' and 'percent'"):
+        verdicts(tmp_path / "x", tmp_path / "y")
+
+
+def test_a_table_in_percent_tolerates_two_points_and_prints_two_decimals(tmp_path):
+    base = result_set(tmp_path, "a", line(value="70.5"), line(row="b", value="60.0"))
+    new = result_set(tmp_path, "b", line(value="68.75"), line(row="b", value="57.125"))
+    near, far, _ = differences(base, new)
+    assert (near.verdict, far.verdict) == ("same", "worse")
+    assert (far.base, far.new, far.why) == ("60.00", "57.12", "loss +2.88, one seed, tolerance 2")
+
+
+def test_a_vanished_cell_and_a_failed_one_are_regressions_and_a_new_one_is_named(tmp_path):
+    two = result_set(tmp_path, "a", line(), line(row="b"))
+    assert verdicts(two, result_set(tmp_path, "b", line())) == ["same", "vanished"]
+    failed = line(row="b", metric="", value="", status="failed: DivergedError")
+    assert verdicts(two, result_set(tmp_path, "c", line(), failed)) == ["same", "failed"]
+    assert verdicts(result_set(tmp_path, "d", line()), two) == ["same", "new"]
+
+
+def test_a_cell_that_fails_takes_its_curve_with_it_and_one_that_failed_before_is_no_regression(
+    tmp_path,
+):
+    curve = [line(column=f"n=1 epoch={e}") for e in (1, 2)]
+    failed = line(metric="", value="", status="failed: DivergedError")
+    whole, broken = result_set(tmp_path, "a", *curve), result_set(tmp_path, "b", failed)
+    lost = differences(whole, broken)[:-1]
+    assert [(d.verdict, d.why) for d in lost] == [("failed", "failed: DivergedError")] * 2
+    assert verdicts(broken, whole) == ["better", "new", "new"]
+    assert verdicts(broken, broken) == ["same"]
+    other = result_set(tmp_path, "c", line(row="b"))
+    assert verdicts(broken, other) == ["vanished", "new"]
+    assert [
+        d.why
+        for d in differences(other, result_set(tmp_path, "d", line(row="b"), failed))
+        if d.verdict == "failed"
+    ] == ["failed: DivergedError"]
+
+
+@pytest.mark.parametrize(
+    "name", ["profile", "protocol", "data", "origin", "public", "public_origin"]
+)
+def test_sets_of_different_kind_are_never_compared(tmp_path, name):
+    base, new = (
+        result_set(tmp_path, "a", line()),
+        result_set(tmp_path, "b", line(**{name: "other"})),
+    )
+    with pytest.raises(ResultsError, match=f"{name} is .* not comparable"):
+        verdicts(base, new)
+
+
+@pytest.mark.parametrize("name", ["profile", "protocol"])
+def test_nor_are_those_that_have_no_cell_in_common(tmp_path, name):
+    base, new = (
+        result_set(tmp_path, "a", line()),
+        result_set(tmp_path, "b", line(row="b", **{name: "other"})),
+    )
+    with pytest.raises(ResultsError, match=f"{name} is .* not comparable"):
+        verdicts(base, new)
+
+
+def test_a_csv_of_an_older_version_lacks_columns_and_is_compared_in_those_it_has(tmp_path):
+    old, new = (
+        tmp_path / "a" / "t.csv",
+        result_set(tmp_path, "b", line(public="shapes", statistic="best")),
+    )
+    write_csv(
+        old,
+        [{name: value for name, value in line().items() if name in CSV_COLUMNS[:18]}],
+        CSV_COLUMNS[:18],
+    )
+    assert verdicts(old.parent, new) == ["same"]
+
+
+def test_holms_procedure_by_hand():
+    # 0.01 <= 0.05 / 4; 0.013 <= 0.05 / 3; 0.04 > 0.05 / 2 ends it, though 0.045 <= 0.05 / 1.
+    assert holm({"a": 0.04, "b": 0.01, "c": 0.045, "d": 0.013}, 0.05) == {"b", "d"}
+    assert holm({}, 0.05) == set()
+
+
+def test_the_level_holds_for_all_cells_together(tmp_path):
+    """p = 0.025 for one cell: Welch's t = 2.776 with 4 degrees of freedom. Among two cells it needs
+    0.025, among three less.
+    """
+    spread = {"n": "3", "seeds": "0 1 2", "std": "0.01"}
+    t = 2.7764451
+    lower = repr(0.9 - t * 0.01 * (2 / 3) ** 0.5 * 1.0001)
+    for others, verdict in ((1, "worse"), (2, "undecided")):
+        rows = [line(row=f"r{i}", **spread) for i in range(others)]
+        base = result_set(tmp_path, f"a{others}", line(**spread), *rows)
+        moved = [
+            {**row, "value": "0.9000001"} for row in rows
+        ]  # one that is the same to the last digit is not tested
+        new = result_set(tmp_path, f"b{others}", line(**{**spread, "value": lower}), *moved)
+        found = differences(base, new)[0]
+        assert found.verdict == verdict
+        assert found.p == pytest.approx(0.025, abs=1e-5)
+    assert differences(base, new, alpha=0.1)[0].verdict == "worse"
+
+
+def test_what_is_significantly_better_is_named_and_what_is_small_is_not(tmp_path):
+    spread = {"n": "3", "seeds": "0 1 2", "std": "0.0001"}
+    base = result_set(tmp_path, "a", line(**spread), line(row="b", **spread))
+    new = result_set(
+        tmp_path,
+        "b",
+        line(**{**spread, "value": "0.95"}),
+        line(row="b", **{**spread, "value": "0.899"}),
+    )
+    assert verdicts(base, new) == [
+        "better",
+        "same",
+    ]  # the second lost 0.001, less than the smallest effect
+    assert differences(base, new, effect=0.0005)[1].verdict == "worse"
+
+
+def test_seeds_without_any_spread_need_no_test(tmp_path):
+    spread = {"n": "2", "seeds": "0 1", "std": "0.0"}
+    base = result_set(tmp_path, "a", line(**spread), line(row="b", **spread))
+    new = result_set(tmp_path, "b", line(**{**spread, "value": "0.8"}), line(row="b", **spread))
+    assert verdicts(base, new) == ["worse", "same"]
+
+
+def test_other_seeds_and_another_statistic_are_named(tmp_path):
+    base = result_set(
+        tmp_path, "a", line(statistic="best"), line(row="b", std="0.1", n="2", seeds="0 1")
+    )
+    new = result_set(
+        tmp_path, "b", line(statistic="median"), line(row="b", std="0.1", n="3", seeds="2 3 4")
+    )
+    first, second, _ = differences(base, new)
+    assert first.why.endswith("statistic best -> median")
+    assert second.why.endswith("seeds 0 1 -> 2 3 4")
+    assert (second.base, second.verdict) == ("0.9000 ± 0.1000", "same")
+
+
+def test_changed_bytes_do_not_hide_a_loss(tmp_path):
+    base, new = (
+        result_set(tmp_path, "a", line()),
+        result_set(tmp_path, "b", line(value="0.5", bytes_up="11", epsilon="2.0")),
+    )
+    assert (
+        differences(base, new)[0].why
+        == "bytes_up 10 -> 11, epsilon none -> 2.0, loss +0.4000, one seed, tolerance 0.02"
+    )
+
+
+@pytest.mark.parametrize(
+    ("base", "new", "verdict"),
+    [("0.9", "nan", "worse"), ("nan", "nan", "same"), ("inf", "0.9", "better")],
+)
+def test_a_value_that_is_not_finite_is_worse_than_any(tmp_path, base, new, verdict):
+    assert verdicts(
+        *(result_set(tmp_path, name, line(value=v)) for name, v in (("a", base), ("b", new)))
+    ) == [verdict]
+
+
+def test_texts_must_be_equal(tmp_path):
+    base, same, other = (
+        result_set(tmp_path, name, line(metric="classes", value=text))
+        for name, text in (("a", "0-4"), ("b", "0-4"), ("c", "0-5"))
+    )
+    assert verdicts(base, same) == ["same"]
+    assert verdicts(base, other) == ["worse"]
+
+
+RUN = {
+    "hardware": "A",
+    "cores": 2,
+    "device": "cpu",
+    "threads": 1,
+    "precision": "fp32",
+    "compile": "off",
+    "stacked": 1,
+}
+
+
+def record(**changes):
+    whole = {
+        "table": "p/t",
+        "row": "a",
+        "column": "n=1",
+        "seed": 0,
+        "seeds": {},
+        "profile": "smoke",
+        "protocol": "paper",
+        "cell": "c",
+        "code": "d",
+        "data": {"digest": "1"},
+        "seconds": 30.0,
+        "stages": {"computed": 2},
+        "peak_memory_mb": 500.0,
+        "machine": RUN,
+    }
+    return Record(**{**whole, **changes})
+
+
+def with_records(tmp_path, name, *records):
+    folder = result_set(tmp_path, name, line(), line(row="b"))
+    (folder / "t.records.jsonl").write_text(
+        "".join(json.dumps(r.to_json()) + "\n" for r in records)
+    )
+    return folder
+
+
+def costs(tmp_path, base, new, **rule):
+    sets = with_records(tmp_path, "a", *base), with_records(tmp_path, "b", *new)
+    return {d.cell[3]: (d.verdict, d.why) for d in differences(*sets, **rule) if d.kind == COST}
+
+
+def test_time_is_the_sum_and_memory_the_largest_over_the_cells_that_both_sets_have(tmp_path):
+    base = (
+        record(),
+        record(row="b", seconds=10.0, peak_memory_mb=1000.0),
+        record(row="c", seconds=1000.0),
+    )
+    new = record(seconds=75.0, peak_memory_mb=1600.0), record(row="b", seconds=10.0)
+    assert costs(tmp_path, base, new) == {
+        "time": ("slower", "ratio 2.12, 2 allowed"),
+        "peak memory": ("larger", "ratio 1.60, 1.5 allowed"),
+    }
+    relaxed = costs(tmp_path, base, new, time_ratio=2.5, memory_ratio=2)
+    assert [verdict for verdict, _ in relaxed.values()] == ["same", "same"]
+    assert costs(tmp_path, base, new, time_ratio=0).keys() == {"peak memory"}
+    assert costs(tmp_path, base, new, time_ratio=0, memory_ratio=0) == {}
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        (
+            {"stages": {"computed": 0}},
+            "2 and 0 stages were computed, the others found in the cache",
+        ),
+        ({"machine": {**RUN, "threads": 4}}, "threads is 1 and 4"),
+        ({"machine": {**RUN, "precision": "bf16"}}, "precision is fp32 and bf16"),
+        ({"seed": 1}, "no cell finished in both sets with the same seed"),
+    ],
+)
+def test_costs_of_other_work_are_not_compared(tmp_path, changes, why):
+    new = record(**{"seconds": 500.0, "peak_memory_mb": 5000.0, **changes})
+    assert costs(tmp_path, [record()], [new]) == {"time, peak memory": ("not compared", why)}
+
+
+def test_times_on_other_hardware_and_of_seconds_are_not_compared(tmp_path):
+    other = costs(tmp_path, [record()], [record(seconds=500.0, machine={**RUN, "hardware": "B"})])
+    assert other == {
+        "time": ("not compared", "hardware is A and B"),
+        "peak memory": ("same", "ratio 1.00, 1.5 allowed"),
+    }
+    short = costs(tmp_path, [record(seconds=9.0)], [record(seconds=500.0)])
+    assert short["time"] == (
+        "not compared",
+        "the base took 9.0 s, of which little can be said below 10 s",
+    )
+
+
+def test_without_records_nothing_is_said_of_costs_but_that(tmp_path):
+    base, new = (
+        with_records(tmp_path, "a", record()),
+        result_set(tmp_path, "b", line(), line(row="b")),
+    )
+    *cells, cost = differences(base, new)
+    assert [d.verdict for d in cells] == ["same", "same"]
+    assert cost.why == "no records beside the CSV (new), so data digests were not compared either"
+
+
+@pytest.mark.parametrize("kind", ["data", "public"])
+def test_data_of_another_digest_are_never_compared(tmp_path, kind):
+    base, new = (
+        with_records(tmp_path, name, record(**{kind: {"digest": d}}))
+        for name, d in (("a", "1"), ("b", "2"))
+    )
+    with pytest.raises(
+        ResultsError, match=r"t a n=1: digest of .*data is '1' and '2'; these are not comparable"
+    ):
+        differences(base, new)
+
+
+def test_records_of_another_table_are_never_compared(tmp_path):
+    base, new = (
+        with_records(tmp_path, "a", record()),
+        with_records(tmp_path, "b", record(table="p/u")),
+    )
+    with pytest.raises(ResultsError, match="table is 'p/t' and 'p/u'"):
+        compare(*read_pair(base / "t.csv", new / "t.csv"), Rule())
+
+
+def test_a_cell_that_is_the_same_to_the_last_digit_takes_no_part_in_the_correction(tmp_path):
+    spread = {"n": "3", "seeds": "0 1 2", "std": "0.01"}
+    rows = [line(row=f"r{i}", **spread) for i in range(100)]
+    base = result_set(tmp_path, "a", line(**spread), *rows)
+    new = result_set(tmp_path, "b", line(**{**spread, "value": "0.87"}), *rows)
+    assert differences(base, new)[0].verdict == "worse"
+
+
+def written(tmp_path, name, one):
+    """A set of one record, with the CSV that belongs to it."""
+    folder = result_set(tmp_path, name, *summarise([one]))
+    (folder / "t.records.jsonl").write_text(json.dumps(one.to_json()) + "\n")
+    return folder
+
+
+def measured(value=0.9, **changes):
+    return record(measurements=(Measurement("accuracy", value),), **changes)
+
+
+def exact(tmp_path, new):
+    sets = written(tmp_path, "a", measured()), written(tmp_path, "b", new)
+    return [d.verdict for d in differences(*sets, exact=True) if d.kind == CELL]
+
+
+def test_exact_demands_the_same_digits_of_the_same_machine_only(tmp_path):
+    assert exact(tmp_path, measured()) == ["same"]
+    assert exact(tmp_path, measured(0.9000001)) == ["changed"]
+    assert exact(tmp_path, measured(0.95)) == ["changed"]
+    assert exact(tmp_path, measured(0.9000001, machine={**RUN, "hardware": "B"})) == ["same"]
+
+
+def test_settings_that_differ_are_named(tmp_path):
+    sets = [
+        written(tmp_path, name, measured(config={"local.epochs": epochs}))
+        for name, epochs in (("a", 12), ("b", 11))
+    ]
+    (named,) = [d for d in differences(*sets) if d.cell[3] == "settings"]
+    assert (named.verdict, named.why, named.is_regression) == (
+        "other",
+        "local.epochs 12 -> 11",
+        False,
+    )
+
+
+def test_a_csv_that_was_edited_beside_its_records_is_refused(tmp_path):
+    path = written(tmp_path, "a", measured()) / "t.csv"
+    path.write_text(path.read_text().replace(",0.9,", ",0.99,"))
+    with pytest.raises(ResultsError, match="its records differ in a n=1 accuracy"):
+        read_set(path)
+
+
+@pytest.mark.parametrize("std", ["-1", "nan", "1_0"])
+def test_a_spread_that_is_none_is_damage(tmp_path, std):
+    with pytest.raises(ResultsError, match="std"):
+        read_set(result_set(tmp_path, "a", line(std=std, n="3", seeds="0 1 2")))

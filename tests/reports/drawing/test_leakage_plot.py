@@ -1,0 +1,88 @@
+"""Figure 4's plot, and pictures of images beside each other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from reports.drawing import pictures, plots
+from tests.reports.drawn import layout, line
+
+COLUMN = "dataset=x"
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """Every figure that is saved."""
+    figures = []
+    for module in (plots, pictures):
+        monkeypatch.setattr(module, "save", lambda figure, path: figures.append(figure))
+    yield figures
+    for figure in figures:
+        plots.plt.close(figure)
+
+
+def lines(values, metric="fid"):
+    return [
+        line(row, f"{COLUMN} client={client}", value, metric=metric)
+        for row, clients in values.items()
+        for client, value in clients.items()
+    ]
+
+
+def heights(axis):
+    return [
+        float(container[0].get_ydata()[n])
+        for container in axis.containers
+        for n in range(len(container[0].get_ydata()))
+    ]
+
+
+def test_clients_are_on_the_left_and_their_mean_with_its_range_on_the_right(drawn, tmp_path):
+    values = {
+        "a": {"1": "2.0", "2": "4.0", "average": "3.0"},
+        "b": {"1": "300.0", "2": "500.0", "average": "400.0"},
+    }
+    plots.leakage_plot(layout((COLUMN,)), lines(values), tmp_path / "f.png", "fid")
+    left, right = drawn[0].axes
+    assert heights(left) == [2, 4, 300, 500]
+    assert heights(right) == [3, 400]
+    assert left.get_yscale() == "log"
+    assert [label.get_text() for label in left.get_xticklabels()] == ["1", "2"]
+    assert left.get_ylabel() == "Fréchet distance"
+    spans = [container[2][0].get_segments()[0][:, 1].tolist() for container in right.containers]
+    assert spans == [[2, 4], [300, 500]]
+
+
+def test_values_of_one_size_are_on_a_linear_axis_from_zero(drawn, tmp_path):
+    values = {"a": {"1": "200.0", "average": "200.0"}, "b": {"1": "300.0", "average": "300.0"}}
+    plots.leakage_plot(
+        layout((COLUMN,)),
+        lines(values) + lines({"a": {"1": "80.0"}}, "psnr"),
+        tmp_path / "f.png",
+        "fid",
+    )
+    left = drawn[0].axes[0]
+    assert (left.get_yscale(), left.get_ylim()[0]) == ("linear", 0)
+    assert heights(left) == [200, 300]
+
+
+def test_a_figure_without_numbers_has_no_picture(drawn, tmp_path):
+    plots.leakage_plot(
+        layout((COLUMN,)), lines({"a": {"1": "0.5"}}, "psnr"), tmp_path / "f.png", "fid"
+    )
+    assert not drawn
+
+
+def test_images_are_drawn_in_lines_of_ten_with_a_note_under_each(drawn, tmp_path):
+    grey, colour = np.linspace(0, 1, 12).reshape(12, 1, 1, 1), np.zeros((12, 3, 2, 2))
+    notes = {"recovered": [f"{n} dB" for n in range(12)]}
+    pictures.image_rows({"private": grey, "recovered": colour}, notes, tmp_path / "p.png", "title")
+    axes = [axis for axis in drawn[0].axes if axis.get_visible()]
+    assert len(axes) == 24
+    assert [axis.get_xlabel() for axis in axes[10:20]] == notes["recovered"][:10]
+    assert [axis.get_xlabel() for axis in axes[-2:]] == notes["recovered"][10:]
+    assert axes[11].images[0].get_array().shape == (2, 2, 3)
+    # Grey levels are those of the unit range in every picture, not stretched to its own.
+    assert [axis.images[0].get_clim() for axis in axes[:2]] == [(0, 1), (0, 1)]
+    assert axes[1].images[0].get_array().item() == pytest.approx(1 / 11)

@@ -1,0 +1,281 @@
+"""What rows had sent when they first had the best value that all of them reach, and claims judged
+there.
+"""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from reports.drawing import plots
+from reports.kinds.bandwidth import at_which, only_common, sentences, summary, with_common
+from reports.tables.claims import Value, judge_claim
+from results.published import claims
+from results.record import FAILED, Measurement, Record
+from results.store import summarise
+from tests.reports.drawn import layout
+
+PANEL = "panel=cifar10"
+
+
+def record(row, curve, seed=0, column=PANEL, **more):
+    """A record whose rounds have (GB, accuracy)."""
+    measurements = tuple(
+        Measurement(metric, value, f"round={number}")
+        for number, point in enumerate(curve, 1)
+        for metric, value in zip(("bandwidth-gb", "accuracy"), point, strict=True)
+    )
+    return Record(
+        table="fediod/figure8",
+        row=row,
+        column=column,
+        seed=seed,
+        seeds={},
+        profile="smoke",
+        protocol="paper",
+        cell=f"{row} {seed}",
+        code="",
+        measurements=measurements,
+        **more,
+    )
+
+
+AVERAGING = [(1.0, 10.0), (2.0, 40.0), (3.0, 30.0), (4.0, 60.0)]
+DISTILLATION = [(0.5, 20.0), (1.0, 35.0), (1.5, 45.0)]
+
+
+def common(records):
+    """GB and accuracy at the common value by row and seed."""
+    added = only_common(with_common(records, "accuracy"))
+    return {
+        (r.row, r.seed): {m.metric: m.value for m in r.measurements}
+        for r in added
+        if r.measurements
+    }
+
+
+def test_the_common_value_is_the_lowest_of_the_rows_best_and_is_reached_the_first_time():
+    # The second row's best is 45; the first has that in its fourth round only.
+    assert common([record("a", AVERAGING), record("b", DISTILLATION)]) == {
+        ("a", 0): {"accuracy": 45.0, "bandwidth-gb": 4.0},
+        ("b", 0): {"accuracy": 45.0, "bandwidth-gb": 1.5},
+    }
+
+
+def test_a_curve_that_falls_again_has_reached_what_it_passed():
+    assert common([record("a", AVERAGING), record("b", [(9.0, 40.0)])])["a", 0] == {
+        "accuracy": 40.0,
+        "bandwidth-gb": 2.0,
+    }
+
+
+def test_every_seed_has_a_common_value_of_its_own():
+    records = [
+        record("a", AVERAGING),
+        record("b", DISTILLATION),
+        record("a", DISTILLATION, 1),
+        record("b", [(2.0, 35.0)], 1),
+    ]
+    assert {key: found["accuracy"] for key, found in common(records).items()} == {
+        ("a", 0): 45.0,
+        ("b", 0): 45.0,
+        ("a", 1): 35.0,
+        ("b", 1): 35.0,
+    }
+    assert (
+        at_which(with_common(records, "accuracy"), "accuracy", "percent")
+        == f" (at accuracy 40.00 % in {PANEL})"
+    )
+
+
+def test_rows_that_send_nothing_do_not_count():
+    silent = record("alone", [(0.0, 5.0), (0.0, 6.0)])
+    found = common([record("a", AVERAGING), record("b", DISTILLATION), silent])
+    assert {key: values["accuracy"] for key, values in found.items()} == {
+        ("a", 0): 45.0,
+        ("b", 0): 45.0,
+    }
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        [record("a", AVERAGING)],
+        [record("a", AVERAGING), record("b", [], status=FAILED)],
+        [record("a", AVERAGING), record("b", DISTILLATION), record("b", DISTILLATION, 1)],
+        [record("a", AVERAGING), record("b", DISTILLATION, column="panel=other")],
+    ],
+    ids=["one row", "a failure", "seeds that differ", "columns that differ"],
+)
+def test_rows_that_cannot_be_compared_have_nothing_in_common(records):
+    assert with_common(records, "accuracy") == records
+    assert at_which(with_common(records, "accuracy"), "accuracy", "percent") == ""
+
+
+# -- tables and sentences --
+
+
+@pytest.fixture
+def lines():
+    records = [
+        record("a", AVERAGING),
+        record("b", DISTILLATION),
+        record("a", AVERAGING, 1),
+        record("b", DISTILLATION, 1),
+    ]
+    return summarise(with_common(records, "accuracy"))
+
+
+def test_the_csv_has_every_round_and_the_common_value(lines):
+    assert [
+        (line["column"], line["metric"], line["value"], line["std"])
+        for line in lines
+        if line["row"] == "b"
+    ] == [
+        *(
+            (f"{PANEL} round={number}", metric, str(value), "0.0")
+            for number, point in enumerate(DISTILLATION, 1)
+            for metric, value in zip(("bandwidth-gb", "accuracy"), point, strict=True)
+        ),
+        (f"{PANEL} at=highest-common", "accuracy", "45.0", "0.0"),
+        (f"{PANEL} at=highest-common", "bandwidth-gb", "1.5", "0.0"),
+    ]
+
+
+def test_the_table_has_the_end_of_every_curve_and_the_common_value(lines):
+    shown = {
+        (line["row"], line["column"], line["metric"]): line["value"] for line in summary(lines)
+    }
+    assert shown == {
+        ("a", f"{PANEL} at=end", "accuracy"): "60.0",
+        ("a", f"{PANEL} at=end", "bandwidth-gb"): "4.0",
+        ("b", f"{PANEL} at=end", "accuracy"): "45.0",
+        ("b", f"{PANEL} at=end", "bandwidth-gb"): "1.5",
+        ("a", f"{PANEL} at=highest-common", "accuracy"): "45.0",
+        ("a", f"{PANEL} at=highest-common", "bandwidth-gb"): "4.0",
+        ("b", f"{PANEL} at=highest-common", "accuracy"): "45.0",
+        ("b", f"{PANEL} at=highest-common", "bandwidth-gb"): "1.5",
+    }
+
+
+def test_a_sentence_says_at_which_accuracy_each_row_had_sent_how_much(lines):
+    assert sentences(layout(unit="percent"), lines, "accuracy") == [
+        "panel=cifar10: 45.00 is the highest Accuracy (%) that every row reaches; bandwidth until"
+        " then: Row A 4.0000 GB, Row B 1.5000 GB"
+    ]
+    assert sentences(layout(), summarise([record("a", AVERAGING)]), "accuracy") == []
+
+
+# -- the claim --
+
+CLAIM = next(claim for claim in claims("fediod") if claim.id == "fediod-f8")
+
+
+def values(fedavg, fediod, panel="cifar10"):
+    return [
+        Value(row, {"panel": panel, "at": "highest-common"}, "bandwidth-gb", gb)
+        for row, gb in (("fedavg", fedavg), ("fediod", fediod))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fedavg", "fediod", "word"),
+    [(2.0, 1.0, "holds"), (2.0, 2.0, "holds"), (1.0, 2.0, "does not hold")],
+)
+def test_the_claim_of_figure_8_is_judged_on_measured_bandwidth(fedavg, fediod, word):
+    verdict = judge_claim(CLAIM, "fediod", {"figure8": values(fedavg, fediod)})
+    assert verdict.word == word
+
+
+def test_a_panel_that_is_not_measured_counts_as_missing():
+    ours = values(2.0, 1.0)
+    verdict = judge_claim(
+        CLAIM,
+        "fediod",
+        {"figure8": ours},
+        shape={"figure8": ours + values(math.nan, math.nan, "brats2018")},
+    )
+    assert verdict.word == "holds in 1 of 1 measured; 1 of 2 not measured"
+
+
+def test_a_figure_without_measured_values_is_not_judged():
+    assert judge_claim(CLAIM, "fediod", {"figure8": []}) is None
+    assert judge_claim(CLAIM, "fediod", {}) is None
+
+
+# -- the picture --
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """The figures that would be saved."""
+    figures = []
+    monkeypatch.setattr(plots, "save", lambda figure, path: figures.append(figure))
+    yield figures
+    for figure in figures:
+        plots.plt.close(figure)
+
+
+def test_curves_run_over_gigabytes_on_a_logarithmic_axis(drawn, tmp_path):
+    records = [
+        record("a", AVERAGING),
+        record("b", DISTILLATION),
+        record("top", [(0.0, 5.0), (0.0, 8.0)]),
+    ]
+    plots.bandwidth_plot(
+        layout(unit="percent"),
+        summarise(with_common(records, "accuracy")),
+        tmp_path / "t.png",
+        "accuracy",
+    )
+    (axis,) = drawn[0].axes
+    assert (axis.get_xscale(), axis.get_xlabel()) == (
+        "log",
+        "Bandwidth (GB), all clients, up and down",
+    )
+    assert axis.get_ylabel() == "Accuracy (%)"
+    curves = {line.get_label(): line for line in axis.get_lines()}
+    assert [tuple(point) for point in curves["Row A"].get_xydata()] == AVERAGING
+    assert set(curves["Bound †"].get_ydata()) == {
+        8.0
+    }  # sends nothing: a horizontal line at its end
+    assert set(curves[plots.HIGHEST_COMMON].get_ydata()) == {45.0}
+    diamonds = [
+        tuple(line.get_xydata()[0])
+        for line in axis.get_lines()
+        if line.get_marker() == "D" and len(line.get_xdata())
+    ]
+    assert diamonds == [(4.0, 45.0), (1.5, 45.0)]
+    assert [text.get_text() for text in drawn[0].legends[0].get_texts()][-2:] == [
+        plots.HIGHEST_COMMON,
+        plots.FIRST_REACHED,
+    ]
+
+
+def test_a_model_that_learns_after_all_bytes_is_marked_at_its_end(drawn, tmp_path):
+    records = [record("a", AVERAGING), record("b", [(2.0, 5.0), (2.0, 9.0), (2.0, 8.0)])]
+    plots.bandwidth_plot(layout(unit="percent"), summarise(records), tmp_path / "t.png", "accuracy")
+    curves = {line.get_label(): line for line in drawn[0].axes[0].get_lines()}
+    assert curves["Row B"].get_markevery() == [2]
+    assert curves["Row A"].get_markevery() == 1
+
+
+def test_the_seeds_spread_is_a_band_and_every_panel_has_axes(drawn, tmp_path):
+    other = "panel=other"
+    records = [
+        record("a", AVERAGING),
+        record("a", [(gb, value + 2) for gb, value in AVERAGING], 1),
+        record("a", AVERAGING, column=other),
+    ]
+    plots.bandwidth_plot(layout(unit="percent"), summarise(records), tmp_path / "t.png", "accuracy")
+    bands = {
+        axis.get_title(): len(axis.collections) for axis in drawn[0].axes if axis.get_visible()
+    }
+    assert bands == {"cifar10": 1, "other": 0}
+
+
+def test_nothing_measured_is_no_picture(tmp_path):
+    failed = summarise([record("a", [], status=FAILED, reason="lost")])
+    plots.bandwidth_plot(layout(), failed, tmp_path / "t.png", "accuracy")
+    assert not (tmp_path / "t.png").exists()

@@ -1,0 +1,271 @@
+"""The page of all tables: what it shows of a folder of results, and that it needs nothing else."""
+
+from __future__ import annotations
+
+import base64
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+
+import pytest
+
+from reports.pages.page import (
+    cell_of,
+    find_results,
+    page,
+    panel_rows,
+    section_of,
+    spread_of,
+    verdict_kind,
+)
+from reports.pages.sheet import Sheet
+from reports.tables.table import blocks
+from results.files import ResultsError
+from results.sourcecode import ROOT
+from tests.reports.drawn import layout, line
+from tests.reports.pages import COLUMNS, PIXEL, record, write_results
+
+
+def cell(value, published, metric="accuracy", unit="fraction", **more):
+    column = "test=x"
+    found = line("a", column, value, published, metric=metric, published_std="", **more)
+    (block,) = blocks(layout((column,), unit=unit, key="none/such"), [found])
+    return cell_of(block, {**found, "published_std": ""}, best=False)
+
+
+@pytest.mark.parametrize(
+    ("value", "published", "step"),
+    [
+        ("0.90", "0.90", 0),
+        ("0.90", "0.915", 0),
+        ("0.90", "0.95", -1),
+        ("0.70", "0.90", -2),
+        ("0.50", "0.90", -3),
+        ("0.95", "0.90", 1),
+        ("0.90", "0.40", 3),
+    ],
+)
+def test_the_colour_grows_with_the_difference_from_print(value, published, step):
+    assert cell(value, published).step == step
+
+
+def test_a_difference_in_percent_is_a_share_of_the_same_range():
+    found = cell("70.0", "90.0", unit="percent")
+    assert (found.step, found.text, found.published, found.difference) == (
+        -2,
+        "70.00",
+        "90.00",
+        "-20.00",
+    )
+
+
+def test_a_lower_distance_is_better():
+    assert cell("10.0", "40.0", metric="hd95").step > 0
+
+
+def test_what_is_counted_and_differs_from_print_is_shown_without_a_colour():
+    found = cell("11.0", "12.0", metric="num-classes")
+    assert (found.step, found.difference) == (0, "-1")
+
+
+def test_what_failed_or_is_missing_has_no_colour_and_no_place_in_the_order():
+    failed = cell("", "", **{"status": "failed: out of memory"})
+    assert (failed.text, failed.failed, failed.step, failed.value) == (
+        "failed",
+        "failed: out of memory",
+        0,
+        "",
+    )
+    (block,) = blocks(layout(("test=x",), key="none/such"), [line("a", "test=x", "0.5")])
+    assert cell_of(block, None, best=False).text == "–"
+
+
+def test_costs_of_a_row_are_a_range_where_its_columns_differ():
+    assert spread_of(["2000000", "2000000"], 1e6, 1) == ("2.0", "2.0")
+    assert spread_of(["2000000", "", "1000000"], 1e6, 1) == ("1.0 to 2.0", "2.0")
+    assert spread_of([""], 1, 2) == ("–", "")
+
+
+@pytest.mark.parametrize(
+    ("verdict", "kind"),
+    [
+        ("holds", "yes"),
+        ("holds; 1 not decidable at this seed count", "yes"),
+        ("holds in 3 of 4", "open"),
+        ("holds in 0 of 1; 3 not decidable at this seed count", "no"),
+        ("does not hold", "no"),
+        ("not measured", "open"),
+        ("holds (at accuracy 23 % in a=1)", "yes"),
+    ],
+)
+def test_a_verdict_is_yes_no_or_neither(verdict, kind):
+    assert verdict_kind(verdict) == kind
+
+
+def test_bytes_and_the_best_of_a_column_stand_in_their_rows(tmp_path):
+    write_results(tmp_path)
+    (result,) = find_results(tmp_path)
+    (block,) = blocks(result.sheet.layout, result.lines)
+    rows = panel_rows(result.sheet.layout, block, block.panels[0])
+    assert [row["up"][0] for row in rows] == ["0.000", "0.000", "2.000"]
+    assert [[c.best for c in row["cells"]] for row in rows] == [
+        [False, False],
+        [True, False],
+        [False, True],
+    ]
+
+
+class Collector(HTMLParser):
+    """Tags with their attributes, and the text outside scripts and styles."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.text, self.open = [], "", []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag in ("script", "style"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if self.open and self.open[-1] == tag:
+            self.open.pop()
+
+    def handle_data(self, data):
+        self.text += "" if self.open else data
+
+
+def test_the_page_holds_numbers_claims_card_and_files_and_loads_nothing(tmp_path):
+    files = write_results(tmp_path)
+    html = page(find_results(tmp_path))
+    found = Collector(html)
+    for text in (
+        "Global (DLAD)",
+        "0.9600",
+        "print 0.",
+        "DLAD & averaging differ",
+        "yes 3/3",
+        "local.epochs",
+        "surrogate",
+        "2.000",
+    ):
+        assert text in found.text
+    assert "profile smoke, reduced" in found.text
+    assert "public data synthetic" in found.text
+    assert "Client <b>" in found.text  # escaped: it is text, no tag
+    links = [attrs[name] for _, attrs in found.tags for name in ("src", "href") if attrs.get(name)]
+    assert all(link.startswith(("#", "data:")) for link in links)
+    assert not re.search(r"@import|url\(|https?://", html)
+    csv = next(
+        attrs["href"]
+        for tag, attrs in found.tags
+        if tag == "a" and attrs.get("download", "").endswith("smoke.csv")
+    )
+    assert base64.b64decode(csv.split(",")[1]) == files.path("csv").read_bytes()
+    assert any(
+        tag == "img" and base64.b64decode(a["src"].split(",")[1]) == PIXEL
+        for tag, a in found.tags
+        if a.get("src")
+    )
+
+
+def test_tables_are_tables_for_those_who_do_not_see_them(tmp_path):
+    write_results(tmp_path)
+    found = Collector(page(find_results(tmp_path)))
+    assert ("html", {"lang": "en"}) in found.tags
+    assert all(
+        attrs.get("scope") in ("col", "row")
+        for tag, attrs in found.tags
+        if tag == "th" and "style" not in attrs and attrs
+    )
+    assert sum(tag == "caption" for tag, _ in found.tags) >= 2
+    assert all(attrs.get("alt") is not None for tag, attrs in found.tags if tag == "img")
+    assert all(
+        attrs.get("tabindex") == "0" for tag, attrs in found.tags if attrs.get("class") == "scroll"
+    )
+    ids = [attrs["id"] for _, attrs in found.tags if "id" in attrs]
+    assert len(ids) == len(set(ids))
+
+
+def test_a_csv_that_lies_alone_is_drawn_by_its_slugs(tmp_path):
+    files = write_results(tmp_path)
+    for suffix in ("layout.json", "records.jsonl", "claims.csv", "png", "md"):
+        files.path(suffix).unlink()
+    text = Collector(page(find_results(tmp_path))).text
+    assert "global-dlad" in text
+    assert "Drawn from its CSV alone" in text
+
+
+def test_a_failed_cell_is_shown_with_its_reason(tmp_path):
+    write_results(
+        tmp_path,
+        [
+            record("global-dlad", COLUMNS[0], 0.9),
+            record("global-dlad", COLUMNS[1], 0, status="failed", reason="NaN"),
+        ],
+    )
+    section = section_of(find_results(tmp_path)[0])
+    assert section["failed"] == 1
+    assert "failed: NaN" in page(find_results(tmp_path))
+
+
+def test_a_stand_in_for_the_clients_private_data_is_named(tmp_path):
+    private = {
+        "asked": "imagenet32",
+        "used": "caltech100",
+        "origin": "surrogate",
+        "digest": "ef" * 32,
+        "note": "",
+    }
+    write_results(tmp_path, [record("global-dlad", COLUMNS[0], 0.5, private=private)])
+    assert section_of(find_results(tmp_path)[0])["private"] == ["surrogate"]
+    assert "private surrogate" in page(find_results(tmp_path))
+
+
+def test_what_the_results_lack_is_named(tmp_path):
+    write_results(tmp_path)
+    assert "of dlad: table1, table3, table4" in Collector(page(find_results(tmp_path))).text
+
+
+def test_a_sheet_reads_back_as_it_was_written(tmp_path):
+    files = write_results(tmp_path)
+    sheet = Sheet.read(files.path("layout.json"))
+    sheet.write(tmp_path / "again.json")
+    assert Sheet.read(tmp_path / "again.json") == sheet
+    assert list(sheet.layout.rows) == ["client-resnet", "global-avg", "global-dlad"]
+
+
+@pytest.mark.parametrize("suffix", ["layout.json", "records.jsonl", "csv", "claims.csv"])
+def test_a_damaged_file_is_named(tmp_path, suffix):
+    files = write_results(tmp_path)
+    files.path(suffix).write_text('{"no": "such thing"}\n')
+    with pytest.raises(ResultsError, match=rf"table2\.{suffix}"):
+        page(find_results(tmp_path))
+
+
+def build(*arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "reports", "build", *map(str, arguments)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_the_command_writes_the_page_and_each_table_as_latex_and_markdown(tmp_path):
+    write_results(tmp_path / "results")
+    done = build(tmp_path / "results", "--output", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    out = tmp_path / "out"
+    assert (out / "index.html").read_text().startswith("<!doctype html>")
+    assert "\\toprule" in (out / "smoke" / "dlad" / "table2.tex").read_text()
+    assert (out / "smoke" / "dlad" / "table2.md").read_text() == "# dlad/table2\n"
+
+
+def test_a_folder_without_tables_is_refused_with_what_to_do(tmp_path):
+    done = build(tmp_path)
+    assert done.returncode == 2
+    assert "holds no table" in done.stderr
+    assert "reproduce" in done.stderr

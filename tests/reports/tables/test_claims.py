@@ -1,0 +1,434 @@
+"""The evaluator of claims reads every predicate, agrees with print, and judges by hand-made
+values.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from reports.tables.claims import (
+    ClaimError,
+    Value,
+    Verdict,
+    judge,
+    judge_claim,
+    parse,
+    published_values,
+)
+from results import published
+from results.published import Claim
+
+CLAIMS = [(paper, claim) for paper in published.papers() for claim in published.claims(paper)]
+
+
+def table(**cells: dict[str, float]) -> list[Value]:
+    """`table(a={"n=1": 0.5})`: values of the metric acc by row and column."""
+    return [
+        Value(r, published.parse_column(c), "acc", v)
+        for r, columns in cells.items()
+        for c, v in columns.items()
+    ]
+
+
+def test_there_are_101_claims():
+    assert len(CLAIMS) == 101
+
+
+@pytest.mark.parametrize(("paper", "claim"), CLAIMS, ids=lambda value: getattr(value, "id", value))
+def test_the_evaluator_agrees_with_two_readers_on_every_printed_claim(paper, claim):
+    printed = {name: published_values(paper, name) for name in published.tables(paper)}
+    if claim.predicate.startswith("figure:"):
+        assert claim.holds_in_print == "n/a"
+        return
+    verdict = judge(claim.predicate, claim.table, printed)
+    assert f"{verdict.held}/{verdict.total}" == claim.cells
+    word = "yes" if verdict.held == verdict.total else "no" if verdict.held == 0 else "partly"
+    assert word == claim.holds_in_print
+
+
+OURS = {
+    "table1": table(
+        a={"n=1 k=x": 0.9, "n=2 k=x": 0.5}, b={"n=1 k=x": 0.8, "n=2 k=x": 0.6}, c={"n=1 k=x": 0.1}
+    )
+}
+
+
+@pytest.mark.parametrize(
+    ("predicate", "held", "failed"),
+    [
+        ("acc[a] > acc[b] for all n", 1, 1),
+        ("acc[a] > acc[b] for some n", 1, 0),
+        ("acc[a] > acc[b] for most n", 0, 1),
+        ("acc[a @ n=1] > acc[b @ n=1]", 1, 0),
+        ("acc[a @ n=2] >= acc[b @ n=2] - 0.1", 1, 0),
+        ("acc[a @ n=1] > max(acc[b|c @ n=1])", 1, 0),
+        ("acc[a @ n=1] > max(acc[* - a @ n=1])", 1, 0),
+        ("acc[c @ n=1] < min(acc[a|b @ n=1])", 1, 0),
+        ("mean(acc[a]) == 0.7", 1, 0),
+        ("count(acc[*]) == 5", 1, 0),
+        ("abs(acc[a @ n=1] - acc[b @ n=1]) <= 0.1", 1, 0),
+        ("acc[c @ n=1] < acc[b @ n=1] < acc[a @ n=1]", 1, 0),
+        ("2 * acc[a @ n=2] == 1", 1, 0),
+        ("argmax(acc[* @ n=1]) == argmax(acc[* @ n=2])", 0, 1),
+        ("pearson(acc[* @ n=1], acc[* @ n=2]) < 0", 1, 0),
+        ("spearman(acc[* @ n=1], acc[* @ n=2]) < 0", 1, 0),
+        ("argmax(acc[* @ n=1]) != argmax(acc[* @ n=2])", 1, 0),
+        ("argmax(acc[a @ n=*]) == argmax(acc[b @ n=*])", 1, 0),  # both are best at n=1
+        ("argmax(acc[a @ n=*]) != argmax(acc[b @ n=*])", 0, 1),
+        ("spearman(acc[a @ n=*], acc[b @ n=*]) > 0", 1, 0),
+        ("acc[a @ n=1] != acc[a @ n=2]", 1, 0),
+        ("acc[a @ n=1] != 0.9", 0, 1),
+        ("{n} < 2 for all n", 1, 1),
+        ("acc[$row @ n=1] > 0.5 for all row in (a,b,c)", 2, 1),
+        ("acc[a @ n=1] > 0.5 and acc[b @ n=1] > 0.85", 0, 1),
+        ("acc[a @ n=1] > 0.5 ; acc[b @ n=1] > 0.85", 1, 1),
+    ],
+)
+def test_by_hand(predicate, held, failed):
+    verdict = judge(predicate, "table1", OURS)
+    assert (verdict.held, verdict.failed, verdict.undecided) == (held, failed, 0)
+
+
+def test_a_count_of_what_was_not_measured_is_not_zero():
+    verdict = judge("count(acc[a]) == 2", "table1", {"table1": table(b={"n=1 k=x": 0.8})}, OURS)
+    assert (verdict.held, verdict.failed, verdict.undecided, verdict.missing) == (0, 0, 1, 1)
+
+
+def test_where_a_claim_fails_is_named():
+    assert judge("acc[a] > acc[b] for all n", "table1", OURS).fails_at == ("n=2",)
+
+
+def test_a_cell_that_the_paper_prints_and_we_lack_is_undecided():
+    ours = {"table1": table(a={"n=1 k=x": 0.9}, b={"n=1 k=x": 0.8})}
+    verdict = judge("acc[a] > acc[b] for all n", "table1", ours, shape=OURS)
+    assert (verdict.held, verdict.undecided, verdict.missing) == (1, 1, 1)
+    assert verdict.word == "holds in 1 of 1 measured; 1 of 2 not measured"
+
+
+def test_a_difference_within_the_spread_over_seeds_is_not_decidable():
+    def seed(a: float) -> dict[str, list[Value]]:
+        return {"table1": table(a={"n=1": a}, b={"n=1": 0.5})}
+
+    noisy = [seed(0.3), seed(0.7), seed(0.6)]
+    clear = [seed(0.69), seed(0.70), seed(0.71)]
+    predicate = "acc[a] > acc[b] for all n"
+    assert (
+        judge(predicate, "table1", seed(0.5333), seeds=noisy).word
+        == "not decidable at this seed count"
+    )
+    assert judge(predicate, "table1", seed(0.70), seeds=clear).word == "holds"
+
+
+@pytest.mark.parametrize(
+    ("verdict", "word"),
+    [
+        (Verdict(4, 0, 0, ()), "holds"),
+        (Verdict(3, 1, 0, ()), "holds in 3 of 4"),
+        (Verdict(0, 4, 0, ()), "does not hold"),
+        (Verdict(0, 0, 4, (), missing=4), "not measured"),
+        (
+            Verdict(2, 1, 3, (), missing=2),
+            "holds in 2 of 3 measured; 1 not decidable at this seed count; 2 of 6 not measured",
+        ),
+    ],
+)
+def test_verdicts_in_words(verdict, word):
+    assert verdict.word == word
+
+
+def test_names_of_rows_have_no_order():
+    with pytest.raises(ClaimError, match="equal or not"):
+        judge("argmax(acc[a @ n=*]) < argmax(acc[b @ n=*])", "table1", OURS)
+
+
+@pytest.mark.parametrize("function", ["pearson", "spearman"])
+def test_a_correlation_of_equal_values_or_of_too_few_is_not_measured(function):
+    equal = {"table1": table(a={"n=1": 0.5, "n=2": 0.1}, b={"n=1": 0.5, "n=2": 0.2})}
+    alone = {"table1": table(a={"n=1": 0.5, "n=2": 0.1})}
+    for ours in (equal, alone):
+        assert (
+            judge(f"{function}(acc[* @ n=1], acc[* @ n=2]) > 0", "table1", ours, shape=OURS).word
+            == "not measured"
+        )
+
+
+def test_seeds_that_disagree_about_the_best_row_do_not_decide():
+    def seed(a: float, b: float) -> dict[str, list[Value]]:
+        return {"table1": table(a={"n=1": a, "n=2": 0.6}, b={"n=1": b, "n=2": 0.5})}
+
+    clear = "argmax(acc[* @ n=1]) == argmax(acc[* @ n=2])"
+    agree, split = (
+        [seed(0.9, 0.1), seed(0.9, 0.2), seed(0.9, 0.1)],
+        [seed(0.9, 0.1), seed(0.1, 0.9), seed(0.9, 0.1)],
+    )
+    assert judge(clear, "table1", seed(0.9, 0.1), seeds=agree).word == "holds"
+    assert (
+        judge(clear, "table1", seed(0.6, 0.3), seeds=split).word
+        == "not decidable at this seed count"
+    )
+    # Nor is a comparison of numbers forgotten that follows one of names.
+    within = clear + " and acc[b @ n=1] < 0.15"
+    assert (
+        judge(within, "table1", seed(0.9, 0.13), seeds=agree).word
+        == "not decidable at this seed count"
+    )
+
+
+FEDSA = {claim.id: claim for claim in published.claims("fedsa")}
+PRINTED = {name: published_values("fedsa", name) for name in published.tables("fedsa")}
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [c for c in FEDSA.values() if not c.predicate.startswith("figure:")],
+    ids=lambda c: c.id,
+)
+@pytest.mark.parametrize(
+    "column",
+    [
+        {"dataset": "cifar10"},
+        {"dataset": "cifar10", "fraction": "0.10"},
+        {"student": "resnet-34", "fraction": "0.10"},
+    ],
+)
+def test_claims_of_fedsa_are_judged_on_the_columns_that_there_are(claim, column):
+    def judged(values: list[Value]) -> list[Value]:
+        return [
+            v
+            for v in values
+            if all(v.keys.get(key, wanted) == wanted for key, wanted in column.items())
+        ]
+
+    whole = judge_claim(claim, "fedsa", PRINTED)
+    part = judge_claim(claim, "fedsa", {name: judged(values) for name, values in PRINTED.items()})
+    assert part.total == whole.total == int(claim.cells.partition("/")[2])
+    of_table4 = "table4" in (claim.table, claim.predicate[:6]) and "cifar10" in column.values()
+    if (
+        of_table4 or " for most " in claim.predicate
+    ):  # half of the columns or fewer say nothing about most
+        assert part.word == "not measured"
+        return
+    assert part.held + part.failed > 0
+    assert part.missing == part.total - part.held - part.failed
+    assert set(part.fails_at) <= set(whole.fails_at)
+
+
+def selections(**similarity: list[float]) -> dict[str, list[Value]]:
+    """`selections(cifar10=[...])`: transferability of three teachers at one selection after
+    another.
+    """
+    return {
+        "figure4a": [
+            Value(
+                "fedsa",
+                {"dataset": d, "selection": str(1 + n // 3), "teacher": str(1 + n % 3)},
+                "transferability",
+                value,
+            )
+            for d, values in similarity.items()
+            for n, value in enumerate(values)
+        ]
+    }
+
+
+def test_the_claim_of_fedsa_figure_4a_is_about_the_order_of_teachers():
+    moved, same = (
+        [1.0, 0.5, 0.0, 0.0, 0.5, 1.0, 0.0, 0.4, 1.0],
+        [1.0, 0.5, 0.0, 1.0, 0.4, 0.0, 0.0, 0.5, 1.0],
+    )
+    verdict = judge_claim(FEDSA["fedsa-f4a"], "fedsa", selections(cifar10=moved, cifar100=same))
+    assert (verdict.held, verdict.failed, verdict.fails_at) == (1, 1, ("dataset=cifar100",))
+    assert (
+        judge_claim(FEDSA["fedsa-f4a"], "fedsa", selections(cifar10=moved[:6])).word
+        == "not measured"
+    )
+    assert judge_claim(FEDSA["fedsa-f4a"], "fedsa", {}) is None
+
+
+def test_the_claim_of_fedsa_figure_4b_is_about_three_nodes():
+    accuracy = {"cifar10": (70.0, 72.0, 74.0, 73.0), "cifar100": (40.0, 45.0, 44.0, 43.0)}
+    ours = [
+        Value("fedsa", {"dataset": d, "k": str(k)}, "accuracy", v)
+        for d, a in accuracy.items()
+        for k, v in enumerate(a, 1)
+    ]
+    verdict = judge_claim(FEDSA["fedsa-f4b"], "fedsa", {"figure4b": ours})
+    assert (verdict.held, verdict.failed, verdict.fails_at) == (1, 1, ("dataset=cifar100",))
+
+
+TABLE4 = {
+    "scratch": (30.0, 0.07),
+    "transfer": (35.0, 0.21),
+    "pseudo-label": (26.0, 0.08),
+    "noisy-student": (25.0, 0.06),
+    "fedavg+": (31.0, 0.14),
+    "fedsa": (51.0, 0.41),
+}
+
+
+def table4(**changed: tuple[float, float]) -> dict[str, list[Value]]:
+    """Accuracy of the column of classification and mean IoU of that of segmentation, by row."""
+    columns = (("classification", "accuracy"), ("segmentation", "miou"))
+    return {
+        "table4": [
+            Value(row, {"dataset": "taskonomy", "task": task}, metric, number)
+            for row, numbers in {**TABLE4, **changed}.items()
+            for (task, metric), number in zip(columns, numbers, strict=True)
+        ]
+    }
+
+
+@pytest.mark.parametrize(
+    ("changed", "of_table", "of_figure"),
+    [
+        ({}, "holds", "holds"),
+        (
+            {"fedsa": (51.0, 0.15)},
+            "holds in 1 of 2",
+            "holds in 1 of 2",
+        ),  # best in one task; Transfer is still second
+        (
+            {"fedsa": (31.0, 0.41)},
+            "holds in 1 of 2",
+            "holds",
+        ),  # the figure is about segmentation alone
+        ({"transfer": (35.0, 0.50), "fedavg+": (60.0, 0.60)}, "does not hold", "does not hold"),
+    ],
+)
+def test_claims_of_fedsa_table_4_and_figure_3_take_each_metric_from_its_own_column(
+    changed, of_table, of_figure
+):
+    ours = table4(**changed)
+    assert judge_claim(FEDSA["fedsa-t4-a"], "fedsa", ours).word == of_table
+    assert judge_claim(FEDSA["fedsa-f3"], "fedsa", {**ours, "figure3": []}).word == of_figure
+
+
+def test_a_column_of_fedsa_table_4_that_is_missing_leaves_its_half_open():
+    half = {"table4": [value for value in table4()["table4"] if value.metric == "miou"]}
+    assert (
+        judge_claim(FEDSA["fedsa-t4-a"], "fedsa", half).word
+        == "holds in 1 of 1 measured; 1 of 2 not measured"
+    )
+    assert judge_claim(FEDSA["fedsa-f3"], "fedsa", half).word == "holds"
+
+
+FEDIOD = {claim.id: claim for claim in published.claims("fediod")}
+FULL = "gan=eq2 mimic=eq8 tau=inf conf unique"
+
+
+def invented(
+    table: str, metric: str, rows: dict[str, float], columns: tuple[str, ...]
+) -> dict[str, list[Value]]:
+    """The same value in all columns, by row."""
+    return {
+        table: [
+            Value(row, published.parse_column(c), metric, v)
+            for row, v in rows.items()
+            for c in columns
+        ]
+    }
+
+
+@pytest.mark.parametrize(
+    ("claim", "word"),
+    [
+        ("a", "does not hold"),  # of the seven that it must beat, FedProx is better
+        ("b", "holds"),  # 60 is more than 95 % of 61
+        ("c", "holds in 4 of 4 measured; 4 of 8 not measured"),  # no FedKD
+        ("d", "holds in 0 of 4 measured; 8 of 12 not measured"),  # neither FedAvg nor FedAvgM
+        ("g", "not measured"),  # no standalone
+    ],
+)
+def test_claims_of_fediod_table_1(claim, word):
+    columns = tuple(f"dataset={d} alpha={a}" for d in ("cifar10", "cifar100") for a in ("1", "0.1"))
+    ours = invented("table1", "accuracy", {"fedmd": 50.0, "fedprox": 61.0, "fediod": 60.0}, columns)
+    assert judge_claim(FEDIOD[f"fediod-t1-{claim}"], "fediod", ours).word == word
+
+
+@pytest.mark.parametrize(
+    ("claim", "held", "failed", "missing"),
+    [
+        ("a", 1, 0, 0),
+        ("b", 0, 0, 1),
+        ("c", 1, 0, 0),
+        ("d", 1, 1, 0),
+        ("e", 2, 0, 0),
+        ("f", 1, 0, 0),
+        ("g", 1, 0, 0),
+    ],
+)
+def test_claims_of_fediod_table_6_whose_rows_have_spaces_and_equal_signs(
+    claim, held, failed, missing
+):
+    rows = {
+        "gan=avg": 50.0,
+        "gan=eq2": 51.0,
+        "gan=eq2 mimic=eq8 tau=1": 52.0,
+        "gan=eq2 mimic=eq8 tau=inf": 54.0,
+        "gan=eq2 mimic=eq8 tau=inf conf": 53.0,
+        "gan=eq2 mimic=eq8 tau=inf unique": 55.0,
+        FULL: 56.0,
+    }
+    ours = invented("table6", "accuracy", rows, ("dataset=cifar10 alpha=0.1",))
+    verdict = judge_claim(FEDIOD[f"fediod-t6-{claim}"], "fediod", ours)
+    assert (verdict.held, verdict.failed, verdict.missing) == (held, failed, missing)
+
+
+@pytest.mark.parametrize(
+    ("claim", "held", "fails_at"),
+    [("a", 1, ("[clause 2]",)), ("b", 6, ("[clause 6]", "[clause 8]"))],
+)
+def test_claims_of_fediod_table_7_judge_two_metrics_apart(claim, held, fails_at):
+    scores = {
+        "gan": (1.0, 1.0),
+        "gan mimic=common": (1.5, 3.5),
+        "gan mimic=eq8": (2.0, 2.0),
+        "gan mimic=eq8 conf": (2.5, 4.0),
+    }
+    scores["gan mimic=eq8 conf unique"] = (3.0, 3.0)
+    column = ("dataset=cifar10 alpha=0.1",)
+    plain, adapted = (
+        invented("table7", metric, {row: pair[place] for row, pair in scores.items()}, column)[
+            "table7"
+        ]
+        for place, metric in enumerate(("inception-score", "adapted-inception-score"))
+    )
+    verdict = judge_claim(FEDIOD[f"fediod-t7-{claim}"], "fediod", {"table7": plain + adapted})
+    assert (verdict.held, verdict.fails_at) == (held, fails_at)
+
+
+@pytest.mark.parametrize(
+    "predicate",
+    [
+        "acc[a]",
+        "acc[a] >",
+        "frobnicate(acc[a]) > 1",
+        "acc[a] ? 1",
+        "argmax(acc[a @ n=* k=*]) == argmax(acc[b])",
+    ],
+)
+def test_what_is_not_in_the_grammar_is_refused(predicate):
+    with pytest.raises(ClaimError):
+        parse(predicate)
+
+
+def test_a_claim_about_a_figure_without_numbers_is_not_judged():
+    claim = Claim("f", "fig4", "text", "figure: something", "n/a", "")
+    assert judge_claim(claim, "dlad", {}) is None
+
+
+def test_a_claim_about_a_figure_is_judged_where_it_was_measured():
+    claim = FEDIOD["fediod-f4"]
+    values = {
+        ("fediod", "1"): 9.0,
+        ("fediod", "2"): 3.0,
+        ("fedavg", "1"): 1.0,
+        ("fedavg", "2"): 4.0,
+        ("fedavg", "3"): 2.0,
+    }
+    ours = {
+        "figure4": [Value(row, {"client": client}, "fid", v) for (row, client), v in values.items()]
+    }
+    verdict = judge_claim(claim, "fediod", ours)
+    assert (verdict.held, verdict.failed, verdict.fails_at) == (1, 1, ("client=2",))
+    assert judge_claim(claim, "fediod", {"figure4": []}) is None

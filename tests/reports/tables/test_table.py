@@ -1,0 +1,309 @@
+"""Tables as drawn: panels, metrics, marks, units and failures."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from reports.tables.table import (
+    best_rows,
+    blocks,
+    legend,
+    markdown,
+    measured_columns,
+    measured_text,
+    panels,
+    published_text,
+    terminal_tables,
+)
+from reports.tables.units import scale_of
+from tests.reports.drawn import COLUMNS, layout, line
+
+FRACTION = scale_of("accuracy", "fraction")
+TWO = [
+    line("a", "test=x", "71.5", metric="dice"),
+    line("a", "test=x", "12.5", metric="hd95"),
+    line("b", "test=x", "70.25", metric="dice"),
+    line("b", "test=x", "11.75", metric="hd95"),
+    line("top", "test=x", "80.0", metric="dice"),
+    line("top", "test=x", "9.0", metric="hd95"),
+]
+
+
+def terminal(drawn, lines):
+    console = Console(file=io.StringIO(), width=160)
+    for table in terminal_tables(drawn, lines):
+        console.print(table)
+    return console.file.getvalue()
+
+
+def rows_of(text):
+    """The cells of Markdown rows, as lists."""
+    return [
+        [cell.strip() for cell in row.strip("|").split(" | ")]
+        for row in text.splitlines()
+        if row.startswith("|")
+    ]
+
+
+def test_many_columns_are_split_into_panels_by_all_keys_but_the_last():
+    found = panels(COLUMNS, "")
+    assert [p.title for p in found] == ["dataset mnist", "dataset cifar10", "dataset cinic10"]
+    assert list(found[0].columns.values()) == ["iid", "niid1", "niid2", "niid3"]
+
+
+def test_panels_run_along_the_named_axis():
+    columns = tuple(
+        f"clients={n} model={m} d={d}" for d in "xyz" for m in ("r", "s") for n in (5, 10)
+    )
+    by_number = panels(
+        tuple(f"d={d} model={m} clients={n}" for d in "xyz" for m in "rs" for n in (5, 10)), ""
+    )
+    assert list(by_number[0].columns.values()) == [
+        "clients 5",
+        "clients 10",
+    ]  # without an axis to name them
+    found = panels(columns, "clients")
+    assert len(found) == 6
+    assert list(found[0].columns.values()) == ["5", "10"]
+    assert len(panels(columns[:4], "clients")) == 2
+
+
+def test_headings_name_the_key_of_a_number_and_what_all_columns_share_is_the_title():
+    (panel,) = panels(("dataset=cifar10 alpha=1", "dataset=cifar100 alpha=0.1"), "")
+    assert (panel.title, list(panel.columns.values())) == (
+        "",
+        ["cifar10, alpha 1", "cifar100, alpha 0.1"],
+    )
+    (panel,) = panels(("train=a,b dp=yes", "train=a,b dp=no"), "")
+    assert (panel.title, list(panel.columns.values())) == ("train a,b", ["dp yes", "dp no"])
+
+
+def test_a_column_that_only_the_lines_have_is_appended():
+    one = layout(("test=x", "test=y"))
+    lines = [line("a", "test=x", "0.5"), line("a", "test=z", "0.6")]
+    assert measured_columns(one, lines) == ["test=x", "test=y", "test=z"]
+    assert rows_of(markdown(one, lines, [], []))[0] == ["", "x", "y", "z"]
+
+
+def test_a_column_of_another_key_than_the_axis_does_not_vanish():
+    lines = [line("a", COLUMNS[0], "0.5"), line("a", "extra=1", "0.7"), line("a", "other=1", "0.8")]
+    text = markdown(layout(), lines, [], [])
+    assert "extra 1" in text
+    assert "0.7000" in text
+    assert "0.8000" in text
+
+
+def test_a_column_measured_only_with_additions_is_replaced_by_them_and_failures_stand_in_each():
+    one = layout(("train=p", "train=q"))
+    failed = line("b", "train=p", "", metric="", status="failed: no")
+    lines = [line("a", "train=p test=x", "0.5"), line("a", "train=p test=y", "0.6"), failed]
+    assert measured_columns(one, lines) == ["train=q", "train=p test=x", "train=p test=y"]
+    (block,) = blocks(one, lines)
+    assert {column for row, column in block.cells if row == "b"} == {
+        "train=p test=x",
+        "train=p test=y",
+    }
+
+
+def test_a_column_that_only_other_metrics_have_is_left_out_of_a_metrics_table():
+    one = layout(("test=x",))
+    lines = [
+        line("a", "test=x class=p", "71.5", metric="auc"),
+        line("a", "test=x class=mean", "70.0", metric="mauc"),
+        line("b", "test=x", "", metric="", status="failed: no"),
+    ]
+    auc, mauc = blocks(one, lines)
+    assert [list(panel.columns) for panel in auc.panels] == [["test=x class=p"]]
+    assert [list(panel.columns) for panel in mauc.panels] == [["test=x class=mean"]]
+    assert {column for row, column in auc.cells if row == "b"} == {"test=x class=p"}
+
+
+def test_texts_stand_in_a_table_as_they_are_and_none_is_the_best():
+    lines = [
+        line("a", "test=x property=private", "yes", metric="property"),
+        line("b", "test=x property=private", "no", metric="property"),
+    ]
+    (block,) = blocks(layout(("test=x",)), lines)
+    assert best_rows(layout(("test=x",)), block, "test=x property=private") == set()
+    assert [row[1] for row in rows_of(markdown(layout(("test=x",)), lines, [], []))[2:4]] == [
+        "yes",
+        "no",
+    ]
+
+
+def test_a_table_in_which_everything_failed_is_still_drawn():
+    failed = [line("a", "test=x", "", metric="", status="failed: no")]
+    assert "failed" in terminal(layout(("test=x",)), failed)
+    assert terminal_tables(layout(), []) == []
+
+
+def test_the_best_row_leaves_out_upper_bounds_and_failures():
+    lines = [line("a", "x=1", "0.5"), line("b", "x=1", "0.6"), line("top", "x=1", "0.9")]
+    (block,) = blocks(layout(("x=1",)), lines)
+    assert best_rows(layout(), block, "x=1") == {"b"}
+    lines[1]["status"] = "failed: no"
+    (block,) = blocks(layout(("x=1",)), lines)
+    assert best_rows(layout(), block, "x=1") == set()
+
+
+BEST_OF, LAST = {"statistic": "best of 9 epochs"}, {"statistic": "after the last of 9 epochs"}
+
+
+def best_of_a_column(*lines):
+    one = replace(layout(("x=1",)), rows={key: key for key in ("a", "b", "c", "top")})
+    (block,) = blocks(one, lines)
+    return best_rows(one, block, "x=1")
+
+
+def test_a_number_that_was_read_off_at_its_best_is_not_the_best_beside_others():
+    lines = [
+        line("a", "x=1", "0.5", **LAST),
+        line("b", "x=1", "0.6", **LAST),
+        line("c", "x=1", "0.9", **BEST_OF),
+    ]
+    assert best_of_a_column(*lines) == {"b"}
+    assert best_of_a_column(*lines[1:]) == set()  # one row alone is no best
+
+
+def test_among_numbers_that_were_all_read_off_at_their_best_one_is_the_best():
+    lines = [line("a", "x=1", "0.5", **BEST_OF), line("b", "x=1", "0.6", **BEST_OF)]
+    assert best_of_a_column(*lines) == {"b"}
+    bound = line(
+        "top", "x=1", "0.9", **LAST
+    )  # an upper bound is not ranked, so it does not count as another statistic
+    assert best_of_a_column(*lines, bound) == {"b"}
+
+
+def test_the_legend_says_once_how_every_number_was_made_if_all_were_made_alike():
+    one = replace(layout(("x=1", "x=2")), rows={"a": "Row A", "b": "Row B"})
+    alike = [line(row, column, "0.5", **LAST) for row in "ab" for column in ("x=1", "x=2")]
+    assert legend(one, alike)[1:] == ["each number: after the last of 9 epochs"]
+    assert "- each number: after the last of 9 epochs" in markdown(one, alike, [], []).splitlines()
+    assert len(legend(one, [line("a", "x=1", "0.5")])) == 1  # lines of before there was a statistic
+
+
+def test_the_legend_says_by_rows_how_numbers_were_made_if_they_were_made_differently():
+    one = replace(layout(("x=1", "x=2")), rows={"a": "Row A", "b": "Row B", "c": "Row C"})
+    lines = [
+        *(line(row, column, "0.5", **LAST) for row in "ab" for column in ("x=1", "x=2")),
+        line("c", "x=1", "0.5", **BEST_OF),
+        line("c", "x=2", "", metric="", status="failed: no", statistic="never reached"),
+    ]
+    assert legend(one, lines)[1:] == [
+        "Row A, Row B: after the last of 9 epochs",
+        "Row C: best of 9 epochs",
+        "failed: c x=2: failed: no",
+    ]
+
+
+@pytest.mark.parametrize(("metric", "best"), [("dice", {"a"}), ("hd95", {"b"}), ("fog", set())])
+def test_the_best_is_the_highest_or_the_lowest_by_the_metric(metric, best):
+    one = layout(("test=x",), unit="percent")
+    lines = [
+        line("a", "test=x", "71.5", metric=metric),
+        line("b", "test=x", "70.25", metric=metric),
+    ]
+    (block,) = blocks(one, lines)
+    assert best_rows(one, block, "test=x") == best
+
+
+def test_a_table_of_two_metrics_is_drawn_as_two_tables_each_with_its_title_unit_and_best():
+    one = layout(("test=x",), unit="percent")
+    text = markdown(one, TWO, [], [])
+    dice, hd95 = text.split("## HD95 (pixel), lower is better")
+    assert "## Dice (%)" in dice
+    assert [row[1] for row in rows_of(dice)[2:]] == [
+        "**71.50** (not printed)",
+        "70.25 (not printed)",
+        "80.00 (not printed)",
+    ]
+    assert [row[1].split()[0] for row in rows_of(hd95)[2:]] == ["12.50", "**11.75**", "9.00"]
+    shown = terminal(one, TWO)
+    assert (
+        shown.index("Dice (%)")
+        < shown.index("71.50")
+        < shown.index("HD95 (pixel)")
+        < shown.index("11.75")
+    )
+
+
+def test_a_single_metric_needs_no_title_unless_lower_is_better():
+    one = layout(("test=x",), unit="percent")
+    assert "##" not in markdown(one, TWO[::2], [], []).split("## Protocol")[0]
+    assert "HD95 (pixel), lower is better" in legend(one, TWO[1::2])
+
+
+def test_measured_stands_beside_published_with_the_difference():
+    (block,) = blocks(
+        layout(("x=1",)),
+        [line("a", "x=1", "0.9812", "0.9820"), line("b", "x=1", "0.9812", std="0.01")],
+    )
+    assert published_text(block.cells["a", "x=1"], FRACTION) == "(0.9820, -0.0008)"
+    assert published_text(block.cells["b", "x=1"], FRACTION) == "(not printed)"
+    assert (
+        published_text({**block.cells["b", "x=1"], "metric": "", "value": ""}, FRACTION) == ""
+    )  # failed: of which metric?
+    assert measured_text(block.cells["b", "x=1"], FRACTION) == "0.9812 ± 0.0100"
+    classes = {
+        **line("a", "x=1", ""),
+        "value": "0,1",
+        "published": "0,1",
+        "published_std": "",
+        "difference": "same",
+    }
+    assert published_text(classes, scale_of("classes", "")) == "(0,1, same)"
+
+
+def test_the_printed_spread_stands_beside_the_printed_value_also_of_a_failed_cell():
+    column = "dataset=cifar10 alpha=1"
+    one = replace(
+        layout((column,), unit="percent", key="fediod/table1"),
+        rows={"fedavg": "FedAvg", "fediod": "FedIOD"},
+    )
+    failed = line("fedavg", column, "", metric="", status="failed: no")
+    lines = [line("fediod", column, "80.0", "82.78", std="0.5"), failed]
+    assert [row[1] for row in rows_of(markdown(one, lines, [], []))[2:]] == [
+        "failed (78.57 ± 0.22)",
+        "80.00 ± 0.50 (82.78 ± 0.18, -2.78)",
+    ]
+    assert "(82.78 ± 0.18, -2.78)" in terminal(one, lines)
+
+
+def test_the_terminal_shows_brackets_in_titles():
+    one = replace(layout(("test=[x]",)), rows={"a": "Row A [released]"})
+    shown = terminal(one, [line("a", "test=[x]", "0.5")])
+    assert "Row A [released]" in shown
+    assert "[x]" in shown
+
+
+def test_markdown_shows_numbers_failures_claims_and_the_protocol():
+    lines = [
+        line("a", COLUMNS[0], "0.98", "0.95"),
+        line("b", COLUMNS[0], "", status="failed: DivergedError: nan"),
+    ]
+    text = markdown(layout(), lines, [("it wins", "holds", "yes 3/3")], ["the card"])
+    assert "0.9800 (0.9500, +0.0300)" in text
+    assert "failed: b dataset=mnist distribution=iid: failed: DivergedError: nan" in text
+    assert "| it wins | holds | yes 3/3 |" in text
+    assert "the card" in text
+    assert "profile smoke (reduced)" in text
+
+
+def test_the_legend_explains_upper_bounds():
+    assert any("upper bound" in note for note in legend(layout(), []))
+
+
+def test_a_failed_row_does_not_unrank_the_others():
+    best_of = {"statistic": "best of 9 epochs"}
+    one = replace(layout(("x=1",)), rows={k: k for k in "abc"})
+    lines = [
+        line("a", "x=1", "0.5", **best_of),
+        line("b", "x=1", "0.6", **best_of),
+        line("c", "x=1", "", metric="", status="failed: no"),
+    ]
+    (block,) = blocks(one, lines)
+    assert best_rows(one, block, "x=1") == {"b"}
