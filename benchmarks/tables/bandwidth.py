@@ -145,7 +145,7 @@ def accounts(table: str) -> tuple[Account, ...]:
     has no such table.
     """
     paper, _, key = table.partition("/")
-    if not (ROOT / "benchmarks" / f"{paper}.py").exists():
+    if not (ROOT / "benchmarks" / "papers" / f"{paper}.py").exists():
         return ()
     found: dict[str, tuple[Account, ...]] = getattr(
         importlib.import_module(f"benchmarks.papers.{paper}"), "ACCOUNTS", {}

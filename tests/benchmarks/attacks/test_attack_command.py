@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from benchmarks.attacks import answers, attack
-from benchmarks.commands import cli
+from benchmarks.commands.attack import attack_clients
 from benchmarks.measures import reconstruction
 from benchmarks.measures.reconstruction import Attack, attack_message, to_units
 from benchmarks.tables.spec import SpecError
@@ -111,7 +111,7 @@ def test_the_number_of_processes_changes_nothing(attacked):
 )
 def test_what_cannot_be_attacked_is_said(tmp_path, options, why):
     with pytest.raises((SpecError, DataError), match=why):
-        cli.attack(**{"jobs": 1, **options, "results": tmp_path / "results"})
+        attack_clients(**{"jobs": 1, **options, "results": tmp_path / "results"})
     assert not (tmp_path / "results").exists()
 
 

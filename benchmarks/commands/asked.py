@@ -1,0 +1,188 @@
+"""What a command was asked for: tables, a selection of them, a device, a cluster."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.tables import bandwidth, registry
+from benchmarks.tables.spec import PROFILES, PROTOCOLS, Scalar, SpecError
+from results.names import near
+
+if TYPE_CHECKING:
+    from benchmarks.running.ray_executor import Cluster
+    from benchmarks.tables.cells import Selection
+    from federation.execution import Execution
+
+
+def choice(option: str, value: str, known: tuple[str, ...]) -> str:
+    if value not in known:
+        raise SpecError(f"{option} {value}: no such value; {near(value, known)}")
+    return value
+
+
+def table_names(names: list[str], protocol: str = "paper", planned: bool = False) -> list[str]:
+    """Table names, with a paper's key standing for all of its tables that the protocol has. Raises
+    SpecError if unknown.
+
+    With `planned` also those without a runner whose bytes are known from first principles.
+    """
+    found: list[str] = []
+    for name in names:
+        if name in registry.papers():
+            tables = registry.papers()[name].tables
+            known = [
+                f"{name}/{table.key}"
+                for table in tables
+                if table.released or protocol != "released"
+            ]
+            known += [table for table in bandwidth.tables(name) if planned and table not in known]
+            found += known
+            if not known:
+                raise SpecError(
+                    f"no table of {name} has a runner yet; `python -m benchmarks plan {name}` has"
+                    " bytes of some"
+                )
+        elif planned and bandwidth.accounts(name):
+            found.append(name)
+        else:
+            registry.find_table(name)
+            found.append(name)
+    return found
+
+
+def some_tables(tables: list[str] | None) -> list[str]:
+    if not tables:
+        known = ", ".join(
+            name for name, table in registry.all_tables().items() if table is not None
+        )
+        raise SpecError(
+            "which table? Try first: python -m benchmarks reproduce dlad/table2 (about two"
+            f" minutes). Reproducible: {known}"
+        )
+    return tables
+
+
+def make_selection(
+    profile: str,
+    protocol: str,
+    only: list[str],
+    methods: str,
+    seeds: str,
+    device: str,
+    threads: int,
+    require_real: bool,
+    plugins: list[Path],
+    precision: str = "fp32",
+    compiled: str = "off",
+    stacked: int = 1,
+) -> Selection:
+    from benchmarks.tables.cells import Selection, parse_methods, parse_only
+    from federation.execution import COMPILE, PRECISIONS, Execution
+
+    try:
+        numbers = tuple(int(seed) for seed in seeds.split(","))
+    except ValueError:
+        numbers = ()
+    if not numbers or min(numbers) < 0 or len(set(numbers)) < len(numbers):
+        raise SpecError(
+            "--seeds takes different whole numbers from 0, separated by commas, as in --seeds"
+            f" 0,1,2; got {seeds!r}"
+        )
+    if not re.fullmatch(r"cuda:\d+", device):
+        choice("--device", device, ("cpu", "cuda", "mps"))
+    for path in plugins:  # so that a broken file is named before anything else is wrong
+        registry.find_method(path.stem.replace("_", "-"), [str(p) for p in plugins]).load()
+    add, drop = parse_methods(methods)
+    try:
+        execution = Execution(
+            choice("--precision", precision, PRECISIONS),
+            choice("--compile", compiled, COMPILE),
+            stacked,
+        )
+    except ValueError as error:
+        raise SpecError(f"--stacked {stacked}: {error}") from error
+    return Selection(
+        profile=choice("--profile", profile, PROFILES),
+        protocol=choice("--protocol", protocol, PROTOCOLS),
+        seeds=numbers,
+        only=parse_only(only),
+        add=add,
+        drop=drop,
+        plugins=tuple(str(path) for path in plugins),
+        require_real=require_real,
+        device=device,
+        threads=threads,
+        execution=execution,
+    )
+
+
+def parse_settings(
+    names: list[str], pairs: list[str], plugins: tuple[str, ...]
+) -> tuple[tuple[str, Scalar], ...]:
+    """The settings of `--set`. Raises SpecError if the tables are of several papers."""
+    from benchmarks.tables.cells import parse_overrides
+
+    papers = {paper.key: paper for paper, _ in map(registry.find_table, names)}
+    if pairs and len(papers) > 1:
+        raise SpecError(f"--set takes tables of one paper, these are of {', '.join(papers)}")
+    return parse_overrides(pairs, next(iter(papers.values())), plugins)
+
+
+def check_execution(execution: Execution, device: str) -> None:
+    """Raise SpecError for a way of running that the device or the machine does not have."""
+    if execution.precision == "tf32" and not device.startswith("cuda"):
+        raise SpecError(
+            f"--precision tf32: only CUDA devices have it, this run is on {device}; use fp32 or"
+            " bf16"
+        )
+    if execution.compile == "reduce-overhead" and not device.startswith("cuda"):
+        raise SpecError(
+            f"--compile reduce-overhead: it is for CUDA graphs, this run is on {device}; use"
+            " --compile default"
+        )
+    if execution.compile != "off" and not any(
+        shutil.which(name) for name in (os.environ.get("CXX", "g++"), "g++", "clang++")
+    ):
+        raise SpecError(
+            "--compile: torch.compile needs a C++ compiler; install g++ or clang++, or leave"
+            " --compile off"
+        )
+
+
+def check_device(device: str) -> None:
+    """Raise SpecError if the run's device is not there. Imports torch, so only for runs that need a
+    device.
+    """
+    import torch
+
+    if device.startswith("cuda") and not torch.cuda.is_available():
+        raise SpecError(
+            f"--device {device}: this machine has no usable CUDA device; use --device cpu, or"
+            " --profile cpu for less work"
+        )
+    if device == "mps" and not torch.backends.mps.is_available():
+        raise SpecError("--device mps: this machine has no usable MPS device; use --device cpu")
+
+
+def make_cluster(
+    address: str, cpus: float, gpus: float | None, cache: str, device: str, threads: int
+) -> Cluster | None:
+    """The Ray cluster of the options, or None: then this machine must have the device. Raises
+    SpecError.
+    """
+    if address:
+        from benchmarks.running.ray_executor import cluster_of
+
+        return cluster_of(address, cpus, gpus, cache, device, threads)
+    if cpus or gpus is not None or cache:
+        raise SpecError(
+            "--num-cpus, --num-gpus and --ray-cache say how Ray runs cells; add --ray local, or a"
+            " cluster's address"
+        )
+    if device != "cpu":
+        check_device(device)
+    return None

@@ -1,0 +1,44 @@
+"""`check`: the contract of one method."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from benchmarks.commands.app import app, console
+from benchmarks.commands.options import Plugins
+from benchmarks.tables import registry
+from benchmarks.tables.spec import SpecError
+
+
+@app.command("check")
+def check_method(
+    method: Annotated[str, typer.Argument(help="a method's name")],
+    plugin: Plugins = None,
+) -> None:
+    """The contract of one method: it learns, repeats, and keeps private data private."""
+    plugins = [str(path) for path in plugin or []]
+    entry = registry.find_method(method, plugins)
+    from benchmarks.contract import CHECKS, BrokenContractError, contract_method
+    from benchmarks.running.execute import prepare_device
+    from federation.execution import DEFAULT
+
+    prepare_device("cpu", 1, DEFAULT)
+    subject = contract_method(entry)
+    console.print(f"{method}: {len(CHECKS)} promises, each with a small federation of real digits")
+    broken = 0
+    for contract_check in CHECKS:
+        promise = " ".join(str(contract_check.__doc__).split("\n\n")[0].split())
+        try:
+            contract_check(subject)
+            console.print(f"[green]kept[/]    {promise}")
+        except BrokenContractError as error:
+            broken += 1
+            console.print(f"[red]broken[/]  {promise} {escape(str(error))}")
+        except Exception as error:
+            raise SpecError(f"{method} does not run: {type(error).__name__}: {error}") from error
+    if broken:
+        raise typer.Exit(1)
+    console.print(f"{method} keeps the contract")

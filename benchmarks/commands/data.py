@@ -1,0 +1,65 @@
+"""`data`: what is present, and how to get the rest."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from benchmarks.commands.app import app, console
+from benchmarks.commands.list import data_table
+from results.files import DataError
+
+
+@app.command("data")
+def show_data(
+    download: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="fetch a data set whose licence allows it; repeatable"),
+    ] = None,
+) -> None:
+    """What data are present, verified, and how to get the rest."""
+    from datasets import catalogue
+    from datasets.source import content_digest
+
+    for name in download or []:
+        source = catalogue.source(name)
+        if source.download is None:
+            raise DataError(f"{source.title} cannot be fetched by a program. {source.how_to_get}")
+        console.print(
+            f"downloading {source.title} into {catalogue.data_home()}; licence: {source.licence}"
+        )
+        try:
+            source.download(catalogue.data_home())
+        except (OSError, RuntimeError) as error:
+            raise DataError(
+                f"{source.title} could not be downloaded ({error}). Check the network, or fetch it"
+                f" by hand. {source.how_to_get}"
+            ) from error
+    data_table()
+    unusable = 0
+    for name, source in catalogue.sources().items():
+        if source.embedded:
+            try:
+                if not catalogue.is_present(name):
+                    console.print(f"[yellow]absent[/] {name}: {source.how_to_get}", soft_wrap=True)
+                    continue
+                resolved = catalogue.resolve(name)
+                splits = catalogue.load(resolved.used)
+                sizes = ", ".join(f"{split} {len(part):,}" for split, part in splits.items())
+                found = {split: content_digest(splits[split]) for split in source.content}
+                word = (
+                    "[green]official content, by SHA-256[/]"
+                    if found
+                    else "whole; no official digest is known"
+                )
+                if found != source.content:
+                    unusable += 1
+                    word = "[red]not the official content[/]"
+                console.print(f"{name}: {sizes}; {word}")
+            except DataError as error:
+                unusable += 1
+                console.print(f"[red]unusable[/] {name}: {escape(str(error))}", soft_wrap=True)
+    if unusable:
+        raise typer.Exit(1)

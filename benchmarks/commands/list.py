@@ -1,0 +1,65 @@
+"""`list`: papers and tables, methods, data sets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.table import Table as RichTable
+
+from benchmarks.commands.app import app, console
+from benchmarks.tables import bandwidth, registry
+from results import published
+from results.files import DataError
+
+
+@app.command("list")
+def list_everything() -> None:
+    """Papers and tables, methods, and data sets with what is present."""
+    tables = RichTable(
+        "table", "what it shows", "reproducible", title="Tables", title_justify="left"
+    )
+    for name, table in registry.all_tables().items():
+        paper = name.split("/")[0]
+        if table is not None:
+            tables.add_row(name, f"{table.title}: {table.caption}", "yes")
+        else:
+            count = sum(cell.value is not None for cell in published.published_table(name))
+            tables.add_row(
+                name,
+                f"{count} published numbers of {paper}",
+                "not yet" + ("; plan" if bandwidth.accounts(name) else ""),
+            )
+    console.print(tables)
+    methods = RichTable("method", "where", title="Methods and baselines", title_justify="left")
+    for method in registry.methods().values():
+        methods.add_row(method.name, f"{method.folder}/{Path(method.path).name}")
+    console.print(methods)
+    data_table()
+
+
+def data_table() -> None:
+    from datasets import catalogue
+    from datasets.source import REAL
+
+    home = catalogue.data_home()
+    table = RichTable(
+        "data set",
+        "what",
+        "state",
+        "else uses",
+        title=f"Data sets (data home: {home})",
+        title_justify="left",
+    )
+    for name, source in catalogue.sources().items():
+        if not source.embedded:
+            state = "bundled" if source.kind == REAL else "generated"
+        else:
+            try:
+                catalogue.check(name)
+                state = "present" if catalogue.is_present(name) else "absent"
+            except DataError:
+                state = "damaged"
+        table.add_row(name, source.title, state, ", ".join(source.stand_ins))
+    console.print(table)
+    if not home.is_dir():
+        console.print(f"{home} does not exist; FEDTABLES_DATA names another data home")

@@ -1,0 +1,97 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Tables = Annotated[
+    list[str] | None,
+    typer.Argument(help="paper/table, for example dlad/table2; or a paper for all of its tables"),
+]
+Profile = Annotated[
+    str,
+    typer.Option(
+        help="smoke (embedded data, seconds), cpu (real data, reduced), paper (full scale, CUDA)"
+    ),
+]
+Protocol = Annotated[
+    str, typer.Option(help="paper, or released: what the authors' code does where it departs")
+]
+Only = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="KEY=VALUE", help="only these columns or rows; values may be a,b; repeatable"
+    ),
+]
+Override = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="SETTING=VALUE",
+        help="a setting of your own; the table's files are named apart; repeatable",
+    ),
+]
+Methods = Annotated[str, typer.Option(metavar="+NAME,-NAME", help="add methods as rows, drop rows")]
+Seeds = Annotated[
+    str, typer.Option(help="comma-separated; tables print mean and standard deviation over them")
+]
+Device = Annotated[
+    str, typer.Option(help="cpu, cuda, cuda:1, mps; default: cuda for the paper profile, else cpu")
+]
+Threads = Annotated[
+    int, typer.Option(min=1, help="threads per worker; two workers of one thread beat one of two")
+]
+Precision = Annotated[
+    str, typer.Option(help="of training: fp32, tf32 (CUDA), bf16 (autocast); files are named apart")
+]
+Compile = Annotated[
+    str,
+    typer.Option(
+        "--compile", help="torch.compile for training: off, default, reduce-overhead (CUDA graphs)"
+    ),
+]
+Stacked = Annotated[
+    int,
+    typer.Option(
+        min=1, help="clients trained together as one computation; for GPUs and small networks"
+    ),
+]
+Jobs = Annotated[int, typer.Option(min=0, help="worker processes; 0: one per core, one on a GPU")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="compute everything again, cached or not")]
+Results = Annotated[Path, typer.Option(help="folder for CSV, plots and records")]
+Plugins = Annotated[
+    list[Path] | None,
+    typer.Option("--plugin", metavar="FILE", help="a file with one more method; repeatable"),
+]
+Ray = Annotated[
+    str,
+    typer.Option(
+        "--ray",
+        metavar="ADDRESS",
+        help="run cells as Ray tasks: local, auto, or host:port of a cluster",
+    ),
+]
+RayCpus = Annotated[
+    float,
+    typer.Option("--num-cpus", help="with --ray: processors of a cell; 0: as many as --threads"),
+]
+RayGpus = Annotated[
+    float | None,
+    typer.Option(
+        "--num-gpus", help="with --ray: GPUs of a cell, 0.25 for four on one; default: 1 on cuda"
+    ),
+]
+RayCache = Annotated[
+    str,
+    typer.Option(
+        "--ray-cache",
+        help=(
+            "with --ray: fetch (stages travel through Ray) or shared (all nodes see"
+            " FEDTABLES_CACHE)"
+        ),
+    ),
+]
+RequireReal = Annotated[bool, typer.Option("--require-real", help="refuse stand-in data")]

@@ -1,0 +1,40 @@
+"""`partition`: who holds what, described and drawn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from benchmarks.commands.app import app, console
+from benchmarks.commands.asked import choice
+
+
+@app.command("partition")
+def describe_partition(
+    dataset: Annotated[str, typer.Option(help="data set")] = "mnist",
+    clients: Annotated[int, typer.Option(help="number of clients")] = 10,
+    kind: Annotated[
+        str,
+        typer.Option(
+            help=(
+                "dlad (its four distributions), dirichlet-fedkd, dirichlet-feddf or"
+                " dirichlet-feddf-released"
+            )
+        ),
+    ] = "dlad",
+    alpha: Annotated[float, typer.Option(help="Dirichlet concentration")] = 0.1,
+    seed: Annotated[int, typer.Option(help="seed of the partition axis")] = 0,
+    results: Annotated[Path, typer.Option(help="folder for the CSV and the picture")] = Path(
+        "results"
+    ),
+) -> None:
+    """Describe a partition as CSV, and draw it as a clients x classes bubble plot."""
+    from benchmarks.publish.display import draw_partition
+
+    choice(
+        "--kind", kind, ("dlad", "dirichlet-fedkd", "dirichlet-feddf", "dirichlet-feddf-released")
+    )
+    for path in draw_partition(dataset, clients, kind, alpha, seed, results):
+        console.print(f"wrote {path}")

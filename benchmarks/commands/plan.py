@@ -1,0 +1,166 @@
+"""`plan`: what a table would cost."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table as RichTable
+
+from benchmarks.commands.app import app, console
+from benchmarks.commands.asked import make_selection, parse_settings, some_tables, table_names
+from benchmarks.commands.options import (
+    Methods,
+    Only,
+    Override,
+    Plugins,
+    Profile,
+    Protocol,
+    Seeds,
+    Tables,
+)
+from benchmarks.tables import bandwidth, registry
+from benchmarks.tables.spec import SpecError
+from results import published
+
+if TYPE_CHECKING:
+    from benchmarks.tables.cells import Selection
+
+
+@app.command("plan")
+def plan_tables(
+    tables: Tables = None,
+    profile: Profile = "paper",
+    protocol: Protocol = "paper",
+    only: Only = None,
+    methods: Methods = "",
+    seeds: Seeds = "0",
+    plugin: Plugins = None,
+    override: Override = None,
+    link: Annotated[
+        float | None,
+        typer.Option(
+            "--link",
+            metavar="MBIT/S",
+            help="adds how long a run's bytes take on one link of this speed",
+        ),
+    ] = None,
+) -> None:
+    """What a table costs, before running it: cells, stages, data, FLOPs, bytes, memory, hours.
+
+    Of some tables without a runner it has the bytes, from first principles.
+    """
+    if link is not None and link <= 0:
+        raise SpecError(f"--link takes Mbit/s above 0, not {link:g}")
+    names = table_names(some_tables(tables), protocol, planned=True)
+    runnable = [name for name in names if registry.all_tables().get(name) is not None]
+    selection = make_selection(
+        profile, protocol, only or [], methods, seeds, "cpu", 1, False, plugin or []
+    )
+    if runnable:
+        selection = replace(
+            selection, overrides=parse_settings(runnable, override or [], selection.plugins)
+        )
+    elif override or methods:
+        raise SpecError(
+            f"--set and --methods change runs, and {', '.join(names)} has no runner yet"
+        )
+    for name in names:
+        if name in runnable:
+            _plan_runs(name, selection, link)
+        else:
+            console.print(
+                f"{name} has no runner yet; its bytes at the paper's scale can be computed all the"
+                " same",
+                soft_wrap=True,
+            )
+        found = bandwidth.accounts(name)
+        if found:
+            bandwidth.show(
+                console,
+                name,
+                found if name in runnable else bandwidth.chosen(found, selection.only or {}),
+                link,
+            )
+
+
+def _plan_runs(name: str, selection: Selection, link: float | None) -> None:
+    """Print what the cells of a table would do."""
+    import torch
+
+    from benchmarks.running.plan import ASSUMED, make_plan
+    from benchmarks.tables.cells import expand
+
+    profile = selection.profile
+    paper, table = registry.find_table(name)
+    cells = expand(paper, table, selection)
+    found = make_plan(cells)
+    console.print(f"[bold]{name}[/] {table.title}, profile {profile}: {found.cells} cells")
+    stages = RichTable(
+        "stage", "asked for", "computed", "shared", title="Stages", title_justify="left"
+    )
+    for kind, needed in found.needed.items():
+        stages.add_row(
+            kind, str(needed), str(found.distinct[kind]), str(needed - found.distinct[kind])
+        )
+    console.print(stages)
+    times = bandwidth.link_columns(link)
+    wire = RichTable(
+        "method",
+        "up",
+        "down",
+        *times,
+        title="Bytes of one run (largest column)",
+        title_justify="left",
+    )
+    for method in found.bytes_up:
+        up, down = found.bytes_up[method], found.bytes_down[method]
+        wire.add_row(method, f"{up:,}", f"{down:,}", *bandwidth.link_times(up, down, link))
+    console.print(wire)
+    device, what = ("cuda", "GPU") if profile == "paper" else ("cpu", "core")
+    if device == "cuda" and not torch.cuda.is_available():
+        speed, how = ASSUMED, "assumed, not measured"
+    else:
+        speed, how = (
+            found.measured_speed(device),
+            "measured just now on this machine, with the clients' network",
+        )
+    console.print(
+        f"training samples: {found.meter.training_samples:,}; predictions:"
+        f" {found.meter.predicted_samples:,}; {found.meter.flops:.3g} FLOPs"
+    )
+    if speed:
+        console.print(
+            f"estimate: {found.hours(speed):.2f} {what}-hours at {speed:.1e} FLOP/s ({how}); peak"
+            f" memory about {found.meter.peak_bytes / 2**30:.2f} GiB per process, beside the"
+            " framework"
+        )
+    for asked, label in found.data.items():
+        console.print(f"data: {asked}: {label}")
+    for column, why in table.unmeasured:
+        console.print(
+            f"{published.format_column(dict(column))} is not measured: {why}", soft_wrap=True
+        )
+    pretrained = [
+        dict(cell.config)
+        for cell in cells
+        if dict(cell.config).get("network.pretrained") == "imagenet"
+    ]
+    if profile == "paper" and pretrained:
+        from models.networks.imagenet import IMAGENET, weight_path
+
+        named = {
+            str(value)
+            for config in pretrained
+            for entry, value in config.items()
+            if entry.startswith("network.")
+        }
+        for network, file in (
+            (network, file) for network, file in IMAGENET.items() if network in named
+        ):
+            there = weight_path(network).exists()
+            console.print(
+                f"weights: {network}:"
+                f" {'present' if there else f'absent; put {file.url} at {weight_path(network)}'}"
+            )

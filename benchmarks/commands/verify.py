@@ -1,0 +1,113 @@
+"""`verify`: recorded cells, recomputed."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table as RichTable
+
+from benchmarks.commands.app import app, console, errors
+from benchmarks.commands.asked import check_device
+from benchmarks.commands.options import Jobs, Plugins
+from results.files import ResultsError
+
+if TYPE_CHECKING:
+    from benchmarks.tables.cells import Cell
+    from results.record import Record
+
+
+@app.command("verify")
+def verify_results(
+    results: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RESULTS", help="a .records.jsonl, a table's CSV, or a folder of results"
+        ),
+    ],
+    cells: Annotated[int, typer.Option(min=1, help="how many finished cells to draw")] = 3,
+    seed: Annotated[int, typer.Option(help="of the draw")] = 0,
+    jobs: Jobs = 0,
+    plugin: Plugins = None,
+) -> None:
+    """Recompute recorded cells drawn at random; exit 0: they match, 1: no, 2: none could be."""
+    from benchmarks.publish.display import Live
+    from benchmarks.running import runner
+    from benchmarks.running import verify as verifying
+    from benchmarks.running.executors import Context, Event
+
+    try:
+        records = verifying.finished_records(results)
+    except ResultsError as error:
+        errors.print(f"[red]error:[/] {escape(str(error))}", soft_wrap=True)
+        raise typer.Exit(2) from error
+    chosen = verifying.draw(records, cells, seed)
+    plugins = [str(path.resolve()) for path in plugin or []]
+    workers = jobs or min(
+        runner.default_jobs(record.machine.get("device", "cpu")) for record in chosen
+    )
+    console.print(
+        f"{len(chosen)} of {len(records)} finished cells drawn with seed {seed}; workers:"
+        f" {min(workers, len(chosen))}"
+    )
+    with (
+        tempfile.TemporaryDirectory(prefix="fedtables-verify-") as folder,
+        Live(console, len(chosen)) as live,
+    ):
+
+        def show_event(cell: Cell, event: Event) -> None:
+            if event.kind == "started":
+                live.started(event.worker, cell)
+            elif event.kind == "progress":
+                live.progressed(event.worker, event.text, event.share)
+            elif event.stage is not None:
+                live.staged(cell, event.stage)
+            elif event.record is not None:
+                live.done(event.worker, cell, event.record)
+
+        context = Context(folder, 0.0, *runner.git_commit())
+        verdicts = verifying.verify(chosen, plugins, workers, context, show_event, check_device)
+    table = RichTable(
+        "cell",
+        "recorded",
+        "recomputed",
+        "verdict",
+        "at commit",
+        "code",
+        title="Verification",
+        title_justify="left",
+    )
+    colours = {
+        verifying.MATCH: "green",
+        verifying.MISMATCH: "red",
+        verifying.NOT_VERIFIABLE: "yellow",
+    }
+    for verdict in verdicts:
+        old, new = verdict.record, verdict.again
+        table.add_row(
+            escape(f"{old.table} {old.row} {old.column} seed {old.seed} ({old.profile})"),
+            *map(_values, (old, new)),
+            f"[{colours[verdict.word]}]{verdict.word}[/]: {escape(verdict.why)}",
+            str(old.machine.get("commit", ""))[:10]
+            + (" with changes" if old.machine.get("dirty") else ""),
+            "" if new is None else "the same" if new.code == old.code else "other",
+        )
+    console.print(table)
+    counts = {word: sum(verdict.word == word for verdict in verdicts) for word in colours}
+    console.print(", ".join(f"{count} {word}" for word, count in counts.items() if count))
+    if code := verifying.exit_code(verdicts):
+        raise typer.Exit(code)
+
+
+def _values(record: Record | None) -> str:
+    """The last value of each metric."""
+    last = {m.metric: m.value for m in record.measurements} if record is not None else {}
+    return escape(
+        ", ".join(
+            f"{name} {value:.6g}" if isinstance(value, float) else f"{name} {value}"
+            for name, value in last.items()
+        )
+    )
