@@ -1,5 +1,5 @@
-"""A file imports only from its own floor's folder and from floors below it; nothing runs back
-up.
+"""A file imports only from its own floor's folder and from floors below it; inside a floor, rooms
+follow the same rule, and no modules import each other in a circle.
 """
 
 from __future__ import annotations
@@ -23,6 +23,23 @@ FLOOR = {
 """`results` lies below the rest of floor 1: records, files and digests are what all others are
 written with."""
 
+ROOMS = {
+    "benchmarks": (
+        "commands",
+        "publish",
+        "attacks",
+        "running",
+        "contract",
+        "measures",
+        "scenarios",
+        "papers",
+        "tables",
+    ),
+    "reports": ("pages", "comparing", "drawing", "kinds", "tables"),
+}
+"""Inside a floor, from the top down: a room imports from itself and from those behind it. A room is
+a folder, or a file beside the folders; `__main__` and the speed benchmarks stand above all."""
+
 FILES = sorted(path for folder in FLOOR for path in (ROOT / folder).rglob("*.py"))
 
 
@@ -33,6 +50,38 @@ def test_imports_run_downwards(path):
     for imported in imported_modules(module):
         other = imported.split(".")[0]
         assert other == own or FLOOR[own] > FLOOR[other], f"{module} imports {imported}"
+
+
+def module_name(path):
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+@pytest.mark.parametrize(
+    "path", [p for p in FILES if p.relative_to(ROOT).parts[0] in ROOMS], ids=module_name
+)
+def test_imports_run_downwards_between_rooms_too(path):
+    floor, *inner = module_name(path).split(".")
+    rooms = ROOMS[floor]
+    if not inner or inner[0] in ("__main__", "speed"):
+        return
+    assert inner[0] in rooms, f"{path} lies in no room of {rooms}"
+    for imported in imported_modules(module_name(path)):
+        other, *within = imported.split(".")
+        if other == floor and within:
+            assert rooms.index(inner[0]) <= rooms.index(within[0]), f"{path} imports {imported}"
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    modules = {module_name(path) for path in FILES}
+    waiting = {
+        module: {
+            other for other in imported_modules(module) if other in modules and other != module
+        }
+        for module in modules
+    }
+    while free := {module for module, needed in waiting.items() if not needed & waiting.keys()}:
+        waiting = {module: needed for module, needed in waiting.items() if module not in free}
+    assert not waiting, f"these import each other: {sorted(waiting)}"
 
 
 def test_no_device_is_written_into_the_code():

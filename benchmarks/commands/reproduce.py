@@ -115,7 +115,7 @@ def run_tables(
 ) -> None:
     """Run the cells of `tables` that are not finished, and write and print each table."""
     from benchmarks.publish.display import Live, print_table
-    from benchmarks.running import runner
+    from benchmarks.running import machine, runner
     from benchmarks.tables import cards
 
     device, profile = selection.device, selection.profile
@@ -124,7 +124,7 @@ def run_tables(
     for reason, count in progress.reasons.items():
         console.print(f"{count} cells to compute again: {reason}")
     todo = progress.total - progress.cached
-    workers = jobs or runner.default_jobs(device)
+    workers = jobs or machine.default_jobs(device)
     where = f"workers: {min(workers, todo)}" if cluster is None else f"by Ray ({cluster.address})"
     console.print(
         f"{progress.total} cells, {progress.cached} finished before, {todo} to run"

@@ -35,9 +35,9 @@ def verify_results(
 ) -> None:
     """Recompute recorded cells drawn at random; exit 0: they match, 1: no, 2: none could be."""
     from benchmarks.publish.display import Live
-    from benchmarks.running import runner
+    from benchmarks.running import machine
     from benchmarks.running import verify as verifying
-    from benchmarks.running.executors import Context, Event
+    from benchmarks.running.events import Context, Event
 
     try:
         records = verifying.finished_records(results)
@@ -47,7 +47,7 @@ def verify_results(
     chosen = verifying.draw(records, cells, seed)
     plugins = [str(path.resolve()) for path in plugin or []]
     workers = jobs or min(
-        runner.default_jobs(record.machine.get("device", "cpu")) for record in chosen
+        machine.default_jobs(record.machine.get("device", "cpu")) for record in chosen
     )
     console.print(
         f"{len(chosen)} of {len(records)} finished cells drawn with seed {seed}; workers:"
@@ -68,7 +68,7 @@ def verify_results(
             elif event.record is not None:
                 live.done(event.worker, cell, event.record)
 
-        context = Context(folder, 0.0, *runner.git_commit())
+        context = Context(folder, 0.0, *machine.git_commit())
         verdicts = verifying.verify(chosen, plugins, workers, context, show_event, check_device)
     table = RichTable(
         "cell",

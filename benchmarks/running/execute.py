@@ -27,7 +27,7 @@ from benchmarks.measures import (
     transferability,
 )
 from benchmarks.measures.traffic import measure_traffic
-from benchmarks.running.executors import Context
+from benchmarks.running.events import Context
 from benchmarks.scenarios import sites
 from benchmarks.scenarios.scenario import build_federation
 from benchmarks.tables import registry

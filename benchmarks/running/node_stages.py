@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from benchmarks.running.ray_executor import BUSY, HERE, StageServer
+from benchmarks.running.stage_server import BUSY, HERE, StageServer
 from federation.events import StageEvent
 from federation.stages import Stage, StageCache, StageRequest, StoredTensors, read_stage
 from results.files import write_atomic

@@ -5,8 +5,6 @@ written.
 from __future__ import annotations
 
 import contextlib
-import os
-import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -14,12 +12,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks.running.machine import git_commit
 from benchmarks.tables.cells import Cell, Selection, expand, table_rows
 from benchmarks.tables.spec import Paper, Row, Table
 from reports.kinds.bandwidth import with_common
 from results.files import cache_home, write_atomic
 from results.record import OK, Record
-from results.sourcecode import ROOT
 from results.store import CellCache, TableFiles, summarise, write_csv
 
 if TYPE_CHECKING:
@@ -96,23 +94,6 @@ class Progress:
     """Why cells that had an entry have to be computed again."""
 
 
-def git_commit() -> tuple[str, bool]:
-    """The checkout's commit, and whether code differs from it, new files included; empty outside
-    git.
-    """
-    try:
-        head = subprocess.run(
-            ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
-        ).stdout.strip()
-        status = ["git", "status", "--porcelain", "--", "*.py", "results/published"]
-        changed = subprocess.run(
-            status, cwd=ROOT, capture_output=True, text=True, check=True
-        ).stdout
-    except (OSError, subprocess.CalledProcessError):
-        return "", False
-    return head, bool(changed)
-
-
 def prepare(
     tables: Iterable[tuple[Paper, Table]], selection: Selection, results: Path
 ) -> list[TableRun]:
@@ -162,7 +143,8 @@ def execute(
     """Run the unfinished cells here or on a Ray cluster; every record is in the cache the moment
     its cell ends.
     """
-    from benchmarks.running.executors import Context, run_pool
+    from benchmarks.running.events import Context
+    from benchmarks.running.pool import run_pool
 
     owner = {cell.key: run for run in runs for cell in run.cells}
     todo = [cell for run in runs for cell in run.cells if cell.key not in run.records]
@@ -238,11 +220,3 @@ def write_table(run: TableRun) -> tuple[list[dict[str, str]], list[Record]]:
         run.files.write_records(records)
         write_csv(run.files.path("csv"), lines)
     return lines, records
-
-
-def default_jobs(device: str) -> int:
-    """One worker per core on the CPU, one on an accelerator."""
-    usable = (
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    )
-    return usable if device == "cpu" else 1

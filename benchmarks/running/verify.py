@@ -15,7 +15,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.running.executors import Context, Event, run_pool
+from benchmarks.running.events import Context, Event
+from benchmarks.running.pool import run_pool
 from benchmarks.tables import registry
 from benchmarks.tables.cells import Cell, Selection, table_rows
 from benchmarks.tables.spec import SpecError

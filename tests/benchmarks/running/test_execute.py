@@ -11,9 +11,9 @@ from dataclasses import asdict, replace
 import pytest
 import torch
 
-from benchmarks.running import runner
+from benchmarks.running import machine
+from benchmarks.running.events import Context
 from benchmarks.running.execute import prepare_device, run_cell, statistic_name, statistic_of
-from benchmarks.running.executors import Context
 from benchmarks.tables import registry
 from benchmarks.tables.cells import Selection, expand
 from federation.execution import DEFAULT
@@ -299,24 +299,24 @@ def test_the_commit_is_plain_and_changes_are_told_apart(tmp_path, monkeypatch):
             ["git", *identity, *words], cwd=tmp_path, capture_output=True, text=True, check=True
         ).stdout.strip()
 
-    monkeypatch.setattr(runner, "ROOT", tmp_path)
+    monkeypatch.setattr(machine, "ROOT", tmp_path)
     git("init", "-q")
     (tmp_path / "code.py").write_text("a")
     git("add", "code.py")
     git("commit", "-qm", "one")
     (tmp_path / "notes").write_text("no code")
-    assert runner.git_commit() == (git("rev-parse", "HEAD"), False)
+    assert machine.git_commit() == (git("rev-parse", "HEAD"), False)
     (tmp_path / "method.py").write_text("a new file is a new method")
-    assert runner.git_commit() == (git("rev-parse", "HEAD"), True)
+    assert machine.git_commit() == (git("rev-parse", "HEAD"), True)
     (tmp_path / "method.py").unlink()
     (tmp_path / "code.py").write_text("b")
-    assert runner.git_commit() == (git("rev-parse", "HEAD"), True)
+    assert machine.git_commit() == (git("rev-parse", "HEAD"), True)
 
 
 def test_outside_git_there_is_no_commit(tmp_path, monkeypatch):
-    monkeypatch.setattr(runner, "ROOT", tmp_path)
+    monkeypatch.setattr(machine, "ROOT", tmp_path)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    assert runner.git_commit() == ("", False)
+    assert machine.git_commit() == ("", False)
 
 
 # -- devices --

@@ -11,18 +11,10 @@ from dataclasses import replace
 import pytest
 import torch
 
-from benchmarks.running.executors import Context
+from benchmarks.running.events import Context
 from benchmarks.running.node_stages import NodeStages
-from benchmarks.running.ray_executor import (
-    BUSY,
-    HERE,
-    YOURS,
-    Cluster,
-    StageServer,
-    cluster_of,
-    refusal,
-    run_ray,
-)
+from benchmarks.running.ray_executor import Cluster, cluster_of, refusal, run_ray
+from benchmarks.running.stage_server import BUSY, HERE, YOURS, StageServer
 from benchmarks.tables import registry
 from benchmarks.tables.cells import Selection, expand
 from benchmarks.tables.spec import SpecError

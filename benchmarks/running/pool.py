@@ -1,4 +1,4 @@
-"""The executor: a pool of worker processes over cells.
+"""A pool of worker processes over cells.
 
 A cell depends on nothing but itself and its stages, so any number of workers gives the same
 numbers.
@@ -13,42 +13,14 @@ import signal
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
+from benchmarks.running.events import Context, Event, failed
 from benchmarks.tables.cells import Cell
 from federation.events import StageEvent
-from results.record import FAILED, Record
-
-
-@dataclass(frozen=True)
-class Context:
-    """What a worker needs beside the cell."""
-
-    stages: str
-    """Folder of the stage cache."""
-    newer_than: float = 0.0
-    """Stages older than this count as absent (`--fresh`)."""
-    commit: str = ""
-    dirty: bool = False
-    """Whether tracked files differ from the commit."""
-
-
-@dataclass(frozen=True)
-class Event:
-    """Something happened to cell number `cell`: one of started, progress, stage, lost (it is run
-    again), done.
-    """
-
-    kind: str
-    cell: int
-    worker: int = 0
-    text: str = ""
-    share: float = 0.0
-    """How much of the step in `text` is done, 0 to 1."""
-    stage: StageEvent | None = None
-    record: Record | None = None
+from results.record import Record
 
 
 def run_pool(cells: Sequence[Cell], context: Context, jobs: int) -> Iterator[Event]:
@@ -116,29 +88,11 @@ def _lost(cell: Cell, code: int | None) -> Record:
     return failed(cell, f"worker process lost ({how}{hint})")
 
 
-def failed(cell: Cell, reason: str) -> Record:
-    """The record of a cell of which no worker sent one."""
-    return Record(
-        table=cell.table,
-        row=cell.row,
-        column=cell.column,
-        seed=cell.seed,
-        seeds={},
-        profile=cell.profile,
-        protocol=cell.protocol,
-        cell=cell.key,
-        code=cell.code,
-        status=FAILED,
-        reason=reason,
-    )
-
-
 def _worker(connection: Connection, context: Context, parent: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle; it ends us
     threading.Thread(target=_exit_with, args=(parent,), daemon=True).start()
-    from benchmarks.running.execute import (
-        run_cell,
-    )  # torch: the parent has no use for it, and would wait for its import
+    # This imports torch: the parent has no use for it, and would wait.
+    from benchmarks.running.execute import run_cell
 
     with contextlib.suppress(EOFError, BrokenPipeError):
         while True:

@@ -1,0 +1,55 @@
+"""What a worker is given beside its cell, and what it reports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from benchmarks.tables.cells import Cell
+from federation.events import StageEvent
+from results.record import FAILED, Record
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a worker needs beside the cell."""
+
+    stages: str
+    """Folder of the stage cache."""
+    newer_than: float = 0.0
+    """Stages older than this count as absent (`--fresh`)."""
+    commit: str = ""
+    dirty: bool = False
+    """Whether tracked files differ from the commit."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something happened to cell number `cell`: one of started, progress, stage, lost (it is run
+    again), done.
+    """
+
+    kind: str
+    cell: int
+    worker: int = 0
+    text: str = ""
+    share: float = 0.0
+    """How much of the step in `text` is done, 0 to 1."""
+    stage: StageEvent | None = None
+    record: Record | None = None
+
+
+def failed(cell: Cell, reason: str) -> Record:
+    """The record of a cell of which no worker sent one."""
+    return Record(
+        table=cell.table,
+        row=cell.row,
+        column=cell.column,
+        seed=cell.seed,
+        seeds={},
+        profile=cell.profile,
+        protocol=cell.protocol,
+        cell=cell.key,
+        code=cell.code,
+        status=FAILED,
+        reason=reason,
+    )
