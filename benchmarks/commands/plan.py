@@ -89,7 +89,7 @@ def _plan_runs(name: str, selection: Selection, link: float | None) -> None:
     """Print what the cells of a table would do."""
     import torch
 
-    from benchmarks.running.plan import ASSUMED, make_plan
+    from benchmarks.running.plan import GPU, GPU_SPEED, make_plan
     from benchmarks.tables.cells import expand
 
     profile = selection.profile
@@ -118,23 +118,19 @@ def _plan_runs(name: str, selection: Selection, link: float | None) -> None:
         up, down = found.bytes_up[method], found.bytes_down[method]
         wire.add_row(method, f"{up:,}", f"{down:,}", *bandwidth.link_times(up, down, link))
     console.print(wire)
-    device, what = ("cuda", "GPU") if profile == "paper" else ("cpu", "core")
-    if device == "cuda" and not torch.cuda.is_available():
-        speed, how = ASSUMED, "assumed, not measured"
-    else:
-        speed, how = (
-            found.measured_speed(device),
-            "measured just now on this machine, with the clients' network",
-        )
     console.print(
         f"training samples: {found.meter.training_samples:,}; predictions:"
         f" {found.meter.predicted_samples:,}; {found.meter.flops:.3g} FLOPs"
     )
-    if speed:
+    device, what = ("cuda", "GPU") if torch.cuda.is_available() else ("cpu", "core")
+    if speed := found.measured_speed(device):
         console.print(
-            f"estimate: {found.hours(speed):.2f} {what}-hours at {speed:.1e} FLOP/s ({how}); peak"
-            f" memory about {found.meter.peak_bytes / 2**30:.2f} GiB per process, beside the"
-            " framework"
+            f"estimate: {found.hours(speed):,.2f} {what}-hours on this machine, at"
+            f" {speed:.1e} FLOP/s (measured just now, with the clients' network);"
+            f" {found.hours(GPU_SPEED):,.2f} GPU-hours on one {GPU}, at {GPU_SPEED:.1e} FLOP/s"
+            " (measured there, docs/performance.md); peak memory about"
+            f" {found.meter.peak_bytes / 2**30:.2f} GiB per process, beside the framework",
+            soft_wrap=True,
         )
     for asked, label in found.data.items():
         console.print(f"data: {asked}: {label}")

@@ -32,9 +32,11 @@ from federation.training import Normalisation, TrainingPlan, train
 from models.catalogue import build
 from results.files import digest
 
-ASSUMED = 10e12
-"""FLOP/s of a data-centre GPU in fp32 on small images, for the paper's scale on a machine that has
-none to measure."""
+GPU, GPU_SPEED = "NVIDIA H100 (80 GB)", 11e12
+"""A GPU by name, and FLOP/s at which it trained the wide ResNet-8 in batches of 16 in fp32, the
+lowest of what was measured there (docs/performance.md, On CUDA; ResNet-18 came to 18.8e12)."""
+SAMPLE = 1.5e11
+"""FLOPs of one measurement on a core: a few seconds of it."""
 
 
 @dataclass(frozen=True)
@@ -78,16 +80,18 @@ class Plan:
             return 0.0
         load = self.workloads.most_common(1)[0][0]
         channels, size, _ = load.image_shape
-        images = torch.randint(
-            0, 256, (8 * load.batch_size, *load.image_shape), dtype=torch.uint8, device=device
-        )
-        targets = torch.randint(0, load.outputs, (len(images),), device=device)
-        training = TrainingPlan(epochs=1, batch_size=load.batch_size)
-        normalise = Normalisation((0.5,) * channels, (0.25,) * channels)
         with torch.device("meta"):
             counted = build(load.network, channels, load.outputs, size)
         meter = Meter()
-        meter.book_training(counted, images, epochs=1, batch_size=load.batch_size)
+        meter.book_training(counted, torch.empty((1, *load.image_shape)), epochs=1, batch_size=1)
+        count = 8 * load.batch_size
+        if device == "cpu":
+            count = max(2, min(count, int(SAMPLE / meter.flops)))
+        batch_size = min(load.batch_size, count)
+        images = torch.randint(0, 256, (count, *load.image_shape), dtype=torch.uint8, device=device)
+        targets = torch.randint(0, load.outputs, (count,), device=device)
+        training = TrainingPlan(epochs=1, batch_size=batch_size)
+        normalise = Normalisation((0.5,) * channels, (0.25,) * channels)
         model = (
             build(load.network, channels, load.outputs, size)
             .to(device)
@@ -112,9 +116,8 @@ class Plan:
                 times.append(time.monotonic() - started)
         finally:
             torch.set_num_threads(threads)
-        return meter.flops / min(
-            times
-        )  # the first is slower: memory is fetched, kernels are chosen
+        # The first is slower: memory is fetched, kernels are chosen.
+        return count * meter.flops / min(times)
 
 
 def _planned_data(data: ResolvedData, profile: str) -> ResolvedData:
