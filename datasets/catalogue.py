@@ -10,15 +10,11 @@ from pathlib import Path
 
 import datasets.sources
 from datasets.annotations import AnnotatedSource, check_annotations
+from datasets.digests import data_digest
 from datasets.source import REAL, SURROGATE, SYNTHETIC, DataError, DataSource, Split, check_npz
-from results.files import data_home, digest, file_digest
+from results.files import data_home
 from results.names import near
 from results.sourcecode import source_digest
-
-MANY = 1000
-"""Files of a set above which only names and sizes enter its digest."""
-TABLES = (".csv", ".txt")
-"""Files of labels and lists, which are read whole for a digest however many others there are."""
 
 
 @functools.cache
@@ -54,6 +50,7 @@ class ResolvedData:
     origin: str
     """real, surrogate (other real images) or synthetic (generated)."""
     digest: str
+    """Of the decoded samples, targets and groups; empty while planning without the files."""
     note: str
 
     @property
@@ -64,23 +61,16 @@ class ResolvedData:
         return f"{self.asked} stand-in: {source(self.used).title} ({self.origin})"
 
 
+def reader_digest(name: str) -> str:
+    """Digest of the code that reads a source."""
+    return source_digest(_modules()[name][1])
+
+
 @functools.cache
-def _fingerprint(name: str, home: Path) -> str:
-    """Digest of a source's files and of the code that reads them; of many small files, names and
-    sizes, but for their tables.
-    """
-    entry = source(name)
-    files = entry.files(home)
-    many = len(files) > MANY
-    listing = [
-        (
-            [str(p.relative_to(home)), p.stat().st_size]
-            if many and p.suffix not in TABLES
-            else [p.name, file_digest(p)]
-        )
-        for p in files
-    ]
-    return digest([name, listing, source_digest(_modules()[name][1])])
+def _content(name: str, home: Path) -> str:
+    """Digest of a source's content. Once per process, since files can be many."""
+    entry, reader = _modules()[name]
+    return data_digest(entry, reader, home)
 
 
 def is_present(name: str, home: Path | None = None) -> bool:
@@ -147,7 +137,7 @@ def resolve(
         if used is wanted and used.kind == REAL
         else SURROGATE
     )
-    return ResolvedData(name, used.name, origin, _fingerprint(used.name, home), used.note)
+    return ResolvedData(name, used.name, origin, _content(used.name, home), used.note)
 
 
 @functools.lru_cache(maxsize=4)

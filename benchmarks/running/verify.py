@@ -145,8 +145,8 @@ def _present(recorded: dict[str, str]) -> catalogue.ResolvedData:
         )
     if found.digest != wanted.digest:
         raise DataError(
-            f"{wanted.used} is not the data set of the record: another digest, of its files or of"
-            " the code that reads them; check out its commit"
+            f"{wanted.used} is not the data set of the record: its decoded content has another"
+            " digest"
         )
     return wanted
 

@@ -94,17 +94,20 @@ class Cell:
 
     @property
     def code(self) -> str:
-        """Digest of the source that computes it, and of the packages it computes with."""
-        return _code(self.method, self.plugins)
+        """Digest of the source that computes it and reads its data, and of the packages it computes
+        with.
+        """
+        return _code(self.method, self.plugins, tuple(source.used for source in self.sources))
 
     def __str__(self) -> str:
         return f"{self.table} {self.row} {self.column} seed {self.seed}"
 
 
 @functools.cache
-def _code(method: str, plugins: tuple[str, ...]) -> str:
+def _code(method: str, plugins: tuple[str, ...], data: tuple[str, ...]) -> str:
     base = source_digest("benchmarks.running.execute", *folder_modules("models.networks"))
-    return digest([base, registry.find_method(method, plugins).code, package_versions()])
+    readers = [catalogue.reader_digest(name) for name in data]
+    return digest([base, registry.find_method(method, plugins).code, readers, package_versions()])
 
 
 @dataclass(frozen=True)

@@ -262,6 +262,6 @@ def test_a_node_with_other_data_refuses(cell):
 
 def test_a_node_without_the_data_refuses(cell):
     absent = replace(cell, data=replace(cell.data, used="mnist"))
-    assert refusal(absent, cell.code, package_versions()).startswith(
+    assert refusal(absent, absent.code, package_versions()).startswith(
         ("has other data: mnist", "cannot run it: MNIST")
     )

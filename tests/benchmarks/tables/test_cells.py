@@ -12,7 +12,6 @@ from benchmarks.running.execute import make_method
 from benchmarks.tables import cells, registry
 from benchmarks.tables.cells import Selection, expand, parse_methods, parse_only, parse_overrides
 from benchmarks.tables.spec import SpecError
-from datasets import catalogue
 from federation.execution import Execution
 from models import weight_files
 from results.files import DataError
@@ -98,7 +97,6 @@ def test_columns_whose_data_are_unusable_stop_a_run_but_not_the_merging_of_earli
     table2, tmp_path, monkeypatch
 ):
     monkeypatch.setenv("FEDTABLES_DATA", str(tmp_path))
-    catalogue._fingerprint.cache_clear()
     small = np.zeros((1, 28, 28), np.uint8)
     np.savez(tmp_path / "mnist.npz", x_train=small, y_train=[0], x_test=small, y_test=[0])
     real = Selection(profile="cpu", require_real=True)
@@ -242,7 +240,6 @@ def test_another_public_set_that_is_not_there_is_told_like_the_clients(
     table1, tmp_path, monkeypatch
 ):
     monkeypatch.setenv("FEDTABLES_DATA", str(tmp_path))
-    catalogue._fingerprint.cache_clear()
     small = np.zeros((1, 32, 32, 3), np.uint8)
     np.savez(tmp_path / "cifar10.npz", x_train=small, y_train=[0], x_test=small, y_test=[0])
     real = Selection(profile="cpu", require_real=True, only={"row": "fedkd", "dataset": "cifar10"})
@@ -254,7 +251,6 @@ def test_another_public_set_that_is_not_there_is_told_like_the_clients(
 
 def test_a_method_without_public_images_needs_the_clients_data_alone(table1, tmp_path, monkeypatch):
     monkeypatch.setenv("FEDTABLES_DATA", str(tmp_path))
-    catalogue._fingerprint.cache_clear()
     small = np.zeros((1, 32, 32, 3), np.uint8)
     np.savez(tmp_path / "cifar10.npz", x_train=small, y_train=[0], x_test=small, y_test=[0])
     real = Selection(profile="cpu", require_real=True, only={"dataset": "cifar10"})
@@ -589,7 +585,6 @@ def test_where_target_and_clients_share_a_set_it_is_resolved_once():
 def caltech(home, names):
     """A data home with these sets, by the names of their files."""
     home.mkdir(exist_ok=True)
-    catalogue._fingerprint.cache_clear()
     small = np.zeros((1, 32, 32, 3), np.uint8)
     for name in names:
         np.savez(home / f"{name}.npz", x_train=small, y_train=[0], x_test=small, y_test=[0])

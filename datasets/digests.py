@@ -1,0 +1,91 @@
+"""Digests of data by their content: two readers that decode the same samples give the same digest.
+
+Decoding a large set takes long, so that its digest is kept in the cache, under a fingerprint of the
+files, of the reader's source and of the packages that it decodes with.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
+
+import numpy as np
+
+from datasets.annotations import AnnotatedSource, AnnotatedSplit
+from datasets.source import DataSource, Split
+from results.files import (
+    ResultsError,
+    cache_home,
+    digest,
+    read_sealed_json,
+    write_sealed_json,
+)
+from results.sourcecode import source_digest
+
+DECODERS = ("numpy", "pillow", "pydicom", "scikit-learn", "scipy")
+"""Packages that readers decode files, or draw images, with."""
+
+_of_fingerprints: dict[str, str] = {}
+"""What this process knows already."""
+
+
+def splits_digest(entry: DataSource, splits: Mapping[str, Split]) -> str:
+    """SHA-256 of the samples, targets and groups of all splits, with dtypes and shapes, and of what
+    the source says that annotations stand for (kind, size, names).
+    """
+    content = hashlib.sha256()
+    for name, split in sorted(splits.items()):
+        arrays = {"images": split.images, "labels": split.labels}
+        if isinstance(split, AnnotatedSplit):
+            arrays |= {f"annotation {key}": array for key, array in split.annotations.items()}
+            arrays |= {} if split.patients is None else {"groups": split.patients}
+        for what, array in sorted(arrays.items()):
+            stored = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+            content.update(f"{name} {what} {stored.dtype.str} {stored.shape}\n".encode())
+            content.update(stored.tobytes() if stored.ndim == 0 else stored.data)
+    annotations = entry.annotations if isinstance(entry, AnnotatedSource) else {}
+    meanings = [[key, a.kind, a.size, a.names] for key, a in sorted(annotations.items())]
+    return digest([content.hexdigest(), meanings])
+
+
+@functools.cache
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def _fingerprint(entry: DataSource, reader: str, home: Path) -> str:
+    """What the decoded content follows from: the files by path, size and time of change, and the
+    code of the module `reader`.
+    """
+    stats = [(str(path), path.stat()) for path in entry.files(home)]
+    listing = [[path, stat.st_size, stat.st_mtime_ns] for path, stat in stats]
+    versions = [_version(package) for package in DECODERS]
+    return digest([entry.name, listing, source_digest(reader), versions])
+
+
+def data_digest(entry: DataSource, reader: str, home: Path) -> str:
+    """`splits_digest` of a source as the module `reader` decodes it from `home`.
+
+    Computed once for the same files and reader, then taken from the cache; a cache that cannot be
+    written only costs time. Raises DataError if the data are damaged.
+    """
+    fingerprint = _fingerprint(entry, reader, home)
+    if fingerprint in _of_fingerprints:
+        return _of_fingerprints[fingerprint]
+    note = cache_home() / "data" / f"{fingerprint}.json"
+    known = None
+    with contextlib.suppress(OSError):
+        known = read_sealed_json(note)
+    if known is None:
+        known = {"set": entry.name, "digest": splits_digest(entry, entry.load(home))}
+        with contextlib.suppress(ResultsError):
+            write_sealed_json(note, known)
+    _of_fingerprints[fingerprint] = str(known["digest"])
+    return _of_fingerprints[fingerprint]
