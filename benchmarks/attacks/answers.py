@@ -40,7 +40,7 @@ from federation.federation import Checkpoint, Federation
 from federation.seeds import AXES, Seeds
 from federation.stages import Stage, StageCache, StageRequest, content_digest
 from federation.training import unit_range
-from methods.fediod import FedIOD, aggregate, discriminator_loss, mimic_loss
+from methods.fediod.algorithm import FedIOD, aggregate, discriminator_loss, mimic_loss
 from metrics.images import psnr
 from models.generative import PatchDiscriminator
 from privacy.attacks.outputs import Answer, logits_after, match_answers, trained_weights

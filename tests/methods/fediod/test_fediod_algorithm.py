@@ -17,7 +17,7 @@ from federation.federation import PublicData
 from federation.protection import Protection
 from federation.seeds import Seeds
 from federation.training import DivergedError
-from methods.fediod import (
+from methods.fediod.algorithm import (
     FedIOD,
     adversarial_loss,
     aggregate,
@@ -593,7 +593,7 @@ def test_a_clients_own_images_are_cropped_and_flipped_for_its_discriminator_and_
         seen.append(how)
         return augment(images, how, generator, mean)
 
-    monkeypatch.setattr("methods.fediod.augment", look)
+    monkeypatch.setattr("methods.fediod.algorithm.augment", look)
     changes = {"augmentation": Augmentation(crop=1, horizontal_flip=True, cutout=4)}
     first, again = (quick(augment_own=True).fit(make_federation(**changes)) for _ in range(2))
     assert seen == [Augmentation(crop=1, horizontal_flip=True)] * (
