@@ -19,8 +19,8 @@ Fitted = Checkpoint | torch.nn.Module | Sequence[Checkpoint]
 class Method(ABC):
     """A federated learning method. Its fields are its hyper-parameters; `fit` is its algorithm.
 
-    A file under `methods/` or `baselines/`, or a `--plugin` file, holds exactly one subclass; the
-    file's name, with hyphens for underscores, is the method's name.
+    A file or package under `methods/` or `baselines/`, or a `--plugin`, exports exactly one
+    subclass; the file's or folder's name, with hyphens for underscores, is the method's name.
     """
 
     title: ClassVar[str] = ""

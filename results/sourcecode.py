@@ -2,7 +2,8 @@
 again.
 
 A digest covers a module and everything of this repository that it imports, at any depth, without
-comments and docstrings: rewording a sentence keeps a cache, changing a line of code does not.
+comments and docstrings: rewording a sentence keeps a cache, changing a line of code does not. The
+packages that a module lies in are among what it imports.
 """
 
 from __future__ import annotations
@@ -46,6 +47,18 @@ def _strip_docstrings(tree: ast.AST) -> ast.AST:
     return tree
 
 
+def _origin(node: ast.ImportFrom, path: Path) -> str:
+    """The module that `from ... import` in the file `path` names; empty if it is relative and the
+    file is not of this repository.
+    """
+    if node.level == 0:
+        return node.module or ""
+    folder = path.parents[node.level - 1]
+    if not folder.is_relative_to(ROOT):
+        return ""
+    return ".".join([*folder.relative_to(ROOT).parts, *([node.module] if node.module else [])])
+
+
 @functools.cache
 def _parse(path: Path) -> tuple[str, frozenset[str]]:
     """Digest of one file's code, and the repository modules it imports."""
@@ -54,9 +67,9 @@ def _parse(path: Path) -> tuple[str, frozenset[str]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             imported.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            imported.add(node.module)
-            imported.update(f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and (origin := _origin(node, path)):
+            imported.add(origin)
+            imported.update(f"{origin}.{alias.name}" for alias in node.names)
     return digest(ast.dump(_strip_docstrings(tree))), frozenset(
         m for m in imported if _module_file(m)
     )
@@ -86,6 +99,9 @@ def source_digest(*modules: str) -> str:
             raise ValueError(f"{module} is not a module of this repository")
         seen[module], imports = _parse(path)
         waiting.extend(imports)
+        package = module.rpartition(".")[0]
+        if package and _module_file(package):
+            waiting.append(package)
     return digest(sorted(seen.items()))
 
 
@@ -108,13 +124,21 @@ def folder_modules(package: str) -> list[str]:
 
 
 def code_digest(module: str) -> str:
-    """The digest of an imported module, of this repository or from a plug-in file."""
+    """The digest of an imported module, of this repository or of a plug-in (a file or a
+    package).
+    """
     if _module_file(module) is not None:
         return source_digest(module)
-    return file_source_digest(Path(str(sys.modules[module].__file__)))
+    return file_source_digest(Path(str(sys.modules[module.partition(".")[0]].__file__)))
 
 
 def file_source_digest(path: Path) -> str:
-    """The same for a file outside the repository (a plug-in) and the repository code it imports."""
-    own, imports = _parse(path.resolve())
-    return digest([own, source_digest(*sorted(imports)) if imports else ""])
+    """The same for code outside the repository (a plug-in) and the repository code it imports: of
+    a file, or of all modules of the package whose `__init__.py` or folder `path` is.
+    """
+    path = path.resolve()
+    folder = path.parent if path.name == "__init__.py" else path
+    files = sorted(folder.rglob("*.py")) if folder.is_dir() else [path]
+    parsed = [_parse(file) for file in files]
+    imports = sorted(frozenset().union(*(imported for _, imported in parsed)))
+    return digest([*(code for code, _ in parsed), source_digest(*imports) if imports else ""])

@@ -40,7 +40,9 @@ from federation.federation import Checkpoint, Federation
 from federation.seeds import AXES, Seeds
 from federation.stages import Stage, StageCache, StageRequest, content_digest
 from federation.training import unit_range
-from methods.fediod import FedIOD, aggregate, discriminator_loss, mimic_loss
+from methods.fediod import FedIOD
+from methods.fediod.losses import aggregate, discriminator_loss, ensemble_weights, mimic_loss
+from methods.fediod.parties import generate, make_nodes, make_server
 from metrics.images import psnr
 from models.generative import PatchDiscriminator
 from privacy.attacks.outputs import Answer, logits_after, match_answers, trained_weights
@@ -230,20 +232,20 @@ class Exchange:
 
 def first_step(method: FedIOD, federation: Federation, client: Client) -> Exchange:
     """The first distillation step of FedIOD, as its server and the client see it."""
-    nodes = method.make_nodes(federation)
-    server = method.make_server(federation, nodes)
-    images = method.generate(
-        federation, server.generator.module, federation.stream("fediod latents", 1)
-    ).detach()
+    nodes = make_nodes(method, federation)
+    server = make_server(method, federation, nodes)
+    latents = federation.stream("fediod latents", 1)
+    images = generate(method, federation, server.generator.module, latents).detach()
     received = [images.clone().requires_grad_() for _ in nodes]
-    streams = [federation.stream("fediod client", node.client.index, 1) for node in nodes]
-    answers = [
-        method.answer(federation, *each) for each in zip(nodes, received, streams, strict=True)
-    ]
+    for node in nodes:
+        node.begin_epoch(1)
+    answers = [node.answer(asked) for node, asked in zip(nodes, received, strict=True)]
     logits, scores, own = (torch.stack(part) for part in zip(*answers, strict=True))
-    ensemble = aggregate(logits, method.ensemble_weights(server, scores.detach(), own))
+    weights = ensemble_weights(method.weights, server.pi, server.counts, scores.detach(), own)
     mimic = mimic_loss(
-        federation.forward(server.student.module, images), ensemble, method.temperature
+        federation.forward(server.student.module, images),
+        aggregate(logits, weights),
+        method.temperature,
     )
     loss = method.generator_loss(logits, scores, mimic, server.pi)
     asked_logits, asked_scores = torch.autograd.grad(loss, (logits, scores), retain_graph=True)

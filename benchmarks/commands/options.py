@@ -64,7 +64,9 @@ Fresh = Annotated[bool, typer.Option("--fresh", help="compute everything again, 
 Results = Annotated[Path, typer.Option(help="folder for CSV, plots and records")]
 Plugins = Annotated[
     list[Path] | None,
-    typer.Option("--plugin", metavar="FILE", help="a file with one more method; repeatable"),
+    typer.Option(
+        "--plugin", metavar="PATH", help="a file or package with one more method; repeatable"
+    ),
 ]
 Ray = Annotated[
     str,

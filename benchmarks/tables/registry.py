@@ -1,5 +1,5 @@
 """Finds things by their place: papers in `benchmarks/papers/`, methods in `methods/`, `baselines/`
-and plug-in files.
+and plug-ins.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from benchmarks.tables.spec import Paper, SpecError, Table
 from results import published
 from results.names import near
-from results.sourcecode import ROOT, file_source_digest, source_digest
+from results.sourcecode import ROOT, file_source_digest, folder_modules, source_digest
 
 if TYPE_CHECKING:
     from federation.method import Method
@@ -79,7 +79,7 @@ def find_table(name: str) -> tuple[Paper, Table]:
 
 @dataclass(frozen=True)
 class MethodEntry:
-    """A method before it is imported: its name, and the file it comes from."""
+    """A method before it is imported: its name, and the file or package folder it comes from."""
 
     name: str
     folder: str
@@ -93,19 +93,27 @@ class MethodEntry:
 
     @property
     def code(self) -> str:
-        """Digest of the source that the method is made of."""
-        return (
-            file_source_digest(Path(self.path))
-            if self.folder == "plugin"
-            else source_digest(self.module)
-        )
+        """Digest of the source that the method is made of: all modules of a package."""
+        if self.folder == "plugin":
+            return file_source_digest(Path(self.path))
+        parts = folder_modules(self.module) if Path(self.path).is_dir() else ()
+        return source_digest(self.module, *parts)
 
     def load(self) -> type[Method]:
-        """The method's class. Raises SpecError if the file does not hold exactly one method."""
+        """The method's class. Raises SpecError if the file or package does not define exactly one
+        method; a package may define it in any of its modules, and its `__init__.py` exports it.
+        """
         from federation.method import Method
 
         if self.folder == "plugin" and self.module not in sys.modules:
-            spec = importlib.util.spec_from_file_location(self.module, self.path)
+            path = Path(self.path)
+            spec = (
+                importlib.util.spec_from_file_location(
+                    self.module, path / "__init__.py", submodule_search_locations=[self.path]
+                )
+                if path.is_dir()
+                else importlib.util.spec_from_file_location(self.module, path)
+            )
             assert spec is not None
             assert spec.loader is not None
             module = importlib.util.module_from_spec(spec)
@@ -123,7 +131,7 @@ class MethodEntry:
             for value in vars(module).values()
             if isinstance(value, type)
             and issubclass(value, Method)
-            and value.__module__ == module.__name__
+            and f"{value.__module__}.".startswith(f"{module.__name__}.")
         ]
         if len(own) != 1:
             raise SpecError(
@@ -133,15 +141,20 @@ class MethodEntry:
 
 
 def methods(plugins: Iterable[str] = ()) -> dict[str, MethodEntry]:
-    """All methods by name. Raises SpecError if two files claim one name or a plug-in file does not
-    exist.
+    """All methods by name: of every file and package in `FOLDERS`, and of the plug-ins. Raises
+    SpecError if two claim one name or a plug-in is not there.
     """
     found: dict[str, MethodEntry] = {}
-    paths = [(folder, path) for folder in FOLDERS for path in sorted((ROOT / folder).glob("*.py"))]
+    paths = [
+        (folder, path)
+        for folder in FOLDERS
+        for path in sorted((ROOT / folder).iterdir())
+        if path.suffix == ".py" or _is_package(path)
+    ]
     for plugin in plugins:
         path = Path(plugin).resolve()
-        if not path.is_file():
-            raise SpecError(f"--plugin {plugin}: there is no such file")
+        if not path.is_file() and not _is_package(path):
+            raise SpecError(f"--plugin {plugin}: there is no such file or package")
         paths.append(("plugin", path))
     for folder, path in paths:
         name = path.stem.replace("_", "-")
@@ -155,6 +168,10 @@ def methods(plugins: Iterable[str] = ()) -> dict[str, MethodEntry]:
             )
         found[name] = MethodEntry(name, folder, str(path))
     return found
+
+
+def _is_package(path: Path) -> bool:
+    return (path / "__init__.py").is_file()
 
 
 def find_method(name: str, plugins: Iterable[str] = ()) -> MethodEntry:

@@ -41,7 +41,7 @@ def digest_of(tmp_path, monkeypatch):
     def compute(outer=CODE, **others):
         root = tmp_path / str(next(numbers))
         for name, text in {"outer": outer, "inner": "y = 1\n", **others}.items():
-            path = root.joinpath(*name.split("__")).with_suffix(".py")
+            path = root / f"{name}.py"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
         monkeypatch.setattr(sourcecode, "ROOT", root)
@@ -101,9 +101,30 @@ def test_a_reworded_imported_module_keeps_the_digest(digest_of):
     ],
 )
 def test_every_form_of_import_reaches_a_module_at_any_depth(digest_of, line):
-    middle = {"inner": "import deep\n", "pack__part": "import deep\n", "pack____init__": ""}
+    middle = {"inner": "import deep\n", "pack/part": "import deep\n", "pack/__init__": ""}
     changed = digest_of(line + "\n", deep="v = 2\n", **middle)
     assert changed != digest_of(line + "\n", deep="v = 1\n", **middle)
+
+
+@pytest.mark.parametrize(
+    "line", ["from . import part", "from .part import z", "from .. import part"]
+)
+def test_a_relative_import_reaches_a_module_too(digest_of, line):
+    def digest(depth):
+        pack = {"pack/__init__": "", "pack/part": "import deep\n"}
+        inside = {"pack/inside/__init__": "", "pack/inside/module": line + "\n"}
+        part = {"pack/inside/part": "import deep\n", "deep": f"v = {depth}\n"}
+        return digest_of("import pack.inside.module\n", **pack, **inside, **part)
+
+    assert digest(2) != digest(1)
+
+
+def test_the_package_that_a_module_lies_in_counts(digest_of):
+    first, other = (
+        digest_of("import pack.part\n", **{"pack/__init__": f"y = {y}\n", "pack/part": "z = 1\n"})
+        for y in (1, 2)
+    )
+    assert first != other
 
 
 def test_an_import_inside_a_function_counts(digest_of):
@@ -144,6 +165,22 @@ def test_a_plugin_file_is_digested_with_the_repository_code_it_imports(tmp_path,
     assert plugin("plug_b", '"""Words."""\nfrom results.files import digest\nx = 1\n') == first
     assert plugin("plug_c", "from results.files import digest\nx = 2\n") != first
     assert file_source_digest(tmp_path / "plug_a.py") == first
+
+
+def test_a_plugin_package_is_digested_whole_from_any_of_its_modules(tmp_path, monkeypatch):
+    def plugin(name, text):
+        path = tmp_path / name / "__init__.py"
+        path.parent.mkdir()
+        path.write_text("from .algorithm import x\n")
+        (path.parent / "algorithm.py").write_text("from results.files import digest\nx = 1\n")
+        (path.parent / "other.py").write_text(text)
+        monkeypatch.setitem(sys.modules, name, SimpleNamespace(__file__=str(path)))
+        return code_digest(f"{name}.algorithm")
+
+    first = plugin("pack_a", "y = 1\n")
+    assert plugin("pack_b", "y = 1  # as before\n") == first
+    assert plugin("pack_c", "y = 2\n") != first
+    assert file_source_digest(tmp_path / "pack_a") == first
 
 
 def test_a_module_of_the_repository_has_one_digest_however_it_is_asked_for():

@@ -6,6 +6,7 @@ import pytest
 
 from benchmarks.tables import registry
 from benchmarks.tables.spec import SpecError
+from results.sourcecode import code_digest
 
 
 def test_all_published_tables_are_listed_with_or_without_a_spec():
@@ -38,7 +39,7 @@ def test_a_plugin_may_not_take_a_known_name(tmp_path):
 
 
 def test_a_missing_plugin_is_named():
-    with pytest.raises(SpecError, match=r"nowhere\.py: there is no such file"):
+    with pytest.raises(SpecError, match=r"nowhere\.py: there is no such file or package"):
         registry.methods(["nowhere.py"])
 
 
@@ -54,3 +55,60 @@ def test_a_plugin_that_does_not_import_says_why(tmp_path):
     path.write_text("import nowhere_to_be_found\n")
     with pytest.raises(SpecError, match=r"cannot be imported.*nowhere_to_be_found"):
         registry.find_method("broken", [str(path)]).load()
+
+
+PART = """
+from dataclasses import dataclass
+
+from federation.method import Method
+
+
+@dataclass(frozen=True)
+class {name}(Method):
+    def fit(self, federation):
+        return federation.local_models()[{number}]
+"""
+
+
+def package(folder, init="from .algorithm import First\n", number=0):
+    """A method that is a package of three modules; `init` says which of two it exports."""
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text(init)
+    (folder / "algorithm.py").write_text(PART.format(name="First", number=0))
+    (folder / "other.py").write_text(PART.format(name="Second", number=number))
+    return str(folder)
+
+
+def test_a_package_is_a_method_of_its_folders_name(tmp_path):
+    entry = registry.find_method("in-parts", [package(tmp_path / "in_parts")])
+    loaded = entry.load()
+    assert (loaded.__name__, entry.name, entry.folder) == ("First", "in-parts", "plugin")
+    assert code_digest(loaded.__module__) == entry.code
+
+
+def test_a_package_exports_one_method(tmp_path):
+    both = "from .algorithm import First\nfrom .other import Second\n"
+    for name, init, count in (("none_of_them", "", 0), ("both_of_them", both, 2)):
+        path = package(tmp_path / name, init)
+        with pytest.raises(SpecError, match=f"exactly one subclass of Method, it defines {count}"):
+            registry.find_method(name.replace("_", "-"), [path]).load()
+
+
+def test_a_change_in_any_module_of_a_package_is_a_change_of_the_method(tmp_path):
+    first, other, again = (
+        registry.find_method("pack", [package(tmp_path / name / "pack", number=number)]).code
+        for name, number in (("first", 0), ("other", 1), ("again", 0))
+    )
+    assert first == again != other
+
+
+def test_a_folder_that_is_no_package_is_no_method(tmp_path):
+    with pytest.raises(SpecError, match="no such file or package"):
+        registry.methods([str(tmp_path)])
+
+
+def test_methods_of_the_repository_are_files_and_packages():
+    known = registry.methods()
+    assert known["fediod"].module == "methods.fediod"
+    assert known["dlad"].module == "methods.dlad"
+    assert "--init--" not in known

@@ -1,0 +1,137 @@
+"""Algorithm 1 of FedIOD.
+
+Clients train their models T_k to completion; these never leave. Then the server learns a generator
+G and a student S together. For every batch of generated images x = G(w) each client answers with
+its logits T_k(x) and the patch scores of a discriminator D_k that it trains on the side to tell x
+from its own images; for what the server asks of these answers it gets gradients with respect to x.
+Only images, outputs and gradients cross the channel, and label counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+
+from federation.federation import Checkpoint, Federation
+from federation.seeds import Stream
+from methods.fediod.losses import (
+    adversarial_loss,
+    aggregate,
+    confidence_loss,
+    ensemble_weights,
+    jensen_shannon,
+    mimic_loss,
+)
+from methods.fediod.parties import (
+    Node,
+    Server,
+    generate,
+    make_nodes,
+    make_server,
+    node_parts,
+    with_samples,
+)
+from methods.fediod.private import fit_privately
+from methods.fediod.released import class_balance, note_released, released_diversity
+from methods.fediod.settings import Settings
+from privacy.plan import GS_WGAN, RELEASED
+
+
+@dataclass(frozen=True)
+class FedIOD(Settings):
+    """Algorithm 1 with Eq. 2 to 11."""
+
+    title = "FedIOD"
+    sends = frozenset({"logits", "discriminator-outputs", "gradients", "labels"})
+    protected: ClassVar[Mapping[str, frozenset[str]]] = {
+        GS_WGAN: frozenset({"gradients", "votes"}),
+        RELEASED: sends,
+    }
+
+    def fit(self, federation: Federation) -> Checkpoint:
+        if federation.mechanism == GS_WGAN:
+            return fit_privately(self, federation)
+        nodes = make_nodes(self, federation)
+        if federation.mechanism == RELEASED:
+            note_released(self, federation)
+        server = make_server(self, federation, nodes)
+        generator, student = server.generator.module, server.student.module
+        parts = {**server.parts(), **node_parts(nodes)}
+        for epoch in federation.rounds(self.epochs, alike=True, **parts):
+            latents = federation.stream("fediod latents", epoch)
+            for node in nodes:
+                node.begin_epoch(epoch)
+            generator.train()
+            student.train()
+            for _ in federation.steps(self.steps_per_epoch(federation)):
+                self.distillation_step(federation, server, nodes, latents)
+            federation.check_finite(student, generator)
+            federation.track(student)
+        checkpoint = federation.checkpoint(student, federation.network)
+        return with_samples(self, federation, checkpoint, generator)
+
+    def distillation_step(
+        self, federation: Federation, server: Server, nodes: list[Node], latents: Stream
+    ) -> None:
+        """One distillation step of Algorithm 1."""
+        # Input distillation: every client trains D_k on x = G(w) and its own images, and answers.
+        images = generate(self, federation, server.generator.module, latents)
+        answers = [node.answer(images) for node in nodes]
+        logits, scores, own = (torch.stack(part) for part in zip(*answers, strict=True))
+        # Output distillation.
+        weights = ensemble_weights(self.weights, server.pi, server.counts, scores.detach(), own)
+        answer = federation.forward(server.student.module, images)
+        mimic = mimic_loss(answer, aggregate(logits, weights), self.temperature)
+        # Update: G against the student, then S.
+        parameters = list(server.student.module.parameters())
+        gradients = (
+            torch.autograd.grad(mimic, parameters, retain_graph=True)
+            if self.student_steps == 1
+            else None
+        )
+        self.generator_loss(logits, scores, mimic, server.pi).backward(
+            inputs=list(server.generator.module.parameters())
+        )
+        server.generator.step()
+        if gradients is None:
+            self.student_on_fresh_images(federation, server, nodes, latents)
+            return
+        for parameter, gradient in zip(parameters, gradients, strict=True):
+            parameter.grad = gradient
+        server.student.step()
+
+    def generator_loss(
+        self, logits: torch.Tensor, scores: torch.Tensor, mimic: torch.Tensor, pi: torch.Tensor
+    ) -> torch.Tensor:
+        """L_conf + L_unique - L_mimic - sum_k L_gan^k of Algorithm 1, as G minimises it."""
+        gan_weights = pi if self.gan_weights == "size" else torch.full_like(pi, 1 / len(pi))
+        probabilities = logits.softmax(dim=2)
+        terms: tuple[tuple[float, Callable[[], torch.Tensor]], ...] = (
+            (self.gan, lambda: adversarial_loss(scores, gan_weights, self.logarithmic)),
+            (-self.mimic, lambda: mimic),
+            (self.confidence, lambda: confidence_loss(probabilities, pi)),
+            (-self.uniqueness, lambda: jensen_shannon(probabilities, pi).mean()),
+            (self.diversity, lambda: released_diversity(probabilities)),
+            (self.balance, lambda: class_balance(probabilities, pi)),
+        )
+        # A term that is off asks nothing of the clients.
+        return torch.stack([weight * term() for weight, term in terms if weight]).sum()
+
+    def student_on_fresh_images(
+        self, federation: Federation, server: Server, nodes: list[Node], latents: Stream
+    ) -> None:
+        """The released code's student steps; their weights do not depend on the images."""
+        none = torch.empty(0, device=federation.device)
+        weights = ensemble_weights(self.weights, server.pi, server.counts, none, none)
+        for _ in range(self.student_steps):
+            with torch.no_grad():
+                images = generate(self, federation, server.generator.module, latents)
+                ensemble = aggregate(torch.stack([node.logits(images) for node in nodes]), weights)
+            answer = federation.forward(server.student.module, images)
+            mimic_loss(answer, ensemble, self.temperature).backward()
+            server.student.optimizer.step()
+            server.student.optimizer.zero_grad(set_to_none=True)
+        server.student.schedule.step()

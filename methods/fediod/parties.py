@@ -1,0 +1,240 @@
+"""What server and clients hold in FedIOD's second stage, and what a client does there."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+from torch import nn
+
+from federation.augmentation import augment
+from federation.client import Client, Shard
+from federation.federation import Checkpoint, Federation
+from federation.remote import ask
+from federation.seeds import Stream
+from federation.training import unit_range
+from methods.fediod.losses import discriminator_loss, size_weights
+from methods.fediod.released import noisy_scores
+from methods.fediod.settings import Settings
+from models.generative import Generator, PatchDiscriminator
+from privacy.plan import RELEASED
+
+
+@dataclass
+class Learner:
+    """A network in training, with its optimiser and schedule."""
+
+    module: nn.Module
+    optimizer: torch.optim.Optimizer
+    schedule: torch.optim.lr_scheduler.LRScheduler
+
+    def step(self) -> None:
+        """A step down the gradient, and one along the schedule; then the gradients are dropped."""
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        self.schedule.step()
+
+    def parts(self, name: str) -> dict[str, Any]:
+        """What a snapshot keeps, by name."""
+        return {
+            name: self.module,
+            f"{name} optimizer": self.optimizer,
+            f"{name} schedule": self.schedule,
+        }
+
+
+@dataclass
+class Node:
+    """Client k in the second stage; what it holds stays there."""
+
+    settings: Settings
+    federation: Federation
+    client: Client
+    teacher: nn.Module
+    discriminator: Learner
+    stream: Stream = field(init=False)
+    """What it draws in the present epoch."""
+    noise: Stream | None = None
+    """What it draws there in a private run."""
+
+    def begin_epoch(self, epoch: int) -> None:
+        """Draw from the streams of `epoch` from now on."""
+        names = ("fediod client", self.client.index, epoch)
+        self.stream = self.federation.stream(*names)
+        if self.federation.protection is not None:
+            self.noise = self.federation.noise(*names)
+
+    def answer(self, images: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """The client's part of a step: logits (n, classes), patch logits (n, h, w), and E[D_k(x')],
+        which is a constant.
+        """
+        own_score = torch.empty((), device=images.device)
+
+        def on_client(shard: Shard, received: torch.Tensor) -> dict[str, torch.Tensor]:
+            nonlocal own_score
+            own_score = self.train_discriminator(shard, received.detach())
+            return {
+                "logits": self.federation.forward(self.teacher, received),
+                "discriminator-outputs": self.judge(received),
+            }
+
+        channel, index = self.federation.channel, self.client.index
+        logits, scores = ask(
+            channel,
+            index,
+            images,
+            lambda received: self.client.run(on_client, received),
+            ("logits", "discriminator-outputs"),
+        )
+        sent = channel.up(index, "discriminator-outputs", {"own": own_score})
+        return logits, scores, sent["own"]
+
+    def logits(self, images: torch.Tensor) -> torch.Tensor:
+        """The client's logits for images (n, c, h, w), without gradients: (n, classes)."""
+
+        def answer(received: torch.Tensor) -> dict[str, torch.Tensor]:
+            return {"logits": self.federation.forward(self.teacher, received)}
+
+        (logits,) = ask(self.federation.channel, self.client.index, images, answer, ("logits",))
+        return logits
+
+    def train_discriminator(self, shard: Shard, generated: torch.Tensor) -> torch.Tensor:
+        """A step of D_k on the received images and as many of its own; returns E[D_k(x')] of this
+        batch.
+        """
+        own = unit_range(shard.images_at(self.stream.choose(len(shard), len(generated))))
+        augmentation, generator = self.federation.augmentation, self.stream.generator
+        if self.settings.augment_own and augmentation is not None and generator is not None:
+            own = augment(own, replace(augmentation, cutout=0), generator)  # crop and flip
+        on_generated = self.judge(generated)
+        on_own = self.judge(self.federation.normalise(own))
+        discriminator_loss(on_generated, on_own, self.settings.logarithmic).backward()
+        self.discriminator.step()
+        return on_own.detach().sigmoid().mean()
+
+    def judge(self, images: torch.Tensor) -> torch.Tensor:
+        """Patch logits (n, h, w) of D_k, with the noise of the released DP code where that runs."""
+        discriminator, protection = self.discriminator.module, self.federation.protection
+        if self.federation.mechanism != RELEASED:
+            return self.federation.forward(discriminator, images)
+        assert protection is not None
+        assert self.noise is not None
+        assert isinstance(discriminator, PatchDiscriminator)
+        return noisy_scores(discriminator, images, protection.plan.noise_multiplier, self.noise)
+
+
+@dataclass
+class Server:
+    """What the server holds in the second stage."""
+
+    generator: Learner
+    student: Learner
+    pi: torch.Tensor
+    """n_k / n, (clients,)."""
+    counts: torch.Tensor
+    """N_k^c, (clients, classes)."""
+
+    def parts(self) -> dict[str, Any]:
+        """What a snapshot keeps, by name."""
+        return {**self.generator.parts("generator"), **self.student.parts("student")}
+
+
+def make_nodes(settings: Settings, federation: Federation) -> list[Node]:
+    """T_k, trained to completion and frozen, and D_k, all from the same initial weights."""
+    teachers = federation.local_models()
+    channels = federation.image_shape[0]
+    nodes = []
+    for client in federation.clients:
+        if client.size:
+            teacher = federation.module(teachers[client.index]).requires_grad_(False)
+            discriminator = federation.new_module(
+                lambda: PatchDiscriminator(channels, settings.discriminator_width), "discriminator"
+            )
+            learner = make_learner(settings, federation, discriminator)
+            nodes.append(Node(settings, federation, client, teacher, learner))
+    return nodes
+
+
+def node_parts(nodes: Sequence[Node]) -> dict[str, Any]:
+    """What a snapshot keeps of the clients, by name."""
+    return {
+        f"{node.client.index} {name}": part
+        for node in nodes
+        for name, part in node.discriminator.parts("discriminator").items()
+    }
+
+
+def make_server(settings: Settings, federation: Federation, nodes: Sequence[Node]) -> Server:
+    """G, S, and what the clients tell of their data: sizes, and label counts as `labels`."""
+    student = federation.initial(federation.network)
+    sizes = torch.tensor(
+        [node.client.size for node in nodes], device=federation.device, dtype=torch.float32
+    )
+    counts = federation.label_counts()[[node.client.index for node in nodes]].float()
+    return Server(
+        make_generator(settings, federation),
+        make_learner(settings, federation, student, is_student=True),
+        size_weights(sizes),
+        counts,
+    )
+
+
+def make_generator(settings: Settings, federation: Federation) -> Learner:
+    """G, to be trained."""
+    channels, size, _ = federation.image_shape
+    upsampling = ("nearest", settings.second_upsampling)
+    build = functools.partial(
+        Generator, settings.latent, size, channels, settings.width, upsampling
+    )
+    return make_learner(settings, federation, federation.new_module(build, "generator"))
+
+
+def make_learner(
+    settings: Settings, federation: Federation, module: nn.Module, *, is_student: bool = False
+) -> Learner:
+    """A network with the optimiser of the student, or of G and D_k, and a cosine over all steps."""
+    parameters = module.parameters()
+    optimizer: torch.optim.Optimizer
+    if not is_student:
+        betas = (settings.generator_beta, 0.999)
+        optimizer = torch.optim.Adam(parameters, settings.generator_lr, betas=betas)
+    elif settings.optimizer == "sgd":
+        optimizer = torch.optim.SGD(parameters, settings.lr, momentum=0.9, weight_decay=3e-5)
+    else:
+        optimizer = torch.optim.Adam(parameters, settings.lr)
+    steps = settings.epochs * settings.steps_per_epoch(federation)
+    end = settings.final_lr if is_student else 0.0
+    return Learner(
+        module, optimizer, torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps, end)
+    )
+
+
+def generate(
+    settings: Settings, federation: Federation, generator: nn.Module, latents: Stream
+) -> torch.Tensor:
+    """x = G(w) for fresh w, (batch size, c, h, w), normalised as network inputs are."""
+    drawn = latents.normal(settings.batch_size, settings.latent)
+    return federation.normalise(federation.forward(generator, drawn))
+
+
+def make_samples(
+    settings: Settings, federation: Federation, generator: nn.Module, count: int
+) -> torch.Tensor:
+    """`count` images of the final generator, uint8 (count, c, h, w)."""
+    latents = federation.stream("fediod samples").normal(count, settings.latent)
+    generator.eval()
+    with torch.no_grad():
+        parts = [generator(part).mul(255).round().to(torch.uint8) for part in latents.split(500)]
+    return torch.cat(parts)
+
+
+def with_samples(
+    settings: Settings, federation: Federation, student: Checkpoint, generator: nn.Module
+) -> Checkpoint:
+    """The student with `samples` images of the final generator, if any are wanted."""
+    if not settings.samples:
+        return student
+    return replace(student, samples=make_samples(settings, federation, generator, settings.samples))
