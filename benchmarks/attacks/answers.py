@@ -1,15 +1,13 @@
-"""`attack --target fedkd | fediod`: what an attacker gets from what clients answer, measured
-against the mean image.
+"""`attack --target METHOD`: what an attacker gets from what clients answer, measured against the
+mean image.
 
-A small federation trains as FedIOD's Table 1 has it, each client its own model to completion, and
-answers as the method says: FedKD's clients send logits for the public images; FedIOD's, for the
-server's images of the first distillation step, logits, patch scores and the mean score of their own
-images, and, for what the server asks of these, the gradient with respect to the images. The
-attacker is the server. It knows network, initial weights, learning rate, what it sent, and no
-label; it chooses a dummy image and label such that a model that came from the initial one by a few
-steps of plain SGD on them, would have answered so (`privacy.attacks.outputs`). What it finds is
-compared with the nearest of the client's images, and so is the mean of the public images, which
-takes no attack. This is one attack; that it fails bounds no other.
+A small federation trains as a table of the method has it, each client its own model to completion,
+and answers as the method says (`targets/`). The attacker is the server. It knows network, initial
+weights, learning rate, what it sent, and no label; it chooses a dummy image and label such that a
+model that came from the initial one by a few steps of plain SGD on them, would have answered so
+(`privacy.attacks.outputs`). What it finds is compared with the nearest of the client's images, and
+so is the mean of the public images, which takes no attack. This is one attack; that it fails bounds
+no other.
 """
 
 from __future__ import annotations
@@ -19,16 +17,15 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from statistics import fmean
+from typing import Protocol
 
 import numpy as np
-import torch
-from torch import Tensor, nn
-from torch.func import functional_call
+from torch import Tensor
 
+from benchmarks.attacks import targets
 from benchmarks.attacks.attack import in_processes
-from benchmarks.measures.reconstruction import double, to_units
-from benchmarks.papers.fediod import PAPER
-from benchmarks.running.execute import make_method, prepare_device
+from benchmarks.measures.reconstruction import to_units
+from benchmarks.running.execute import prepare_device
 from benchmarks.scenarios.scenario import build_federation
 from benchmarks.tables import registry
 from benchmarks.tables.spec import Scalar
@@ -36,23 +33,18 @@ from datasets import catalogue
 from datasets.catalogue import ResolvedData
 from federation.client import Client
 from federation.execution import DEFAULT
-from federation.federation import Checkpoint, Federation
+from federation.federation import Federation
 from federation.seeds import AXES, Seeds
 from federation.stages import Stage, StageCache, StageRequest, content_digest
 from federation.training import unit_range
-from methods.fediod import FedIOD
-from methods.fediod.losses import aggregate, discriminator_loss, ensemble_weights, mimic_loss
-from methods.fediod.parties import generate, make_nodes, make_server
 from metrics.images import psnr
-from models.generative import PatchDiscriminator
-from privacy.attacks.outputs import Answer, logits_after, match_answers, trained_weights
+from privacy.attacks.outputs import Answer, match_answers
 from privacy.attacks.threat import ThreatModel
 from reports.drawing.pictures import image_rows
 from results.files import cache_home, canonical_json, digest, write_atomic
 from results.sourcecode import package_versions
 from results.store import format_value, write_csv
 
-TARGETS = ("fedkd", "fediod")
 COLUMNS = (
     "client",
     "samples",
@@ -72,18 +64,18 @@ class Inquiry:
 
     data: ResolvedData
     target: str
-    """`fedkd` or `fediod`."""
+    """A method of `targets.names()`."""
     network: str = "lenet-sigmoid"
     """Of clients and server."""
     clients: int = 5
     """All of them are attacked."""
     samples: int = 200
-    """Images per client, on average: the partition is that of FedIOD's Table 1 at alpha = 1."""
+    """Images per client, on average; the partition is that of the target's table."""
     public: int = 100
     """Public images: those of the clients' data set that none of them holds."""
     epochs: int = 50
-    """Of local training; optimiser and learning rate are those of Table 1's cpu profile, in batches
-    of 16, not augmented."""
+    """Of local training; optimiser and learning rate are those of the table's cpu profile, in
+    batches of 16, not augmented."""
     threat: ThreatModel = field(
         default_factory=lambda: ThreatModel("update", local_steps=5, local_lr=0.05)
     )
@@ -99,8 +91,7 @@ class Inquiry:
     """Of partition, weights, training and starts."""
 
     def __post_init__(self) -> None:
-        if self.target not in TARGETS:
-            raise ValueError(f"unknown target {self.target!r}; known: {', '.join(TARGETS)}")
+        targets.find(self.target)
         if self.threat.images != 1:
             raise ValueError(
                 f"{self.target} is attacked with one dummy image, not {self.threat.images}"
@@ -120,10 +111,11 @@ class Inquiry:
         return f"{self.data.asked}-{self.network}-{self.target}-seed{self.seed}-{rest}"
 
     def config(self) -> dict[str, Scalar]:
-        """The configuration of Table 1's row in the cpu profile, with this inquiry's sizes."""
-        table = next(table for table in PAPER.tables if table.key == "table1")
+        """The configuration of the target's row in the cpu profile, with this inquiry's sizes."""
+        target: Target = targets.find(self.target)
+        paper, table = registry.find_table(target.TABLE)
         row = next(row for row in table.rows if row.key == self.target)
-        config = PAPER.config(table, row, {"dataset": "cifar10", "alpha": "1"}, "cpu", "paper")
+        config = paper.config(table, row, target.COLUMN, "cpu", "paper")
         del config["public.name"]
         return config | {
             "data.name": self.data.asked,
@@ -189,156 +181,15 @@ class Observed:
     answer: Answer
 
 
-def observe_fedkd(
-    inquiry: Inquiry, federation: Federation, teachers: Sequence[Checkpoint], client: Client
-) -> Observed:
-    """The client's logits (m, classes) for the public images, as FedKD's one-shot mode sends
-    them.
-    """
-    probes = federation.normalise(unit_range(federation.public.images))
-    logits = federation.public_outputs(teachers[client.index])
-    sent = federation.channel.up(client.index, "logits", {"logits": logits})["logits"]
-    return _observed(
-        double(federation.initial(client.network)).eval(), probes.double(), inquiry.threat, sent
-    )
+class Target(Protocol):
+    """A file of `benchmarks/attacks/targets/`: a method whose clients' answers are attacked."""
 
+    TABLE: str
+    """The table whose row of the method sets everything that the inquiry leaves open."""
+    COLUMN: Mapping[str, str]
+    """The column of that table."""
 
-def _observed(model: nn.Module, probes: Tensor, threat: ThreatModel, sent: Tensor) -> Observed:
-    base = model(probes).detach()
-
-    def answer(images: Tensor, labels: Tensor) -> tuple[Tensor, ...]:
-        return (logits_after(model, images, labels, threat, probes) - base,)
-
-    return Observed((sent.double() - base,), answer)
-
-
-@dataclass(frozen=True)
-class Exchange:
-    """What crosses between the server and one client of FedIOD in a distillation step, float64."""
-
-    images: Tensor
-    """x (m, c, h, w), as networks take them."""
-    logits: Tensor
-    """T_k(x), (m, classes)."""
-    scores: Tensor
-    """Patch scores D_k(x), (m, h / 4, w / 4)."""
-    own: Tensor
-    """E[D_k(x')], a scalar."""
-    asked: tuple[Tensor, Tensor]
-    """The server's gradients with respect to logits and scores."""
-    gradient: Tensor
-    """The client's, with respect to x."""
-
-
-def first_step(method: FedIOD, federation: Federation, client: Client) -> Exchange:
-    """The first distillation step of FedIOD, as its server and the client see it."""
-    nodes = make_nodes(method, federation)
-    server = make_server(method, federation, nodes)
-    latents = federation.stream("fediod latents", 1)
-    images = generate(method, federation, server.generator.module, latents).detach()
-    received = [images.clone().requires_grad_() for _ in nodes]
-    for node in nodes:
-        node.begin_epoch(1)
-    answers = [node.answer(asked) for node, asked in zip(nodes, received, strict=True)]
-    logits, scores, own = (torch.stack(part) for part in zip(*answers, strict=True))
-    weights = ensemble_weights(method.weights, server.pi, server.counts, scores.detach(), own)
-    mimic = mimic_loss(
-        federation.forward(server.student.module, images),
-        aggregate(logits, weights),
-        method.temperature,
-    )
-    loss = method.generator_loss(logits, scores, mimic, server.pi)
-    asked_logits, asked_scores = torch.autograd.grad(loss, (logits, scores), retain_graph=True)
-    position = [node.client.index for node in nodes].index(client.index)
-    (gradient,) = torch.autograd.grad(loss, received[position])
-    seen = (
-        images,
-        logits[position],
-        scores[position],
-        own[position],
-        asked_logits[position],
-        asked_scores[position],
-        gradient,
-    )
-    x, t, d, e, asked_t, asked_d, feedback = (tensor.detach().double() for tensor in seen)
-    return Exchange(x, t, d, e, (asked_t, asked_d), feedback)
-
-
-def observe_fediod(inquiry: Inquiry, federation: Federation, client: Client) -> Observed:
-    """What the client answers in the first distillation step: logits, patch scores, E[D_k(x')], and
-    the gradient by x.
-    """
-    method = make_method(registry.find_method("fediod"), inquiry.config())
-    assert isinstance(method, FedIOD)
-    seen = first_step(method, federation, client)
-    teacher = double(federation.initial(client.network)).eval()
-    channels = federation.image_shape[0]
-    critic = double(
-        federation.new_module(
-            lambda: PatchDiscriminator(channels, method.discriminator_width), "discriminator"
-        )
-    ).train()
-
-    def answers_of(
-        weights: Mapping[str, Tensor], critic_weights: Mapping[str, Tensor], own: Tensor
-    ) -> tuple[Tensor, ...]:
-        x = seen.images.clone().requires_grad_()
-        logits, scores = (
-            functional_call(teacher, dict(weights), (x,)),
-            _critic(critic, critic_weights, x),
-        )
-        (gradient,) = torch.autograd.grad((logits, scores), x, seen.asked, create_graph=True)
-        return logits, scores, own, gradient
-
-    initial = dict(critic.named_parameters())
-    known = answers_of(
-        dict(teacher.named_parameters()), initial, torch.zeros((), dtype=torch.float64)
-    )
-    base = [part.detach() for part in known]
-
-    def answer(images: Tensor, labels: Tensor) -> tuple[Tensor, ...]:
-        weights = trained_weights(teacher, images, labels, inquiry.threat)
-        critic_weights, own = _critic_step(method, critic, initial, seen.images, images)
-        return tuple(
-            a - b for a, b in zip(answers_of(weights, critic_weights, own), base, strict=True)
-        )
-
-    sent = (seen.logits, seen.scores, seen.own, seen.gradient)
-    return Observed(tuple(a - b for a, b in zip(sent, base, strict=True)), answer)
-
-
-def _critic(critic: nn.Module, weights: Mapping[str, Tensor], images: Tensor) -> Tensor:
-    """Patch scores with these weights, in training mode, as the client's is; buffers stay as they
-    are.
-    """
-    buffers = {name: buffer.clone() for name, buffer in critic.named_buffers()}
-    scores: Tensor = functional_call(critic, {**weights, **buffers}, (images,))
-    return scores
-
-
-def _critic_step(
-    method: FedIOD,
-    critic: nn.Module,
-    weights: Mapping[str, Tensor],
-    generated: Tensor,
-    dummy: Tensor,
-) -> tuple[dict[str, Tensor], Tensor]:
-    """D_k after its step on x and a batch of the dummy image, and E[D_k(x')] before it;
-    differentiable by the dummy.
-
-    Adam's first step follows the gradient's sign, which has no derivative; here each weight moves
-    by lr g / (|g| + r), r being the root mean square of g over its tensor.
-    """
-    own = _critic(critic, weights, dummy.expand(len(generated), *dummy.shape[1:]))
-    loss = discriminator_loss(_critic(critic, weights, generated), own, method.logarithmic)
-    gradients = torch.autograd.grad(loss, list(weights.values()), create_graph=True)
-    moved = {
-        name: (
-            weight.detach() - method.generator_lr * g / (g.abs() + g.square().mean().sqrt() + 1e-12)
-        )
-        for (name, weight), g in zip(weights.items(), gradients, strict=True)
-    }
-    return moved, own.sigmoid().mean()
+    def observe(self, inquiry: Inquiry, federation: Federation, client: Client) -> Observed: ...
 
 
 def attack_client(inquiry: Inquiry, position: int) -> Finding:
@@ -347,11 +198,8 @@ def attack_client(inquiry: Inquiry, position: int) -> Finding:
     """
     federation = inquiry.federation()
     client, teachers = federation.clients[position], federation.local_models()
-    seen = (
-        observe_fediod(inquiry, federation, client)
-        if inquiry.target == "fediod"
-        else observe_fedkd(inquiry, federation, teachers, client)
-    )
+    target: Target = targets.find(inquiry.target)
+    seen = target.observe(inquiry, federation, client)
     start = federation.seeds.torch("attack", inquiry.target, client.index)
 
     def compute() -> Stage:
@@ -378,11 +226,11 @@ def attack_client(inquiry: Inquiry, position: int) -> Finding:
         "normalise": asdict(federation.normalise),
         "start": start.initial_seed(),
     }
-    request = StageRequest(
-        "answers", f"client {client.index + 1} ({inquiry.target})", inputs, compute, __name__
-    )
+    label = f"client {client.index + 1} ({inquiry.target})"
+    code = f"{targets.__name__}.{inquiry.target}"
+    request = StageRequest("answers", label, inputs, compute, code)
     stage = federation.stages.get(request)
-    images, targets = client.run(lambda shard: (unit_range(shard.images), shard.targets))
+    images, labels = client.run(lambda shard: (unit_range(shard.images), shard.targets))
     recovered, mean = stage.tensors["image"], unit_range(federation.public.images).mean(dim=0)
     near, near_mean = (
         psnr(recovered.expand_as(images), images),
@@ -397,7 +245,7 @@ def attack_client(inquiry: Inquiry, position: int) -> Finding:
         int(stage.tensors["label"]),
         stage.info["distance"],
         images[nearest].numpy(),
-        int(targets[nearest]),
+        int(labels[nearest]),
         float(near.max()),
         mean.numpy(),
         float(near_mean.max()),

@@ -9,6 +9,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table as RichTable
 
+from benchmarks.attacks import targets
 from benchmarks.commands.app import app, console
 from benchmarks.commands.asked import check_device, choice
 from benchmarks.commands.options import RequireReal
@@ -24,7 +25,9 @@ def attack_clients(
     ] = "dlg",
     target: Annotated[
         str,
-        typer.Option(help="what is attacked: fedavg (gradient, update), fedkd or fediod (answers)"),
+        typer.Option(
+            help=f"fedavg (gradients, updates), or whose answers: {', '.join(targets.names())}"
+        ),
     ] = "fedavg",
     images: Annotated[
         int, typer.Option(min=1, help="private images that are attacked, with --target fedavg")
@@ -78,7 +81,7 @@ def attack_clients(
     from datasets import catalogue
 
     choice("--attack", kind, ("dlg", "idlg", "inverting"))
-    choice("--target", target, ("fedavg", "fedkd", "fediod"))
+    choice("--target", target, ("fedavg", *targets.names()))
     choice("--shares", shares, ("gradient", "update"))
     choice("--batch-norm", batch_norm, ("eval", "train"))
     if device != "cpu":

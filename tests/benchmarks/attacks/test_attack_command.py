@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.attacks import answers, attack
+from benchmarks.attacks import answers, attack, targets
+from benchmarks.attacks.targets import fediod, fedkd
 from benchmarks.commands.attack import attack_clients
 from benchmarks.measures import reconstruction
 from benchmarks.measures.reconstruction import Attack, attack_message, to_units
@@ -193,7 +194,7 @@ def test_the_attackers_precision_is_not_the_models(digits):
 # -- answers --
 
 
-@pytest.mark.parametrize("target", answers.TARGETS)
+@pytest.mark.parametrize("target", targets.names())
 def test_answers_of_trained_clients_are_attacked_and_both_numbers_said(target, command, tmp_path):
     done = command(
         "benchmarks",
@@ -243,7 +244,7 @@ def test_a_dummy_that_is_the_clients_only_image_answers_as_the_client_did():
     )
     federation = inquiry.federation()
     (client,) = federation.clients
-    seen = answers.observe_fedkd(inquiry, federation, federation.local_models(), client)
+    seen = fedkd.observe(inquiry, federation, client)
     images, targets = client.run(
         lambda shard: (federation.normalise(unit_range(shard.images)), shard.targets)
     )
@@ -271,7 +272,7 @@ def test_all_that_fediods_client_answers_follows_from_its_images():
     )
     federation = inquiry.federation()
     (client,) = federation.clients
-    seen = answers.observe_fediod(inquiry, federation, client)
+    seen = fediod.observe(inquiry, federation, client)
     images, targets = client.run(
         lambda shard: (federation.normalise(unit_range(shard.images)), shard.targets)
     )

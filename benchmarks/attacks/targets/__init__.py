@@ -1,0 +1,19 @@
+"""Methods whose clients' answers are attacked, one file each: what the server observes of one."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from typing import Any
+
+
+def names() -> tuple[str, ...]:
+    """The methods that have a file here."""
+    return tuple(sorted(info.name for info in pkgutil.iter_modules(__path__)))
+
+
+def find(name: str) -> Any:
+    """The file of the method `name`. Raises ValueError with the known names."""
+    if name not in names():
+        raise ValueError(f"unknown target {name!r}; known: {', '.join(names())}")
+    return importlib.import_module(f"{__name__}.{name}")

@@ -1,0 +1,157 @@
+"""FedIOD: for the server's images of the first distillation step a client sends logits, patch
+scores and the mean score of its own images, and, for what the server asks of these, the gradient
+with respect to the images.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from benchmarks.attacks.answers import Inquiry, Observed
+from benchmarks.measures.reconstruction import double
+from benchmarks.running.execute import make_method
+from benchmarks.tables import registry
+from federation.client import Client
+from federation.federation import Federation
+from methods.fediod import FedIOD
+from methods.fediod.losses import aggregate, discriminator_loss, ensemble_weights, mimic_loss
+from methods.fediod.parties import generate, make_nodes, make_server
+from models.generative import PatchDiscriminator
+from privacy.attacks.outputs import trained_weights
+
+TABLE = "fediod/table1"
+COLUMN = {"dataset": "cifar10", "alpha": "1"}
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """What crosses between the server and one client of FedIOD in a distillation step, float64."""
+
+    images: Tensor
+    """x (m, c, h, w), as networks take them."""
+    logits: Tensor
+    """T_k(x), (m, classes)."""
+    scores: Tensor
+    """Patch scores D_k(x), (m, h / 4, w / 4)."""
+    own: Tensor
+    """E[D_k(x')], a scalar."""
+    asked: tuple[Tensor, Tensor]
+    """The server's gradients with respect to logits and scores."""
+    gradient: Tensor
+    """The client's, with respect to x."""
+
+
+def first_step(method: FedIOD, federation: Federation, client: Client) -> Exchange:
+    """The first distillation step of FedIOD, as its server and the client see it."""
+    nodes = make_nodes(method, federation)
+    server = make_server(method, federation, nodes)
+    latents = federation.stream("fediod latents", 1)
+    images = generate(method, federation, server.generator.module, latents).detach()
+    received = [images.clone().requires_grad_() for _ in nodes]
+    for node in nodes:
+        node.begin_epoch(1)
+    answers = [node.answer(asked) for node, asked in zip(nodes, received, strict=True)]
+    logits, scores, own = (torch.stack(part) for part in zip(*answers, strict=True))
+    weights = ensemble_weights(method.weights, server.pi, server.counts, scores.detach(), own)
+    mimic = mimic_loss(
+        federation.forward(server.student.module, images),
+        aggregate(logits, weights),
+        method.temperature,
+    )
+    loss = method.generator_loss(logits, scores, mimic, server.pi)
+    asked_logits, asked_scores = torch.autograd.grad(loss, (logits, scores), retain_graph=True)
+    position = [node.client.index for node in nodes].index(client.index)
+    (gradient,) = torch.autograd.grad(loss, received[position])
+    seen = (
+        images,
+        logits[position],
+        scores[position],
+        own[position],
+        asked_logits[position],
+        asked_scores[position],
+        gradient,
+    )
+    x, t, d, e, asked_t, asked_d, feedback = (tensor.detach().double() for tensor in seen)
+    return Exchange(x, t, d, e, (asked_t, asked_d), feedback)
+
+
+def observe(inquiry: Inquiry, federation: Federation, client: Client) -> Observed:
+    """What the client answers in the first distillation step: logits, patch scores, E[D_k(x')], and
+    the gradient by x.
+    """
+    method = make_method(registry.find_method("fediod"), inquiry.config())
+    assert isinstance(method, FedIOD)
+    seen = first_step(method, federation, client)
+    teacher = double(federation.initial(client.network)).eval()
+    channels = federation.image_shape[0]
+    critic = double(
+        federation.new_module(
+            lambda: PatchDiscriminator(channels, method.discriminator_width), "discriminator"
+        )
+    ).train()
+
+    def answers_of(
+        weights: Mapping[str, Tensor], critic_weights: Mapping[str, Tensor], own: Tensor
+    ) -> tuple[Tensor, ...]:
+        x = seen.images.clone().requires_grad_()
+        logits, scores = (
+            functional_call(teacher, dict(weights), (x,)),
+            _critic(critic, critic_weights, x),
+        )
+        (gradient,) = torch.autograd.grad((logits, scores), x, seen.asked, create_graph=True)
+        return logits, scores, own, gradient
+
+    initial = dict(critic.named_parameters())
+    known = answers_of(
+        dict(teacher.named_parameters()), initial, torch.zeros((), dtype=torch.float64)
+    )
+    base = [part.detach() for part in known]
+
+    def answer(images: Tensor, labels: Tensor) -> tuple[Tensor, ...]:
+        weights = trained_weights(teacher, images, labels, inquiry.threat)
+        critic_weights, own = _critic_step(method, critic, initial, seen.images, images)
+        return tuple(
+            a - b for a, b in zip(answers_of(weights, critic_weights, own), base, strict=True)
+        )
+
+    sent = (seen.logits, seen.scores, seen.own, seen.gradient)
+    return Observed(tuple(a - b for a, b in zip(sent, base, strict=True)), answer)
+
+
+def _critic(critic: nn.Module, weights: Mapping[str, Tensor], images: Tensor) -> Tensor:
+    """Patch scores with these weights, in training mode, as the client's is; buffers stay as they
+    are.
+    """
+    buffers = {name: buffer.clone() for name, buffer in critic.named_buffers()}
+    scores: Tensor = functional_call(critic, {**weights, **buffers}, (images,))
+    return scores
+
+
+def _critic_step(
+    method: FedIOD,
+    critic: nn.Module,
+    weights: Mapping[str, Tensor],
+    generated: Tensor,
+    dummy: Tensor,
+) -> tuple[dict[str, Tensor], Tensor]:
+    """D_k after its step on x and a batch of the dummy image, and E[D_k(x')] before it;
+    differentiable by the dummy.
+
+    Adam's first step follows the gradient's sign, which has no derivative; here each weight moves
+    by lr g / (|g| + r), r being the root mean square of g over its tensor.
+    """
+    own = _critic(critic, weights, dummy.expand(len(generated), *dummy.shape[1:]))
+    loss = discriminator_loss(_critic(critic, weights, generated), own, method.logarithmic)
+    gradients = torch.autograd.grad(loss, list(weights.values()), create_graph=True)
+    moved = {
+        name: (
+            weight.detach() - method.generator_lr * g / (g.abs() + g.square().mean().sqrt() + 1e-12)
+        )
+        for (name, weight), g in zip(weights.items(), gradients, strict=True)
+    }
+    return moved, own.sigmoid().mean()
