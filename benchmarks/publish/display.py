@@ -33,8 +33,8 @@ from benchmarks.tables.cells import Cell, matches
 from benchmarks.tables.spec import Scalar, SpecError, Table
 from datasets import catalogue, partitions
 from metrics.names import BANDWIDTH
-from reports.kinds import bandwidth, teachers
 from reports.pages.sheet import Sheet
+from reports.tables import bandwidth, teachers
 from reports.tables.table import Layout, legend, markdown, row_title, terminal_tables
 from results import published
 from results.files import (
@@ -54,8 +54,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from federation.events import StageEvent
-    from reports.kinds.teachers import Correlation
     from reports.tables.claims import Tables, Value
+    from reports.tables.teachers import Correlation
 
 
 def progress_bar(console: Console) -> Progress:

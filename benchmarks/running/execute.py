@@ -22,11 +22,11 @@ from benchmarks.measures import (
     attention,
     exchange,
     findings,
-    leakage,
+    image_distances,
     segmentations,
     transferability,
 )
-from benchmarks.measures.traffic import measure_traffic
+from benchmarks.measures.bandwidth import measure_traffic
 from benchmarks.running.events import Context
 from benchmarks.scenarios import sites
 from benchmarks.scenarios.scenario import build_federation
@@ -184,8 +184,8 @@ def _measure(
             cell.metrics[0], classes_of_slot(federation, str(config["partition.slot"]))
         )
         return (found,), "the partition itself", {}
-    if cell.measure == "leakage" and not leakage.needs_fit(config):
-        return *leakage.measure(config, federation, method, None), {}
+    if cell.measure == "leakage" and not image_distances.needs_fit(config):
+        return *image_distances.measure(config, federation, method, None), {}
     fitted = fit(federation, method)
     declared = method.sends if federation.protection is None else federation.protection.kinds
     undeclared = {t.kind for t in channel.ledger if t.direction == "up"} - declared
@@ -234,7 +234,7 @@ def measure_fitted(
             metric, scale, fitted, federation.channel.ledger, getattr(method, "rounds", None)
         )
     if cell.measure == "leakage":
-        return leakage.measure(config, federation, method, fitted[0].samples)
+        return image_distances.measure(config, federation, method, fitted[0].samples)
     if cell.measure == "findings":
         tested = next(
             source for source in cell.sources if source.asked == config["evaluation.test"]

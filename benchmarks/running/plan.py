@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from benchmarks.measures import leakage
+from benchmarks.measures import image_distances
 from benchmarks.running.execute import make_method, prepare_device
 from benchmarks.scenarios.scenario import build_federation
 from benchmarks.tables import registry
@@ -146,7 +146,7 @@ def make_plan(cells: Sequence[Cell]) -> Plan:
             if cell.measure == "classes":
                 continue
             config = dict(cell.config)
-            if cell.measure == "leakage" and not leakage.needs_fit(config):
+            if cell.measure == "leakage" and not image_distances.needs_fit(config):
                 continue  # an attack ends where it succeeds: nobody knows when
             plan.meter.scope = digest([cell.method, sorted(config.items()), cell.seed, data.used])
             method = make_method(registry.find_method(cell.method, cell.plugins), config)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from benchmarks.running.machine import git_commit
 from benchmarks.tables.cells import Cell, Selection, expand, table_rows
 from benchmarks.tables.spec import Paper, Row, Table
-from reports.kinds.bandwidth import with_common
+from reports.tables.bandwidth import with_common
 from results.files import cache_home, write_atomic
 from results.record import OK, Record
 from results.store import CellCache, TableFiles, summarise, write_csv

@@ -10,9 +10,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from reports.kinds.bandwidth import summary
-from reports.kinds.teachers import totals
+from reports.tables.bandwidth import summary
 from reports.tables.table import Layout, Line, last_epochs
+from reports.tables.teachers import totals
 from results.files import ResultsError, write_atomic
 
 
