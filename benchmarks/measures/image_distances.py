@@ -8,14 +8,13 @@ were attacked, by the features of an ImageNet network.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
 import torch
 from torch import Tensor
 
 from benchmarks.measures.reconstruction import KINDS, Attack, Kind, reconstructions
-from benchmarks.tables.spec import Scalar
+from benchmarks.tables.measure import Config
 from federation.client import Client, Shard
 from federation.federation import Federation
 from federation.method import Method
@@ -32,15 +31,6 @@ GENERATED, PRIVATE, NOISE = "generated", "private", "noise"
 SOURCES = (*KINDS, GENERATED, PRIVATE, NOISE)
 """Where the images of a row come from: an attack, the method's generator, the client, or
 nowhere."""
-
-Config = Mapping[str, Scalar]
-
-
-def needs_fit(config: Config) -> bool:
-    """Whether a row's images come from a fitted method; attacks are on the weights that the first
-    round starts from.
-    """
-    return config["attack.images_by"] == GENERATED
 
 
 def measure(

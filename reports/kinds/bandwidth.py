@@ -1,0 +1,41 @@
+"""A metric against bandwidth: curves, and what every row had sent where all reach the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from reports.kinds.kind import Kind, Regenerated
+from reports.tables import bandwidth
+from reports.tables.table import Line
+from results.record import Record
+
+
+class Bandwidth(Kind):
+    """Lines over gigabytes; the table has their ends and the highest common performance."""
+
+    def completed(self, records: Sequence[Record], metrics: Sequence[str]) -> list[Record]:
+        return bandwidth.with_common(records, metrics[0])
+
+    def judged(
+        self, records: Sequence[Record], metrics: Sequence[str], unit: str
+    ) -> tuple[list[Record], str]:
+        common = bandwidth.only_common(self.completed(records, metrics))
+        return common, bandwidth.at_which(common, metrics[0], unit)
+
+    def shown(self, lines: Sequence[Line]) -> list[Line]:
+        return bandwidth.summary(lines)
+
+    def remarks(self, table: Regenerated) -> list[str]:
+        return [
+            *bandwidth.sentences(table.layout, table.lines, table.metrics[0]),
+            "the CSV has every round",
+        ]
+
+    def draw(self, table: Regenerated, path: Path) -> None:
+        from reports.drawing import plots
+
+        plots.bandwidth_plot(table.layout, table.lines, path, table.metrics[0])
+
+
+KIND = Bandwidth()
