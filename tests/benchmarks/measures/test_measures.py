@@ -67,7 +67,7 @@ def test_a_measure_may_take_no_added_method(cell):
     _, table = registry.find_table("fediod/table1")
     toys = replace(table, measure="toy")
     with pytest.raises(SpecError, match="table1 counts, no method can be added to it"):
-        table_rows(toys, Selection(add=("fedmd",)))
+        table_rows(toys, Selection(add=("dlad",)))
 
 
 # -- settings --
