@@ -278,6 +278,38 @@ class FedSA(Method):
             ]
         )
 
+    def first_scores(self, federation: Federation) -> torch.Tensor:
+        """Transferability Q of every teacher at Algorithm 1's first selection, (teachers,): for a
+        target network that was trained on the probe set, and by no teacher yet.
+        """
+
+        def compute() -> Stage:
+            probe = federation.probe()
+            images = self.shown(probe)
+            target = federation.initial(federation.network)
+            train_weak(federation, target, self.weak_epochs, 1)
+            pairs = zip(federation.clients, federation.teachers(), strict=True)
+            own = [
+                self.teacher_maps(federation, client, teacher, images, probe.digest)
+                for client, teacher in pairs
+            ]
+            looks = self.maps_of(federation.normalise, target, images)
+            return Stage({"scores": self.scores(own, looks, len(images))})
+
+        inputs = {**federation.identity(), "method": asdict(self)}
+        request = StageRequest(
+            "similarities", "saliency of all teachers", inputs, compute, __name__
+        )
+        return federation.stages.get(request).tensors["scores"]
+
+    def cosines(self, federation: Federation, scores: torch.Tensor) -> torch.Tensor:
+        """Scores (teachers,) without the number of probe images that Eq. 2 divides by: 1 / d is
+        cos / M. Other readings have none, and keep theirs.
+        """
+        if self.transferability != "eq2":
+            return scores
+        return scores * len(self.shown(federation.probe()))
+
     def select(
         self, federation: Federation, target: nn.Module, maps: Sequence[torch.Tensor], number: int
     ) -> dict[int, float]:

@@ -35,7 +35,7 @@ ROOMS = {
         "papers",
         "tables",
     ),
-    "reports": ("pages", "comparing", "drawing", "kinds", "tables"),
+    "reports": ("pages", "comparing", "kinds", "drawing", "tables"),
 }
 """Inside a floor, from the top down: a room imports from itself and from those behind it. A room is
 a folder, or a file beside the folders; `__main__` and the speed benchmarks stand above all."""

@@ -4,16 +4,14 @@ central model looks.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from safetensors.numpy import save
 
-from benchmarks.measures.segmentations import shown_seed
-from benchmarks.tables.spec import Scalar
-from results.arrays import pack, unpack
-from results.record import OK, Measurement, Record
+from benchmarks.tables.measure import Fitted, Measure, Taken
+from results.arrays import pack
+from results.record import Measurement
 
 if TYPE_CHECKING:
     import torch
@@ -28,14 +26,15 @@ LEVEL = 0.5
 """Above which a map counts as active (Figure 3's caption)."""
 BATCH = 50
 """Films whose maps, of all findings, are computed together."""
-IMAGES, FINDING, LOCAL, CONSENSUS, DIVERSITY = (
-    "images",
-    "finding",
-    "local",
-    "consensus",
-    "diversity",
-)
-CENTRAL = "central"
+
+
+class Attention(Measure):
+    """Shares of attention, and what is drawn of a few test films (`reports.kinds.attention`); of a
+    table with one column.
+    """
+
+    def take(self, run: Fitted) -> Taken:
+        return Taken(*measure(run.federation, run.fitted, run.percent))
 
 
 def measure(
@@ -94,13 +93,13 @@ def measure(
     films, findings = _chosen(torch.where(compared, looking, -1).cpu().numpy())
     side = images.shape[-2:]
     drawn = {
-        LOCAL: local[:, films, findings].transpose(0, 1),
-        CONSENSUS: consensus[films, findings],
-        DIVERSITY: diversity[films, findings],
-        CENTRAL: central[films, findings],
+        "local": local[:, films, findings].transpose(0, 1),
+        "consensus": consensus[films, findings],
+        "diversity": diversity[films, findings],
+        "central": central[films, findings],
     }
     arrays = {name: _bytes(maps, side) for name, maps in drawn.items()}
-    arrays |= {IMAGES: images[films].cpu().numpy(), FINDING: np.array(findings, np.uint8)}
+    arrays |= {"images": images[films].cpu().numpy(), "finding": np.array(findings, np.uint8)}
     how = (
         f"of {len(active):,} findings of the first {len(images):,} test films, at the end of the"
         f" run; maps above {LEVEL}"
@@ -153,40 +152,4 @@ def _chosen(looking: np.ndarray) -> tuple[list[int], list[int]]:
     return films, findings
 
 
-def collected(records: Sequence[Record]) -> bytes:
-    """The file that `reports.drawing.pictures.draw_attention` reads, of one seed; empty if no cell
-    has arrays.
-
-    All rows of a seed have the same films and local models; each has a central map under its own
-    key.
-    """
-    seed = shown_seed(records)
-    found: dict[str, np.ndarray] = {}
-    for record in records:
-        if record.seed == seed and record.status == OK:
-            arrays = unpack(record.arrays)
-            found |= {record.row: arrays.pop(CENTRAL), **arrays}
-    return save(found) if found else b""
-
-
-def finding_names(config: Mapping[str, Scalar]) -> list[str]:
-    """Names of the findings that a file counts, in its order: those of the sites, each once."""
-    sites = str(config["data.name"]).split("+")
-    return list(
-        dict.fromkeys(
-            finding for site in sites for finding in str(config[f"findings.{site}"]).split("+")
-        )
-    )
-
-
-def told(records: Sequence[Record]) -> list[str]:
-    """What a reader of the picture must know."""
-    seed = shown_seed(records)
-    if seed is None:
-        return []
-    several = len({record.seed for record in records}) > 1
-    chosen = (
-        f"the picture shows {SHOWN} films at most, each of another finding, where the most local"
-        " models look anywhere"
-    )
-    return [chosen + (f", of seed {seed}" if several else "")]
+MEASURE = Attention()

@@ -8,8 +8,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
+from benchmarks.measures import final
+from benchmarks.tables.measure import Fitted, Measure, Taken
 from metrics.names import PROPERTY
-from results.record import OK, Measurement, Record
+from results.record import Measurement
 
 if TYPE_CHECKING:
     import torch
@@ -23,21 +25,18 @@ ANSWERS = frozenset({"logits", "attention", "votes", "labels"})
 """Kinds of payload that tell of a client's data only what its network answers, and how many labels
 of a class it has."""
 
-PROPERTIES: Mapping[str, str] = {
-    "distillation": "the fit looks at the public images",
-    "param-transfer": "parameters or gradients cross, in either direction",
-    "privacy": (
-        "nothing leaves a client but outputs, attention, votes and labels or their counts: no"
-        " parameters, gradients, features or images; what these outputs tell of its films is"
-        " bounded by nothing, and labelled films that a server holds for validation (FedDF) are"
-        " counted as its own"
-    ),
-    "asynchronous": (
-        "nothing comes down to a client, and none sends the same kind of thing in two rounds; so"
-        " FedAD is where it is one-shot, and is not where clients answer anew in every epoch"
-    ),
-}
-"""What each property says of a run, as it is derived."""
+
+class Exchange(Measure):
+    """The numbers of `final`, and under the column key `property` whether each property holds;
+    only the numbers of a method with an oracle, which exchanges what no real client would.
+    """
+
+    def take(self, run: Fitted) -> Taken:
+        numbers = final.MEASURE.take(run)
+        if run.method.oracle:
+            return numbers
+        held = properties(run.federation.channel.ledger, uses_public(run.method, run.on_meta()))
+        return Taken((*numbers.measurements, *measurements(held)), numbers.statistic)
 
 
 class _Watched:
@@ -74,8 +73,8 @@ def uses_public(method: Method, federation: Federation) -> bool:
 
 
 def properties(ledger: Sequence[Transfer], public: bool) -> dict[str, bool]:
-    """Each of `PROPERTIES`, from a whole run's ledger and whether its fit looks at the public
-    images.
+    """Each property by name, from a whole run's ledger and whether its fit looks at the public
+    images; `reports.kinds.exchange` says what each means.
     """
     up, down = (
         {t.kind for t in ledger if t.direction == direction} for direction in ("up", "down")
@@ -99,25 +98,4 @@ def measurements(found: Mapping[str, bool]) -> tuple[Measurement, ...]:
     )
 
 
-def told(titles: Mapping[str, str], records: Sequence[Record]) -> list[str]:
-    """What each property means, and which kinds of payload crossed in each row (title by key)."""
-    kinds: dict[str, set[str]] = {}
-    for record in records:
-        if record.status == OK:
-            kinds.setdefault(record.row, set()).update(record.bytes_by_kind)
-    crossed = [
-        f"{title}: {' and '.join(f'{_named(kinds[row], way)} {way}' for way in ('up', 'down'))}"
-        for row, title in titles.items()
-        if row in kinds
-    ]
-    return [
-        *(f"{name}: {meaning}" for name, meaning in PROPERTIES.items()),
-        *(["crossed: " + "; ".join(crossed)] if crossed else []),
-    ]
-
-
-def _named(kinds: set[str], way: str) -> str:
-    return (
-        ", ".join(sorted(kind.partition("/")[2] for kind in kinds if kind.startswith(f"{way}/")))
-        or "nothing"
-    )
+MEASURE = Exchange()

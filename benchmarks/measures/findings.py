@@ -4,19 +4,36 @@ findings.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from benchmarks.tables.spec import Scalar
-from federation.federation import Checkpoint, Federation, LabelledSet
-from federation.tasks import MultiLabel
-from federation.training import predict
-from metrics.classification import UNKNOWN, auc_by_class
+from benchmarks.measures.film_counts import film_counts
+from benchmarks.tables.measure import Config, Fitted, Measure, Taken
 from results.record import Measurement
+
+if TYPE_CHECKING:
+    from federation.federation import Checkpoint, Federation, LabelledSet
+    from federation.tasks import MultiLabel
 
 SITES = "findings."
 """What the settings begin with that list a site's findings; `findings.uncertain` lists none."""
+
+
+class Findings(Measure):
+    """AUCs on the test set that `evaluation.test` names, which may be of no client."""
+
+    def take(self, run: Fitted) -> Taken:
+        from benchmarks.scenarios import sites
+
+        config, device = run.config, str(run.federation.device)
+        tested = next(source for source in run.sources if source.asked == config["evaluation.test"])
+        test, labelled = sites.test_set(config, tested, run.seeds, device)
+        overlap = overlapping(config)
+        return Taken(
+            *measure(run.federation, run.fitted, test, labelled, overlap, tested.label, run.percent)
+        )
 
 
 def measure(
@@ -36,6 +53,10 @@ def measure(
     over all is only of models that know all of them. AUCs are multiplied by `scale`. Raises
     ValueError for a task without findings, or if no finding has an AUC.
     """
+    from federation.tasks import MultiLabel
+    from federation.training import predict
+    from metrics.classification import auc_by_class
+
     if not isinstance(federation.task, MultiLabel):
         raise ValueError(
             f"AUC by finding is of multi-label tasks, and the task is {federation.task}"
@@ -74,33 +95,12 @@ def measure(
     how = f"AUC on {len(test.images):,} test films of {name}, after training"
     text = [
         how + (", mean over models" if len(fitted) > 1 else ""),
-        *told(test, [f for f in findings if f in known], findings),
+        *film_counts(test, [f for f in findings if f in known], findings),
     ]
     return tuple(found), "; ".join(text)
 
 
-def told(test: LabelledSet, counted: Sequence[str], findings: Sequence[str]) -> list[str]:
-    """What a reader of means over the findings `counted` must know: how few films some are of, and
-    which have no AUC.
-
-    `findings` are those of the columns of the test set's targets.
-    """
-    known = (test.targets != UNKNOWN).sum(dim=0).tolist()
-    present = (test.targets == 1).sum(dim=0).tolist()
-    having, without = [], []
-    for finding in counted:
-        total, own = (numbers[list(findings).index(finding)] for numbers in (known, present))
-        if 0 < own < total:
-            having.append(f"{finding} {own:,}")
-        else:
-            without.append(
-                f"{finding} ({own:,} of {total:,} films)" if total else f"{finding} (not labelled)"
-            )
-    text = [f"films with each: {', '.join(having)}"] if having else []
-    return text + ([f"no AUC, and no part in the means: {', '.join(without)}"] if without else [])
-
-
-def overlapping(config: Mapping[str, Scalar]) -> list[str]:
+def overlapping(config: Config) -> list[str]:
     """The findings that all sites of a configuration label, in the order of the first."""
     first, *others = [
         str(value).split("+")
@@ -112,12 +112,12 @@ def overlapping(config: Mapping[str, Scalar]) -> list[str]:
 
 def _task(federation: Federation, checkpoint: Checkpoint) -> MultiLabel:
     """What a checkpoint has outputs for: its client's own label set, or the federation's."""
-    own = {f"client-{client.index}": client.task for client in federation.clients}.get(
-        checkpoint.owner
-    ) or federation.task
-    assert isinstance(own, MultiLabel)
-    return own
+    tasks = {f"client-{client.index}": client.task for client in federation.clients}
+    return cast("MultiLabel", tasks.get(checkpoint.owner) or federation.task)
 
 
 def _whole(column: np.ndarray) -> bool:
     return not bool(np.isnan(column).any())
+
+
+MEASURE = Findings()

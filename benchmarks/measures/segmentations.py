@@ -6,19 +6,25 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from safetensors.numpy import save
 
-from datasets import catalogue
-from datasets.annotations import SEGMENTS, annotations_of
-from results.arrays import pack, unpack
-from results.record import OK, Measurement, Record
+from benchmarks.tables.measure import Fitted, Measure, Taken
+from results.arrays import pack
+from results.record import Measurement
 
 if TYPE_CHECKING:
     from federation.federation import Checkpoint, Federation
 
 SHOWN = 4
 """Test images in the picture (FedSA, section 4: "We choose four images from the test set")."""
-IMAGES, TARGET, PREDICTED = "images", "target", "predicted"
+
+
+class Segmentations(Measure):
+    """The metrics of a few test images, which are drawn (`reports.kinds.segmentations`); of a table
+    with one column.
+    """
+
+    def take(self, run: Fitted) -> Taken:
+        return Taken(*measure(run.federation, run.fitted))
 
 
 def measure(
@@ -31,7 +37,7 @@ def measure(
     networks.
     """
     from federation.tasks import Segmentation
-    from federation.training import predict  # torch: whoever draws the picture has no use for it
+    from federation.training import predict
 
     if not isinstance(federation.task, Segmentation):
         raise ValueError(
@@ -47,60 +53,9 @@ def measure(
     found = tuple(
         Measurement(name, value) for name, value in federation.task.metrics(outputs, target).items()
     )
-    maps = {IMAGES: images, TARGET: target, PREDICTED: outputs.argmax(dim=1)}
+    maps = {"images": images, "target": target, "predicted": outputs.argmax(dim=1)}
     arrays = {name: tensor.cpu().numpy().astype(np.uint8) for name, tensor in maps.items()}
     return found, f"of the {len(images)} test images shown, at the end of the run", pack(arrays)
 
 
-def shown_seed(records: Sequence[Record]) -> int | None:
-    """The seed whose images are drawn, the lowest that there is; None if no cell has any."""
-    return min(
-        (record.seed for record in records if record.status == OK and record.arrays), default=None
-    )
-
-
-def collected(records: Sequence[Record]) -> bytes:
-    """The file that `reports.drawing.pictures.draw_segmentations` reads, of one seed; empty if no
-    cell has images.
-
-    All rows of a seed were shown the same images: they are drawn from the partition axis.
-    """
-    seed = shown_seed(records)
-    found: dict[str, np.ndarray] = {}
-    for record in records:
-        if record.seed == seed and record.status == OK:
-            arrays = unpack(record.arrays)
-            found |= {IMAGES: arrays[IMAGES], TARGET: arrays[TARGET], record.row: arrays[PREDICTED]}
-    return save(found) if found else b""
-
-
-def class_names(data: catalogue.ResolvedData) -> list[str]:
-    """Names of the classes of a pixel: what the one annotation of that kind means."""
-    (segments,) = (
-        about
-        for about in annotations_of(catalogue.source(data.used)).values()
-        if about.kind == SEGMENTS
-    )
-    return segments.meaning.split(", ")
-
-
-def told(records: Sequence[Record]) -> list[str]:
-    """What a reader of the numbers must know."""
-    seed = shown_seed(records)
-    if seed is None:
-        return []
-    drawn = f"the picture is of seed {seed}" if len({record.seed for record in records}) > 1 else ""
-    return [
-        "; ".join(
-            filter(
-                None,
-                [
-                    (
-                        "the numbers are of the test images in the picture alone, not of the whole"
-                        " test set"
-                    ),
-                    drawn,
-                ],
-            )
-        )
-    ]
+MEASURE = Segmentations()

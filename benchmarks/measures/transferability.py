@@ -1,69 +1,69 @@
-"""FedSA's Table 3: how well each frozen teacher transfers, beside how much its saliency looks like
-the target network's.
+"""How well each frozen teacher transfers, beside how much its saliency looks like the target
+network's: FedSA's Table 3.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from typing import TYPE_CHECKING, Protocol, cast
 
-import torch
-
-from benchmarks.tables.spec import Scalar
-from federation.amalgamation import train_weak
-from federation.federation import Checkpoint, Federation
-from federation.stages import Stage, StageRequest
-from methods.fedsa import FedSA
-from models.saliency import unit_scaled
+from benchmarks.tables.measure import Config, Fitted, Measure, Taken
 from results.record import Measurement
 
+if TYPE_CHECKING:
+    import torch
 
-def transferabilities(federation: Federation, method: FedSA) -> torch.Tensor:
-    """Q of every teacher for the weak target network; (teachers,).
+    from federation.federation import Checkpoint, Federation
 
-    The target network is what Algorithm 1 has at its first selection: trained on the probe set,
-    before any teacher.
+SELECTING = "evaluation.selecting"
+"""The setting that names the method which scores the teachers."""
+
+
+class Selecting(Protocol):
+    """A method that scores teachers by how their saliency looks like the target network's."""
+
+    def first_scores(self, federation: Federation) -> torch.Tensor:
+        """Scores (teachers,) before any teacher has taught."""
+
+    def cosines(self, federation: Federation, scores: torch.Tensor) -> torch.Tensor:
+        """The cosines (teachers,) that scores stand for."""
+
+
+class Transferability(Measure):
+    """Two numbers of the teacher that the row's method names in its field `teacher`: accuracy, and
+    similarity by another method.
     """
 
-    def compute() -> Stage:
-        probe = federation.probe()
-        images = method.shown(probe)
-        target = federation.initial(federation.network)
-        train_weak(federation, target, method.weak_epochs, 1)
-        pairs = zip(federation.clients, federation.teachers(), strict=True)
-        own = [
-            method.teacher_maps(federation, client, teacher, images, probe.digest)
-            for client, teacher in pairs
-        ]
-        return Stage(
-            {
-                "scores": method.scores(
-                    own, method.maps_of(federation.normalise, target, images), len(images)
-                )
-            }
-        )
+    def methods(self, config: Config) -> tuple[str, ...]:
+        return (str(config[SELECTING]),) if SELECTING in config else ()
 
-    inputs = {**federation.identity(), "method": asdict(method)}
-    request = StageRequest("similarities", "saliency of all teachers", inputs, compute, __name__)
-    return federation.stages.get(request).tensors["scores"]
+    def take(self, run: Fitted) -> Taken:
+        selecting = cast(Selecting, run.other_method(str(run.config[SELECTING])))
+        teacher = int(run.config[f"{run.name}.teacher"])
+        return Taken(*measure(run.federation, selecting, teacher, run.fitted, run.percent))
 
 
 def measure(
-    federation: Federation, method: FedSA, teacher: int, fitted: Sequence[Checkpoint], scale: float
+    federation: Federation,
+    method: Selecting,
+    teacher: int,
+    fitted: Sequence[Checkpoint],
+    scale: float,
 ) -> tuple[tuple[Measurement, ...], str]:
     """A teacher's two numbers (`teacher` counts from 1), and how they were made; the similarity
     scaled to [0, 1] over all.
     """
+    from models.saliency import unit_scaled
+
     accuracy = fitted[0].history["accuracy"][-1] * scale
-    scores = transferabilities(federation, method)
+    scores = method.first_scores(federation)
     similarity = float(unit_scaled(scores)[teacher - 1])
     found = (
         Measurement("transfer-accuracy", accuracy),
         Measurement("saliency-similarity", similarity),
     )
-    if method.transferability == "eq2":
-        scores = scores * len(method.shown(federation.probe()))  # the cosine: 1 / d is cos / M
-    span = f"{float(scores.min()):.4f} to {float(scores.max()):.4f}"
+    cosines = method.cosines(federation, scores)
+    span = f"{float(cosines.min()):.4f} to {float(cosines.max()):.4f}"
     return (
         found,
         (
@@ -73,23 +73,4 @@ def measure(
     )
 
 
-def selections(
-    fitted: Sequence[Checkpoint], config: dict[str, Scalar]
-) -> tuple[tuple[Measurement, ...], str]:
-    """Figure 4a: at every selection each teacher's transferability, scaled to [0, 1] over the
-    teachers, and its draws.
-    """
-    history = fitted[0].history
-    teachers = range(1, int(config["partition.clients"]) + 1)
-    scores = torch.tensor(
-        [history[f"transferability/{n}"] for n in teachers], dtype=torch.float64
-    ).T
-    found = []
-    for number, row in enumerate(unit_scaled(scores).tolist(), 1):
-        for teacher, value in zip(teachers, row, strict=True):
-            column = f"selection={number} teacher={teacher}"
-            found.append(Measurement("transferability", value, column))
-            found.append(
-                Measurement("selected", history[f"selected/{teacher}"][number - 1], column)
-            )
-    return tuple(found), "at each selection of the run"
+MEASURE = Transferability()

@@ -346,6 +346,7 @@ PAPER = Paper(
             ),
             columns=tuple({"dataset": dataset} for dataset in DATASETS),
             axes={"dataset": "data.name"},
+            fixed={"evaluation.selecting": "fedsa"},
             measure="transferability",
             metrics=("transfer-accuracy", "saliency-similarity"),
             unit="percent",

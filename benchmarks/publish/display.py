@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -27,15 +26,15 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from benchmarks.measures import exchange
 from benchmarks.running.runner import TableRun, finished_records, write_table
+from benchmarks.tables import registry
 from benchmarks.tables.cells import Cell, matches
 from benchmarks.tables.spec import Scalar, SpecError, Table
 from datasets import catalogue, partitions
 from metrics.names import BANDWIDTH
-from reports.kinds import bandwidth, teachers
+from reports.kinds.kind import Regenerated, find_kind, module_of
 from reports.pages.sheet import Sheet
-from reports.tables.table import Layout, legend, markdown, row_title, terminal_tables
+from reports.tables.table import Layout, legend, markdown, terminal_tables
 from results import published
 from results.files import (
     cache_home,
@@ -54,7 +53,6 @@ if TYPE_CHECKING:
     import numpy as np
 
     from federation.events import StageEvent
-    from reports.kinds.teachers import Correlation
     from reports.tables.claims import Tables, Value
 
 
@@ -182,7 +180,7 @@ def layout_of(run: TableRun, records: Sequence[Record]) -> Layout:
             ),
             *(
                 dict.fromkeys(r.statistic for r in records if r.statistic)
-                if run.table.measure in ("samples", "leakage")
+                if find_kind(run.table.measure).statistic
                 else ()
             ),
         ),
@@ -276,10 +274,13 @@ def judge_claims(run: TableRun, records: Sequence[Record]) -> list[dict[str, str
     """
     from reports.tables.claims import judge_claim
 
-    ours: dict[str, list[Record]] = {run.table.key: list(records)}
+    judged, at_which = find_kind(run.table.measure).judged(
+        records, run.table.metrics, run.table.unit
+    )
+    ours = {run.table.key: judged}
     plain = replace(run.selection, add=(), drop=())
     for table in run.paper.tables:
-        if table.key != run.table.key and table.measure == "final":
+        if table.key != run.table.key and registry.find_measure(table.measure).numbers:
             files = TableFiles(
                 run.files.base.parents[2],
                 plain.profile,
@@ -289,11 +290,7 @@ def judge_claims(run: TableRun, records: Sequence[Record]) -> list[dict[str, str
             ours[table.key] = finished_records(run.paper, table, plain, files)
     seeds = sorted({r.seed for r in records})
     origins = " ".join(sorted({f"{r.data['asked']}:{r.data['origin']}" for r in records if r.data}))
-    at_which, shape = "", None
-    if run.table.measure == "bandwidth":
-        metric = run.table.metrics[0]
-        ours[run.table.key] = bandwidth.only_common(bandwidth.with_common(records, metric))
-        at_which = bandwidth.at_which(ours[run.table.key], metric, run.table.unit)
+    shape = None
     means: Tables = {name: values_of(found) for name, found in ours.items()}
     per_seed: list[Tables] = [
         {n: values_of([r for r in found if r.seed == seed]) for n, found in ours.items()}
@@ -360,25 +357,14 @@ def print_table(console: Console, run: TableRun, card: Sequence[str]) -> int:
         f"\n[bold]{run.name}: {escape(layout.title)}.[/]"
         f" {escape(layout.caption)}\n{escape('; '.join(layout.labels))}"
     )
-    told = ["last epoch of each curve; the CSV has all"] if run.table.measure == "curve" else []
-    if run.table.measure == "bandwidth":
-        told = [
-            *bandwidth.sentences(layout, lines, run.table.metrics[0]),
-            "the CSV has every round",
-        ]
-    correlations = {}
-    if run.table.measure == "transferability":
-        correlations = teachers.correlations(records, run.table.metrics)
-        told = teachers.sentences(layout, correlations, run.table.metrics)
-    if run.table.measure == "selection":
-        told = [teachers.TOLD]
-    if run.table.measure in PICTURES:
-        told = write_arrays(run, records)
-    if run.table.measure == "exchange":
-        told = exchange.told({row.key: row.title for row in run.rows}, records)
-    told += [
-        f"{format_column(dict(column))} is not measured: {why}"
-        for column, why in run.table.unmeasured
+    write_arrays(run, records)
+    made = made_table(run, layout, lines, records)
+    told = [
+        *find_kind(run.table.measure).remarks(made),
+        *(
+            f"{format_column(dict(column))} is not measured: {why}"
+            for column, why in run.table.unmeasured
+        ),
     ]
     sheet = Sheet(
         layout, run.paper.title, run.paper.citation, run.table.measure, tuple(told), tuple(card)
@@ -426,30 +412,40 @@ def print_table(console: Console, run: TableRun, card: Sequence[str]) -> int:
     if claims:
         write_csv(run.files.path("claims.csv"), claims, list(claims[0]))
         files.append(run.files.path("claims.csv"))
-    draw(run, layout, lines, correlations)
+    draw(run, made)
     console.print(
         "wrote " + ", ".join(str(path) for path in [*files, run.files.path("png")]), soft_wrap=True
     )
     return sum(record.status != OK for record in run.records.values())
 
 
-PICTURES = frozenset({"segmentations", "attention"})
-"""Measures whose cells leave arrays, of which a picture is drawn."""
+def made_table(
+    run: TableRun, layout: Layout, lines: Sequence[dict[str, str]], records: Sequence[Record]
+) -> Regenerated:
+    """What the table's kind is shown with."""
+    first = {cell.row: cell for cell in run.cells}
+    return Regenerated(
+        layout,
+        lines,
+        records,
+        run.table.metrics,
+        clients=[row.key for row in run.rows if row.role],
+        arrays=run.files.path("safetensors"),
+        label_counts=lambda: {
+            row: counts_of(dict(cell.config), cell.data, cell.seed) for row, cell in first.items()
+        },
+    )
 
 
-def write_arrays(run: TableRun, records: Sequence[Record]) -> list[str]:
-    """The arrays of the records as the one file that the picture is drawn from; returns what a
-    reader is told of them.
+def write_arrays(run: TableRun, records: Sequence[Record]) -> None:
+    """The arrays of the records as the one file that the picture is drawn from, where the table's
+    kind has one.
     """
-    from benchmarks.measures import attention, segmentations
-
-    module = attention if run.table.measure == "attention" else segmentations
-    path = run.files.path("safetensors")
-    if found := module.collected(records):
-        write_atomic(path, found)
-    else:
+    path, arrays = run.files.path("safetensors"), find_kind(run.table.measure).arrays(records)
+    if arrays:
+        write_atomic(path, arrays)
+    elif arrays is not None:
         path.unlink(missing_ok=True)
-    return module.told(records)
 
 
 def _scaled(run: TableRun, records: Sequence[Record]) -> list[str]:
@@ -477,112 +473,46 @@ def _public_size(record: Record, entry: str) -> int:
     return min((size for size in (int(record.config[entry]), there) if size), default=0)
 
 
-def draw(
-    run: TableRun,
-    layout: Layout,
-    lines: Sequence[dict[str, str]],
-    found: Mapping[str, Correlation] = MappingProxyType({}),
-) -> None:
+def draw(run: TableRun, table: Regenerated) -> None:
     """The table's PNG; a picture that shows all this already is left alone, for drawing takes
     longer than the rest together.
-
-    `found` are the correlations of a table of teachers.
 
     The note of what a picture shows lies in the cache with the digest of its file, so a damaged
     picture is drawn again.
     """
     path = run.files.path("png")
     note = cache_home() / "pictures" / f"{digest(str(path.resolve()))}.json"
-    shows = _shown(run, layout, lines, found)
+    shows = _shown(run, table)
     with contextlib.suppress(FileNotFoundError):
         if read_sealed_json(note) == {"shows": shows, "file": file_digest(path)}:
             return
-    _draw(run, layout, lines, found, path)
+    find_kind(run.table.measure).draw(table, path)
     if path.exists():  # a table without numbers has no picture
         write_sealed_json(note, {"shows": shows, "file": file_digest(path)})
 
 
-def _shown(
-    run: TableRun, layout: Layout, lines: Sequence[dict[str, str]], found: Mapping[str, Correlation]
-) -> str:
+def _shown(run: TableRun, table: Regenerated) -> str:
     """Digest of everything that determines a picture: numbers, printed ones, cells, layout and the
     code that draws.
     """
+    layout, arrays = table.layout, table.arrays
     return digest(
         repr(
             [
                 replace(layout, oracles=frozenset()),
                 sorted(layout.oracles),
-                lines,
+                table.lines,
                 published.published_table(run.name),
-                dict(found),
-                file_digest(arrays) if (arrays := run.files.path("safetensors")).exists() else "",
+                [(r.row, r.column, r.seed, r.status, r.measurements) for r in table.records],
+                file_digest(arrays) if arrays.exists() else "",
                 run.table.measure,
                 [(row.key, row.role) for row in run.rows],
                 [(cell.key, cell.code) for cell in run.cells],
-                source_digest("reports.drawing.plots", "benchmarks.publish.display"),
+                source_digest(module_of(run.table.measure), "benchmarks.publish.display"),
                 metadata.version("matplotlib"),
             ]
         )
     )
-
-
-def _draw(
-    run: TableRun,
-    layout: Layout,
-    lines: Sequence[dict[str, str]],
-    found: Mapping[str, Correlation],
-    path: Path,
-) -> None:
-    from reports.drawing import plots, plots_teachers
-
-    if run.table.measure == "classes":
-        first = {cell.row: cell for cell in run.cells}
-        counts = {
-            row: counts_of(dict(cell.config), cell.data, cell.seed) for row, cell in first.items()
-        }
-        plots.partition_plot(
-            counts, path, f"{layout.title}. {layout.caption}; {', '.join(layout.labels)}"
-        )
-    elif run.table.measure == "bandwidth":
-        plots.bandwidth_plot(layout, lines, path, run.table.metrics[0])
-    elif run.table.measure == "curve":
-        clients = [row.key for row in run.rows if row.role]
-        plots.curve_plot(layout, lines, path, clients)
-    elif run.table.measure == "leakage":
-        plots.leakage_plot(layout, lines, path, run.table.metrics[0])
-    elif run.table.measure == "transferability":
-        plots_teachers.transferability_plot(layout, lines, path, run.table.metrics, found)
-    elif run.table.measure == "selection":
-        plots_teachers.selection_plot(layout, lines, path)
-    elif run.table.measure == "segmentations":
-        _draw_segmentations(run, layout, path)
-    elif run.table.measure == "attention":
-        _draw_attention(run, layout, path)
-    else:
-        plots.table_plot(layout, lines, path)
-
-
-def _draw_segmentations(run: TableRun, layout: Layout, path: Path) -> None:
-    from benchmarks.measures.segmentations import class_names
-    from reports.drawing.pictures import draw_segmentations
-
-    source = run.files.path("safetensors")
-    if source.exists():
-        rows = {row: row_title(layout, row) for row in layout.rows}
-        title = f"{layout.title}. {layout.caption}; {', '.join(layout.labels)}"
-        draw_segmentations(source, path, rows, class_names(run.cells[0].data), title)
-
-
-def _draw_attention(run: TableRun, layout: Layout, path: Path) -> None:
-    from benchmarks.measures.attention import finding_names
-    from reports.drawing.pictures import draw_attention
-
-    source = run.files.path("safetensors")
-    if source.exists():
-        rows = {row: row_title(layout, row) for row in layout.rows}
-        title = f"{layout.title}. {layout.caption}; {', '.join(layout.labels)}"
-        draw_attention(source, path, rows, finding_names(dict(run.cells[0].config)), title)
 
 
 def counts_of(config: Mapping[str, Scalar], data: catalogue.ResolvedData, seed: int) -> np.ndarray:

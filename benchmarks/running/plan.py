@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 import torch
 
-from benchmarks.measures import leakage
 from benchmarks.running.execute import make_method, prepare_device
 from benchmarks.scenarios.scenario import build_federation
 from benchmarks.tables import registry
@@ -143,10 +142,8 @@ def make_plan(cells: Sequence[Cell]) -> Plan:
             data = _planned_data(cell.data, cell.profile)
             for found in cell.sources:
                 plan.data[found.asked] = _availability(_planned_data(found, cell.profile))
-            if cell.measure == "classes":
-                continue
             config = dict(cell.config)
-            if cell.measure == "leakage" and not leakage.needs_fit(config):
+            if not registry.find_measure(cell.measure).needs_fit(config):
                 continue  # an attack ends where it succeeds: nobody knows when
             plan.meter.scope = digest([cell.method, sorted(config.items()), cell.seed, data.used])
             method = make_method(registry.find_method(cell.method, cell.plugins), config)

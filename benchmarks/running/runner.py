@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from benchmarks.running.machine import git_commit
 from benchmarks.tables.cells import Cell, Selection, expand, table_rows
 from benchmarks.tables.spec import Paper, Row, Table
-from reports.kinds.bandwidth import with_common
+from reports.kinds.kind import find_kind
 from results.files import cache_home, write_atomic
 from results.record import OK, Record
 from results.store import CellCache, TableFiles, summarise, write_csv
@@ -212,11 +212,8 @@ def write_table(run: TableRun) -> tuple[list[dict[str, str]], list[Record]]:
     """
     with CellCache().lock(str(run.files.base.resolve())):
         records = run.all_records()
-        lines = summarise(
-            with_common(records, run.table.metrics[0])
-            if run.table.measure == "bandwidth"
-            else records
-        )
+        kind = find_kind(run.table.measure)
+        lines = summarise(kind.completed(records, run.table.metrics))
         run.files.write_records(records)
         write_csv(run.files.path("csv"), lines)
     return lines, records

@@ -97,17 +97,46 @@ class Cell:
         """Digest of the source that computes it and reads its data, and of the packages it computes
         with.
         """
-        return _code(self.method, self.plugins, tuple(source.used for source in self.sources))
+        config = dict(self.config)
+        others = registry.find_measure(self.measure).methods(config)
+        return _code(
+            (self.method, *others),
+            self.measure,
+            _scenario(config),
+            tuple(source.used for source in self.sources),
+            self.plugins,
+        )
 
     def __str__(self) -> str:
         return f"{self.table} {self.row} {self.column} seed {self.seed}"
 
 
+def _scenario(config: Mapping[str, Scalar]) -> str:
+    """The module that builds a configuration's federation."""
+    films = config.get("data.task") == "findings"
+    return "benchmarks.scenarios.sites" if films else "benchmarks.scenarios.scenario"
+
+
 @functools.cache
-def _code(method: str, plugins: tuple[str, ...], data: tuple[str, ...]) -> str:
-    base = source_digest("benchmarks.running.execute", *folder_modules("models.networks"))
+def _code(
+    methods: tuple[str, ...],
+    measure: str,
+    scenario: str,
+    data: tuple[str, ...],
+    plugins: tuple[str, ...],
+) -> str:
+    """Digest of the code that runs any cell, and of what is a cell's own: methods, measure,
+    scenario and readers of data.
+    """
+    base = source_digest(
+        "benchmarks.running.execute",
+        registry.measure_module(measure),
+        scenario,
+        *folder_modules("models.networks"),
+    )
+    of_methods = [registry.find_method(method, plugins).code for method in methods]
     readers = [catalogue.reader_digest(name) for name in data]
-    return digest([base, registry.find_method(method, plugins).code, readers, package_versions()])
+    return digest([base, *of_methods, readers, package_versions()])
 
 
 @dataclass(frozen=True)
@@ -234,9 +263,9 @@ def table_rows(table: Table, selection: Selection) -> tuple[Row, ...]:
             rows.append(offered[name])
             continue
         entry = registry.find_method(name, selection.plugins)
-        if table.measure == "classes":
+        if refusal := registry.find_measure(table.measure).takes_no_method:
             raise SpecError(
-                f"--methods +{name}: {table.key} prints a partition, no method can be added to it"
+                f"--methods +{name}: {table.key} {refusal}, no method can be added to it"
             )
         method = entry.load()
         rows.append(Row(name, name, method.title or name, upper_bound=bool(method.oracle)))
@@ -374,6 +403,8 @@ def expand(
     _check_only(table, rows, only)
     known = set(registry.methods(selection.plugins))
     entries = {row.method: registry.find_method(row.method, selection.plugins) for row in rows}
+    measure = registry.find_measure(table.measure)
+    of_other_measures = registry.measure_settings() - measure.settings
     cells = []
     for column in table.columns:
         for row in rows:
@@ -393,7 +424,7 @@ def expand(
             if other and row.upper_bound and "public-labels" in entry.load().oracle:
                 continue  # the public set's labels are of other classes
             embedded = selection.profile == "smoke"
-            if table.measure in ("samples", "leakage"):
+            if measure.extractor:
                 config["evaluation.extractor"] = weight_files.default_extractor(embedded)
             try:
                 data, *others = (
@@ -418,10 +449,7 @@ def expand(
                 if skip_unusable:
                     continue
                 raise
-            needed_too = {"fedsa"} if table.measure == "transferability" else set()
-            without = known - {row.method} - needed_too | (
-                {"attack"} if table.measure != "leakage" else set()
-            )
+            without = known - {row.method, *measure.methods(config)} | of_other_measures
             own = {
                 name: value for name, value in config.items() if name.split(".")[0] not in without
             }

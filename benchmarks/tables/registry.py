@@ -1,5 +1,5 @@
-"""Finds things by their place: papers in `benchmarks/papers/`, methods in `methods/`, `baselines/`
-and plug-ins.
+"""Finds things by their place: papers in `benchmarks/papers/`, measures in `benchmarks/measures/`,
+methods in `methods/`, `baselines/` and plug-ins.
 """
 
 from __future__ import annotations
@@ -7,12 +7,14 @@ from __future__ import annotations
 import functools
 import importlib
 import importlib.util
+import re
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks.tables.measure import Measure
 from benchmarks.tables.spec import Paper, SpecError, Table
 from results import published
 from results.names import near
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
 FOLDERS = ("methods", "baselines")
 RESERVED = frozenset(
     {
-        "attack",
         "augmentation",
         "data",
         "evaluation",
@@ -37,17 +38,49 @@ RESERVED = frozenset(
         "server",
     }
 )
-"""Prefixes of settings, which no method may be called."""
+"""First words of settings, which no method may be called; nor what measures add to them."""
 
 
 @functools.cache
 def papers() -> dict[str, Paper]:
-    """Papers with a spec file in `benchmarks/papers/`, by key."""
+    """Papers with a spec file in `benchmarks/papers/`, by key. Raises SpecError for a table of a
+    measure that does not exist.
+    """
     found = {}
     for key in published.papers():
         if (ROOT / "benchmarks" / "papers" / f"{key}.py").exists():
             found[key] = importlib.import_module(f"benchmarks.papers.{key}").PAPER
+            for table in found[key].tables:
+                measure_module(table.measure)
     return found
+
+
+@functools.cache
+def measures() -> dict[str, str]:
+    """The module of every measure, by name: the files in `benchmarks/measures/` that define
+    `MEASURE`, and not what several of them share.
+    """
+    files = sorted((ROOT / "benchmarks" / "measures").glob("*.py"))
+    return {
+        path.stem.replace("_", "-"): f"benchmarks.measures.{path.stem}"
+        for path in files
+        if re.search(r"^MEASURE = ", path.read_text(), re.MULTILINE)
+    }
+
+
+def measure_module(name: str) -> str:
+    """The module of the measure called `name`. Raises SpecError with near names."""
+    known = measures()
+    if name not in known:
+        raise SpecError(f"unknown measure {name!r}; {near(name, known)}")
+    return known[name]
+
+
+def find_measure(name: str) -> Measure:
+    """The measure called `name`. Raises SpecError with near names."""
+    measure = importlib.import_module(measure_module(name)).MEASURE
+    assert isinstance(measure, Measure)
+    return measure
 
 
 def all_tables() -> dict[str, Table | None]:
@@ -75,6 +108,12 @@ def find_table(name: str) -> tuple[Paper, Table]:
             f" show {name}`), its spec is not"
         )
     return papers()[name.split("/")[0]], table
+
+
+@functools.cache
+def measure_settings() -> frozenset[str]:
+    """First words of the settings that concern the cells of some measures alone."""
+    return frozenset().union(*(find_measure(name).settings for name in measures()))
 
 
 @dataclass(frozen=True)
@@ -160,7 +199,7 @@ def methods(plugins: Iterable[str] = ()) -> dict[str, MethodEntry]:
         name = path.stem.replace("_", "-")
         if path.stem == "__init__":
             continue
-        if name in RESERVED:
+        if name in RESERVED | measure_settings():
             raise SpecError(f"a method cannot be called {name!r}, settings are; rename {path}")
         if name in found:
             raise SpecError(

@@ -142,14 +142,7 @@ class Table:
     fixed: Mapping[str, Scalar] = field(default_factory=dict)
     """Configuration that is the same in all columns of this table only."""
     measure: str = "final"
-    """`final` (a number per metric), `curve` (numbers per epoch), `classes` (the partition itself),
-    `samples` (measures of the images that a method generated), `bandwidth` (the metric and the
-    bytes until then, per round), `leakage` (how far what clients give away lies from their private
-    images), `transferability` (of one frozen teacher), `selection` (FedSA's scores of the teachers,
-    each time that it chooses), `segmentations` (of a few test images, which are drawn; one column),
-    `findings` (AUC by finding on the test set of `evaluation.test`), `exchange` (a number per
-    metric, and what kind of things crossed) or `attention` (of local models and the central one,
-    drawn for a few test films; one column)."""
+    """What is taken from a fitted federation: the name of a file in `benchmarks/measures/`."""
     metrics: tuple[str, ...] = ("accuracy",)
     unit: str = "fraction"
     """How the paper prints shares such as accuracy, and so do we: `fraction` or `percent`."""

@@ -44,7 +44,7 @@ def swept(
     Also the rows that are left out, since their methods have no private form. Raises SpecError if
     no row is left.
     """
-    if table.measure not in ("final",):
+    if not registry.find_measure(table.measure).numbers:
         raise SpecError(
             f"sweep: {table.key} has no number per row and column to sweep;"
             f" {near(table.key, _sweepable(paper))}"
@@ -82,4 +82,4 @@ def swept(
 
 
 def _sweepable(paper: Paper) -> list[str]:
-    return [table.key for table in paper.tables if table.measure == "final"]
+    return [table.key for table in paper.tables if registry.find_measure(table.measure).numbers]

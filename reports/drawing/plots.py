@@ -15,7 +15,7 @@ import matplotlib
 import numpy as np
 
 from metrics.names import BANDWIDTH, TEXTS
-from reports.kinds.bandwidth import COMMON
+from reports.tables.bandwidth import COMMON
 from reports.tables.table import Block, Layout, Line, Panel, blocks, heading, is_number, row_title
 from reports.tables.units import scale_of
 from results.files import write_atomic

@@ -17,8 +17,8 @@ from matplotlib.ticker import MaxNLocator
 
 from metrics.names import facts
 from reports.drawing.plots import OWN, PUBLISHED, finish, frame, number_or_nan, plt
-from reports.kinds.teachers import SELECTED, TRANSFERABILITY, Correlation, printed_correlations
 from reports.tables.table import Layout, Line, heading, row_title
+from reports.tables.teachers import SELECTED, TRANSFERABILITY, Correlation, printed_correlations
 from reports.tables.units import scale_of
 from results.published import format_column, parse_column, published_table
 

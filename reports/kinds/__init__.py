@@ -1,1 +1,1 @@
-"""How a measure is told and drawn: the same names as the measures."""
+"""How each measure is shown: the same names as the measures."""

@@ -10,9 +10,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from reports.kinds.bandwidth import summary
-from reports.kinds.teachers import totals
-from reports.tables.table import Layout, Line, last_epochs
+from reports.kinds.kind import find_kind
+from reports.tables.table import Layout, Line
 from results.files import ResultsError, write_atomic
 
 
@@ -25,21 +24,17 @@ class Sheet:
     """The paper's title."""
     citation: str
     measure: str
-    """`final`, `curve`, `classes`, `samples`, `bandwidth`, `leakage`, `transferability`,
-    `selection`, `segmentations`, `findings`, `exchange` or `attention` (see
-    `benchmarks.tables.spec.Table`)."""
+    """What was measured; `reports.kinds` says how it is shown."""
     told: tuple[str, ...] = ()
     """What a reader is told beside the legend."""
     card: tuple[str, ...] = ()
     """The protocol card, lines of Markdown."""
 
     def shown(self, lines: Sequence[Line]) -> list[Line]:
-        """The lines that are drawn as a table: of curves their ends, of selections their totals."""
-        if self.measure == "curve":
-            return last_epochs(lines)
-        if self.measure == "selection":
-            return totals(lines)
-        return summary(lines) if self.measure == "bandwidth" else list(lines)
+        """The lines that are drawn as a table, as the measure's kind has them: of curves their
+        ends.
+        """
+        return find_kind(self.measure).shown(lines)
 
     def write(self, path: Path) -> None:
         """Write it in one step. The order of rows is kept: it is that of print."""

@@ -18,6 +18,7 @@ from benchmarks.tables import registry
 from benchmarks.tables.cells import Selection, expand
 from federation.federation import LabelledSet
 from federation.tasks import Classification, MultiLabel
+from reports.kinds.attention import KIND, finding_names
 from results.arrays import pack, unpack
 from results.record import FAILED, Measurement, Record
 
@@ -213,7 +214,7 @@ def finished(cell, central):
 def test_the_file_has_one_seeds_films_and_a_central_map_for_each_row():
     cells = expand(PAPER, TABLE, Selection(seeds=(3, 2)))
     records = [finished(cell, {"fedad": 7, "fedad-no-bound": 9}[cell.row]) for cell in cells]
-    found = load(attention.collected(records))
+    found = load(KIND.arrays(records))
     assert {name: array.max() for name, array in found.items()} == {
         "images": 2,
         "finding": 0,
@@ -223,16 +224,16 @@ def test_the_file_has_one_seeds_films_and_a_central_map_for_each_row():
         "fedad": 7,
         "fedad-no-bound": 9,
     }
-    assert attention.told(records) == [
+    assert KIND.remarks(SimpleNamespace(records=records)) == [
         "the picture shows 4 films at most, each of another finding, where the most local models"
         " look anywhere, of seed 2"
     ]
     failed = [replace(record, status=FAILED, arrays="") for record in records]
-    assert (attention.collected(failed), attention.told(failed)) == (b"", [])
+    assert (KIND.arrays(failed), KIND.remarks(SimpleNamespace(records=failed))) == (b"", [])
 
 
 def test_findings_are_named_in_the_order_in_which_a_file_counts_them():
     config = dict(expand(PAPER, TABLE, Selection())[0].config)
-    assert attention.finding_names(config)[:2] == ["cardiomegaly", "emphysema"]
-    both = attention.finding_names({**config, "data.name": "nih-cxr14+chexpert"})
+    assert finding_names(config)[:2] == ["cardiomegaly", "emphysema"]
+    both = finding_names({**config, "data.name": "nih-cxr14+chexpert"})
     assert (len(both), both[-2:]) == (14, ["enlarged-cardiomediastinum", "lung-opacity"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pytest
 
@@ -16,7 +16,8 @@ from federation.stages import StageCache
 from methods.fedavg import FedAvg
 from methods.feddf import FedDF
 from methods.fedmd import FedMD
-from results.record import FAILED, Measurement, Record
+from reports.kinds.exchange import PROPERTIES
+from results.record import Measurement
 from tests.federation.tiny import CLASSES, make_federation
 
 
@@ -45,7 +46,7 @@ def test_properties_of_methods_that_are_known(name):
     channel = Channel()
     fit(make_federation(channel=channel), method)
     found = exchange.properties(channel.ledger, exchange.uses_public(method, followed()))
-    assert list(found) == list(exchange.PROPERTIES)
+    assert list(found) == list(PROPERTIES)
     assert tuple(found.values()) == expected
 
 
@@ -114,30 +115,3 @@ def test_a_property_is_a_text_in_a_column_of_its_own():
         Measurement("property", "yes", "property=distillation"),
         Measurement("property", "no", "property=privacy"),
     )
-
-
-def test_what_is_told_defines_every_property_and_names_what_crossed_in_each_row():
-    record = Record(
-        table="fedad/table4",
-        row="fedad",
-        column="dataset=chexpert",
-        seed=0,
-        seeds={},
-        profile="smoke",
-        protocol="paper",
-        cell="1",
-        code="",
-        bytes_by_kind={"up/logits": 1, "up/attention": 1},
-    )
-    both = replace(record, row="fedavg", bytes_by_kind={"up/parameters": 1, "down/parameters": 1})
-    broken = replace(record, row="feddf", status=FAILED)
-    *meanings, crossed = exchange.told(
-        {"fedavg": "FedAvg", "feddf": "FedDF", "fedad": "FedAD"}, [record, both, broken]
-    )
-    assert [text.partition(":")[0] for text in meanings] == list(exchange.PROPERTIES)
-    assert (
-        crossed
-        == "crossed: FedAvg: parameters up and parameters down; FedAD: attention, logits up and"
-        " nothing down"
-    )
-    assert exchange.told({"feddf": "FedDF"}, [broken]) == meanings

@@ -22,10 +22,10 @@ from benchmarks.publish.display import print_table
 from benchmarks.running.runner import TableRun
 from benchmarks.tables import registry
 from benchmarks.tables.cells import Selection, expand
-from datasets.catalogue import ResolvedData
 from federation.federation import LabelledSet
 from federation.tasks import Classification, Segmentation
 from reports.drawing import pictures
+from reports.kinds.segmentations import KIND, class_names
 from results.arrays import pack, unpack
 from results.record import FAILED, Measurement, Record
 from results.store import TableFiles
@@ -131,13 +131,17 @@ def records_of(selection, **predicted):
     ]
 
 
+def remarks(records):
+    return KIND.remarks(SimpleNamespace(records=records))
+
+
 def test_the_picture_is_of_the_lowest_seed_that_has_images():
     records = records_of(SEEDS, scratch=0, fedsa=1)[::-1]
-    assert segmentations.told(records) == [
+    assert remarks(records) == [
         "the numbers are of the test images in the picture alone, not of the whole test set; the"
         " picture is of seed 1"
     ]
-    found = load(segmentations.collected(records))
+    found = load(KIND.arrays(records))
     assert {name: array.max() for name, array in found.items()} == {
         "images": 1,
         "target": 1,
@@ -145,17 +149,15 @@ def test_the_picture_is_of_the_lowest_seed_that_has_images():
         "fedsa": 1,
     }
     failed = [replace(record, status=FAILED, arrays="") for record in records if record.seed == 1]
-    left = load(
-        segmentations.collected(failed + [record for record in records if record.seed == 2])
-    )
+    left = load(KIND.arrays(failed + [record for record in records if record.seed == 2]))
     assert left["images"].max() == 2
-    assert segmentations.collected(failed) == b""
-    assert segmentations.told(failed) == []
+    assert KIND.arrays(failed) == b""
+    assert remarks(failed) == []
 
 
 def test_a_row_that_failed_is_left_out():
     done, failed = records_of(Selection(), scratch=0, fedsa=1)
-    found = load(segmentations.collected([done, replace(failed, status=FAILED, arrays="")]))
+    found = load(KIND.arrays([done, replace(failed, status=FAILED, arrays="")]))
     assert found.keys() == {"images", "target", "scratch"}
 
 
@@ -163,7 +165,7 @@ def test_a_row_that_failed_is_left_out():
     ("used", "first", "count"), [("scenes", "wall", 8), ("taskonomy", "background", 17)]
 )
 def test_every_class_of_a_pixel_has_a_name(used, first, count):
-    names = segmentations.class_names(ResolvedData("taskonomy", used, "", "", ""))
+    names = class_names(used)
     assert (names[0], len(set(names))) == (first, count)
 
 
@@ -200,7 +202,7 @@ def shown(tmp_path, monkeypatch):
 def test_the_picture_is_drawn_from_the_file_beside_the_table(shown):
     records = records_of(Selection(), transfer=0, fedsa=1)
     run, text, ((arrays, rows, classes, title),) = shown(records)
-    assert run.files.path("safetensors").read_bytes() == segmentations.collected(records)
+    assert run.files.path("safetensors").read_bytes() == KIND.arrays(records)
     assert arrays.keys() == {"images", "target", "transfer", "fedsa"}
     assert rows == {"transfer": "Transfer †", "fedsa": "FedSA"}
     assert classes[:2] == ["wall", "floor"]

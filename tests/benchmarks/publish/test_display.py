@@ -11,7 +11,14 @@ import pytest
 from rich.console import Console
 
 from benchmarks.publish import display
-from benchmarks.publish.display import draw, judge_claims, layout_of, print_table, values_of
+from benchmarks.publish.display import (
+    draw,
+    judge_claims,
+    layout_of,
+    made_table,
+    print_table,
+    values_of,
+)
 from benchmarks.running.runner import TableRun, finished_records
 from benchmarks.tables import registry
 from benchmarks.tables.cards import table_settings
@@ -281,7 +288,7 @@ def test_the_picture_of_a_run_with_two_metrics_is_written(run, measure):
         )
         for row in run.table.rows
     ]
-    draw(run, layout_of(run, records), summarise(records))
+    draw(run, made_table(run, layout_of(run, records), summarise(records), records))
     assert run.files.path("png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -294,7 +301,8 @@ def test_a_picture_is_drawn_again_only_if_it_would_differ_or_is_damaged(run, mon
 
     def draws(records, **layout):
         before = len(drawn)
-        draw(run, replace(layout_of(run, records), **layout), summarise(records))
+        shown = replace(layout_of(run, records), **layout)
+        draw(run, made_table(run, shown, summarise(records), records))
         return len(drawn) - before
 
     monkeypatch.setattr(plots, "table_plot", table_plot)

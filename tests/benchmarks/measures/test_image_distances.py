@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from baselines.standalone import Standalone
-from benchmarks.measures import leakage
+from benchmarks.measures import image_distances
 from benchmarks.running.plan import make_plan
 from benchmarks.tables import registry
 from benchmarks.tables.cells import Selection, expand
@@ -140,7 +140,7 @@ def drawn(sizes, count, images, attack=0):
     federation = SimpleNamespace(
         clients=[client(k, size) for k, size in enumerate(sizes)], seeds=Seeds(attack=attack)
     )
-    return [found.index for found in leakage.drawn_clients(federation, count, images)]
+    return [found.index for found in image_distances.drawn_clients(federation, count, images)]
 
 
 def test_clients_are_drawn_by_the_attacks_seed_among_those_with_twice_the_images():
@@ -174,13 +174,13 @@ def test_a_method_that_has_nothing_to_compare_is_named(source, method, samples, 
         "evaluation.extractor": "efficientnet-lite0",
     }
     with pytest.raises(ValueError, match=why):
-        leakage.measure(config, SimpleNamespace(device="meta"), method, samples)
+        image_distances.measure(config, SimpleNamespace(device="meta"), method, samples)
 
 
 def test_a_few_grey_images_are_likened_by_psnr_and_larger_ones_by_ssim_too():
     truth = torch.full((3, 1, 11, 11), 0.5)
     images = truth + torch.tensor([0.1, 0.01, 0.001])[:, None, None, None]
-    found = leakage.likeness(images, truth)
+    found = image_distances.likeness(images, truth)
     assert found["psnr"] == pytest.approx(40, abs=0.01)  # the median of 20, 40 and 60
     assert 0.9 < found["ssim"] <= 1
-    assert set(leakage.likeness(images[..., :8, :8], truth[..., :8, :8])) == {"psnr"}
+    assert set(image_distances.likeness(images[..., :8, :8], truth[..., :8, :8])) == {"psnr"}

@@ -7,13 +7,26 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from federation.channel import Transfer
-from federation.federation import Checkpoint
+from benchmarks.tables.measure import Fitted, Measure, Taken
 from metrics.names import BANDWIDTH
 from results.record import Measurement
+
+if TYPE_CHECKING:
+    from federation.channel import Transfer
+    from federation.federation import Checkpoint
+
+
+class Bandwidth(Measure):
+    """The table's first metric and the bandwidth up to it, under the column key `round`."""
+
+    def take(self, run: Fitted) -> Taken:
+        metric, rounds = run.metrics[0], getattr(run.method, "rounds", None)
+        ledger = run.federation.channel.ledger
+        return Taken(*measure_traffic(metric, run.scale(metric), run.fitted, ledger, rounds))
 
 
 def crossed(ledger: Sequence[Transfer], count: int, rounds: int | None = None) -> list[int]:
@@ -56,3 +69,6 @@ def measure_traffic(
     else:
         how = f"after each of {len(values)} epochs, when all bytes had crossed"
     return tuple(found), how + (", mean over models" if len(fitted) > 1 else "")
+
+
+MEASURE = Bandwidth()

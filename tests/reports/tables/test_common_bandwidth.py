@@ -9,7 +9,7 @@ import math
 import pytest
 
 from reports.drawing import plots
-from reports.kinds.bandwidth import at_which, only_common, sentences, summary, with_common
+from reports.tables.bandwidth import at_which, only_common, sentences, summary, with_common
 from reports.tables.claims import Value, judge_claim
 from results.published import claims
 from results.record import FAILED, Measurement, Record

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.measures.traffic import crossed, measure_traffic
+from benchmarks.measures.bandwidth import crossed, measure_traffic
 from federation.channel import Transfer
 from federation.federation import Checkpoint
 from results.record import Measurement

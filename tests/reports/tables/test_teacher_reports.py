@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from reports.drawing import plots, plots_teachers
-from reports.kinds.teachers import correlations, printed_correlations, sentences, totals
+from reports.tables.teachers import correlations, printed_correlations, sentences, totals
 from results.record import FAILED
 from results.store import summarise
 from tests.reports.drawn import layout, line

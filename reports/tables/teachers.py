@@ -139,10 +139,3 @@ def totals(lines: Sequence[Line]) -> list[Line]:
         for key, v in sums.items()
     ]
     return [*shown, *others]
-
-
-TOLD = (
-    "transferability: mean over selections; times drawn: in all of them; the CSV has every"
-    " selection"
-)
-"""What a reader of `totals` must know."""

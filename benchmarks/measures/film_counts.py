@@ -1,0 +1,32 @@
+"""How many test films have each finding: what a reader of a mean over findings must know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from federation.federation import LabelledSet
+
+
+def film_counts(test: LabelledSet, counted: Sequence[str], findings: Sequence[str]) -> list[str]:
+    """What a reader of means over the findings `counted` must know: how few films some are of, and
+    which have no AUC.
+
+    `findings` are those of the columns of the test set's targets.
+    """
+    from metrics.classification import UNKNOWN
+
+    known = (test.targets != UNKNOWN).sum(dim=0).tolist()
+    present = (test.targets == 1).sum(dim=0).tolist()
+    having, without = [], []
+    for finding in counted:
+        total, own = (numbers[list(findings).index(finding)] for numbers in (known, present))
+        if 0 < own < total:
+            having.append(f"{finding} {own:,}")
+        else:
+            without.append(
+                f"{finding} ({own:,} of {total:,} films)" if total else f"{finding} (not labelled)"
+            )
+    text = [f"films with each: {', '.join(having)}"] if having else []
+    return text + ([f"no AUC, and no part in the means: {', '.join(without)}"] if without else [])

@@ -1,0 +1,105 @@
+"""A number for each of the table's metrics: what a run has reached in the end, mean over its
+models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from benchmarks.tables.measure import Config, Fitted, Measure, Taken
+from metrics.names import LOWER, facts
+from results.record import Measurement
+
+if TYPE_CHECKING:
+    from federation.federation import Checkpoint, Federation
+
+OF_ONE_TASK = frozenset({"accuracy", "miou"})
+"""Metrics that one kind of task has and others lack: classes of images, and of pixels."""
+
+
+class Final(Measure):
+    """One number per metric."""
+
+    numbers = True
+
+    def take(self, run: Fitted) -> Taken:
+        models = counted(run)
+        found = []
+        for metric in metrics_of(run):
+            histories = [checkpoint.history[metric] for checkpoint in models]
+            values = [statistic_of(metric, history, run.config) for history in histories]
+            found.append(Measurement(metric, float(np.mean(values)) * run.scale(metric)))
+        return Taken(tuple(found), in_words(run, statistic_name(histories, run.config)))
+
+
+def counted(run: Fitted) -> list[Checkpoint]:
+    """The models whose numbers are averaged: all, or those of clients of the row's role."""
+    owners = owners_of(run.federation, run.role)
+    return [c for c in run.fitted if not run.role or c.owner in owners]
+
+
+def owners_of(federation: Federation, role: str) -> set[str]:
+    """Checkpoint owners whose network is of the kind `role`."""
+    return {f"client-{client.index}" for client in federation.clients if client.role == role}
+
+
+def metrics_of(run: Fitted) -> list[str]:
+    """The table's metrics, but for those of tasks that the run's is not: a table may have columns
+    of several.
+    """
+    others = OF_ONE_TASK - set(run.federation.task.metric_names)
+    return [metric for metric in run.metrics if metric not in others]
+
+
+def in_words(run: Fitted, how: str) -> str:
+    """How numbers came about that are `how` of each model: over how many models, and on which test
+    films where there are findings.
+    """
+    from benchmarks.measures.film_counts import film_counts
+    from federation.tasks import MultiLabel
+
+    federation = run.federation
+    text = [f"{how}, mean over models" if len(counted(run)) > 1 else how]
+    if isinstance(federation.task, MultiLabel):
+        findings = federation.task.findings
+        text += film_counts(federation._test, findings, findings)
+    return "; ".join(text)
+
+
+def statistic_of(metric: str, history: Sequence[float], config: Config) -> float:
+    """A run's number from its history: the median of the last epochs, or what the released code
+    reports, the best.
+
+    With `evaluation.at`, a share of the epochs, what the run had reached there.
+    """
+    from metrics.classification import median_of_last
+
+    history = history[: max(1, round(float(config.get("evaluation.at", 1.0)) * len(history)))]
+    if config.get("evaluation.statistic") == "best":
+        return min(history) if facts(metric).better == LOWER else max(history)
+    return median_of_last(history, int(config["evaluation.last_epochs"]))
+
+
+def statistic_name(histories: Sequence[Sequence[float]], config: Config) -> str:
+    """The statistic in words."""
+    length = min(len(history) for history in histories)
+    share = float(config.get("evaluation.at", 1.0))
+    if share < 1:
+        length = max(1, round(share * length))
+    if config.get("evaluation.statistic") == "best":
+        return (
+            f"best of {length} epochs or rounds by test accuracy (optimistic, as the authors' code"
+            " reports it)"
+        )
+    last = min(int(config["evaluation.last_epochs"]), length)
+    return (
+        f"median of the last {last} epochs"
+        if last > 1
+        else f"after the last of {length} epochs or rounds"
+    )
+
+
+MEASURE = Final()

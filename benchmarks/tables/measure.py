@@ -1,0 +1,96 @@
+"""What is taken from a fitted federation: the interface of the files in `benchmarks/measures/`.
+
+A measure is known by its file's name and says what it needs of a cell before anything runs, so its
+module imports no framework: `take` does where it needs one.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from benchmarks.tables.spec import Scalar
+from metrics.names import facts
+
+if TYPE_CHECKING:
+    from datasets.catalogue import ResolvedData
+    from federation.federation import Checkpoint, Federation
+    from federation.method import Method
+    from federation.seeds import Seeds
+    from results.record import Measurement
+
+Config = Mapping[str, Scalar]
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A cell's federation after its method's fit, and what of the cell a measure may ask."""
+
+    config: Config
+    metrics: tuple[str, ...]
+    """Those of the table."""
+    unit: str
+    """How the table prints shares: `fraction`, `percent`, or empty."""
+    role: str
+    """Only clients with this kind of network count; all if empty."""
+    name: str
+    """The method's."""
+    sources: tuple[ResolvedData, ...]
+    """Every data set that the cell reads."""
+    seeds: Seeds
+    federation: Federation
+    method: Method
+    fitted: Sequence[Checkpoint]
+    """What the method left; nothing where the measure needs no fit."""
+    on_meta: Callable[[], Federation]
+    """Builds the same federation again on the `meta` device, where a fit computes nothing."""
+    other_method: Callable[[str], Method]
+    """Makes the method of a name, with the fields that the configuration sets."""
+
+    @property
+    def percent(self) -> int:
+        """What a share is multiplied with: 100 in a table that prints percent, else 1."""
+        return 100 if self.unit == "percent" else 1
+
+    def scale(self, metric: str) -> int:
+        """What a value of `metric` is multiplied with: `percent` for a share, else 1."""
+        return self.percent if facts(metric).share else 1
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A cell's numbers, and how they came about."""
+
+    measurements: tuple[Measurement, ...]
+    statistic: str
+    """How the numbers were made from the run, in words."""
+    arrays: str = ""
+    """What a picture is drawn from, as `results.arrays.pack` gives it."""
+
+
+class Measure(ABC):
+    """One measure; its file has one instance, `MEASURE`."""
+
+    numbers: bool = False
+    """Whether a cell has one number per metric, so that a table can be swept over budgets, and
+    claims about other tables may rest on it."""
+    settings: frozenset[str] = frozenset()
+    """First words of settings that concern no cell but those of measures that name them."""
+    extractor: bool = False
+    """Whether it judges images by a pre-trained network, which `evaluation.extractor` names."""
+    takes_no_method: str = ""
+    """Why `--methods` cannot add a row, as what the table does; empty where it can."""
+
+    def needs_fit(self, config: Config) -> bool:
+        """Whether a cell of this configuration needs its method's fit."""
+        return True
+
+    def methods(self, config: Config) -> tuple[str, ...]:
+        """Names of other methods whose settings and code have a part in a cell's numbers."""
+        return ()
+
+    @abstractmethod
+    def take(self, run: Fitted) -> Taken:
+        """The numbers of a cell. Raises ValueError for a run that has nothing of the kind."""

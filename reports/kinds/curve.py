@@ -1,0 +1,27 @@
+"""Metrics after every epoch: curves, and a table of where they end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from reports.kinds.kind import Kind, Regenerated
+from reports.tables.table import Line, last_epochs
+
+
+class Curve(Kind):
+    """Lines over the column key `epoch`."""
+
+    def shown(self, lines: Sequence[Line]) -> list[Line]:
+        return last_epochs(lines)
+
+    def remarks(self, table: Regenerated) -> list[str]:
+        return ["last epoch of each curve; the CSV has all"]
+
+    def draw(self, table: Regenerated, path: Path) -> None:
+        from reports.drawing import plots
+
+        plots.curve_plot(table.layout, table.lines, path, table.clients)
+
+
+KIND = Curve()

@@ -1,0 +1,94 @@
+"""How a measure's table is shown: the interface of the files in `reports/kinds/`.
+
+A kind has the name of its measure (`benchmarks/measures/`). A measure without one, or one that this
+version does not know, is shown as `Kind` does: a table of plain numbers and bars.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reports.tables.table import Layout, Line
+from results.record import Record
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+@dataclass(frozen=True)
+class Regenerated:
+    """A table as `reproduce` has just made it."""
+
+    layout: Layout
+    lines: Sequence[Line]
+    """Of its CSV."""
+    records: Sequence[Record]
+    metrics: tuple[str, ...]
+    clients: Sequence[str]
+    """Rows that average over clients of one kind of network."""
+    arrays: Path
+    """The file of what `Kind.arrays` gave, where that was anything."""
+    label_counts: Callable[[], Mapping[str, np.ndarray]]
+    """Label counts (clients, classes) of the division that each row's clients have."""
+
+    @property
+    def title(self) -> str:
+        """All that a picture says of itself."""
+        return f"{self.layout.title}. {self.layout.caption}; {', '.join(self.layout.labels)}"
+
+
+class Kind:
+    """A table of plain numbers; a file in `reports/kinds/` overrides what is different in its own,
+    and has one instance, `KIND`.
+    """
+
+    statistic: bool = False
+    """Whether the table's labels say how its numbers were made."""
+
+    def completed(self, records: Sequence[Record], metrics: Sequence[str]) -> list[Record]:
+        """The records with what can be computed only of all rows together, for the CSV."""
+        return list(records)
+
+    def judged(
+        self, records: Sequence[Record], metrics: Sequence[str], unit: str
+    ) -> tuple[list[Record], str]:
+        """What of the records a claim is judged on, and what is put behind the verdict."""
+        return list(records), ""
+
+    def shown(self, lines: Sequence[Line]) -> list[Line]:
+        """The lines of the CSV that are printed as a table, or what stands for them."""
+        return list(lines)
+
+    def arrays(self, records: Sequence[Record]) -> bytes | None:
+        """The file that a picture is drawn from, as safetensors; empty if no record has any, None
+        for a kind that has no such file.
+        """
+        return None
+
+    def remarks(self, table: Regenerated) -> list[str]:
+        """What a reader is told beside the numbers, a text each."""
+        return []
+
+    def draw(self, table: Regenerated, path: Path) -> None:
+        """Draw the table into the PNG `path`, or nothing where there is nothing to draw."""
+        from reports.drawing import plots
+
+        plots.table_plot(table.layout, table.lines, path)
+
+
+def find_kind(measure: str) -> Kind:
+    """The kind of a measure's tables; the plain one for a measure without its own."""
+    kind = getattr(importlib.import_module(module_of(measure)), "KIND", None) or Kind()
+    assert isinstance(kind, Kind)
+    return kind
+
+
+def module_of(measure: str) -> str:
+    """The module that shows a measure's tables."""
+    name = measure.replace("-", "_")
+    own = Path(__file__).with_name(f"{name}.py").exists()
+    return f"reports.kinds.{name}" if own else __name__

@@ -1,0 +1,21 @@
+"""Distances from clients' private images, by client and their mean."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from reports.kinds.kind import Kind, Regenerated
+
+
+class Leakage(Kind):
+    """Bars of the first metric; the labels say by which features the distance is."""
+
+    statistic = True
+
+    def draw(self, table: Regenerated, path: Path) -> None:
+        from reports.drawing import plots
+
+        plots.leakage_plot(table.layout, table.lines, path, table.metrics[0])
+
+
+KIND = Leakage()

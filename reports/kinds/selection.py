@@ -1,0 +1,31 @@
+"""Scores and draws of teachers at every selection: a heat map, and a table of them together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from reports.kinds.kind import Kind, Regenerated
+from reports.tables import teachers
+from reports.tables.table import Line
+
+
+class Selection(Kind):
+    """A field per selection and teacher."""
+
+    def shown(self, lines: Sequence[Line]) -> list[Line]:
+        return teachers.totals(lines)
+
+    def remarks(self, table: Regenerated) -> list[str]:
+        return [
+            "transferability: mean over selections; times drawn: in all of them; the CSV has every"
+            " selection"
+        ]
+
+    def draw(self, table: Regenerated, path: Path) -> None:
+        from reports.drawing import plots_teachers
+
+        plots_teachers.selection_plot(table.layout, table.lines, path)
+
+
+KIND = Selection()

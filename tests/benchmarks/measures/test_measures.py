@@ -1,0 +1,148 @@
+"""Measures are found by their place; what one takes, and what it needs of a cell, is its own."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from benchmarks.running.events import Context
+from benchmarks.running.execute import run_cell
+from benchmarks.tables import registry
+from benchmarks.tables.cells import Selection, expand, table_rows
+from benchmarks.tables.spec import SpecError
+from results.arrays import unpack
+from results.record import OK, Measurement
+from results.sourcecode import ROOT
+
+
+def test_a_measure_is_a_file_and_what_several_share_is_none():
+    assert registry.measures()["final"] == "benchmarks.measures.final"
+    assert "reconstruction" not in registry.measures()
+    with pytest.raises(SpecError, match=r"unknown measure 'finale'; did you mean final\?"):
+        registry.find_measure("finale")
+
+
+def test_every_paper_names_measures_that_exist():
+    used = {table.measure for paper in registry.papers().values() for table in paper.tables}
+    assert used <= set(registry.measures())
+
+
+# -- a toy --
+
+
+@pytest.fixture
+def cell(monkeypatch):
+    """A cell of FedIOD's Table 1 whose measure is the toy."""
+    known = {**registry.measures(), "toy": "tests.benchmarks.measures.toy_measure"}
+    monkeypatch.setattr(registry, "measures", lambda: known)
+    only = {"row": "standalone", "dataset": "cifar10", "alpha": "1"}
+    [plain] = expand(*registry.find_table("fediod/table1"), Selection(only=only))
+    config = {**dict(plain.config), "local.epochs": 1}
+    return replace(plain, measure="toy", config=tuple(config.items()))
+
+
+def test_a_cell_has_what_its_measure_takes(cell, tmp_path):
+    record, trace = run_cell(cell, Context(str(tmp_path / "stages")))
+    assert record.status == OK, trace
+    models = record.config["partition.clients"]
+    assert record.measurements == (Measurement("models", models), Measurement("bytes", 0.0))
+    assert record.statistic == "beside Standalone"
+    assert unpack(record.arrays)["one"].tolist() == [1]
+    assert record.stages["computed"] > 0
+
+
+def test_what_needs_no_fit_fits_nothing(cell, tmp_path):
+    unfitted = replace(cell, config=(*cell.config, ("toy.unfitted", True)))
+    record, trace = run_cell(unfitted, Context(str(tmp_path / "stages")))
+    assert record.status == OK, trace
+    assert record.measurements[0] == Measurement("models", 0.0)
+    assert record.stages == {"computed": 0, "reused": 0}
+
+
+def test_a_measure_may_take_no_added_method(cell):
+    _, table = registry.find_table("fediod/table1")
+    toys = replace(table, measure="toy")
+    with pytest.raises(SpecError, match="table1 counts, no method can be added to it"):
+        table_rows(toys, Selection(add=("dlad",)))
+
+
+# -- settings --
+
+
+def names_of(table, row):
+    paper_and_table = registry.find_table(table)
+    return {
+        name.split(".")[0]
+        for cell in expand(*paper_and_table, Selection(only={"row": row}))
+        for name, _ in cell.config
+    }
+
+
+def test_settings_of_a_measure_are_in_its_own_cells_alone():
+    assert "attack" in names_of("fediod/figure4", "fedavg")
+    assert "attack" not in names_of("fediod/table1", "fedavg")
+
+
+def test_a_cell_keeps_the_settings_of_the_method_that_its_measure_asks():
+    assert {"transfer", "fedsa"} <= names_of("fedsa/table3", "teacher-1")
+    assert "fedsa" not in names_of("fedsa/table1", "transfer")
+
+
+def test_no_method_has_the_name_of_a_measures_settings(tmp_path):
+    (tmp_path / "attack.py").write_text("")
+    with pytest.raises(SpecError, match="a method cannot be called 'attack'"):
+        registry.methods([str(tmp_path / "attack.py")])
+
+
+# -- the code of a cell --
+
+CODES = """
+from benchmarks.tables import registry
+from benchmarks.tables.cells import Selection, expand
+for name in ("dlad/table2", "fedad/figure3", "fedsa/table3"):
+    print(expand(*registry.find_table(name), Selection())[-1].code)
+"""
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory):
+    """A copy of the source, to be edited."""
+    copy, left_out = tmp_path_factory.mktemp("checkout"), shutil.ignore_patterns("cpu", "*.pyc")
+    for path in ROOT.glob("*/__init__.py"):
+        shutil.copytree(path.parent, copy / path.parent.name, ignore=left_out)
+    return copy
+
+
+def codes(checkout, *touched):
+    """The digests of the cells' code, DLAD's, FedAD's and FedSA's, with a line more in each of the
+    files `touched`.
+    """
+    before = {path: (checkout / path).read_text() for path in touched}
+    for path, text in before.items():
+        (checkout / path).write_text(f"{text}\nTOUCHED = True\n")
+    done = subprocess.run(
+        [sys.executable, "-c", CODES], cwd=checkout, capture_output=True, text=True, check=False
+    )
+    for path, text in before.items():
+        (checkout / path).write_text(text)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def test_a_cells_code_is_that_of_its_method_measure_and_scenario_alone(checkout):
+    dlad, fedad, fedsa = codes(checkout)
+    papers = ("benchmarks/papers/fedad.py", "benchmarks/papers/dlad.py", "reports/kinds/curve.py")
+    assert codes(checkout, *papers) == [dlad, fedad, fedsa]
+    changed = codes(checkout, "methods/fedad.py", "benchmarks/measures/attention.py")
+    assert (changed[0], changed[2]) == (dlad, fedsa)
+    assert changed[1] != fedad
+    changed = codes(checkout, "benchmarks/measures/final.py")
+    assert changed[0] != dlad
+    assert changed[1:] == [fedad, fedsa]
+    changed = codes(checkout, "methods/fedsa.py")  # Table 3 trains a transfer, and asks FedSA
+    assert changed[:2] == [dlad, fedad]
+    assert changed[2] != fedsa

@@ -1,0 +1,60 @@
+"""A measure is shown as the file of its name says, and as plain numbers without one."""
+
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from reports.drawing import plots
+from reports.kinds import kind
+from reports.kinds.bandwidth import Bandwidth
+from reports.kinds.kind import Kind, find_kind
+from reports.pages.sheet import Sheet
+from tests.reports.drawn import layout, line
+
+LINES = [line("a", "epoch=1", "0.25"), line("a", "epoch=2", "0.5")]
+
+
+def test_a_kind_has_the_name_of_its_measure():
+    assert isinstance(find_kind("bandwidth"), Bandwidth)
+    assert find_kind("samples").statistic
+
+
+@pytest.mark.parametrize("measure", ["final", "a-measure-of-later", "kind", ""])
+def test_any_other_measure_is_shown_as_plain_numbers(measure, tmp_path, monkeypatch):
+    plain, drawn = find_kind(measure), []
+    assert type(plain) is Kind
+    assert plain.shown(LINES) == LINES
+    assert plain.completed(["a record"], ("accuracy",)) == ["a record"]
+    assert plain.judged(["a record"], ("accuracy",), "percent") == (["a record"], "")
+    assert plain.arrays(["a record"]) is None
+    monkeypatch.setattr(plots, "table_plot", lambda *shown: drawn.append(shown))
+    plain.draw(SimpleNamespace(layout="layout", lines=LINES), tmp_path / "t.png")
+    assert drawn == [("layout", LINES, tmp_path / "t.png")]
+
+
+def test_a_sheet_of_an_unknown_measure_is_read_and_shows_all_lines(tmp_path):
+    Sheet(layout(), "A paper", "", "a-measure-of-later").write(tmp_path / "layout.json")
+    assert Sheet.read(tmp_path / "layout.json").shown(LINES) == LINES
+
+
+def test_a_curve_is_shown_by_where_it_ends():
+    (last,) = Sheet(layout(), "A paper", "", "curve").shown(LINES)
+    assert (last["column"], last["value"]) == ("", "0.5")
+
+
+class Toy(Kind):
+    """Doubles what it shows."""
+
+    def shown(self, lines):
+        return [{**shown, "value": str(2 * float(shown["value"]))} for shown in lines]
+
+
+def test_a_file_in_the_folder_is_all_that_a_new_kind_takes(tmp_path, monkeypatch):
+    (tmp_path / "toy_measure.py").write_text("")
+    monkeypatch.setattr(kind, "__file__", str(tmp_path / "kind.py"))
+    monkeypatch.setitem(sys.modules, "reports.kinds.toy_measure", SimpleNamespace(KIND=Toy()))
+    shown = Sheet(layout(), "A paper", "", "toy-measure").shown(LINES)
+    assert [each["value"] for each in shown] == ["0.5", "1.0"]
