@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields, replace
 
 import torch
 
-from benchmarks.scenarios.scenario import build_federation
+from benchmarks.scenarios.images import build_federation
 from benchmarks.tables.registry import MethodEntry
 from benchmarks.tables.spec import Scalar
 from datasets import catalogue

@@ -19,7 +19,7 @@ from torch import nn
 from baselines.standalone import Standalone
 from benchmarks import contract
 from benchmarks.running.execute import prepare_device
-from benchmarks.scenarios.scenario import build_federation
+from benchmarks.scenarios.images import build_federation
 from benchmarks.tables import registry
 from datasets import catalogue
 from federation import snapshots

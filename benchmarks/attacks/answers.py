@@ -29,7 +29,7 @@ from benchmarks.attacks.attack import in_processes
 from benchmarks.measures.reconstruction import double, to_units
 from benchmarks.papers.fediod import PAPER
 from benchmarks.running.execute import make_method, prepare_device
-from benchmarks.scenarios.scenario import build_federation
+from benchmarks.scenarios.images import build_federation
 from benchmarks.tables import registry
 from benchmarks.tables.spec import Scalar
 from datasets import catalogue

@@ -589,7 +589,7 @@ def counts_of(config: Mapping[str, Scalar], data: catalogue.ResolvedData, seed: 
     """Label counts (clients, classes) of the division that a run with this configuration and seed
     uses.
     """
-    from benchmarks.scenarios.scenario import divide, official_labels
+    from benchmarks.scenarios.images import divide, official_labels
     from federation.seeds import Seeds
 
     labels = official_labels(data)

@@ -28,8 +28,8 @@ from benchmarks.measures import (
 )
 from benchmarks.measures.traffic import measure_traffic
 from benchmarks.running.events import Context
-from benchmarks.scenarios import sites
-from benchmarks.scenarios.scenario import build_federation
+from benchmarks.scenarios import films
+from benchmarks.scenarios.images import build_federation
 from benchmarks.tables import registry
 from benchmarks.tables.cells import Cell
 from benchmarks.tables.spec import Scalar
@@ -240,7 +240,7 @@ def measure_fitted(
             source for source in cell.sources if source.asked == config["evaluation.test"]
         )
         seeds = Seeds.moving(cell.seed_axes, cell.seed)
-        test, labelled = sites.test_set(config, tested, seeds, cell.device)
+        test, labelled = films.test_set(config, tested, seeds, cell.device)
         scale = 100 if cell.unit == "percent" else 1
         return findings.measure(
             federation, fitted, test, labelled, findings.overlapping(config), tested.label, scale

@@ -13,7 +13,7 @@ import torch
 
 from benchmarks.measures import leakage
 from benchmarks.running.execute import make_method, prepare_device
-from benchmarks.scenarios.scenario import build_federation
+from benchmarks.scenarios.images import build_federation
 from benchmarks.tables import registry
 from benchmarks.tables.cells import Cell
 from benchmarks.tables.spec import SpecError

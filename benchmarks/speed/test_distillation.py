@@ -21,7 +21,7 @@ import torch
 
 from baselines.fedkd import FedKD
 from benchmarks import contract
-from benchmarks.scenarios.scenario import build_federation
+from benchmarks.scenarios.images import build_federation
 from benchmarks.speed.pairs import Timed, compare
 from datasets import catalogue
 from federation.federation import Federation, state_of

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks.scenarios.scenario import build_federation
+from benchmarks.scenarios.images import build_federation
 from benchmarks.speed.pairs import Timed, compare
 from benchmarks.speed.test_distillation import CONFIG, EPOCH
 from datasets import catalogue

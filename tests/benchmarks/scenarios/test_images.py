@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from baselines.standalone import Standalone
-from benchmarks.scenarios.scenario import build_federation, divide, resize, roles
+from benchmarks.scenarios.images import build_federation, divide, resize, roles
 from benchmarks.tables import registry
 from datasets import catalogue, partitions
 from datasets.catalogue import ResolvedData

@@ -18,7 +18,7 @@ from benchmarks.scenarios.configuration import (
     resize,
     roles,
 )
-from benchmarks.scenarios.sites import FINDINGS_TASK, build_film_federation
+from benchmarks.scenarios.films import FINDINGS_TASK, build_film_federation
 from datasets import catalogue, partitions
 from datasets.annotations import CLASS, MAP, annotated, annotations_of
 from datasets.catalogue import ResolvedData
@@ -181,7 +181,7 @@ def build_federation(
 
     `public` is the data set of the public images where it is another than the clients', `private`
     that of the clients where the server has target data of another, `others` those of further sites
-    (`benchmarks.scenarios.sites`). Raises DataError for absent or damaged data and impossible
+    (`benchmarks.scenarios.films`). Raises DataError for absent or damaged data and impossible
     partitions.
     """
     if config.get("data.task") == FINDINGS_TASK:
