@@ -29,7 +29,9 @@ from benchmarks.attacks.attack import in_processes
 from benchmarks.measures.reconstruction import double, to_units
 from benchmarks.papers.fediod import PAPER
 from benchmarks.running.execute import make_method, prepare_device
-from benchmarks.scenarios.images import build_federation
+from benchmarks.scenarios.assembly import Run, build_federation
+from benchmarks.scenarios.configuration import Configuration
+from benchmarks.scenarios.scenario import DataSets
 from benchmarks.tables import registry
 from benchmarks.tables.spec import Scalar
 from datasets import catalogue
@@ -149,7 +151,10 @@ class Inquiry:
         seeds = Seeds(*[self.seed] * len(AXES))
         stages = StageCache(cache_home() / "stages")
         return build_federation(
-            self.config(), self.data, seeds, stages, registry.find_method(self.target).load()
+            Configuration.parse(self.config()),
+            DataSets(self.data),
+            registry.find_method(self.target).load(),
+            Run(seeds, stages),
         )
 
     def __str__(self) -> str:

@@ -30,7 +30,7 @@ from rich.progress import (
 from benchmarks.measures import exchange
 from benchmarks.running.runner import TableRun, finished_records, write_table
 from benchmarks.tables.cells import Cell, matches
-from benchmarks.tables.spec import Scalar, SpecError, Table
+from benchmarks.tables.spec import SpecError, Table
 from datasets import catalogue, partitions
 from metrics.names import BANDWIDTH
 from reports.kinds import bandwidth, teachers
@@ -53,6 +53,7 @@ from results.store import TableFiles, write_csv
 if TYPE_CHECKING:
     import numpy as np
 
+    from benchmarks.scenarios.configuration import PartitionSettings
     from federation.events import StageEvent
     from reports.kinds.teachers import Correlation
     from reports.tables.claims import Tables, Value
@@ -537,9 +538,16 @@ def _draw(
     from reports.drawing import plots, plots_teachers
 
     if run.table.measure == "classes":
+        from benchmarks.scenarios.configuration import PartitionSettings, read_section
+
         first = {cell.row: cell for cell in run.cells}
         counts = {
-            row: counts_of(dict(cell.config), cell.data, cell.seed) for row, cell in first.items()
+            row: counts_of(
+                read_section(dict(cell.config), "partition", PartitionSettings),
+                cell.data,
+                cell.seed,
+            )
+            for row, cell in first.items()
         }
         plots.partition_plot(
             counts, path, f"{layout.title}. {layout.caption}; {', '.join(layout.labels)}"
@@ -585,15 +593,16 @@ def _draw_attention(run: TableRun, layout: Layout, path: Path) -> None:
         draw_attention(source, path, rows, finding_names(dict(run.cells[0].config)), title)
 
 
-def counts_of(config: Mapping[str, Scalar], data: catalogue.ResolvedData, seed: int) -> np.ndarray:
-    """Label counts (clients, classes) of the division that a run with this configuration and seed
+def counts_of(partition: PartitionSettings, data: catalogue.ResolvedData, seed: int) -> np.ndarray:
+    """Label counts (clients, classes) of the division that a run with these settings and seed
     uses.
     """
-    from benchmarks.scenarios.images import divide, official_labels
+    from benchmarks.scenarios.images import divide
+    from benchmarks.scenarios.samples import official_labels
     from federation.seeds import Seeds
 
     labels = official_labels(data)
-    parts = divide(config, labels, Seeds(partition=seed)).clients
+    parts = divide(partition, labels, Seeds(partition=seed)).clients
     return partitions.label_counts(labels["train"], parts, catalogue.source(data.used).classes)
 
 
@@ -605,23 +614,22 @@ def draw_partition(
 
     Raises DataError for impossible ones, SpecError for an alpha that is not positive.
     """
+    from benchmarks.scenarios.configuration import PartitionSettings
     from reports.drawing import plots
 
     if alpha <= 0:
         raise SpecError(f"--alpha must be above 0, not {alpha}")
     used = catalogue.resolve(dataset)
-    config: dict[str, Scalar] = {
-        "partition.clients": clients,
-        "partition.alpha": alpha,
-        "partition.public_split": "",
-        "partition.client_share": 0.5,
-        "partition.public_share": 0.8 if kind == "dlad" else 0.0,
-        "partition.public_limit": 0,
-        "partition.pool_limit": 0,
-        "partition.test_limit": 0,
-    }
+    public = 0.8 if kind == "dlad" else 0.0
     kinds = list(partitions.DLAD_CLASSES) if kind == "dlad" else [kind]
-    counts = {name: counts_of({**config, "partition.kind": name}, used, seed) for name in kinds}
+    counts = {
+        name: counts_of(
+            PartitionSettings(name, clients, alpha, client_share=0.5, public_share=public),
+            used,
+            seed,
+        )
+        for name in kinds
+    }
     stem = (
         f"{dataset}-{kind}-{clients}"
         + ("" if kind == "dlad" else f"-alpha{alpha:g}")

@@ -28,8 +28,9 @@ from benchmarks.measures import (
 )
 from benchmarks.measures.traffic import measure_traffic
 from benchmarks.running.events import Context
-from benchmarks.scenarios import films
-from benchmarks.scenarios.images import build_federation
+from benchmarks.scenarios.assembly import Run, build_federation
+from benchmarks.scenarios.configuration import Configuration
+from benchmarks.scenarios.scenario import DataSets
 from benchmarks.tables import registry
 from benchmarks.tables.cells import Cell
 from benchmarks.tables.spec import Scalar
@@ -165,20 +166,10 @@ def _measure(
     entry = registry.find_method(cell.method, cell.plugins)
     method = make_method(entry, config)
     seeds = Seeds.moving(cell.seed_axes, cell.seed)
-    federation = build_federation(
-        config,
-        cell.data,
-        seeds,
-        stages,
-        type(method),
-        device=cell.device,
-        channel=channel,
-        progress=progress,
-        public=cell.public,
-        private=cell.private,
-        others=cell.others,
-        execution=cell.execution,
-    )
+    configuration = Configuration.parse(config)
+    data = DataSets(cell.data, cell.public, cell.private, cell.others)
+    run = Run(seeds, stages, cell.device, channel, progress, cell.execution)
+    federation = build_federation(configuration, data, type(method), run)
     if cell.measure == "classes":
         found = Measurement(
             cell.metrics[0], classes_of_slot(federation, str(config["partition.slot"]))
@@ -204,17 +195,8 @@ def _measure(
         return measurements, how, {**privacy_spent(federation), "arrays": arrays}
     if cell.measure == "exchange" and not method.oracle:
         measurements, how = measure_fitted(cell, federation, method, fitted)
-        followed = build_federation(
-            config,
-            cell.data,
-            seeds,
-            StageCache(None, device="meta"),
-            type(method),
-            device="meta",
-            public=cell.public,
-            private=cell.private,
-            others=cell.others,
-        )
+        meta = Run(seeds, StageCache(None, device="meta"), "meta")
+        followed = build_federation(configuration, data, type(method), meta)
         exchanged = exchange.properties(channel.ledger, exchange.uses_public(method, followed))
         return (*measurements, *exchange.measurements(exchanged)), how, privacy_spent(federation)
     return *measure_fitted(cell, federation, method, fitted), privacy_spent(federation)
@@ -240,7 +222,9 @@ def measure_fitted(
             source for source in cell.sources if source.asked == config["evaluation.test"]
         )
         seeds = Seeds.moving(cell.seed_axes, cell.seed)
-        test, labelled = films.test_set(config, tested, seeds, cell.device)
+        configuration = Configuration.parse(config)
+        scenario = registry.find_scenario(configuration.data.task).load()
+        test, labelled = scenario.test_set(configuration, tested, seeds, cell.device)
         scale = 100 if cell.unit == "percent" else 1
         return findings.measure(
             federation, fitted, test, labelled, findings.overlapping(config), tested.label, scale

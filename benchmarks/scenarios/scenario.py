@@ -1,0 +1,64 @@
+"""What a scenario is given, and what it contributes to a federation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from datasets.catalogue import ResolvedData
+from federation.client import Shard
+from federation.federation import LabelledSet, PublicData
+from federation.tasks import Task
+from federation.training import Normalisation
+
+
+@dataclass(frozen=True)
+class DataSets:
+    """The data sets of a federation, as they were found."""
+
+    target: ResolvedData
+    """Of the task: its test samples, and the clients' samples unless `private` is given."""
+    public: ResolvedData | None = None
+    """Of the public samples, where they are of another."""
+    private: ResolvedData | None = None
+    """Of the clients' samples, where they are of another."""
+    others: tuple[ResolvedData, ...] = ()
+    """Of further sites, and of test samples that are none of the clients'."""
+
+
+@dataclass(frozen=True)
+class ClientPart:
+    """What one client holds."""
+
+    shard: Shard
+    label_counts: tuple[int, ...]
+    """Samples per class; of findings, the samples that have each of the task's."""
+    digest: str
+    """Identifies the samples, with their targets, in stage keys."""
+    task: Task | None = None
+    """What they are labelled for, where that is another task than the federation's."""
+    normalise: Normalisation | None = None
+    """How the client's network sees them, where that is otherwise than the server's."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What is a scenario's own in a federation: samples, and what is learnt of them. The rest
+    follows from the configuration.
+    """
+
+    clients: Sequence[ClientPart]
+    public: PublicData
+    test: LabelledSet
+    task: Task
+    image_shape: tuple[int, int, int]
+    """Channels, height, width, as networks see them."""
+    normalise: Normalisation
+    validation: LabelledSet | None = None
+    """Labelled samples at the server, to choose models by; None if it has none."""
+    probe: LabelledSet | None = None
+    """Labelled samples at the server, to train on; None if it has none."""
+    oracle_labels: torch.Tensor | None = None
+    """Targets of the public samples, where they are the task's; for upper bounds only."""
