@@ -10,15 +10,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from benchmarks.scenarios.configuration import (
-    Configuration,
-    PartitionSettings,
-    Scalar,
-    read_section,
-)
+from benchmarks.scenarios.configuration import Configuration, PartitionSettings, read_section
 from benchmarks.scenarios.division import client_parts, limit
 from benchmarks.scenarios.samples import check_channels, identity, images_of
 from benchmarks.scenarios.scenario import ClientPart, DataSets, Parts
+from benchmarks.tables.spec import Scalar
 from datasets import catalogue, partitions
 from datasets.annotations import AnnotatedSplit, annotated, annotations_of
 from datasets.catalogue import ResolvedData
@@ -33,6 +29,7 @@ from results.files import digest
 from results.names import near
 
 TASKS = ("findings",)
+"""Values of `data.task` that are this scenario's."""
 REFERENCE_ONES = ("edema", "atelectasis")
 """Findings of which an uncertain label counts as present in the code that FedAD follows
 (jfhealthcare, PCAM)."""

@@ -29,6 +29,7 @@ from federation.tasks import Classification, task_of
 from federation.training import Normalisation
 
 TASKS = ("classification", "segmentation")
+"""Values of `data.task` that are this scenario's."""
 ANNOTATIONS = {"classification": CLASS, "segmentation": "segment_semantic"}
 """What each task predicts of an image."""
 

@@ -97,15 +97,18 @@ class Cell:
         """Digest of the source that computes it and reads its data, and of the packages it computes
         with.
         """
-        return _code(self.method, self.plugins, tuple(source.used for source in self.sources))
+        scenario = registry.find_scenario(str(dict(self.config).get("data.task", registry.TASK)))
+        data = tuple(source.used for source in self.sources)
+        return _code(self.method, self.plugins, scenario.module, data)
 
     def __str__(self) -> str:
         return f"{self.table} {self.row} {self.column} seed {self.seed}"
 
 
 @functools.cache
-def _code(method: str, plugins: tuple[str, ...], data: tuple[str, ...]) -> str:
-    base = source_digest("benchmarks.running.execute", *folder_modules("models.networks"))
+def _code(method: str, plugins: tuple[str, ...], scenario: str, data: tuple[str, ...]) -> str:
+    networks = folder_modules("models.networks")
+    base = source_digest("benchmarks.running.execute", scenario, *networks)
     readers = [catalogue.reader_digest(name) for name in data]
     return digest([base, registry.find_method(method, plugins).code, readers, package_versions()])
 
