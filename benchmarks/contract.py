@@ -13,7 +13,9 @@ from dataclasses import dataclass, field, fields, replace
 
 import torch
 
-from benchmarks.scenarios.scenario import build_federation
+from benchmarks.scenarios.assembly import Run, build_federation
+from benchmarks.scenarios.configuration import Configuration
+from benchmarks.scenarios.scenario import DataSets
 from benchmarks.tables.registry import MethodEntry
 from benchmarks.tables.spec import Scalar
 from datasets import catalogue
@@ -118,13 +120,12 @@ class Fit:
     def federation(self) -> Federation:
         channel = Channel(self._inspect, self._deliver)
         axes = ("partition", "weights", "sampling", "shuffling")
+        seeds = replace(Seeds.moving(axes, self.seed), noise=self.noise)
         federation = build_federation(
-            {**CONFIG, **self._private},
-            catalogue.resolve("digits"),
-            replace(Seeds.moving(axes, self.seed), noise=self.noise),
-            StageCache(None),
+            Configuration.parse({**CONFIG, **self._private}),
+            DataSets(catalogue.resolve("digits")),
             type(self.method),
-            channel=channel,
+            Run(seeds, StageCache(None), channel=channel),
         )
         if self.replay is not None:
             federation.clients[0].run(

@@ -19,7 +19,9 @@ from torch import nn
 from baselines.standalone import Standalone
 from benchmarks import contract
 from benchmarks.running.execute import prepare_device
-from benchmarks.scenarios.scenario import build_federation
+from benchmarks.scenarios.assembly import Run, build_federation
+from benchmarks.scenarios.configuration import Configuration
+from benchmarks.scenarios.scenario import DataSets
 from benchmarks.tables import registry
 from datasets import catalogue
 from federation import snapshots
@@ -108,9 +110,11 @@ def variants(name):
 
 def federation_on(device, method, folder=None, progress=lambda text, share: None, **changes):
     stages = StageCache(folder, device=device)
-    data = catalogue.resolve("digits")
     return build_federation(
-        CONFIG | changes, data, Seeds(), stages, type(method), device=device, progress=progress
+        Configuration.parse(CONFIG | changes),
+        DataSets(catalogue.resolve("digits")),
+        type(method),
+        Run(Seeds(), stages, device, progress=progress),
     )
 
 

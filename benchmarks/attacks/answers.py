@@ -26,7 +26,9 @@ from benchmarks.attacks import targets
 from benchmarks.attacks.attack import in_processes
 from benchmarks.measures.reconstruction import to_units
 from benchmarks.running.execute import prepare_device
-from benchmarks.scenarios.scenario import build_federation
+from benchmarks.scenarios.assembly import Run, build_federation
+from benchmarks.scenarios.configuration import Configuration
+from benchmarks.scenarios.scenario import DataSets
 from benchmarks.tables import registry
 from benchmarks.tables.spec import Scalar
 from datasets import catalogue
@@ -141,7 +143,10 @@ class Inquiry:
         seeds = Seeds(*[self.seed] * len(AXES))
         stages = StageCache(cache_home() / "stages")
         return build_federation(
-            self.config(), self.data, seeds, stages, registry.find_method(self.target).load()
+            Configuration.parse(self.config()),
+            DataSets(self.data),
+            registry.find_method(self.target).load(),
+            Run(seeds, stages),
         )
 
     def __str__(self) -> str:

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from benchmarks.measures.reconstruction import RECOVERED, Attack, reconstructions
 from benchmarks.running.execute import prepare_device
-from benchmarks.scenarios.scenario import resize
+from benchmarks.scenarios.samples import resize
 from datasets import catalogue
 from datasets.catalogue import ResolvedData
 from federation.execution import DEFAULT

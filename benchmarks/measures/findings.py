@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from benchmarks.measures.film_counts import film_counts
+from benchmarks.scenarios.configuration import Configuration
 from benchmarks.tables.measure import Config, Fitted, Measure, Taken
+from benchmarks.tables.registry import find_scenario
 from results.record import Measurement
 
 if TYPE_CHECKING:
@@ -25,11 +27,11 @@ class Findings(Measure):
     """AUCs on the test set that `evaluation.test` names, which may be of no client."""
 
     def take(self, run: Fitted) -> Taken:
-        from benchmarks.scenarios import sites
-
         config, device = run.config, str(run.federation.device)
+        configuration = Configuration.parse(config)
+        scenario = find_scenario(configuration.data.task).load()
         tested = next(source for source in run.sources if source.asked == config["evaluation.test"])
-        test, labelled = sites.test_set(config, tested, run.seeds, device)
+        test, labelled = scenario.test_set(configuration, tested, run.seeds, device)
         overlap = overlapping(config)
         return Taken(
             *measure(run.federation, run.fitted, test, labelled, overlap, tested.label, run.percent)

@@ -29,7 +29,7 @@ from rich.progress import (
 from benchmarks.running.runner import TableRun, finished_records, write_table
 from benchmarks.tables import registry
 from benchmarks.tables.cells import Cell, matches
-from benchmarks.tables.spec import Scalar, SpecError, Table
+from benchmarks.tables.spec import SpecError, Table
 from datasets import catalogue, partitions
 from metrics.names import BANDWIDTH
 from reports.kinds.kind import Regenerated, find_kind, module_of
@@ -52,6 +52,7 @@ from results.store import TableFiles, write_csv
 if TYPE_CHECKING:
     import numpy as np
 
+    from benchmarks.scenarios.configuration import PartitionSettings
     from federation.events import StageEvent
     from reports.tables.claims import Tables, Value
 
@@ -431,10 +432,16 @@ def made_table(
         run.table.metrics,
         clients=[row.key for row in run.rows if row.role],
         arrays=run.files.path("safetensors"),
-        label_counts=lambda: {
-            row: counts_of(dict(cell.config), cell.data, cell.seed) for row, cell in first.items()
-        },
+        label_counts=lambda: {row: cell_counts(cell) for row, cell in first.items()},
     )
+
+
+def cell_counts(cell: Cell) -> np.ndarray:
+    """Label counts (clients, classes) of a cell's division."""
+    from benchmarks.scenarios.configuration import PartitionSettings, read_section
+
+    partition = read_section(dict(cell.config), "partition", PartitionSettings)
+    return counts_of(partition, cell.data, cell.seed)
 
 
 def write_arrays(run: TableRun, records: Sequence[Record]) -> None:
@@ -515,15 +522,16 @@ def _shown(run: TableRun, table: Regenerated) -> str:
     )
 
 
-def counts_of(config: Mapping[str, Scalar], data: catalogue.ResolvedData, seed: int) -> np.ndarray:
-    """Label counts (clients, classes) of the division that a run with this configuration and seed
+def counts_of(partition: PartitionSettings, data: catalogue.ResolvedData, seed: int) -> np.ndarray:
+    """Label counts (clients, classes) of the division that a run with these settings and seed
     uses.
     """
-    from benchmarks.scenarios.scenario import divide, official_labels
+    from benchmarks.scenarios.images import divide
+    from benchmarks.scenarios.samples import official_labels
     from federation.seeds import Seeds
 
     labels = official_labels(data)
-    parts = divide(config, labels, Seeds(partition=seed)).clients
+    parts = divide(partition, labels, Seeds(partition=seed)).clients
     return partitions.label_counts(labels["train"], parts, catalogue.source(data.used).classes)
 
 
@@ -535,23 +543,22 @@ def draw_partition(
 
     Raises DataError for impossible ones, SpecError for an alpha that is not positive.
     """
+    from benchmarks.scenarios.configuration import PartitionSettings
     from reports.drawing import plots
 
     if alpha <= 0:
         raise SpecError(f"--alpha must be above 0, not {alpha}")
     used = catalogue.resolve(dataset)
-    config: dict[str, Scalar] = {
-        "partition.clients": clients,
-        "partition.alpha": alpha,
-        "partition.public_split": "",
-        "partition.client_share": 0.5,
-        "partition.public_share": 0.8 if kind == "dlad" else 0.0,
-        "partition.public_limit": 0,
-        "partition.pool_limit": 0,
-        "partition.test_limit": 0,
-    }
+    public = 0.8 if kind == "dlad" else 0.0
     kinds = list(partitions.DLAD_CLASSES) if kind == "dlad" else [kind]
-    counts = {name: counts_of({**config, "partition.kind": name}, used, seed) for name in kinds}
+    counts = {
+        name: counts_of(
+            PartitionSettings(name, clients, alpha, client_share=0.5, public_share=public),
+            used,
+            seed,
+        )
+        for name in kinds
+    }
     stem = (
         f"{dataset}-{kind}-{clients}"
         + ("" if kind == "dlad" else f"-alpha{alpha:g}")

@@ -18,7 +18,9 @@ from typing import Any
 import torch
 
 from benchmarks.running.events import Context
-from benchmarks.scenarios.scenario import build_federation
+from benchmarks.scenarios.assembly import Run, build_federation
+from benchmarks.scenarios.configuration import Configuration
+from benchmarks.scenarios.scenario import DataSets
 from benchmarks.tables import registry
 from benchmarks.tables.cells import Cell
 from benchmarks.tables.measure import Fitted, Taken
@@ -143,27 +145,13 @@ def _measured(
     """What the cell's measure takes from its run, and the record's entries on the privacy spent."""
     config, seeds = dict(cell.config), Seeds.moving(cell.seed_axes, cell.seed)
     method = make_method(registry.find_method(cell.method, cell.plugins), config)
+    configuration = Configuration.parse(config)
+    data = DataSets(cell.data, cell.public, cell.private, cell.others)
 
-    def build(stages: StageCache, **more: Any) -> Federation:
-        return build_federation(
-            config,
-            cell.data,
-            seeds,
-            stages,
-            type(method),
-            public=cell.public,
-            private=cell.private,
-            others=cell.others,
-            **more,
-        )
+    def build(run: Run) -> Federation:
+        return build_federation(configuration, data, type(method), run)
 
-    federation = build(
-        stages,
-        device=cell.device,
-        channel=channel,
-        progress=progress,
-        execution=cell.execution,
-    )
+    federation = build(Run(seeds, stages, cell.device, channel, progress, cell.execution))
     fitted: tuple[Checkpoint, ...] = ()
     measure = registry.find_measure(cell.measure)
     if measure.needs_fit(config):
@@ -181,7 +169,7 @@ def _measured(
             federation=federation,
             method=method,
             fitted=fitted,
-            on_meta=lambda: build(StageCache(None, device="meta"), device="meta"),
+            on_meta=lambda: build(Run(seeds, StageCache(None, device="meta"), "meta")),
             other_method=lambda name: make_method(registry.find_method(name, cell.plugins), config),
         )
     )

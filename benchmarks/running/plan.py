@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 import torch
 
 from benchmarks.running.execute import make_method, prepare_device
-from benchmarks.scenarios.scenario import build_federation
+from benchmarks.scenarios.assembly import Run, build_federation
+from benchmarks.scenarios.configuration import Configuration
+from benchmarks.scenarios.scenario import DataSets
 from benchmarks.tables import registry
 from benchmarks.tables.cells import Cell
 from benchmarks.tables.spec import SpecError
@@ -128,6 +130,16 @@ def _planned_data(data: ResolvedData, profile: str) -> ResolvedData:
     return ResolvedData(data.asked, data.asked, REAL, "", "not present")
 
 
+def _planned_sets(cell: Cell) -> DataSets:
+    """The data sets of a cell as they are planned with."""
+    return DataSets(
+        _planned_data(cell.data, cell.profile),
+        None if cell.public is None else _planned_data(cell.public, cell.profile),
+        None if cell.private is None else _planned_data(cell.private, cell.profile),
+        tuple(_planned_data(other, cell.profile) for other in cell.others),
+    )
+
+
 def _availability(data: ResolvedData) -> str:
     entry = catalogue.source(data.asked)
     return data.label if data.digest else f"{entry.title} is not present. {entry.how_to_get}"
@@ -139,26 +151,21 @@ def make_plan(cells: Sequence[Cell]) -> Plan:
     stages = StageCache(None, device="meta")
     with metering(plan.meter):
         for cell in cells:
-            data = _planned_data(cell.data, cell.profile)
             for found in cell.sources:
                 plan.data[found.asked] = _availability(_planned_data(found, cell.profile))
             config = dict(cell.config)
             if not registry.find_measure(cell.measure).needs_fit(config):
                 continue  # an attack ends where it succeeds: nobody knows when
-            plan.meter.scope = digest([cell.method, sorted(config.items()), cell.seed, data.used])
+            plan.meter.scope = digest(
+                [cell.method, sorted(config.items()), cell.seed, _planned_sets(cell).target.used]
+            )
             method = make_method(registry.find_method(cell.method, cell.plugins), config)
             channel = Channel()
             federation = build_federation(
-                config,
-                data,
-                Seeds.moving(cell.seed_axes, cell.seed),
-                stages,
+                Configuration.parse(config),
+                _planned_sets(cell),
                 type(method),
-                device="meta",
-                channel=channel,
-                public=None if cell.public is None else _planned_data(cell.public, cell.profile),
-                private=None if cell.private is None else _planned_data(cell.private, cell.profile),
-                others=[_planned_data(other, cell.profile) for other in cell.others],
+                Run(Seeds.moving(cell.seed_axes, cell.seed), stages, "meta", channel),
             )
             workload = Workload(
                 federation.clients[0].network,

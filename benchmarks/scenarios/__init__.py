@@ -1,1 +1,1 @@
-"""From a resolved configuration to a federation: one file a scenario."""
+"""From a configuration to a federation: a file for each scenario, and what they have in common."""

@@ -1,142 +1,269 @@
-"""From a resolved configuration to the parts that every federation has, whatever its data."""
+"""A cell's flat configuration, parsed once into a few frozen sections.
+
+A section takes the settings that begin with its name and refuses those that it does not know.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, cast
 
-import numpy as np
-import torch
-import torch.nn.functional as F
-
-from benchmarks.tables.spec import Scalar
-from datasets import partitions
+from benchmarks.tables.registry import TASK
+from benchmarks.tables.spec import Scalar, SpecError
 from federation.augmentation import Augmentation
-from federation.method import Method
-from federation.protection import Protection
 from federation.training import TrainingPlan
 from privacy.plan import RELEASED, PrivacyPlan
+from results.names import near
 
 Config = Mapping[str, Scalar]
+"""Settings by dotted name, as a cell carries them: `local.epochs`, `dlad.temperature`."""
+
+S = TypeVar("S")
+
+KINDS: Mapping[str, type | tuple[type, ...]] = {
+    "bool": int,  # 0 and 1 will do
+    "int": int,
+    "float": (int, float),
+    "str": str,
+    "str | None": str,
+}
+"""Values that a field takes, by its annotation; any if it is not listed."""
+WORDS = {int: "a whole number", (int, float): "a number", str: "text"}
 
 
-def limit(indices: np.ndarray, most: Scalar, rng: np.random.Generator) -> np.ndarray:
-    """A random subset of at most `most` indices, in order; all of them if `most` is 0."""
-    if not most or len(indices) <= int(most):
-        return indices
-    return np.sort(rng.choice(indices, int(most), replace=False))
+@dataclass(frozen=True)
+class DataSettings:
+    """`data.*`: the data sets of the task."""
+
+    image_size: int
+    """Pixels of a side, as networks see it."""
+    name: str = ""
+    """The data set; of several sites `nih-cxr14+chexpert`."""
+    task: str = TASK
+    """What is learnt; it decides on the scenario."""
+    train: Scalar = ""
+    """What a table's column calls the sites that train; it tells columns apart and sets nothing."""
+    public_size: Scalar = ""
+    """The same of the public set's size."""
 
 
-def client_parts(
-    config: Config, labels: np.ndarray, rng: Callable[..., np.random.Generator]
-) -> list[np.ndarray]:
-    """Each client's indices into the pool, whose labels are given, by the partition's kind.
+@dataclass(frozen=True)
+class PublicSettings:
+    """`public.*`: where public images come from."""
 
-    Under DLAD's kinds (section V-A) every client draws from a stream of its own, so that client k
-    holds the same samples however many others there are; the paper's tables show the same of its
-    clients.
-    """
-    kind, clients = str(config["partition.kind"]), int(config["partition.clients"])
-    if kind == "dirichlet-fedkd":
-        return partitions.dirichlet_fedkd(
-            labels, clients, float(config["partition.alpha"]), rng("clients")
-        )
-    if kind in ("dirichlet-feddf", "dirichlet-feddf-released"):
-        released = kind.endswith("released")
-        return partitions.dirichlet_feddf(
-            labels, clients, float(config["partition.alpha"]), rng("clients"), released=released
-        )
-    probabilities = partitions.dlad_class_probabilities(kind, clients)
-    if labels.max() >= probabilities.shape[1]:
-        raise partitions.PartitionError(
-            f"DLAD's distributions are for ten classes, the data have at least {labels.max() + 1}"
-        )
-    size = round(float(config["partition.client_share"]) * len(labels))
-    if size < 1:
-        raise partitions.PartitionError(
-            f"a pool of {len(labels)} samples leaves none for a client; raise"
-            " partition.client_share"
-        )
-    return [
-        partitions.draw_by_class(labels, p, size, rng("client", k))
-        for k, p in enumerate(probabilities)
-    ]
+    name: str | None = None
+    """Their data set; None for the clients' own, empty where the method uses no public images."""
 
 
-def roles(client_model: str, clients: int) -> list[str]:
-    """Which kind of network each client has: `resnet+densenet` gives the first half ResNet, the
-    rest DenseNet.
-    """
-    kinds = client_model.split("+")
-    return [kinds[k * len(kinds) // clients] for k in range(clients)]
+@dataclass(frozen=True)
+class PrivateSettings:
+    """`private.*`: where the clients' samples come from."""
+
+    name: str = ""
+    """Their data set, where it is another than the server's target data."""
 
 
-def training_plan(config: Config, prefix: str) -> TrainingPlan:
-    """How the clients (`local`) or the server (`server`) train, by the settings that begin so."""
-    names = TrainingPlan.__dataclass_fields__
-    values: dict[str, Any] = {
-        n: config[f"{prefix}.{n}"] for n in names if f"{prefix}.{n}" in config
-    }
-    return TrainingPlan(**values)
+@dataclass(frozen=True)
+class PartitionSettings:
+    """`partition.*`: who holds what. A limit of 0 is none."""
+
+    kind: str
+    clients: int
+    alpha: float = 0.0
+    """Of the Dirichlet kinds."""
+    client_share: float = 0.0
+    """Of the pool that each client draws under DLAD's kinds."""
+    public_split: str = ""
+    """The split that public samples come from; empty for the training split."""
+    public_share: float = 0.0
+    """Of the training split, where public samples come from it."""
+    public_limit: int = 0
+    pool_limit: int = 0
+    """Samples of all clients together."""
+    test_limit: int = 0
+    validation_share: float = 0.0
+    """Of the clients' pool (or its patients) that the server holds with labels."""
+    probe_share: float = 0.0
+    """Of the target's training samples that the server holds with labels and may train on."""
+    probe_order: str = "random"
+    """`random`, or `consecutive`: from one random place of the file on."""
+    target_split: str = "train"
+    """The split of the server's target data."""
+    target_limit: int = 0
+    teachers: str = "class"
+    """Annotations that clients of a private data set learn, in turn: `class+normal`."""
+    slot: str = ""
+    """The clients of which a table prints the classes: `5n+2`."""
+
+    def __post_init__(self) -> None:
+        if self.kind.startswith("dirichlet") and not self.alpha > 0:
+            raise SpecError(f"{self.kind} needs a partition.alpha above 0, not {self.alpha}")
 
 
-def resize(images: torch.Tensor, size: int) -> torch.Tensor:
-    """uint8 images with sides of `size` pixels, area-averaged when smaller."""
-    if images.shape[-1] == size:
-        return images
-    shape = (*images.shape[:2], size, size)
-    if images.is_meta:
-        return torch.empty(shape, dtype=torch.uint8, device="meta")
-    parts = [
-        F.interpolate(
-            part.float(), size=(size, size), mode="area" if size < images.shape[-1] else "bilinear"
-        )
-        .round()
-        .clamp(0, 255)
-        .to(torch.uint8)
-        for part in images.split(5000)
-    ]
-    return torch.cat(parts)
+@dataclass(frozen=True)
+class NetworkSettings:
+    """`network.*`: the networks of clients and server."""
+
+    client: str
+    """The clients' kinds of network: `resnet+densenet` gives the first half ResNet, the rest
+    DenseNet."""
+    server: str
+    pretrained: str = "none"
+    """`imagenet`, or `none` for random weights."""
+    setting: Scalar = ""
+    """What a table's column calls the choice of networks; it tells columns apart and sets
+    nothing."""
+    roles: Mapping[str, str] = field(default_factory=dict)
+    """Networks by what tables call them: `network.resnet` names the network of the kind
+    `resnet`."""
+
+    @classmethod
+    def names(cls, name: str, value: Scalar) -> bool:
+        """Whether an entry is one of `roles`: if its value is a network."""
+        from models.catalogue import networks
+
+        return value in networks()
+
+    def named(self, role: str) -> str:
+        """The network of a kind; the kind may name a network itself."""
+        return self.roles.get(role, role)
+
+    def client_roles(self, clients: int) -> list[str]:
+        """Which kind of network each of `clients` clients has."""
+        kinds = self.client.split("+")
+        return [kinds[k * len(kinds) // clients] for k in range(clients)]
 
 
-def common_parts(config: Config, method: type[Method]) -> dict[str, Any]:
-    """What a federation has beside its data, networks and seeds; arguments of Federation.
+@dataclass(frozen=True)
+class EvaluationSettings:
+    """`evaluation.*`: what is read off a run."""
 
-    Raises ValueError if differential privacy is asked for in a form that the method does not have.
-    """
-    plan = privacy_plan(config)
-    if plan is not None and plan.mechanism not in method.protections():
-        raise ValueError(f"{method.__name__} has no private form under {plan.mechanism}")
-    return {
-        "local": training_plan(config, "local"),
-        "server": training_plan(config, "server"),
-        "augmentation": augmentation_of(config),
-        "protection": (
-            Protection(plan, method.protections()[plan.mechanism]) if plan is not None else None
-        ),
-        "pretrained": config["network.pretrained"] == "imagenet",
-        "oracle_allowed": method.oracle,
-    }
+    test: str = ""
+    """The data set of the test samples, where it is none of the clients'."""
+    statistic: str = "last"
+    """`last`, or `best` of all epochs by the test set."""
+    last_epochs: int = 1
+    """Epochs at the end whose median counts."""
+    at: float = 1.0
+    """Share of the epochs after which a run is looked at."""
+    extractor: str = ""
+    """The network whose features measure images."""
 
-
-def privacy_plan(config: Config) -> PrivacyPlan | None:
-    """How the configuration asks for differential privacy; None where it does not."""
-    if config.get("privacy.dp") != "yes" or config["privacy.epsilon"] == math.inf:
-        return None
-    names = PrivacyPlan.__dataclass_fields__
-    values: dict[str, Any] = {n: config[f"privacy.{n}"] for n in names if f"privacy.{n}" in config}
-    if values["mechanism"] == RELEASED:  # its noise is given, and no budget could hold it
-        values["epsilon"] = math.inf
-    values["epsilon"] = float(values["epsilon"])  # 10 and 10.0 are one budget, with one noise
-    return PrivacyPlan(**values)
+    def __post_init__(self) -> None:
+        if self.statistic not in ("last", "best"):
+            raise SpecError(f"evaluation.statistic is last or best, not {self.statistic!r}")
 
 
-def augmentation_of(config: Config) -> Augmentation | None:
+@dataclass(frozen=True)
+class Configuration:
+    """What a federation is made by, whatever its data."""
+
+    data: DataSettings
+    partition: PartitionSettings
+    network: NetworkSettings
+    local: TrainingPlan
+    """How clients train."""
+    server: TrainingPlan
+    """How the server trains."""
+    public: PublicSettings = PublicSettings()
+    private: PrivateSettings = PrivateSettings()
+    evaluation: EvaluationSettings = EvaluationSettings()
+    augmentation: Augmentation | None = None
     """How training images are changed; None if they are not."""
-    names = Augmentation.__dataclass_fields__
-    values: dict[str, Any] = {
-        n: config[f"augmentation.{n}"] for n in names if f"augmentation.{n}" in config
-    }
-    how = Augmentation(**values)
-    return None if how == Augmentation() else how
+    privacy: PrivacyPlan | None = None
+    """The differential privacy that is asked for; None if there is none."""
+    others: Mapping[str, Scalar] = field(default_factory=dict)
+    """Settings of scenarios, measures and methods, which `read_section` reads for them."""
+
+    @classmethod
+    def parse(cls, config: Config) -> Configuration:
+        """The sections of a flat configuration.
+
+        Raises SpecError with near names for a setting of a section that the section does not know,
+        for one of another kind and for one that is missing; ValueError for values that contradict
+        each other.
+        """
+        augmentation = read_section(config, "augmentation", Augmentation)
+        plain: dict[str, Any] = {
+            prefix: read_section(config, prefix, kind) for prefix, kind in PLAIN.items()
+        }
+        return cls(
+            **plain,
+            augmentation=None if augmentation == Augmentation() else augmentation,
+            privacy=_privacy(config),
+            others={n: v for n, v in config.items() if n.partition(".")[0] not in SECTIONS},
+        )
+
+
+PLAIN: Mapping[str, type] = {
+    "data": DataSettings,
+    "public": PublicSettings,
+    "private": PrivateSettings,
+    "partition": PartitionSettings,
+    "network": NetworkSettings,
+    "local": TrainingPlan,
+    "server": TrainingPlan,
+    "evaluation": EvaluationSettings,
+}
+"""Sections that a configuration holds as they are read."""
+SECTIONS = frozenset({*PLAIN, "augmentation", "privacy"})
+"""What the settings of every federation begin with."""
+
+
+def read_section(config: Config, prefix: str, section: type[S]) -> S:
+    """The settings that begin with `prefix.` as a dataclass, values as they are.
+
+    A section with a method `names(name, value)` also takes the entries for which it is true, in its
+    one field that is a mapping. Raises SpecError as `Configuration.parse`.
+    """
+    return _made(section, prefix, _values(config, prefix, section))
+
+
+def _values(config: Config, prefix: str, section: type) -> dict[str, Any]:
+    """The entries of a section by its fields' names. Raises SpecError for one that it does not
+    know.
+    """
+    kinds = {about.name: str(about.type) for about in dataclasses.fields(section)}
+    gathered = next((name for name, kind in kinds.items() if kind.startswith("Mapping")), "")
+    kinds.pop(gathered, None)
+    values: dict[str, Any] = {gathered: {}} if gathered else {}
+    for setting, value in config.items():
+        start, _, name = setting.partition(".")
+        if start != prefix:
+            continue
+        if name in kinds:
+            accepted = KINDS.get(kinds[name])
+            if accepted is not None and not isinstance(value, accepted):
+                raise SpecError(f"{setting} is {WORDS[accepted]}, not {value!r}")
+            values[name] = value
+        elif gathered and cast(Any, section).names(name, value):
+            values[gathered][name] = value
+        else:
+            known = [f"{prefix}.{known}" for known in kinds]
+            raise SpecError(f"unknown setting {setting!r}; {near(setting, known)}")
+    return values
+
+
+def _made(section: type[S], prefix: str, values: Mapping[str, Any]) -> S:
+    """The section with these fields. Raises SpecError if one that it needs is missing."""
+    for about in dataclasses.fields(cast(Any, section)):
+        needed = about.default is about.default_factory is dataclasses.MISSING
+        if needed and about.name not in values:
+            raise SpecError(f"{prefix}.{about.name} is not set")
+    return section(**values)
+
+
+def _privacy(config: Config) -> PrivacyPlan | None:
+    """How the configuration asks for differential privacy; None where it does not."""
+    settings = {name: value for name, value in config.items() if name != "privacy.dp"}
+    values = _values(settings, "privacy", PrivacyPlan)
+    if config.get("privacy.dp") != "yes" or values.get("epsilon") == math.inf:
+        return None
+    if values.get("mechanism") == RELEASED:  # its noise is given, and no budget could hold it
+        values["epsilon"] = math.inf
+    if "epsilon" in values:
+        values["epsilon"] = float(values["epsilon"])  # 10 and 10.0 are one budget, with one noise
+    return _made(PrivacyPlan, "privacy", values)

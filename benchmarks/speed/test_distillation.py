@@ -21,7 +21,9 @@ import torch
 
 from baselines.fedkd import FedKD
 from benchmarks import contract
-from benchmarks.scenarios.scenario import build_federation
+from benchmarks.scenarios.assembly import Run, build_federation
+from benchmarks.scenarios.configuration import Configuration
+from benchmarks.scenarios.scenario import DataSets
 from benchmarks.speed.pairs import Timed, compare
 from datasets import catalogue
 from federation.federation import Federation, state_of
@@ -57,8 +59,12 @@ CONFIG = {
 
 
 def _federation(clients: int) -> Federation:
-    config = {**CONFIG, "partition.clients": clients}
-    return build_federation(config, catalogue.resolve("shapes"), Seeds(), StageCache(None), Method)
+    return build_federation(
+        Configuration.parse({**CONFIG, "partition.clients": clients}),
+        DataSets(catalogue.resolve("shapes")),
+        Method,
+        Run(Seeds(), StageCache(None)),
+    )
 
 
 def _answers(federation: Federation) -> torch.Tensor:

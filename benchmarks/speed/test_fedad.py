@@ -11,7 +11,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks.scenarios.scenario import build_federation
+from benchmarks.scenarios.assembly import Run, build_federation
+from benchmarks.scenarios.configuration import Configuration
+from benchmarks.scenarios.scenario import DataSets
 from benchmarks.speed.pairs import Timed, compare
 from benchmarks.speed.test_distillation import CONFIG, EPOCH
 from datasets import catalogue
@@ -37,7 +39,10 @@ def _federation(clients: int) -> Federation:
         "partition.pool_limit": 480,
     }
     return build_federation(
-        {**CONFIG, **own}, catalogue.resolve("shapes"), Seeds(), StageCache(None), FedAD
+        Configuration.parse({**CONFIG, **own}),
+        DataSets(catalogue.resolve("shapes")),
+        FedAD,
+        Run(Seeds(), StageCache(None)),
     )
 
 

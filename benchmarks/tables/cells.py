@@ -102,19 +102,13 @@ class Cell:
         return _code(
             (self.method, *others),
             self.measure,
-            _scenario(config),
+            registry.find_scenario(str(config.get("data.task", registry.TASK))).module,
             tuple(source.used for source in self.sources),
             self.plugins,
         )
 
     def __str__(self) -> str:
         return f"{self.table} {self.row} {self.column} seed {self.seed}"
-
-
-def _scenario(config: Mapping[str, Scalar]) -> str:
-    """The module that builds a configuration's federation."""
-    films = config.get("data.task") == "findings"
-    return "benchmarks.scenarios.sites" if films else "benchmarks.scenarios.scenario"
 
 
 @functools.cache

@@ -16,7 +16,9 @@ SCRIPT = """
 import json
 from benchmarks.tables import registry
 from benchmarks.tables.cells import Selection, expand
-from benchmarks.scenarios.scenario import build_federation
+from benchmarks.scenarios.assembly import Run, build_federation
+from benchmarks.scenarios.configuration import Configuration
+from benchmarks.scenarios.scenario import DataSets
 from federation.seeds import Seeds
 from federation.stages import StageCache
 from methods.fedsa import FedSA
@@ -24,8 +26,10 @@ from methods.fedsa import FedSA
 only = {"row": "fedsa", "dataset": "cifar10", "setting": "homogeneous", "fraction": "0.10"}
 [cell] = expand(*registry.find_table("fedsa/table1"), Selection(only=only))
 federation = build_federation(
-    dict(cell.config), cell.data, Seeds(), StageCache(None), FedSA,
-    public=cell.public, private=cell.private,
+    Configuration.parse(dict(cell.config)),
+    DataSets(cell.data, cell.public, cell.private),
+    FedSA,
+    Run(Seeds(), StageCache(None)),
 )
 probe = federation.probe().digest
 [other] = expand(

@@ -1,46 +1,54 @@
-"""Federations of chest films: sites with label sets of their own, and public films of another set
-(FedAD, section 4.1).
+"""Chest films: sites with label sets of their own, and public films of another set (FedAD, section
+4.1).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
 
-from benchmarks.scenarios.configuration import (
-    Config,
-    client_parts,
-    common_parts,
-    limit,
-    resize,
-    roles,
-)
+from benchmarks.scenarios.configuration import Configuration, PartitionSettings, read_section
+from benchmarks.scenarios.division import client_parts, limit
+from benchmarks.scenarios.samples import check_channels, identity, images_of
+from benchmarks.scenarios.scenario import ClientPart, DataSets, Parts
+from benchmarks.tables.spec import Scalar
 from datasets import catalogue, partitions
 from datasets.annotations import AnnotatedSplit, annotated, annotations_of
 from datasets.catalogue import ResolvedData
 from datasets.source import DataError
-from federation.channel import Channel
-from federation.client import Client, Shard
-from federation.execution import DEFAULT, Execution
-from federation.federation import Federation, LabelledSet, PublicData
-from federation.method import Method
+from federation.client import Shard
+from federation.federation import LabelledSet, PublicData
 from federation.seeds import Seeds
-from federation.stages import StageCache
 from federation.tasks import MultiLabel
 from federation.training import Normalisation
 from metrics.classification import UNKNOWN
 from results.files import digest
 from results.names import near
 
-FINDINGS_TASK = "findings"
-"""The target task, as `data.task` names it."""
+TASKS = ("findings",)
+"""Values of `data.task` that are this scenario's."""
 REFERENCE_ONES = ("edema", "atelectasis")
 """Findings of which an uncertain label counts as present in the code that FedAD follows
 (jfhealthcare, PCAM)."""
 POLICIES = ("zeros", "ones", "ignore", "reference")
+
+
+@dataclass(frozen=True)
+class FindingsSettings:
+    """`findings.*`: which findings a table asks of each data set."""
+
+    uncertain: str
+    """What becomes of uncertain labels, one of `POLICIES`."""
+    sites: Mapping[str, str] = field(default_factory=dict)
+    """By data set: `findings.chexpert` is `edema+cardiomegaly`."""
+
+    @classmethod
+    def names(cls, name: str, value: Scalar) -> bool:
+        """Whether an entry is one of `sites`: if it is named by a data set."""
+        return name in catalogue.sources()
 
 
 @dataclass(frozen=True)
@@ -65,14 +73,7 @@ class Site:
 
     def images(self, split: str, indices: np.ndarray, device: str) -> torch.Tensor:
         """uint8 (n, c, size, size)."""
-        if device == "meta":
-            channels = catalogue.source(self.data.used).shape[0]
-            return torch.empty(
-                (len(indices), channels, self.size, self.size), dtype=torch.uint8, device="meta"
-            )
-        return resize(
-            torch.from_numpy(catalogue.load(self.data.used)[split].images[indices]), self.size
-        ).to(device)
+        return images_of(self.data, split, indices, self.size, device)
 
     def targets(self, split: str, indices: np.ndarray) -> np.ndarray:
         """uint8 (n, findings): 1 present, 0 absent, 255 not known; while planning, one finding of
@@ -103,18 +104,7 @@ class Site:
 
     def identity(self, split: str, indices: np.ndarray) -> str:
         """What identifies these films, with their labels, in stage keys."""
-        content = digest(np.ascontiguousarray(indices).astype("<i8").tobytes())
-        return digest(
-            [
-                self.data.used,
-                self.data.digest,
-                split,
-                self.size,
-                content,
-                self.findings,
-                self.uncertain,
-            ]
-        )
+        return identity(self.data, split, indices, self.size, self.findings, self.uncertain)
 
 
 def _uncertain(policy: str, finding: str) -> int:
@@ -125,25 +115,26 @@ def _uncertain(policy: str, finding: str) -> int:
     return {"zeros": 0, "ones": 1, "ignore": UNKNOWN}[policy]
 
 
-def site_of(config: Config, data: ResolvedData) -> Site:
+def site_of(configuration: Configuration, data: ResolvedData) -> Site:
     """The films of one data set, as the configuration reads them.
 
     Raises DataError for a set without findings, without a setting of them, or with one that it does
-    not have.
+    not have; SpecError for settings that are unknown.
     """
+    settings = read_section(configuration.others, "findings", FindingsSettings)
     known = annotations_of(catalogue.source(data.asked)).get("findings")
-    if known is None or f"findings.{data.asked}" not in config:
+    if known is None or data.asked not in settings.sites:
         raise DataError(
             f"{data.asked} has no findings that a table asks for; use chest films such as nih-cxr14"
             " or chexpert"
         )
-    findings = tuple(str(config[f"findings.{data.asked}"]).split("+"))
+    findings = tuple(settings.sites[data.asked].split("+"))
     for finding in findings:
         if finding not in known.names:
             raise DataError(
                 f"findings.{data.asked}: unknown finding {finding!r}; {near(finding, known.names)}"
             )
-    return Site(data, findings, str(config["findings.uncertain"]), int(config["data.image_size"]))
+    return Site(data, findings, settings.uncertain, configuration.data.image_size)
 
 
 def all_findings(sites: Sequence[Site]) -> tuple[str, ...]:
@@ -173,7 +164,9 @@ class SiteDivision:
     validation: np.ndarray
 
 
-def divide_site(config: Config, site: Site, clients: int, seeds: Seeds) -> SiteDivision:
+def divide_site(
+    partition: PartitionSettings, site: Site, clients: int, seeds: Seeds
+) -> SiteDivision:
     """A site's films among its clients: a share of the patients is held out, the others' films are
     dealt by one finding each.
 
@@ -186,21 +179,18 @@ def divide_site(config: Config, site: Site, clients: int, seeds: Seeds) -> SiteD
         return seeds.numpy("partition", site.data.asked, *names)
 
     # Not of the site's own stream: sites that share patients, as stand-ins do, hold out the same.
-    share, drawn = (
-        float(config["partition.validation_share"]),
-        seeds.numpy("partition", "validation"),
-    )
-    held, rest = partitions.split_groups(site.patients("train"), share, drawn)
-    pool = limit(rest, config["partition.pool_limit"], rng("pool limit"))
+    drawn = seeds.numpy("partition", "validation")
+    held, rest = partitions.split_groups(site.patients("train"), partition.validation_share, drawn)
+    pool = limit(rest, partition.pool_limit, rng("pool limit"))
     labels = partitions.one_positive(site.targets("train", pool) == 1, rng("positives"))
-    parts = client_parts({**config, "partition.clients": clients}, labels, rng)
-    return SiteDivision([pool[part] for part in parts], held)
+    dealt = client_parts(partition, clients, labels, rng)
+    return SiteDivision([pool[part] for part in dealt], held)
 
 
-def test_indices(config: Config, site: Site, seeds: Seeds) -> np.ndarray:
+def test_indices(partition: PartitionSettings, site: Site, seeds: Seeds) -> np.ndarray:
     """The test films of a site that count."""
     drawn = seeds.numpy("partition", site.data.asked, "test limit")
-    return limit(np.arange(site.count("test")), config["partition.test_limit"], drawn)
+    return limit(np.arange(site.count("test")), partition.test_limit, drawn)
 
 
 def first_of_order(count: int, most: int, rng: np.random.Generator) -> np.ndarray:
@@ -211,13 +201,13 @@ def first_of_order(count: int, most: int, rng: np.random.Generator) -> np.ndarra
 
 
 def test_set(
-    config: Config, data: ResolvedData, seeds: Seeds, device: str
+    configuration: Configuration, data: ResolvedData, seeds: Seeds, device: str
 ) -> tuple[LabelledSet, tuple[str, ...]]:
     """The test films of a data set that may be another than the clients', and the findings of its
     targets' columns.
     """
-    site = site_of(config, data)
-    chosen = test_indices(config, site, seeds)
+    site = site_of(configuration, data)
+    chosen = test_indices(configuration.partition, site, seeds)
     return (
         LabelledSet(
             site.images("test", chosen, device),
@@ -228,108 +218,78 @@ def test_set(
     )
 
 
-def build_film_federation(
-    config: Config,
-    data: Sequence[ResolvedData],
-    seeds: Seeds,
-    stages: StageCache,
-    method: type[Method],
-    *,
-    device: str,
-    channel: Channel | None,
-    progress: Callable[[str, float], None],
-    public: ResolvedData | None,
-    execution: Execution = DEFAULT,
-) -> Federation:
-    """A federation whose task is every finding that one of its sites labels.
+def parts(configuration: Configuration, data: DataSets, seeds: Seeds, device: str) -> Parts:
+    """Films of one or more sites; the task is every finding that one of them labels.
 
-    The sites are those of `data` that `data.name` names; each has as many clients. Where sites
-    label different findings, a client's own task is its site's. The test set is that of all sites.
-    Raises DataError for absent or damaged data and impossible divisions.
+    The sites are those data sets that `data.name` names; each has as many clients. Where sites
+    label different findings, a client's own task is its site's. The test set is that of all sites,
+    the public films are of a set that no client has. Raises DataError for absent or damaged data
+    and impossible divisions.
     """
-    by_name = {found.asked: found for found in data}
-    sites = [site_of(config, by_name[name]) for name in str(config["data.name"]).split("+")]
-    clients = int(config["partition.clients"])
-    if clients % len(sites):
+    partition = configuration.partition
+    by_name = {resolved.asked: resolved for resolved in (data.target, *data.others)}
+    sites = [site_of(configuration, by_name[name]) for name in configuration.data.name.split("+")]
+    if partition.clients % len(sites):
         raise partitions.PartitionError(
-            f"{clients} clients cannot be divided evenly among {len(sites)} sites"
+            f"{partition.clients} clients cannot be divided evenly among {len(sites)} sites"
         )
-    if public is None:
+    if data.public is None:
         raise DataError("the server needs public films of another set; name it with public.name")
+    check_channels(sites[0].data, data.public, "public")
+    each = partition.clients // len(sites)
+    divisions = [divide_site(partition, site, each, seeds) for site in sites]
     findings = all_findings(sites)
-    task = MultiLabel(findings)
-    divisions = [divide_site(config, site, clients // len(sites), seeds) for site in sites]
 
     def pooled(split: str, chosen: Sequence[np.ndarray]) -> LabelledSet:
-        images = [
-            site.images(split, indices, device) for site, indices in zip(sites, chosen, strict=True)
-        ]
+        by_site = list(zip(sites, chosen, strict=True))
         targets = [
             spread(site.targets(split, indices), site.findings, findings)
-            for site, indices in zip(sites, chosen, strict=True)
-        ]
-        identities = [
-            site.identity(split, indices) for site, indices in zip(sites, chosen, strict=True)
+            for site, indices in by_site
         ]
         return LabelledSet(
-            torch.cat(images),
+            torch.cat([site.images(split, indices, device) for site, indices in by_site]),
             torch.from_numpy(np.concatenate(targets)).to(device),
-            digest(identities),
+            digest([site.identity(split, indices) for site, indices in by_site]),
         )
 
+    public = Site(data.public, (), "zeros", sites[0].size)
+    drawn = seeds.numpy("partition", "public limit")
+    shown = first_of_order(public.count("train"), partition.public_limit, drawn)
     held = pooled("train", [division.validation for division in divisions])
-    network = str(config["network.client"])
-    found: list[Client] = []
-    for site, division in zip(sites, divisions, strict=True):
-        dealt = np.concatenate(division.clients)
-        pool = site.images("train", dealt, device)
-        targets = site.targets("train", dealt)
-        own = MultiLabel(site.findings) if site.findings != findings else None
-        positives = spread(targets, site.findings, findings) == 1
-        start = 0
-        for indices in division.clients:
-            positions = np.arange(start, start + len(indices))
-            start += len(indices)
-            index = len(found)
-            role = roles(network, clients)[index]
-            shard = Shard(
-                pool, torch.from_numpy(targets).to(device), torch.from_numpy(positions).to(device)
-            )
-            counts = tuple(int(n) for n in positives[positions].sum(axis=0))
-            name = str(config.get(f"network.{role}", role))
-            found.append(
-                Client(index, role, name, shard, counts, site.identity("train", indices), own)
-            )
-
-    origin = catalogue.source(public.used)
-    first = catalogue.source(sites[0].data.used)
-    everything = Site(public, (), "zeros", sites[0].size)
-    limited = int(config["partition.public_limit"])
-    shown = first_of_order(
-        everything.count("train"), limited, seeds.numpy("partition", "public limit")
-    )
-    if origin.shape[0] != first.shape[0]:
-        raise DataError(
-            f"public images of {public.used} have another number of channels than the films of"
-            f" {sites[0].data.used}"
-        )
-    server = str(config["network.server"])
-    return Federation(
-        clients=found,
-        public=PublicData(
-            everything.images("train", shown, device), everything.identity("train", shown)
-        ),
-        test=pooled("test", [test_indices(config, site, seeds) for site in sites]),
+    source = catalogue.source(sites[0].data.used)
+    return Parts(
+        clients=[
+            client
+            for site, division in zip(sites, divisions, strict=True)
+            for client in _clients(site, division, findings, device)
+        ],
+        public=PublicData(public.images("train", shown, device), public.identity("train", shown)),
+        test=pooled("test", [test_indices(partition, site, seeds) for site in sites]),
         validation=held if len(held.images) else None,
-        task=task,
-        network=str(config.get(f"network.{server}", server)),
-        image_shape=(first.shape[0], sites[0].size, sites[0].size),
-        normalise=Normalisation(first.mean, first.std),
-        seeds=seeds,
-        stages=stages,
-        channel=channel,
-        device=device,
-        execution=execution,
-        progress=progress,
-        **common_parts(config, method),
+        task=MultiLabel(findings),
+        image_shape=(source.shape[0], sites[0].size, sites[0].size),
+        normalise=Normalisation(source.mean, source.std),
     )
+
+
+def _clients(
+    site: Site, division: SiteDivision, findings: Sequence[str], device: str
+) -> list[ClientPart]:
+    """What the clients of a site hold; `findings` are those of all sites."""
+    dealt = np.concatenate(division.clients)
+    pool, targets = site.images("train", dealt, device), site.targets("train", dealt)
+    positives = spread(targets, site.findings, findings) == 1
+    pool_targets = torch.from_numpy(targets).to(device)
+    ends = np.cumsum([len(indices) for indices in division.clients])
+    clients = []
+    for indices, end in zip(division.clients, ends, strict=True):
+        positions = np.arange(end - len(indices), end)
+        clients.append(
+            ClientPart(
+                Shard(pool, pool_targets, torch.from_numpy(positions).to(device)),
+                tuple(int(n) for n in positives[positions].sum(axis=0)),
+                site.identity("train", indices),
+                MultiLabel(site.findings) if site.findings != findings else None,
+            )
+        )
+    return clients

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.scenarios import sites
-from benchmarks.scenarios.scenario import build_federation
+from benchmarks.scenarios import films
+from benchmarks.scenarios.assembly import Run, build_federation
+from benchmarks.scenarios.configuration import Configuration
+from benchmarks.scenarios.scenario import DataSets
 from benchmarks.tables.cells import Selection, expand
 from benchmarks.tables.registry import papers
 from datasets import catalogue
@@ -48,14 +50,10 @@ def build(config, seed=0, device="cpu", embedded=True):
         data, *others = (ResolvedData(name, name, "real", "", "not present") for name in names)
         public = ResolvedData("rsna-pneumonia", "rsna-pneumonia", "real", "", "not present")
     return build_federation(
-        config,
-        data,
-        Seeds.moving(("partition", "weights"), seed),
-        StageCache(None, device=device),
+        Configuration.parse(config),
+        DataSets(data, public, others=tuple(others)),
         FedAD,
-        device=device,
-        public=public,
-        others=others,
+        Run(Seeds.moving(("partition", "weights"), seed), StageCache(None, device=device), device),
     )
 
 
@@ -132,14 +130,15 @@ def test_another_seed_of_the_partition_deals_other_films(both):
 
 def test_no_patient_is_in_two_of_clients_validation_and_test():
     data = catalogue.resolve("nih-cxr14", embedded=True)
-    config = config_of("nih-cxr14", **{"partition.pool_limit": 0, "partition.test_limit": 0})
-    read = sites.site_of(config, data)
-    division = sites.divide_site(config, read, 3, Seeds())
+    everything = {"partition.pool_limit": 0, "partition.test_limit": 0}
+    configuration = Configuration.parse(config_of("nih-cxr14", **everything))
+    read = films.site_of(configuration, data)
+    division = films.divide_site(configuration.partition, read, 3, Seeds())
     train, test = read.patients("train"), read.patients("test")
     held = [
         set(train[np.concatenate(division.clients)]),
         set(train[division.validation]),
-        set(test[sites.test_indices(config, read, Seeds())]),
+        set(test[films.test_indices(configuration.partition, read, Seeds())]),
     ]
     assert all(held)
     assert sum(map(len, held)) == len(set.union(*held))
@@ -148,13 +147,15 @@ def test_no_patient_is_in_two_of_clients_validation_and_test():
 
 def test_no_patient_of_sites_that_share_theirs_trains_at_one_and_is_held_out_at_the_other():
     """As with NIH's sample and its shifted double, which stands in for CheXpert."""
-    config = config_of(**{"partition.pool_limit": 0})
-    first = sites.site_of(config, catalogue.resolve("nih-cxr14", embedded=True))
+    configuration = Configuration.parse(config_of(**{"partition.pool_limit": 0}))
+    first = films.site_of(configuration, catalogue.resolve("nih-cxr14", embedded=True))
     double = ResolvedData("chexpert", first.data.used, "surrogate", first.data.digest, "")
-    second = sites.Site(double, ("edema", "cardiomegaly"), "reference", 16)
+    second = films.Site(double, ("edema", "cardiomegaly"), "reference", 16)
     patients = first.patients("train")
     assert (patients == second.patients("train")).all()
-    one, other = (sites.divide_site(config, site, 3, Seeds()) for site in (first, second))
+    one, other = (
+        films.divide_site(configuration.partition, site, 3, Seeds()) for site in (first, second)
+    )
     held = [set(patients[division.validation]) for division in (one, other)]
     trained = [set(patients[np.concatenate(division.clients)]) for division in (one, other)]
     assert len(held[0]) > 1
@@ -170,9 +171,9 @@ def test_no_patient_of_sites_that_share_theirs_trains_at_one_and_is_held_out_at_
 )
 def test_uncertain_labels_become_what_the_policy_says(policy, becomes):
     data = catalogue.resolve("chexpert", embedded=True)
-    asked = sites.Site(data, ("edema", "cardiomegaly"), policy, 16)
+    asked = films.Site(data, ("edema", "cardiomegaly"), policy, 16)
     every = np.arange(800)
-    plain = sites.Site(data, ("edema", "cardiomegaly"), "ignore", 16).targets("train", every)
+    plain = films.Site(data, ("edema", "cardiomegaly"), "ignore", 16).targets("train", every)
     found = asked.targets("train", every)
     unsure = plain == UNKNOWN
     assert unsure.any(axis=0).all()
@@ -183,14 +184,15 @@ def test_uncertain_labels_become_what_the_policy_says(policy, becomes):
 
 def test_a_finding_that_the_set_has_no_labels_of_is_not_known():
     data = catalogue.resolve("nih-cxr14", embedded=True)
-    found = sites.Site(data, ("lung-opacity", "mass"), "zeros", 16).targets("train", np.arange(50))
+    found = films.Site(data, ("lung-opacity", "mass"), "zeros", 16).targets("train", np.arange(50))
     assert set(found[:, 0]) == {UNKNOWN}
     assert set(found[:, 1]) <= {0, 1}
 
 
 def test_the_films_that_a_cell_is_tested_on_may_be_another_sites():
     data = catalogue.resolve("chexpert", embedded=True)
-    test, findings = sites.test_set(config_of("nih-cxr14", "chexpert"), data, Seeds(), "cpu")
+    configuration = Configuration.parse(config_of("nih-cxr14", "chexpert"))
+    test, findings = films.test_set(configuration, data, Seeds(), "cpu")
     assert (len(findings), test.targets.shape, test.images.shape) == (8, (100, 8), (100, 1, 16, 16))
 
 
@@ -219,10 +221,15 @@ def test_what_cannot_be_built_is_refused(changes, error, message):
 def test_a_set_without_findings_is_no_site_and_the_public_films_must_be_of_another_set():
     config = config_of("nih-cxr14")
     with pytest.raises(DataError, match="digits has no findings that a table asks for"):
-        sites.site_of({**config, "findings.digits": "mass"}, catalogue.resolve("digits"))
+        films.site_of(
+            Configuration.parse({**config, "findings.digits": "mass"}), catalogue.resolve("digits")
+        )
     with pytest.raises(DataError, match="name it with public"):
         build_federation(
-            config, catalogue.resolve("nih-cxr14", embedded=True), Seeds(), StageCache(None), FedAD
+            Configuration.parse(config),
+            DataSets(catalogue.resolve("nih-cxr14", embedded=True)),
+            FedAD,
+            Run(Seeds(), StageCache(None)),
         )
 
 
@@ -244,7 +251,7 @@ def test_the_official_sets_are_planned_without_their_files():
 
 def test_a_larger_public_set_holds_every_smaller_one():
     few, more, every = (
-        set(sites.first_of_order(50, most, np.random.default_rng(3))) for most in (5, 20, 0)
+        set(films.first_of_order(50, most, np.random.default_rng(3))) for most in (5, 20, 0)
     )
     assert few < more < every == set(range(50))
     assert len(few) == 5

@@ -1,4 +1,4 @@
-"""From configuration to federation: sizes, roles, and what clients share between tables."""
+"""Federations of images: sizes, and what clients share between tables."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ import pytest
 import torch
 
 from baselines.standalone import Standalone
-from benchmarks.scenarios.scenario import build_federation, divide, resize, roles
+from benchmarks.scenarios import images
+from benchmarks.scenarios.assembly import Run, build_federation
+from benchmarks.scenarios.configuration import Configuration
+from benchmarks.scenarios.samples import resize
+from benchmarks.scenarios.scenario import DataSets
 from benchmarks.tables import registry
 from datasets import catalogue, partitions
 from datasets.catalogue import ResolvedData
@@ -44,13 +48,25 @@ def fediod_config(
     }
 
 
-def build(config, device="cpu", name="cifar10", other: str = "", **changes):
+def federation_of(config, data, method=Standalone, device="cpu", **others):
+    run = Run(Seeds(), StageCache(None), device)
+    return build_federation(Configuration.parse(config), DataSets(data, **others), method, run)
+
+
+def divide(config, labels, seeds, other=None, private=None, classes=0):
+    """The division of a flat configuration."""
+    parsed = Configuration.parse(config)
+    uses_public = parsed.public.name != ""
+    return images.divide(
+        parsed.partition, labels, seeds, other, private, classes, uses_public=uses_public
+    )
+
+
+def build(config, device="cpu", name="cifar10", other: str = ""):
     """A federation on embedded data, with the public set of another data set if one is named."""
     data = catalogue.resolve(name, embedded=True)
     public = catalogue.resolve(other, embedded=True) if other else None
-    return build_federation(
-        config, data, Seeds(), StageCache(None), Standalone, device=device, public=public, **changes
-    )
+    return federation_of(config, data, device=device, public=public)
 
 
 def mnist_labels():
@@ -108,17 +124,10 @@ def test_seven_clients_are_refused_with_what_would_work():
         divide(config, mnist_labels(), Seeds())
 
 
-def test_mixed_clients_are_half_and_half_in_order():
-    assert roles("resnet", 5) == ["resnet"] * 5
-    assert roles("resnet+densenet", 10) == ["resnet"] * 5 + ["densenet"] * 5
-
-
 def test_a_planned_federation_has_sizes_and_no_images():
     data = ResolvedData("cinic10", "cinic10", "real", "", "not present")
     config = config_of("table2", dataset="cinic10", distribution="niid2")
-    federation = build_federation(
-        config, data, Seeds(), StageCache(None), Standalone, device="meta"
-    )
+    federation = federation_of(config, data, device="meta")
     assert len(federation.public) == 90_000
     assert federation.public.images.is_meta
     assert {client.size for client in federation.clients} == {20_000}
@@ -130,7 +139,7 @@ def test_images_are_resized_to_the_configured_side():
         "data.image_size": 8,
     }
     data = catalogue.resolve("cifar10", embedded=True)
-    federation = build_federation(config, data, Seeds(), StageCache(None), Standalone)
+    federation = federation_of(config, data)
     assert federation.public.images.shape[1:] == (3, 8, 8)
     assert federation.public.images.float().mean() > 10
 
@@ -204,9 +213,7 @@ def test_labels_of_another_data_set_are_never_the_oracles():
         oracle = frozenset({"public-labels"})
 
     data, other = (catalogue.resolve(name, embedded=True) for name in ("cifar10", "cifar100"))
-    federation = build_federation(
-        fediod_config(), data, Seeds(), StageCache(None), Oracle, public=other
-    )
+    federation = federation_of(fediod_config(), data, Oracle, public=other)
     with pytest.raises(OracleError):
         federation.oracle_public_labels()
 
@@ -219,9 +226,7 @@ def test_the_public_sets_identity_is_that_of_the_data_it_comes_from():
 
     def digest(public):
         config = {**fediod_config(), "partition.public_limit": 10}
-        return build_federation(
-            config, own, Seeds(), StageCache(None), Standalone, device="meta", public=public
-        ).public.digest
+        return federation_of(config, own, device="meta", public=public).public.digest
 
     assert digest(other) == digest(replace(other, asked="by another name", note="x"))
     assert len({digest(other), digest(replace(other, digest="other content")), digest(third)}) == 3
@@ -265,10 +270,7 @@ def test_a_method_without_public_images_has_an_empty_public_set():
 def test_public_images_with_another_number_of_channels_are_refused():
     with pytest.raises(
         DataError,
-        match=(
-            "public images of digits have another number of channels than the private ones of"
-            " shapes"
-        ),
+        match=("public images of digits have another number of channels than those of shapes"),
     ):
         build(fediod_config(), other="digits")
 
@@ -279,15 +281,7 @@ def test_a_planned_federation_knows_the_size_of_the_other_public_set():
         for name in ("cifar10", "cifar100")
     }
     config = fediod_config("paper")
-    federation = build_federation(
-        config,
-        data["cifar10"],
-        Seeds(),
-        StageCache(None),
-        Standalone,
-        device="meta",
-        public=data["cifar100"],
-    )
+    federation = federation_of(config, data["cifar10"], device="meta", public=data["cifar100"])
     assert federation.public.images.shape == (50_000, 3, 32, 32)
     assert federation.public.images.is_meta
     assert sum(client.size for client in federation.clients) == 50_000
@@ -413,11 +407,9 @@ def fedsa_config(
     return {**paper.config(found, wanted, keys, profile, "paper"), **(changes or {})}
 
 
-def build_fedsa(config, device="cpu", name="cifar10", private="imagenet32", **changes):
+def build_fedsa(config, device="cpu", name="cifar10", private="imagenet32"):
     data, own = (catalogue.resolve(asked, embedded=True) for asked in (name, private))
-    return build_federation(
-        config, data, Seeds(), StageCache(None), Standalone, device=device, private=own, **changes
-    )
+    return federation_of(config, data, device=device, private=own)
 
 
 TARGET = {
@@ -552,15 +544,7 @@ def test_a_planned_federation_knows_the_sizes_of_both_sets():
         for name in ("cifar100", "imagenet32")
     }
     config = fedsa_config("table1", "paper", fraction="0.05", dataset="cifar100")
-    planned = build_federation(
-        config,
-        data["cifar100"],
-        Seeds(),
-        StageCache(None),
-        Standalone,
-        device="meta",
-        private=data["imagenet32"],
-    )
+    planned = federation_of(config, data["cifar100"], device="meta", private=data["imagenet32"])
     assert planned.probe().images.shape == (2_500, 3, 32, 32)
     assert planned.probe().images.is_meta
     assert len(planned.public) == 47_500
@@ -609,9 +593,7 @@ def rooms(task="segmentation", **changes):
     data = ResolvedData("taskonomy", "scenes", "synthetic", "", "not loaded")
     limits = {"partition.pool_limit": 1000, "partition.target_limit": 1000}
     config = fedsa_config("table4", task=task, changes={**limits, **changes})
-    return build_federation(
-        config, data, Seeds(), StageCache(None), Standalone, device="meta", private=data
-    )
+    return federation_of(config, data, device="meta", private=data)
 
 
 def test_teachers_have_tasks_of_their_own_and_networks_to_suit():

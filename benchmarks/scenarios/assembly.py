@@ -1,0 +1,114 @@
+"""The one place where a federation is put together: a scenario's parts, and what the configuration
+says of all the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from benchmarks.scenarios.configuration import Configuration
+from benchmarks.scenarios.scenario import DataSets, Parts
+from benchmarks.tables.registry import find_scenario
+from federation.channel import Channel
+from federation.client import Client
+from federation.execution import DEFAULT, Execution
+from federation.federation import Federation
+from federation.method import Method
+from federation.protection import Protection
+from federation.seeds import Seeds
+from federation.stages import StageCache
+from federation.tasks import Task
+from models.catalogue import DENSE
+
+
+@dataclass(frozen=True)
+class Run:
+    """How a federation is run: seeds, cache and device. On the device `meta` nothing is loaded or
+    computed, only sizes are known.
+    """
+
+    seeds: Seeds
+    stages: StageCache
+    device: str = "cpu"
+    channel: Channel | None = None
+    """None for a new one."""
+    progress: Callable[[str, float], None] = lambda text, share: None
+    execution: Execution = DEFAULT
+
+
+def build_federation(
+    configuration: Configuration, data: DataSets, method: type[Method], run: Run
+) -> Federation:
+    """The federation of one cell, by the scenario that claims its task.
+
+    Raises DataError for absent or damaged data and impossible partitions, SpecError for a task that
+    no scenario claims, ValueError for what `assemble` refuses.
+    """
+    scenario = find_scenario(configuration.data.task).load()
+    parts = scenario.parts(configuration, data, run.seeds, run.device)
+    return assemble(parts, configuration, method, run)
+
+
+def assemble(
+    parts: Parts, configuration: Configuration, method: type[Method], run: Run
+) -> Federation:
+    """A federation of a scenario's parts.
+
+    Raises ValueError if differential privacy is asked for in a form that the method does not have,
+    or an augmentation of images that have targets for every pixel.
+    """
+    networks, plan = configuration.network, configuration.privacy
+    if plan is not None and plan.mechanism not in method.protections():
+        raise ValueError(f"{method.__name__} has no private form under {plan.mechanism}")
+    if configuration.augmentation is not None and any(
+        task.dense for task in (parts.task, *(c.task for c in parts.clients if c.task))
+    ):
+        raise ValueError(
+            "images with targets for every pixel are not augmented: the targets would stay; leave"
+            " augmentation.* off"
+        )
+    roles = networks.client_roles(len(parts.clients))
+    return Federation(
+        clients=[
+            Client(
+                index,
+                role,
+                network_for(networks.named(role), client.task or parts.task),
+                client.shard,
+                client.label_counts,
+                client.digest,
+                client.task,
+                client.normalise,
+            )
+            for index, (role, client) in enumerate(zip(roles, parts.clients, strict=True))
+        ],
+        public=parts.public,
+        test=parts.test,
+        validation=parts.validation,
+        probe=parts.probe,
+        task=parts.task,
+        network=network_for(networks.named(networks.server), parts.task),
+        image_shape=parts.image_shape,
+        normalise=parts.normalise,
+        local=configuration.local,
+        server=configuration.server,
+        augmentation=configuration.augmentation,
+        seeds=run.seeds,
+        stages=run.stages,
+        channel=run.channel,
+        device=run.device,
+        execution=run.execution,
+        protection=(
+            Protection(plan, method.protections()[plan.mechanism]) if plan is not None else None
+        ),
+        pretrained=networks.pretrained == "imagenet",
+        oracle_labels=parts.oracle_labels,
+        oracle_allowed=method.oracle,
+        progress=run.progress,
+    )
+
+
+def network_for(network: str, task: Task) -> str:
+    """The form of a network that has a task's outputs."""
+    return network + (DENSE if task.dense else "")

@@ -1,0 +1,259 @@
+"""Images with a class or other annotations: who holds which, and what is learnt of them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+
+from benchmarks.scenarios.configuration import Configuration, PartitionSettings
+from benchmarks.scenarios.division import client_parts, limit
+from benchmarks.scenarios.samples import (
+    check_channels,
+    identity,
+    images_of,
+    official_labels,
+    targets_at,
+)
+from benchmarks.scenarios.scenario import ClientPart, DataSets, Parts
+from datasets import catalogue, partitions
+from datasets.annotations import CLASS, annotations_of
+from datasets.catalogue import ResolvedData
+from federation.client import Shard
+from federation.federation import LabelledSet, PublicData
+from federation.seeds import Seeds
+from federation.tasks import Classification, task_of
+from federation.training import Normalisation
+
+TASKS = ("classification", "segmentation")
+"""Values of `data.task` that are this scenario's."""
+ANNOTATIONS = {"classification": CLASS, "segmentation": "segment_semantic"}
+"""What each task predicts of an image."""
+
+
+@dataclass(frozen=True)
+class Division:
+    """Who holds what: indices into the training split, and for the public set into the split it
+    comes from.
+
+    The public set is of the same data set as the clients', unless `public.name` names another. With
+    `private.name` the server's target data and the clients' are two data sets.
+    """
+
+    public_split: str
+    public: np.ndarray
+    validation: np.ndarray
+    """Training samples that the server holds, with labels; for most methods none."""
+    probe: np.ndarray
+    """Training samples of the target task that the server holds with labels and may train on; for
+    most methods none."""
+    clients: list[np.ndarray]
+    """Into the training split, or that of the private data set."""
+    test: np.ndarray
+    groups: list[range] = field(default_factory=list)
+    """Each client's classes, where clients hold groups of them and number their own from 0."""
+
+
+def divide(
+    partition: PartitionSettings,
+    labels: Mapping[str, np.ndarray],
+    seeds: Seeds,
+    other: Mapping[str, np.ndarray] | None = None,
+    private: Mapping[str, np.ndarray] | None = None,
+    classes: int = 0,
+    *,
+    uses_public: bool = True,
+) -> Division:
+    """The public set, every client's samples and the test set, drawn from the streams of the
+    partition axis.
+
+    `other` are the labels of the data set that the public set comes from, where that is another
+    one; so are `private` of the clients' samples, which have `classes` classes. A method that does
+    not use public images leaves all of them to the clients. Raises PartitionError for a partition
+    that cannot exist.
+    """
+
+    def rng(*names: object) -> np.random.Generator:
+        return seeds.numpy("partition", *names)
+
+    train = labels[partition.target_split]
+    test = limit(np.arange(len(labels["test"])), partition.test_limit, rng("test limit"))
+    unlabelled = limit(np.arange(len(train)), partition.target_limit, rng("target limit"))
+    probe, unlabelled = _probe(partition, train, unlabelled, rng("probe"))
+    if private is not None:
+        public = limit(unlabelled, partition.public_limit, rng("public limit"))
+        pool = limit(np.arange(len(private["train"])), partition.pool_limit, rng("pool limit"))
+        count = partition.clients
+        groups: list[range] = []
+        if partition.kind == "everyone":  # teachers of several tasks learn from the same images
+            own = [pool] * count
+        elif partition.kind != "class-groups":
+            raise partitions.PartitionError(
+                f"private data of another set are not divided by {partition.kind!r}; use"
+                " class-groups or everyone"
+            )
+        else:
+            parts, groups = partitions.class_groups(private["train"][pool], count, classes)
+            own = [pool[part] for part in parts]
+        return Division(partition.target_split, public, np.arange(0), probe, own, test, groups)
+    unused = other is None and not uses_public
+    public_split = "train" if unused else partition.public_split or "train"
+    available = labels if other is None else other
+    if public_split not in available:
+        raise partitions.PartitionError(
+            f"the data set has no split {public_split!r} to be the public set; it has"
+            f" {', '.join(available)}"
+        )
+    if unused:
+        public, pool = np.arange(0), unlabelled
+    elif other is None and public_split == "train":
+        public, pool = (
+            unlabelled[part]
+            for part in partitions.split_public(
+                len(unlabelled), partition.public_share, rng("public")
+            )
+        )
+    else:
+        public, pool = np.arange(len(available[public_split])), unlabelled
+    public = limit(public, partition.public_limit, rng("public limit"))
+    pool = limit(pool, partition.pool_limit, rng("pool limit"))
+    held, rest = partitions.split_public(len(pool), partition.validation_share, rng("validation"))
+    held_out, pool = pool[held], pool[rest]
+    own = [pool[part] for part in client_parts(partition, partition.clients, train[pool], rng)]
+    return Division(public_split, public, held_out, probe, own, test)
+
+
+def _probe(
+    partition: PartitionSettings, labels: np.ndarray, among: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """The server's labelled samples among the training samples `among`, and the others."""
+    share = partition.probe_share
+    if not share:
+        return np.arange(0), among
+    drawn, rest = partitions.draw_share_by_class(
+        labels[among], share, rng, consecutive=partition.probe_order == "consecutive"
+    )
+    return among[drawn], among[rest]
+
+
+def parts(configuration: Configuration, data: DataSets, seeds: Seeds, device: str) -> Parts:
+    """Images of one task at clients and server, those of the public set perhaps of another data
+    set.
+
+    With a private data set every client has a task of its own: its group of classes, or one of
+    `partition.teachers` in turn. Raises DataError for absent or damaged data, PartitionError for an
+    impossible partition.
+    """
+    _check(data)
+    private, public = data.private or data.target, data.public or data.target
+    labels, private_labels = official_labels(data.target), official_labels(private)
+    partition, size = configuration.partition, configuration.data.image_size
+    division = divide(
+        partition,
+        labels,
+        seeds,
+        None if data.public is None else official_labels(public),
+        None if data.private is None else private_labels,
+        catalogue.source(private.used).classes,
+        uses_public=configuration.public.name != "",
+    )
+    source = catalogue.source(data.target.used)
+    predicted = ANNOTATIONS[configuration.data.task]
+
+    def labelled(split: str, indices: np.ndarray) -> LabelledSet:
+        return LabelledSet(
+            images_of(data.target, split, indices, size, device),
+            targets_at(data.target, split, indices, predicted, size, device),
+            identity(data.target, split, indices, size, *_unless_class(predicted)),
+        )
+
+    split, shown = division.public_split, division.public
+    return Parts(
+        clients=_clients(partition, data, division, private_labels["train"], size, device),
+        public=PublicData(
+            images_of(public, split, shown, size, device), identity(public, split, shown, size)
+        ),
+        test=labelled("test", division.test),
+        validation=labelled("train", division.validation) if len(division.validation) else None,
+        probe=labelled(partition.target_split, division.probe) if len(division.probe) else None,
+        task=task_of(annotations_of(source)[predicted]),
+        image_shape=(source.shape[0], size, size),
+        normalise=Normalisation(source.mean, source.std),
+        oracle_labels=(
+            targets_at(public, split, shown, CLASS, size, device) if data.public is None else None
+        ),
+    )
+
+
+def _clients(
+    partition: PartitionSettings,
+    data: DataSets,
+    division: Division,
+    labels: np.ndarray,
+    size: int,
+    device: str,
+) -> list[ClientPart]:
+    """What each client holds; `labels` are those of the training split that its samples are of."""
+    resolved = data.private or data.target
+    source = catalogue.source(resolved.used)
+    held = np.unique(np.concatenate(division.clients))  # what any client holds, once
+    pool = images_of(resolved, "train", held, size, device)
+    pool_targets = functools.cache(  # one copy for all clients
+        lambda annotation: targets_at(resolved, "train", held, annotation, size, device)
+    )
+    teachers = partition.teachers.split("+")
+    clients = []
+    for index, indices in enumerate(division.clients):
+        annotation = teachers[index % len(teachers)]
+        task = task_of(annotations_of(source)[annotation])
+        targets, first, about = pool_targets(annotation), 0, _unless_class(annotation)
+        if division.groups:
+            group = division.groups[index]
+            task, first = Classification(len(group)), group.start
+            targets = targets - first  # a client numbers its classes from 0
+            about = (str(group), *about)
+        counts: tuple[int, ...] = ()
+        if annotation == CLASS:
+            numbers = np.bincount(labels[indices] - first, minlength=task.outputs)
+            counts = tuple(int(n) for n in numbers)
+        positions = torch.from_numpy(np.searchsorted(held, indices)).to(device)
+        other = data.private is not None
+        clients.append(
+            ClientPart(
+                Shard(pool, targets, positions),
+                counts,
+                identity(resolved, "train", indices, size, *about),
+                task if other else None,
+                Normalisation(source.mean, source.std) if other else None,
+            )
+        )
+    return clients
+
+
+def _unless_class(annotation: str) -> tuple[str, ...]:
+    """What an identity says of targets: nothing of classes."""
+    return (annotation,) if annotation != CLASS else ()
+
+
+def _check(data: DataSets) -> None:
+    """Raise DataError or PartitionError for data sets that cannot be of one federation."""
+    private, public = data.private, data.public
+    if private is not None:
+        check_channels(data.target, private, "private")
+    if public is not None:
+        check_channels(data.target, public, "public")
+    if private is not None and private.asked != data.target.asked:
+        _check_apart(private, data.target, "clients would hold the server's own data", "private")
+    if public is not None:
+        _check_apart(public, data.target, "public set would be the clients' own data", "public")
+
+
+def _check_apart(one: ResolvedData, other: ResolvedData, problem: str, prefix: str) -> None:
+    if one.used == other.used:
+        raise partitions.PartitionError(
+            f"the {problem}: {one.asked} and {other.asked} are both {other.used} here; name another"
+            f" with --set {prefix}.name=..."
+        )

@@ -1,0 +1,91 @@
+"""What scenarios read of data sets: labels, images and targets at the size that networks see, and
+what identifies them.
+
+While a run is planned without the files, data sets have their official sizes and no content.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from datasets import catalogue
+from datasets.annotations import CLASS, MAP, annotated, annotations_of
+from datasets.catalogue import ResolvedData
+from datasets.source import DataError
+from federation.tasks import resize_targets, targets_of
+from results.files import digest
+
+
+def official_labels(data: ResolvedData) -> dict[str, np.ndarray]:
+    """Labels of every split; for planning without the files, balanced labels of the official
+    sizes.
+    """
+    source = catalogue.source(data.used)
+    if data.digest:
+        return {name: split.labels for name, split in catalogue.load(data.used).items()}
+    return {name: np.arange(size) % source.classes for name, size in source.sizes.items()}
+
+
+def images_of(
+    data: ResolvedData, split: str, indices: np.ndarray, size: int, device: str
+) -> torch.Tensor:
+    """Images of a split, uint8 (n, c, size, size)."""
+    if device == "meta":
+        channels = catalogue.source(data.used).shape[0]
+        return torch.empty((len(indices), channels, size, size), dtype=torch.uint8, device="meta")
+    images = catalogue.load(data.used)[split].images[indices]
+    return resize(torch.from_numpy(images), size).to(device)
+
+
+def targets_at(
+    data: ResolvedData, split: str, indices: np.ndarray, annotation: str, size: int, device: str
+) -> torch.Tensor:
+    """Targets of a split's images, of one annotation: classes int64 (n,), or of pixels (n, ...,
+    size, size).
+    """
+    if annotation == CLASS:
+        return torch.from_numpy(official_labels(data)[split][indices]).to(device)
+    about = annotations_of(catalogue.source(data.used))[annotation]
+    if device == "meta":
+        channels = [about.size] if about.kind == MAP else []
+        return torch.empty((len(indices), *channels, size, size), device="meta")
+    values = annotated(catalogue.load(data.used)[split], annotation)[indices]
+    return resize_targets(targets_of(about, values), size).to(device)
+
+
+def identity(data: ResolvedData, split: str, indices: np.ndarray, size: int, *about: object) -> str:
+    """What identifies images of a split in stage keys; `about` says what else there is of them."""
+    content = digest(np.ascontiguousarray(indices).astype("<i8").tobytes())
+    return digest([data.used, data.digest, split, size, content, *about])
+
+
+def resize(images: torch.Tensor, size: int) -> torch.Tensor:
+    """uint8 images with sides of `size` pixels, area-averaged when smaller."""
+    if images.shape[-1] == size:
+        return images
+    shape = (*images.shape[:2], size, size)
+    if images.is_meta:
+        return torch.empty(shape, dtype=torch.uint8, device="meta")
+    parts = [
+        F.interpolate(
+            part.float(), size=(size, size), mode="area" if size < images.shape[-1] else "bilinear"
+        )
+        .round()
+        .clamp(0, 255)
+        .to(torch.uint8)
+        for part in images.split(5000)
+    ]
+    return torch.cat(parts)
+
+
+def check_channels(target: ResolvedData, data: ResolvedData, what: str) -> None:
+    """Raise DataError if images of `data`, which are the federation's `what`, have another number
+    of channels than those of `target`.
+    """
+    if catalogue.source(data.used).shape[0] != catalogue.source(target.used).shape[0]:
+        raise DataError(
+            f"{what} images of {data.used} have another number of channels than those of"
+            f" {target.used}"
+        )

@@ -1,0 +1,99 @@
+"""A federation of a scenario's parts: what the configuration adds, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from baselines.standalone import Standalone
+from benchmarks import contract
+from benchmarks.scenarios.assembly import Run, assemble, build_federation
+from benchmarks.scenarios.configuration import Configuration
+from benchmarks.scenarios.scenario import ClientPart, DataSets, Parts
+from benchmarks.tables.spec import SpecError
+from datasets import catalogue
+from federation.client import Shard
+from federation.federation import LabelledSet, OracleError, PublicData
+from federation.seeds import Seeds
+from federation.stages import StageCache
+from federation.tasks import Classification, Segmentation
+from federation.training import Normalisation
+from methods.fedavg import FedAvg
+
+IMAGES = torch.arange(6 * 64, dtype=torch.uint8).reshape(6, 1, 8, 8)
+LABELS = torch.tensor([0, 1, 2, 0, 1, 2])
+
+
+def parts(task=None, **changes):
+    """Two clients, with two samples and one; the second may have a task of its own."""
+    return Parts(
+        **{
+            "clients": [
+                ClientPart(Shard(IMAGES[:2], LABELS[:2]), (1, 1, 0), "first"),
+                ClientPart(Shard(IMAGES[2:3], LABELS[2:3]), (0, 0, 1), "second", task),
+            ],
+            "public": PublicData(IMAGES[3:4], "public"),
+            "test": LabelledSet(IMAGES[4:], LABELS[4:], "test"),
+            "task": Classification(3),
+            "image_shape": (1, 8, 8),
+            "normalise": Normalisation((0.5,), (0.5,)),
+            **changes,
+        }
+    )
+
+
+def assembled(made, method=Standalone, **changes):
+    config = {**contract.CONFIG, "augmentation.rotation": 0, **changes}
+    return assemble(made, Configuration.parse(config), method, Run(Seeds(), StageCache(None)))
+
+
+def test_networks_and_plans_are_the_configurations_and_samples_the_scenarios():
+    federation = assembled(
+        parts(),
+        **{"network.client": "cnn+resnet8-narrow", "network.server": "resnet8-narrow"},
+    )
+    assert [client.role for client in federation.clients] == ["cnn", "resnet8-narrow"]
+    assert [client.network for client in federation.clients] == ["cnn-small", "resnet8-narrow"]
+    assert [client.size for client in federation.clients] == [2, 1]
+    assert [client.digest for client in federation.clients] == ["first", "second"]
+    assert federation.network == "resnet8-narrow"
+    assert (federation.local.epochs, federation.server.epochs) == (6, 15)
+    assert federation.public.digest == "public"
+    assert federation.protection is None
+
+
+def test_a_network_has_the_form_that_its_task_needs():
+    federation = assembled(parts(Segmentation(4)))
+    assert [client.network for client in federation.clients] == ["cnn-small", "cnn-small+dense"]
+    assert [client.task for client in federation.clients] == [None, Segmentation(4)]
+
+
+def test_labels_of_public_samples_are_for_oracles_alone():
+    class Oracle(Standalone):
+        oracle = frozenset({"public-labels"})
+
+    labelled = parts(oracle_labels=LABELS[3:4])
+    assert assembled(labelled, Oracle).oracle_public_labels().tolist() == [0]
+    with pytest.raises(OracleError):
+        assembled(labelled).oracle_public_labels()
+
+
+def test_privacy_is_of_the_forms_that_the_method_has():
+    private = {"privacy.epsilon": 5.0, "privacy.mechanism": "dp-sgd"}
+    federation = assembled(parts(), FedAvg, **private)
+    assert federation.mechanism == "dp-sgd"
+    assert federation.protection.plan.epsilon == 5.0
+    with pytest.raises(ValueError, match="FedAvg has no private form under pate"):
+        assembled(parts(), FedAvg, **{**private, "privacy.mechanism": "pate"})
+
+
+def test_images_with_targets_for_their_pixels_are_not_augmented():
+    with pytest.raises(ValueError, match=r"not augmented.*leave augmentation\.\* off"):
+        assembled(parts(Segmentation(4)), **{"augmentation.horizontal_flip": True})
+
+
+def test_a_task_without_a_scenario_is_refused():
+    configuration = Configuration.parse({**contract.CONFIG, "data.task": "poetry"})
+    run = Run(Seeds(), StageCache(None))
+    with pytest.raises(SpecError, match="no scenario has the task 'poetry'"):
+        build_federation(configuration, DataSets(catalogue.resolve("digits")), Standalone, run)

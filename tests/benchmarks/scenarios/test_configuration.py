@@ -1,0 +1,154 @@
+"""Flat configurations and their sections: what is refused, what is taken as it is."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import pytest
+
+from benchmarks import contract
+from benchmarks.scenarios.configuration import (
+    SECTIONS,
+    Configuration,
+    NetworkSettings,
+    PartitionSettings,
+    read_section,
+)
+from benchmarks.tables import registry
+from benchmarks.tables.cells import Selection, expand
+from benchmarks.tables.spec import SpecError
+from federation.augmentation import Augmentation
+from federation.training import TrainingPlan
+from privacy.plan import PrivacyPlan
+
+PRIVATE = {"privacy.dp": "yes", "privacy.epsilon": 10, "privacy.mechanism": "dp-sgd"}
+
+
+def parse(**changes):
+    return Configuration.parse({**contract.CONFIG, **changes})
+
+
+def test_sections_hold_their_settings_and_defaults_for_the_others():
+    parsed = parse()
+    assert (parsed.data.name, parsed.data.image_size, parsed.data.task) == (
+        "digits",
+        8,
+        "classification",
+    )
+    assert parsed.partition == PartitionSettings(
+        "niid2",
+        5,
+        client_share=0.5,
+        public_share=0.77,
+        public_limit=200,
+        validation_share=0.1,
+        probe_share=0.1,
+    )
+    assert parsed.local == TrainingPlan(epochs=6, batch_size=16, lr=5e-3)
+    assert parsed.server == TrainingPlan(epochs=15, batch_size=16, lr=5e-3)
+    assert parsed.augmentation == Augmentation(rotation=5)
+    assert (parsed.public.name, parsed.private.name) == (None, "")
+    assert parse(**{"augmentation.rotation": 0}).augmentation is None
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("local.epoch", "unknown setting 'local.epoch'; did you mean local.epochs"),
+        ("server.learning_rate", "unknown setting 'server.learning_rate'"),
+        ("partition.client", "did you mean partition.client_share or partition.clients"),
+        ("data.size", "did you mean data.image_size or"),
+        ("public.set", "known: public.name|did you mean public.name"),
+        ("private.set", "private.name"),
+        ("evaluation.last_epoch", "did you mean evaluation.last_epochs"),
+        ("augmentation.flip", "did you mean augmentation"),
+        ("privacy.eps", "did you mean privacy.epsilon"),
+        ("network.pretraned", "did you mean network.pretrained"),
+    ],
+)
+def test_a_setting_that_its_section_does_not_know_is_refused_with_near_names(name, message):
+    with pytest.raises(SpecError, match=message):
+        parse(**{name: 1})
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"local.epochs": "ten"}, "local.epochs is a whole number, not 'ten'"),
+        ({"partition.clients": 5.5}, "partition.clients is a whole number, not 5.5"),
+        ({"partition.public_share": "most"}, "partition.public_share is a number, not 'most'"),
+        ({"network.client": 18}, "network.client is text, not 18"),
+        ({"evaluation.statistic": "mean"}, "last or best, not 'mean'"),
+        ({"partition.kind": "dirichlet-fedkd"}, "needs a partition.alpha above 0, not 0.0"),
+    ],
+)
+def test_a_value_of_another_kind_is_refused(changes, message):
+    with pytest.raises(SpecError, match=message):
+        parse(**changes)
+
+
+def test_a_missing_setting_is_named():
+    config = {name: value for name, value in contract.CONFIG.items() if name != "local.epochs"}
+    with pytest.raises(SpecError, match=r"local\.epochs is not set"):
+        Configuration.parse(config)
+
+
+def test_settings_of_methods_and_measures_are_left_to_them():
+    others = {"dlad.temperature": 3.0, "attack.images": 4}
+    assert parse(**others).others == others
+
+
+def test_a_role_names_a_network_or_is_one():
+    networks = parse(**{"network.resnet": "resnet8-narrow"}).network
+    assert networks.named("resnet") == "resnet8-narrow"
+    assert networks.named("wrn-16-2") == "wrn-16-2"
+
+
+def test_mixed_clients_are_half_and_half_in_order():
+    assert NetworkSettings("resnet", "resnet").client_roles(5) == ["resnet"] * 5
+    mixed = NetworkSettings("resnet+densenet", "resnet").client_roles(10)
+    assert mixed == ["resnet"] * 5 + ["densenet"] * 5
+
+
+def test_privacy_is_a_plan_only_where_it_is_asked_for():
+    assert parse().privacy is None
+    assert parse(**{**PRIVATE, "privacy.dp": "no"}).privacy is None
+    assert parse(**PRIVATE).privacy == PrivacyPlan("dp-sgd", 10.0)
+    assert type(parse(**PRIVATE).privacy.epsilon) is float
+    with pytest.raises(SpecError, match=r"privacy\.mechanism is not set"):
+        parse(**{"privacy.epsilon": 10.0})
+
+
+def test_the_released_noise_has_no_budget():
+    released = parse(**{**PRIVATE, "privacy.mechanism": "released", "privacy.noise_multiplier": 1})
+    assert released.privacy.epsilon == math.inf
+
+
+@dataclass(frozen=True)
+class Meals:
+    """A section of one's own."""
+
+    cooks: int = 1
+
+
+def test_whoever_needs_settings_of_its_own_reads_them_in_the_same_way():
+    assert read_section({"meals.cooks": 2, "local.epochs": 1}, "meals", Meals) == Meals(2)
+    with pytest.raises(SpecError, match=r"unknown setting 'meals\.cook'; did you mean meals.cooks"):
+        read_section({"meals.cook": 2}, "meals", Meals)
+
+
+@pytest.mark.parametrize("paper", sorted(registry.papers()))
+@pytest.mark.parametrize("profile", ["smoke", "paper"])
+def test_every_setting_of_every_table_is_known(paper, profile):
+    spec = registry.papers()[paper]
+    known = registry.RESERVED | set(registry.methods())
+    for table in spec.tables:
+        selection = Selection(profile=profile, add=tuple(row.key for row in table.offered))
+        for cell in expand(spec, table, selection, skip_unusable=True):
+            parsed = Configuration.parse(dict(cell.config))
+            assert {name.partition(".")[0] for name in parsed.others} <= known
+
+
+def test_no_method_can_be_called_what_settings_are():
+    assert SECTIONS < registry.RESERVED
