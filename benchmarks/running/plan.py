@@ -156,14 +156,14 @@ def make_plan(cells: Sequence[Cell]) -> Plan:
             config = dict(cell.config)
             if not registry.find_measure(cell.measure).needs_fit(config):
                 continue  # an attack ends where it succeeds: nobody knows when
-            plan.meter.scope = digest(
-                [cell.method, sorted(config.items()), cell.seed, _planned_sets(cell).target.used]
-            )
+            data = _planned_sets(cell)
+            used = data.target.used
+            plan.meter.scope = digest([cell.method, sorted(config.items()), cell.seed, used])
             method = make_method(registry.find_method(cell.method, cell.plugins), config)
             channel = Channel()
             federation = build_federation(
                 Configuration.parse(config),
-                _planned_sets(cell),
+                data,
                 type(method),
                 Run(Seeds.moving(cell.seed_axes, cell.seed), stages, "meta", channel),
             )
