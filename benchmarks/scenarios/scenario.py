@@ -32,7 +32,7 @@ from federation.seeds import Seeds
 from federation.stages import StageCache
 from federation.tasks import Classification, Task, resize_targets, targets_of, task_of
 from federation.training import Normalisation
-from models.catalogue import DENSE
+from models.catalogue import network_for
 from results.files import digest
 
 TASKS = {"classification": CLASS, "segmentation": "segment_semantic"}
@@ -276,7 +276,7 @@ def build_federation(
 
     def network_of(role: str, task: Task) -> str:
         name = str(config.get(f"network.{role}", role))  # a role may name a network itself
-        return name + (DENSE if task.dense else "")
+        return network_for(name, dense=task.dense)
 
     held = np.unique(np.concatenate(division.clients))  # what any client holds, once
     pool = images("train", held, own)
