@@ -75,21 +75,20 @@ def network_for(name: str, *, dense: bool, dims: int = 2) -> str:
     base = name.removesuffix(DENSE)
     fitting = [
         other
-        for other, candidate in networks().items()
+        for other, candidate in sorted(networks().items())
         if candidate.dims == dims
         and (candidate.makes == needed or (dense and candidate.makes == "scores"))
     ]
+    alike = [other for other in fitting if other.startswith(base)]
+    instead = f"use {', '.join(alike or fitting)}"
     if declared.dims != dims:
         raise ModelError(
-            f"{name} takes {INPUTS[declared.dims]}, and the data are {INPUTS[dims]};"
-            f" {near(base, fitting)}"
+            f"{name} takes {INPUTS[declared.dims]}, and the data are {INPUTS[dims]}; {instead}"
         )
     if dense and declared.makes == "scores":
         return name + DENSE
     if declared.makes != needed:
-        raise ModelError(
-            f"{name} makes {declared.makes}, and the task needs {needed}; {near(base, fitting)}"
-        )
+        raise ModelError(f"{name} makes {declared.makes}, and the task needs {needed}; {instead}")
     return name
 
 

@@ -144,7 +144,7 @@ class Translator(nn.Module):
         return translated
 
 
-def pooled(features: torch.Tensor, side: tuple[int, ...]) -> torch.Tensor:
+def pooled(features: torch.Tensor, side: tuple[int, int]) -> torch.Tensor:
     """A map (n, c, h, w) average-pooled to `side`; one that has it already is returned as it is.
 
     FedSA does not say how maps of different sides are compared; here at the smaller of the two.

@@ -148,18 +148,21 @@ def make_plan(cells: Sequence[Cell]) -> Plan:
             plan.meter.scope = digest([cell.method, sorted(config.items()), cell.seed, data.used])
             method = make_method(registry.find_method(cell.method, cell.plugins), config)
             channel = Channel()
-            federation = build_federation(
-                config,
-                data,
-                Seeds.moving(cell.seed_axes, cell.seed),
-                stages,
-                type(method),
-                device="meta",
-                channel=channel,
-                public=None if cell.public is None else _planned_data(cell.public, cell.profile),
-                private=None if cell.private is None else _planned_data(cell.private, cell.profile),
-                others=[_planned_data(other, cell.profile) for other in cell.others],
-            )
+            try:
+                federation = build_federation(
+                    config,
+                    data,
+                    Seeds.moving(cell.seed_axes, cell.seed),
+                    stages,
+                    type(method),
+                    device="meta",
+                    channel=channel,
+                    public=cell.public and _planned_data(cell.public, cell.profile),
+                    private=cell.private and _planned_data(cell.private, cell.profile),
+                    others=[_planned_data(other, cell.profile) for other in cell.others],
+                )
+            except ValueError as error:
+                raise SpecError(f"{cell} cannot be planned: {error}") from error
             workload = Workload(
                 federation.clients[0].network,
                 federation.image_shape,

@@ -16,6 +16,7 @@ from federation.augmentation import Augmentation
 from federation.method import Method
 from federation.protection import Protection
 from federation.training import TrainingPlan
+from models.catalogue import network_for
 from privacy.plan import RELEASED, PrivacyPlan
 
 Config = Mapping[str, Scalar]
@@ -70,6 +71,13 @@ def roles(client_model: str, clients: int) -> list[str]:
     """
     kinds = client_model.split("+")
     return [kinds[k * len(kinds) // clients] for k in range(clients)]
+
+
+def network_of(config: Config, role: str, *, dense: bool = False) -> str:
+    """The network of a kind of client, or of the server's kind, for a dense task or for another; a
+    role may name a network itself. Raises ModelError for a network that cannot learn the task.
+    """
+    return network_for(str(config.get(f"network.{role}", role)), dense=dense)
 
 
 def training_plan(config: Config, prefix: str) -> TrainingPlan:

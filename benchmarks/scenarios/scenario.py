@@ -15,6 +15,7 @@ from benchmarks.scenarios.configuration import (
     client_parts,
     common_parts,
     limit,
+    network_of,
     resize,
     roles,
 )
@@ -30,9 +31,8 @@ from federation.federation import Federation, LabelledSet, PublicData
 from federation.method import Method
 from federation.seeds import Seeds
 from federation.stages import StageCache
-from federation.tasks import Classification, Task, resize_targets, targets_of, task_of
+from federation.tasks import Classification, resize_targets, targets_of, task_of
 from federation.training import Normalisation
-from models.catalogue import network_for
 from results.files import digest
 
 TASKS = {"classification": CLASS, "segmentation": "segment_semantic"}
@@ -274,10 +274,6 @@ def build_federation(
             identity(split, indices, data, *what),
         )
 
-    def network_of(role: str, task: Task) -> str:
-        name = str(config.get(f"network.{role}", role))  # a role may name a network itself
-        return network_for(name, dense=task.dense)
-
     held = np.unique(np.concatenate(division.clients))  # what any client holds, once
     pool = images("train", held, own)
     pool_targets = functools.cache(
@@ -319,7 +315,7 @@ def build_federation(
             Client(
                 index,
                 role,
-                network_of(role, own_task or task),
+                network_of(config, role, dense=(own_task or task).dense),
                 shard,
                 counts,
                 digests,
@@ -348,7 +344,7 @@ def build_federation(
             else None
         ),
         task=task,
-        network=network_of(str(config["network.server"]), task),
+        network=network_of(config, str(config["network.server"]), dense=task.dense),
         image_shape=(source.shape[0], size, size),
         normalise=Normalisation(source.mean, source.std),
         seeds=seeds,

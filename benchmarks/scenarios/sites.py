@@ -15,6 +15,7 @@ from benchmarks.scenarios.configuration import (
     client_parts,
     common_parts,
     limit,
+    network_of,
     resize,
     roles,
 )
@@ -296,7 +297,7 @@ def build_film_federation(
                 pool, torch.from_numpy(targets).to(device), torch.from_numpy(positions).to(device)
             )
             counts = tuple(int(n) for n in positives[positions].sum(axis=0))
-            name = str(config.get(f"network.{role}", role))
+            name = network_of(config, role)
             found.append(
                 Client(index, role, name, shard, counts, site.identity("train", indices), own)
             )
@@ -313,7 +314,6 @@ def build_film_federation(
             f"public images of {public.used} have another number of channels than the films of"
             f" {sites[0].data.used}"
         )
-    server = str(config["network.server"])
     return Federation(
         clients=found,
         public=PublicData(
@@ -322,7 +322,7 @@ def build_film_federation(
         test=pooled("test", [test_indices(config, site, seeds) for site in sites]),
         validation=held if len(held.images) else None,
         task=task,
-        network=str(config.get(f"network.{server}", server)),
+        network=network_of(config, str(config["network.server"])),
         image_shape=(first.shape[0], sites[0].size, sites[0].size),
         normalise=Normalisation(first.mean, first.std),
         seeds=seeds,

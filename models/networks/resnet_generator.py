@@ -15,11 +15,15 @@ from models.entry import NetworkEntry
 
 def _convolution(before: int, after: int, kernel: int, stride: int = 1) -> list[nn.Module]:
     """A convolution with reflected borders, or zeros where it has a stride, and InstanceNorm."""
-    padding, mode = kernel // 2, "zeros" if stride > 1 else "reflect"
-    return [
-        nn.Conv2d(before, after, kernel, stride, padding, padding_mode=mode),
-        nn.InstanceNorm2d(after),
-    ]
+    convolution = nn.Conv2d(
+        before,
+        after,
+        kernel,
+        stride,
+        padding=kernel // 2,
+        padding_mode="zeros" if stride > 1 else "reflect",
+    )
+    return [convolution, nn.InstanceNorm2d(after)]
 
 
 class ResidualBlock(nn.Module):

@@ -9,8 +9,6 @@ unchanged. It takes images scaled to [-1, 1].
 
 from __future__ import annotations
 
-import math
-
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -120,8 +118,9 @@ class TaskonomyResNet50(nn.Module):
         self.layer4 = _stage(1024, 512, 3)
         self.compress1 = nn.Conv2d(2048, CHANNELS, 3, 1, 1, bias=False)
         self.compress_bn = nn.BatchNorm2d(CHANNELS)
-        self.pooled = tuple(min(POOLED, -(-side // 16)) for side in sides)
-        self.head = nn.Linear(CHANNELS * math.prod(self.pooled), num_classes)
+        height, width = (min(POOLED, -(-side // 16)) for side in sides)
+        self.pooled = (height, width)
+        self.head = nn.Linear(CHANNELS * height * width, num_classes)
 
     def forward_features(self, images: torch.Tensor) -> torch.Tensor:
         maps = self.maxpool(F.relu(self.bn1(self.conv1(images))))
