@@ -18,6 +18,7 @@ from federation.method import Method
 from federation.seeds import Stream
 from federation.training import predict
 from federation.views import labelled_set, strong_view
+from models.cut import halves
 
 
 def filter_and_balance(
@@ -139,8 +140,9 @@ class NoisyStudent(Method):
         plan = replace(federation.server, epochs=self.steps)
         optimizer = plan.make_optimizer(model.parameters(), fused=False)
         schedule = plan.make_schedule(optimizer)
-        encoder: Any = model.forward_features
-        decoder: Any = model.forward_head
+        encoder: Any
+        decoder: Any
+        encoder, decoder = halves(model)
         model.train()
         for _ in federation.steps(self.steps):
             labelled = stream.choose(len(probe.images), plan.batch_size)

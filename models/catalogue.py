@@ -1,7 +1,7 @@
-"""Networks by name: `build("resnet8-narrow", in_channels=3, num_classes=10, image_size=32)`.
+"""Networks by name: `build("resnet8-narrow", in_channels=3, outputs=10, image_size=32)`.
 
-Behind any name, `+dense` asks for its encoder with a decoder that has outputs for every pixel:
-`resnet8-narrow+dense`.
+A network declares what it makes: scores, maps or images. Behind the name of one that makes scores,
+`+dense` asks for its encoder with a decoder that makes maps: `resnet8-narrow+dense`.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import functools
 import importlib
 import pkgutil
-from collections.abc import Callable
-from types import ModuleType
+from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 from torch import nn
@@ -18,57 +18,121 @@ from torch import nn
 import models.networks
 from models.cut import encode
 from models.dense import Dense
+from models.entry import ModelError, NetworkEntry, Sides
+from results.files import digest
 from results.names import near
-from results.sourcecode import source_digest
-
-Builder = Callable[[int, int, int], nn.Module]
-"""Takes in_channels, num_classes and image_size (pixels of a side)."""
+from results.sourcecode import code_digest, source_digest
 
 DENSE = "+dense"
-"""Suffix of a network with outputs for every pixel."""
+"""Suffix of a network that makes maps with the encoder of one that makes scores."""
+
+INPUTS = {2: "images", 3: "volumes"}
+"""What has as many sides."""
 
 
 @functools.cache
-def networks() -> dict[str, tuple[Builder, ModuleType]]:
-    """Every network in `models/networks/`, by name, with its module. Raises ValueError on a
-    duplicate name.
-    """
-    found: dict[str, tuple[Builder, ModuleType]] = {}
+def networks() -> dict[str, NetworkEntry]:
+    """Every network in `models/networks/`, by name. Raises ModelError on a duplicate name."""
+    entries: dict[str, NetworkEntry] = {}
     for info in pkgutil.iter_modules(models.networks.__path__):
         module = importlib.import_module(f"models.networks.{info.name}")
-        for name, builder in module.NETWORKS.items():
-            if name in found:
-                raise ValueError(f"two networks are called {name!r}; rename one")
-            found[name] = (builder, module)
-    return found
+        for name, declared in module.NETWORKS.items():
+            if name in entries:
+                raise ModelError(f"two networks are called {name!r}; rename one")
+            entries[name] = declared
+    return entries
 
 
-def _entry(name: str) -> tuple[Builder, ModuleType]:
+def entry(name: str) -> NetworkEntry:
+    """A network's builder and what it declares, of a name with `+dense` too.
+
+    Raises ModelError with near names if unknown, and for `+dense` behind what makes no scores.
+    """
     base = name.removesuffix(DENSE)
     if base not in networks():
-        raise ValueError(f"unknown network {name!r}; {near(base, networks())}")
-    return networks()[base]
+        raise ModelError(f"unknown network {name!r}; {near(base, networks())}")
+    declared = networks()[base]
+    if name == base:
+        return declared
+    if declared.makes != "scores":
+        raise ModelError(f"{base} makes {declared.makes} by itself; leave {DENSE} off")
+
+    def dense(in_channels: int, outputs: int, sides: Sides) -> nn.Module:
+        return Dense(declared.build(in_channels, 1, sides), in_channels, outputs, sides)
+
+    return replace(declared, build=dense, makes="maps")
 
 
-def build(name: str, in_channels: int, num_classes: int, image_size: int) -> nn.Module:
-    """A new network with the framework's random initialisation. Raises ValueError with near names
-    if unknown.
+def network_for(name: str, *, dense: bool, dims: int = 2) -> str:
+    """The network that learns a task: `name`, or its form with `+dense` if a dense task asks for
+    maps and it makes scores.
 
-    `num_classes` are the outputs, per pixel if the name ends in `+dense`.
+    `dims` are the sides of an input: 2 of images, 3 of volumes. Raises ModelError for a network
+    that makes or takes something else.
     """
-    builder, _ = _entry(name)
-    if name.endswith(DENSE):
-        return Dense(builder(in_channels, 1, image_size), in_channels, num_classes, image_size)
-    return builder(in_channels, num_classes, image_size)
+    declared = entry(name)
+    needed = "maps" if dense else "scores"
+    base = name.removesuffix(DENSE)
+    fitting = [
+        other
+        for other, candidate in sorted(networks().items())
+        if candidate.dims == dims
+        and (candidate.makes == needed or (dense and candidate.makes == "scores"))
+    ]
+    alike = [other for other in fitting if other.startswith(base)]
+    instead = f"use {', '.join(alike or fitting)}"
+    if declared.dims != dims:
+        raise ModelError(
+            f"{name} takes {INPUTS[declared.dims]}, and the data are {INPUTS[dims]}; {instead}"
+        )
+    if dense and declared.makes == "scores":
+        return name + DENSE
+    if declared.makes != needed:
+        raise ModelError(f"{name} makes {declared.makes}, and the task needs {needed}; {instead}")
+    return name
+
+
+def _sides(name: str, declared: NetworkEntry, image_size: int | Sequence[int]) -> Sides:
+    """The sides of an input that a network takes. Raises ModelError for others."""
+    sides = (
+        (image_size,) * declared.dims
+        if isinstance(image_size, int)
+        else tuple(map(int, image_size))
+    )
+    shown = " x ".join(map(str, sides))
+    if len(sides) != declared.dims:
+        raise ModelError(
+            f"{name} takes {INPUTS[declared.dims]} of {declared.dims} sides, not {shown}"
+        )
+    if min(sides) < declared.smallest or any(side % declared.multiple for side in sides):
+        multiple = f" that are multiples of {declared.multiple}" if declared.multiple > 1 else ""
+        raise ModelError(
+            f"{name} takes sides from {declared.smallest} pixels{multiple}, not {shown}; resize or"
+            " crop the data"
+        )
+    return sides
+
+
+def build(name: str, in_channels: int, outputs: int, image_size: int | Sequence[int]) -> nn.Module:
+    """A new network with the framework's random initialisation.
+
+    `outputs` are scores, or channels of the maps or images that it makes; `image_size` one number
+    of pixels for equal sides, or (h, w), or (d, h, w). Raises ModelError, with near names if the
+    network is unknown.
+    """
+    declared = entry(name)
+    return declared.build(in_channels, outputs, _sides(name, declared, image_size))
 
 
 @functools.cache
-def feature_shape(name: str, in_channels: int, image_size: int) -> tuple[int, int, int]:
+def feature_shape(
+    name: str, in_channels: int, image_size: int | tuple[int, int]
+) -> tuple[int, int, int]:
     """The shape (c, h, w) of the map that a network's `forward_features` makes of an image; no
-    weights are drawn for it.
+    weights are drawn for it. Raises ModelError if it cannot be cut.
     """
     with torch.device("meta"):
-        images = torch.empty(1, in_channels, image_size, image_size)
+        images = torch.empty(1, in_channels, *_sides(name, entry(name), image_size))
         features = encode(build(name, in_channels, 1, image_size).eval(), images)
     _, channels, height, width = features.shape
     return channels, height, width
@@ -78,19 +142,19 @@ def network_digest(name: str) -> str:
     """Digest of the source that defines the network: part of the key of everything computed with
     it.
     """
-    return source_digest(
-        _entry(name)[1].__name__, *(["models.dense"] if name.endswith(DENSE) else [])
-    )
+    base = name.removesuffix(DENSE)
+    code = code_digest(entry(base).build.__module__)
+    return code if name == base else digest([code, source_digest("models.dense")])
 
 
 def find_head(model: nn.Module) -> tuple[str, nn.Linear]:
-    """Name and module of a network's head: its last Linear. Raises ValueError if it has none, as a
-    network with `+dense`.
+    """Name and module of a network's head: its last Linear. Raises ModelError if it has none, as
+    one that makes maps.
     """
     for name, module in reversed(list(model.named_modules())):
         if isinstance(module, nn.Linear):
             return name, module
-    raise ValueError(
+    raise ModelError(
         "the network has no linear layer; one with outputs for every pixel ends in a convolution"
     )
 
@@ -99,6 +163,7 @@ def replace_head(model: nn.Module, num_outputs: int) -> nn.Module:
     """Put a new last layer with `num_outputs` outputs on `model`, in place; returns it.
 
     Its weights are drawn from the CPU's generator, as those of whole networks, wherever `model` is.
+    Raises ModelError for a network that makes neither scores nor, by `+dense`, maps.
     """
     if isinstance(model, Dense):
         device = model.head.weight.device

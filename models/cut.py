@@ -1,9 +1,9 @@
 """Where a network is cut in two: the encoder, from images to a map of features, and the decoder,
 from the map to outputs.
 
-Every network in `models/networks/` offers timm's two methods: `forward_features(images)`, (n, c, h,
-w), is the encoder, and `forward_head(features)` the decoder. FedSA compares, distils and averages
-encoders, and adapts decoders.
+A network that can be cut offers timm's two methods: `forward_features(images)`, (n, c, h, w), is
+the encoder, and `forward_head(features)` the decoder. FedSA compares, distils and averages
+encoders, and adapts decoders. A U-Net cannot: its decoder needs the maps of every level.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from models.entry import ModelError
+
 SIDE = 32
 """Pixels of a side of the image that is sent through an encoder to see what it passes; the layers
 are those of any image."""
@@ -21,6 +23,7 @@ are those of any image."""
 
 def _encoder_modules(model: nn.Module) -> set[str]:
     """Names of the modules that `model.forward_features` calls."""
+    halves(model)  # first of all: a network that is not cut says so
     called: set[str] = set()
     hooks = [
         module.register_forward_pre_hook(lambda module, inputs, name=name: called.add(name))
@@ -41,16 +44,30 @@ def _encoder_modules(model: nn.Module) -> set[str]:
     return called
 
 
+Half = Callable[[torch.Tensor], torch.Tensor]
+"""An encoder or a decoder."""
+
+
+def halves(model: nn.Module) -> tuple[Half, Half]:
+    """The encoder and the decoder of a network. Raises ModelError for one that is not cut in
+    two.
+    """
+    if not hasattr(model, "forward_features"):
+        raise ModelError(
+            f"a {type(model).__name__} is not cut into encoder and decoder, as this method needs;"
+            " use a network that makes scores, which gets maps by +dense"
+        )
+    return model.forward_features, model.forward_head  # type: ignore[return-value]
+
+
 def encode(model: nn.Module, images: torch.Tensor) -> torch.Tensor:
-    """The map (n, c, h, w) that the encoder of any network here makes of `images`."""
-    forward_features: Callable[[torch.Tensor], torch.Tensor] = model.forward_features  # type: ignore[assignment]
-    return forward_features(images)
+    """The map (n, c, h, w) that the encoder makes of `images`."""
+    return halves(model)[0](images)
 
 
 def decode(model: nn.Module, features: torch.Tensor) -> torch.Tensor:
     """The outputs that the decoder makes of a map of features (n, c, h, w)."""
-    outputs: torch.Tensor = model.forward_head(features)  # type: ignore[operator]
-    return outputs
+    return halves(model)[1](features)
 
 
 def decoder_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
@@ -97,8 +114,7 @@ class FixedEncoder(nn.Module):
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         with torch.no_grad():
             features = encode(self.model, images)
-        outputs: torch.Tensor = self.model.forward_head(features)  # type: ignore[operator]
-        return outputs
+        return decode(self.model, features)
 
 
 class Translator(nn.Module):

@@ -11,36 +11,36 @@ import torch
 from torch import nn
 
 from models.cut import decoder_parameters, encode
+from models.entry import Sides
 
 WIDTH = 32
 """Channels of the decoder between its first layer and its last."""
 
 
-def sides(start: int, end: int) -> list[int]:
-    """Sides of the maps after `start`, each at most twice the one before, up to `end`: from 2 to 16
-    they are 4, 8, 16.
+def enlargements(start: Sides, end: Sides) -> list[Sides]:
+    """Sides of the maps after `start`, each at most twice the one before, up to `end`: from 2 x 2
+    to 16 x 16 they are 4 x 4, 8 x 8, 16 x 16.
     """
-    found: list[int] = []
-    while end > start:
-        found.insert(0, end)
-        end = -(-end // 2)
-    return found
+    steps: list[Sides] = []
+    while start != end:
+        steps.insert(0, end)
+        end = tuple(max(first, -(-last // 2)) for first, last in zip(start, end, strict=True))
+    return steps
 
 
 class Dense(nn.Module):
-    """Images (n, in_channels, image_size, image_size) to outputs (n, num_outputs, image_size,
-    image_size).
+    """Images (n, in_channels, h, w) to maps (n, num_outputs, h, w), with (h, w) the `sides`.
 
-    `network`, as built for images of that size, is the encoder; what it has for a decoder is taken
-    away. In its place come a 1 x 1 convolution, BatchNorm and ReLU, then as often as the map is
-    smaller than the image: enlarge by two (bilinear), 3 x 3 convolution, BatchNorm, ReLU; last a 1
-    x 1 convolution.
+    `network`, as built for images of these sides, is the encoder; what it has for a decoder is
+    taken away. In its place come a 1 x 1 convolution, BatchNorm and ReLU, then as often as the map
+    is smaller than the image: enlarge by two (bilinear), 3 x 3 convolution, BatchNorm, ReLU; last a
+    1 x 1 convolution.
     """
 
-    def __init__(self, network: nn.Module, in_channels: int, num_outputs: int, image_size: int):
+    def __init__(self, network: nn.Module, in_channels: int, num_outputs: int, sides: Sides):
         super().__init__()
         with torch.no_grad():
-            features = encode(network.eval(), torch.zeros(1, in_channels, image_size, image_size))
+            features = encode(network.eval(), torch.zeros(1, in_channels, *sides))
         for name in {name.rpartition(".")[0] for name in decoder_parameters(network)}:
             network.set_submodule(name, nn.Identity())
         self.encoder = network.train()
@@ -49,9 +49,9 @@ class Dense(nn.Module):
             nn.BatchNorm2d(WIDTH),
             nn.ReLU(),
         ]
-        for side in sides(features.shape[2], image_size):
+        for size in enlargements(tuple(features.shape[2:]), sides):
             layers += [
-                nn.Upsample(size=(side, side), mode="bilinear"),
+                nn.Upsample(size=size, mode="bilinear"),
                 nn.Conv2d(WIDTH, WIDTH, 3, 1, 1, bias=False),
                 nn.BatchNorm2d(WIDTH),
                 nn.ReLU(),

@@ -7,6 +7,8 @@ from __future__ import annotations
 import torch
 from torch import nn
 
+from models.libraries import monai_networks
+
 
 class Generator(nn.Module):
     """Latent vectors (n, latent) to images (n, channels, image_size, image_size) in [0, 1].
@@ -72,3 +74,12 @@ class PatchDiscriminator(nn.Module):
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         logits: torch.Tensor = self.layers(images).squeeze(1)
         return logits
+
+
+def isola_discriminator(in_channels: int) -> nn.Module:
+    """The patch discriminator of pix2pix (Isola et al. 2017), as MONAI has it: images (n,
+    in_channels, h, w) to the maps after each of its layers, the last (n, 1, h / 8 - 2, w / 8 - 2)
+    logits, each of a patch of 70 x 70 pixels.
+    """
+    model: nn.Module = monai_networks().PatchDiscriminator(2, 64, in_channels)
+    return model

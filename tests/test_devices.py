@@ -37,7 +37,7 @@ from federation.stacked import train_stacked
 from federation.stages import StageCache
 from federation.tasks import Classification
 from federation.training import Normalisation, TrainingPlan
-from models.catalogue import networks
+from models.catalogue import build, networks
 from privacy.plan import RELEASED
 from tests.fakecuda import backward, fake_cuda, grad
 from tests.methods.shards import same_bits
@@ -196,8 +196,8 @@ def test_augmentation_keeps_to_its_device_and_never_waits_for_it(how):
 def test_every_network_keeps_to_its_device(name):
     with fake_cuda() as watch:
         watch.seeded = True  # for dropout, as a run does
-        outputs = networks()[name][0](3, 10, 32).to("cuda:0")(
-            torch.ones(2, 3, 32, 32, device="cuda:0")
+        outputs = build(name, 3, 10, 32).to("cuda:0")(
+            torch.ones(2, 3, *[32] * networks()[name].dims, device="cuda:0")
         )
         assert outputs.device.type == "cuda"
         outputs.sum().backward()
@@ -206,7 +206,7 @@ def test_every_network_keeps_to_its_device(name):
 def test_clients_that_train_together_keep_to_their_device():
     with fake_cuda():
         models = [
-            networks()["resnet8-wide"][0](3, 10, 8).to("cuda:0", memory_format=torch.channels_last)
+            build("resnet8-wide", 3, 10, 8).to("cuda:0", memory_format=torch.channels_last)
             for _ in range(3)
         ]
         shards = [
@@ -508,8 +508,8 @@ def test_a_gpu_repeats_itself_to_the_last_bit_after_a_cut_and_sends_what_a_cpu_s
 @pytest.mark.parametrize("name", sorted(networks()))
 def test_a_network_gives_on_a_gpu_what_it_gives_on_a_cpu(name, gpu):
     torch.manual_seed(0)
-    model = networks()[name][0](3, 10, 32).eval()
-    images = torch.randn(4, 3, 32, 32)
+    model = build(name, 3, 10, 32).eval()
+    images = torch.randn(4, 3, *[32] * networks()[name].dims)
     expected = model(images)
     found = model.to(gpu)(images.to(gpu)).cpu()
     assert (found - expected).norm() < 1e-4 * expected.norm()

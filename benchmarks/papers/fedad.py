@@ -8,7 +8,7 @@ comparator: FedDF (epfml), FedMD (diogenes0319), NVFlare's BraTS18 job for Li et
 from dataclasses import replace
 from functools import partial
 
-from benchmarks.papers.outlines import reconstruction_unet, segresnet
+from benchmarks.papers.outlines import numbers
 from benchmarks.tables.bandwidth import Account, Factor, Flow, Reading
 from benchmarks.tables.spec import Paper, Row, Setting, Table, grid
 
@@ -70,14 +70,14 @@ LI_ROUNDS = Factor(
 LI_SITES = Factor("clients in NVFlare", 4, "clients", "code", "NVFlare's BraTS18 job")
 SEGRESNET = Factor(
     "SegResNet",
-    partial(segresnet, 16),
+    partial(numbers, "segresnet-3d", 4, 3, 224, 224, 144),
     "numbers",
     "network",
     "NVFlare's BraTS18 job, 16 channels first; MONAI's",
 )
 HALF = Factor(
     "SegResNet, halved",
-    partial(segresnet, 8),
+    partial(numbers, "segresnet-half-3d", 4, 3, 224, 224, 144),
     "numbers",
     "network",
     "the same with half its channels, as FedAD's (4.2.2)",
@@ -154,7 +154,7 @@ MRCM_ROUNDS = Factor("rounds of FL-MRCM", 50, "rounds", "code", "FL-MRCM's code"
 MRCM_EPOCHS = Factor("local epochs of FL-MRCM", 2, "epochs", "code", "FL-MRCM's code")
 UNET = Factor(
     "U-Net",
-    reconstruction_unet,
+    partial(numbers, "unet-32-in", 1, 1, 256, 256),
     "numbers",
     "network",
     "FL-MRCM's code: 32 channels first, four poolings",

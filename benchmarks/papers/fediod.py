@@ -6,7 +6,7 @@ comparator's: FedKD (gong-xuan/FedKD), FedDF (epfml), FedGEN (zhuangdizhu), FedM
 
 from functools import partial
 
-from benchmarks.papers.outlines import patches, segmentation_unet
+from benchmarks.papers.outlines import numbers, patches
 from benchmarks.papers.private import PRIVACY
 from benchmarks.tables.bandwidth import Account, Factor, Flow, Reading
 from benchmarks.tables.spec import Mechanism, Paper, Row, Setting, Table, grid
@@ -427,7 +427,7 @@ HOSPITALS = Factor(
 )
 SEGMENTER = Factor(
     "U-Net",
-    segmentation_unet,
+    partial(numbers, "unet-64-bn", 3, 1, 224, 224),
     "numbers",
     "network",
     "authors' segmentation code, BatchNorm's statistics included",

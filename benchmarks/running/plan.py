@@ -161,12 +161,15 @@ def make_plan(cells: Sequence[Cell]) -> Plan:
             plan.meter.scope = digest([cell.method, sorted(config.items()), cell.seed, used])
             method = make_method(registry.find_method(cell.method, cell.plugins), config)
             channel = Channel()
-            federation = build_federation(
-                Configuration.parse(config),
-                data,
-                type(method),
-                Run(Seeds.moving(cell.seed_axes, cell.seed), stages, "meta", channel),
-            )
+            try:
+                federation = build_federation(
+                    Configuration.parse(config),
+                    data,
+                    type(method),
+                    Run(Seeds.moving(cell.seed_axes, cell.seed), stages, "meta", channel),
+                )
+            except ValueError as error:
+                raise SpecError(f"{cell} cannot be planned: {error}") from error
             workload = Workload(
                 federation.clients[0].network,
                 federation.image_shape,

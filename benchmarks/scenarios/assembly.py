@@ -18,8 +18,7 @@ from federation.method import Method
 from federation.protection import Protection
 from federation.seeds import Seeds
 from federation.stages import StageCache
-from federation.tasks import Task
-from models.catalogue import DENSE
+from models.catalogue import network_for
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ def assemble(
             Client(
                 index,
                 role,
-                network_for(networks.named(role), client.task or parts.task),
+                network_for(networks.named(role), dense=(client.task or parts.task).dense),
                 client.shard,
                 client.label_counts,
                 client.digest,
@@ -88,7 +87,7 @@ def assemble(
         validation=parts.validation,
         probe=parts.probe,
         task=parts.task,
-        network=network_for(networks.named(networks.server), parts.task),
+        network=network_for(networks.named(networks.server), dense=parts.task.dense),
         image_shape=parts.image_shape,
         normalise=parts.normalise,
         local=configuration.local,
@@ -107,8 +106,3 @@ def assemble(
         oracle_allowed=method.oracle,
         progress=run.progress,
     )
-
-
-def network_for(network: str, task: Task) -> str:
-    """The form of a network that has a task's outputs."""
-    return network + (DENSE if task.dense else "")

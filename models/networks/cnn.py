@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import nn
 
+from models.entry import NetworkEntry, Sides
+
 CONVOLUTIONAL = 6
 """Layers of `features` before the map is flattened. The names of the weights, and with them all
 snapshots, are older than the cut between encoder and decoder."""
@@ -14,12 +16,12 @@ class CNN(nn.Module):
     """Two 3 x 3 convolutions with 2 x 2 max-pooling, then two linear layers. Input sides must be at
     least 4.
 
-    Images (n, in_channels, s, s) to a map (n, 2 * width, s // 4, s // 4), and to scores (n,
+    Images (n, in_channels, h, w) to a map (n, 2 * width, h // 4, w // 4), and to scores (n,
     num_classes).
     """
 
     def __init__(
-        self, in_channels: int, num_classes: int, image_size: int, width: int = 16, hidden: int = 64
+        self, in_channels: int, num_classes: int, sides: Sides, width: int = 16, hidden: int = 64
     ):
         super().__init__()
         self.features = nn.Sequential(
@@ -30,7 +32,7 @@ class CNN(nn.Module):
             nn.ReLU(),
             nn.MaxPool2d(2),
             nn.Flatten(),
-            nn.Linear(2 * width * (image_size // 4) ** 2, hidden),
+            nn.Linear(2 * width * (sides[0] // 4) * (sides[1] // 4), hidden),
             nn.ReLU(),
         )
         self.head = nn.Linear(hidden, num_classes)
@@ -48,6 +50,6 @@ class CNN(nn.Module):
 
 
 NETWORKS = {
-    "cnn": CNN,
-    "cnn-small": lambda c, k, s: CNN(c, k, s, width=8, hidden=32),
+    "cnn": NetworkEntry(CNN),
+    "cnn-small": NetworkEntry(lambda c, k, s: CNN(c, k, s, width=8, hidden=32)),
 }

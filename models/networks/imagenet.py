@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
+from models.entry import NetworkEntry, Sides
 from models.weight_files import WeightFile
 from results.files import DataError, file_digest
 
@@ -98,39 +99,39 @@ def load_imagenet(model: nn.Module, network: str) -> None:
     model.load_state_dict(body, strict=False)
 
 
-def _resnet(name: str, in_channels: int, num_classes: int, image_size: int) -> nn.Module:
+def _resnet(name: str, in_channels: int, num_classes: int, sides: Sides) -> nn.Module:
     import timm  # takes most of a second, which runs with other networks need not spend
 
     model = timm.create_model(name, num_classes=num_classes, in_chans=in_channels)
-    if image_size < SMALL:
+    if min(sides) < SMALL:
         model.conv1.stride = (1, 1)
         model.maxpool = nn.Identity()
     return model
 
 
-def resnet18(in_channels: int, num_classes: int, image_size: int) -> nn.Module:
+def resnet18(in_channels: int, num_classes: int, sides: Sides) -> nn.Module:
     """timm's ResNet-18, with the small-image stem below 64 pixels."""
-    return _resnet("resnet18", in_channels, num_classes, image_size)
+    return _resnet("resnet18", in_channels, num_classes, sides)
 
 
-def resnet34(in_channels: int, num_classes: int, image_size: int) -> nn.Module:
+def resnet34(in_channels: int, num_classes: int, sides: Sides) -> nn.Module:
     """timm's ResNet-34, with the small-image stem below 64 pixels."""
-    return _resnet("resnet34", in_channels, num_classes, image_size)
+    return _resnet("resnet34", in_channels, num_classes, sides)
 
 
-def _small_stem(model: DenseNet, image_size: int) -> DenseNet:
-    if image_size < SMALL:
+def _small_stem(model: DenseNet, sides: Sides) -> DenseNet:
+    if min(sides) < SMALL:
         model.features.conv0.stride = (1, 1)
         model.features.pool0 = nn.Identity()
     return model
 
 
-def densenet121(in_channels: int, num_classes: int, image_size: int) -> nn.Module:
+def densenet121(in_channels: int, num_classes: int, sides: Sides) -> nn.Module:
     """timm's DenseNet-121, with the small-image stem below 64 pixels."""
     import timm
 
     return _small_stem(
-        timm.create_model("densenet121", num_classes=num_classes, in_chans=in_channels), image_size
+        timm.create_model("densenet121", num_classes=num_classes, in_chans=in_channels), sides
     )
 
 
@@ -149,9 +150,9 @@ def small_densenet(in_channels: int, num_classes: int, blocks: tuple[int, ...]) 
 
 
 NETWORKS = {
-    "resnet18": resnet18,
-    "resnet34": resnet34,
-    "densenet121": densenet121,
-    "densenet-small": lambda c, k, s: small_densenet(c, k, (2, 2, 2)),
-    "densenet-tiny": lambda c, k, s: small_densenet(c, k, (1, 1)),
+    "resnet18": NetworkEntry(resnet18),
+    "resnet34": NetworkEntry(resnet34),
+    "densenet121": NetworkEntry(densenet121, smallest=8),
+    "densenet-small": NetworkEntry(lambda c, k, s: small_densenet(c, k, (2, 2, 2))),
+    "densenet-tiny": NetworkEntry(lambda c, k, s: small_densenet(c, k, (1, 1))),
 }

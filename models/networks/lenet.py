@@ -11,6 +11,8 @@ from __future__ import annotations
 import torch
 from torch import nn
 
+from models.entry import NetworkEntry, Sides
+
 CHANNELS = 12
 
 
@@ -18,13 +20,14 @@ class SigmoidLeNet(nn.Module):
     """Three 5 x 5 convolutions of 12 channels with strides 2, 2, 1, each followed by a sigmoid, and
     a linear head.
 
-    Images (n, in_channels, s, s) to a map (n, 12, s / 4, s / 4), and to scores (n, num_classes). A
+    Images (n, in_channels, h, w) to a map (n, 12, h / 4, w / 4), and to scores (n, num_classes). A
     side of 32 pixels gives the head 12 * 8 * 8 = 768 inputs.
     """
 
-    def __init__(self, in_channels: int, num_classes: int, image_size: int):
+    def __init__(self, in_channels: int, num_classes: int, sides: Sides):
         super().__init__()
-        side = -(-image_size // 4)  # padding by 2 makes each stride of 2 halve the side, rounded up
+        # padding by 2 makes each stride of 2 halve a side, rounded up
+        height, width = (-(-side // 4) for side in sides)
         self.features = nn.Sequential(
             nn.Conv2d(in_channels, CHANNELS, 5, 2, 2),
             nn.Sigmoid(),
@@ -34,7 +37,7 @@ class SigmoidLeNet(nn.Module):
             nn.Sigmoid(),
             nn.Flatten(),
         )
-        self.head = nn.Linear(CHANNELS * side**2, num_classes)
+        self.head = nn.Linear(CHANNELS * height * width, num_classes)
         for parameter in (
             self.parameters()
         ):  # as released, biases too: the usual smaller weights leave sigmoids nearly linear
@@ -52,4 +55,4 @@ class SigmoidLeNet(nn.Module):
         return self.forward_head(self.forward_features(images))
 
 
-NETWORKS = {"lenet-sigmoid": SigmoidLeNet}
+NETWORKS = {"lenet-sigmoid": NetworkEntry(SigmoidLeNet)}

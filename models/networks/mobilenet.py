@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from torch import nn
 
+from models.entry import NetworkEntry, Sides
 from models.networks.imagenet import SMALL
 
 if TYPE_CHECKING:
@@ -22,24 +23,24 @@ SLIM_FEATURES = 128
 """Channels of the slim form's last map, where the published width multipliers below 1 keep 1280."""
 
 
-def _small_strides(model: EfficientNet, image_size: int) -> EfficientNet:
-    if image_size < SMALL:
+def _small_strides(model: EfficientNet, sides: Sides) -> EfficientNet:
+    if min(sides) < SMALL:
         model.conv_stem.stride = (1, 1)
         model.blocks[1][0].conv_dw.stride = (1, 1)
     return model
 
 
-def mobilenetv2(in_channels: int, num_classes: int, image_size: int) -> nn.Module:
+def mobilenetv2(in_channels: int, num_classes: int, sides: Sides) -> nn.Module:
     """timm's MobileNetV2, with the small-image strides below 64 pixels."""
     import timm
 
     return _small_strides(
         timm.create_model("mobilenetv2_100", num_classes=num_classes, in_chans=in_channels),
-        image_size,
+        sides,
     )
 
 
-def mobilenetv2_slim(in_channels: int, num_classes: int, image_size: int) -> nn.Module:
+def mobilenetv2_slim(in_channels: int, num_classes: int, sides: Sides) -> nn.Module:
     """A quarter of MobileNetV2's channels, half of its blocks in every stage (rounded up), and 128
     channels at the end.
 
@@ -66,7 +67,10 @@ def mobilenetv2_slim(in_channels: int, num_classes: int, image_size: int) -> nn.
         round_chs_fn=functools.partial(round_channels, multiplier=SLIM_WIDTH),
         act_layer=nn.ReLU6,
     )
-    return _small_strides(model, image_size)
+    return _small_strides(model, sides)
 
 
-NETWORKS = {"mobilenetv2": mobilenetv2, "mobilenetv2-slim": mobilenetv2_slim}
+NETWORKS = {
+    "mobilenetv2": NetworkEntry(mobilenetv2),
+    "mobilenetv2-slim": NetworkEntry(mobilenetv2_slim),
+}

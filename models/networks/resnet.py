@@ -17,6 +17,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from models.entry import NetworkEntry
+
 Norm = Callable[[int], nn.Module]
 """Takes the number of channels."""
 
@@ -103,9 +105,13 @@ class ResNet(nn.Module):
 
 
 NETWORKS = {
-    "resnet8-narrow": lambda c, k, s: ResNet(c, k, (16, 32, 64)),
-    "resnet8-narrow-gn": lambda c, k, s: ResNet(c, k, (16, 32, 64), norm=group_norm),
-    "resnet8-wide": lambda c, k, s: ResNet(c, k, (128, 256, 512), pooled=2),
-    "resnet8-wide-gn": lambda c, k, s: ResNet(c, k, (128, 256, 512), pooled=2, norm=group_norm),
-    "resnet10-slim": lambda c, k, s: ResNet(c, k, (16, 32, 64, 128)),
+    "resnet8-narrow": NetworkEntry(lambda c, k, s: ResNet(c, k, (16, 32, 64))),
+    "resnet8-narrow-gn": NetworkEntry(lambda c, k, s: ResNet(c, k, (16, 32, 64), norm=group_norm)),
+    "resnet8-wide": NetworkEntry(
+        lambda c, k, s: ResNet(c, k, (128, 256, 512), pooled=2), smallest=5
+    ),
+    "resnet8-wide-gn": NetworkEntry(
+        lambda c, k, s: ResNet(c, k, (128, 256, 512), pooled=2, norm=group_norm), smallest=5
+    ),
+    "resnet10-slim": NetworkEntry(lambda c, k, s: ResNet(c, k, (16, 32, 64, 128))),
 }

@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from models.cut import pooled
+from models.entry import NetworkEntry, Sides
 from models.networks.imagenet import read_weights
 from models.weight_files import WeightFile
 from results.files import DataError
@@ -102,11 +103,11 @@ def _stage(in_channels: int, channels: int, blocks: int, stride: int = 1) -> nn.
 
 
 class TaskonomyResNet50(nn.Module):
-    """Images (n, in_channels, s, s) to a map (n, 8, s / 16, s / 16), and to scores (n,
+    """Images (n, in_channels, h, w) to a map (n, 8, h / 16, w / 16), and to scores (n,
     num_classes).
     """
 
-    def __init__(self, in_channels: int, num_classes: int, image_size: int):
+    def __init__(self, in_channels: int, num_classes: int, sides: Sides):
         super().__init__()
         self.conv1 = nn.Conv2d(in_channels, 64, 7, 2, 3, bias=False)
         self.bn1 = nn.BatchNorm2d(64)
@@ -117,8 +118,9 @@ class TaskonomyResNet50(nn.Module):
         self.layer4 = _stage(1024, 512, 3)
         self.compress1 = nn.Conv2d(2048, CHANNELS, 3, 1, 1, bias=False)
         self.compress_bn = nn.BatchNorm2d(CHANNELS)
-        self.pooled = min(POOLED, -(-image_size // 16))
-        self.head = nn.Linear(CHANNELS * self.pooled**2, num_classes)
+        height, width = (min(POOLED, -(-side // 16)) for side in sides)
+        self.pooled = (height, width)
+        self.head = nn.Linear(CHANNELS * height * width, num_classes)
 
     def forward_features(self, images: torch.Tensor) -> torch.Tensor:
         maps = self.maxpool(F.relu(self.bn1(self.conv1(images))))
@@ -126,7 +128,7 @@ class TaskonomyResNet50(nn.Module):
         return F.relu(self.compress_bn(self.compress1(maps)))
 
     def forward_head(self, features: torch.Tensor) -> torch.Tensor:
-        outputs: torch.Tensor = self.head(pooled(features, (self.pooled, self.pooled)).flatten(1))
+        outputs: torch.Tensor = self.head(pooled(features, self.pooled).flatten(1))
         return outputs
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
@@ -169,4 +171,4 @@ def _counter(name: str) -> bool:
     return name.endswith("num_batches_tracked")
 
 
-NETWORKS = {"taskonomy-resnet50": TaskonomyResNet50}
+NETWORKS = {"taskonomy-resnet50": NetworkEntry(TaskonomyResNet50)}

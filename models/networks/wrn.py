@@ -12,6 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from models.entry import NetworkEntry
+
 
 class PreActivationBlock(nn.Module):
     """BatchNorm, ReLU, 3 x 3 convolution, twice; where the shape changes, a 1 x 1 convolution of
@@ -67,6 +69,6 @@ class WideResNet(nn.Module):
 
 
 NETWORKS = {
-    "wrn-16-2": lambda c, k, s: WideResNet(c, k, depth=16, width=2),
-    "wrn-10-1": lambda c, k, s: WideResNet(c, k, depth=10, width=1),
+    "wrn-16-2": NetworkEntry(lambda c, k, s: WideResNet(c, k, depth=16, width=2)),
+    "wrn-10-1": NetworkEntry(lambda c, k, s: WideResNet(c, k, depth=10, width=1)),
 }

@@ -16,6 +16,7 @@ from federation.seeds import Seeds
 from federation.stages import StageCache, content_digest
 from federation.training import TrainingPlan, predict
 from models import catalogue
+from models.entry import NetworkEntry
 from tests.federation.tiny import CLASSES, make_client, make_federation
 
 
@@ -296,14 +297,14 @@ def test_public_outputs_are_computed_once_per_model(tmp_path, trained):
 
 def test_networks_of_equal_weights_do_not_share_public_outputs(monkeypatch):
     federation = make_federation()
-    cnn, module = catalogue.networks()["cnn-small"]
+    cnn = catalogue.networks()["cnn-small"].build
 
     def negated(*shape):
         model = cnn(*shape)
         model.register_forward_hook(lambda module, inputs, outputs: -outputs)
         return model
 
-    monkeypatch.setitem(catalogue.networks(), "negated", (negated, module))
+    monkeypatch.setitem(catalogue.networks(), "negated", NetworkEntry(negated))
     network = federation.initial("cnn-small")
     plain, other = (federation.checkpoint(network, name) for name in ("cnn-small", "negated"))
     torch.testing.assert_close(federation.public_outputs(other), -federation.public_outputs(plain))

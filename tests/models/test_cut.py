@@ -16,9 +16,12 @@ from models.cut import (
     load_encoder,
     pooled,
 )
+from models.entry import ModelError
+
+SCORES = {name for name, entry in networks().items() if entry.makes == "scores"}
 
 PAPER = ["resnet34", "resnet18", "vgg19", "wrn-16-2", "mobilenetv2"]
-SMALL = sorted({*networks()} - {*PAPER, "densenet121", "resnet8-wide", "resnet8-wide-gn"})
+SMALL = sorted(SCORES - {*PAPER, "densenet121", "resnet8-wide", "resnet8-wide-gn"})
 """Networks that are trained here for real; the code of the others is theirs or timm's."""
 
 
@@ -30,10 +33,10 @@ def images(count=4, channels=3, side=8):
     return torch.randn(count, channels, side, side, generator=torch.Generator().manual_seed(0))
 
 
-NETWORKS = sorted({*networks()} - {"densenet121"})  # the code of densenet-small, and slow
+NETWORKS = sorted(SCORES - {"densenet121"})  # the code of densenet-small, and slow
 
 
-@pytest.mark.parametrize("name", [*NETWORKS, "resnet10-slim+dense"])
+@pytest.mark.parametrize("name", [*NETWORKS, "resnet10-slim+dense", "resnet-generator"])
 def test_outputs_are_the_decoders_of_the_encoders_map(name):
     with torch.device("meta"):
         model = build(name, 1, 7, 16)
@@ -43,13 +46,13 @@ def test_outputs_are_the_decoders_of_the_encoders_map(name):
         assert model.forward_head(features).shape == model(torch.empty(2, 1, 16, 16)).shape
 
 
-@pytest.mark.parametrize("name", [*SMALL, "cnn-small+dense"])
+@pytest.mark.parametrize("name", [*SMALL, "cnn-small+dense", "resnet-generator-narrow"])
 def test_encoder_and_decoder_compute_what_the_network_does(name):
     model = build(name, 3, 5, 8).eval()
     assert torch.equal(model(images()), model.forward_head(encode(model, images())))
 
 
-@pytest.mark.parametrize("name", [*NETWORKS, "resnet10-slim+dense"])
+@pytest.mark.parametrize("name", [*NETWORKS, "resnet10-slim+dense", "resnet-generator"])
 def test_the_decoders_parameters_are_those_of_which_the_map_has_no_gradient(name):
     with torch.device("meta"):
         model = build(name, 3, 7, 16)
@@ -270,3 +273,25 @@ def test_an_encoder_is_taken_over_and_the_decoder_stays(to, source):
 def test_an_encoder_of_another_network_is_refused():
     with pytest.raises(ValueError, match="the networks' encoders differ"):
         load_encoder(build("cnn", 3, 4, 8), build("cnn-small", 3, 4, 8))
+
+
+@pytest.mark.parametrize("name", ["unet-narrow", "unet-64-bn", "segresnet-half-3d"])
+@pytest.mark.parametrize(
+    "use", [decoder_parameters, FixedEncoder, lambda model: Encoder(model)(images())]
+)
+def test_a_network_whose_levels_are_joined_says_that_it_is_not_cut(name, use):
+    with torch.device("meta"):
+        model = build(name, 3, 4, 32)
+    with pytest.raises(
+        ModelError, match=r"^a \w+ is not cut into encoder and decoder, .*; use .* \+dense$"
+    ):
+        use(model)
+
+
+def test_no_shape_is_known_of_a_map_that_there_is_not():
+    with pytest.raises(ModelError, match="a UNet is not cut into encoder and decoder"):
+        feature_shape("unet", 3, 32)
+
+
+def test_the_map_of_an_image_of_two_sides():
+    assert feature_shape("wrn-16-2", 3, (32, 48)) == (128, 8, 12)

@@ -7,29 +7,36 @@ import torch
 from torch import nn
 
 from models.catalogue import build, find_head, network_digest, networks, replace_head
-from models.dense import WIDTH, sides
+from models.dense import WIDTH, enlargements
+from models.entry import ModelError
+
+ENCODERS = sorted(
+    name
+    for name, entry in networks().items()
+    if entry.makes == "scores" and name != "densenet121"  # the code of densenet-small, and slow
+)
 
 
 @pytest.mark.parametrize(
     ("start", "end", "expected"),
     [
-        (2, 16, [4, 8, 16]),
-        (4, 28, [7, 14, 28]),
-        (3, 28, [4, 7, 14, 28]),
-        (8, 8, []),
-        (1, 2, [2]),
-        (16, 256, [32, 64, 128, 256]),
+        ((2, 2), (16, 16), [(4, 4), (8, 8), (16, 16)]),
+        ((4, 4), (28, 28), [(7, 7), (14, 14), (28, 28)]),
+        ((3, 3), (28, 28), [(4, 4), (7, 7), (14, 14), (28, 28)]),
+        ((8, 8), (8, 8), []),
+        ((1, 1), (2, 2), [(2, 2)]),
+        ((16, 16), (256, 256), [(32, 32), (64, 64), (128, 128), (256, 256)]),
+        ((2, 4), (8, 16), [(4, 8), (8, 16)]),
+        ((3, 2), (12, 3), [(6, 2), (12, 3)]),
     ],
 )
 def test_a_map_at_most_doubles_from_layer_to_layer(start, end, expected):
-    assert sides(start, end) == expected
+    assert enlargements(start, end) == expected
 
 
 @pytest.mark.parametrize(
     ("name", "side"),
-    [
-        (name, 16) for name in sorted({*networks()} - {"densenet121"})
-    ]  # the code of densenet-small, and slow
+    [(name, 16) for name in ENCODERS]
     + [
         ("vgg11-slim", 8),
         ("vgg11-slim", 28),
@@ -122,3 +129,8 @@ def test_an_unknown_encoder_is_refused_with_near_names():
 def test_the_suffix_is_given_once():
     with pytest.raises(ValueError, match="unknown network"):
         build("cnn+dense+dense", 3, 10, 32)
+
+
+def test_what_makes_maps_needs_no_suffix():
+    with pytest.raises(ModelError, match=r"^unet makes maps by itself; leave \+dense off$"):
+        build("unet+dense", 3, 10, 32)

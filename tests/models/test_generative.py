@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from models.generative import Generator, PatchDiscriminator
+from models.generative import Generator, PatchDiscriminator, isola_discriminator
 
 
 def parameters(model):
@@ -127,3 +127,18 @@ def test_gradients_reach_every_parameter_of_both():
         for p in [*critic.parameters(), *generator.layers.parameters()]
     )
     assert generator.project.weight.grad.abs().max() > 0
+
+
+def test_the_discriminator_of_pix2pix_scores_patches_of_70_pixels():
+    # Strides 2, 2, 2, 1, 1 of 4 x 4 pixels: one score sees 4, 7, 16, 34 and at last 70 pixels.
+    with torch.device("meta"):
+        model = isola_discriminator(3)
+        assert model(torch.empty(2, 3, 224, 256))[-1].shape == (2, 1, 26, 30)
+        # 4 x 4 convolutions, a bias in the first and the last, BatchNorm between them
+        layers = [(3, 64, 64), (64, 128, 256), (128, 256, 512), (256, 512, 1024), (512, 1, 1)]
+        assert parameters(model) == sum(16 * before * after + b for before, after, b in layers)
+    scores = isola_discriminator(1).eval()
+    image = torch.rand(1, 1, 128, 128, requires_grad=True)
+    (gradient,) = torch.autograd.grad(scores(image)[-1][0, 0, 7, 7], image)
+    seen = gradient[0, 0].nonzero()
+    assert (seen.max(dim=0).values - seen.min(dim=0).values + 1).tolist() == [70, 70]

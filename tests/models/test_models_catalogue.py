@@ -2,13 +2,30 @@
 
 import pytest
 import torch
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 from torch import nn
 
 from models import catalogue
-from models.catalogue import build, find_head, network_digest, networks, replace_head
+from models.catalogue import (
+    DENSE,
+    build,
+    entry,
+    find_head,
+    network_digest,
+    network_for,
+    networks,
+    replace_head,
+)
+from models.entry import ModelError, NetworkEntry
 from results.files import digest
 
 INPUTS = [(1, 8, 8), (1, 28, 28), (3, 16, 16), (3, 32, 32)]
+
+
+SCORES = sorted(name for name, declared in networks().items() if declared.makes == "scores")
+EVERY = sorted({*networks()} - {"densenet121"})  # the code of densenet-small, and slow
+EVERY += [name + DENSE for name in SCORES if name in EVERY]
 
 
 def parameters(model):
@@ -71,8 +88,8 @@ def test_the_weights_that_results_were_computed_with_are_drawn_again(network, na
 
 
 @pytest.mark.parametrize("shape", INPUTS, ids=str)
-@pytest.mark.parametrize("network", sorted(networks()))
-def test_every_network_takes_every_small_image(network, shape):
+@pytest.mark.parametrize("network", SCORES)
+def test_every_classifier_takes_every_small_image(network, shape):
     with torch.device("meta"):
         model = build(network, shape[0], 7, shape[1])
         assert model(torch.empty(2, *shape)).shape == (2, 7)
@@ -85,6 +102,107 @@ def test_a_built_network_computes_finite_scores_and_gradients(network):
     scores.sum().backward()
     assert scores.isfinite().all()
     assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
+
+
+# -- what networks declare --
+
+
+def taken(declared, steps):
+    """Sides of an input: from the smallest that a network takes, so many `steps` larger."""
+    first = -(-declared.smallest // declared.multiple)
+    return tuple(declared.multiple * (first + step) for step in steps[: declared.dims])
+
+
+@pytest.mark.parametrize("network", EVERY)
+@given(
+    steps=st.tuples(*[st.integers(0, 4)] * 3),
+    channels=st.integers(1, 4),
+    outputs=st.integers(1, 5),
+)
+@example(steps=(0, 0, 0), channels=1, outputs=1)
+@settings(max_examples=2, deadline=None)
+def test_a_network_makes_and_takes_what_it_declares(network, steps, channels, outputs):
+    declared = entry(network)
+    sides = taken(declared, steps)
+    with torch.device("meta"):
+        made = build(network, channels, outputs, sides)(torch.empty(2, channels, *sides))
+    assert made.shape == (2, outputs, *(sides if declared.makes != "scores" else ()))
+
+
+@pytest.mark.parametrize("network", EVERY)
+def test_a_network_refuses_what_it_does_not_declare(network):
+    declared = entry(network)
+    first, *others = taken(declared, (0, 0, 0))
+    wrong = [
+        ((first - declared.multiple, *others), "takes sides from"),
+        (others, "takes (images|volumes) of"),
+        ((first, *others, 32), "takes (images|volumes) of"),
+    ]
+    if declared.multiple > 1:
+        wrong.append(((first + 1, *others), "multiples of"))
+    for sides, message in wrong:
+        with pytest.raises(ModelError, match=message):
+            build(network, 3, 2, sides)
+
+
+@pytest.mark.parametrize(
+    "network", [name for name, declared in networks().items() if declared.makes == "images"]
+)
+def test_images_lie_between_minus_one_and_one(network):
+    images = build(network, 1, 2, 8)(100 * torch.randn(2, 1, 8, 8))
+    assert images.abs().max() <= 1
+    assert images.min() < 0 < images.max()
+
+
+def test_one_number_stands_for_equal_sides():
+    with torch.device("meta"):
+        assert build("unet-narrow-3d", 1, 2, 8)(torch.empty(1, 1, 8, 8, 8)).shape == (1, 2, 8, 8, 8)
+
+
+def test_a_refusal_says_which_sides_a_network_takes():
+    with pytest.raises(
+        ModelError, match=r"^unet takes sides from 32 pixels that are multiples of 16, not 28 x 28;"
+    ):
+        build("unet", 1, 2, 28)
+    with pytest.raises(ModelError, match=r"^cnn takes sides from 4 pixels, not 8 x 2; resize"):
+        build("cnn", 1, 2, (8, 2))
+    with pytest.raises(ModelError, match=r"^segresnet-3d takes volumes of 3 sides, not 32 x 32"):
+        build("segresnet-3d", 1, 2, (32, 32))
+
+
+@pytest.mark.parametrize(
+    ("name", "dense", "dims", "network"),
+    [
+        ("cnn", False, 2, "cnn"),
+        ("cnn", True, 2, "cnn+dense"),
+        ("cnn+dense", True, 2, "cnn+dense"),
+        ("unet", True, 2, "unet"),
+        ("segresnet-3d", True, 3, "segresnet-3d"),
+    ],
+)
+def test_the_network_of_a_task(name, dense, dims, network):
+    assert network_for(name, dense=dense, dims=dims) == network
+
+
+@pytest.mark.parametrize(
+    ("name", "dense", "dims", "message"),
+    [
+        ("unet", False, 2, "^unet makes maps, and the task needs scores; use cnn, cnn-small, d"),
+        ("cnn+dense", False, 2, r"^cnn\+dense makes maps, .*; use cnn, cnn-small$"),
+        ("resnet-generator", True, 2, "^resnet-generator makes images, .* needs maps; use cnn, "),
+        ("segresnet-3d", True, 2, "takes volumes, and the data are images; use cnn, "),
+        ("unet", True, 3, "takes images, and the data are volumes; use unet-3d, unet-narrow-3d$"),
+        ("unett", True, 2, "^unknown network 'unett'; did you mean unet"),
+    ],
+)
+def test_a_network_that_cannot_learn_a_task_is_refused_with_others(name, dense, dims, message):
+    with pytest.raises(ModelError, match=message):
+        network_for(name, dense=dense, dims=dims)
+
+
+def test_a_network_makes_scores_of_images_unless_it_says_otherwise():
+    declared = NetworkEntry(nn.Linear)
+    assert (declared.makes, declared.dims, declared.multiple) == ("scores", 2, 1)
 
 
 def test_two_builds_have_different_weights_and_the_same_seed_the_same():
@@ -124,8 +242,8 @@ def test_two_networks_of_one_name_are_refused(monkeypatch):
         catalogue.networks.cache_clear()
 
 
-@pytest.mark.parametrize("network", sorted(networks()))
-def test_every_network_takes_a_new_head_of_one_output(network):
+@pytest.mark.parametrize("network", SCORES)
+def test_every_classifier_takes_a_new_head_of_one_output(network):
     with torch.device("meta"):
         model = build(network, 3, 10, 16)
         assert replace_head(model, 1) is model

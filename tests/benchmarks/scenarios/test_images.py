@@ -24,6 +24,7 @@ from federation.seeds import Seeds
 from federation.stages import StageCache
 from federation.tasks import Classification, DenseRegression, Segmentation
 from federation.training import TrainingPlan
+from models.entry import ModelError
 from results.files import DataError
 
 
@@ -625,6 +626,18 @@ def test_teachers_have_tasks_of_their_own_and_networks_to_suit():
     assert (
         len({client.digest for client in federation.clients}) == 6
     )  # the same images with other targets
+
+
+def test_a_network_that_makes_maps_is_used_as_it_is():
+    federation = rooms(**{"network.server": "unet-narrow"})
+    assert federation.network == "unet-narrow"
+    outputs = federation.initial("unet-narrow")(torch.empty(2, 3, 16, 16, device="meta"))
+    assert outputs.shape == (2, 8, 16, 16)
+
+
+def test_a_network_that_makes_maps_is_refused_for_classification():
+    with pytest.raises(ModelError, match=r"^unet-narrow makes maps, and the task needs scores"):
+        rooms("classification", **{"network.server": "unet-narrow"})
 
 
 def test_the_target_of_the_other_column_is_a_teacher_of_this_one():

@@ -127,7 +127,7 @@ def test_li_et_al_is_met_with_nine_tenths_of_the_updates():
     assert (
         account.readings[0].size("up")
         == account.readings[0].size("down")
-        == 600 * 3 * 4 * outlines.segresnet(16)
+        == 600 * 3 * 4 * outlines.numbers("segresnet-3d", 4, 3, 224, 224, 144)
     )
     assert abs(account.closest(printed).difference(printed)) < 0.01
     assert account.closest(printed).size("up") == pytest.approx(
@@ -153,7 +153,8 @@ def test_no_reading_of_table_7_meets_print_and_what_it_would_take_is_known():
 def test_figure_8_b_counts_both_ways_and_prints_nothing():
     fedavg, fediod = accounts("fediod/figure8")
     assert fedavg.printed("fediod/figure8") is fediod.printed("fediod/figure8") is None
-    assert fedavg.readings[0].size("up") == 100 * 10 * 4 * outlines.segmentation_unet()
+    numbers = outlines.numbers("unet-64-bn", 3, 1, 224, 224)
+    assert fedavg.readings[0].size("up") == 100 * 10 * 4 * numbers == 124_221_188_000
     # An image and its gradient, a map of logits and its gradient, 26 x 26 scores and theirs.
     answer = 4 * (3 * 224 * 224 + 224 * 224 + 26 * 26)
     assert (
@@ -248,14 +249,17 @@ def unet(inputs, outputs, base, bias, norm):
 
 
 def test_u_nets_have_as_many_numbers_as_by_hand():
-    assert outlines.reconstruction_unet() == unet(1, 1, 32, bias=0, norm=0)
-    assert outlines.segmentation_unet() == unet(
-        3, 1, 64, bias=1, norm=4
-    )  # weight, bias, running mean and variance
+    assert outlines.numbers("unet-32-in", 1, 1, 256, 256) == unet(1, 1, 32, bias=0, norm=0)
+    # Of BatchNorm weight, bias, running mean and variance.
+    assert outlines.numbers("unet-64-bn", 3, 1, 224, 224) == unet(3, 1, 64, bias=1, norm=4)
 
 
 def test_half_the_channels_are_about_a_quarter_of_the_numbers():
-    assert 0.25 < outlines.segresnet(8) / outlines.segresnet(16) < 0.26
+    half, whole = (
+        outlines.numbers(name, 4, 3, 224, 224, 144)
+        for name in ("segresnet-half-3d", "segresnet-3d")
+    )
+    assert (half, whole) == (1_176_843, 4_702_227)
 
 
 def test_the_patch_discriminator_scores_patches():

@@ -100,7 +100,7 @@ def official():
 
 def test_everything_but_the_head_is_loaded(install, official):
     install("resnet18", official)
-    model = resnet18(3, 10, 32)
+    model = resnet18(3, 10, (32, 32))
     head = model.fc.weight.clone()
     load_imagenet(model, "resnet18")
     loaded = model.state_dict()
@@ -114,7 +114,7 @@ def test_everything_but_the_head_is_loaded(install, official):
 
 def test_the_head_stays_random_even_with_as_many_classes_as_imagenet(install, official):
     install("resnet18", official)
-    model = resnet18(3, 1000, 32)
+    model = resnet18(3, 1000, (32, 32))
     head = model.fc.weight.clone()
     load_imagenet(model, "resnet18")
     assert torch.equal(model.fc.weight, head)
@@ -122,7 +122,7 @@ def test_the_head_stays_random_even_with_as_many_classes_as_imagenet(install, of
 
 def test_a_grey_stem_holds_the_sum_over_colours(install, official):
     install("resnet18", official)
-    model = resnet18(1, 10, 28)
+    model = resnet18(1, 10, (28, 28))
     load_imagenet(model, "resnet18")
     expected = (
         official["conv1.weight"][:, 0:1]
@@ -134,7 +134,7 @@ def test_a_grey_stem_holds_the_sum_over_colours(install, official):
 
 def test_a_grey_image_gives_what_three_equal_channels_would(install, official):
     install("resnet18", official)
-    grey, colour = resnet18(1, 10, 28).eval(), resnet18(3, 10, 28).eval()
+    grey, colour = resnet18(1, 10, (28, 28)).eval(), resnet18(3, 10, (28, 28)).eval()
     load_imagenet(grey, "resnet18")
     load_imagenet(colour, "resnet18")
     image = torch.rand(1, 1, 28, 28)
@@ -153,7 +153,7 @@ def test_densenet_weights_load_under_torchvisions_old_names(install):
     }
     assert set(old) != set(state)
     install("densenet121", old)
-    model = densenet121(3, 10, 32)
+    model = densenet121(3, 10, (32, 32))
     load_imagenet(model, "densenet121")
     name = "features.denseblock1.denselayer1.conv1.weight"
     assert torch.equal(model.state_dict()[name], state[name])
@@ -165,7 +165,7 @@ def test_weights_of_another_network_are_refused(install, official):
         {name: value for name, value in official.items() if not name.startswith("layer3.")},
     )
     with pytest.raises(DataError, match=r"do not fit resnet18: layer3\.0\.conv1\.weight"):
-        load_imagenet(resnet18(3, 10, 32), "resnet18")
+        load_imagenet(resnet18(3, 10, (32, 32)), "resnet18")
 
 
 @pytest.mark.parametrize(
@@ -187,6 +187,6 @@ def test_small_images_run_through_a_stem_without_stride_or_pooling(network, side
 
 def test_densenet_takes_the_same_stem():
     with torch.device("meta"):
-        small, large = densenet121(3, 10, 32), densenet121(3, 10, 224)
+        small, large = densenet121(3, 10, (32, 32)), densenet121(3, 10, (224, 224))
         assert small.forward_features(torch.empty(1, 3, 32, 32)).shape == (1, 1024, 4, 4)
         assert large.forward_features(torch.empty(1, 3, 224, 224)).shape == (1, 1024, 7, 7)

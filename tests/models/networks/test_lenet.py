@@ -36,14 +36,14 @@ def test_the_number_of_parameters_is_the_one_counted_by_hand(network, by_hand):
     ("side", "inputs"), [(4, 12), (8, 48), (28, 588), (30, 768), (32, 768), (33, 972)]
 )
 def test_the_head_fits_the_map_after_two_halvings_rounded_up(side, inputs):
-    model = SigmoidLeNet(1, 10, side)
+    model = SigmoidLeNet(1, 10, (side, side))
     assert model.head.in_features == inputs
     assert model(torch.zeros(2, 1, side, side)).shape == (2, 10)
 
 
 def test_weights_and_biases_start_uniform_within_a_half():
     torch.manual_seed(0)
-    for name, parameter in SigmoidLeNet(3, 100, 32).named_parameters():
+    for name, parameter in SigmoidLeNet(3, 100, (32, 32)).named_parameters():
         assert parameter.abs().max() <= 0.5, name
         if parameter.numel() > 500:
             assert parameter.mean().abs() < 0.05, name
@@ -51,7 +51,7 @@ def test_weights_and_biases_start_uniform_within_a_half():
 
 
 def test_without_weights_every_map_is_a_half_and_the_head_sums_it():
-    model = SigmoidLeNet(1, 2, 4)
+    model = SigmoidLeNet(1, 2, (4, 4))
     for parameter in model.parameters():
         nn.init.zeros_(parameter)
     nn.init.ones_(model.head.weight)
@@ -59,7 +59,7 @@ def test_without_weights_every_map_is_a_half_and_the_head_sums_it():
 
 
 def test_the_gradient_has_a_gradient_everywhere():
-    model = SigmoidLeNet(1, 3, 8).double()
+    model = SigmoidLeNet(1, 3, (8, 8)).double()
     image = torch.rand(1, 1, 8, 8, dtype=torch.float64, requires_grad=True)
     (first,) = torch.autograd.grad(model(image)[0, 0], image, create_graph=True)
     (second,) = torch.autograd.grad(first.square().sum(), image)

@@ -23,12 +23,12 @@ def test_small_images_are_halved_two_times_less(network, channels, side, left):
 def test_the_networks_size_is_the_published_one():
     with torch.device("meta"):
         assert (
-            sum(p.numel() for p in mobilenetv2(3, 1000, 32).parameters()) == 3_504_872
+            sum(p.numel() for p in mobilenetv2(3, 1000, (32, 32)).parameters()) == 3_504_872
         )  # as torchvision states it
 
 
 def test_the_slim_one_has_a_quarter_of_the_channels_and_half_of_the_blocks():
-    model = mobilenetv2_slim(3, 10, 16)
+    model = mobilenetv2_slim(3, 10, (16, 16))
     assert [len(stage) for stage in model.blocks] == [1, 1, 2, 2, 2, 2, 1]
     depthwise = [m for m in model.modules() if isinstance(m, nn.Conv2d) and m.groups > 1]
     assert len(depthwise) == 11

@@ -16,7 +16,7 @@ def released():
     counters.
     """
     torch.manual_seed(0)
-    state = TaskonomyResNet50(3, 10, 256).state_dict()
+    state = TaskonomyResNet50(3, 10, (256, 256)).state_dict()
     return {
         n: t
         for n, t in state.items()
@@ -48,7 +48,7 @@ def install(monkeypatch):
 @pytest.mark.parametrize(("side", "left"), [(256, 16), (64, 4), (32, 2), (8, 1)])
 def test_the_map_has_eight_channels_and_a_sixteenth_of_the_side(side, left):
     with torch.device("meta"):
-        model = TaskonomyResNet50(3, 7, side)
+        model = TaskonomyResNet50(3, 7, (side, side))
         features = model.forward_features(torch.empty(2, 3, side, side))
         assert features.shape == (2, 8, left, left)
         assert model.forward_head(features).shape == (2, 7)
@@ -77,7 +77,7 @@ def test_the_encoder_is_a_resnet_50_and_a_convolution_to_eight_channels(released
 
 
 def test_the_stride_is_in_the_last_block_of_the_first_two_stages():
-    model = TaskonomyResNet50(3, 10, 32)
+    model = TaskonomyResNet50(3, 10, (32, 32))
     strided = [
         name
         for name, module in model.named_modules()
@@ -119,7 +119,7 @@ def test_absent_weights_are_refused_naming_file_and_address():
             r" https://github\.com/alexsax/visual-prior"
         ),
     ):
-        load_taskonomy(TaskonomyResNet50(3, 10, 32), "segment_semantic")
+        load_taskonomy(TaskonomyResNet50(3, 10, (32, 32)), "segment_semantic")
 
 
 def test_weights_of_another_network_are_refused(install, released):
@@ -133,26 +133,26 @@ def test_weights_of_another_network_are_refused(install, released):
         }
     )
     with pytest.raises(DataError, match=r"does not fit Taskonomy's encoder: compress_bn\.weight"):
-        load_taskonomy(TaskonomyResNet50(3, 10, 32), "normal")
+        load_taskonomy(TaskonomyResNet50(3, 10, (32, 32)), "normal")
 
 
 def test_weights_that_the_encoder_has_no_place_for_are_refused(install, released):
     install({"state_dict": {**released, "decoder.weight": torch.ones(1)}})
     with pytest.raises(DataError, match=r"does not fit Taskonomy's encoder: decoder\.weight"):
-        load_taskonomy(TaskonomyResNet50(3, 10, 32), "normal")
+        load_taskonomy(TaskonomyResNet50(3, 10, (32, 32)), "normal")
 
 
 def test_a_file_without_a_state_is_refused(install):
     install({"conv1.weight": torch.ones(1)})
     with pytest.raises(DataError, match="has no weights under 'state_dict'"):
-        load_taskonomy(TaskonomyResNet50(3, 10, 32), "normal")
+        load_taskonomy(TaskonomyResNet50(3, 10, (32, 32)), "normal")
 
 
 def test_an_unknown_task_is_refused_with_the_known_ones():
     with pytest.raises(
         ValueError, match=r"no encoder of 'depth'; known: autoencoding, .*depth_zbuffer"
     ):
-        load_taskonomy(TaskonomyResNet50(3, 10, 32), "depth")
+        load_taskonomy(TaskonomyResNet50(3, 10, (32, 32)), "depth")
 
 
 def test_there_is_an_encoder_of_each_of_the_papers_25_tasks():

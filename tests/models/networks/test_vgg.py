@@ -13,9 +13,9 @@ from models.networks.vgg import poolings_that_fit, vgg11_slim, vgg19
     ("side", "poolings", "left"), [(8, 2, 2), (16, 3, 2), (28, 3, 3), (32, 4, 2), (63, 4, 3)]
 )
 def test_max_pooling_leaves_at_least_two_pixels(side, poolings, left):
-    assert poolings_that_fit([64, "M"] * 5, side).count("M") == poolings
+    assert poolings_that_fit([64, "M"] * 5, (side, side)).count("M") == poolings
     with torch.device("meta"):
-        assert vgg19(3, 10, side).forward_features(torch.empty(1, 3, side, side)).shape == (
+        assert vgg19(3, 10, (side, side)).forward_features(torch.empty(1, 3, side, side)).shape == (
             1,
             512,
             left,
@@ -24,7 +24,7 @@ def test_max_pooling_leaves_at_least_two_pixels(side, poolings, left):
 
 
 def test_no_convolution_is_left_out():
-    layers = poolings_that_fit([1, 2, "M", 3, "M", 4, "M", 5, "M"], 8)
+    layers = poolings_that_fit([1, 2, "M", 3, "M", 4, "M", 5, "M"], (8, 8))
     assert layers == [1, 2, "M", 3, "M", 4, 5]
 
 
@@ -36,7 +36,7 @@ def test_a_small_image_needs_one_linear_layer():
         9 * before * after + 3 * after for before, after in itertools.pairwise(widths)
     )
     with torch.device("meta"):
-        model = vgg19(3, 10, 32)
+        model = vgg19(3, 10, (32, 32))
     assert sum(p.numel() for p in model.parameters()) == convolutions + 512 * 10 + 10
     assert [tuple(m.weight.shape) for m in model.modules() if isinstance(m, nn.Linear)] == [
         (10, 512)
@@ -45,7 +45,7 @@ def test_a_small_image_needs_one_linear_layer():
 
 def test_a_large_image_goes_through_the_published_network():
     with torch.device("meta"):
-        model = vgg19(3, 1000, 224)
+        model = vgg19(3, 1000, (224, 224))
         assert (
             sum(p.numel() for p in model.parameters()) == 143_678_248
         )  # as torchvision states it for vgg19_bn
@@ -54,7 +54,7 @@ def test_a_large_image_goes_through_the_published_network():
 
 @pytest.mark.parametrize("side", [8, 16, 32, 64])
 def test_the_slim_one_has_a_quarter_of_the_channels(side):
-    model = vgg11_slim(1, 10, side)
+    model = vgg11_slim(1, 10, (side, side))
     channels = [m.out_channels for m in model.modules() if isinstance(m, nn.Conv2d)]
     assert channels == [16, 32, 64, 64, 128, 128, 128, 128]
     assert model(torch.rand(2, 1, side, side)).shape == (2, 10)

@@ -1,0 +1,43 @@
+"""The image-to-image generator of residual blocks."""
+
+import torch
+
+from models.networks.resnet_generator import ResidualBlock, ResNetGenerator
+
+
+def test_parameters_by_hand():
+    # 7 x 7 from 3 to 64 channels, strides to 128 and 256, two convolutions in each of nine blocks,
+    # back to 128 and 64, 7 x 7 to 3; a bias each.
+    layers = [
+        (49, 3, 64),
+        (9, 64, 128),
+        (9, 128, 256),
+        *[(9, 256, 256)] * 18,
+        (9, 256, 128),
+        (9, 128, 64),
+        (49, 64, 3),
+    ]
+    by_hand = sum(kernel * before * after + after for kernel, before, after in layers)
+    with torch.device("meta"):
+        model = ResNetGenerator(3, 3)
+    assert sum(p.numel() for p in model.parameters()) == by_hand == 11_378_179
+
+
+def test_the_map_has_a_quarter_of_the_sides():
+    with torch.device("meta"):
+        model = ResNetGenerator(2, 3)
+        assert model.forward_features(torch.empty(1, 2, 64, 32)).shape == (1, 256, 16, 8)
+        assert model(torch.empty(1, 2, 64, 32)).shape == (1, 3, 64, 32)
+
+
+def test_a_block_adds_to_what_comes_in():
+    block = ResidualBlock(2)
+    maps = torch.randn(1, 2, 4, 4)
+    torch.testing.assert_close(block(maps) - maps, block.layers(maps))
+
+
+def test_every_weight_has_a_gradient():
+    torch.manual_seed(0)
+    model = ResNetGenerator(1, 1, width=4, blocks=1)
+    model(torch.rand(2, 1, 8, 12)).square().sum().backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())

@@ -1,0 +1,93 @@
+"""U-Nets of two convolutions a level: their numbers by hand, and what joins their levels."""
+
+import pytest
+import torch
+from torch import nn
+
+from models.networks.unet import UNet, unet_32_in, unet_64_bn
+
+
+def by_hand(inputs, outputs, width, bias, norm):
+    """Parameters: `bias` by convolution and output channel, `norm` by normalised channel."""
+    widths = [width * 2**level for level in range(5)]
+
+    def pair(before, after):
+        return 9 * after * (before + after) + 2 * after * (bias + norm)
+
+    down = sum(pair(*level) for level in zip([inputs, *widths[:-1]], widths, strict=True))
+    up = sum(8 * after**2 + bias * after + pair(2 * after, after) for after in widths[:-1])
+    return down + up + (width + 1) * outputs
+
+
+@pytest.mark.parametrize(
+    ("builder", "inputs", "arguments", "count"),
+    [(unet_64_bn, 3, (64, 1, 2), 31_043_521), (unet_32_in, 1, (32, 0, 0), 7_756_097)],
+)
+def test_parameters_by_hand(builder, inputs, arguments, count):
+    with torch.device("meta"):
+        model = builder(inputs, 1)
+    assert sum(p.numel() for p in model.parameters()) == by_hand(inputs, 1, *arguments) == count
+
+
+def test_activation_comes_before_normalisation():
+    with torch.device("meta"):
+        first = unet_64_bn(3, 1).down[0][0]
+    assert [type(layer) for layer in first] == [nn.Conv2d, nn.ReLU, nn.BatchNorm2d]
+
+
+def test_the_levels_have_twice_the_channels_and_half_the_sides():
+    maps = []
+    with torch.device("meta"):
+        model = unet_64_bn(3, 2)
+        for level in [*model.down, *model.up]:
+            level.register_forward_hook(lambda module, inputs, output: maps.append(output.shape))
+        assert model(torch.empty(1, 3, 32, 64)).shape == (1, 2, 32, 64)
+    down = [(1, 64 * 2**level, 32 // 2**level, 64 // 2**level) for level in range(5)]
+    assert maps == [*down, *down[-2::-1]]
+
+
+class Mean(nn.Module):
+    """The mean of all channels, in each of `after` channels: what every layer is by hand."""
+
+    def __init__(self, before, after):
+        super().__init__()
+        self.after = after
+
+    def forward(self, maps):
+        return maps.mean(dim=1, keepdim=True).expand(-1, self.after, -1, -1)
+
+
+def test_every_level_is_joined_by_its_own_map():
+    model = UNet(
+        1,
+        1,
+        2,
+        Mean,
+        lambda before, after: nn.Sequential(Mean(before, after), nn.Upsample(scale_factor=2)),
+        nn.AvgPool2d(2),
+    )
+    nn.init.ones_(model.head.weight)
+    nn.init.zeros_(model.head.bias)
+    image = torch.zeros(1, 1, 16, 16)
+    image[0, 0, 0, 0] = 256.0
+    # The mean of the image is 1; of its corner of 8, 4, 2 and 1 pixels 4, 16, 64 and 256. A level
+    # is the mean of its own map and of what comes from below; the head adds two channels.
+    expected = 1.0
+    for corner in (4.0, 16.0, 64.0, 256.0):
+        expected = (expected + corner) / 2
+    assert model(image)[0, 0, 0, 0].item() == 2 * expected
+
+
+def test_half_of_the_last_level_is_left_out_in_training_alone():
+    torch.manual_seed(0)
+    model = unet_64_bn(1, 1)
+    shares = []
+    model.dropout.register_forward_hook(
+        lambda module, inputs, output: shares.append(
+            (output[inputs[0] != 0] != 0).float().mean().item()
+        )
+    )
+    image = torch.rand(2, 1, 16, 16)
+    model.train()(image)
+    model.eval()(image)
+    assert shares == [pytest.approx(0.5, abs=0.05), 1.0]
