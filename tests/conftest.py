@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+from tests.forking import run_forked
+
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
@@ -26,15 +26,7 @@ def run_command(
 ) -> subprocess.CompletedProcess[str]:
     """`python -m MODULE ARGUMENTS` in the checkout."""
     env = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1", **environment}
-    return subprocess.run(
-        [sys.executable, "-m", *arguments],
-        cwd=ROOT,
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        check=False,
-    )
+    return run_forked(*arguments, timeout=timeout, env=env)
 
 
 @pytest.fixture

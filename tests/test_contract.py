@@ -22,8 +22,8 @@ from methods.dlad import teacher_probabilities
 METHODS = sorted(registry.methods())
 
 
-@pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("check", contract.CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("name", METHODS)  # outermost: all checks of a method share its fits
 def test_every_method_keeps_the_contract(name, check):
     check(contract.contract_method(registry.find_method(name)))
 

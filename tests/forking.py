@@ -1,0 +1,151 @@
+"""`python -m MODULE ARGUMENTS` in a process forked from one that has imported the frameworks: their
+import is most of a short command's time.
+
+What differs between processes that are started anew, such as the order of sets, is the same in all
+that are forked from one: a test of equal results in two processes starts them itself.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import gc
+import importlib
+import json
+import multiprocessing
+import os
+import random
+import runpy
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NoReturn
+
+ROOT = Path(__file__).resolve().parent.parent
+IMPORTED = (
+    "torch",
+    "torchvision",
+    "timm",
+    "opacus",
+    "monai.networks.nets",
+    "scipy.stats",
+    "skimage.metrics",
+    "sklearn.datasets",
+    "matplotlib.pyplot",
+    "typer",
+    "rich.progress",
+    "benchmarks.running.execute",
+)
+
+
+def run_forked(
+    module: str, *arguments: str, timeout: float, env: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """What `subprocess.run` returns of `python -m MODULE ARGUMENTS` in the checkout, with the whole
+    environment `env`. Raises TimeoutExpired after `timeout` seconds.
+    """
+    command = [sys.executable, "-m", module, *arguments]
+    server = _server()
+    assert server.stdin is not None
+    assert server.stdout is not None
+    with tempfile.TemporaryDirectory() as folder:
+        printed, errors = Path(folder) / "stdout", Path(folder) / "stderr"
+        request = {
+            "module": module,
+            "arguments": arguments,
+            "env": dict(env),
+            "streams": [str(printed), str(errors)],
+        }
+        server.stdin.write(json.dumps(request) + "\n")
+        server.stdin.flush()
+        timer = threading.Timer(timeout, os.killpg, (server.pid, signal.SIGKILL))
+        timer.start()
+        answer = server.stdout.readline()
+        timer.cancel()
+        if not answer:
+            _server.cache_clear()
+            raise subprocess.TimeoutExpired(command, timeout)
+        return subprocess.CompletedProcess(
+            command, int(answer), printed.read_text(), errors.read_text()
+        )
+
+
+@functools.lru_cache(maxsize=1)
+def _server() -> subprocess.Popen[str]:
+    server = subprocess.Popen(
+        [sys.executable, str(Path(__file__))],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert server.stdin is not None
+    assert server.stdout is not None
+    atexit.register(server.stdin.close)
+    server.stdout.readline()  # it is ready
+    return server
+
+
+def serve() -> None:
+    """Fork for every request on the standard input; in the forked process, run what it names."""
+    sys.path[0] = str(ROOT)
+    for name in IMPORTED:
+        importlib.import_module(name)
+    gc.freeze()  # or each forked process would copy what the collector touches
+    print("ready", flush=True)
+    for line in sys.stdin:
+        child = os.fork()
+        if child == 0:
+            _run(json.loads(line))
+        _, status = os.waitpid(child, 0)
+        print(os.waitstatus_to_exitcode(status), flush=True)
+
+
+def _run(request: dict) -> NoReturn:
+    """End this process as `python -m` would end, without taking down what the server imported."""
+    import numpy  # not above: it counts threads, which conftest.py sets
+
+    for number, path in enumerate([os.devnull, *request["streams"]]):
+        stream = os.open(path, os.O_RDWR | os.O_CREAT)
+        os.dup2(stream, number)
+        os.close(stream)
+    os.environ.clear()
+    os.environ.update(request["env"])
+    random.seed()
+    numpy.random.seed()
+    # Its workers need not import everything again either.
+    multiprocessing.get_context = functools.partial(_forking, multiprocessing.get_context)
+    sys.argv = [request["module"], *request["arguments"]]
+    code = 1
+    try:
+        runpy.run_module(request["module"], run_name="__main__", alter_sys=True)
+        code = 0
+    except SystemExit as end:
+        code = _exit_code(end)
+    except BaseException:
+        traceback.print_exc()
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def _exit_code(end: SystemExit) -> int:
+    if end.code is None or isinstance(end.code, int):
+        return end.code or 0
+    print(end.code, file=sys.stderr)
+    return 1
+
+
+def _forking(get_context, method=None):
+    return get_context("fork" if method == "spawn" else method)
+
+
+if __name__ == "__main__":
+    serve()
