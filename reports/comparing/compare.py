@@ -20,84 +20,21 @@ Welch, B. L. (1947), Biometrika 34, 28-35; Holm, S. (1979), Scandinavian Journal
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import replace
 from typing import TypeVar
 
 from metrics.names import TEXTS
+from reports.comparing.comparable import check_comparable
+from reports.comparing.costs import RUN_ALIKE, costs_of, settings_of
+from reports.comparing.rule import UNDECIDED, Difference, Rule
 from reports.tables.resultset import Cell, Key, ResultSet
 from reports.tables.units import Scale, scale_of
-from results.files import ResultsError
-from results.record import OK, Record
+from results.record import Record
 
-WHOLE_TABLE = ("profile", "protocol")
-EVERY_CELL = ("data", "origin", "public", "public_origin", "unit")
-"""What must agree, per table and per cell."""
 EXACT = ("bytes_up", "bytes_down", "epsilon", "delta")
-SHORT_S = 10.0
-"""Seconds below which a table's time says nothing: start-up and the machine's other work weigh too
-much."""
-RUN_ALIKE = ("device", "threads", "precision", "compile", "stacked")
-"""Entries of a record's `machine` that must agree before time or memory are compared; for times
-`hardware` and `cores` too."""
-CELL, COST, SPEED = "cell", "cost", "speed"
-"""Kinds of differences: a cell of a table, a table's time or memory, a speed benchmark."""
-NOT_COMPARED = "not compared"
-UNDECIDED = "undecided"
-OTHER = "other"
-WHOLE, TIME, MEMORY, SETTINGS = "all cells", "time", "peak memory", "settings"
 
 T = TypeVar("T", bound=Hashable)
-
-
-@dataclass(frozen=True)
-class Rule:
-    """The numbers of the rule."""
-
-    tolerance: float = 0.02
-    """Loss that one seed may show, of a fraction; assumed."""
-    effect: float = 0.005
-    """Smallest significant loss that matters with more seeds, of a fraction; assumed."""
-    alpha: float = 0.05
-    """Chance that any cell at all is wrongly called worse, where nothing but the seeds differs; the
-    customary one."""
-    time_ratio: float = 2.0
-    """Largest ratio of times; 0 leaves them out. Assumed: shared machines differ by less from run
-    to run."""
-    memory_ratio: float = 1.5
-    """Largest ratio of peak memory; 0 leaves it out. Assumed."""
-    exact: bool = False
-    """Whether a value must be the same to the last digit where seeds, machine and packages are:
-    this suite's promise."""
-
-
-@dataclass(frozen=True)
-class Difference:
-    """What became of one cell, of a table's cost, or of a speed benchmark."""
-
-    cell: Key
-    verdict: str
-    """`same`, `better`, `worse`, `vanished`, `failed`, `new`, `changed` (bytes, epsilon, a metric
-    without direction; with `exact` any) or `undecided` (a loss above the tolerance that the seeds'
-    spread leaves open); of costs and speed also `slower`, `larger` and `not compared`, of a table's
-    settings `other`."""
-    base: str
-    """The value as printed."""
-    new: str
-    why: str = ""
-    p: float | None = None
-    """Of the test, if there was one, before the correction."""
-    values: tuple[str, str] = ("", "")
-    """Base and new with all digits."""
-    kind: str = CELL
-
-    @property
-    def is_regression(self) -> bool:
-        return self.verdict in ("worse", "vanished", "failed", "changed", "slower", "larger")
-
-    @property
-    def name(self) -> str:
-        return " ".join(part for part in self.cell if part)
 
 
 def compare(base: ResultSet, new: ResultSet, rule: Rule) -> list[Difference]:
@@ -105,7 +42,7 @@ def compare(base: ResultSet, new: ResultSet, rule: Rule) -> list[Difference]:
 
     Raises ResultsError if the sets differ in profile, protocol, data, data digest or unit.
     """
-    _check_comparable(base, new)
+    check_comparable(base, new)
     found: dict[Key, Difference] = {}
     broken = {key: line["status"] for key, line in new.cells.items() if line["status"] != "ok"}
     for key, old in base.cells.items():
@@ -131,12 +68,12 @@ def compare(base: ResultSet, new: ResultSet, rule: Rule) -> list[Difference]:
             verdict, why = ("new", "") if now["status"] == "ok" else ("failed", now["status"])
             found[key] = Difference(key, verdict, "", _text(now), why, values=("", now["value"]))
     settings = [
-        _settings(table, base.records[table], new.records[table])
+        settings_of(table, base.records[table], new.records[table])
         for table in base.records
         if table in new.records
     ]
     costs = [
-        _costs(table, base.records[table], new.records[table], rule)
+        costs_of(table, base.records[table], new.records[table], rule)
         for table in base.records
         if table in new.records
     ]
@@ -151,84 +88,6 @@ def holm(p_values: Mapping[T, float], alpha: float) -> set[T]:
             break  # the first that is not significant ends it
         rejected.add(name)
     return rejected
-
-
-def _check_comparable(base: ResultSet, new: ResultSet) -> None:
-    def refuse(where: str, name: str, was: str, now: str, advice: str = "") -> None:
-        raise ResultsError(f"{where}: {name} is {was} and {now}; these are not comparable{advice}")
-
-    kinds = [_kinds(result_set.cells) for result_set in (base, new)]
-    for table in kinds[0].keys() & kinds[1].keys():
-        for name, was, now in zip(WHOLE_TABLE, kinds[0][table], kinds[1][table], strict=True):
-            if was != now:
-                refuse(table, name, _named(was), _named(now))
-    for key in base.cells.keys() & new.cells.keys():
-        broken = any(
-            cells[key]["status"] != "ok" for cells in (base.cells, new.cells)
-        )  # it may have no data
-        for name in () if broken else EVERY_CELL:
-            # An older CSV has not all of the columns.
-            if (
-                name in base.cells[key]
-                and name in new.cells[key]
-                and base.cells[key][name] != new.cells[key][name]
-            ):
-                refuse(" ".join(key), name, repr(base.cells[key][name]), repr(new.cells[key][name]))
-    for table in base.records.keys() & new.records.keys():
-        keys = [
-            {record.table for record in result_set.records[table]} for result_set in (base, new)
-        ]
-        if all(keys) and keys[0] != keys[1]:
-            refuse(table, "table", _named(keys[0]), _named(keys[1]))
-        before, after = (_digests(result_set.records[table]) for result_set in (base, new))
-        for place in before.keys() & after.keys():
-            if before[place] != after[place]:
-                row, column, name = place
-                advice = (
-                    ": other files or another loader; if that is meant, regenerate the base set"
-                )
-                refuse(
-                    f"{table} {row} {column}",
-                    f"digest of {name}",
-                    _named(before[place]),
-                    _named(after[place]),
-                    advice,
-                )
-
-
-def _named(values: Iterable[str]) -> str:
-    return " and ".join(map(repr, sorted(values)))
-
-
-def _kinds(cells: Mapping[Key, Cell]) -> dict[str, list[set[str]]]:
-    """By table the values of what must agree over the whole of it."""
-    found: dict[str, list[set[str]]] = {}
-    for key, cell in cells.items():
-        for values, name in zip(
-            found.setdefault(key[0], [set() for _ in WHOLE_TABLE]), WHOLE_TABLE, strict=True
-        ):
-            values.add(cell[name])
-    return found
-
-
-def _digests(records: Iterable[Record]) -> dict[tuple[str, str, str], set[str]]:
-    """By row, column and `data` or `public data` the digests over all seeds."""
-    found: dict[tuple[str, str, str], set[str]] = {}
-    for record in records:
-        named = [
-            ("data", record.data),
-            ("public data", record.public),
-            ("private data", record.private),
-        ]
-        for name, source in (
-            *named,
-            *((f"data of {other.get('asked')}", other) for other in record.others),
-        ):
-            if source.get("digest"):
-                found.setdefault((record.row, record.column, name), set()).add(
-                    str(source["digest"])
-                )
-    return found
 
 
 def _covers(failed: Key, key: Key) -> bool:
@@ -380,121 +239,3 @@ def _worse(scale: Scale) -> str:
 def _text(cell: Cell) -> str:
     scale = scale_of(cell["metric"], cell["unit"])
     return scale.text(cell["value"]) + (f" ± {scale.text(cell['std'])}" if cell["std"] else "")
-
-
-def _settings(table: str, base: Sequence[Record], new: Sequence[Record]) -> list[Difference]:
-    """One line that names the settings in which the cells of both sets differ, and the commits;
-    none if they do not.
-    """
-    after = {(r.row, r.column, r.seed): r.config for r in new}
-    found: dict[str, None] = {}
-    for record in base:
-        now = after.get((record.row, record.column, record.seed), record.config)
-        for name in sorted(record.config.keys() | now.keys()):
-            if record.config.get(name) != now.get(name):
-                found[f"{name} {record.config.get(name)} -> {now.get(name)}"] = None
-    if not found:
-        return []
-    return [Difference((table, WHOLE, "", SETTINGS), OTHER, "", "", "; ".join(found), kind=COST)]
-
-
-def _costs(
-    table: str, base: Sequence[Record], new: Sequence[Record], rule: Rule
-) -> list[Difference]:
-    """Time and memory of the cells that finished in both sets; one line that says why, where they
-    cannot be compared.
-    """
-    if not (rule.time_ratio or rule.memory_ratio):
-        return []
-    everything = ", ".join(
-        what for what, allowed in ((TIME, rule.time_ratio), (MEMORY, rule.memory_ratio)) if allowed
-    )
-
-    def leave_out(what: str, why: str) -> Difference:
-        return not_compared(table, WHOLE, what, why, COST)
-
-    if not (base and new):
-        sets = " and ".join(name for name, records in (("base", base), ("new", new)) if not records)
-        return [
-            leave_out(
-                everything,
-                f"no records beside the CSV ({sets}), so data digests were not compared either",
-            )
-        ]
-    finished = [
-        {(r.row, r.column, r.seed): r for r in records if r.status == OK} for records in (base, new)
-    ]
-    pairs = [
-        (old, finished[1][place]) for place, old in finished[0].items() if place in finished[1]
-    ]
-    if not pairs:
-        return [leave_out(everything, "no cell finished in both sets with the same seed")]
-    work = [
-        sum(int(record.stages.get("computed", 0)) for record in side)
-        for side in zip(*pairs, strict=True)
-    ]
-    if work[0] != work[1]:
-        return [
-            leave_out(
-                everything,
-                f"{work[0]} and {work[1]} stages were computed, the others found in the cache",
-            )
-        ]
-    if unlike := _unlike(pairs, RUN_ALIKE):
-        return [leave_out(everything, unlike)]
-    found = []
-    if rule.time_ratio:
-        was, now = (
-            math.fsum(float(record.seconds) for record in side) for side in zip(*pairs, strict=True)
-        )
-        why = _unlike(pairs, ("hardware", "cores"))
-        if not why and was < SHORT_S:
-            why = f"the base took {was:.1f} s, of which little can be said below {SHORT_S:g} s"
-        time = by_ratio((table, WHOLE, "", TIME), was, now, rule.time_ratio, "s", "slower", COST)
-        found.append(leave_out(TIME, why) if why else time)
-    if rule.memory_ratio:
-        was, now = (
-            max(float(record.peak_memory_mb) for record in side)
-            for side in zip(*pairs, strict=True)
-        )
-        found.append(
-            by_ratio((table, WHOLE, "", MEMORY), was, now, rule.memory_ratio, "MB", "larger", COST)
-        )
-    return found
-
-
-def _unlike(pairs: Iterable[tuple[Record, Record]], names: Iterable[str]) -> str:
-    """The first of the named entries of `machine` in which two records of a cell differ, in
-    words.
-    """
-    for old, new in pairs:
-        for name in names:
-            was, now = (record.machine.get(name, "not recorded") for record in (old, new))
-            if was != now:
-                return f"{name} is {was} and {now}"
-    return ""
-
-
-def not_compared(table: str, row: str, what: str, why: str, kind: str) -> Difference:
-    """What was left out, and why."""
-    return Difference((table, row, "", what), NOT_COMPARED, "", "", why, kind=kind)
-
-
-def by_ratio(
-    key: Key, was: float, now: float, allowed: float, unit: str, verdict: str, kind: str
-) -> Difference:
-    """The difference of two times or sizes: `verdict` if their ratio is above `allowed`."""
-    ratio = now / was if was else math.inf if now else 1.0
-    old, new = (
-        f"{value:,.1f} {unit}" if value >= 10 else f"{value:.3g} {unit}" for value in (was, now)
-    )
-    why = f"ratio {ratio:.2f}, {allowed:g} allowed"
-    return Difference(
-        key,
-        verdict if ratio > allowed else "same",
-        old,
-        new,
-        why,
-        values=(repr(was), repr(now)),
-        kind=kind,
-    )

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from xml.etree import ElementTree
 
-from reports.comparing.compare import (
+from reports.comparing.rule import (
     CELL,
     COST,
     NOT_COMPARED,

@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from reports.comparing.compare import CELL, COST, Rule, compare, holm
+from reports.comparing.compare import compare, holm
+from reports.comparing.rule import CELL, COST, Rule
 from reports.tables.resultset import read_pair, read_set
 from results.files import ResultsError
 from results.record import Measurement, Record
