@@ -67,6 +67,8 @@ RECORDED = (
 )
 """Packages whose versions a record names: those that compute, and those that read, store and
 draw."""
+RESTRICTING = ("ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA", "MKL_CBWR")
+"""Variables that keep PyTorch, oneDNN or MKL from the instructions that the processor has."""
 OF_ONE_TASK = frozenset({"accuracy", "miou"})
 """Metrics that one kind of task has and others lack: classes of images, and of pixels."""
 
@@ -131,8 +133,8 @@ def run_cell(
     trace = ""
     try:
         prepare_device(cell.device, cell.threads, cell.execution)
-        measurements, statistic, spent = _measure(cell, stages, channel, progress)
-        outcome: dict[str, Any] = {"measurements": measurements, "statistic": statistic, **spent}
+        measurements, statistic, entries = _measure(cell, stages, channel, progress)
+        outcome: dict[str, Any] = {"measurements": measurements, "statistic": statistic, **entries}
     except Exception as error:
         trace = traceback.format_exc()
         outcome = {
@@ -158,8 +160,8 @@ def run_cell(
 def _measure(
     cell: Cell, stages: StageCache, channel: Channel, progress: Callable[[str, float], None]
 ) -> tuple[tuple[Measurement, ...], str, dict[str, Any]]:
-    """The cell's numbers, how they were made from the run, and the record's entries on the privacy
-    spent and for a picture.
+    """The cell's numbers, how they were made from the run, and the record's entries on the test
+    set, the privacy spent and for a picture.
     """
     config = dict(cell.config)
     entry = registry.find_method(cell.method, cell.plugins)
@@ -196,12 +198,12 @@ def _measure(
         )
     if cell.measure == "segmentations":
         measurements, how, arrays = segmentations.measure(federation, fitted)
-        return measurements, how, {**privacy_spent(federation), "arrays": arrays}
+        return measurements, how, {**run_entries(federation), "arrays": arrays}
     if cell.measure == "attention":
         measurements, how, arrays = attention.measure(
             federation, fitted, 100 if cell.unit == "percent" else 1
         )
-        return measurements, how, {**privacy_spent(federation), "arrays": arrays}
+        return measurements, how, {**run_entries(federation), "arrays": arrays}
     if cell.measure == "exchange" and not method.oracle:
         measurements, how = measure_fitted(cell, federation, method, fitted)
         followed = build_federation(
@@ -216,8 +218,8 @@ def _measure(
             others=cell.others,
         )
         exchanged = exchange.properties(channel.ledger, exchange.uses_public(method, followed))
-        return (*measurements, *exchange.measurements(exchanged)), how, privacy_spent(federation)
-    return *measure_fitted(cell, federation, method, fitted), privacy_spent(federation)
+        return (*measurements, *exchange.measurements(exchanged)), how, run_entries(federation)
+    return *measure_fitted(cell, federation, method, fitted), run_entries(federation)
 
 
 def measure_fitted(
@@ -273,6 +275,11 @@ def measure_fitted(
     if isinstance(federation.task, MultiLabel):
         text += findings.told(federation._test, federation.task.findings, federation.task.findings)
     return tuple(found), "; ".join(text)
+
+
+def run_entries(federation: Federation) -> dict[str, Any]:
+    """The record's entries on what the run was tested with and on the privacy it spent."""
+    return {"test_samples": len(federation._test.targets), **privacy_spent(federation)}
 
 
 def privacy_spent(federation: Federation) -> dict[str, Any]:
@@ -382,12 +389,13 @@ def classes_of_slot(federation: Federation, slot: str) -> str:
 
 def machine(cell: Cell, context: Context) -> dict[str, Any]:
     """Where and with what the cell ran."""
-    device = torch.cuda.get_device_name() if cell.device.startswith("cuda") else processor_name()
+    cuda = cell.device.startswith("cuda")
     return {
         "device": cell.device,
-        "hardware": device,
+        "hardware": torch.cuda.get_device_name() if cuda else processor_name(),
         "cores": os.cpu_count(),
         "threads": cell.threads,
+        "kernels": "" if cuda else kernels(),
         **cell.execution.to_json(),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
@@ -395,6 +403,17 @@ def machine(cell: Cell, context: Context) -> dict[str, Any]:
         "commit": context.commit,
         "dirty": context.dirty,
     }
+
+
+def kernels() -> str:
+    """What decides how sums are rounded, beside the threads: the instructions that torch's CPU
+    kernels were chosen for, the processor's model, since clouds give many models one name, and
+    every variable that restricts the choice.
+    """
+    processor = processor_facts()
+    model = [f"{name} {processor[name]}" for name in ("cpu family", "model") if name in processor]
+    restricted = [f"{name}={os.environ[name]}" for name in RESTRICTING if name in os.environ]
+    return ", ".join([torch.backends.cpu.get_cpu_capability(), *model, *restricted])
 
 
 def installed_versions() -> dict[str, str]:
@@ -408,10 +427,14 @@ def installed_versions() -> dict[str, str]:
 
 def processor_name() -> str:
     """The processor's own name where the system tells it."""
+    return processor_facts().get("model name") or platform.processor() or platform.machine()
+
+
+def processor_facts() -> dict[str, str]:
+    """What Linux tells of the first processor, by name; nothing elsewhere."""
     try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(
-            line.partition(":")[2].strip() for line in lines if line.startswith("model name")
-        )
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
+        first = Path("/proc/cpuinfo").read_text().partition("\n\n")[0]
+    except OSError:
+        return {}
+    pairs = (line.partition(":") for line in first.splitlines())
+    return {name.strip(): value.strip() for name, _, value in pairs}

@@ -34,6 +34,7 @@ SAME_MACHINE = (
     "hardware",
     "device",
     "threads",
+    "kernels",
     "system",
     "python",
     "precision",

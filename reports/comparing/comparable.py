@@ -89,3 +89,10 @@ def _digests(records: Iterable[Record]) -> dict[tuple[str, str, str], set[str]]:
                     str(source["digest"])
                 )
     return found
+
+
+def covers(failed: Key, key: Key) -> bool:
+    """Whether the line of a failed cell stands for a measurement, whose column may have keys of its
+    own (`epoch=3`).
+    """
+    return failed[:2] == key[:2] and (not failed[2] or f"{key[2]} ".startswith(f"{failed[2]} "))

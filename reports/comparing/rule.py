@@ -13,6 +13,8 @@ CELL, COST, SPEED = "cell", "cost", "speed"
 NOT_COMPARED = "not compared"
 UNDECIDED = "undecided"
 OTHER = "other"
+ANOTHER_MACHINE = "another machine"
+"""In the reason of a cell that was tested with what test set and rounding may move."""
 WHOLE, TIME, MEMORY, SETTINGS = "all cells", "time", "peak memory", "settings"
 
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from reports.comparing.compare import compare, holm
+from reports.comparing.compare import compare
 from reports.comparing.rule import CELL, COST, Rule
 from reports.tables.resultset import read_pair, read_set
 from results.files import ResultsError
@@ -207,12 +207,6 @@ def test_a_csv_of_an_older_version_lacks_columns_and_is_compared_in_those_it_has
     assert verdicts(old.parent, new) == ["same"]
 
 
-def test_holms_procedure_by_hand():
-    # 0.01 <= 0.05 / 4; 0.013 <= 0.05 / 3; 0.04 > 0.05 / 2 ends it, though 0.045 <= 0.05 / 1.
-    assert holm({"a": 0.04, "b": 0.01, "c": 0.045, "d": 0.013}, 0.05) == {"b", "d"}
-    assert holm({}, 0.05) == set()
-
-
 def test_the_level_holds_for_all_cells_together(tmp_path):
     """p = 0.025 for one cell: Welch's t = 2.776 with 4 degrees of freedom. Among two cells it needs
     0.025, among three less.
@@ -249,11 +243,18 @@ def test_what_is_significantly_better_is_named_and_what_is_small_is_not(tmp_path
     assert differences(base, new, effect=0.0005)[1].verdict == "worse"
 
 
-def test_seeds_without_any_spread_need_no_test(tmp_path):
-    spread = {"n": "2", "seeds": "0 1", "std": "0.0"}
+def test_seeds_that_move_nothing_are_one_measurement_and_have_its_tolerance(tmp_path):
+    spread = {"n": "3", "seeds": "0 1 2", "std": "0.0"}
     base = result_set(tmp_path, "a", line(**spread), line(row="b", **spread))
-    new = result_set(tmp_path, "b", line(**{**spread, "value": "0.8"}), line(row="b", **spread))
-    assert verdicts(base, new) == ["worse", "same"]
+    new = result_set(
+        tmp_path,
+        "b",
+        line(**{**spread, "value": "0.8"}),
+        line(row="b", **{**spread, "value": "0.89"}),
+    )
+    worse, near, _ = differences(base, new)
+    assert (worse.verdict, near.verdict) == ("worse", "same")
+    assert (near.p, near.why) == (None, "loss +0.0100, no seed moves it, tolerance 0.02")
 
 
 def test_other_seeds_and_another_statistic_are_named(tmp_path):
