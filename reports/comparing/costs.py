@@ -24,7 +24,7 @@ SHORT_S = 10.0
 much."""
 RUN_ALIKE = ("device", "threads", "precision", "compile", "stacked")
 """Entries of a record's `machine` that must agree before time or memory are compared; for times
-`hardware` and `cores` too."""
+`hardware`, `kernels` and `cores` too."""
 
 
 def settings_of(table: str, base: Sequence[Record], new: Sequence[Record]) -> list[Difference]:
@@ -92,7 +92,7 @@ def costs_of(
         was, now = (
             math.fsum(float(record.seconds) for record in side) for side in zip(*pairs, strict=True)
         )
-        why = _unlike(pairs, ("hardware", "cores"))
+        why = _unlike(pairs, ("hardware", "kernels", "cores"))
         if not why and was < SHORT_S:
             why = f"the base took {was:.1f} s, of which little can be said below {SHORT_S:g} s"
         time = by_ratio((table, WHOLE, "", TIME), was, now, rule.time_ratio, "s", "slower", COST)

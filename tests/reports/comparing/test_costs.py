@@ -56,12 +56,19 @@ def test_costs_of_other_work_are_not_compared(tmp_path, changes, why):
     assert costs(tmp_path, [record()], [new]) == {"time, peak memory": ("not compared", why)}
 
 
-def test_times_on_other_hardware_and_of_seconds_are_not_compared(tmp_path):
-    other = costs(tmp_path, [record()], [record(seconds=500.0, machine={**RUN, "hardware": "B"})])
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [("hardware", "hardware is A and B"), ("kernels", "kernels is not recorded and B")],
+)
+def test_times_on_another_processor_are_not_compared(tmp_path, name, why):
+    other = costs(tmp_path, [record()], [record(seconds=500.0, machine={**RUN, name: "B"})])
     assert other == {
-        "time": ("not compared", "hardware is A and B"),
+        "time": ("not compared", why),
         "peak memory": ("same", "ratio 1.00, 1.5 allowed"),
     }
+
+
+def test_times_of_seconds_are_not_compared(tmp_path):
     short = costs(tmp_path, [record(seconds=9.0)], [record(seconds=500.0)])
     assert short["time"] == (
         "not compared",
