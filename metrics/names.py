@@ -5,7 +5,7 @@ Data only.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 HIGHER, LOWER, NEITHER = "higher", "lower", ""
 BANDWIDTH = "bandwidth-gb"
@@ -35,17 +35,31 @@ class Metric:
     scale: float | None = None
     """The difference that counts as 1 when a tolerance such as 0.02 is applied; 0 for what is
     counted and must be equal, None if nothing is known."""
+    rounding: float = 0.02
+    """Standard deviation of one run's value over roundings of the same arithmetic, in `scale`s,
+    without one as a share of the value. Given for a metric that was measured
+    (docs/regression.md), else assumed to be the largest of a share, rounded up."""
+    of_samples: bool = False
+    """Whether it is the share of test samples that a network is right about."""
 
 
 def _share(title: str) -> Metric:
     return Metric(title, HIGHER, (0, 1), share=True, scale=1)
 
 
+def _accuracy(title: str) -> Metric:
+    return replace(_share(title), rounding=0.015, of_samples=True)
+
+
+def _auc(title: str) -> Metric:
+    return replace(_share(title), rounding=0.005)
+
+
 METRICS: Mapping[str, Metric] = {
-    "accuracy": _share("Accuracy"),
-    "transfer-accuracy": _share("Transfer accuracy"),
-    "auc": _share("AUC"),
-    "mauc": _share("Mean AUC"),
+    "accuracy": _accuracy("Accuracy"),
+    "transfer-accuracy": _accuracy("Transfer accuracy"),
+    "auc": _auc("AUC"),
+    "mauc": _auc("Mean AUC"),
     "dice": _share("Dice"),
     "obj-dice": _share("Object Dice"),
     "aji": _share("AJI"),
@@ -69,7 +83,7 @@ METRICS: Mapping[str, Metric] = {
         "Consensus covered by central attention", bounds=(0, 1), share=True, scale=1
     ),
     "attention-empty": Metric("Maps without attention", bounds=(0, 1), share=True, scale=1),
-    "psnr": Metric("PSNR", HIGHER, unit="dB", digits=2, scale=50),
+    "psnr": Metric("PSNR", HIGHER, unit="dB", digits=2, scale=50, rounding=0.02),
     # Of maps that are scaled to [0, 1].
     "mean-absolute-error": Metric("Mean absolute error", LOWER, scale=1),
     "hd95": Metric("HD95", LOWER, unit="pixel", digits=2, scale=100),
@@ -79,7 +93,7 @@ METRICS: Mapping[str, Metric] = {
     # Neither: of recovered images the paper (Fig. 4) reads a larger one as stronger privacy, of
     # generated images a smaller one is a better likeness. No FID by title, for that is only under
     # Inception-v3: `metrics.frechet.title`.
-    "fid": Metric("Fréchet distance", digits=2),
+    "fid": Metric("Fréchet distance", digits=2, rounding=0.13),
     BANDWIDTH: Metric("Bandwidth", LOWER, unit="GB", digits=4, scale=0),
     "privacy-cost": Metric("Privacy cost", LOWER, unit="ε", digits=2, scale=0),
     "privacy-eps1": Metric("Privacy parameter ε1", digits=2, scale=0),

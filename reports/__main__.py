@@ -13,7 +13,8 @@ from typing import Annotated
 
 import typer
 
-from reports.comparing.compare import Rule, compare
+from reports.comparing.compare import compare
+from reports.comparing.rule import Rule
 from results.files import ResultsError, write_atomic
 from results.sourcecode import ROOT
 

@@ -51,6 +51,8 @@ class Record:
     empty."""
     others: tuple[dict[str, str], ...] = ()
     """The same of further sites, and of a test set that is none of the clients'."""
+    test_samples: int = 0
+    """Samples of the target's test set; 0 for a cell that needs none, and in older records."""
     statistic: str = ""
     """How a run's history becomes the number, for example `median of the last 10 epochs`."""
     epsilon: float | None = None
@@ -77,8 +79,8 @@ class Record:
     """What the table's picture is drawn from, where it shows more than numbers
     (`results.arrays.pack`)."""
     machine: dict[str, Any] = field(default_factory=dict)
-    """Device, threads, processor, package versions, commit, and whether tracked files differed from
-    it (`dirty`)."""
+    """Device, threads, processor, its kernels, package versions, commit, and whether tracked files
+    differed from it (`dirty`)."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

@@ -53,6 +53,8 @@ RECORDED = (
 )
 """Packages whose versions a record names: those that compute, and those that read, store and
 draw."""
+RESTRICTING = ("ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA", "MKL_CBWR")
+"""Variables that keep PyTorch, oneDNN or MKL from the instructions that the processor has."""
 
 
 def make_method(entry: registry.MethodEntry, config: Mapping[str, Scalar]) -> Method:
@@ -115,8 +117,8 @@ def run_cell(
     trace = ""
     try:
         prepare_device(cell.device, cell.threads, cell.execution)
-        taken, spent = _measured(cell, stages, channel, progress)
-        outcome: dict[str, Any] = {**vars(taken), **spent}
+        taken, entries = _measured(cell, stages, channel, progress)
+        outcome: dict[str, Any] = {**vars(taken), **entries}
     except Exception as error:
         trace = traceback.format_exc()
         outcome = {
@@ -142,7 +144,9 @@ def run_cell(
 def _measured(
     cell: Cell, stages: StageCache, channel: Channel, progress: Callable[[str, float], None]
 ) -> tuple[Taken, dict[str, Any]]:
-    """What the cell's measure takes from its run, and the record's entries on the privacy spent."""
+    """What the cell's measure takes from its run, and the record's entries on the test set and the
+    privacy spent.
+    """
     config, seeds = dict(cell.config), Seeds.moving(cell.seed_axes, cell.seed)
     method = make_method(registry.find_method(cell.method, cell.plugins), config)
     configuration = Configuration.parse(config)
@@ -173,7 +177,7 @@ def _measured(
             other_method=lambda name: make_method(registry.find_method(name, cell.plugins), config),
         )
     )
-    return taken, privacy_spent(federation) if fitted else {}
+    return taken, run_entries(federation) if fitted else {}
 
 
 def _check_sent(name: str, federation: Federation, method: Method) -> None:
@@ -186,6 +190,11 @@ def _check_sent(name: str, federation: Federation, method: Method) -> None:
         raise ValueError(
             f"{name} sends {', '.join(sorted(undeclared))} without declaring it in `{where}`"
         )
+
+
+def run_entries(federation: Federation) -> dict[str, Any]:
+    """The record's entries on what the run was tested with and on the privacy it spent."""
+    return {"test_samples": len(federation._test.targets), **privacy_spent(federation)}
 
 
 def privacy_spent(federation: Federation) -> dict[str, Any]:
@@ -207,12 +216,13 @@ def privacy_spent(federation: Federation) -> dict[str, Any]:
 
 def machine(cell: Cell, context: Context) -> dict[str, Any]:
     """Where and with what the cell ran."""
-    device = torch.cuda.get_device_name() if cell.device.startswith("cuda") else processor_name()
+    cuda = cell.device.startswith("cuda")
     return {
         "device": cell.device,
-        "hardware": device,
+        "hardware": torch.cuda.get_device_name() if cuda else processor_name(),
         "cores": os.cpu_count(),
         "threads": cell.threads,
+        "kernels": "" if cuda else kernels(),
         **cell.execution.to_json(),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
@@ -220,6 +230,17 @@ def machine(cell: Cell, context: Context) -> dict[str, Any]:
         "commit": context.commit,
         "dirty": context.dirty,
     }
+
+
+def kernels() -> str:
+    """What decides how sums are rounded, beside the threads: the instructions that torch's CPU
+    kernels were chosen for, the processor's model, since clouds give many models one name, and
+    every variable that restricts the choice.
+    """
+    processor = processor_facts()
+    model = [f"{name} {processor[name]}" for name in ("cpu family", "model") if name in processor]
+    restricted = [f"{name}={os.environ[name]}" for name in RESTRICTING if name in os.environ]
+    return ", ".join([torch.backends.cpu.get_cpu_capability(), *model, *restricted])
 
 
 def installed_versions() -> dict[str, str]:
@@ -233,10 +254,14 @@ def installed_versions() -> dict[str, str]:
 
 def processor_name() -> str:
     """The processor's own name where the system tells it."""
+    return processor_facts().get("model name") or platform.processor() or platform.machine()
+
+
+def processor_facts() -> dict[str, str]:
+    """What Linux tells of the first processor, by name; nothing elsewhere."""
     try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(
-            line.partition(":")[2].strip() for line in lines if line.startswith("model name")
-        )
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
+        first = Path("/proc/cpuinfo").read_text().partition("\n\n")[0]
+    except OSError:
+        return {}
+    pairs = (line.partition(":") for line in first.splitlines())
+    return {name.strip(): value.strip() for name, _, value in pairs}

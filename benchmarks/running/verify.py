@@ -23,7 +23,7 @@ from benchmarks.tables.spec import SpecError
 from benchmarks.tables.sweep import SUFFIX
 from datasets import catalogue
 from federation.execution import DEFAULT, Execution
-from reports.comparing.compare import Rule
+from reports.comparing.rule import Rule
 from reports.tables.resultset import check_agree, read_records, read_table
 from reports.tables.units import scale_of
 from results.files import DataError, ResultsError
@@ -34,6 +34,7 @@ SAME_MACHINE = (
     "hardware",
     "device",
     "threads",
+    "kernels",
     "system",
     "python",
     "precision",

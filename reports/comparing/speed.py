@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from reports.comparing.compare import SPEED, Difference, by_ratio, not_compared
+from reports.comparing.costs import by_ratio, not_compared
+from reports.comparing.rule import SPEED, Difference
 from results.files import ResultsError
 
 TABLE, MEDIAN = "speed", "median"

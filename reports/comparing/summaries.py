@@ -11,7 +11,8 @@ from collections import Counter
 from collections.abc import Sequence
 from xml.etree import ElementTree
 
-from reports.comparing.compare import (
+from reports.comparing.rule import (
+    ANOTHER_MACHINE,
     CELL,
     COST,
     NOT_COMPARED,
@@ -66,6 +67,8 @@ def rule_text(differences: Sequence[Difference], rule: Rule) -> str:
         f"several seeds: {seeds}",
         f"one seed: loss above {rule.tolerance:g} (of a fraction, scaled to the metric)",
     ]
+    if any(ANOTHER_MACHINE in d.why for d in differences):
+        parts.append(f"{ANOTHER_MACHINE}: at least the spread of test set and rounding")
     parts.append("bytes and ε equal")
     parts += ["values equal where seeds, machine and packages are"] if rule.exact else []
     parts += [

@@ -13,7 +13,7 @@ import torch
 
 from benchmarks.running import machine
 from benchmarks.running.events import Context
-from benchmarks.running.execute import prepare_device, run_cell
+from benchmarks.running.execute import RESTRICTING, kernels, prepare_device, run_cell
 from benchmarks.tables import registry
 from benchmarks.tables.cells import Selection, expand
 from federation.execution import DEFAULT
@@ -294,3 +294,17 @@ def test_on_cuda_products_of_matrices_are_asked_to_repeat_themselves(monkeypatch
     environment["CUBLAS_WORKSPACE_CONFIG"] = ":16:8"  # the user's own
     prepare_device("cuda", 1, DEFAULT)
     assert environment == {"CUBLAS_WORKSPACE_CONFIG": ":16:8"}
+
+
+def test_a_record_names_what_decides_rounding_and_how_large_the_test_set_is(
+    cell, tmp_path, monkeypatch
+):
+    for name in RESTRICTING:
+        monkeypatch.delenv(name, raising=False)
+    chosen = kernels()
+    assert chosen.startswith(torch.backends.cpu.get_cpu_capability())
+    record = run(cell, tmp_path)
+    assert record.machine["kernels"] == chosen
+    monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2")
+    assert kernels() == f"{chosen}, ONEDNN_MAX_CPU_ISA=AVX2"
+    assert record.test_samples == dict(cell.config)["partition.test_limit"] > 0

@@ -1,0 +1,93 @@
+"""What may differ between two machines."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from metrics.names import facts
+from reports.comparing.noise import noise, same_machine, spread
+from reports.tables.resultset import ResultSet
+from results.record import Measurement, Record
+
+MACHINE = {"hardware": "A", "kernels": "AVX512", "packages": {"torch": "2"}, "threads": 1}
+RECORD = Record(
+    table="p/t",
+    row="a",
+    column="n=1",
+    seed=0,
+    seeds={},
+    profile="smoke",
+    protocol="paper",
+    cell="c",
+    code="d",
+    measurements=(Measurement("accuracy", 50.0),),
+    test_samples=100,
+    machine=MACHINE,
+)
+KEY = ("t", "a", "n=1", "accuracy")
+
+
+def on(**machine) -> Record:
+    return replace(RECORD, machine={**MACHINE, **machine})
+
+
+def results(*records, value="50.0", unit="percent") -> ResultSet:
+    return ResultSet({KEY: {"value": value, "unit": unit}}, {"t": records})
+
+
+@pytest.mark.parametrize("name", ["hardware", "kernels", "packages", "threads"])
+def test_another_machine_is_one_that_the_records_name_otherwise(name):
+    assert same_machine(RECORD, on())
+    assert not same_machine(RECORD, on(**{name: "other"}))
+
+
+def test_an_older_record_names_fewer_entries_and_those_are_compared():
+    older = {name: value for name, value in MACHINE.items() if name != "kernels"}
+    assert same_machine(replace(RECORD, machine=older), RECORD)
+    assert not same_machine(replace(RECORD, machine=older), on(hardware="B"))
+
+
+def test_a_share_of_test_samples_has_the_binomial_error_and_that_of_rounding():
+    """sqrt(0.5 x 0.5 / 100) = 0.05: 5 %."""
+    rounding = facts("accuracy").rounding
+    assert 0 < rounding < 0.05
+    assert spread("accuracy", "percent", (50.0, 50.0), 100) == pytest.approx(
+        100 * math.hypot(0.05, rounding)
+    )
+    assert spread("accuracy", "fraction", (0.2, 0.8), 100) == pytest.approx(
+        math.hypot(0.05, rounding)
+    )
+    assert spread("accuracy", "fraction", (0.5, 0.5), 0) == rounding
+    assert spread("accuracy", "fraction", (1.0, 1.0), 100) == rounding
+
+
+def test_other_metrics_have_the_spread_of_rounding():
+    assert spread("psnr", "", (70.0, 80.0), 100) == 50 * facts("psnr").rounding
+    assert spread("fid", "", (640.0, 2.0), 100) == 2 * facts("fid").rounding
+    assert spread("bandwidth-gb", "", (1.0, 2.0), 100) == 0  # counted
+
+
+def test_a_cell_of_another_machine_has_noise_and_one_of_the_same_has_none():
+    same, other = results(RECORD), results(on(hardware="B"))
+    assert noise(KEY, same, same) == 0
+    assert noise(KEY, same, other) == spread("accuracy", "percent", (50.0, 50.0), 100)
+    assert noise(KEY, same, results()) == 0  # without records nothing is known of the machine
+
+
+def test_the_older_record_takes_the_size_of_the_test_set_from_the_newer():
+    older = replace(RECORD, test_samples=0)
+    assert noise(KEY, results(older), results(on(hardware="B"))) == spread(
+        "accuracy", "percent", (50.0, 50.0), 100
+    )
+
+
+def test_of_texts_nothing_is_expected():
+    key = ("t", "a", "n=1", "classes")
+    sets = [
+        ResultSet({key: {"value": "0-4", "unit": ""}}, {"t": (r,)})
+        for r in (RECORD, on(hardware="B"))
+    ]
+    assert noise(key, *sets) == 0
