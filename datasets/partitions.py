@@ -17,7 +17,7 @@ import numpy as np
 
 from datasets.source import DataError
 
-DLAD_CLASSES: dict[str, tuple[tuple[int, ...], ...]] = {
+CLASS_SETS: dict[str, tuple[tuple[int, ...], ...]] = {
     "iid": (tuple(range(10)),) * 5,
     "niid1": ((0, 1), (2, 3), (4, 5), (6, 7), (8, 9)),
     "niid2": tuple((0, 1, 2, 3, 4, own) for own in (5, 6, 7, 8, 9)),
@@ -39,26 +39,26 @@ def _require_samples(samples: int, clients: int) -> None:
         )
 
 
-def dlad_class_probabilities(distribution: str, clients: int) -> np.ndarray:
+def class_set_probabilities(distribution: str, clients: int) -> np.ndarray:
     """Class probabilities p_i of each client, shape (clients, 10): uniform over the client's
     classes of Table I.
 
     Raises PartitionError for an unknown distribution or a number of clients that is not a multiple
     of five, since Table I describes clients in groups of five.
     """
-    if distribution not in DLAD_CLASSES:
+    if distribution not in CLASS_SETS:
         raise PartitionError(
-            f"unknown distribution {distribution!r}; known: {', '.join(DLAD_CLASSES)}"
+            f"unknown distribution {distribution!r}; known: {', '.join(CLASS_SETS)}"
         )
     if clients < 5 or clients % 5:
         near = sorted({max(5, clients // 5 * 5), max(5, -(-clients // 5) * 5)})
         raise PartitionError(
-            f"DLAD's distributions describe clients in groups of five, so {clients} clients are"
+            f"{distribution} describes clients in groups of five, so {clients} clients are"
             f" impossible; use {' or '.join(str(n) for n in near)}"
         )
     probabilities = np.zeros((clients, 10))
     for client in range(clients):
-        classes = DLAD_CLASSES[distribution][client % 5]
+        classes = CLASS_SETS[distribution][client % 5]
         probabilities[client, list(classes)] = 1 / len(classes)
     return probabilities
 

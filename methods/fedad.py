@@ -13,15 +13,15 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import torch
-import torch.nn.functional as F
 from torch import nn
 
+from federation.attention import aligned, attention_bounds
 from federation.averaging import class_count_weights
 from federation.client import Client
 from federation.federation import Checkpoint, Federation
 from federation.method import Method
 from federation.seeds import Stream
-from federation.tasks import Task, placed
+from federation.tasks import placed
 from federation.training import Loss, predict
 from federation.views import weak_view
 from models.catalogue import feature_shape
@@ -44,23 +44,6 @@ def ensemble_logits(logits: torch.Tensor, weights: torch.Tensor) -> torch.Tensor
     """
     shares = weights.view(len(weights), 1, -1, *[1] * (logits.ndim - 3))
     return (torch.where(shares > 0, logits, 0.0) * shares).sum(dim=0)
-
-
-def attention_bounds(
-    maps: torch.Tensor, holders: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Eq. 6: consensus I and diversity U, (n, C, h, w), the least and the greatest of maps
-    (clients, n, C, h, w) in [0, 1].
-
-    Only clients that hold samples of a class count for it, `holders` (clients, C): the paper does
-    not say so, but a model knows nothing of a class that it has never seen. Both are 0 for a class
-    that no client holds.
-    """
-    held = holders[:, None, :, None, None]
-    least = torch.where(held, maps, 1.0).amin(dim=0)
-    return torch.where(holders.any(dim=0)[:, None, None], least, 0.0), torch.where(
-        held, maps, 0.0
-    ).amax(dim=0)
 
 
 def soft_mask(attention: torch.Tensor, rho: float, threshold: float) -> torch.Tensor:
@@ -113,20 +96,6 @@ def logit_loss(student: torch.Tensor, ensemble: torch.Tensor) -> torch.Tensor:
     """
     difference = (student - ensemble).abs()
     return difference if difference.ndim == 2 else difference.mean(dim=(2, 3))
-
-
-def aligned(
-    maps: torch.Tensor, side: tuple[int, int], own: Task | None, task: Task
-) -> torch.Tensor:
-    """Maps (n, c, h, w) of the classes of a client's `own` task as those of `task`, (n, C, *side),
-    NaN for classes that it lacks.
-
-    Enlarged or reduced bilinearly, for networks whose maps are of different sides.
-    """
-    if maps.shape[2:] != side:
-        maps = F.interpolate(maps, size=side, mode="bilinear", align_corners=False)
-    by_pixel = placed(maps.movedim(1, 3).flatten(0, 2), own, task)
-    return by_pixel.unflatten(0, (len(maps), *side)).movedim(3, 1)
 
 
 @dataclass(frozen=True)

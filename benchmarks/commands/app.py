@@ -7,10 +7,12 @@ import os
 import typer
 from rich.console import Console
 
+from benchmarks.papers import FIRST
+
 app = typer.Typer(
     help=(
         "Regenerate the tables of four federated-distillation papers. Start with: python -m"
-        " benchmarks reproduce dlad/table2"
+        f" benchmarks reproduce {FIRST}"
     ),
     no_args_is_help=True,
     add_completion=False,

@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks.papers import FIRST
 from benchmarks.tables import bandwidth, registry
 from benchmarks.tables.spec import PROFILES, PROTOCOLS, Scalar, SpecError
 from results.names import near
@@ -60,7 +61,7 @@ def some_tables(tables: list[str] | None) -> list[str]:
             name for name, table in registry.all_tables().items() if table is not None
         )
         raise SpecError(
-            "which table? Try first: python -m benchmarks reproduce dlad/table2 (about two"
+            f"which table? Try first: python -m benchmarks reproduce {FIRST} (about two"
             f" minutes). Reproducible: {known}"
         )
     return tables

@@ -7,9 +7,11 @@ from typing import Annotated
 
 import typer
 
+from benchmarks.papers import FIRST
+
 Tables = Annotated[
     list[str] | None,
-    typer.Argument(help="paper/table, for example dlad/table2; or a paper for all of its tables"),
+    typer.Argument(help=f"paper/table, for example {FIRST}; or a paper for all of its tables"),
 ]
 Profile = Annotated[
     str,

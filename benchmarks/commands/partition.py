@@ -10,6 +10,8 @@ import typer
 from benchmarks.commands.app import app, console
 from benchmarks.commands.asked import choice
 
+KINDS = ("class-sets", "dirichlet-fedkd", "dirichlet-feddf", "dirichlet-feddf-released")
+
 
 @app.command("partition")
 def describe_partition(
@@ -19,11 +21,11 @@ def describe_partition(
         str,
         typer.Option(
             help=(
-                "dlad (its four distributions), dirichlet-fedkd, dirichlet-feddf or"
+                "class-sets (iid, niid1, niid2, niid3), dirichlet-fedkd, dirichlet-feddf or"
                 " dirichlet-feddf-released"
             )
         ),
-    ] = "dlad",
+    ] = KINDS[0],
     alpha: Annotated[float, typer.Option(help="Dirichlet concentration")] = 0.1,
     seed: Annotated[int, typer.Option(help="seed of the partition axis")] = 0,
     results: Annotated[Path, typer.Option(help="folder for the CSV and the picture")] = Path(
@@ -31,10 +33,8 @@ def describe_partition(
     ),
 ) -> None:
     """Describe a partition as CSV, and draw it as a clients x classes bubble plot."""
-    from benchmarks.publish.display import draw_partition
+    from benchmarks.publish.partition import draw_partition
 
-    choice(
-        "--kind", kind, ("dlad", "dirichlet-fedkd", "dirichlet-feddf", "dirichlet-feddf-released")
-    )
+    choice("--kind", kind, KINDS)
     for path in draw_partition(dataset, clients, kind, alpha, seed, results):
         console.print(f"wrote {path}")

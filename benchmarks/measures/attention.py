@@ -52,8 +52,8 @@ def measure(
     """
     import torch
 
+    from federation.attention import aligned, attention_bounds
     from federation.tasks import MultiLabel
-    from methods.fedad import aligned, attention_bounds
 
     task = federation.task
     if not isinstance(task, MultiLabel):

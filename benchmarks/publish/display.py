@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib import metadata
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -29,8 +28,8 @@ from rich.progress import (
 from benchmarks.running.runner import TableRun, finished_records, write_table
 from benchmarks.tables import registry
 from benchmarks.tables.cells import Cell, matches
-from benchmarks.tables.spec import SpecError, Table
-from datasets import catalogue, partitions
+from benchmarks.tables.spec import Table
+from datasets import catalogue
 from metrics.names import BANDWIDTH
 from reports.kinds.kind import Regenerated, find_kind, module_of
 from reports.pages.sheet import Sheet
@@ -52,7 +51,6 @@ from results.store import TableFiles, write_csv
 if TYPE_CHECKING:
     import numpy as np
 
-    from benchmarks.scenarios.configuration import PartitionSettings
     from federation.events import StageEvent
     from reports.tables.claims import Tables, Value
 
@@ -425,6 +423,12 @@ def made_table(
 ) -> Regenerated:
     """What the table's kind is shown with."""
     first = {cell.row: cell for cell in run.cells}
+
+    def label_counts() -> dict[str, np.ndarray]:
+        from benchmarks.publish.partition import cell_counts
+
+        return {row: cell_counts(cell) for row, cell in first.items()}
+
     return Regenerated(
         layout,
         lines,
@@ -432,16 +436,8 @@ def made_table(
         run.table.metrics,
         clients=[row.key for row in run.rows if row.role],
         arrays=run.files.path("safetensors"),
-        label_counts=lambda: {row: cell_counts(cell) for row, cell in first.items()},
+        label_counts=label_counts,
     )
-
-
-def cell_counts(cell: Cell) -> np.ndarray:
-    """Label counts (clients, classes) of a cell's division."""
-    from benchmarks.scenarios.configuration import PartitionSettings, read_section
-
-    partition = read_section(dict(cell.config), "partition", PartitionSettings)
-    return counts_of(partition, cell.data, cell.seed)
 
 
 def write_arrays(run: TableRun, records: Sequence[Record]) -> None:
@@ -520,57 +516,3 @@ def _shown(run: TableRun, table: Regenerated) -> str:
             ]
         )
     )
-
-
-def counts_of(partition: PartitionSettings, data: catalogue.ResolvedData, seed: int) -> np.ndarray:
-    """Label counts (clients, classes) of the division that a run with these settings and seed
-    uses.
-    """
-    from benchmarks.scenarios.images import divide
-    from benchmarks.scenarios.samples import official_labels
-    from federation.seeds import Seeds
-
-    labels = official_labels(data)
-    parts = divide(partition, labels, Seeds(partition=seed)).clients
-    return partitions.label_counts(labels["train"], parts, catalogue.source(data.used).classes)
-
-
-def draw_partition(
-    dataset: str, clients: int, kind: str, alpha: float, seed: int, results: Path
-) -> list[Path]:
-    """CSV and picture of a partition: DLAD's sizes for its kinds, the whole training split for
-    Dirichlet ones.
-
-    Raises DataError for impossible ones, SpecError for an alpha that is not positive.
-    """
-    from benchmarks.scenarios.configuration import PartitionSettings
-    from reports.drawing import plots
-
-    if alpha <= 0:
-        raise SpecError(f"--alpha must be above 0, not {alpha}")
-    used = catalogue.resolve(dataset)
-    public = 0.8 if kind == "dlad" else 0.0
-    kinds = list(partitions.DLAD_CLASSES) if kind == "dlad" else [kind]
-    counts = {
-        name: counts_of(
-            PartitionSettings(name, clients, alpha, client_share=0.5, public_share=public),
-            used,
-            seed,
-        )
-        for name in kinds
-    }
-    stem = (
-        f"{dataset}-{kind}-{clients}"
-        + ("" if kind == "dlad" else f"-alpha{alpha:g}")
-        + f"-seed{seed}"
-    )
-    lines = [
-        {"partition": name, "client": str(client), "class": str(label), "samples": str(int(n))}
-        for name, matrix in counts.items()
-        for client, row in enumerate(matrix)
-        for label, n in enumerate(row)
-    ]
-    csv, png = results / "partitions" / f"{stem}.csv", results / "partitions" / f"{stem}.png"
-    write_csv(csv, lines, ("partition", "client", "class", "samples"))
-    plots.partition_plot(counts, png, f"{used.label}, {clients} clients")
-    return [csv, png]

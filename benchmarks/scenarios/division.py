@@ -36,10 +36,10 @@ def client_parts(
     if kind in ("dirichlet-feddf", "dirichlet-feddf-released"):
         released = kind.endswith("released")
         return partitions.dirichlet_feddf(labels, clients, alpha, rng("clients"), released=released)
-    probabilities = partitions.dlad_class_probabilities(kind, clients)
+    probabilities = partitions.class_set_probabilities(kind, clients)
     if labels.max() >= probabilities.shape[1]:
         raise partitions.PartitionError(
-            f"DLAD's distributions are for ten classes, the data have at least {labels.max() + 1}"
+            f"{kind} is for ten classes, the data have at least {labels.max() + 1}"
         )
     size = round(float(partition.client_share) * len(labels))
     if size < 1:

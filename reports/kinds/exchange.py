@@ -17,8 +17,8 @@ PROPERTIES: Mapping[str, str] = {
         " counted as its own"
     ),
     "asynchronous": (
-        "nothing comes down to a client, and none sends the same kind of thing in two rounds; so"
-        " FedAD is where it is one-shot, and is not where clients answer anew in every epoch"
+        "nothing comes down to a client, and none sends the same kind of thing in two rounds; so a"
+        " one-shot method is, and one whose clients answer anew in every epoch is not"
     ),
 }
 """What each property says of a run, as it is derived."""

@@ -113,8 +113,8 @@ def find_results(folder: Path) -> list[Result]:
     ]
     if not found:
         raise ResultsError(
-            f"{folder} holds no table; write one with `python -m benchmarks reproduce dlad/table2`,"
-            " or name the folder that was given to --results"
+            f"{folder} holds no table; write one with `python -m benchmarks reproduce`, or"
+            " name the folder that was given to --results"
         )
     return found
 

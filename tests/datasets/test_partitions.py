@@ -8,12 +8,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from datasets.partitions import (
-    DLAD_CLASSES,
+    CLASS_SETS,
     PartitionError,
     class_groups,
+    class_set_probabilities,
     dirichlet_feddf,
     dirichlet_fedkd,
-    dlad_class_probabilities,
     draw_by_class,
     draw_share_by_class,
     exact_counts,
@@ -41,7 +41,7 @@ def assert_a_partition(parts, samples):
 # -- DLAD --
 
 
-@pytest.mark.parametrize("distribution", DLAD_CLASSES)
+@pytest.mark.parametrize("distribution", CLASS_SETS)
 def test_the_classes_of_every_client_are_those_of_table_1(distribution):
     printed = {}
     for cell in published_table("dlad/table1"):
@@ -51,7 +51,7 @@ def test_the_classes_of_every_client_are_those_of_table_1(distribution):
             if part.startswith("expanded=")
         ]
         printed[cell.row, cell.column] = [int(label) for label in expanded.split()]
-    probabilities = dlad_class_probabilities(distribution, 10)
+    probabilities = class_set_probabilities(distribution, 10)
     for client in range(10):
         assert (
             np.flatnonzero(probabilities[client]).tolist()
@@ -64,7 +64,7 @@ def test_the_classes_of_every_client_are_those_of_table_1(distribution):
     [("iid", 1 / 10), ("niid1", 1 / 2), ("niid2", 1 / 6), ("niid3", 1 / 4)],
 )
 def test_a_client_sees_its_classes_with_equal_probability(distribution, probability):
-    probabilities = dlad_class_probabilities(distribution, 30)
+    probabilities = class_set_probabilities(distribution, 30)
     assert probabilities.shape == (30, 10)
     assert set(probabilities.ravel().tolist()) == {probability} | (
         {0.0} if distribution != "iid" else set()
@@ -78,12 +78,12 @@ def test_a_client_sees_its_classes_with_equal_probability(distribution, probabil
 )
 def test_a_number_of_clients_off_the_fives_is_refused_naming_its_neighbours(clients, advice):
     with pytest.raises(PartitionError, match=advice):
-        dlad_class_probabilities("niid1", clients)
+        class_set_probabilities("niid1", clients)
 
 
 def test_an_unknown_distribution_is_refused_naming_the_known():
     with pytest.raises(PartitionError, match="'niid9'; known: iid, niid1, niid2, niid3"):
-        dlad_class_probabilities("niid9", 5)
+        class_set_probabilities("niid9", 5)
 
 
 def test_a_partition_error_is_a_data_error():
@@ -92,7 +92,7 @@ def test_a_partition_error_is_a_data_error():
 
 def shard_counts(distribution, client, pool, size):
     labels = balanced(pool)
-    own = draw_by_class(labels, dlad_class_probabilities(distribution, 10)[client], size, rng())
+    own = draw_by_class(labels, class_set_probabilities(distribution, 10)[client], size, rng())
     return label_counts(labels, [own], 10)[0].tolist()
 
 
@@ -115,13 +115,13 @@ def test_iid_clients_hold_a_tenth_of_every_class():
 
 def test_a_client_may_hold_duplicates_when_the_pool_is_too_small():
     labels = balanced(10_000)
-    own = draw_by_class(labels, dlad_class_probabilities("niid1", 5)[0], 5000, rng())
+    own = draw_by_class(labels, class_set_probabilities("niid1", 5)[0], 5000, rng())
     assert len(own) == 5000
     assert len(np.unique(own)) <= 2000
 
 
 def test_draws_differ_between_streams_and_repeat_within_one():
-    labels, p = balanced(1000), dlad_class_probabilities("iid", 5)[0]
+    labels, p = balanced(1000), class_set_probabilities("iid", 5)[0]
     assert np.array_equal(
         draw_by_class(labels, p, 100, rng(1)), draw_by_class(labels, p, 100, rng(1))
     )
@@ -132,11 +132,11 @@ def test_draws_differ_between_streams_and_repeat_within_one():
 
 def test_a_class_missing_from_the_pool_is_refused_by_name():
     with pytest.raises(PartitionError, match="no sample of class 3"):
-        draw_by_class(np.array([0, 1, 2] * 10), dlad_class_probabilities("iid", 5)[0], 20, rng())
+        draw_by_class(np.array([0, 1, 2] * 10), class_set_probabilities("iid", 5)[0], 20, rng())
 
 
 def test_a_class_of_which_nothing_is_asked_may_be_missing():
-    own = draw_by_class(np.array([0, 1]), dlad_class_probabilities("niid1", 5)[0], 6, rng())
+    own = draw_by_class(np.array([0, 1]), class_set_probabilities("niid1", 5)[0], 6, rng())
     assert np.bincount(own).tolist() == [3, 3]
 
 

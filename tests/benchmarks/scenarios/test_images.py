@@ -332,7 +332,7 @@ def test_without_a_validation_share_divisions_are_as_they_were_before_there_was_
     # pool by client.
     seeds, labels = Seeds(), mnist_labels()["train"]
     _, pool = partitions.split_public(60_000, 0.8, seeds.numpy("partition", "public"))
-    probabilities = partitions.dlad_class_probabilities("niid1", 10)
+    probabilities = partitions.class_set_probabilities("niid1", 10)
     first = partitions.draw_by_class(
         labels[pool], probabilities[0], 6_000, seeds.numpy("partition", "client", 0)
     )

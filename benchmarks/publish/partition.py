@@ -1,0 +1,73 @@
+"""Partitions, described and drawn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.scenarios.configuration import PartitionSettings, read_section
+from benchmarks.scenarios.images import divide
+from benchmarks.scenarios.samples import official_labels
+from benchmarks.tables.cells import Cell
+from benchmarks.tables.spec import SpecError
+from datasets import catalogue, partitions
+from federation.seeds import Seeds
+from reports.drawing import plots
+from results.store import write_csv
+
+CLASS_SETS = "class-sets"
+"""The kind that stands for all distributions by sets of classes."""
+
+
+def cell_counts(cell: Cell) -> np.ndarray:
+    """Label counts (clients, classes) of a cell's division."""
+    partition = read_section(dict(cell.config), "partition", PartitionSettings)
+    return counts_of(partition, cell.data, cell.seed)
+
+
+def counts_of(partition: PartitionSettings, data: catalogue.ResolvedData, seed: int) -> np.ndarray:
+    """Label counts (clients, classes) of the division that a run with these settings and seed
+    uses.
+    """
+    labels = official_labels(data)
+    parts = divide(partition, labels, Seeds(partition=seed)).clients
+    return partitions.label_counts(labels["train"], parts, catalogue.source(data.used).classes)
+
+
+def draw_partition(
+    dataset: str, clients: int, kind: str, alpha: float, seed: int, results: Path
+) -> list[Path]:
+    """CSV and picture of a partition: of sets of classes a client draws half the pool, a
+    fifth of the training split; Dirichlet ones divide the whole split.
+
+    Raises DataError for impossible ones, SpecError for an alpha that is not positive.
+    """
+    if alpha <= 0:
+        raise SpecError(f"--alpha must be above 0, not {alpha}")
+    used = catalogue.resolve(dataset)
+    public = 0.8 if kind == CLASS_SETS else 0.0
+    kinds = list(partitions.CLASS_SETS) if kind == CLASS_SETS else [kind]
+    counts = {
+        name: counts_of(
+            PartitionSettings(name, clients, alpha, client_share=0.5, public_share=public),
+            used,
+            seed,
+        )
+        for name in kinds
+    }
+    stem = (
+        f"{dataset}-{kind}-{clients}"
+        + ("" if kind == CLASS_SETS else f"-alpha{alpha:g}")
+        + f"-seed{seed}"
+    )
+    lines = [
+        {"partition": name, "client": str(client), "class": str(label), "samples": str(int(n))}
+        for name, matrix in counts.items()
+        for client, row in enumerate(matrix)
+        for label, n in enumerate(row)
+    ]
+    csv, png = results / "partitions" / f"{stem}.csv", results / "partitions" / f"{stem}.png"
+    write_csv(csv, lines, ("partition", "client", "class", "samples"))
+    plots.partition_plot(counts, png, f"{used.label}, {clients} clients")
+    return [csv, png]

@@ -1,0 +1,39 @@
+"""Attention maps of several networks beside each other."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+
+from federation.tasks import Task, placed
+
+
+def attention_bounds(
+    maps: torch.Tensor, holders: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """FedAD, Eq. 6: consensus I and diversity U, (n, C, h, w), the least and the greatest of maps
+    (clients, n, C, h, w) in [0, 1].
+
+    Only clients that hold samples of a class count for it, `holders` (clients, C): the paper does
+    not say so, but a model knows nothing of a class that it has never seen. Both are 0 for a class
+    that no client holds.
+    """
+    held = holders[:, None, :, None, None]
+    least = torch.where(held, maps, 1.0).amin(dim=0)
+    return torch.where(holders.any(dim=0)[:, None, None], least, 0.0), torch.where(
+        held, maps, 0.0
+    ).amax(dim=0)
+
+
+def aligned(
+    maps: torch.Tensor, side: tuple[int, int], own: Task | None, task: Task
+) -> torch.Tensor:
+    """Maps (n, c, h, w) of the classes of a client's `own` task as those of `task`, (n, C, *side),
+    NaN for classes that it lacks.
+
+    Enlarged or reduced bilinearly, for networks whose maps are of different sides.
+    """
+    if maps.shape[2:] != side:
+        maps = F.interpolate(maps, size=side, mode="bilinear", align_corners=False)
+    by_pixel = placed(maps.movedim(1, 3).flatten(0, 2), own, task)
+    return by_pixel.unflatten(0, (len(maps), *side)).movedim(3, 1)
