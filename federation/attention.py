@@ -1,4 +1,6 @@
-"""Attention maps of several networks beside each other."""
+"""Attention maps of clients' networks side by side: on one grid and in one task's classes, and what
+they bound together (FedAD, Eq. 6).
+"""
 
 from __future__ import annotations
 
@@ -6,23 +8,6 @@ import torch
 import torch.nn.functional as F
 
 from federation.tasks import Task, placed
-
-
-def attention_bounds(
-    maps: torch.Tensor, holders: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """FedAD, Eq. 6: consensus I and diversity U, (n, C, h, w), the least and the greatest of maps
-    (clients, n, C, h, w) in [0, 1].
-
-    Only clients that hold samples of a class count for it, `holders` (clients, C): the paper does
-    not say so, but a model knows nothing of a class that it has never seen. Both are 0 for a class
-    that no client holds.
-    """
-    held = holders[:, None, :, None, None]
-    least = torch.where(held, maps, 1.0).amin(dim=0)
-    return torch.where(holders.any(dim=0)[:, None, None], least, 0.0), torch.where(
-        held, maps, 0.0
-    ).amax(dim=0)
 
 
 def aligned(
@@ -37,3 +22,20 @@ def aligned(
         maps = F.interpolate(maps, size=side, mode="bilinear", align_corners=False)
     by_pixel = placed(maps.movedim(1, 3).flatten(0, 2), own, task)
     return by_pixel.unflatten(0, (len(maps), *side)).movedim(3, 1)
+
+
+def attention_bounds(
+    maps: torch.Tensor, holders: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """FedAD's Eq. 6: consensus I and diversity U, (n, C, h, w), the least and the greatest of maps
+    (clients, n, C, h, w) in [0, 1].
+
+    Only clients that hold samples of a class count for it, `holders` (clients, C): the paper does
+    not say so, but a model knows nothing of a class that it has never seen. Both are 0 for a class
+    that no client holds.
+    """
+    held = holders[:, None, :, None, None]
+    least = torch.where(held, maps, 1.0).amin(dim=0)
+    return torch.where(holders.any(dim=0)[:, None, None], least, 0.0), torch.where(
+        held, maps, 0.0
+    ).amax(dim=0)

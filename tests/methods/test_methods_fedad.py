@@ -19,13 +19,11 @@ from federation.costs import Meter, metering
 from federation.federation import LabelledSet, PublicData, state_of
 from federation.protection import Protection
 from federation.snapshots import Snapshots
-from federation.tasks import Classification, DenseRegression, MultiLabel, Segmentation
+from federation.tasks import DenseRegression, MultiLabel, Segmentation
 from federation.training import TrainingPlan
 from methods.fedad import (
     Answers,
     FedAD,
-    aligned,
-    attention_bounds,
     ensemble_logits,
     importance_weights,
     logit_loss,
@@ -75,25 +73,6 @@ def test_the_ensemble_is_a_weighted_sum_to_which_a_client_without_the_class_adds
     assert ensemble_logits(per_pixel, weights)[0, :, 1, 2].tolist() == [5.0, -2.0, 0.0]
 
 
-FIRST, SECOND = [[1.0, 0.2], [0.6, 0.0]], [[0.5, 1.0], [0.7, 0.0]]
-
-
-def test_bounds_are_the_least_and_the_greatest_of_the_clients_maps():
-    maps = torch.tensor([FIRST, SECOND])[:, None, None]
-    consensus, diversity = attention_bounds(maps, torch.ones(2, 1, dtype=torch.bool))
-    torch.testing.assert_close(consensus, torch.tensor([[[[0.5, 0.2], [0.6, 0.0]]]]))
-    torch.testing.assert_close(diversity, torch.tensor([[[[1.0, 1.0], [0.7, 0.0]]]]))
-
-
-def test_only_clients_that_hold_a_class_bound_its_attention():
-    maps = torch.tensor([[[FIRST, FIRST, FIRST]], [[SECOND, SECOND, [[NAN, NAN], [NAN, NAN]]]]])
-    consensus, diversity = attention_bounds(
-        maps, torch.tensor([[False, False, True], [True, False, False]])
-    )
-    for bound in (consensus, diversity):
-        torch.testing.assert_close(bound, torch.tensor([[SECOND, [[0.0, 0.0], [0.0, 0.0]], FIRST]]))
-
-
 def test_the_soft_mask_is_a_steep_sigmoid_about_its_threshold():
     found = soft_mask(torch.tensor([0.5, 0.7, 0.3]), 10.0, 0.5)
     torch.testing.assert_close(
@@ -126,7 +105,7 @@ def test_the_upper_loss_by_hand(scale, factor):
 
 
 def test_each_image_and_class_has_a_loss_of_its_own():
-    student, bound = torch.tensor([STUDENT, BOUND]), torch.tensor([BOUND, FIRST])
+    student, bound = torch.tensor([STUDENT, BOUND]), torch.tensor([BOUND, [[1.0, 0.2], [0.6, 0.0]]])
     for loss in (lower_loss, upper_loss):
         together = loss(torch.stack([student, bound]), torch.stack([bound, student]), 10.0, 0.5)
         assert together.shape == (2, 2)
@@ -461,17 +440,6 @@ def test_networks_may_differ_and_their_maps_are_made_to_fit():
         tuple(tensors["attention"].shape[2:]) for kind, tensors in sent if kind == "attention"
     ] == [(2, 2), (2, 2)]
     assert len(model.history["accuracy"]) == federation.server.epochs
-
-
-def test_maps_are_enlarged_bilinearly_and_put_at_the_places_of_their_classes():
-    maps = torch.tensor([[[[0.0, 1.0], [1.0, 0.0]], [[1.0, 1.0], [1.0, 1.0]]]])
-    torch.testing.assert_close(aligned(maps, (2, 2), None, Classification(2)), maps)
-    # The second of four positions lies a quarter of the way: 2 * 0.25 * 0.75.
-    assert aligned(maps, (4, 4), None, Classification(2))[0, 0, 1, 1].item() == pytest.approx(0.375)
-    own, task = MultiLabel(("c", "a")), MultiLabel(("a", "b", "c"))
-    placed = aligned(maps, (2, 2), own, task)
-    torch.testing.assert_close(placed[:, [0, 2]], maps[:, [1, 0]])
-    assert placed[:, 1].isnan().all()
 
 
 @pytest.mark.parametrize(
