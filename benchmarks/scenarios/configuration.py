@@ -187,9 +187,11 @@ class Configuration:
         each other.
         """
         augmentation = read_section(config, "augmentation", Augmentation)
-        plain = {prefix: read_section(config, prefix, kind) for prefix, kind in PLAIN.items()}
+        plain: dict[str, Any] = {
+            prefix: read_section(config, prefix, kind) for prefix, kind in PLAIN.items()
+        }
         return cls(
-            **cast(dict[str, Any], plain),
+            **plain,
             augmentation=None if augmentation == Augmentation() else augmentation,
             privacy=_privacy(config),
             others={n: v for n, v in config.items() if n.partition(".")[0] not in SECTIONS},
