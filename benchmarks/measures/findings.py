@@ -9,7 +9,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from benchmarks.tables.spec import Scalar
-from federation.federation import Checkpoint, Federation, LabelledSet
+from federation.checkpoint import Checkpoint
+from federation.data import LabelledSet
+from federation.federation import Federation
 from federation.tasks import MultiLabel
 from federation.training import predict
 from metrics.classification import UNKNOWN, auc_by_class
@@ -46,7 +48,7 @@ def measure(
         task = _task(federation, checkpoint)
         known &= set(task.findings)
         outputs = predict(
-            federation.module(checkpoint), test.images, normalise=federation.normalise
+            federation.networks.module(checkpoint), test.images, normalise=federation.normalise
         )
         scores.append(auc_by_class(own.place(outputs, task.findings), test.targets))
     # Of one finding all models have an AUC, or none: the test films decide, and models of one table

@@ -14,7 +14,8 @@ from results.arrays import pack, unpack
 from results.record import OK, Measurement, Record
 
 if TYPE_CHECKING:
-    from federation.federation import Checkpoint, Federation
+    from federation.checkpoint import Checkpoint
+    from federation.federation import Federation
 
 SHOWN = 4
 """Test images in the picture (FedSA, section 4: "We choose four images from the test set")."""
@@ -41,9 +42,11 @@ def measure(
         raise ValueError(
             f"a picture shows what one network predicts, and the method leaves {len(fitted)}"
         )
-    test = federation._test  # hidden from methods, which may not choose anything by it
+    test = (
+        federation.evaluation.test_set
+    )  # hidden from methods, which may not choose anything by it
     images, target = test.images[:SHOWN], test.targets[:SHOWN]
-    outputs = predict(federation.module(fitted[0]), images, normalise=federation.normalise)
+    outputs = predict(federation.networks.module(fitted[0]), images, normalise=federation.normalise)
     found = tuple(
         Measurement(name, value) for name, value in federation.task.metrics(outputs, target).items()
     )

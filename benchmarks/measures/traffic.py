@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from federation.channel import Transfer
-from federation.federation import Checkpoint
+from federation.checkpoint import Checkpoint
 from metrics.names import BANDWIDTH
 from results.record import Measurement
 

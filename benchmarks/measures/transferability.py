@@ -11,7 +11,8 @@ import torch
 
 from benchmarks.tables.spec import Scalar
 from federation.amalgamation import train_weak
-from federation.federation import Checkpoint, Federation
+from federation.checkpoint import Checkpoint
+from federation.federation import Federation
 from federation.stages import Stage, StageRequest
 from methods.fedsa import FedSA
 from models.saliency import unit_scaled
@@ -28,9 +29,9 @@ def transferabilities(federation: Federation, method: FedSA) -> torch.Tensor:
     def compute() -> Stage:
         probe = federation.probe()
         images = method.shown(probe)
-        target = federation.initial(federation.network)
+        target = federation.networks.initial()
         train_weak(federation, target, method.weak_epochs, 1)
-        pairs = zip(federation.clients, federation.teachers(), strict=True)
+        pairs = zip(federation.clients, federation.stages.teachers(), strict=True)
         own = [
             method.teacher_maps(federation, client, teacher, images, probe.digest)
             for client, teacher in pairs
@@ -43,9 +44,9 @@ def transferabilities(federation: Federation, method: FedSA) -> torch.Tensor:
             }
         )
 
-    inputs = {**federation.identity(), "method": asdict(method)}
+    inputs = {**federation.stages.identity(), "method": asdict(method)}
     request = StageRequest("similarities", "saliency of all teachers", inputs, compute, __name__)
-    return federation.stages.get(request).tensors["scores"]
+    return federation.stages.cache.get(request).tensors["scores"]
 
 
 def measure(

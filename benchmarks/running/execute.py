@@ -34,9 +34,10 @@ from benchmarks.tables import registry
 from benchmarks.tables.cells import Cell
 from benchmarks.tables.spec import Scalar
 from federation.channel import Channel
+from federation.checkpoint import Checkpoint
 from federation.events import StageEvent
 from federation.execution import Execution
-from federation.federation import Checkpoint, Federation
+from federation.federation import Federation
 from federation.fitting import fit
 from federation.method import Method
 from federation.seeds import Seeds
@@ -187,10 +188,14 @@ def _measure(
     if cell.measure == "leakage" and not leakage.needs_fit(config):
         return *leakage.measure(config, federation, method, None), {}
     fitted = fit(federation, method)
-    declared = method.sends if federation.protection is None else federation.protection.kinds
+    declared = (
+        method.sends
+        if federation.privacy.protection is None
+        else federation.privacy.protection.kinds
+    )
     undeclared = {t.kind for t in channel.ledger if t.direction == "up"} - declared
     if undeclared:
-        where = "sends" if federation.protection is None else "protected"
+        where = "sends" if federation.privacy.protection is None else "protected"
         raise ValueError(
             f"{cell.method} sends {', '.join(sorted(undeclared))} without declaring it in `{where}`"
         )
@@ -271,13 +276,15 @@ def measure_fitted(
     how = "epochs" if cell.measure == "curve" else statistic_name(histories, config)
     text = [f"{how}, mean over models" if len(counted) > 1 else how]
     if isinstance(federation.task, MultiLabel):
-        text += findings.told(federation._test, federation.task.findings, federation.task.findings)
+        text += findings.told(
+            federation.evaluation.test_set, federation.task.findings, federation.task.findings
+        )
     return tuple(found), "; ".join(text)
 
 
 def privacy_spent(federation: Federation) -> dict[str, Any]:
     """The record's `epsilon`, `delta` and `privacy`; nothing for a run that is not private."""
-    protection = federation.protection
+    protection = federation.privacy.protection
     if protection is None:
         return {}
     plan = protection.plan
@@ -344,7 +351,7 @@ def measure_samples(
     extractor = extractors.load(str(dict(cell.config)["evaluation.extractor"]), cell.device)
     score, _ = inception_score(extractor.probabilities(unit_range(images)))
     local = [
-        federation.module(c)
+        federation.networks.module(c)
         for c, client in zip(federation.local_models(), federation.clients, strict=True)
         if client.size
     ]

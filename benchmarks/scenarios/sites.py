@@ -24,8 +24,9 @@ from datasets.catalogue import ResolvedData
 from datasets.source import DataError
 from federation.channel import Channel
 from federation.client import Client, Shard
+from federation.data import LabelledSet, PublicData
 from federation.execution import DEFAULT, Execution
-from federation.federation import Federation, LabelledSet, PublicData
+from federation.federation import Federation
 from federation.method import Method
 from federation.seeds import Seeds
 from federation.stages import StageCache

@@ -23,7 +23,7 @@ from benchmarks.running.runner import TableRun
 from benchmarks.tables import registry
 from benchmarks.tables.cells import Selection, expand
 from datasets.catalogue import ResolvedData
-from federation.federation import LabelledSet
+from federation.data import LabelledSet
 from federation.tasks import Classification, Segmentation
 from reports.drawing import pictures
 from results.arrays import pack, unpack

@@ -9,20 +9,20 @@ from baselines.transfer import Transfer
 from benchmarks.measures import transferability
 from benchmarks.measures.transferability import measure, selections, transferabilities
 from federation.amalgamation import train_weak
-from federation.federation import Checkpoint
+from federation.checkpoint import Checkpoint
 from federation.stages import StageCache
 from tests.methods.private_servers import private_servers, quick
 
 
 def test_they_are_of_the_target_network_before_its_first_selection():
     federation, method = private_servers(3), quick()
-    target = federation.initial(federation.network)
+    target = federation.networks.initial()
     train_weak(federation, target, method.weak_epochs, 1)
     images = federation.probe().images
     sees = federation.clients[0].normalise
     own = [
-        method.maps_of(sees, federation.module(teacher), images)
-        for teacher in federation.teachers()
+        method.maps_of(sees, federation.networks.module(teacher), images)
+        for teacher in federation.stages.teachers()
     ]
     scores = method.scores(own, method.maps_of(federation.normalise, target, images), 12)
     torch.testing.assert_close(transferabilities(federation, method), scores)
@@ -39,7 +39,9 @@ def test_all_teachers_share_one_stage_and_another_method_has_another(tmp_path):
         fitted = [Transfer(teacher=teacher, frozen=True).fit(federation)]
         asked.append(measure(federation, quick(), teacher, fitted, 1.0)[0][1].value)
         events = [
-            event.computed for event in federation.stages.events if event.kind == "similarities"
+            event.computed
+            for event in federation.stages.cache.events
+            if event.kind == "similarities"
         ]
         assert events == [teacher == 1]
     scores = transferabilities(federation, quick())
@@ -54,9 +56,9 @@ def test_all_teachers_share_one_stage_and_another_method_has_another(tmp_path):
         ),
         quick(),
     )
-    assert [event.computed for event in federation.stages.events if event.kind == "similarities"][
-        -2:
-    ] == [True, True]
+    assert [
+        event.computed for event in federation.stages.cache.events if event.kind == "similarities"
+    ][-2:] == [True, True]
 
 
 def fitted(**history):
