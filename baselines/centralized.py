@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import torch
 
+from federation.checkpoint import Checkpoint
 from federation.client import Client, Shard
-from federation.federation import Checkpoint, Federation
+from federation.federation import Federation
 from federation.method import Method
 
 
@@ -24,8 +25,8 @@ class Centralized(Method):
     def fit(self, federation: Federation) -> Checkpoint:
         shards = [self.send(federation, client) for client in federation.clients]
         images, targets = (torch.cat(part) for part in zip(*shards, strict=True))
-        model = federation.initial(federation.network)
-        federation.history = federation.train(
+        model = federation.networks.initial()
+        federation.evaluation.history = federation.train(
             model,
             images,
             targets,
@@ -35,7 +36,7 @@ class Centralized(Method):
             track=True,
             label="centralized",
         )
-        return federation.checkpoint(model, federation.network)
+        return federation.networks.checkpoint(model)
 
     def send(self, federation: Federation, client: Client) -> tuple[torch.Tensor, torch.Tensor]:
         """A client's images and targets, as they arrive at the server."""

@@ -11,7 +11,8 @@ from typing import Any, ClassVar
 from torch import nn
 
 from federation.amalgamation import ADAPTATIONS, Visits, adapt, train_weak
-from federation.federation import Checkpoint, Federation
+from federation.checkpoint import Checkpoint
+from federation.federation import Federation
 from federation.method import Method
 from federation.training import Penalty, TrainingPlan
 
@@ -57,8 +58,8 @@ class FedAvgPlus(Method):
             )
 
     def fit(self, federation: Federation) -> Checkpoint:
-        target = federation.initial(federation.network)
-        visits = Visits(federation, federation.teachers())
+        target = federation.networks.initial()
+        visits = Visits(federation, federation.stages.teachers())
         local = TrainingPlan(self.local_epochs, self.local_batch_size, self.local_lr)
         sizes = {client.index: float(client.size) for client in federation.clients}
         for number in federation.rounds(self.rounds, target=target, **visits.parts):
@@ -66,12 +67,12 @@ class FedAvgPlus(Method):
                 train_weak(federation, target, self.weak_epochs, number)
             visits.aggregate(target, sizes, local, number, self.penalty)
             if self.adaptation_gap and number % self.adaptation_gap == 0 and number < self.rounds:
-                federation.track(
+                federation.evaluation.track(
                     adapt(federation, target, self.adaptation, self.adaptation_epochs, number)
                 )
         adapted = adapt(federation, target, self.adaptation, self.adaptation_epochs, self.rounds)
-        federation.track(adapted)
-        return federation.checkpoint(adapted, federation.network)
+        federation.evaluation.track(adapted)
+        return federation.networks.checkpoint(adapted)
 
     def penalty(self, student: nn.Module) -> Penalty | None:
         """A term that a client adds to the hint loss; `student` holds the weights it has just

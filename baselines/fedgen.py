@@ -16,8 +16,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from federation.checkpoint import state_of
 from federation.client import Client
-from federation.federation import Federation, state_of
+from federation.federation import Federation
 from federation.training import Penalty
 from methods.fedavg import FedAvg, State
 from models.catalogue import find_head
@@ -106,7 +107,7 @@ class FedGEN(FedAvg):
 
     def server_state(self, federation: Federation, model: nn.Module) -> dict[str, Any]:
         _, head = find_head(model)
-        generator = federation.new_module(
+        generator = federation.networks.new_module(
             lambda: FeatureGenerator(
                 self.noise, federation.task.outputs, self.hidden, head.in_features
             ),
@@ -132,7 +133,7 @@ class FedGEN(FedAvg):
             return None
         generator = server["generator"]
         received = federation.channel.down(client.index, "parameters", state_of(generator))
-        stream = federation.stream("fedgen client", client.index, number)
+        stream = federation.streams.shuffling("fedgen client", client.index, number)
         factor = self.decay ** (number - 1)
 
         def term(model: nn.Module, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
@@ -194,7 +195,7 @@ class FedGEN(FedAvg):
         generator, optimizer = server["generator"], server["optimizer"]
         counts = server["counts"][[client.index for client in clients]]
         weights = counts / counts.sum(dim=0).clamp(min=1)
-        stream = federation.stream("fedgen server", number)
+        stream = federation.streams.shuffling("fedgen server", number)
         generator.train()
         for _ in federation.steps(self.generator_steps):
             labels = stream.choose(generator.classes, self.generator_batch_size)

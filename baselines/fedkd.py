@@ -14,7 +14,8 @@ import torch
 
 from federation.augmentation import augment
 from federation.averaging import class_count_weights
-from federation.federation import Checkpoint, Federation
+from federation.checkpoint import Checkpoint
+from federation.federation import Federation
 from federation.method import Method
 from federation.training import predict, unit_range
 from federation.voting import vote
@@ -45,7 +46,7 @@ class FedKD(Method):
 
     def fit(self, federation: Federation) -> Checkpoint:
         teachers = federation.local_models()
-        if federation.mechanism == PATE:
+        if federation.privacy.mechanism == PATE:
             if self.multi_round:
                 raise ValueError(
                     "PATE has one vote on every public image: FedKD runs under it with multi_round"
@@ -72,9 +73,8 @@ class FedKD(Method):
         Votes count alike, since weights per class would tell of the clients' labels; only some
         public images are voted on.
         """
-        assert federation.protection is not None
-        queries = min(federation.protection.plan.queries, len(federation.public))
-        chosen = federation.stream("queries").shuffled(len(federation.public))[:queries]
+        queries = min(federation.privacy.plan.queries, len(federation.public))
+        chosen = federation.streams.shuffling("queries").shuffled(len(federation.public))[:queries]
         able = [client for client in federation.clients if client.size]
         labels = vote(
             federation,
@@ -91,8 +91,8 @@ class FedKD(Method):
         their logits.
         """
         plan = federation.server
-        student = federation.initial(federation.network)
-        modules = [federation.module(teacher) for teacher in teachers]
+        student = federation.networks.initial()
+        modules = [federation.networks.module(teacher) for teacher in teachers]
         optimizer = plan.make_optimizer(student.parameters(), fused=False)
         schedule = plan.make_schedule(optimizer)
         epoch = replace(plan, epochs=1)
@@ -119,14 +119,12 @@ class FedKD(Method):
                 schedule=schedule,
                 augmented=False,
             )
-            federation.track(student)
-        return federation.checkpoint(student, federation.network)
+            federation.evaluation.track(student)
+        return federation.networks.checkpoint(student)
 
     def view(self, federation: Federation, number: int) -> torch.Tensor:
         """The public images as all parties see them in a round, uint8."""
-        stream = federation.stream("view", number)
-        if federation.augmentation is None or stream.generator is None:
-            return federation.public.images
+        stream = federation.streams.shuffling("view", number)
         parts = [
             augment(
                 unit_range(part),

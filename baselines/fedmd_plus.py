@@ -12,8 +12,10 @@ import torch
 from torch import nn
 
 from federation.amalgamation import Hinted, hint_loss, hinted_for, hints_of
-from federation.federation import Checkpoint, Federation, HeterogeneousClientsError
+from federation.checkpoint import Checkpoint
+from federation.federation import Federation
 from federation.method import Method
+from federation.parts.networks import HeterogeneousClientsError
 from federation.training import TrainingPlan
 
 
@@ -52,8 +54,8 @@ class FedMDPlus(Method):
                 f"FedMD+ averages features, so teachers must share one network; here are {networks}"
             )
         probe = federation.probe()
-        teachers = [federation.module(teacher) for teacher in federation.teachers()]
-        target = federation.initial(federation.network)
+        teachers = [federation.networks.module(teacher) for teacher in federation.stages.teachers()]
+        target = federation.networks.initial()
         hinted = hinted_for(federation, federation.clients[0], target)
         digest = TrainingPlan(self.digest_epochs, self.digest_batch_size, self.digest_lr)
         revisit = replace(federation.server, epochs=self.revisit_epochs)
@@ -61,7 +63,9 @@ class FedMDPlus(Method):
             [federation.public.images, probe.images]
         )  # with a probe share of 1 no others are left
         for number in federation.rounds(self.rounds, hinted=hinted):
-            drawn = federation.stream("public", number).shuffled(len(public))[: self.public_samples]
+            drawn = federation.streams.shuffling("public", number).shuffled(len(public))[
+                : self.public_samples
+            ]
             images = public[drawn]
             consensus = self.agree(federation, teachers, hinted, images)
             federation.train(
@@ -85,9 +89,9 @@ class FedMDPlus(Method):
                 number,
                 label="revisit",
             )
-            federation.check_finite(target)
-        federation.track(target)
-        return federation.checkpoint(target, federation.network)
+            federation.networks.check_finite(target)
+        federation.evaluation.track(target)
+        return federation.networks.checkpoint(target)
 
     def agree(
         self,

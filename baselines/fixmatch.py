@@ -14,7 +14,8 @@ import torch.nn.functional as F
 from torch import nn
 
 from federation.augmentation import RandAugment
-from federation.federation import Checkpoint, Federation
+from federation.checkpoint import Checkpoint
+from federation.federation import Federation
 from federation.method import Method
 from federation.views import labelled_set, strong_view, update_ema, weak_view
 
@@ -87,13 +88,13 @@ class FixMatch(Method):
     def fit(self, federation: Federation) -> Checkpoint:
         probe, unlabelled = labelled_set(federation), federation.public.images
         augmentation = RandAugment(self.operations, self.magnitude)
-        model, ema = (federation.initial(federation.network) for _ in range(2))
+        model, ema = (federation.networks.initial() for _ in range(2))
         optimizer = self.make_optimizer(model)
         rounds, alike = -(-self.steps // self.interval), self.steps % self.interval == 0
         for number in federation.rounds(
             rounds, alike=alike, model=model, ema=ema, optimizer=optimizer
         ):
-            stream = federation.stream("fixmatch", number)
+            stream = federation.streams.shuffling("fixmatch", number)
             first = (number - 1) * self.interval
             model.train()
             for step in federation.steps(min(self.interval, self.steps - first)):
@@ -116,9 +117,9 @@ class FixMatch(Method):
                 ).backward()
                 optimizer.step()
                 update_ema(ema, model, self.ema_decay)
-            federation.check_finite(model)
-            federation.track(ema)
-        return federation.checkpoint(ema, federation.network)
+            federation.networks.check_finite(model)
+            federation.evaluation.track(ema)
+        return federation.networks.checkpoint(ema)
 
     def make_optimizer(self, model: nn.Module) -> torch.optim.Optimizer:
         parameters = list(model.parameters())

@@ -13,7 +13,8 @@ from typing import ClassVar
 
 import torch
 
-from federation.federation import Checkpoint, Federation
+from federation.checkpoint import Checkpoint
+from federation.federation import Federation
 from federation.method import Method
 from methods.dlad import confidence_weights, mixture, teacher_probabilities
 from privacy.plan import DP_SGD
@@ -45,6 +46,6 @@ class LabeledDistillation(Method):
         local = federation.local_models()
         teachers = [federation.upload(c, m) for c, m in zip(federation.clients, local, strict=True)]
         counts = federation.label_counts()
-        confidence = optimal_confidence(counts, federation.oracle_public_labels())
+        confidence = optimal_confidence(counts, federation.evaluation.public_labels())
         weights = confidence_weights(confidence, self.temperature)
         return federation.distill(mixture(weights, teacher_probabilities(federation, teachers)))

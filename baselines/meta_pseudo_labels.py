@@ -14,7 +14,8 @@ import torch.nn.functional as F
 from torch import nn
 
 from federation.augmentation import RandAugment
-from federation.federation import Checkpoint, Federation
+from federation.checkpoint import Checkpoint
+from federation.federation import Federation
 from federation.method import Method
 from federation.seeds import Stream
 from federation.training import TrainingPlan
@@ -147,14 +148,14 @@ class MetaPseudoLabels(Method):
     def fit(self, federation: Federation) -> Checkpoint:
         probe, unlabelled = labelled_set(federation), federation.public.images
         augmentation = RandAugment(self.operations, self.magnitude)
-        teacher, ema = (federation.initial(federation.network) for _ in range(2))
-        student = federation.module(federation.checkpoint(teacher, federation.network))
+        teacher, ema = (federation.networks.initial() for _ in range(2))
+        student = federation.networks.module(federation.networks.checkpoint(teacher))
         optimizers = [self.make_optimizer(model) for model in (teacher, student)]
         parts: dict[str, Any] = {"teacher": teacher, "student": student, "ema": ema}
         parts |= {"teacher_optimizer": optimizers[0], "student_optimizer": optimizers[1]}
         rounds, alike = -(-self.steps // self.interval), self.steps % self.interval == 0
         for number in federation.rounds(rounds, alike=alike, **parts):
-            stream = federation.stream("meta-pseudo-labels", number)
+            stream = federation.streams.shuffling("meta-pseudo-labels", number)
             first = (number - 1) * self.interval
             teacher.train()
             student.train()
@@ -195,8 +196,8 @@ class MetaPseudoLabels(Method):
                     supervised + weight * consistency + credit * F.cross_entropy(logits[1], labels)
                 ).backward()
                 optimizers[0].step()
-            federation.check_finite(teacher, student)
-            federation.track(ema)
+            federation.networks.check_finite(teacher, student)
+            federation.evaluation.track(ema)
         if self.finetune_epochs:
             plan = TrainingPlan(self.finetune_epochs, self.finetune_batch_size)
             federation.train(
@@ -211,8 +212,8 @@ class MetaPseudoLabels(Method):
                     ema.parameters(), self.finetune_lr, momentum=self.momentum, nesterov=True
                 ),
             )
-            federation.track(ema)
-        return federation.checkpoint(ema, federation.network)
+            federation.evaluation.track(ema)
+        return federation.networks.checkpoint(ema)
 
     def make_optimizer(self, model: nn.Module) -> torch.optim.Optimizer:
         return torch.optim.SGD(

@@ -4,6 +4,7 @@ CVPR 2020).
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -13,7 +14,10 @@ import torch.nn.functional as F
 from torch import nn
 
 from federation.augmentation import RandAugment
-from federation.federation import Checkpoint, Federation, LabelledSet, state_of
+from federation.checkpoint import Checkpoint, state_of
+from federation.costs import selected
+from federation.data import LabelledSet
+from federation.federation import Federation
 from federation.method import Method
 from federation.seeds import Stream
 from federation.training import predict
@@ -95,31 +99,32 @@ class NoisyStudent(Method):
 
     def fit(self, federation: Federation) -> Checkpoint:
         probe, unlabelled = labelled_set(federation), federation.public.images
-        model = federation.initial(federation.network)
+        model = federation.networks.initial()
         initial = state_of(model)
         for number in federation.rounds(self.iterations + 1, model=model):
-            stream = federation.stream("noisy-student", number)
+            stream = federation.streams.shuffling("noisy-student", number)
             pseudo = (
                 None if number == 1 else self.pseudo_labelled(federation, model, unlabelled, stream)
             )
             model.load_state_dict(initial)
             self.train_noisily(federation, model, probe, pseudo, stream)
-            federation.check_finite(model)
-            federation.track(model)
-        return federation.checkpoint(model, federation.network)
+            federation.networks.check_finite(model)
+            federation.evaluation.track(model)
+        return federation.networks.checkpoint(model)
 
     def pseudo_labelled(
         self, federation: Federation, teacher: nn.Module, images: torch.Tensor, stream: Stream
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Images that the teacher, without noise, is confident of, and its labels for them."""
         probabilities = predict(teacher, images, normalise=federation.normalise).softmax(dim=1)
-        if images.is_meta:  # plan: as if it were confident of all
-            chosen = torch.arange(len(images), device=images.device)
-        elif probabilities.dim() > 2:
-            chosen = confident(probabilities, self.threshold)
+        if probabilities.dim() > 2:
+            choose = functools.partial(confident, probabilities, self.threshold)
         else:
             per_class = self.per_class or max(1, len(images) // probabilities.shape[1])
-            chosen = filter_and_balance(probabilities, self.threshold, per_class, stream)
+            choose = functools.partial(
+                filter_and_balance, probabilities, self.threshold, per_class, stream
+            )
+        chosen = selected(images, choose)
         labels = probabilities if self.soft else probabilities.argmax(dim=1)
         return images[chosen], labels[chosen]
 

@@ -12,7 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from federation.federation import Checkpoint, Federation
+from federation.checkpoint import Checkpoint
+from federation.federation import Federation
 from federation.method import Method
 from federation.views import labelled_set, weak_view
 
@@ -69,12 +70,12 @@ class PseudoLabel(Method):
         probe, unlabelled = labelled_set(federation), federation.public.images
         rounds = -(-self.steps // self.interval)
         plan = replace(federation.server, epochs=rounds)
-        model = federation.initial(federation.network)
+        model = federation.networks.initial()
         optimizer = plan.make_optimizer(model.parameters(), fused=False)
         schedule = plan.make_schedule(optimizer)
         parts = {"model": model, "optimizer": optimizer, "schedule": schedule}
         for number in federation.rounds(rounds, alike=self.steps % self.interval == 0, **parts):
-            stream = federation.stream("pseudo-label", number)
+            stream = federation.streams.shuffling("pseudo-label", number)
             first = (number - 1) * self.interval
             model.train()
             for step in federation.steps(min(self.interval, self.steps - first)):
@@ -97,6 +98,6 @@ class PseudoLabel(Method):
                     nn.utils.clip_grad_norm_(model.parameters(), plan.clip_norm)
                 optimizer.step()
             schedule.step()
-            federation.check_finite(model)
-            federation.track(model)
-        return federation.checkpoint(model, federation.network)
+            federation.networks.check_finite(model)
+            federation.evaluation.track(model)
+        return federation.networks.checkpoint(model)

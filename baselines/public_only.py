@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from federation.federation import Checkpoint, Federation
+from federation.checkpoint import Checkpoint
+from federation.federation import Federation
 from federation.method import Method
 
 
@@ -22,15 +23,15 @@ class PublicOnly(Method):
     oracle = frozenset({"public-labels"})
 
     def fit(self, federation: Federation) -> Checkpoint:
-        model = federation.initial(federation.network)
-        federation.history = federation.train(
+        model = federation.networks.initial()
+        federation.evaluation.history = federation.train(
             model,
             federation.public.images,
-            federation.oracle_public_labels(),
+            federation.evaluation.public_labels(),
             federation.task.loss,
             federation.server,
             "public only",
             track=True,
             label="public only",
         )
-        return federation.checkpoint(model, federation.network)
+        return federation.networks.checkpoint(model)

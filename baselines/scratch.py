@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from federation.federation import Checkpoint, Federation
+from federation.checkpoint import Checkpoint
+from federation.federation import Federation
 from federation.method import Method
 
 
@@ -18,7 +19,7 @@ class Scratch(Method):
 
     def fit(self, federation: Federation) -> Checkpoint:
         probe = federation.probe()
-        model = federation.initial(federation.network)
+        model = federation.networks.initial()
         federation.train(
             model,
             probe.images,
@@ -28,5 +29,5 @@ class Scratch(Method):
             "scratch",
             label="scratch",
         )
-        federation.track(model)
-        return federation.checkpoint(model, federation.network)
+        federation.evaluation.track(model)
+        return federation.networks.checkpoint(model)

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from federation.federation import Checkpoint, Federation
+from federation.checkpoint import Checkpoint
+from federation.federation import Federation
 from federation.method import Method
 from privacy.plan import DP_SGD
 

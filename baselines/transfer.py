@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from federation.federation import Checkpoint, Federation
+from federation.checkpoint import Checkpoint
+from federation.federation import Federation
 from federation.method import Method
 from models.cut import FixedEncoder, load_encoder
 
@@ -31,10 +32,10 @@ class Transfer(Method):
 
     def fit(self, federation: Federation) -> Checkpoint:
         probe = federation.probe()
-        teachers = federation.teachers()
+        teachers = federation.stages.teachers()
         drawn = int(
-            federation.seeds.numpy(
-                "sampling", "teacher", probe.digest, federation.network
+            federation.streams.seeds.numpy(
+                "sampling", "teacher", probe.digest, federation.networks.server
             ).integers(len(teachers))
         )
         if self.teacher > len(teachers):
@@ -43,8 +44,8 @@ class Transfer(Method):
             )
         index = self.teacher - 1 if self.teacher else drawn
         received = federation.upload(federation.clients[index], teachers[index])
-        model = federation.initial(federation.network)
-        load_encoder(model, federation.module(received))
+        model = federation.networks.initial()
+        load_encoder(model, federation.networks.module(received))
         federation.train(
             FixedEncoder(model) if self.frozen else model,
             probe.images,
@@ -54,5 +55,5 @@ class Transfer(Method):
             "transfer",
             label="transfer",
         )
-        federation.track(model)
-        return federation.checkpoint(model, federation.network)
+        federation.evaluation.track(model)
+        return federation.networks.checkpoint(model)

@@ -20,8 +20,9 @@ from benchmarks.tables.registry import MethodEntry
 from benchmarks.tables.spec import Scalar
 from datasets import catalogue
 from federation.channel import Channel, Transfer
+from federation.checkpoint import Checkpoint
 from federation.client import Shard
-from federation.federation import Checkpoint, Federation
+from federation.federation import Federation
 from federation.method import Fitted, Method
 from federation.seeds import Seeds
 from federation.stages import StageCache, content_digest
@@ -135,12 +136,13 @@ class Fit:
             )  # all shards are views of one tensor
         order = torch.Generator().manual_seed(1)
         if self.shuffle_public_labels:
-            labels = federation._oracle_labels
+            labels = federation.evaluation.labels_of_public
             assert labels is not None
-            federation._oracle_labels = labels[torch.randperm(len(labels), generator=order)]
+            shuffled = labels[torch.randperm(len(labels), generator=order)]
+            federation.evaluation.labels_of_public = shuffled
         if self.shuffle_test_labels:
-            test = federation._test
-            federation._test = replace(
+            test = federation.evaluation.test_set
+            federation.evaluation.test_set = replace(
                 test, targets=test.targets[torch.randperm(len(test.targets), generator=order)]
             )
         return federation
@@ -161,7 +163,7 @@ class Fit:
                 f"fit returned {self.fitted!r}; it must return a module, a checkpoint, or one per"
                 " client"
             )
-        return [self.federation.module(checkpoint) for checkpoint in checkpoints]
+        return [self.federation.networks.module(checkpoint) for checkpoint in checkpoints]
 
     @functools.cached_property
     def digest(self) -> str:
@@ -203,7 +205,7 @@ def repeated(method: Method) -> Fit:
 def learns(method: Method) -> None:
     """It learns: far better than guessing on the test set."""
     fit = baseline(method)
-    accuracies = [fit.federation.evaluate(module)["accuracy"] for module in fit.modules]
+    accuracies = [fit.federation.evaluation.test(module)["accuracy"] for module in fit.modules]
     mean = sum(accuracies) / len(accuracies)
     if mean < 0.25:
         raise BrokenContractError(
@@ -217,12 +219,12 @@ def is_deterministic(method: Method) -> None:
     first = baseline(method).digest
     if first != repeated(method).digest and first != Fit(method).digest:
         raise BrokenContractError(
-            "two runs with the same seeds differ; draw from federation.seeds, never from a global"
+            "two runs with the same seeds differ; draw from federation.streams, never from a global"
             " generator"
         )
     if first == Fit(method, seed=1).digest:
         raise BrokenContractError(
-            "another seed gives the same weights; the method ignores federation.seeds"
+            "another seed gives the same weights; the method ignores federation.streams"
         )
 
 
@@ -327,8 +329,8 @@ def keeps_its_budget(method: Method) -> None:
                 f"protected[{mechanism!r}] = {sorted(kinds)}, but the ledger shows {sorted(sent)}"
                 " going up"
             )
-        assert federation.protection is not None
-        accountant = federation.protection.accountant
+        assert federation.privacy.protection is not None
+        accountant = federation.privacy.protection.accountant
         senders = {t.client for t in federation.channel.ledger if t.direction == "up"}
         silent = sorted(client for client in senders if not accountant.releases(client))
         if mechanism != RELEASED and (silent or accountant.epsilon() > EPSILON):
@@ -336,7 +338,7 @@ def keeps_its_budget(method: Method) -> None:
                 f"under {mechanism} epsilon is {accountant.epsilon():.3f} of {EPSILON:g}"
                 + (
                     f", and clients {silent} told the accountant nothing; call"
-                    " federation.protection.spend"
+                    " federation.privacy.spend"
                     if silent
                     else ""
                 )

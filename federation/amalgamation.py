@@ -17,8 +17,9 @@ import torch
 from torch import nn
 
 from federation.averaging import average_states
+from federation.checkpoint import Checkpoint, state_of
 from federation.client import Client, Shard
-from federation.federation import Checkpoint, Federation, state_of
+from federation.federation import Federation
 from federation.training import Normalisation, Penalty, TrainingPlan, predict
 from models.catalogue import feature_shape
 from models.cut import Encoder, FixedEncoder, Translator, encode, pooled
@@ -53,11 +54,11 @@ class Hinted(nn.Module):
 
 def hinted_for(federation: Federation, client: Client, student: nn.Module) -> Hinted:
     """`student` with a new translator to the features of the client's teacher."""
-    channels, size, _ = federation.image_shape
+    channels, size, _ = federation.networks.image_shape
     own, teacher = (
-        feature_shape(name, channels, size) for name in (federation.network, client.network)
+        feature_shape(name, channels, size) for name in (federation.networks.server, client.network)
     )
-    translator = federation.new_module(
+    translator = federation.networks.new_module(
         lambda: Translator(own[0], teacher[0]), "translator", client.index
     )
     return Hinted(student, translator, (min(own[1], teacher[1]), min(own[2], teacher[2])))
@@ -107,12 +108,12 @@ class Visits:
 
     def __init__(self, federation: Federation, teachers: Sequence[Checkpoint]):
         self._federation = federation
-        self._student = federation.initial(federation.network)
+        self._student = federation.networks.initial()
         self._hinted = [
             hinted_for(federation, client, self._student) for client in federation.clients
         ]
         self._teacher = functools.cache(
-            lambda index: federation.module(teachers[index])
+            lambda index: federation.networks.module(teachers[index])
         )  # of those that are visited, once
 
     @property
@@ -141,7 +142,7 @@ class Visits:
                 self._local_students(target, weights, plan, number, penalty), list(weights.values())
             )
         )
-        self._federation.check_finite(target)
+        self._federation.networks.check_finite(target)
 
     def _local_students(
         self,
@@ -196,12 +197,12 @@ def adapt(
     `how` is `decoder` (FedSA's section 3.2), `fine-tune` for all parameters, or `all` of them under
     a new head (released code).
     """
-    adapted = federation.initial(federation.network)
+    adapted = federation.networks.initial()
     adapted.load_state_dict(state_of(target))
     if how == "all":
-        adapted = federation.replace_head(
+        adapted = federation.networks.replace_head(
             adapted, federation.task.outputs, "adaptation", number
-        ).to(federation.device)
+        ).to(federation.networks.device)
     probe = federation.probe()
     federation.train(
         FixedEncoder(adapted) if how == "decoder" else adapted,

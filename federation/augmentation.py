@@ -38,8 +38,8 @@ class Augmentation:
 
 def augment(
     images: torch.Tensor,
-    how: Augmentation,
-    generator: torch.Generator,
+    how: Augmentation | None,
+    generator: torch.Generator | None,
     mean: Sequence[float] | None = None,
 ) -> torch.Tensor:
     """Augment images (n, c, h, w) in [0, 1]; points from outside take the border's value (nearest),
@@ -47,8 +47,12 @@ def augment(
 
     Crop and cutout follow, in whole pixels. `mean` (of each channel) fills a cutout: after
     normalisation it is the zero of DeVries and Taylor (2017). Next to a crop or cutout alone a flip
-    mirrors exactly, without resampling. Raises ValueError if a cutout is asked and no mean given.
+    mirrors exactly, without resampling. Without `how`, and while planning, when there is no
+    generator, images stay as they are. Raises ValueError if a cutout is asked and no mean given.
     """
+    if how is None or images.is_meta:
+        return images
+    assert generator is not None
     if how.cutout and mean is None:
         raise ValueError(
             "a cutout is filled with the channels' means; give augment() the mean that inputs are"
@@ -132,15 +136,18 @@ PHOTOMETRIC = (
 
 
 def rand_augment(
-    images: torch.Tensor, how: RandAugment, generator: torch.Generator
+    images: torch.Tensor, how: RandAugment, generator: torch.Generator | None
 ) -> torch.Tensor:
     """RandAugment of images (n, 1 or 3, h, w), uint8 or in [0, 1], each by itself; the same type
     and shape.
 
     Points from outside are black, neighbours the nearest (torchvision's and Pillow's defaults).
     Equalisation needs 255 pixels beside those of the brightest value, as in Pillow: it leaves most
-    images of 16 x 16 alone.
+    images of 16 x 16 alone. While planning, when there is no generator, images stay as they are.
     """
+    if images.is_meta:
+        return images
+    assert generator is not None
     whole = images if images.dtype == torch.uint8 else images.mul(255).round_().to(torch.uint8)
     names = (*GEOMETRIC, *PHOTOMETRIC) if how.geometric else PHOTOMETRIC
     shape, device = (how.count, len(images)), images.device

@@ -144,7 +144,7 @@ class Channel:
         self.round = 0
         """The round that messages are booked under; a method with rounds sets it."""
         self._booked: dict[tuple[int, str, str, int], tuple[int, int]] = {}
-        self._inspect = inspect
+        self.inspect = inspect
         self._deliver = deliver
 
     def up(
@@ -181,8 +181,8 @@ class Channel:
         transfer = Transfer(self.round, direction, kind, client, size)
         meter = active_meter()
         self._book(transfer, meter.times if meter is not None else 1)
-        if self._inspect is not None:
-            self._inspect(transfer, tensors)
+        if self.inspect is not None:
+            self.inspect(transfer, tensors)
         return received if self._deliver is None else self._deliver(transfer, received)
 
     def _book(self, transfer: Transfer, times: int = 1) -> None:

@@ -8,7 +8,7 @@ a plan follows the same code path as the run that it plans.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from weakref import WeakKeyDictionary
 
@@ -128,6 +128,37 @@ _active: ContextVar[Meter | None] = ContextVar("meter", default=None)
 def active_meter() -> Meter | None:
     """The meter to book work on, or None when the work is to be done."""
     return _active.get()
+
+
+def values(tensor: torch.Tensor) -> torch.Tensor:
+    """`tensor` on the CPU, to decide by; while planning, when it has no content, zeros."""
+    return torch.zeros_like(tensor, device="cpu") if tensor.is_meta else tensor.cpu()
+
+
+def selected(samples: torch.Tensor, choose: Callable[[], torch.Tensor]) -> torch.Tensor:
+    """Indices (m,) into `samples` (n, ...) that `choose` takes from content; while planning, when
+    there is none, all of them: the most that it can cost.
+    """
+    return torch.arange(len(samples), device="meta") if samples.is_meta else choose()
+
+
+def differentiated(
+    function: Callable[[torch.Tensor], torch.Tensor],
+    model: nn.Module,
+    images: torch.Tensor,
+    size: int = 250,
+) -> list[torch.Tensor]:
+    """`function` of `images` (n, ...) in parts of `size`, each of which takes a pass through
+    `model` and one back.
+
+    While planning these passes are booked, and what `function` gives has a shape only.
+    """
+    meter = active_meter()
+    if meter is None:
+        return [function(part) for part in images.split(size)]
+    meter.book_training(model, images, 1, size)
+    with _disable_current_modes():
+        return [function(images)]
 
 
 @contextlib.contextmanager

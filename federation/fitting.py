@@ -12,7 +12,8 @@ from typing import Any
 import torch
 
 from federation.channel import Transfer
-from federation.federation import Checkpoint, Federation, state_of
+from federation.checkpoint import Checkpoint, state_of
+from federation.federation import Federation
 from federation.method import Fitted, Method
 from federation.snapshots import Snapshots
 from federation.stages import Stage, StageCache, StageRequest
@@ -27,36 +28,36 @@ def fit(federation: Federation, method: Method) -> list[Checkpoint]:
     """
 
     def compute() -> Stage:
-        federation.history, federation.channel.round = {}, 0
+        federation.evaluation.history, federation.channel.round = {}, 0
         federation.channel.restore([])
-        base = federation.stages.path(request)
+        base = federation.stages.cache.path(request)
         if base is not None:
             running = base.with_name(f"{base.name}-running")
-            federation.snapshots = Snapshots(running, federation.stages.newer_than)
+            federation.stages.snapshots = Snapshots(running, federation.stages.cache.newer_than)
         checkpoints = as_checkpoints(federation, method.fit(federation))
-        if federation.snapshots is not None:
-            federation.snapshots.discard()
+        if federation.stages.snapshots is not None:
+            federation.stages.snapshots.discard()
         return _as_stage(checkpoints, federation)
 
     inputs = {
-        **federation.identity(),
+        **federation.stages.identity(),
         "method": [
             type(method).__qualname__,
             {name: str(value) for name, value in asdict(method).items()},
         ],
     }
     request = StageRequest("fit", type(method).__name__, inputs, compute, type(method).__module__)
-    stage = federation.stages.get(request)
+    stage = federation.stages.cache.get(request)
     federation.channel.restore([Transfer(*entry) for entry in stage.info["ledger"]])
-    if federation.protection is not None:
-        federation.protection.load_state_dict(stage.info["protection"])
-    return _checkpoints(stage, federation.stages)
+    if federation.privacy.protection is not None:
+        federation.privacy.protection.load_state_dict(stage.info["protection"])
+    return _checkpoints(stage, federation.stages.cache)
 
 
 def as_checkpoints(federation: Federation, fitted: Fitted) -> list[Checkpoint]:
     """`fitted` as a list; a bare module, which has no history, is measured once."""
     if isinstance(fitted, torch.nn.Module):
-        history = {metric: [value] for metric, value in federation.evaluate(fitted).items()}
+        history = {metric: [value] for metric, value in federation.evaluation.test(fitted).items()}
         return [Checkpoint("", federation.task.outputs, state_of(fitted), "server", "", history)]
     found: Sequence[Checkpoint] = [fitted] if isinstance(fitted, Checkpoint) else fitted
     if (
@@ -70,8 +71,8 @@ def as_checkpoints(federation: Federation, fitted: Fitted) -> list[Checkpoint]:
         )
     measured = []
     for checkpoint in found:
-        if not checkpoint.history and federation.device.type != "meta":
-            metrics = federation.evaluate(federation.module(checkpoint))
+        if not checkpoint.history and federation.networks.device.type != "meta":
+            metrics = federation.evaluation.test(federation.networks.module(checkpoint))
             checkpoint = dataclasses.replace(
                 checkpoint, history={metric: [value] for metric, value in metrics.items()}
             )
@@ -83,7 +84,7 @@ def _as_stage(checkpoints: Sequence[Checkpoint], federation: Federation) -> Stag
     tensors: dict[str, torch.Tensor] = {}
     about: list[dict[str, Any]] = []
     for number, checkpoint in enumerate(checkpoints):
-        stored = federation.stages.reference(checkpoint.state)
+        stored = federation.stages.cache.reference(checkpoint.state)
         if stored is None:
             tensors |= {
                 f"{number}/state/{name}": tensor for name, tensor in checkpoint.state.items()
@@ -97,7 +98,11 @@ def _as_stage(checkpoints: Sequence[Checkpoint], federation: Federation) -> Stag
         about.append({"stored": stored, "facts": facts})
     references = [entry["stored"] for entry in about if entry["stored"] is not None]
     ledger = [astuple(transfer) for transfer in federation.channel.ledger]
-    spent = federation.protection.state_dict() if federation.protection is not None else {}
+    spent = (
+        federation.privacy.protection.state_dict()
+        if federation.privacy.protection is not None
+        else {}
+    )
     return Stage(
         tensors,
         {"checkpoints": about, "ledger": ledger, "references": references, "protection": spent},

@@ -11,7 +11,8 @@ from torch import nn
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from federation.augmentation import Augmentation, RandAugment, augment, rand_augment
-from federation.federation import Federation, LabelledSet
+from federation.data import LabelledSet
+from federation.federation import Federation
 from federation.seeds import Stream
 from federation.training import unit_range
 
@@ -35,15 +36,11 @@ def weak_view(federation: Federation, images: torch.Tensor, stream: Stream) -> t
     """uint8 images (n, c, h, w) in [0, 1], with the run's augmentation; for a dense task only with
     its change of colour.
     """
-    how, generator = federation.augmentation, stream.generator
+    how = federation.augmentation
     if federation.task.dense and how is not None:
         how = Augmentation(channel_shift=how.channel_shift)
-    floats = unit_range(images)
-    if (
-        how is None or generator is None
-    ):  # there is none on the meta device, where there is nothing to augment
-        return floats
-    return augment(floats, how, generator, mean=federation.normalise.mean)
+    mean = federation.normalise.mean
+    return augment(unit_range(images), how, stream.generator, mean=mean)
 
 
 def strong_view(
@@ -60,17 +57,12 @@ def strong_view(
     """
     dense = federation.task.dense
     weak = weak_view(federation, images, stream)
-    if stream.generator is None:
-        return weak
     strong = rand_augment(
         weak, replace(how, geometric=how.geometric and not dense), stream.generator
     )
     hole = 0 if dense else round(cutout * images.shape[2])
-    return (
-        augment(strong, Augmentation(cutout=hole), stream.generator, mean=federation.normalise.mean)
-        if hole
-        else strong
-    )
+    how_holed = Augmentation(cutout=hole) if hole else None
+    return augment(strong, how_holed, stream.generator, mean=federation.normalise.mean)
 
 
 def update_ema(ema: nn.Module, model: nn.Module, decay: float) -> None:

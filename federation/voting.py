@@ -34,7 +34,7 @@ def vote(
     the client. The noise is the smallest with which every client stays within its budget, beside
     what it has released before. `images` are sent down first where the clients do not have them.
     """
-    protection = federation.protection
+    protection = federation.privacy.protection
     assert protection is not None
     if not clients:
         raise ValueError("no client holds samples, so nobody votes")
@@ -44,13 +44,16 @@ def vote(
         if images is not None:
             federation.channel.down(client.index, "images", {"images": images})
         protection.spend(client, release(noise, queries, protection.plan.votes))
-        outputs, generator = outputs_of(client), federation.noise("votes", client.index).generator
+        outputs, generator = (
+            outputs_of(client),
+            federation.privacy.noise("votes", client.index).generator,
+        )
         share = outputs  # while planning, which has no votes but the same shape
         if generator is not None:
             share = vote_share(outputs, noise, len(clients), protection.plan.votes, generator)
         shares.append(federation.channel.up(client.index, "votes", {"votes": share})["votes"])
         private.append(outputs)
-    if federation.device.type != "meta":
+    if federation.networks.device.type != "meta":
         data_dependent = data_dependent_release(
             histogram(torch.stack(private)), noise, protection.plan.votes
         )

@@ -14,10 +14,10 @@ from dataclasses import asdict, dataclass, replace
 import torch
 import torch.nn.functional as F
 
-from federation.client import Client, Shard
-from federation.federation import Checkpoint, Federation, History
+from federation.checkpoint import Checkpoint, History
+from federation.client import Shard
+from federation.federation import Federation
 from federation.method import Method
-from federation.stages import StageRequest
 from federation.training import TrainingPlan
 
 
@@ -66,11 +66,18 @@ class DLAD(Method):
 
     def fit(self, federation: Federation) -> Checkpoint:
         local = federation.local_models()
-        classifiers = federation.checkpoints(
-            [
-                self.classifier_stage(federation, c, m)
-                for c, m in zip(federation.clients, local, strict=True)
-            ]
+        plan = replace(federation.local, epochs=self.classifier_epochs)
+        classifiers = federation.stages.client_models(
+            "client-classifier",
+            lambda c: c.run(self.train_classifier, federation, c.index, local[c.index], plan),
+            lambda c: (
+                local[c.index].lineage,
+                federation.public.digest,
+                asdict(plan),
+                self.client_weight,
+            ),
+            outputs=1,
+            code=__name__,
         )
         pairs = list(zip(federation.clients, local, classifiers, strict=True))
         teachers = [federation.upload(client, model) for client, model, _ in pairs]
@@ -81,23 +88,6 @@ class DLAD(Method):
         weights = confidence_weights(confidence, self.temperature)
         return federation.distill(mixture(weights, teacher_probabilities(federation, teachers)))
 
-    def classifier_stage(
-        self, federation: Federation, client: Client, model: Checkpoint
-    ) -> StageRequest:
-        """C_i of Eq. 3, trained on the client from its own model."""
-        plan = replace(federation.local, epochs=self.classifier_epochs)
-        return federation.client_stage(
-            "client-classifier",
-            client,
-            lambda: client.run(self.train_classifier, federation, client.index, model, plan),
-            model.lineage,
-            federation.public.digest,
-            asdict(plan),
-            self.client_weight,
-            outputs=1,
-            code=__name__,
-        )
-
     def train_classifier(
         self,
         shard: Shard,
@@ -106,10 +96,12 @@ class DLAD(Method):
         model: Checkpoint,
         plan: TrainingPlan,
     ) -> tuple[torch.nn.Module, History]:
-        """On the client: tell its samples X_i (label 1, sample weight 1.5) from the public ones
-        X_dist (label 0).
+        """C_i of Eq. 3 from the client's own model, on the client: to tell its samples X_i (label
+        1, sample weight 1.5) from the public ones X_dist (label 0).
         """
-        network = federation.replace_head(federation.module(model), 1, "classifier", index)
+        network = federation.networks.replace_head(
+            federation.networks.module(model), 1, "classifier", index
+        )
         images = torch.cat([shard.images, federation.public.images])
         own = torch.zeros(len(images), 1, device=images.device)
         own[: len(shard)] = 1

@@ -17,8 +17,9 @@ from torch import nn
 
 from federation.attention import aligned, attention_bounds
 from federation.averaging import class_count_weights
+from federation.checkpoint import Checkpoint
 from federation.client import Client
-from federation.federation import Checkpoint, Federation
+from federation.federation import Federation
 from federation.method import Method
 from federation.seeds import Stream
 from federation.tasks import placed
@@ -225,12 +226,12 @@ class FedAD(Method):
                 f"{self.dropped} local models cannot be left out of {len(able)}; lower dropped"
             )
         local = federation.local_models()
-        teachers = [federation.module(local[client.index]) for client in able]
+        teachers = [federation.networks.module(local[client.index]) for client in able]
         counts = self.class_counts(federation)[[client.index for client in able]]
-        student = federation.initial(federation.network)
+        student = federation.networks.initial()
         learner: nn.Module = student
         if self.grad_cam(federation):
-            compiled = federation.execution.compile != "off"
+            compiled = federation.networks.execution.compile != "off"
             learner = Attentive(student, second_order=self.second_order, eager=compiled)
         optimizer = plan.make_optimizer(student.parameters(), fused=False)
         schedule = plan.make_schedule(optimizer)
@@ -244,7 +245,7 @@ class FedAD(Method):
                 learner,
                 images,
                 torch.arange(len(images), device=images.device),
-                self.loss(federation, source, federation.stream("dropped", number)),
+                self.loss(federation, source, federation.streams.shuffling("dropped", number)),
                 replace(plan, epochs=1),
                 "student",
                 number,
@@ -253,8 +254,8 @@ class FedAD(Method):
                 augmented=False,
                 label="global model",
             )
-            federation.track(learner)
-        return federation.checkpoint(student, federation.network)
+            federation.evaluation.track(learner)
+        return federation.networks.checkpoint(student)
 
     def grad_cam(self, federation: Federation) -> bool:
         """Whether attention is Grad-CAM, rather than what the outputs of a dense task are."""
@@ -266,7 +267,7 @@ class FedAD(Method):
         """
         if not self.grad_cam(federation):
             return 0, 0
-        channels, size, _ = federation.image_shape
+        channels, size, _ = federation.networks.image_shape
         return feature_shape(network, channels, size)[1:]
 
     def class_counts(self, federation: Federation) -> torch.Tensor:
@@ -276,7 +277,7 @@ class FedAD(Method):
         if not federation.task.dense:
             return federation.label_counts()
         sizes = torch.tensor(
-            [client.size for client in federation.clients], device=federation.device
+            [client.size for client in federation.clients], device=federation.public.images.device
         )
         return sizes[:, None].expand(-1, federation.task.outputs)
 
@@ -284,7 +285,7 @@ class FedAD(Method):
         """The public images as all parties see them in an epoch, uint8: augmented by a shared seed,
         so that no image crosses.
         """
-        stream = federation.stream("view", number)
+        stream = federation.streams.shuffling("view", number)
         parts = [
             weak_view(federation, part, stream) for part in federation.public.images.split(1000)
         ]
@@ -301,7 +302,7 @@ class FedAD(Method):
         """Clients answer for uint8 images; the ensemble of their answers, or the answers where
         steps draw from them.
         """
-        task, side = federation.task, self.side(federation, federation.network)
+        task, side = federation.task, self.side(federation, federation.networks.server)
         logits, maps, labelled = [], [], []
         for client, teacher in zip(clients, teachers, strict=True):
             federation.progress(f"client {client.index + 1}/{len(federation.clients)} answers", 0.0)
@@ -333,11 +334,6 @@ class FedAD(Method):
         if not self.grad_cam(federation):
             return predict(teacher, images, normalise=federation.normalise), None
         side = self.side(federation, client.network)
-        if (
-            images.is_meta
-        ):  # a meter cannot look through gradients; those of the last layers hardly count
-            logits = predict(teacher, images, normalise=federation.normalise)
-            return logits, logits.new_empty(*logits.shape, *side)
         both = predict(Attentive(teacher, always=True), images, normalise=federation.normalise)
         return apart(both, (client.task or federation.task).outputs, side)
 
@@ -357,7 +353,7 @@ class FedAD(Method):
         the ensemble holds it.
         """
         task = federation.task
-        side = self.side(federation, federation.network)
+        side = self.side(federation, federation.networks.server)
 
         def of(outputs: torch.Tensor, batch: torch.Tensor) -> torch.Tensor:
             if isinstance(source, Answers):

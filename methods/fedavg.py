@@ -17,8 +17,9 @@ import torch
 from torch import nn
 
 from federation.averaging import average_states
+from federation.checkpoint import Checkpoint, state_of
 from federation.client import Client
-from federation.federation import Checkpoint, Federation, state_of
+from federation.federation import Federation
 from federation.method import Method
 from federation.training import Penalty
 from privacy.plan import DP_SGD
@@ -44,32 +45,34 @@ class FedAvg(Method):
     0.1)."""
 
     def fit(self, federation: Federation) -> Checkpoint:
-        network = federation.shared_network()
-        model = federation.initial(network)
+        network = federation.networks.shared()
+        model = federation.networks.initial(network)
         workers = [
-            federation.initial(network)
-            for _ in range(min(federation.execution.stacked, len(federation.clients)))
+            federation.networks.initial(network)
+            for _ in range(min(federation.networks.execution.stacked, len(federation.clients)))
         ]
         server = self.server_state(federation, model)
         stateful = {name: part for name, part in server.items() if hasattr(part, "state_dict")}
         drawn = Counter(
             c.index
             for n in range(self.rounds)
-            for c in federation.participants(n + 1, self.participation)
+            for c in federation.streams.participants(n + 1, self.participation)
         )
-        federation.reserve((federation.local, drawn))
+        federation.privacy.reserve((federation.local, drawn))
         for number in federation.rounds(self.rounds, model=model, **stateful):
-            drawn_now = federation.participants(number, self.participation)
+            drawn_now = federation.streams.participants(number, self.participation)
             clients = [
-                client for client in drawn_now if federation.can_train(client, federation.local)
+                client
+                for client in drawn_now
+                if federation.privacy.can_train(client, federation.local)
             ]
             if not clients:  # their privacy budgets are spent
-                federation.track(model)
+                federation.evaluation.track(model)
                 continue
             states = self.client_updates(federation, clients, model, workers, number, server)
             self.aggregate(federation, model, clients, states, number, server)
-            federation.track(model)
-        return federation.checkpoint(model, network)
+            federation.evaluation.track(model)
+        return federation.networks.checkpoint(model, network)
 
     def client_updates(
         self,

@@ -12,8 +12,9 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
+from federation.checkpoint import state_of
 from federation.client import Client
-from federation.federation import Federation, state_of
+from federation.federation import Federation
 from federation.training import predict, unit_range
 from methods.fedavg import FedAvg, State
 from privacy.plan import DP_SGD
@@ -50,7 +51,8 @@ class FedDF(FedAvg):
     """Largest norm of a step's gradient (released code)."""
 
     def server_state(self, federation: Federation, model: nn.Module) -> dict[str, Any]:
-        federation.require_validation()  # to say now, rather than after a round, that there is none
+        # To say now, rather than after a round, that there is none.
+        federation.evaluation.require_validation()
         return {}
 
     def aggregate(
@@ -63,7 +65,7 @@ class FedDF(FedAvg):
         server: dict[str, Any],
     ) -> None:
         images = federation.public.images
-        teacher = federation.initial(federation.network)
+        teacher = federation.networks.initial()
         ensemble = torch.zeros(
             ()
         )  # of fixed images, so that a step costs the same with any number of teachers
@@ -83,7 +85,7 @@ class FedDF(FedAvg):
 
         optimizer = torch.optim.Adam(model.parameters(), lr=self.distillation_lr)
         schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, self.distillation_steps)
-        stream = federation.stream("public", number)
+        stream = federation.streams.shuffling("public", number)
         best, best_score, best_step = state_of(model), _score(federation, model), -1
         for step in federation.steps(self.distillation_steps):
             model.train()
@@ -105,4 +107,4 @@ class FedDF(FedAvg):
 
 def _score(federation: Federation, model: nn.Module) -> float:
     """The headline metric on the validation set (nothing while planning)."""
-    return next(iter(federation.validate(model).values()), -math.inf)
+    return next(iter(federation.evaluation.validate(model).values()), -math.inf)

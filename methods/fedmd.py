@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 
 import torch
 
+from federation.checkpoint import Checkpoint
 from federation.client import Client
-from federation.federation import Checkpoint, Federation
+from federation.federation import Federation
 from federation.method import Method
 from federation.training import TrainingPlan, predict
 from privacy.plan import DP_SGD
@@ -54,23 +55,25 @@ class FedMD(Method):
     def fit(self, federation: Federation) -> Checkpoint:
         able = [client for client in federation.clients if client.size]
         revisit = replace(federation.local, epochs=self.revisit_epochs)
-        federation.reserve(
+        federation.privacy.reserve(
             *(
                 (plan, {c.index: times for c in able})
                 for plan, times in ((federation.local, 1), (revisit, self.rounds))
             )
         )
         trained = federation.local_models()
-        models = {client.index: federation.module(trained[client.index]) for client in able}
+        models = {
+            client.index: federation.networks.module(trained[client.index]) for client in able
+        }
         parts: dict[str, Any] = {f"client-{index}": model for index, model in models.items()}
         digest = TrainingPlan(
             epochs=self.digest_epochs, batch_size=self.digest_batch_size, lr=self.digest_lr
         )
         for number in federation.rounds(self.rounds, **parts):
             # Drawn from a seed that all know, so that no image has to cross.
-            chosen = federation.stream("public", number).shuffled(len(federation.public))[
-                : self.public_samples
-            ]
+            chosen = federation.streams.shuffling("public", number).shuffled(
+                len(federation.public)
+            )[: self.public_samples]
             images = federation.public.images[chosen]
             consensus = self.agree(federation, able, models, images)
             for client in able:
@@ -89,7 +92,7 @@ class FedMD(Method):
                     number,
                     augmented=False,
                 )
-                federation.train_on_client(client, model, revisit, "revisit", number)
+                federation.train_on_clients([(client, model)], revisit, "revisit", number)
         federation.channel.round = self.rounds + 1
         return federation.distill(
             self.agree(federation, able, models, federation.public.images), absolute_error

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,11 +18,12 @@ import torch.nn.functional as F
 from torch import nn
 
 from federation.amalgamation import ADAPTATIONS, Visits, adapt, train_weak
+from federation.checkpoint import Checkpoint
 from federation.client import Client
-from federation.costs import active_meter
-from federation.federation import Checkpoint, Federation, LabelledSet
+from federation.costs import differentiated, values
+from federation.data import LabelledSet
+from federation.federation import Federation
 from federation.method import Method
-from federation.stages import Stage, StageRequest
 from federation.training import DivergedError, Normalisation, TrainingPlan, unit_range
 from models.saliency import grad_cam, input_gradient, unit_scaled
 
@@ -153,8 +154,8 @@ class FedSA(Method):
 
     def fit(self, federation: Federation) -> Checkpoint:
         probe = federation.probe()
-        teachers = federation.teachers()
-        target = federation.initial(federation.network)
+        teachers = federation.stages.teachers()
+        target = federation.networks.initial()
         maps = self.ask_for_maps(federation, probe, teachers)
         visits, chosen = Visits(federation, teachers), Chosen()
         local = TrainingPlan(self.local_epochs, self.local_batch_size, self.local_lr)
@@ -165,12 +166,12 @@ class FedSA(Method):
                 chosen.weights = self.select(federation, target, maps, number)
             visits.aggregate(target, chosen.weights, local, number)
             if self.adaptation_gap and number % self.adaptation_gap == 0 and number < self.rounds:
-                federation.track(
+                federation.evaluation.track(
                     adapt(federation, target, self.adaptation, self.adaptation_epochs, number)
                 )
         adapted = adapt(federation, target, self.adaptation, self.adaptation_epochs, self.rounds)
-        federation.track(adapted)
-        return federation.checkpoint(adapted, federation.network)
+        federation.evaluation.track(adapted)
+        return federation.networks.checkpoint(adapted)
 
     # -- knowledge selection --
 
@@ -212,22 +213,17 @@ class FedSA(Method):
         first of the set `digest`.
         """
         normalise = client.normalise or federation.normalise
-
-        def compute() -> Stage:
-            federation.progress(f"saliency of {teacher.owner}", 0.0)
-            return Stage({"maps": self.maps_of(normalise, federation.module(teacher), images)})
-
-        inputs = {
-            "teacher": [teacher.lineage, teacher.network, teacher.outputs],
-            "images": [digest, len(images)],
-            "normalise": asdict(normalise),
-            "maps": [self.saliency, self.transferability == "released"],
-            "device": [federation.device.type, torch.get_num_threads()],
-        }
-        request = StageRequest(
-            "saliency", f"{teacher.owner} ({teacher.network})", inputs, compute, __name__
+        return federation.stages.answers(
+            "saliency",
+            teacher,
+            images,
+            digest,
+            lambda model, shown: self.maps_of(normalise, model, shown),
+            self.saliency,
+            self.transferability == "released",
+            normalise=normalise,
+            code=__name__,
         )
-        return federation.stages.get(request).tensors["maps"]
 
     def maps_of(
         self, normalise: Normalisation, model: nn.Module, images: torch.Tensor
@@ -237,23 +233,8 @@ class FedSA(Method):
 
         All models see the same images in the same order, without augmentation.
         """
-        meter = active_meter()
-        if meter is not None:
-            meter.book_training(
-                model, images, 1, 250
-            )  # a pass forward and one back, as in training
-            shape = (
-                images.shape[1:]
-                if self.transferability != "released"
-                else (len(images), *images.shape[2:])
-            )
-            return torch.empty(
-                shape,
-                device="meta",
-                dtype=torch.uint8 if self.transferability == "released" else None,
-            )
         of = input_gradient if self.saliency == "input-gradient" else grad_cam
-        parts = [of(model, normalise(unit_range(part))) for part in images.split(250)]
+        parts = differentiated(lambda part: of(model, normalise(unit_range(part))), model, images)
         if self.transferability == "released":
             plane = [part.mean(dim=1) if part.ndim == 4 else part for part in parts]
             return torch.cat(
@@ -282,25 +263,17 @@ class FedSA(Method):
         """Transferability Q of every teacher at Algorithm 1's first selection, (teachers,): for a
         target network that was trained on the probe set, and by no teacher yet.
         """
-
-        def compute() -> Stage:
-            probe = federation.probe()
-            images = self.shown(probe)
-            target = federation.initial(federation.network)
-            train_weak(federation, target, self.weak_epochs, 1)
-            pairs = zip(federation.clients, federation.teachers(), strict=True)
-            own = [
-                self.teacher_maps(federation, client, teacher, images, probe.digest)
-                for client, teacher in pairs
-            ]
-            looks = self.maps_of(federation.normalise, target, images)
-            return Stage({"scores": self.scores(own, looks, len(images))})
-
-        inputs = {**federation.identity(), "method": asdict(self)}
-        request = StageRequest(
-            "similarities", "saliency of all teachers", inputs, compute, __name__
-        )
-        return federation.stages.get(request).tensors["scores"]
+        probe = federation.probe()
+        images = self.shown(probe)
+        target = federation.networks.initial()
+        train_weak(federation, target, self.weak_epochs, 1)
+        pairs = zip(federation.clients, federation.stages.teachers(), strict=True)
+        maps = [
+            self.teacher_maps(federation, client, teacher, images, probe.digest)
+            for client, teacher in pairs
+        ]
+        looks = self.maps_of(federation.normalise, target, images)
+        return self.scores(maps, looks, len(images))
 
     def cosines(self, federation: Federation, scores: torch.Tensor) -> torch.Tensor:
         """Scores (teachers,) without the number of probe images that Eq. 2 divides by: 1 / d is
@@ -319,9 +292,8 @@ class FedSA(Method):
         images, scores = self.shown(federation.probe()), torch.zeros(len(federation.clients))
         if maps:
             looks = self.maps_of(federation.normalise, target, images)
-            if not images.is_meta:
-                scores = self.scores(maps, looks, len(images)).cpu()
-            if not images.is_meta and not scores.isfinite().all():
+            scores = values(self.scores(maps, looks, len(images)))
+            if not scores.isfinite().all():
                 raise DivergedError(
                     f"the saliency maps of round {number} are no numbers; lower server.lr or"
                     " fedsa.local_lr"
@@ -343,28 +315,30 @@ class FedSA(Method):
                 f"{self.selected} different teachers cannot be chosen among {len(scores)}; lower"
                 " fedsa.selected"
             )
-        if federation.device.type == "meta":
-            return list(range(min(self.selected, len(scores))))  # the most that a round can cost
         if self.selection in ("top-k", "least-k"):
             order = scores.argsort(descending=self.selection == "top-k", stable=True)
             return order[: self.selected].tolist()
         moment = 1 if self.selection == "fixed" else number
-        rng = federation.seeds.numpy(
-            "sampling", "selection", federation.probe().digest, federation.network, moment
+        names = ("selection", federation.probe().digest, federation.networks.server, moment)
+        if self.selection != "sampled":
+            return federation.streams.draw(len(scores), self.selected, *names)
+        probabilities = np.array(sampling_probabilities(scores.double()).tolist())
+        return federation.streams.draw(
+            len(scores),
+            self.selected,
+            *names,
+            probabilities=probabilities / probabilities.sum(),
+            replace=True,
         )
-        if self.selection == "sampled":
-            probabilities = np.array(sampling_probabilities(scores.double()).tolist())
-            return rng.choice(
-                len(scores), self.selected, p=probabilities / probabilities.sum()
-            ).tolist()
-        return rng.choice(len(scores), self.selected, replace=False).tolist()
 
     def note(self, federation: Federation, scores: torch.Tensor, drawn: Mapping[int, int]) -> None:
         """Keep every selection in the history, for Figure 4a: each teacher's score, and how often
         it was drawn.
         """
         for index, score in enumerate(scores.tolist()):
-            federation.history.setdefault(f"transferability/{index + 1}", []).append(score)
-            federation.history.setdefault(f"selected/{index + 1}", []).append(
+            federation.evaluation.history.setdefault(f"transferability/{index + 1}", []).append(
+                score
+            )
+            federation.evaluation.history.setdefault(f"selected/{index + 1}", []).append(
                 float(drawn.get(index, 0))
             )

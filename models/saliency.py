@@ -86,6 +86,9 @@ def class_attention(
             "attention is taken at a map (n, c, h, w), and the encoder gives features"
             f" {tuple(features.shape)}"
         )
+    if features.is_meta:  # a plan: shapes alone, and the last layers' gradients hardly count
+        outputs = decode(model, features)
+        return outputs, features.new_empty(*outputs.shape, *features.shape[2:])
     keep = torch.is_grad_enabled()
     # Never in bf16: a map is a difference of evidence for and against, of which rounding would
     # leave little.

@@ -71,14 +71,15 @@ def sanitise(
     noise_multiplier: float,
     sensitivity_factor: float = SENSITIVITY_FACTOR,
     *,
-    generator: torch.Generator,
+    generator: torch.Generator | None,
 ) -> Tensor:
     """`gradients` (n, ...) clipped, each value with Gaussian noise.
 
     Its standard deviation is noise_multiplier * sensitivity_factor * clip_norm. Where the loss is
     an average over the batch, each sample's gradient is 1/n of its own, and `clip_norm` must be in
     that unit too (GS-WGAN's is 1/n). Each sample costs one composition: `release`. Raises
-    ValueError for a clipping norm that is not positive and for negative noise.
+    ValueError for a clipping norm that is not positive and for negative noise. On the meta device
+    there is nothing to draw, and no generator.
     """
     if not noise_multiplier >= 0 or not sensitivity_factor >= 0:
         raise ValueError(
@@ -86,8 +87,9 @@ def sanitise(
             f" {sensitivity_factor}"
         )
     clipped = clip(gradients, clip_norm)
-    if noise_multiplier * sensitivity_factor == 0:
+    if noise_multiplier * sensitivity_factor == 0 or gradients.is_meta:
         return clipped
+    assert generator is not None
     drawn = torch.randn(gradients.shape, generator=generator, device=generator.device).to(gradients)
     return clipped + noise_multiplier * sensitivity_factor * clip_norm * drawn
 

@@ -15,8 +15,8 @@ import torch
 from baselines.standalone import Standalone
 from benchmarks import contract
 from benchmarks.tables import registry
-from federation.federation import OracleError
 from federation.method import Method
+from federation.parts.evaluation import OracleError
 from methods.dlad import teacher_probabilities
 
 METHODS = sorted(registry.methods())
@@ -97,11 +97,22 @@ class Peeker(Method):
 
 
 @dataclass(frozen=True)
+class Cribber(Method):
+    """Trains on the test set that measures are given."""
+
+    def fit(self, federation):
+        model, test = federation.networks.initial(), federation.evaluation.test_set
+        loss, plan = federation.task.loss, federation.server
+        federation.train(model, test.images, test.targets, loss, plan, "cribber")
+        return model
+
+
+@dataclass(frozen=True)
 class Thief(Method):
     """Takes public labels without declaring an oracle."""
 
     def fit(self, federation):
-        labels = federation.oracle_public_labels()
+        labels = federation.evaluation.public_labels()
         return federation.distill(torch.nn.functional.one_hot(labels, 10).float())
 
 
@@ -126,7 +137,7 @@ class Pooler(Method):
         shards = [client.run(lambda shard: shard) for client in federation.clients]
         images = torch.cat([shard.images for shard in shards])
         targets = torch.cat([shard.targets for shard in shards])
-        model = federation.initial(federation.network)
+        model = federation.networks.initial()
         federation.train(model, images, targets, federation.task.loss, federation.server, "pooled")
         return model
 
@@ -178,9 +189,9 @@ class Mute(Method):
 
     def fit(self, federation):
         for client in federation.clients:
-            noise = federation.noise("mute", client.index).normal(3)
+            noise = federation.privacy.noise("mute", client.index).normal(3)
             federation.channel.up(client.index, "votes", {"votes": noise})
-        return federation.initial(federation.network)
+        return federation.networks.initial()
 
 
 @pytest.mark.parametrize(
@@ -195,6 +206,7 @@ class Mute(Method):
             "raw private sample crosses from client 0",
         ),
         (Peeker, contract.never_reads_test_labels, "depend on test labels"),
+        (Cribber, contract.never_reads_test_labels, "depend on test labels"),
         (Gambler, contract.is_deterministic, "same seeds differ"),
         (Gambler, contract.learns, "no better than guessing"),
         (Pooler, contract.learns_from_clients_only_by_the_channel, "did not cross the channel"),

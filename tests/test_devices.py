@@ -28,9 +28,9 @@ from federation import snapshots
 from federation.augmentation import Augmentation, augment
 from federation.client import Shard
 from federation.execution import DEFAULT
-from federation.federation import Federation
 from federation.fitting import fit
 from federation.method import Method
+from federation.parts.rounds import Rounds
 from federation.remote import ask
 from federation.seeds import Seeds
 from federation.stacked import train_stacked
@@ -85,10 +85,10 @@ def hasty(monkeypatch):
 def brief(monkeypatch, hasty):
     """The same, and loops of like steps run their first and their last."""
 
-    def steps(federation, count):
+    def steps(loops, count):
         yield from sorted({0, count - 1})
 
-    monkeypatch.setattr(Federation, "steps", steps)
+    monkeypatch.setattr(Rounds, "steps", steps)
 
 
 def variants(name):
@@ -136,7 +136,7 @@ def follow(method, folder, **changes):
         for checkpoint in checkpoints:
             assert {tensor.device.type for tensor in checkpoint.state.values()} == {"cuda"}
             if checkpoint.network:
-                federation.evaluate(federation.module(checkpoint))
+                federation.evaluation.test(federation.networks.module(checkpoint))
     return federation, watch
 
 
@@ -244,8 +244,8 @@ def test_no_batch_of_training_waits_for_the_device():
         with fake_cuda() as watch:
             federation = federation_on("cuda:0", Standalone())
             images = federation.public.images[:16].repeat(batches, 1, 1, 1)
-            targets = torch.zeros(len(images), dtype=torch.int64, device=federation.device)
-            model = federation.initial(federation.network)
+            targets = torch.zeros(len(images), dtype=torch.int64, device=federation.networks.device)
+            model = federation.networks.initial()
             watch.syncs.clear()
             federation.train(model, images, targets, federation.task.loss, federation.local)
             return watch.syncs
@@ -296,7 +296,9 @@ class Drawer(Method):
 
     def fit(self, federation):
         torch.randn(
-            3, device=federation.device, generator=federation.seeds.torch("shuffling", "own")
+            3,
+            device=federation.networks.device,
+            generator=federation.streams.seeds.torch("shuffling", "own"),
         )
 
 
@@ -323,7 +325,7 @@ class Guarded(Method):
     """
 
     def fit(self, federation):
-        images = torch.ones(4, 64, device=federation.device, requires_grad=True)
+        images = torch.ones(4, 64, device=federation.networks.device, requires_grad=True)
         (answer,) = ask(
             federation.channel,
             0,
@@ -340,7 +342,7 @@ class Dicer(Method):
     """Draws a layer's weights on the device."""
 
     def fit(self, federation):
-        nn.Linear(64, 10, device=federation.device)
+        nn.Linear(64, 10, device=federation.networks.device)
 
 
 @dataclass(frozen=True)
@@ -348,7 +350,7 @@ class Pooler(Method):
     """Learns through a layer whose gradient CUDA sums in any order."""
 
     def fit(self, federation):
-        images = torch.ones(4, 3, 8, 8, device=federation.device, requires_grad=True)
+        images = torch.ones(4, 3, 8, 8, device=federation.networks.device, requires_grad=True)
         nn.AdaptiveAvgPool2d(2)(images).sum().backward()
 
 

@@ -205,13 +205,13 @@ def attack_client(inquiry: Inquiry, position: int) -> Finding:
     client, teachers = federation.clients[position], federation.local_models()
     target: Target = targets.find(inquiry.target)
     seen = target.observe(inquiry, federation, client)
-    start = federation.seeds.torch("attack", inquiry.target, client.index)
+    start = federation.streams.seeds.torch("attack", inquiry.target, client.index)
 
     def compute() -> Stage:
         found = match_answers(
             seen.answer,
             seen.answers,
-            federation.image_shape,
+            federation.networks.image_shape,
             federation.task.outputs,
             1,
             generator=start,
@@ -234,7 +234,7 @@ def attack_client(inquiry: Inquiry, position: int) -> Finding:
     label = f"client {client.index + 1} ({inquiry.target})"
     code = f"{targets.__name__}.{inquiry.target}"
     request = StageRequest("answers", label, inputs, compute, code)
-    stage = federation.stages.get(request)
+    stage = federation.stages.cache.get(request)
     images, labels = client.run(lambda shard: (unit_range(shard.images), shard.targets))
     recovered, mean = stage.tensors["image"], unit_range(federation.public.images).mean(dim=0)
     near, near_mean = (

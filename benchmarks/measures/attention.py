@@ -16,7 +16,8 @@ from results.record import Measurement
 if TYPE_CHECKING:
     import torch
 
-    from federation.federation import Checkpoint, Federation
+    from federation.checkpoint import Checkpoint
+    from federation.federation import Federation
 
 SHOWN = 4
 """Films in the picture, each of another finding."""
@@ -62,7 +63,9 @@ def measure(
         raise ValueError(
             f"a picture shows where one central network looks, and the method leaves {len(fitted)}"
         )
-    test = federation._test  # hidden from methods, which may not choose anything by it
+    test = (
+        federation.evaluation.test_set
+    )  # hidden from methods, which may not choose anything by it
     images, present = test.images[:MEASURED], test.targets[:MEASURED] == 1
     central = _maps(federation, fitted[0], images)
     height, width = central.shape[-2:]
@@ -115,7 +118,7 @@ def _maps(federation: Federation, model: Checkpoint, images: torch.Tensor) -> to
     from models.cut import encode
     from models.saliency import class_attention
 
-    network = federation.module(model)
+    network = federation.networks.module(model)
     parts = []
     for part in images.split(BATCH):
         with torch.no_grad():

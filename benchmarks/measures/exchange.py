@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     import torch
 
     from federation.channel import Transfer
-    from federation.federation import Federation, PublicData
+    from federation.data import PublicData
+    from federation.federation import Federation
     from federation.method import Method
 
 WEIGHTS = frozenset({"parameters", "gradients"})

@@ -14,7 +14,8 @@ from metrics.names import LOWER, facts
 from results.record import Measurement
 
 if TYPE_CHECKING:
-    from federation.federation import Checkpoint, Federation
+    from federation.checkpoint import Checkpoint
+    from federation.federation import Federation
 
 OF_ONE_TASK = frozenset({"accuracy", "miou"})
 """Metrics that one kind of task has and others lack: classes of images, and of pixels."""
@@ -65,7 +66,7 @@ def in_words(run: Fitted, how: str) -> str:
     text = [f"{how}, mean over models" if len(counted(run)) > 1 else how]
     if isinstance(federation.task, MultiLabel):
         findings = federation.task.findings
-        text += film_counts(federation._test, findings, findings)
+        text += film_counts(federation.evaluation.test_set, findings, findings)
     return "; ".join(text)
 
 

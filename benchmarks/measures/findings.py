@@ -16,7 +16,9 @@ from benchmarks.tables.registry import find_scenario
 from results.record import Measurement
 
 if TYPE_CHECKING:
-    from federation.federation import Checkpoint, Federation, LabelledSet
+    from federation.checkpoint import Checkpoint
+    from federation.data import LabelledSet
+    from federation.federation import Federation
     from federation.tasks import MultiLabel
 
 SITES = "findings."
@@ -27,7 +29,7 @@ class Findings(Measure):
     """AUCs on the test set that `evaluation.test` names, which may be of no client."""
 
     def take(self, run: Fitted) -> Taken:
-        config, device = run.config, str(run.federation.device)
+        config, device = run.config, str(run.federation.networks.device)
         configuration = Configuration.parse(config)
         scenario = find_scenario(configuration.data.task).load()
         tested = next(source for source in run.sources if source.asked == config["evaluation.test"])
@@ -69,7 +71,7 @@ def measure(
         task = _task(federation, checkpoint)
         known &= set(task.findings)
         outputs = predict(
-            federation.module(checkpoint), test.images, normalise=federation.normalise
+            federation.networks.module(checkpoint), test.images, normalise=federation.normalise
         )
         scores.append(auc_by_class(own.place(outputs, task.findings), test.targets))
     # Of one finding all models have an AUC, or none: the test films decide, and models of one table

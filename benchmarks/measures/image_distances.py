@@ -47,7 +47,7 @@ def measure(
 
     source, count = str(config["attack.images_by"]), int(config["attack.images"])
     _check(source, method, samples, count)
-    extractor = extractors.load(str(config["evaluation.extractor"]), federation.device)
+    extractor = extractors.load(str(config["evaluation.extractor"]), federation.networks.device)
     clients = drawn_clients(federation, int(config["attack.clients"]), count)
     found: list[dict[str, float]] = []
     for client in clients:
@@ -118,7 +118,9 @@ def drawn_clients(federation: Federation, count: int, images: int) -> list[Clien
         )
     return [
         able[position]
-        for position in federation.seeds.numpy("attack", "clients").permutation(len(able))[:count]
+        for position in federation.streams.seeds.numpy("attack", "clients").permutation(len(able))[
+            :count
+        ]
     ]
 
 
@@ -128,10 +130,10 @@ def _private_images(
     """On the client: 2 x `count` of its images uint8 and their classes; the first half are those
     attacked.
     """
-    chosen = federation.seeds.numpy("attack", "images", client.index).permutation(len(shard))[
-        : 2 * count
-    ]
-    positions = torch.from_numpy(chosen).to(federation.device)
+    chosen = federation.streams.seeds.numpy("attack", "images", client.index).permutation(
+        len(shard)
+    )[: 2 * count]
+    positions = torch.from_numpy(chosen).to(federation.networks.device)
     return shard.images_at(positions), shard.targets[positions]
 
 
@@ -148,15 +150,17 @@ def _images_of(
     count = int(config["attack.images"])
     if source == GENERATED:
         assert samples is not None
-        chosen = federation.seeds.numpy("attack", "samples", client.index).permutation(
+        chosen = federation.streams.seeds.numpy("attack", "samples", client.index).permutation(
             len(samples)
         )[:count]
         return unit_range(samples[torch.from_numpy(chosen).to(samples.device)])
     if source == PRIVATE:
         return unit_range(client.run(_private_images, federation, client, count)[0][count:])
     if source == NOISE:
-        generator = federation.seeds.torch("attack", "noise", client.index)
-        return torch.rand(count, *federation.image_shape, generator=generator).to(federation.device)
+        generator = federation.streams.seeds.torch("attack", "noise", client.index)
+        return torch.rand(count, *federation.networks.image_shape, generator=generator).to(
+            federation.networks.device
+        )
     return _attacked(config, attack_of(config, cast(Kind, source)), federation, client)
 
 
@@ -182,14 +186,14 @@ def _attacked(config: Config, attack: Attack, federation: Federation, client: Cl
     network = str(config.get(f"network.{role}", role))
     private, targets = client.run(_private_images, federation, client, count)
     return reconstructions(
-        federation.stages,
+        federation.stages.cache,
         f"client {client.index + 1} of {len(federation.clients)} ({attack.kind}, {network})",
-        federation.initial(network),
+        federation.networks.initial(network),
         private[:count],
         targets[:count],
         federation.task.outputs,
         attack,
         federation.normalise,
-        lambda first: federation.seeds.torch("attack", attack.kind, client.index, first),
+        lambda first: federation.streams.seeds.torch("attack", attack.kind, client.index, first),
         federation.progress,
     ).tensors["images"]

@@ -24,10 +24,12 @@ class Samples(Measure):
             raise ValueError(
                 f"{run.name} generated no images to measure; set {run.name}.samples above 0"
             )
-        extractor = extractors.load(str(run.config["evaluation.extractor"]), federation.device)
+        extractor = extractors.load(
+            str(run.config["evaluation.extractor"]), federation.networks.device
+        )
         score, _ = inception_score(extractor.probabilities(unit_range(images)))
         local = [
-            federation.module(c)
+            federation.networks.module(c)
             for c, client in zip(federation.local_models(), federation.clients, strict=True)
             if client.size
         ]

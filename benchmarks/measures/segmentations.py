@@ -12,7 +12,8 @@ from results.arrays import pack
 from results.record import Measurement
 
 if TYPE_CHECKING:
-    from federation.federation import Checkpoint, Federation
+    from federation.checkpoint import Checkpoint
+    from federation.federation import Federation
 
 SHOWN = 4
 """Test images in the picture (FedSA, section 4: "We choose four images from the test set")."""
@@ -47,9 +48,11 @@ def measure(
         raise ValueError(
             f"a picture shows what one network predicts, and the method leaves {len(fitted)}"
         )
-    test = federation._test  # hidden from methods, which may not choose anything by it
+    test = (
+        federation.evaluation.test_set
+    )  # hidden from methods, which may not choose anything by it
     images, target = test.images[:SHOWN], test.targets[:SHOWN]
-    outputs = predict(federation.module(fitted[0]), images, normalise=federation.normalise)
+    outputs = predict(federation.networks.module(fitted[0]), images, normalise=federation.normalise)
     found = tuple(
         Measurement(name, value) for name, value in federation.task.metrics(outputs, target).items()
     )

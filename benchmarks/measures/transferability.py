@@ -4,8 +4,9 @@ network's: FedSA's Table 3.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from benchmarks.tables.measure import Config, Fitted, Measure, Taken
 from results.record import Measurement
@@ -13,7 +14,8 @@ from results.record import Measurement
 if TYPE_CHECKING:
     import torch
 
-    from federation.federation import Checkpoint, Federation
+    from federation.checkpoint import Checkpoint
+    from federation.federation import Federation
 
 SELECTING = "evaluation.selecting"
 """The setting that names the method which scores the teachers."""
@@ -43,6 +45,21 @@ class Transferability(Measure):
         return Taken(*measure(run.federation, selecting, teacher, run.fitted, run.percent))
 
 
+def first_scores(federation: Federation, method: Selecting) -> torch.Tensor:
+    """The method's first scores (teachers,), computed once for the cells of all teachers."""
+    from federation.stages import Stage, StageRequest
+
+    inputs = {**federation.stages.identity(), "method": dataclasses.asdict(cast(Any, method))}
+    request = StageRequest(
+        "similarities",
+        "saliency of all teachers",
+        inputs,
+        lambda: Stage({"scores": method.first_scores(federation)}),
+        type(method).__module__,
+    )
+    return federation.stages.cache.get(request).tensors["scores"]
+
+
 def measure(
     federation: Federation,
     method: Selecting,
@@ -56,7 +73,7 @@ def measure(
     from models.saliency import unit_scaled
 
     accuracy = fitted[0].history["accuracy"][-1] * scale
-    scores = method.first_scores(federation)
+    scores = first_scores(federation, method)
     similarity = float(unit_scaled(scores)[teacher - 1])
     found = (
         Measurement("transfer-accuracy", accuracy),

@@ -26,9 +26,10 @@ from benchmarks.tables.cells import Cell
 from benchmarks.tables.measure import Fitted, Taken
 from benchmarks.tables.spec import Scalar
 from federation.channel import Channel
+from federation.checkpoint import Checkpoint
 from federation.events import StageEvent
 from federation.execution import Execution
-from federation.federation import Checkpoint, Federation
+from federation.federation import Federation
 from federation.fitting import fit
 from federation.method import Method
 from federation.seeds import Seeds
@@ -182,7 +183,7 @@ def _measured(
 
 def _check_sent(name: str, federation: Federation, method: Method) -> None:
     """Raises ValueError for a method that has sent what it does not declare."""
-    protection = federation.protection
+    protection = federation.privacy.protection
     declared = method.sends if protection is None else protection.kinds
     sent = {t.kind for t in federation.channel.ledger if t.direction == "up"}
     if undeclared := sent - declared:
@@ -194,12 +195,15 @@ def _check_sent(name: str, federation: Federation, method: Method) -> None:
 
 def run_entries(federation: Federation) -> dict[str, Any]:
     """The record's entries on what the run was tested with and on the privacy it spent."""
-    return {"test_samples": len(federation._test.targets), **privacy_spent(federation)}
+    return {
+        "test_samples": len(federation.evaluation.test_set.targets),
+        **privacy_spent(federation),
+    }
 
 
 def privacy_spent(federation: Federation) -> dict[str, Any]:
     """The record's `epsilon`, `delta` and `privacy`; nothing for a run that is not private."""
-    protection = federation.protection
+    protection = federation.privacy.protection
     if protection is None:
         return {}
     plan = protection.plan

@@ -24,8 +24,8 @@ from datasets.source import REAL
 from federation.channel import Channel
 from federation.costs import Meter, metering
 from federation.execution import DEFAULT
-from federation.federation import HeterogeneousClientsError
 from federation.fitting import fit
+from federation.parts.networks import HeterogeneousClientsError
 from federation.seeds import Seeds
 from federation.stages import StageCache
 from federation.tasks import Classification
@@ -172,7 +172,7 @@ def make_plan(cells: Sequence[Cell]) -> Plan:
                 raise SpecError(f"{cell} cannot be planned: {error}") from error
             workload = Workload(
                 federation.clients[0].network,
-                federation.image_shape,
+                federation.networks.image_shape,
                 federation.task.outputs,
                 federation.local.batch_size,
             )

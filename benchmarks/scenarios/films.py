@@ -20,7 +20,7 @@ from datasets.annotations import AnnotatedSplit, annotated, annotations_of
 from datasets.catalogue import ResolvedData
 from datasets.source import DataError
 from federation.client import Shard
-from federation.federation import LabelledSet, PublicData
+from federation.data import LabelledSet, PublicData
 from federation.seeds import Seeds
 from federation.tasks import MultiLabel
 from federation.training import Normalisation

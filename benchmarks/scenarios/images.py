@@ -23,7 +23,7 @@ from datasets import catalogue, partitions
 from datasets.annotations import CLASS, annotations_of
 from datasets.catalogue import ResolvedData
 from federation.client import Shard
-from federation.federation import LabelledSet, PublicData
+from federation.data import LabelledSet, PublicData
 from federation.seeds import Seeds
 from federation.tasks import Classification, task_of
 from federation.training import Normalisation

@@ -9,7 +9,7 @@ import torch
 
 from datasets.catalogue import ResolvedData
 from federation.client import Shard
-from federation.federation import LabelledSet, PublicData
+from federation.data import LabelledSet, PublicData
 from federation.tasks import Task
 from federation.training import Normalisation
 

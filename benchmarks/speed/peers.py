@@ -47,7 +47,8 @@ from benchmarks.speed.pairs import Comparison, Timed
 from datasets import catalogue
 from federation.averaging import average_states
 from federation.client import Client, Shard
-from federation.federation import Federation, LabelledSet, PublicData
+from federation.data import LabelledSet, PublicData
+from federation.federation import Federation
 from federation.seeds import Seeds
 from federation.stages import StageCache
 from federation.tasks import Classification
@@ -125,7 +126,7 @@ def ours(batch_size: int) -> Outcome:
     federation = _federation(batch_size, progress)
     checkpoint = FedAvg(rounds=ROUNDS, participation=1.0).fit(federation)
     seconds = (time.perf_counter() - starts[1]) / (ROUNDS - 1)
-    names = dict(federation.initial(NETWORK).named_parameters())
+    names = dict(federation.networks.initial(NETWORK).named_parameters())
     return Outcome({name: checkpoint.state[name] for name in names}, seconds)
 
 

@@ -26,7 +26,8 @@ from benchmarks.scenarios.configuration import Configuration
 from benchmarks.scenarios.scenario import DataSets
 from benchmarks.speed.pairs import Timed, compare
 from datasets import catalogue
-from federation.federation import Federation, state_of
+from federation.checkpoint import state_of
+from federation.federation import Federation
 from federation.method import Method
 from federation.seeds import Seeds
 from federation.stages import StageCache
@@ -103,7 +104,7 @@ def _distill(method: Method) -> Callable[[Federation], Callable[[], object]]:
 
 def _feddf(federation: Federation) -> Callable[[], object]:
     """The server's half of a round; see the test for how it gets its answers."""
-    model = federation.initial(federation.network)
+    model = federation.networks.initial()
     start = state_of(model)
     states = [start] * len(federation.clients)
     method = FedDF(
@@ -118,7 +119,7 @@ def _fediod(federation: Federation) -> Callable[[], object]:
     method = FedIOD(epochs=1, steps=1, batch_size=BATCH, width=32, discriminator_width=32)
     nodes = method.make_nodes(federation)
     server = method.make_server(federation, nodes)
-    latents, *streams = (federation.stream("speed", n) for n in range(1 + len(nodes)))
+    latents, *streams = (federation.streams.shuffling("speed", n) for n in range(1 + len(nodes)))
     return lambda: method.distillation_step(federation, server, nodes, latents, streams)
 
 

@@ -17,8 +17,9 @@ import torch.nn.functional as F
 from benchmarks.speed.pairs import compare
 from federation.channel import Channel
 from federation.client import Client, Shard
+from federation.data import LabelledSet, PublicData
 from federation.execution import DEFAULT, Execution
-from federation.federation import Federation, LabelledSet, PublicData
+from federation.federation import Federation
 from federation.seeds import Seeds
 from federation.stages import StageCache
 from federation.tasks import Classification
@@ -87,14 +88,14 @@ class Simulation:
         federation = (
             self.federation()
         )  # for the same initial weights, cohorts and orders of samples
-        model = federation.initial(NETWORK)
+        model = federation.networks.initial(NETWORK)
         worker = copy.deepcopy(model)
         mean, std = (
             torch.tensor(values).view(1, -1, 1, 1)
             for values in (self.normalise.mean, self.normalise.std)
         )
         for number in range(1, ROUNDS + 1):
-            cohort = federation.participants(number, self.method.participation)
+            cohort = federation.streams.participants(number, self.method.participation)
             average = {
                 name: torch.zeros_like(entry, dtype=torch.float32)
                 for name, entry in model.state_dict().items()
@@ -104,7 +105,7 @@ class Simulation:
                 worker.train()
                 optimizer = torch.optim.SGD(worker.parameters(), lr=self.plan.lr)
                 own = self.shards[client.index]
-                generator = federation.seeds.torch(
+                generator = federation.streams.seeds.torch(
                     "shuffling", "client", client.index, "round", number
                 )
                 for batch in torch.randperm(len(own), generator=generator).split(

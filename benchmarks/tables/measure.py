@@ -16,7 +16,8 @@ from metrics.names import facts
 
 if TYPE_CHECKING:
     from datasets.catalogue import ResolvedData
-    from federation.federation import Checkpoint, Federation
+    from federation.checkpoint import Checkpoint
+    from federation.federation import Federation
     from federation.method import Method
     from federation.seeds import Seeds
     from results.record import Measurement

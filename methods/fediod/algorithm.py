@@ -15,7 +15,8 @@ from typing import ClassVar
 
 import torch
 
-from federation.federation import Checkpoint, Federation
+from federation.checkpoint import Checkpoint
+from federation.federation import Federation
 from federation.seeds import Stream
 from methods.fediod.losses import (
     adversarial_loss,
@@ -52,25 +53,25 @@ class FedIOD(Settings):
     }
 
     def fit(self, federation: Federation) -> Checkpoint:
-        if federation.mechanism == GS_WGAN:
+        if federation.privacy.mechanism == GS_WGAN:
             return fit_privately(self, federation)
         nodes = make_nodes(self, federation)
-        if federation.mechanism == RELEASED:
+        if federation.privacy.mechanism == RELEASED:
             note_released(self, federation)
         server = make_server(self, federation, nodes)
         generator, student = server.generator.module, server.student.module
         parts = {**server.parts(), **node_parts(nodes)}
         for epoch in federation.rounds(self.epochs, alike=True, **parts):
-            latents = federation.stream("fediod latents", epoch)
+            latents = federation.streams.shuffling("fediod latents", epoch)
             for node in nodes:
                 node.begin_epoch(epoch)
             generator.train()
             student.train()
             for _ in federation.steps(self.steps_per_epoch(federation)):
                 self.distillation_step(federation, server, nodes, latents)
-            federation.check_finite(student, generator)
-            federation.track(student)
-        checkpoint = federation.checkpoint(student, federation.network)
+            federation.networks.check_finite(student, generator)
+            federation.evaluation.track(student)
+        checkpoint = federation.networks.checkpoint(student)
         return with_samples(self, federation, checkpoint, generator)
 
     def distillation_step(
@@ -124,7 +125,7 @@ class FedIOD(Settings):
         self, federation: Federation, server: Server, nodes: list[Node], latents: Stream
     ) -> None:
         """The released code's student steps; their weights do not depend on the images."""
-        none = torch.empty(0, device=federation.device)
+        none = torch.empty(0)
         weights = ensemble_weights(self.weights, server.pi, server.counts, none, none)
         for _ in range(self.student_steps):
             with torch.no_grad():

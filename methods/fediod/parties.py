@@ -11,8 +11,9 @@ import torch
 from torch import nn
 
 from federation.augmentation import augment
+from federation.checkpoint import Checkpoint
 from federation.client import Client, Shard
-from federation.federation import Checkpoint, Federation
+from federation.federation import Federation
 from federation.remote import ask
 from federation.seeds import Stream
 from federation.training import unit_range
@@ -63,9 +64,9 @@ class Node:
     def begin_epoch(self, epoch: int) -> None:
         """Draw from the streams of `epoch` from now on."""
         names = ("fediod client", self.client.index, epoch)
-        self.stream = self.federation.stream(*names)
-        if self.federation.protection is not None:
-            self.noise = self.federation.noise(*names)
+        self.stream = self.federation.streams.shuffling(*names)
+        if self.federation.privacy.mechanism:
+            self.noise = self.federation.privacy.noise(*names)
 
     def answer(self, images: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """The client's part of a step: logits (n, classes), patch logits (n, h, w), and E[D_k(x')],
@@ -106,9 +107,9 @@ class Node:
         batch.
         """
         own = unit_range(shard.images_at(self.stream.choose(len(shard), len(generated))))
-        augmentation, generator = self.federation.augmentation, self.stream.generator
-        if self.settings.augment_own and augmentation is not None and generator is not None:
-            own = augment(own, replace(augmentation, cutout=0), generator)  # crop and flip
+        augmentation = self.federation.augmentation
+        if self.settings.augment_own and augmentation is not None:
+            own = augment(own, replace(augmentation, cutout=0), self.stream.generator)
         on_generated = self.judge(generated)
         on_own = self.judge(self.federation.normalise(own))
         discriminator_loss(on_generated, on_own, self.settings.logarithmic).backward()
@@ -117,13 +118,12 @@ class Node:
 
     def judge(self, images: torch.Tensor) -> torch.Tensor:
         """Patch logits (n, h, w) of D_k, with the noise of the released DP code where that runs."""
-        discriminator, protection = self.discriminator.module, self.federation.protection
-        if self.federation.mechanism != RELEASED:
+        discriminator, privacy = self.discriminator.module, self.federation.privacy
+        if privacy.mechanism != RELEASED:
             return self.federation.forward(discriminator, images)
-        assert protection is not None
         assert self.noise is not None
         assert isinstance(discriminator, PatchDiscriminator)
-        return noisy_scores(discriminator, images, protection.plan.noise_multiplier, self.noise)
+        return noisy_scores(discriminator, images, privacy.plan.noise_multiplier, self.noise)
 
 
 @dataclass
@@ -145,12 +145,12 @@ class Server:
 def make_nodes(settings: Settings, federation: Federation) -> list[Node]:
     """T_k, trained to completion and frozen, and D_k, all from the same initial weights."""
     teachers = federation.local_models()
-    channels = federation.image_shape[0]
+    channels = federation.networks.image_shape[0]
     nodes = []
     for client in federation.clients:
         if client.size:
-            teacher = federation.module(teachers[client.index]).requires_grad_(False)
-            discriminator = federation.new_module(
+            teacher = federation.networks.module(teachers[client.index]).requires_grad_(False)
+            discriminator = federation.networks.new_module(
                 lambda: PatchDiscriminator(channels, settings.discriminator_width), "discriminator"
             )
             learner = make_learner(settings, federation, discriminator)
@@ -169,11 +169,9 @@ def node_parts(nodes: Sequence[Node]) -> dict[str, Any]:
 
 def make_server(settings: Settings, federation: Federation, nodes: Sequence[Node]) -> Server:
     """G, S, and what the clients tell of their data: sizes, and label counts as `labels`."""
-    student = federation.initial(federation.network)
-    sizes = torch.tensor(
-        [node.client.size for node in nodes], device=federation.device, dtype=torch.float32
-    )
+    student = federation.networks.initial()
     counts = federation.label_counts()[[node.client.index for node in nodes]].float()
+    sizes = counts.new_tensor([node.client.size for node in nodes])
     return Server(
         make_generator(settings, federation),
         make_learner(settings, federation, student, is_student=True),
@@ -184,12 +182,12 @@ def make_server(settings: Settings, federation: Federation, nodes: Sequence[Node
 
 def make_generator(settings: Settings, federation: Federation) -> Learner:
     """G, to be trained."""
-    channels, size, _ = federation.image_shape
+    channels, size, _ = federation.networks.image_shape
     upsampling = ("nearest", settings.second_upsampling)
     build = functools.partial(
         Generator, settings.latent, size, channels, settings.width, upsampling
     )
-    return make_learner(settings, federation, federation.new_module(build, "generator"))
+    return make_learner(settings, federation, federation.networks.new_module(build, "generator"))
 
 
 def make_learner(
@@ -224,7 +222,7 @@ def make_samples(
     settings: Settings, federation: Federation, generator: nn.Module, count: int
 ) -> torch.Tensor:
     """`count` images of the final generator, uint8 (count, c, h, w)."""
-    latents = federation.stream("fediod samples").normal(count, settings.latent)
+    latents = federation.streams.shuffling("fediod samples").normal(count, settings.latent)
     generator.eval()
     with torch.no_grad():
         parts = [generator(part).mul(255).round().to(torch.uint8) for part in latents.split(500)]

@@ -8,8 +8,9 @@ import math
 
 import torch
 
+from federation.checkpoint import Checkpoint
 from federation.client import Shard
-from federation.federation import Checkpoint, Federation
+from federation.federation import Federation
 from federation.training import predict
 from federation.voting import vote
 from methods.fediod.losses import adversarial_loss
@@ -34,8 +35,7 @@ def fit_privately(settings: Settings, federation: Federation) -> Checkpoint:
     images, once, and S learns the winners. Both sums over clients are formed under secure
     aggregation.
     """
-    assert federation.protection is not None
-    plan, nodes = federation.protection.plan, make_nodes(settings, federation)
+    plan, nodes = federation.privacy.plan, make_nodes(settings, federation)
     generator = make_generator(settings, federation)
     steps = settings.steps_per_epoch(federation)
     rate = plan.sample_rate or 1 / len(nodes)
@@ -46,10 +46,10 @@ def fit_privately(settings: Settings, federation: Federation) -> Checkpoint:
 
     noise = calibrate(released, (1 - plan.votes_share) * plan.epsilon, plan.delta, plan.accountant)
     for node in nodes:
-        federation.protection.spend(node.client, *released(noise))  # before the first of them
+        federation.privacy.spend(node.client, *released(noise))  # before the first of them
     parts = {**generator.parts("generator"), **node_parts(nodes)}
     for epoch in federation.rounds(settings.epochs, alike=True, **parts):
-        latents = federation.stream("fediod latents", epoch)
+        latents = federation.streams.shuffling("fediod latents", epoch)
         for node in nodes:
             node.begin_epoch(epoch)
         generator.module.train()
@@ -62,7 +62,7 @@ def fit_privately(settings: Settings, federation: Federation) -> Checkpoint:
                 torch.stack(feedback).sum(dim=0), inputs=list(generator.module.parameters())
             )
             generator.step()
-        federation.check_finite(generator.module)
+        federation.networks.check_finite(generator.module)
     federation.channel.round = settings.epochs + 1
     images = make_samples(settings, federation, generator.module, plan.queries)
     teachers = {node.client.index: node.teacher for node in nodes}
@@ -91,9 +91,8 @@ def noisy_gradient(
     the norm that costs no more than adding or removing a record, as the accountant counts.
     """
     federation, draws = node.federation, node.noise
-    assert federation.protection is not None
     assert draws is not None
-    clip_norm = federation.protection.plan.gradient_clip / len(images)
+    clip_norm = federation.privacy.plan.gradient_clip / len(images)
 
     def on_client(shard: Shard, received: torch.Tensor) -> torch.Tensor:
         node.train_discriminator(shard, received)

@@ -50,8 +50,7 @@ def noisy_scores(
     """Patch logits (n, h, w); the gradient is clipped and noised on its way into the last layer."""
     released = Released(noise_multiplier=noise_multiplier)
     features = discriminator.layers[:-1](images)
-    generator = noise.generator
-    if generator is not None and features.requires_grad:  # a plan follows shapes alone
+    if features.requires_grad:
 
         def noisy(gradient: torch.Tensor) -> torch.Tensor:
             return sanitise(
@@ -59,7 +58,7 @@ def noisy_scores(
                 released.clip_norm(len(images)),
                 released.noise_multiplier,
                 released.sensitivity_factor,
-                generator=generator,
+                generator=noise.generator,
             )
 
         features.register_hook(noisy)
@@ -71,12 +70,11 @@ def note_released(settings: Settings, federation: Federation) -> None:
     """What the released code's own accountant says of the noise that it adds, and what that leaves
     out.
     """
-    assert federation.protection is not None
-    released = Released(noise_multiplier=federation.protection.plan.noise_multiplier)
+    released = Released(noise_multiplier=federation.privacy.plan.noise_multiplier)
     noise, clients = released.noise_multiplier, len(federation.clients)
     steps = GaussianSteps(noise, 1 / clients, settings.epochs * RELEASED_STEPS)
     claimed = replaced_epsilon(steps, RELEASED_DELTA, tight=False)
-    federation.protection.note(
+    federation.privacy.note(
         "released DP has no epsilon: logits and the teachers' gradients leave without noise,"
         " every client answers in every step, and the noise is"
         f" {released.accounted_multiplier:g} sensitivities; its own accountant, with noise"

@@ -32,7 +32,7 @@ def test_the_method_returns_the_servers_model():
     model = AverageDistillation().fit(federation)
     assert (model.owner, model.network, len(model.history["accuracy"])) == (
         "server",
-        federation.network,
+        federation.networks.server,
         federation.server.epochs,
     )
 

@@ -15,7 +15,7 @@ def test_it_is_training_on_the_shards_put_together():
     model = Centralized().fit(federation)
     images, targets = (torch.cat(part) for part in zip(*map(samples_of, clients), strict=True))
     assert len(images) == 2 + 4 + 6 + 8 + 10
-    expected = descend(federation.initial("cnn-small"), images, targets)
+    expected = descend(federation.networks.initial("cnn-small"), images, targets)
     torch.testing.assert_close(model.state, expected.state_dict())
 
 
@@ -46,7 +46,7 @@ def test_it_learns_and_tracks_every_epoch():
     federation = make_federation(clients=3)
     model = Centralized().fit(federation)
     assert len(model.history["accuracy"]) == federation.local.epochs
-    predicted = federation.module(model)(
+    predicted = federation.networks.module(model)(
         (bright_images(torch.tensor([0, 1, 2]), 9) / 255 - 0.5) / 0.25
     ).argmax(dim=1)
     assert predicted.tolist() == [0, 1, 2]

@@ -4,7 +4,6 @@ import torch
 
 from baselines.fedavg_plus import FedAvgPlus
 from federation.averaging import average_states
-from federation.channel import Channel
 from methods.fedsa import FedSA
 from tests.methods.private_servers import private_server, private_servers, quick
 from tests.methods.shards import copied, same_bits
@@ -21,8 +20,8 @@ def uneven():
 def test_the_target_is_the_mean_of_the_students_by_their_teachers_samples():
     kept = []
     federation = private_servers(uneven())
-    federation.channel = Channel(
-        inspect=lambda t, tensors: kept.append((t.round, t.direction, copied(tensors)))
+    federation.channel.inspect = lambda t, tensors: kept.append(
+        (t.round, t.direction, copied(tensors))
     )
     quick(FedAvgPlus, rounds=2).fit(federation)
     up = [tensors for number, way, tensors in kept if (number, way) == (1, "up")]
@@ -50,7 +49,7 @@ def test_nothing_but_the_student_crosses_once_each_way_in_every_round():
 
 def test_the_target_learns_from_the_probe_set_once_before_and_is_fine_tuned_once_after(monkeypatch):
     federation, trained = private_servers(2), []
-    federation.teachers()
+    federation.stages.teachers()
     train = federation.train
     monkeypatch.setattr(
         federation,

@@ -86,7 +86,7 @@ def test_networks_with_batchnorm_are_averaged_too():
     )
     model = FedAvgM(rounds=2, participation=1.0).fit(federation)
     assert all(torch.isfinite(entry).all() for entry in model.state.values())
-    assert not same_bits(model.state, federation.initial("resnet8-narrow").state_dict())
+    assert not same_bits(model.state, federation.networks.initial("resnet8-narrow").state_dict())
 
 
 def test_nothing_crosses_that_does_not_with_fedavg():

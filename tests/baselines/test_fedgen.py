@@ -7,8 +7,8 @@ import torch
 
 from baselines.fedgen import FeatureGenerator, FedGEN, diversity_loss, label_weighted_loss
 from federation.channel import Channel, encoded_size
+from federation.checkpoint import state_of
 from federation.costs import Meter, metering
-from federation.federation import state_of
 from methods.fedavg import FedAvg
 from tests.federation.tiny import CLASSES, make_federation
 from tests.methods.shards import client_with, same_bits
@@ -94,7 +94,7 @@ def test_clients_send_label_counts_once_and_get_the_generator_from_the_second_ro
     federation = make_federation()
     quick().fit(federation)
     counts = encoded_size({"counts": torch.empty(CLASSES, dtype=torch.long)})
-    model = encoded_size(federation.initial("cnn-small").state_dict())
+    model = encoded_size(federation.networks.initial("cnn-small").state_dict())
     generator = encoded_size(FeatureGenerator(4, CLASSES, 8, FEATURES).state_dict())
     expected = [(0, "up", "labels", k, counts, 1) for k in (0, 1)]
     for number in (1, 2, 3):
@@ -153,7 +153,7 @@ def test_no_steps_leave_the_generator_as_it_was():
 def test_the_generator_learns_features_that_the_clients_heads_take_for_the_label():
     federation = make_federation(clients=3)
     method = quick(generator_steps=150, generator_lr=1e-2, generator_weight_decay=0.0)
-    model = federation.initial("cnn-small")
+    model = federation.networks.initial("cnn-small")
     server = method.server_state(federation, model)
     clients = list(federation.clients)
     states = [checkpoint.state for checkpoint in federation.local_models()]
@@ -190,7 +190,7 @@ def test_the_generator_learns_features_that_the_clients_heads_take_for_the_label
 def test_the_first_penalty_is_none_and_later_ones_decay():
     federation = make_federation()
     method = quick(decay=0.5, generative_beta=0.0)
-    model = federation.initial("cnn-small")
+    model = federation.networks.initial("cnn-small")
     server = method.server_state(federation, model)
     outputs, targets = torch.zeros(4, CLASSES), torch.tensor([0, 1, 2, 0])
     client = federation.clients[0]
@@ -208,7 +208,7 @@ def test_the_first_penalty_is_none_and_later_ones_decay():
 def test_the_divergence_teaches_the_network_and_leaves_the_features_target_alone():
     federation = make_federation()
     method = quick(decay=1.0, generative_alpha=0.0, generative_beta=2.0)
-    model = federation.initial("cnn-small")
+    model = federation.networks.initial("cnn-small")
     server = method.server_state(federation, model)
     with torch.no_grad():
         model.head.weight.zero_()
@@ -238,7 +238,7 @@ class OneHotFeatures(torch.nn.Module):
 
 def test_the_divergence_compares_outputs_with_features_of_the_batchs_own_labels():
     federation = make_federation()
-    model = federation.initial("cnn-small")
+    model = federation.networks.initial("cnn-small")
     with torch.no_grad():
         model.head.bias.zero_()
         model.head.weight.copy_(LN2 * torch.eye(CLASSES, FEATURES))
@@ -272,7 +272,7 @@ def test_it_learns_and_repeats_to_the_last_bit():
 def test_public_images_are_not_needed():
     federation = make_federation()
     federation.public = None
-    before = state_of(federation.initial("cnn-small"))
+    before = state_of(federation.networks.initial("cnn-small"))
     assert not same_bits(quick(rounds=2).fit(federation).state, before)
 
 

@@ -10,7 +10,7 @@ from federation.augmentation import Augmentation
 from federation.averaging import class_count_weights
 from federation.channel import Channel, encoded_size
 from federation.costs import Meter, metering
-from federation.federation import PublicData
+from federation.data import PublicData
 from federation.protection import Protection
 from federation.seeds import Seeds
 from federation.training import DivergedError, TrainingPlan
@@ -131,7 +131,7 @@ def test_in_many_rounds_the_student_descends_the_absolute_error_to_the_ensemble(
     model = FedKD(multi_round=True).fit(federation)
     first, second = (federation.public_outputs(teacher) for teacher in federation.local_models())
     target = torch.tensor([1.0, 0.5, 0.0]) * first + torch.tensor([0.0, 0.5, 1.0]) * second
-    student = federation.initial("cnn-small")
+    student = federation.networks.initial("cnn-small")
     weights = list(student.parameters())
     for _ in range(2):
         loss = (student(network_inputs(federation.public.images)) - target).abs().mean()
@@ -162,7 +162,7 @@ def test_the_servers_plan_may_limit_the_gradients_norm(multi_round):
         plan = TrainingPlan(epochs=1, batch_size=6, lr=0.1, optimizer="sgd", clip_norm=clip_norm)
         return FedKD(multi_round=multi_round).fit(make_federation(server=plan)).state
 
-    start = make_federation().initial("cnn-small").state_dict()
+    start = make_federation().networks.initial("cnn-small").state_dict()
     assert distance(state(0.0), start) > 2e-3
     assert distance(state(0.01), start) == pytest.approx(0.1 * 0.01, rel=1e-2)
 
@@ -184,7 +184,7 @@ def test_networks_may_differ_between_clients_and_from_the_servers(multi_round):
     federation = make_federation(mixed_clients(), network="densenet-tiny")
     model = FedKD(multi_round=multi_round).fit(federation)
     assert model.network == "densenet-tiny"
-    assert federation.module(model)(torch.zeros(2, 1, 8, 8)).shape == (2, CLASSES)
+    assert federation.networks.module(model)(torch.zeros(2, 1, 8, 8)).shape == (2, CLASSES)
 
 
 @pytest.mark.parametrize("multi_round", [False, True])
@@ -221,7 +221,7 @@ def test_in_private_the_student_learns_the_class_with_the_most_noisy_votes(monke
     )
     FedKD().fit(federation)
     ((labels, images),) = learnt
-    chosen = federation.stream("queries").shuffled(6)[:4]
+    chosen = federation.streams.shuffling("queries").shuffled(6)[:4]
     outputs = torch.stack([federation.public_outputs(m)[chosen] for m in federation.local_models()])
     counts = histogram(outputs)
     assert all(counts[n, label] == counts[n].max() for n, label in enumerate(labels))
@@ -240,7 +240,9 @@ def test_in_private_only_votes_leave_a_client_and_they_use_its_budget_up():
     assert [(t.direction, t.kind, t.client, t.bytes) for t in federation.channel.ledger] == [
         ("up", "votes", client, size) for client in range(3)
     ]
-    assert all(2.9 < federation.protection.accountant.epsilon(client) <= 3 for client in range(3))
+    assert all(
+        2.9 < federation.privacy.protection.accountant.epsilon(client) <= 3 for client in range(3)
+    )
 
 
 def test_teachers_of_dp_sgd_answer_with_logits_and_noisy_counts():
@@ -250,4 +252,6 @@ def test_teachers_of_dp_sgd_answer_with_logits_and_noisy_counts():
     )
     FedKD().fit(federation)
     assert {t.kind for t in federation.channel.ledger} == {"logits", "labels"}
-    assert all(7.5 < federation.protection.accountant.epsilon(client) <= 8 for client in range(2))
+    assert all(
+        7.5 < federation.privacy.protection.accountant.epsilon(client) <= 8 for client in range(2)
+    )

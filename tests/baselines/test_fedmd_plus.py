@@ -7,9 +7,10 @@ import torch
 
 from baselines.fedmd_plus import FedMDPlus
 from federation.amalgamation import hint_loss
-from federation.channel import Channel, encoded_size
+from federation.channel import encoded_size
 from federation.costs import Meter, metering
-from federation.federation import HeterogeneousClientsError, PublicData
+from federation.data import PublicData
+from federation.parts.networks import HeterogeneousClientsError
 from federation.seeds import Seeds
 from federation.training import predict
 from models.cut import Encoder, encode
@@ -24,9 +25,9 @@ def spied(monkeypatch, **changes):
     """A federation, and in order what crosses and what is trained: (kind, client, content)."""
     events = []
     federation = private_servers(**changes)
-    federation.teachers()
-    federation.channel = Channel(
-        inspect=lambda t, tensors: events.append((t.direction, t.client, copied(tensors)))
+    federation.stages.teachers()
+    federation.channel.inspect = lambda t, tensors: events.append(
+        (t.direction, t.client, copied(tensors))
     )
     train = federation.train
 
@@ -47,7 +48,7 @@ def spied(monkeypatch, **changes):
 def test_the_consensus_is_the_mean_of_the_teachers_features_of_the_same_images(monkeypatch):
     federation, events = spied(monkeypatch)
     METHOD.fit(federation)
-    teachers = [federation.module(teacher) for teacher in federation.teachers()]
+    teachers = [federation.networks.module(teacher) for teacher in federation.stages.teachers()]
     for number in (1, 2, 3):
         (digest,) = (
             content for kind, when, content in events if (kind, when) == ("digest", number)
@@ -135,17 +136,17 @@ def test_teachers_of_several_networks_are_refused_and_a_target_of_another_is_not
 
 def test_teachers_stay_as_they_are():
     federation = private_servers(2)
-    before = [copied(teacher.state) for teacher in federation.teachers()]
+    before = [copied(teacher.state) for teacher in federation.stages.teachers()]
     METHOD.fit(federation)
     assert all(
         same_bits(old, teacher.state)
-        for old, teacher in zip(before, federation.teachers(), strict=True)
+        for old, teacher in zip(before, federation.stages.teachers(), strict=True)
     )
 
 
 def test_the_target_revisits_its_images_with_the_encoder_that_has_digested(monkeypatch):
     federation, encoders = private_servers(2), []
-    federation.teachers()
+    federation.stages.teachers()
     train = federation.train
 
     def keep(model, images, *rest, **options):

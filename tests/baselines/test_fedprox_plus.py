@@ -47,7 +47,7 @@ def test_each_round_holds_on_to_the_weights_of_its_own():
 def test_it_reaches_the_student_and_not_the_translator():
     federation = private_servers(1)
     (client,), method = federation.clients, FedProxPlus(mu=2.0)
-    hinted = hinted_for(federation, client, federation.initial("cnn-small"))
+    hinted = hinted_for(federation, client, federation.networks.initial("cnn-small"))
     term = method.penalty(hinted.student)
     with torch.no_grad():
         for parameter in hinted.parameters():
@@ -61,8 +61,11 @@ def test_it_reaches_the_student_and_not_the_translator():
 def moved(mu):
     """How far a student and its translator go from where they began, in whole-batch steps."""
     federation = private_servers(1)
-    (client,), (teacher,) = federation.clients, map(federation.module, federation.teachers())
-    hinted = hinted_for(federation, client, federation.initial("cnn-small"))
+    (client,), (teacher,) = (
+        federation.clients,
+        map(federation.networks.module, federation.stages.teachers()),
+    )
+    hinted = hinted_for(federation, client, federation.networks.initial("cnn-small"))
     starts = [copied(part.state_dict()) for part in (hinted.student, hinted.translator.layers[6])]
     plan = TrainingPlan(10, 100, 1e-3, optimizer="sgd")
     client.run(

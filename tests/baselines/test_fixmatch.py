@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from baselines.fixmatch import FixMatch, consistency_loss, cosine_factor
-from federation.federation import PublicData
+from federation.data import PublicData
 from tests.baselines.probes import probed
 from tests.federation.tiny import bright_images
 from tests.methods.shards import same_bits
@@ -78,7 +78,8 @@ def test_what_no_one_is_confident_of_changes_nothing():
 def test_the_average_of_the_weights_is_what_it_returns():
     federation = probed()
     assert same_bits(
-        quick(ema_decay=1.0).fit(federation).state, federation.initial("cnn-small").state_dict()
+        quick(ema_decay=1.0).fit(federation).state,
+        federation.networks.initial("cnn-small").state_dict(),
     )
     assert not same_bits(
         quick(ema_decay=0.0).fit(federation).state, quick(ema_decay=0.9).fit(federation).state
@@ -89,7 +90,7 @@ def test_weight_decay_spares_biases_and_batchnorm():
     def after_a_step(weight_decay):
         federation = probed(network="resnet8-narrow")
         method = quick(steps=1, interval=1, ema_decay=0.0, weight_decay=weight_decay)
-        return federation.module(method.fit(federation)).named_parameters()
+        return federation.networks.module(method.fit(federation)).named_parameters()
 
     for (name, plain), (_, decayed) in zip(after_a_step(0.0), after_a_step(0.1), strict=True):
         assert torch.equal(plain, decayed) == (plain.ndim == 1), name

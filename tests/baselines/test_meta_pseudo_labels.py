@@ -15,7 +15,7 @@ from baselines.meta_pseudo_labels import (
     feedback,
     schedule,
 )
-from federation.federation import state_of
+from federation.checkpoint import state_of
 from federation.seeds import Stream
 from tests.baselines.probes import probed
 from tests.methods.shards import network_inputs, same_bits
@@ -28,7 +28,7 @@ def stream(seed=0):
 def student_and_images(lr):
     """A federation, a student with an optimiser without momentum, and its labelled images."""
     federation = probed()
-    student = federation.initial("cnn-small").train()
+    student = federation.networks.initial("cnn-small").train()
     probe = federation.probe()
     return (
         federation,
@@ -168,7 +168,7 @@ def test_a_student_learns_nothing_before_it_has_waited(wait):
 
 def test_the_average_of_the_student_is_what_is_fine_tuned_and_returned():
     federation = probed()
-    initial = federation.initial("cnn-small").state_dict()
+    initial = federation.networks.initial("cnn-small").state_dict()
     assert same_bits(quick(ema_decay=1.0).fit(federation).state, initial)
     tuned = quick(ema_decay=1.0, finetune_epochs=1, finetune_lr=0.1).fit(probed())
     assert not same_bits(tuned.state, initial)

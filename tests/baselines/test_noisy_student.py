@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from baselines.noisy_student import NoisyStudent, confident, drop, filter_and_balance
-from federation.federation import PublicData
+from federation.data import PublicData
 from federation.seeds import Stream
 from federation.training import predict
 from tests.baselines.probes import pixel_labelled, probed
@@ -72,7 +72,7 @@ def quick(**fields):
 @pytest.mark.parametrize("soft", [True, False])
 def test_labels_are_what_the_teacher_says_of_clean_images_without_dropout(soft):
     federation = probed()
-    teacher = federation.initial("cnn-small").train()
+    teacher = federation.networks.initial("cnn-small").train()
     images = federation.public.images[:3]
     kept, labels = quick(soft=soft, per_class=1).pseudo_labelled(
         federation, teacher, images, stream()

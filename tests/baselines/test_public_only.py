@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from baselines.public_only import PublicOnly
-from federation.federation import OracleError
+from federation.parts.evaluation import OracleError
 from tests.federation.tiny import make_federation
 from tests.methods.shards import WHOLE_BATCHES, client_with, descend, same_bits
 
@@ -25,7 +25,7 @@ def test_without_the_oracle_there_is_no_upper_bound():
 def test_it_is_supervised_training_on_the_public_set_by_the_servers_plan():
     federation = with_labels(server=WHOLE_BATCHES)
     model = PublicOnly().fit(federation)
-    expected = descend(federation.initial("cnn-small"), federation.public.images, LABELS)
+    expected = descend(federation.networks.initial("cnn-small"), federation.public.images, LABELS)
     torch.testing.assert_close(model.state, expected.state_dict())
     assert len(model.history["accuracy"]) == WHOLE_BATCHES.epochs
 

@@ -15,7 +15,9 @@ def test_two_steps_down_the_gradient_of_the_probe_set_by_hand():
         server=TrainingPlan(epochs=2, batch_size=100, lr=0.1, optimizer="sgd")
     )
     probe, model = federation.probe(), Scratch().fit(federation)
-    by_hand = descend(federation.initial("cnn-small"), probe.images, probe.targets).state_dict()
+    by_hand = descend(
+        federation.networks.initial("cnn-small"), probe.images, probe.targets
+    ).state_dict()
     for name, tensor in model.state.items():
         assert tensor == pytest.approx(by_hand[name], abs=1e-5)
 

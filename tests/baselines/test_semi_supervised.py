@@ -95,7 +95,7 @@ def test_a_fit_cut_off_after_two_rounds_ends_like_one_that_was_not(method, tmp_p
 
     for attempt in range(2):
         federation = probed(server=server, progress=progress)
-        federation.snapshots = Snapshots(tmp_path / "snapshot", every=0)
+        federation.stages.snapshots = Snapshots(tmp_path / "snapshot", every=0)
         if attempt == 0:
             with pytest.raises(PowerCutError):
                 method.fit(federation)

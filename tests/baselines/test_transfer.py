@@ -6,7 +6,6 @@ import pytest
 
 from baselines.scratch import Scratch
 from baselines.transfer import Transfer
-from federation.channel import Channel
 from federation.seeds import Seeds
 from models.cut import decoder_parameters
 from tests.methods.private_servers import private_servers
@@ -14,14 +13,12 @@ from tests.methods.shards import copied, same_bits
 
 
 def encoder(federation, state):
-    decoder = decoder_parameters(federation.initial(federation.network))
+    decoder = decoder_parameters(federation.networks.initial())
     return {name: tensor for name, tensor in state.items() if name not in decoder}
 
 
 def decoder(federation, state):
-    return {
-        name: state[name] for name in decoder_parameters(federation.initial(federation.network))
-    }
+    return {name: state[name] for name in decoder_parameters(federation.networks.initial())}
 
 
 def start_of(federation, method, monkeypatch):
@@ -52,9 +49,9 @@ def start_of(federation, method, monkeypatch):
 def test_it_begins_with_the_teachers_encoder_and_a_decoder_of_its_own(monkeypatch, network, frozen):
     federation = private_servers(3, network=network)
     state = start_of(federation, Transfer(teacher=2, frozen=frozen), monkeypatch)
-    teacher = federation.teachers()[1]
+    teacher = federation.stages.teachers()[1]
     assert same_bits(encoder(federation, state), encoder(federation, teacher.state))  # buffers too
-    fresh = federation.initial(network).state_dict()
+    fresh = federation.networks.initial(network).state_dict()
     assert same_bits(decoder(federation, state), decoder(federation, fresh))
     assert not same_bits(encoder(federation, state), encoder(federation, fresh))
 
@@ -62,12 +59,12 @@ def test_it_begins_with_the_teachers_encoder_and_a_decoder_of_its_own(monkeypatc
 @pytest.mark.parametrize("network", ["cnn-small", "resnet8-narrow"])
 def test_a_frozen_encoder_stays_to_the_bit_and_another_does_not(network):
     federation = private_servers(3, network=network)
-    received = encoder(federation, federation.teachers()[0].state)
+    received = encoder(federation, federation.stages.teachers()[0].state)
     frozen = Transfer(teacher=1, frozen=True).fit(federation)
     assert same_bits(encoder(federation, frozen.state), received)
     assert not same_bits(
         decoder(federation, frozen.state),
-        decoder(federation, federation.initial(network).state_dict()),
+        decoder(federation, federation.networks.initial(network).state_dict()),
     )
     whole = encoder(federation, Transfer(teacher=1).fit(federation).state)
     assert not any(
@@ -78,13 +75,13 @@ def test_a_frozen_encoder_stays_to_the_bit_and_another_does_not(network):
 def test_one_teacher_sends_its_weights_and_nobody_else_anything():
     payloads = []
     federation = private_servers(3)
-    federation.channel = Channel(
-        inspect=lambda t, tensors: payloads.append((t.direction, t.client, t.kind, copied(tensors)))
+    federation.channel.inspect = lambda t, tensors: payloads.append(
+        (t.direction, t.client, t.kind, copied(tensors))
     )
     Transfer(teacher=3).fit(federation)
     ((way, client, kind, tensors),) = payloads
     assert (way, client, kind) == ("up", 2, "parameters")
-    assert same_bits(tensors, federation.teachers()[2].state)
+    assert same_bits(tensors, federation.stages.teachers()[2].state)
     assert (Transfer.sends, Transfer.oracle) == ({"parameters"}, {"teacher-weights"})
 
 

@@ -29,8 +29,11 @@ def test_a_student_comes_nearer_to_its_teachers_features_at_the_smaller_side_of_
     student, teacher
 ):
     federation = private_servers(1, network=student, teachers=teacher, side=16)
-    (client,), (network,) = federation.clients, map(federation.module, federation.teachers())
-    hinted = hinted_for(federation, client, federation.initial(student))
+    (client,), (network,) = (
+        federation.clients,
+        map(federation.networks.module, federation.stages.teachers()),
+    )
+    hinted = hinted_for(federation, client, federation.networks.initial(student))
     own, other = (feature_shape(name, 1, 16) for name in (student, teacher))
     images = client.run(lambda shard: shard.images)
     hints = hints_of(client.normalise, network, images, hinted.side)
@@ -56,7 +59,7 @@ def test_a_student_comes_nearer_to_its_teachers_features_at_the_smaller_side_of_
 
 def worn(federation):
     """The target network as rounds might leave it: statistics of BatchNorm included."""
-    target, generator = federation.initial(federation.network), torch.Generator().manual_seed(5)
+    target, generator = federation.networks.initial(), torch.Generator().manual_seed(5)
     for module in target.modules():
         if isinstance(module, nn.BatchNorm2d):
             module.running_mean.copy_(torch.randn(module.running_mean.shape, generator=generator))

@@ -77,7 +77,7 @@ def test_sums_are_taken_in_double_precision():
 
 
 def test_the_mean_of_equal_states_is_that_state_to_the_last_bit():
-    same = make_federation().initial("resnet8-narrow").state_dict()
+    same = make_federation().networks.initial("resnet8-narrow").state_dict()
     averaged = average_states([same] * 3, [1, 1, 1])
     assert list(averaged) == list(same)
     assert all(torch.equal(averaged[name], same[name]) for name in same)

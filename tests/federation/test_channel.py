@@ -127,7 +127,7 @@ def test_the_encoding_of_any_payload_is_that_of_the_library_byte_for_byte(layout
 
 
 def test_the_encoding_of_a_network_does_not_depend_on_its_layout_or_gradients():
-    model = make_federation().initial("resnet8-narrow")
+    model = make_federation().networks.initial("resnet8-narrow")
     state = model.state_dict()
     assert not all(tensor.is_contiguous() for tensor in state.values())
     encoded = encode(dict(model.named_parameters()) | dict(model.named_buffers()))

@@ -266,7 +266,7 @@ def test_a_plan_of_fedavg_counts_the_bytes_of_a_run_exactly_and_by_round():
     method = FedAvg(rounds=3, participation=0.5)
     real, planned, meter = ledgers(method, (12, 6, 9, 0))
     assert planned.ledger == real.ledger
-    model = encoded_size(make_federation().initial("cnn-small").state_dict())
+    model = encoded_size(make_federation().networks.initial("cnn-small").state_dict())
     assert (planned.total("up"), planned.total("down")) == (3 * 2 * model, 3 * 2 * model)
     assert meter.predicted_samples == 3 * 6  # the test set after every round
 
@@ -312,7 +312,7 @@ def test_the_work_of_fediods_plan_grows_with_steps_as_with_epochs():
 
     federation = make_federation(device="meta", network="resnet8-narrow")
     with metering(Meter()) as meter:
-        federation.evaluate(federation.initial("resnet8-narrow"))
+        federation.evaluation.test(federation.networks.initial("resnet8-narrow"))
     evaluation = meter.flops
     with metering(Meter()) as meter:
         federation.local_models()

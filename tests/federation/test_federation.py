@@ -9,9 +9,11 @@ import safetensors.torch
 import torch
 
 from federation.channel import Transfer, encoded_size
+from federation.checkpoint import Checkpoint
 from federation.costs import Meter, metering
-from federation.federation import Checkpoint, HeterogeneousClientsError, OracleError, PublicData
-from federation.federation import LabelledSet as LabelledSet
+from federation.data import LabelledSet, PublicData
+from federation.parts.evaluation import OracleError
+from federation.parts.networks import HeterogeneousClientsError
 from federation.seeds import Seeds
 from federation.stages import StageCache, content_digest
 from federation.training import TrainingPlan, predict
@@ -37,13 +39,14 @@ def trained():
 def test_all_parties_with_one_network_start_from_the_same_weights():
     federation = make_federation()
     assert same(
-        federation.initial("cnn-small").state_dict(), federation.initial("cnn-small").state_dict()
+        federation.networks.initial("cnn-small").state_dict(),
+        federation.networks.initial("cnn-small").state_dict(),
     )
 
 
 def test_initial_weights_follow_the_weights_axis_and_no_other():
     def initial(**axes):
-        return make_federation(seeds=Seeds(**axes)).initial("cnn-small").state_dict()
+        return make_federation(seeds=Seeds(**axes)).networks.initial("cnn-small").state_dict()
 
     assert same(initial(), initial(partition=1, shuffling=1, sampling=1, attack=1))
     assert not same(initial(), initial(weights=1))
@@ -52,9 +55,9 @@ def test_initial_weights_follow_the_weights_axis_and_no_other():
 def test_making_and_training_networks_leaves_the_global_random_state_alone(trained):
     federation, [model, _] = trained
     before = torch.random.get_rng_state()
-    module = federation.initial("cnn-small")
-    federation.module(model)
-    federation.replace_head(module, 2, "x")
+    module = federation.networks.initial("cnn-small")
+    federation.networks.module(model)
+    federation.networks.replace_head(module, 2, "x")
     images, targets = federation.public.images, torch.zeros(6, dtype=torch.long)
     federation.train(
         module, images, torch.zeros_like(targets), federation.task.loss, federation.local, "x"
@@ -64,36 +67,37 @@ def test_making_and_training_networks_leaves_the_global_random_state_alone(train
 
 def test_a_checkpoint_survives_the_round_trip_to_a_module(trained):
     federation, [model, _] = trained
-    module = federation.module(model)
+    module = federation.networks.module(model)
     assert same(dict(module.state_dict()), model.state)
     assert not module.training
-    again = federation.checkpoint(module, model.network, model.owner)
+    again = federation.networks.checkpoint(module, model.network, model.owner)
     assert same(again.state, model.state)
     assert (again.network, again.outputs, again.owner) == (model.network, CLASSES, "client-0")
-    assert federation.checkpoint(module, model.network).owner == "server"
+    assert federation.networks.checkpoint(module, model.network).owner == "server"
 
 
 def test_a_checkpoint_with_another_head_survives_too():
     federation = make_federation()
-    module = federation.replace_head(federation.initial("cnn-small"), 1, "classifier", 0)
-    request = federation.client_stage(
-        "judge", federation.clients[0], lambda: (module, {}), outputs=1, code="federation.stages"
+    module = federation.networks.replace_head(
+        federation.networks.initial("cnn-small"), 1, "classifier", 0
     )
-    [checkpoint] = federation.checkpoints([request])
-    restored = federation.module(checkpoint)
+    checkpoint, _ = federation.stages.client_models(
+        "judge", lambda client: (module, {}), lambda client: (), outputs=1, code="federation.stages"
+    )
+    restored = federation.networks.module(checkpoint)
     assert same(dict(restored.state_dict()), dict(module.state_dict()))
     assert restored(torch.zeros(2, 1, 8, 8)).shape == (2, 1)
 
 
 def test_a_checkpoint_does_not_change_with_the_module_it_was_taken_from():
     federation = make_federation()
-    module = federation.initial("cnn-small")
-    checkpoint = federation.checkpoint(module, "cnn-small")
+    module = federation.networks.initial("cnn-small")
+    checkpoint = federation.networks.checkpoint(module, "cnn-small")
     before = content_digest(checkpoint.state)
     with torch.no_grad():
         module.head.bias.add_(1)
     assert content_digest(checkpoint.state) == before
-    assert federation.checkpoint(module, "cnn-small").lineage != checkpoint.lineage
+    assert federation.networks.checkpoint(module, "cnn-small").lineage != checkpoint.lineage
 
 
 def test_a_new_head_is_named_by_its_stream_and_leaves_the_body():
@@ -101,14 +105,16 @@ def test_a_new_head_is_named_by_its_stream_and_leaves_the_body():
 
     def state(*names):
         return dict(
-            federation.replace_head(federation.initial("cnn-small"), 1, *names).state_dict()
+            federation.networks.replace_head(
+                federation.networks.initial("cnn-small"), 1, *names
+            ).state_dict()
         )
 
     assert same(state("classifier", 0), state("classifier", 0))
     assert not torch.equal(
         state("classifier", 0)["head.weight"], state("classifier", 1)["head.weight"]
     )
-    body = federation.initial("cnn-small").state_dict()
+    body = federation.networks.initial("cnn-small").state_dict()
     assert all(
         torch.equal(state("x")[name], body[name]) for name in body if not name.startswith("head.")
     )
@@ -127,7 +133,7 @@ def test_local_models_learn_their_two_classes(trained):
     for client, model in zip(federation.clients, models, strict=True):
         outputs = client.run(
             lambda shard, m=model: predict(
-                federation.module(m), shard.images, normalise=federation.normalise
+                federation.networks.module(m), shard.images, normalise=federation.normalise
             )
         )
         absent = [label for label, count in enumerate(client.label_counts) if count == 0]
@@ -140,17 +146,17 @@ def test_local_models_are_tracked_on_the_test_set_after_every_epoch(trained):
         assert len(model.history["accuracy"]) == federation.local.epochs
         assert (
             model.history["accuracy"][-1]
-            == federation.evaluate(federation.module(model))["accuracy"]
+            == federation.evaluation.test(federation.networks.module(model))["accuracy"]
         )
 
 
 def test_local_models_are_stages_that_are_computed_once(tmp_path):
     first, second = (make_federation(stages=StageCache(tmp_path)) for _ in range(2))
     models, again = first.local_models(), second.local_models()
-    assert [event.computed for event in first.stages.events] == [True, True]
-    assert [event.computed for event in second.stages.events] == [False, False]
+    assert [event.computed for event in first.stages.cache.events] == [True, True]
+    assert [event.computed for event in second.stages.cache.events] == [False, False]
     assert all(same(a.state, b.state) for a, b in zip(models, again, strict=True))
-    assert models[0].lineage == again[0].lineage == first.stages.events[0].key
+    assert models[0].lineage == again[0].lineage == first.stages.cache.events[0].key
 
 
 def test_training_twice_gives_the_same_weights_bit_by_bit(trained):
@@ -194,9 +200,13 @@ def test_training_returns_a_history_only_when_tracked():
         plan,
         "x",
     )
-    assert federation.train(federation.initial("cnn-small"), *arguments) == {}
+    assert federation.train(federation.networks.initial("cnn-small"), *arguments) == {}
     assert (
-        len(federation.train(federation.initial("cnn-small"), *arguments, track=True)["accuracy"])
+        len(
+            federation.train(federation.networks.initial("cnn-small"), *arguments, track=True)[
+                "accuracy"
+            ]
+        )
         == 2
     )
 
@@ -205,7 +215,7 @@ def test_the_names_of_a_training_choose_its_shuffling():
     federation = make_federation()
 
     def weights(*names):
-        model = federation.initial("cnn-small")
+        model = federation.networks.initial("cnn-small")
         labels = torch.tensor([0, 1, 2] * 2)
         federation.train(
             model, federation.public.images, labels, federation.task.loss, federation.local, *names
@@ -220,7 +230,7 @@ def test_tracking_does_not_change_what_is_learnt():
     federation = make_federation(network="resnet8-narrow")
 
     def weights(track):
-        model = federation.initial("resnet8-narrow")
+        model = federation.networks.initial("resnet8-narrow")
         labels = torch.tensor([0, 1, 2] * 2)
         federation.train(
             model,
@@ -269,7 +279,9 @@ def test_an_uploaded_model_shares_no_memory_with_the_clients(trained):
 
 def test_batchnorm_buffers_are_uploaded_too():
     federation = make_federation()
-    checkpoint = federation.checkpoint(federation.initial("resnet8-narrow"), "resnet8-narrow")
+    checkpoint = federation.networks.checkpoint(
+        federation.networks.initial("resnet8-narrow"), "resnet8-narrow"
+    )
     state = federation.upload(federation.clients[0], checkpoint).state
     assert {"bn.running_mean", "bn.running_var", "bn.num_batches_tracked"} <= set(state)
     weights = sum(p.numel() for p in catalogue.build("resnet8-narrow", 1, CLASSES, 8).parameters())
@@ -282,7 +294,7 @@ def test_batchnorm_buffers_are_uploaded_too():
 def test_public_outputs_are_the_networks_outputs_without_augmentation(trained):
     federation, [model, _] = trained
     expected = predict(
-        federation.module(model), federation.public.images, normalise=federation.normalise
+        federation.networks.module(model), federation.public.images, normalise=federation.normalise
     )
     assert torch.equal(federation.public_outputs(model), expected)
 
@@ -292,7 +304,7 @@ def test_public_outputs_are_computed_once_per_model(tmp_path, trained):
     federation = make_federation(stages=StageCache(tmp_path))
     for model in (first, second, first):
         federation.public_outputs(model)
-    assert [event.computed for event in federation.stages.events] == [True, True, False]
+    assert [event.computed for event in federation.stages.cache.events] == [True, True, False]
 
 
 def test_networks_of_equal_weights_do_not_share_public_outputs(monkeypatch):
@@ -305,8 +317,10 @@ def test_networks_of_equal_weights_do_not_share_public_outputs(monkeypatch):
         return model
 
     monkeypatch.setitem(catalogue.networks(), "negated", NetworkEntry(negated))
-    network = federation.initial("cnn-small")
-    plain, other = (federation.checkpoint(network, name) for name in ("cnn-small", "negated"))
+    network = federation.networks.initial("cnn-small")
+    plain, other = (
+        federation.networks.checkpoint(network, name) for name in ("cnn-small", "negated")
+    )
     torch.testing.assert_close(federation.public_outputs(other), -federation.public_outputs(plain))
 
 
@@ -315,7 +329,7 @@ def test_distillation_imitates_its_targets():
     targets = torch.tensor([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]] * 2)
     model = federation.distill(targets)
     outputs = predict(
-        federation.module(model), federation.public.images, normalise=federation.normalise
+        federation.networks.module(model), federation.public.images, normalise=federation.normalise
     )
     assert outputs.argmax(dim=1).tolist() == targets.argmax(dim=1).tolist()
     assert (model.network, model.owner, len(model.history["accuracy"])) == (
@@ -345,7 +359,7 @@ def test_distillation_may_be_against_another_loss_than_that_against_probabilitie
         targets, lambda outputs, wanted: (outputs - wanted).square().mean(dim=1)
     )
     outputs = predict(
-        federation.module(model), federation.public.images, normalise=federation.normalise
+        federation.networks.module(model), federation.public.images, normalise=federation.normalise
     )
     assert (
         outputs - targets
@@ -356,8 +370,8 @@ def test_distillation_may_be_against_another_loss_than_that_against_probabilitie
 
 
 def test_rounds_are_counted_from_one_and_booked_by_the_channel():
-    federation, lines = make_federation(), []
-    federation.progress = lambda text, share: lines.append((text, share))
+    lines = []
+    federation = make_federation(progress=lambda text, share: lines.append((text, share)))
     numbers = []
     for number in federation.rounds(4):
         federation.channel.up(0, "labels", {"x": torch.tensor(1)})
@@ -412,7 +426,7 @@ def test_leaving_a_planned_loop_early_ends_its_repetition():
 
 
 def indices(federation, number=1, share=1.0):
-    return [client.index for client in federation.participants(number, share)]
+    return [client.index for client in federation.streams.participants(number, share)]
 
 
 @pytest.mark.parametrize(
@@ -461,7 +475,7 @@ def test_a_client_without_samples_never_takes_part():
 @pytest.mark.parametrize("share", [0, -0.5, 1.01, float("nan")])
 def test_a_share_outside_of_0_to_1_is_refused(share):
     with pytest.raises(ValueError, match="above 0 and at most 1"):
-        make_federation().participants(1, share)
+        make_federation().streams.participants(1, share)
 
 
 # -- tracking and validation --
@@ -471,7 +485,7 @@ def constant(federation, label):
     """A network that answers `label` to everything; a third of the test and of the validation set
     is right.
     """
-    model = federation.initial("cnn-small")
+    model = federation.networks.initial("cnn-small")
     with torch.no_grad():
         model.head.weight.zero_()
         model.head.bias.copy_(torch.nn.functional.one_hot(torch.tensor(label), CLASSES))
@@ -480,35 +494,45 @@ def constant(federation, label):
 
 def test_tracking_adds_the_test_metrics_to_the_history_that_a_checkpoint_takes():
     federation = make_federation()
-    assert federation.checkpoint(federation.initial("cnn-small"), "cnn-small").history == {}
+    assert (
+        federation.networks.checkpoint(
+            federation.networks.initial("cnn-small"), "cnn-small"
+        ).history
+        == {}
+    )
     model = constant(federation, 1)
-    federation.track(model)
-    federation.track(model)
-    assert federation.history == {"accuracy": [1 / 3, 1 / 3]}
-    assert federation.checkpoint(model, "cnn-small").history == {"accuracy": [1 / 3, 1 / 3]}
+    federation.evaluation.track(model)
+    federation.evaluation.track(model)
+    assert federation.evaluation.history == {"accuracy": [1 / 3, 1 / 3]}
+    assert federation.networks.checkpoint(model, "cnn-small").history == {
+        "accuracy": [1 / 3, 1 / 3]
+    }
 
 
 def test_validation_is_on_the_servers_own_set_and_not_on_the_test_set():
     images = torch.zeros(4, 1, 8, 8, dtype=torch.uint8)
     federation = make_federation(validation=LabelledSet(images, torch.tensor([1, 1, 1, 2]), "v"))
-    assert federation.validate(constant(federation, 1)) == {"accuracy": 0.75}
-    assert federation.evaluate(constant(federation, 1)) == {"accuracy": 1 / 3}
-    assert federation.history == {}
+    assert federation.evaluation.validate(constant(federation, 1)) == {"accuracy": 0.75}
+    assert federation.evaluation.test(constant(federation, 1)) == {"accuracy": 1 / 3}
+    assert federation.evaluation.history == {}
 
 
 def test_without_a_validation_set_the_setting_that_makes_one_is_named():
     federation = make_federation(validation=None)
     with pytest.raises(ValueError, match=r"partition\.validation_share above 0"):
-        federation.validate(federation.initial("cnn-small"))
+        federation.evaluation.validate(federation.networks.initial("cnn-small"))
 
 
 def test_planning_measures_nothing_and_books_what_it_would_predict():
     federation = make_federation(device="meta")
     with metering(Meter()) as meter:
-        model = federation.initial("cnn-small")
-        assert (federation.evaluate(model), federation.validate(model)) == ({}, {})
-        federation.track(model)
-    assert federation.history == {}
+        model = federation.networks.initial("cnn-small")
+        assert (federation.evaluation.test(model), federation.evaluation.validate(model)) == (
+            {},
+            {},
+        )
+        federation.evaluation.track(model)
+    assert federation.evaluation.history == {}
     assert meter.predicted_samples == 18
 
 
@@ -517,21 +541,21 @@ def test_planning_measures_nothing_and_books_what_it_would_predict():
 
 def test_a_stream_is_named_and_belongs_to_an_axis():
     def drawn(*names, **axes):
-        return make_federation(seeds=Seeds(**axes)).stream(*names).normal(3).tolist()
+        return make_federation(seeds=Seeds(**axes)).streams.shuffling(*names).normal(3).tolist()
 
     assert drawn("a", 1) == drawn("a", 1) == drawn("a", 1, weights=5)
     assert len({tuple(d) for d in (drawn("a", 1), drawn("a", 2), drawn("a", 1, shuffling=1))}) == 3
 
 
 def test_a_planned_stream_has_no_content():
-    assert make_federation(device="meta").stream("a").normal(2, 3).is_meta
+    assert make_federation(device="meta").streams.shuffling("a").normal(2, 3).is_meta
 
 
 def test_new_modules_follow_their_names_on_the_weights_axis_and_leave_the_global_state_alone():
     def weight(*names, **axes):
         return (
             make_federation(seeds=Seeds(**axes))
-            .new_module(lambda: torch.nn.Linear(3, 2), *names)
+            .networks.new_module(lambda: torch.nn.Linear(3, 2), *names)
             .weight.tolist()
         )
 
@@ -543,7 +567,9 @@ def test_new_modules_follow_their_names_on_the_weights_axis_and_leave_the_global
 
 
 def test_a_planned_new_module_has_no_weights():
-    module = make_federation(device="meta").new_module(lambda: torch.nn.Linear(3, 2), "critic")
+    module = make_federation(device="meta").networks.new_module(
+        lambda: torch.nn.Linear(3, 2), "critic"
+    )
     assert module.weight.is_meta
 
 
@@ -561,7 +587,7 @@ def test_label_counts_are_sent_by_every_client():
 
 
 def test_one_network_everywhere_is_shared():
-    assert make_federation().shared_network() == "cnn-small"
+    assert make_federation().networks.shared() == "cnn-small"
 
 
 @pytest.mark.parametrize(
@@ -577,19 +603,16 @@ def test_different_networks_are_named_to_a_method_that_averages_them(changes):
         HeterogeneousClientsError,
         match=r"here are cnn-small, resnet8-narrow\. Use a model-agnostic method",
     ):
-        make_federation(**changes).shared_network()
+        make_federation(**changes).networks.shared()
 
 
 def test_training_on_a_client_uses_its_samples_the_given_plan_and_its_own_stream():
     federation = make_federation()
 
     def trained_on(client, *names, epochs=1):
-        model = federation.initial("cnn-small")
+        model = federation.networks.initial("cnn-small")
         plan = TrainingPlan(epochs=epochs, batch_size=4, lr=0.01)
-        history = federation.train_on_client(
-            federation.clients[client], model, plan, *names, track=True
-        )
-        assert len(history["accuracy"]) == epochs
+        federation.train_on_clients([(federation.clients[client], model)], plan, *names)
         return dict(model.state_dict())
 
     first = trained_on(0, "round", 1)
@@ -603,8 +626,10 @@ def test_a_client_adds_its_penalty_to_the_loss():
     federation = make_federation(local=TrainingPlan(epochs=20, batch_size=12, lr=0.05))
 
     def head_norm(penalty):
-        model = federation.initial("cnn-small")
-        federation.train_on_client(federation.clients[0], model, federation.local, penalty=penalty)
+        model = federation.networks.initial("cnn-small")
+        federation.train_on_clients(
+            [(federation.clients[0], model)], federation.local, penalties=[penalty]
+        )
         return model.head.weight.norm().item()
 
     assert head_norm(
@@ -623,18 +648,18 @@ def test_the_public_set_has_no_labels():
 def test_public_labels_are_refused_to_a_method_that_did_not_declare_the_oracle():
     federation = make_federation(oracle_labels=torch.zeros(6), oracle_allowed=frozenset())
     with pytest.raises(OracleError, match="public data are unlabelled"):
-        federation.oracle_public_labels()
+        federation.evaluation.public_labels()
 
 
 def test_public_labels_that_do_not_exist_are_refused_to_all():
     with pytest.raises(OracleError):
-        make_federation(oracle_allowed=frozenset({"public-labels"})).oracle_public_labels()
+        make_federation(oracle_allowed=frozenset({"public-labels"})).evaluation.public_labels()
 
 
 def test_an_upper_bound_that_declares_the_oracle_gets_the_labels():
     labels = torch.tensor([0, 1, 2, 0, 1, 2])
     federation = make_federation(oracle_labels=labels, oracle_allowed=frozenset({"public-labels"}))
-    assert torch.equal(federation.oracle_public_labels(), labels)
+    assert torch.equal(federation.evaluation.public_labels(), labels)
 
 
 # -- planning --
@@ -660,9 +685,9 @@ def test_planning_follows_the_same_path_without_weights_or_content():
 
 def test_a_planned_head_does_not_change_the_shared_network():
     federation = make_federation(device="meta")
-    module = federation.initial("cnn-small")
-    assert federation.replace_head(module, 1, "x").head.out_features == 1
-    assert federation.initial("cnn-small").head.out_features == CLASSES
+    module = federation.networks.initial("cnn-small")
+    assert federation.networks.replace_head(module, 1, "x").head.out_features == 1
+    assert federation.networks.initial("cnn-small").head.out_features == CLASSES
 
 
 def test_planned_modules_do_not_change_the_shared_network():
@@ -671,8 +696,10 @@ def test_planned_modules_do_not_change_the_shared_network():
     )
     with metering(Meter()):
         [model] = federation.local_models()
-    federation.module(model).requires_grad_(False)
-    assert all(parameter.requires_grad for parameter in federation.initial("cnn").parameters())
+    federation.networks.module(model).requires_grad_(False)
+    assert all(
+        parameter.requires_grad for parameter in federation.networks.initial("cnn").parameters()
+    )
 
 
 def test_a_checkpoint_is_frozen(trained):

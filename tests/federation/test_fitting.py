@@ -11,8 +11,7 @@ from baselines.standalone import Standalone
 from federation.augmentation import Augmentation
 from federation.channel import Transfer, encoded_size
 from federation.costs import Meter, metering
-from federation.federation import LabelledSet as LabelledSet
-from federation.federation import PublicData
+from federation.data import LabelledSet, PublicData
 from federation.fitting import fit
 from federation.method import Method
 from federation.protection import Protection
@@ -35,13 +34,13 @@ class Constant(Method):
     level: float = 0.5
 
     def fit(self, federation):
-        model = federation.initial(federation.network)
+        model = federation.networks.initial()
         torch.nn.init.constant_(model.head.bias, self.level)
         for number in federation.rounds(2):
             for client in federation.clients[:number]:
                 federation.channel.up(client.index, "parameters", {"bias": model.head.bias})
-            federation.track(model)
-        return federation.checkpoint(model, federation.network)
+            federation.evaluation.track(model)
+        return federation.networks.checkpoint(model)
 
 
 @dataclass(frozen=True)
@@ -55,11 +54,11 @@ class Returning(Method):
 
 
 def make_checkpoint(federation):
-    return federation.checkpoint(federation.initial(federation.network), federation.network)
+    return federation.networks.checkpoint(federation.networks.initial(), federation.networks.server)
 
 
 RETURNED = {
-    "module": lambda federation: federation.initial(federation.network),
+    "module": lambda federation: federation.networks.initial(),
     "checkpoint": make_checkpoint,
     "list": lambda federation: federation.local_models(),
     "tuple": lambda federation: tuple(federation.local_models()),
@@ -69,8 +68,8 @@ RETURNED = {
     "nothing": lambda federation: None,
     "empty list": lambda federation: [],
     "tensor": lambda federation: torch.zeros(3),
-    "modules": lambda federation: [federation.initial(federation.network)],
-    "state": lambda federation: federation.initial(federation.network).state_dict(),
+    "modules": lambda federation: [federation.networks.initial()],
+    "state": lambda federation: federation.networks.initial().state_dict(),
     "generator": lambda federation: (checkpoint for checkpoint in federation.local_models()),
 }
 
@@ -106,7 +105,10 @@ def test_a_shared_fit_keeps_its_history_and_lineage(stages):
         federation = make_federation(stages=stages)
         [checkpoint] = fit(federation, Constant())
         assert checkpoint.history == {
-            "accuracy": [federation.evaluate(federation.module(checkpoint))["accuracy"]] * 2
+            "accuracy": [
+                federation.evaluation.test(federation.networks.module(checkpoint))["accuracy"]
+            ]
+            * 2
         }
         assert checkpoint.lineage == content_digest(checkpoint.state)
 
@@ -204,7 +206,9 @@ def test_a_damaged_fit_is_computed_again_with_the_same_outcome(tmp_path):
     body.write_bytes(body.read_bytes()[:-1] + b"x")
     second = make_federation(stages=StageCache(tmp_path))
     [again] = fit(second, Constant())
-    assert [event.note for event in second.stages.events] == ["damaged cache entry, computed again"]
+    assert [event.note for event in second.stages.cache.events] == [
+        "damaged cache entry, computed again"
+    ]
     assert same(found.state, again.state)
     assert first.channel.ledger == second.channel.ledger
 
@@ -225,9 +229,9 @@ def test_a_bare_module_becomes_a_checkpoint_of_the_server_and_is_measured_once(s
     for _ in range(2):
         federation = make_federation(stages=stages)
         [checkpoint] = fit(federation, Returning("module"))
-        module = federation.initial(federation.network)
+        module = federation.networks.initial()
         assert same(checkpoint.state, dict(module.state_dict()))
-        assert checkpoint.history == {"accuracy": [federation.evaluate(module)["accuracy"]]}
+        assert checkpoint.history == {"accuracy": [federation.evaluation.test(module)["accuracy"]]}
         assert (checkpoint.owner, checkpoint.outputs, checkpoint.samples) == (
             "server",
             CLASSES,
@@ -240,7 +244,9 @@ def test_a_checkpoint_without_a_history_is_measured_once(stages):
         federation = make_federation(stages=stages)
         [checkpoint] = fit(federation, Returning("checkpoint"))
         assert checkpoint.history == {
-            "accuracy": [federation.evaluate(federation.module(checkpoint))["accuracy"]]
+            "accuracy": [
+                federation.evaluation.test(federation.networks.module(checkpoint))["accuracy"]
+            ]
         }
 
 
@@ -327,7 +333,9 @@ def test_local_models_are_stored_once_and_a_fit_refers_to_them(tmp_path):
     assert max(sizes(tmp_path, "fit")) < 100
     federation = make_federation(stages=StageCache(tmp_path))
     again = fit(federation, Standalone())
-    assert [(event.kind, event.computed) for event in federation.stages.events] == [("fit", False)]
+    assert [(event.kind, event.computed) for event in federation.stages.cache.events] == [
+        ("fit", False)
+    ]
     in_memory = fit(make_federation(), Standalone())
     assert len(again) == len(in_memory) == 2
     for one, other, third in zip(first, again, in_memory, strict=True):
@@ -354,7 +362,7 @@ def test_models_of_a_fit_whose_local_models_are_damaged_are_made_again(tmp_path)
     assert all(
         same(checkpoint.state, state) for checkpoint, state in zip(after, before, strict=True)
     )
-    computed = [event for event in federation.stages.events if event.computed]
+    computed = [event for event in federation.stages.cache.events if event.computed]
     assert [(event.kind, event.note) for event in computed] == [
         ("local-model", "damaged cache entry, computed again"),
         ("fit", "damaged cache entry, computed again"),

@@ -37,7 +37,7 @@ def test_batches_have_the_plans_size_on_average():
 
 def test_the_noise_of_a_single_training_just_keeps_the_budget():
     federation = private()
-    steps = federation.protection.training(federation.clients[0], LOCAL)
+    steps = federation.privacy.protection.training(federation.clients[0], LOCAL)
     assert (steps.sample_rate, steps.steps, steps.clip_norm) == (pytest.approx(1 / 3), 9, 1.0)
     assert 7.9 < epsilon([steps.release], 1e-5) <= 8
 
@@ -45,23 +45,23 @@ def test_the_noise_of_a_single_training_just_keeps_the_budget():
 def test_noise_is_reserved_for_all_that_a_client_will_do_and_for_its_label_counts():
     federation = private(kinds=frozenset({"parameters", "labels"}))
     client = federation.clients[0]
-    federation.reserve((LOCAL, {0: 5, 1: 1}))
-    first = federation.protection.training(client, LOCAL)
+    federation.privacy.reserve((LOCAL, {0: 5, 1: 1}))
+    first = federation.privacy.protection.training(client, LOCAL)
     whole = [GaussianSteps(10.0, 1.0, 1), replace(first, steps=5 * 9).release]
     assert 7.9 < epsilon(whole, 1e-5) <= 8
     assert (
-        federation.protection.training(federation.clients[1], LOCAL).noise_multiplier
+        federation.privacy.protection.training(federation.clients[1], LOCAL).noise_multiplier
         < first.noise_multiplier
     )
 
 
 def test_a_given_noise_ends_training_before_the_budget_and_says_so():
     federation = private(replace(PLAN, noise_multiplier=1.5))
-    client, model = federation.clients[0], federation.initial("cnn-small")
+    client, model = federation.clients[0], federation.networks.initial("cnn-small")
     taken = []
-    while federation.can_train(client, LOCAL):
-        taken.append(federation.protection.training(client, LOCAL).steps)
-        federation.train_on_client(client, model, LOCAL, len(taken))
+    while federation.privacy.can_train(client, LOCAL):
+        taken.append(federation.privacy.protection.training(client, LOCAL).steps)
+        federation.train_on_clients([(client, model)], LOCAL, len(taken))
     total = sum(taken)
     assert taken[-1] < 9 == taken[0]
     assert (
@@ -69,12 +69,14 @@ def test_a_given_noise_ends_training_before_the_budget_and_says_so():
         <= 8
         < epsilon([GaussianSteps(1.5, 1 / 3, total + 1)], 1e-5)
     )
-    assert federation.protection.accountant.epsilon(0) == pytest.approx(
+    assert federation.privacy.protection.accountant.epsilon(0) == pytest.approx(
         epsilon([GaussianSteps(1.5, 1 / 3, total)], 1e-5)
     )
-    assert federation.protection.notes == ["stopped before the budget of 8 would have been passed"]
+    assert federation.privacy.protection.notes == [
+        "stopped before the budget of 8 would have been passed"
+    ]
     before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-    assert federation.train_on_client(client, model, LOCAL, "again") == {}
+    federation.train_on_clients([(client, model)], LOCAL, "again")
     assert all(torch.equal(before[name], tensor) for name, tensor in model.state_dict().items())
 
 
@@ -101,7 +103,7 @@ def test_label_counts_are_noisy_and_booked():
     assert (counts != exact).any()
     assert (counts >= 0).all()
     assert (counts - exact).abs().max() < 6 * 3.0
-    assert federation.protection.accountant.releases(1) == (GaussianSteps(3.0, 1.0, 1),)
+    assert federation.privacy.protection.accountant.releases(1) == (GaussianSteps(3.0, 1.0, 1),)
 
 
 @pytest.mark.parametrize(
@@ -112,11 +114,12 @@ def test_methods_that_train_in_rounds_use_their_budget_up_and_no_more(method):
     federation = private(kinds=type(method).protected["dp-sgd"], clients=3)
     fit(federation, method)
     spent = [
-        federation.protection.accountant.epsilon(client.index) for client in federation.clients
+        federation.privacy.protection.accountant.epsilon(client.index)
+        for client in federation.clients
     ]
     assert all(value == 0 or 7.5 < value <= 8 for value in spent)
     assert max(spent) > 7.5
-    assert federation.protection.notes == []
+    assert federation.privacy.protection.notes == []
 
 
 def test_fedavg_with_a_given_noise_stops_and_keeps_what_it_has():
@@ -125,8 +128,10 @@ def test_fedavg_with_a_given_noise_stops_and_keeps_what_it_has():
     last = max(transfer.round for transfer in federation.channel.ledger)
     assert 1 < last < 40 == len(model.history["accuracy"])
     assert len(set(model.history["accuracy"][last:])) == 1
-    assert federation.protection.accountant.epsilon() <= 8
-    assert federation.protection.notes == ["stopped before the budget of 8 would have been passed"]
+    assert federation.privacy.protection.accountant.epsilon() <= 8
+    assert federation.privacy.protection.notes == [
+        "stopped before the budget of 8 would have been passed"
+    ]
 
 
 def test_a_fit_from_the_cache_has_spent_what_it_spent():
@@ -182,10 +187,10 @@ def test_every_budget_and_every_name_has_noise_of_its_own():
 def test_local_models_are_trained_and_released_once():
     federation = private()
     first = federation.local_models()
-    spent = federation.protection.accountant.epsilon()
+    spent = federation.privacy.protection.accountant.epsilon()
     assert federation.local_models() is first
-    assert federation.protection.accountant.epsilon() == spent
-    assert federation.protection.notes == []
+    assert federation.privacy.protection.accountant.epsilon() == spent
+    assert federation.privacy.protection.notes == []
 
 
 def test_a_derived_method_inherits_no_promise():

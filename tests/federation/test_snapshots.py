@@ -451,13 +451,13 @@ class Counting(Method):
     rounds: int = 3
 
     def fit(self, federation):
-        model = federation.initial(federation.network)
+        model = federation.networks.initial()
         with torch.no_grad():
             model.head.bias.zero_()
             for number in federation.rounds(self.rounds, model=model):
                 model.head.bias += number
-                federation.track(model)
-        return federation.checkpoint(model, federation.network)
+                federation.evaluation.track(model)
+        return federation.networks.checkpoint(model)
 
 
 def test_rounds_that_are_done_are_not_done_again(tmp_path):

@@ -559,7 +559,10 @@ def learn(model, execution=DEFAULT, epochs=20, batch_size=5, **changes):
 
 
 def test_a_pass_in_bf16_is_close_to_one_in_single_precision_and_not_the_same():
-    model, inputs = make_federation().initial("cnn-small"), GREY(unit_range(bright_task()[0]))
+    model, inputs = (
+        make_federation().networks.initial("cnn-small"),
+        GREY(unit_range(bright_task()[0])),
+    )
     plain, half = (
         forward_pass(DEFAULT, CPU)(model, inputs),
         forward_pass(Execution("bf16"), CPU)(model, inputs),
@@ -584,7 +587,7 @@ def test_training_in_bf16_learns_the_same_with_other_weights_in_single_precision
     images, labels = bright_task()
     states = []
     for execution in (DEFAULT, Execution("bf16")):
-        model = learn(federation.initial("cnn-small"), execution)
+        model = learn(federation.networks.initial("cnn-small"), execution)
         assert (predict(model, images, normalise=GREY).argmax(1) == labels).double().mean() == 1
         states.append(model.state_dict())
     assert {tensor.dtype for tensor in states[1].values()} == {torch.float32}
@@ -609,13 +612,13 @@ def test_every_training_step_is_in_bf16_and_no_prediction_is():
 def test_a_federation_trains_in_its_precision_and_evaluates_in_single():
     federation = make_federation(execution=Execution("bf16"))
     model = Listening()
-    federation.train_on_client(federation.clients[0], model, sgd(batch_size=4))
+    federation.train_on_clients([(federation.clients[0], model)], sgd(batch_size=4))
     assert set(model.heard) == {(True, torch.bfloat16)}
     assert federation.forward(model, torch.ones(2, 1, 8, 8)).dtype == torch.float32
     assert model.heard.pop() == (True, torch.bfloat16)
     model.heard.clear()
-    federation.evaluate(model)
-    federation.validate(model)
+    federation.evaluation.test(model)
+    federation.evaluation.validate(model)
     assert model.heard == [(False, torch.float32)] * 2
 
 
@@ -673,7 +676,8 @@ def test_all_clients_and_networks_share_one_compiled_function_for_each_mode(comp
     federation = make_federation(4, execution=Execution(compile="default"))
     for network in ("cnn-small", "resnet8-narrow"):
         for client in federation.clients:
-            federation.train_on_client(client, federation.initial(network), sgd(batch_size=5))
+            model = federation.networks.initial(network)
+            federation.train_on_clients([(client, model)], sgd(batch_size=5))
     assert compiler.modes == [None]
     assert compiler.sizes == [5, 5] * 8  # of twelve samples
     learn(Listening(), Execution(compile="reduce-overhead"), epochs=1, batch_size=30)
@@ -691,7 +695,7 @@ def test_a_loop_of_a_methods_own_is_compiled_and_predictions_are_not(compiler):
     federation = make_federation(execution=Execution(compile="default"))
     model = Listening()
     federation.forward(model, torch.ones(3, 1, 8, 8))
-    federation.evaluate(model)
+    federation.evaluation.test(model)
     assert compiler.sizes == [3]
 
 

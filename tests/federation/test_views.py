@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from federation.augmentation import Augmentation, RandAugment, augment
-from federation.federation import LabelledSet
+from federation.data import LabelledSet
 from federation.tasks import DenseRegression, Segmentation
 from federation.training import unit_range
 from federation.views import labelled_set, strong_view, update_ema, weak_view
@@ -17,7 +17,7 @@ GRADED = torch.arange(64, dtype=torch.uint8).mul(4).view(1, 1, 8, 8).repeat(20, 
 
 
 def stream(federation, *names):
-    return federation.stream("test", *names)
+    return federation.streams.shuffling("test", *names)
 
 
 def test_a_weak_view_is_the_runs_augmentation():

@@ -47,14 +47,14 @@ def test_with_a_small_budget_noise_decides():
 @pytest.mark.parametrize("votes", ["gaussian", "laplace"])
 def test_the_votes_use_up_what_is_left_of_the_budget(votes):
     federation = private(5.0, votes=votes)
-    federation.protection.spend(federation.clients[1], GaussianSteps(1.0, 0.1, 10))
-    noise = smallest_vote_noise(federation.protection, federation.clients, len(LABELS))
+    federation.privacy.protection.spend(federation.clients[1], GaussianSteps(1.0, 0.1, 10))
+    noise = smallest_vote_noise(federation.privacy.protection, federation.clients, len(LABELS))
     vote(federation, federation.clients, answers, len(LABELS))
-    assert 4.9 < federation.protection.accountant.epsilon(1) <= 5
-    assert federation.protection.accountant.epsilon(0) == pytest.approx(
+    assert 4.9 < federation.privacy.protection.accountant.epsilon(1) <= 5
+    assert federation.privacy.protection.accountant.epsilon(0) == pytest.approx(
         epsilon([release(noise, len(LABELS), votes)], 1e-5)
     )
-    details = federation.protection.details["votes"]
+    details = federation.privacy.protection.details["votes"]
     assert (details["clients"], details["queries"], details["noise"]) == (3, len(LABELS), noise)
     assert (
         0 < details["data-dependent epsilon"] <= epsilon([release(noise, len(LABELS), votes)], 1e-5)
@@ -77,7 +77,7 @@ def test_what_crosses_is_a_share_of_votes_and_noise_and_the_images_where_asked()
 
 def test_shares_of_the_noise_add_up_to_all_of_it():
     federation = private(2.0, clients=4)
-    noise = smallest_vote_noise(federation.protection, federation.clients, 2000)
+    noise = smallest_vote_noise(federation.privacy.protection, federation.clients, 2000)
     sums = []
     channel = Channel(inspect=lambda transfer, tensors: sums.append(tensors["votes"]))
     federation = private(2.0, clients=4, channel=channel)

@@ -5,7 +5,8 @@ their brightness.
 import torch
 
 from federation.client import Client, Shard
-from federation.federation import Federation, LabelledSet, PublicData
+from federation.data import LabelledSet, PublicData
+from federation.federation import Federation
 from federation.seeds import Seeds
 from federation.stages import StageCache
 from federation.tasks import Classification

@@ -7,7 +7,7 @@ from dataclasses import fields
 import torch
 
 from federation.client import Client, Shard
-from federation.federation import LabelledSet, PublicData
+from federation.data import LabelledSet, PublicData
 from federation.tasks import Classification
 from federation.training import Normalisation, TrainingPlan
 from methods.fedsa import FedSA

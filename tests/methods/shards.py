@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from federation.client import Client, Shard
-from federation.federation import LabelledSet
+from federation.data import LabelledSet
 from federation.training import Normalisation, TrainingPlan
 from tests.federation.tiny import CLASSES, bright_images
 

@@ -91,7 +91,7 @@ def fit(method, folder=None, cut=False):
         progress=progress,
     )
     if folder is not None:
-        federation.snapshots = Snapshots(folder / "snapshot", every=0)
+        federation.stages.snapshots = Snapshots(folder / "snapshot", every=0)
     return method.fit(federation), federation
 
 
@@ -124,6 +124,6 @@ def test_a_resumed_fit_does_not_start_again(method, tmp_path):
         probe=validation_set(),
         progress=lambda text, share: rounds.append(text) if text.startswith("round ") else None,
     )
-    federation.snapshots = Snapshots(tmp_path / "snapshot", every=0)
+    federation.stages.snapshots = Snapshots(tmp_path / "snapshot", every=0)
     method.fit(federation)
     assert rounds == ["round 3/4", "round 4/4"]

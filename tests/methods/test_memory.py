@@ -14,7 +14,8 @@ import torch
 from baselines.fedgen import FedGEN
 from baselines.standalone import Standalone
 from federation.client import Client, Shard
-from federation.federation import Federation, PublicData, LabelledSet
+from federation.data import LabelledSet, PublicData
+from federation.federation import Federation
 from federation.fitting import fit
 from federation.seeds import Seeds
 from federation.stages import StageCache

@@ -125,7 +125,9 @@ def test_the_global_model_imitates_the_confidence_weighted_mixture(monkeypatch):
     images = (federation.public.images / 255 - 0.5) / 0.25
 
     def outputs(state, size):
-        network = federation.replace_head(federation.initial("cnn-small"), size, "any")
+        network = federation.networks.replace_head(
+            federation.networks.initial("cnn-small"), size, "any"
+        )
         network.load_state_dict(state)
         with torch.no_grad():
             return network.eval()(images)
@@ -144,8 +146,8 @@ def test_every_client_sends_its_model_and_its_classifier_once_and_gets_nothing_b
     federation = make_federation()
     DLAD(classifier_epochs=1).fit(federation)
     networks = [
-        federation.initial("cnn-small"),
-        federation.replace_head(federation.initial("cnn-small"), 1, "any"),
+        federation.networks.initial("cnn-small"),
+        federation.networks.replace_head(federation.networks.initial("cnn-small"), 1, "any"),
     ]
     sizes = [
         len(safetensors.torch.save({k: w.contiguous() for k, w in network.state_dict().items()}))
@@ -164,9 +166,9 @@ def test_dlad_knows_no_public_labels():
 def test_another_temperature_reuses_every_model_and_classifier_of_the_clients():
     federation = make_federation()
     DLAD(classifier_epochs=1, temperature=0.05).fit(federation)
-    done = len(federation.stages.events)
+    done = len(federation.stages.cache.events)
     DLAD(classifier_epochs=1, temperature=5.0).fit(federation)
-    later = federation.stages.events[done:]
+    later = federation.stages.cache.events[done:]
     assert {event.kind for event in later} >= {"local-model", "client-classifier"}
     assert not any(event.computed for event in later)
 
@@ -174,8 +176,8 @@ def test_another_temperature_reuses_every_model_and_classifier_of_the_clients():
 def test_another_client_weight_trains_the_classifiers_anew_but_not_the_models():
     federation = make_federation()
     DLAD(classifier_epochs=1).fit(federation)
-    done = len(federation.stages.events)
+    done = len(federation.stages.cache.events)
     DLAD(classifier_epochs=1, client_weight=3.0).fit(federation)
-    computed = [event.kind for event in federation.stages.events[done:] if event.computed]
+    computed = [event.kind for event in federation.stages.cache.events[done:] if event.computed]
     assert computed.count("client-classifier") == 2
     assert "local-model" not in computed

@@ -14,9 +14,10 @@ from baselines.centralized import Centralized
 from baselines.standalone import Standalone
 from federation.augmentation import Augmentation
 from federation.channel import Channel, encoded_size
+from federation.checkpoint import state_of
 from federation.client import Client, Shard
 from federation.costs import Meter, metering
-from federation.federation import LabelledSet, PublicData, state_of
+from federation.data import LabelledSet, PublicData
 from federation.protection import Protection
 from federation.snapshots import Snapshots
 from federation.tasks import DenseRegression, MultiLabel, Segmentation
@@ -180,7 +181,7 @@ def test_the_total_is_the_mean_of_all_three_terms_over_the_classes_that_are_know
     logits, maps = torch.randn(2, 3), torch.rand(2, 3, SIDE, SIDE)
     batch = torch.tensor([2, 0])
     federation = make_federation()
-    found = method.loss(federation, source.ensemble(), federation.stream("any"))(
+    found = method.loss(federation, source.ensemble(), federation.streams.shuffling("any"))(
         torch.cat([logits, maps.flatten(1)], 1), batch
     )
     first, second = source.logits[:, batch]
@@ -201,13 +202,17 @@ def test_in_every_step_other_clients_are_left_out_and_the_others_weigh_according
     logits = torch.tensor([10.0, 20.0, 40.0, 80.0]).view(4, 1, 1).expand(4, 2, CLASSES)
     source = Answers(logits, None, torch.ones(4, CLASSES, dtype=torch.long))
     federation = make_federation()
-    step = FedAD(bounds=False, dropped=1).loss(federation, source, federation.stream("dropped", 1))
+    step = FedAD(bounds=False, dropped=1).loss(
+        federation, source, federation.streams.shuffling("dropped", 1)
+    )
     zeros, batch = torch.zeros(2, CLASSES), torch.tensor([0, 1])
     found = [step(zeros, batch) for _ in range(40)]
     means = {(150 - left_out) / 3 for left_out in (10, 20, 40, 80)}
     assert {round(losses[0].item(), 3) for losses in found} == {round(mean, 3) for mean in means}
     assert all(losses[0] == losses[1] for losses in found)  # of one step all images are alike
-    alone = FedAD(bounds=False, dropped=3).loss(federation, source, federation.stream("dropped", 1))
+    alone = FedAD(bounds=False, dropped=3).loss(
+        federation, source, federation.streams.shuffling("dropped", 1)
+    )
     assert {alone(zeros, batch)[0].item() for _ in range(40)} == {10.0, 20.0, 40.0, 80.0}
 
 
@@ -215,7 +220,9 @@ def test_a_class_whose_only_holder_is_left_out_is_not_asked_of_the_student_in_th
     logits = torch.tensor([[[8.0, 2.0]], [[NAN, 4.0]]])
     source = Answers(logits, None, torch.tensor([[1, 1], [0, 1]]))
     federation = make_federation(task=MultiLabel(("a", "b")))
-    step = FedAD(bounds=False, dropped=1).loss(federation, source, federation.stream("dropped", 1))
+    step = FedAD(bounds=False, dropped=1).loss(
+        federation, source, federation.streams.shuffling("dropped", 1)
+    )
     found = {step(torch.zeros(1, 2), torch.tensor([0])).item() for _ in range(20)}
     assert found == {5.0, 4.0}  # (8 + 2) / 2 of the first client, 4 / 1 of the second
 
@@ -257,7 +264,7 @@ def test_the_student_descends_eq_12(method):
     fitted = method.fit(federation)
 
     images = federation.public.images
-    teachers = [federation.module(model) for model in federation.local_models()]
+    teachers = [federation.networks.module(model) for model in federation.local_models()]
     logits, maps = zip(*(attention_of(teacher, images) for teacher in teachers), strict=True)
     counts = torch.tensor([[6.0, 6.0, 0.0], [0.0, 6.0, 6.0]])
     ensemble = sum(w * own for w, own in zip(counts / counts.sum(dim=0), logits, strict=True))
@@ -267,7 +274,7 @@ def test_the_student_descends_eq_12(method):
         for bound in (shared.amin(0), shared.amax(0))
     )
 
-    student = federation.initial("cnn-small")
+    student = federation.networks.initial("cnn-small")
     for _ in range(3):
         own, seen = class_attention(
             student, encode(student, network_inputs(images)), create_graph=method.second_order
@@ -291,8 +298,8 @@ def test_teachers_stay_as_they_are():
     federation = make_federation()
     before = [dict(model.state) for model in federation.local_models()]
     taught = []
-    module = federation.module
-    federation.module = lambda checkpoint: taught.append(module(checkpoint)) or taught[-1]
+    module = federation.networks.module
+    federation.networks.module = lambda checkpoint: taught.append(module(checkpoint)) or taught[-1]
     FedAD(one_shot=True).fit(federation)
     assert len(taught) == 2
     for state, teacher in zip(before, taught, strict=True):
@@ -434,7 +441,7 @@ def test_in_one_shot_images_are_plain():
 def test_networks_may_differ_and_their_maps_are_made_to_fit():
     federation = make_federation(mixed_clients())
     sent = []
-    federation.channel = Channel(inspect=lambda t, tensors: sent.append((t.kind, copied(tensors))))
+    federation.channel.inspect = lambda t, tensors: sent.append((t.kind, copied(tensors)))
     model = FedAD(one_shot=True).fit(federation)
     assert [
         tuple(tensors["attention"].shape[2:]) for kind, tensors in sent if kind == "attention"
@@ -543,7 +550,7 @@ def test_of_pixels_the_probabilities_are_the_attention_and_clients_weigh_by_thei
     assert method.class_counts(federation).tolist() == [[4] * CLASSES, [12] * CLASSES]
     clients, teachers = (
         federation.clients,
-        [federation.module(model) for model in federation.local_models()],
+        [federation.networks.module(model) for model in federation.local_models()],
     )
     found = method.transfer(
         federation, clients, teachers, method.class_counts(federation), federation.public.images
@@ -554,7 +561,9 @@ def test_of_pixels_the_probabilities_are_the_attention_and_clients_weigh_by_thei
     torch.testing.assert_close(found.consensus, torch.minimum(first.softmax(1), second.softmax(1)))
     torch.testing.assert_close(found.diversity, torch.maximum(first.softmax(1), second.softmax(1)))
     outputs = torch.randn(2, CLASSES, 8, 8)
-    step = method.loss(federation, found, federation.stream("any"))(outputs, torch.tensor([1, 4]))
+    step = method.loss(federation, found, federation.streams.shuffling("any"))(
+        outputs, torch.tensor([1, 4])
+    )
     seen, how = outputs.softmax(dim=1), (method.rho, method.threshold)
     terms = logit_loss(outputs, found.logits[[1, 4]])
     terms = (
@@ -647,7 +656,7 @@ def test_sites_with_other_findings_teach_a_student_all_of_them(method):
 def test_the_ensemble_of_a_finding_is_of_the_clients_that_label_it():
     federation = film_federation()
     method = FedAD(one_shot=True)
-    teachers = [federation.module(model) for model in federation.local_models()]
+    teachers = [federation.networks.module(model) for model in federation.local_models()]
     counts = method.class_counts(federation)
     found = method.transfer(
         federation, federation.clients, teachers, counts, federation.public.images
@@ -675,7 +684,7 @@ def test_the_ensemble_of_a_finding_is_of_the_clients_that_label_it():
 def test_a_client_is_not_heard_on_a_finding_that_it_does_not_label_whatever_its_counts_say():
     federation = film_federation()
     method = FedAD(one_shot=True, dropped=1)
-    teachers = [federation.module(model) for model in federation.local_models()]
+    teachers = [federation.networks.module(model) for model in federation.local_models()]
     wrong = torch.full((4, 3), 5.0)
     found = method.transfer(
         federation, federation.clients, teachers, wrong, federation.public.images
@@ -706,7 +715,10 @@ def test_what_fedad_is_compared_with_learns_findings_too(method):
     federation = film_federation([ALL] * 3, oracle_allowed=allowed)
     fitted = method.fit(federation)
     models = fitted if isinstance(fitted, list | tuple) else [fitted]
-    assert all(federation.evaluate(federation.module(model))["mauc"] > 0.85 for model in models)
+    assert all(
+        federation.evaluation.test(federation.networks.module(model))["mauc"] > 0.85
+        for model in models
+    )
 
 
 def test_a_site_alone_is_measured_by_its_own_findings():

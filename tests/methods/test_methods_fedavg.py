@@ -7,7 +7,7 @@ from baselines.fedavgm import FedAvgM
 from baselines.fedgen import FedGEN
 from federation.channel import Channel, encoded_size
 from federation.costs import Meter, metering
-from federation.federation import HeterogeneousClientsError
+from federation.parts.networks import HeterogeneousClientsError
 from federation.seeds import Seeds
 from methods.fedavg import FedAvg
 from methods.feddf import FedDF
@@ -33,7 +33,7 @@ def by_hand(federation, start, clients):
     total = sum(client.size for client in clients)
     average = {name: torch.zeros_like(weights) for name, weights in start.items()}
     for client in clients:
-        network = federation.initial(client.network)
+        network = federation.networks.initial(client.network)
         network.load_state_dict(start)
         for name, weights in descend(network, *samples_of(client)).state_dict().items():
             average[name] += client.size / total * weights
@@ -45,14 +45,16 @@ def test_a_round_of_all_clients_is_the_average_of_separate_trainings_weighted_by
     model = FedAvg(rounds=1, participation=1.0).fit(federation)
     torch.testing.assert_close(
         model.state,
-        by_hand(federation, federation.initial("cnn-small").state_dict(), uneven_clients()),
+        by_hand(
+            federation, federation.networks.initial("cnn-small").state_dict(), uneven_clients()
+        ),
     )
 
 
 def test_the_second_round_starts_from_the_first_rounds_average():
     clients = uneven_clients()[:3]
     federation = make_federation(clients, local=WHOLE_BATCHES)
-    first = by_hand(federation, federation.initial("cnn-small").state_dict(), clients)
+    first = by_hand(federation, federation.networks.initial("cnn-small").state_dict(), clients)
     model = FedAvg(rounds=2, participation=1.0).fit(federation)
     torch.testing.assert_close(model.state, by_hand(federation, first, clients))
 
@@ -81,7 +83,7 @@ def test_what_goes_down_is_the_weighted_average_of_what_came_up_the_round_before
 def test_two_of_five_clients_take_part_and_each_gets_and_sends_the_whole_state_to_the_byte():
     federation = make_federation(clients=5)
     FedAvg(rounds=3, participation=0.4).fit(federation)
-    size = encoded_size(federation.initial("cnn-small").state_dict())
+    size = encoded_size(federation.networks.initial("cnn-small").state_dict())
     for number in (1, 2, 3):
         transfers = [t for t in federation.channel.ledger if t.round == number]
         down = [t.client for t in transfers if t.direction == "down"]
@@ -128,7 +130,7 @@ def test_it_learns_and_tracks_the_test_accuracy_after_every_round():
     assert len(model.history["accuracy"]) == 6
     assert (
         model.history["accuracy"][-1]
-        == federation.evaluate(federation.module(model))["accuracy"]
+        == federation.evaluation.test(federation.networks.module(model))["accuracy"]
         >= 5 / 6
     )
     assert (model.owner, model.network) == ("server", "cnn-small")

@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from federation.channel import Channel
+from federation.checkpoint import state_of
 from federation.costs import Meter, metering
-from federation.federation import PublicData, state_of
+from federation.data import PublicData
 from methods.fedavg import FedAvg
 from methods.feddf import FedDF
 from tests.federation.tiny import bright_images, make_federation
@@ -43,13 +44,16 @@ def test_the_server_starts_at_the_average_and_descends_the_divergence_with_adam_
         )
     )
     scores = iter([0.0, 1.0])
-    monkeypatch.setattr(federation, "validate", lambda model: {"accuracy": next(scores)})
+    monkeypatch.setattr(federation.evaluation, "validate", lambda model: {"accuracy": next(scores)})
     model = quick(
         distillation_steps=3, evaluation_interval=3, distillation_batch_size=2, distillation_lr=0.01
     ).fit(federation)
 
     image = network_inputs(federation.public.images[:1])
-    student, teacher = federation.initial("cnn-small"), federation.initial("cnn-small").eval()
+    student, teacher = (
+        federation.networks.initial("cnn-small"),
+        federation.networks.initial("cnn-small").eval(),
+    )
     logits = []
     for state in up:
         teacher.load_state_dict(state)
@@ -85,8 +89,8 @@ class Judge:
 
 def judged(*scores, **fields):
     federation = make_federation(validation=validation_set())
-    federation.validate = Judge(*scores)
-    return quick(**fields).fit(federation).state, federation.validate.seen
+    federation.evaluation.validate = Judge(*scores)
+    return quick(**fields).fit(federation).state, federation.evaluation.validate.seen
 
 
 def test_the_weights_that_do_best_on_the_validation_set_are_kept():
@@ -160,7 +164,7 @@ def test_nothing_crosses_that_does_not_with_fedavg():
 def test_the_server_looks_at_public_images_and_no_others(monkeypatch):
     federation = make_federation(validation=validation_set())
     scores = iter(range(100))
-    monkeypatch.setattr(federation, "validate", lambda model: {"accuracy": next(scores)})
+    monkeypatch.setattr(federation.evaluation, "validate", lambda model: {"accuracy": next(scores)})
     shown = []
     hook = torch.nn.modules.module.register_module_forward_pre_hook(
         lambda module, inputs: shown.append(inputs[0]) if type(module).__name__ == "CNN" else None
@@ -168,9 +172,9 @@ def test_the_server_looks_at_public_images_and_no_others(monkeypatch):
     try:
         quick().aggregate(
             federation,
-            federation.initial("cnn-small"),
+            federation.networks.initial("cnn-small"),
             federation.clients,
-            [state_of(federation.initial("cnn-small"))] * 2,
+            [state_of(federation.networks.initial("cnn-small"))] * 2,
             1,
             {},
         )
@@ -188,7 +192,7 @@ def test_other_public_images_give_another_model_after_the_same_clients():
         public = PublicData(bright_images(torch.tensor([0, 1, 2] * 2), seed), f"public {seed}")
         federation = make_federation(public=public, validation=validation_set())
         scores = iter(range(100))
-        federation.validate = lambda model: {"accuracy": next(scores)}
+        federation.evaluation.validate = lambda model: {"accuracy": next(scores)}
         return quick().fit(federation).state
 
     assert same_bits(state(1), state(1))

@@ -5,11 +5,12 @@ import torch
 
 from federation.channel import Channel, encoded_size
 from federation.costs import Meter, metering
-from federation.federation import PublicData
+from federation.data import PublicData
+from federation.parts.trainer import Trainer
 from federation.seeds import Seeds
 from federation.training import predict
 from methods.fedmd import FedMD, absolute_error
-from tests.federation.tiny import CLASSES, bright_images, make_federation
+from tests.federation.tiny import CLASSES, bright_images, make_client, make_federation
 from tests.methods.shards import client_with, mixed_clients, same_bits
 
 PUBLIC = PublicData(bright_images(torch.arange(20) % CLASSES, 100), "twenty images")
@@ -27,15 +28,9 @@ def spied(monkeypatch, **changes):
     order.
     """
     events = []
-    federation = make_federation(
-        **{"public": PUBLIC, **changes},
-        channel=Channel(
-            inspect=lambda t, tensors: events.append((t.direction, t.client, t.round, tensors))
-        ),
-    )
-    train = federation.train
+    train = Trainer.train
 
-    def keep(model, images, targets, loss, plan, *names, **options):
+    def keep(trainer, model, images, targets, loss, plan, *names, **options):
         start = predict(model, federation.public.images, normalise=federation.normalise)
         events.append(
             (
@@ -45,15 +40,22 @@ def spied(monkeypatch, **changes):
                 {"images": images, "targets": targets, "loss": loss, "plan": plan},
             )
         )
-        history = train(model, images, targets, loss, plan, *names, **options)
+        history = train(trainer, model, images, targets, loss, plan, *names, **options)
         events[-1][3].update(
             start=start,
             end=predict(model, federation.public.images, normalise=federation.normalise),
         )
         return history
 
+    monkeypatch.setattr(Trainer, "train", keep)
+    federation = make_federation(
+        **{"public": PUBLIC, **changes},
+        channel=Channel(
+            inspect=lambda t, tensors: events.append((t.direction, t.client, t.round, tensors))
+        ),
+    )
     federation.local_models()
-    monkeypatch.setattr(federation, "train", keep)
+    events.clear()
     return federation, events
 
 
@@ -62,11 +64,9 @@ def of(events, what, number):
 
 
 def test_the_consensus_that_goes_down_is_the_plain_mean_of_the_logits_that_came_up(monkeypatch):
-    federation, events = spied(monkeypatch, clients=3)
-    federation.clients = (
-        client_with(0, [0] * 20 + [1] * 10),
-        *federation.clients[1:],
-    )  # sizes do not matter
+    # Sizes do not matter.
+    clients = [client_with(0, [0] * 20 + [1] * 10), make_client(1), make_client(2)]
+    federation, events = spied(monkeypatch, clients=clients)
     METHOD.fit(federation)
     for number in (1, 2, 3):
         up, down = of(events, "up", number), of(events, "down", number)
@@ -120,7 +120,9 @@ def test_clients_come_with_models_trained_on_their_own_data(monkeypatch):
     for model, digest in zip(federation.local_models(), first, strict=True):
         torch.testing.assert_close(
             digest["start"],
-            predict(federation.module(model), PUBLIC.images, normalise=federation.normalise),
+            predict(
+                federation.networks.module(model), PUBLIC.images, normalise=federation.normalise
+            ),
         )
 
 
@@ -193,7 +195,7 @@ def test_networks_may_differ_between_clients_and_from_the_servers():
     federation = make_federation(mixed_clients(), public=PUBLIC, network="densenet-tiny")
     model = METHOD.fit(federation)
     assert model.network == "densenet-tiny"
-    assert federation.module(model)(torch.zeros(2, 1, 8, 8)).shape == (2, CLASSES)
+    assert federation.networks.module(model)(torch.zeros(2, 1, 8, 8)).shape == (2, CLASSES)
 
 
 def test_a_client_without_samples_takes_no_part():

@@ -46,7 +46,7 @@ def test_there_is_no_pull_at_the_received_weights():
 def test_a_client_descends_the_loss_and_the_pull_to_what_it_received():
     client = client_with(0, [0, 1, 1, 2])
     federation = make_federation([client], local=WHOLE_BATCHES)
-    received = [w.detach().clone() for w in federation.initial("cnn-small").parameters()]
+    received = [w.detach().clone() for w in federation.networks.initial("cnn-small").parameters()]
 
     def pull(weights):
         return (
@@ -54,9 +54,9 @@ def test_a_client_descends_the_loss_and_the_pull_to_what_it_received():
         )
 
     expected = descend(
-        federation.initial("cnn-small"), *samples_of(client), penalty=pull
+        federation.networks.initial("cnn-small"), *samples_of(client), penalty=pull
     ).state_dict()
-    without = descend(federation.initial("cnn-small"), *samples_of(client)).state_dict()
+    without = descend(federation.networks.initial("cnn-small"), *samples_of(client)).state_dict()
     model = FedProx(rounds=1, mu=2.0).fit(federation)
     torch.testing.assert_close(model.state, expected)
     assert distance(model.state, without) > 100 * distance(model.state, expected)

@@ -15,9 +15,10 @@ from baselines.fedmd_plus import FedMDPlus
 from baselines.fedprox_plus import FedProxPlus
 from federation.amalgamation import adapt, hinted_for
 from federation.averaging import average_states
-from federation.channel import Channel, encoded_size
+from federation.channel import encoded_size
+from federation.checkpoint import state_of
 from federation.costs import Meter, metering
-from federation.federation import state_of
+from federation.parts.trainer import Trainer
 from federation.seeds import Seeds
 from federation.tasks import Classification
 from federation.training import DivergedError, Normalisation
@@ -207,7 +208,7 @@ def test_more_different_teachers_than_there_are_cannot_be_chosen(selection):
 def test_sampling_with_replacement_may_draw_more_teachers_than_there_are():
     federation = private_servers(2)
     quick(selected=5, rounds=1).fit(federation)
-    drawn = [federation.history[f"selected/{n}"][0] for n in (1, 2)]
+    drawn = [federation.evaluation.history[f"selected/{n}"][0] for n in (1, 2)]
     assert sum(drawn) == 5
 
 
@@ -231,10 +232,10 @@ def told(**changes):
 
 def chosen_by(method, federation=None):
     federation = federation or private_servers(3)
-    maps = method.ask_for_maps(federation, federation.probe(), federation.teachers())
+    maps = method.ask_for_maps(federation, federation.probe(), federation.stages.teachers())
     return (
-        method.select(federation, federation.initial(federation.network), maps, 1),
-        federation.history,
+        method.select(federation, federation.networks.initial(), maps, 1),
+        federation.evaluation.history,
     )
 
 
@@ -314,7 +315,7 @@ def test_a_server_without_labelled_images_is_refused():
 def spied(monkeypatch, **changes):
     """A federation, and what is trained in it: (round, what or whom, epochs)."""
     federation, events = private_servers(**changes), []
-    federation.teachers()
+    federation.stages.teachers()
     train = federation.train
 
     def keep(model, images, targets, loss, plan, *names, **options):
@@ -340,10 +341,10 @@ def test_teachers_are_chosen_anew_every_few_rounds_and_the_target_is_taught_befo
         adaptation_epochs=6,
     ).fit(federation)
     assert [number for number, who, epochs in events if (who, epochs) == ("weak", 4)] == weak
-    assert [len(values) for name, values in federation.history.items() if name != "accuracy"] == [
-        3
-    ] * 6
-    drawn = np.array([federation.history[f"selected/{n}"] for n in (1, 2, 3)])
+    assert [
+        len(values) for name, values in federation.evaluation.history.items() if name != "accuracy"
+    ] == [3] * 6
+    drawn = np.array([federation.evaluation.history[f"selected/{n}"] for n in (1, 2, 3)])
     assert drawn.sum(axis=0).tolist() == [2, 2, 2]
     for number in range(1, 6):
         taught = {who for when, who, epochs in events if when == number and epochs == 2}
@@ -381,10 +382,8 @@ def payloads_of(method, federation):
     what it leaves.
     """
     kept = []
-    federation.channel = Channel(
-        inspect=lambda t, tensors: kept.append(
-            (t.round, t.direction, t.client, t.kind, copied(tensors))
-        )
+    federation.channel.inspect = lambda t, tensors: kept.append(
+        (t.round, t.direction, t.client, t.kind, copied(tensors))
     )
     return kept, method.fit(federation)
 
@@ -422,8 +421,8 @@ def test_adaptations_on_the_way_are_measured_and_change_nothing():
 def test_maps_that_are_no_numbers_are_told():
     federation = private_servers()
     method = quick()
-    target = federation.initial(federation.network)
-    maps = method.ask_for_maps(federation, federation.probe(), federation.teachers())
+    target = federation.networks.initial()
+    maps = method.ask_for_maps(federation, federation.probe(), federation.stages.teachers())
     with torch.no_grad():
         next(target.parameters()).fill_(math.nan)
     with pytest.raises(DivergedError, match="saliency maps of round 3"):
@@ -446,7 +445,7 @@ def test_only_the_student_crosses(released):
     assert [(number, way) for number, way, *_ in payloads[6:]] == [
         (number, way) for number in (1, 2, 3) for _ in range(2) for way in ("down", "up")
     ]
-    student = set(federation.initial("cnn-small").state_dict())
+    student = set(federation.networks.initial("cnn-small").state_dict())
     assert all(set(tensors) == student for *_, kind, tensors in payloads if kind == "parameters")
     probe = federation.probe().images
     assert all(
@@ -476,7 +475,7 @@ def test_no_tensor_of_a_teacher_or_of_a_private_image_is_in_any_payload(method, 
     constant = (0.0, 1.0)  # as BatchNorm's parameters and statistics begin, in any network
     secret = [
         tensor
-        for teacher in federation.teachers()
+        for teacher in federation.stages.teachers()
         for tensor in teacher.state.values()
         if tensor.numel() > 1 and not any((tensor == value).all() for value in constant)
     ]
@@ -491,7 +490,7 @@ def test_no_tensor_of_a_teacher_or_of_a_private_image_is_in_any_payload(method, 
 
 def test_translators_stay_where_they_are_and_learn_on():
     federation = private_servers(2)
-    student = federation.initial("cnn-small")
+    student = federation.networks.initial("cnn-small")
     first, second = (hinted_for(federation, client, student) for client in federation.clients)
     assert not torch.equal(first.translator.layers[0].weight, second.translator.layers[0].weight)
     assert first.student is second.student is student
@@ -522,7 +521,7 @@ def test_all_networks_see_the_same_probe_images_in_the_same_order(monkeypatch, s
 
 def test_the_average_map_is_that_of_all_images_however_they_are_batched():
     federation, images = private_servers(), bright_images(torch.arange(600) % CLASSES, 7)
-    model = federation.initial("resnet8-narrow")
+    model = federation.networks.initial("resnet8-narrow")
     found = FedSA().maps_of(federation.normalise, model, images)
     assert found.shape == (1, 8, 8)
     torch.testing.assert_close(found, input_gradient(model, network_inputs(images)).mean(dim=0))
@@ -532,7 +531,7 @@ def test_the_released_maps_are_bytes_for_each_image():
     federation, images = private_servers(), bright_images(torch.arange(9) % CLASSES, 7)
     for saliency in ("grad-cam", "input-gradient"):
         maps = FedSA(transferability="released", saliency=saliency).maps_of(
-            federation.normalise, federation.initial("cnn-small"), images
+            federation.normalise, federation.networks.initial("cnn-small"), images
         )
         assert (maps.shape, maps.dtype) == ((9, 8, 8), torch.uint8)
         assert set(maps.flatten(1).amax(dim=1).tolist()) <= {0, 255}
@@ -551,7 +550,7 @@ def test_a_student_unlike_its_teachers_trains_averages_and_adapts(student, monke
     payloads, result = payloads_of(
         quick(selected=2, weak_epochs=8, adaptation_epochs=8), federation
     )
-    model = federation.module(result)
+    model = federation.networks.module(result)
     assert all(tensor.isfinite().all() for tensor in result.state.values())
     assert same_bits(split(model)[1], split(model, before[0])[1])
     ups = [
@@ -559,7 +558,7 @@ def test_a_student_unlike_its_teachers_trains_averages_and_adapts(student, monke
         for number, way, client, kind, tensors in payloads
         if (number, way, kind) == (2, "up", "parameters")
     ]
-    drawn = [federation.history[f"selected/{client + 1}"][-1] for client, _ in ups]
+    drawn = [federation.evaluation.history[f"selected/{client + 1}"][-1] for client, _ in ups]
     mean = average_states([tensors for _, tensors in ups], drawn)
     for name, tensor in mean.items():
         torch.testing.assert_close(tensor, before[0][name])
@@ -601,18 +600,18 @@ def test_a_plan_books_the_bytes_of_a_run(released):
 @pytest.mark.parametrize(
     "network", ["resnet8-narrow", "resnet10-slim", "wrn-10-1", "vgg11-slim", "mobilenetv2-slim"]
 )
-def test_no_teacher_begins_with_the_weights_of_the_target_or_of_another(network):
+def test_no_teacher_begins_with_the_weights_of_the_target_or_of_another(network, monkeypatch):
     """Teachers are pre-trained by others; a common start would make their saliency look alike."""
-    federation = private_servers(2, network=network, teachers=network, side=16)
-    starts = [federation.initial(network).state_dict()]
-    train = federation.train
+    starts, train = [], Trainer.train
 
-    def seen(model, *arguments, **options):
+    def seen(trainer, model, *arguments, **options):
         starts.append(state_of(model))
-        return train(model, *arguments, **options)
+        return train(trainer, model, *arguments, **options)
 
-    federation.train = seen
-    federation.teachers()
+    monkeypatch.setattr(Trainer, "train", seen)
+    federation = private_servers(2, network=network, teachers=network, side=16)
+    starts.append(federation.networks.initial(network).state_dict())
+    federation.stages.teachers()
     assert len(starts) == 3
     for first, second in itertools.combinations(starts, 2):
         kernels = [name for name, tensor in first.items() if tensor.ndim == 4]
@@ -639,7 +638,7 @@ def test_columns_and_seeds_have_draws_of_their_own():
     def draws(**changes):
         federation = private_servers(8, **changes)
         quick(rounds=4, selection_gap=1).fit(federation)
-        return [federation.history[f"selected/{n}"] for n in range(1, 9)]
+        return [federation.evaluation.history[f"selected/{n}"] for n in range(1, 9)]
 
     first = draws()
     assert first == draws()

@@ -50,7 +50,7 @@ def first_step(method: FedIOD, federation: Federation, client: Client) -> Exchan
     """The first distillation step of FedIOD, as its server and the client see it."""
     nodes = make_nodes(method, federation)
     server = make_server(method, federation, nodes)
-    latents = federation.stream("fediod latents", 1)
+    latents = federation.streams.shuffling("fediod latents", 1)
     images = generate(method, federation, server.generator.module, latents).detach()
     received = [images.clone().requires_grad_() for _ in nodes]
     for node in nodes:
@@ -87,10 +87,10 @@ def observe(inquiry: Inquiry, federation: Federation, client: Client) -> Observe
     method = make_method(registry.find_method("fediod"), inquiry.config())
     assert isinstance(method, FedIOD)
     seen = first_step(method, federation, client)
-    teacher = double(federation.initial(client.network)).eval()
-    channels = federation.image_shape[0]
+    teacher = double(federation.networks.initial(client.network)).eval()
+    channels = federation.networks.image_shape[0]
     critic = double(
-        federation.new_module(
+        federation.networks.new_module(
             lambda: PatchDiscriminator(channels, method.discriminator_width), "discriminator"
         )
     ).train()

@@ -24,7 +24,10 @@ def observe(inquiry: Inquiry, federation: Federation, client: Client) -> Observe
     logits = federation.public_outputs(federation.local_models()[client.index])
     sent = federation.channel.up(client.index, "logits", {"logits": logits})["logits"]
     return _observed(
-        double(federation.initial(client.network)).eval(), probes.double(), inquiry.threat, sent
+        double(federation.networks.initial(client.network)).eval(),
+        probes.double(),
+        inquiry.threat,
+        sent,
     )
 
 

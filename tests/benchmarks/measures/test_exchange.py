@@ -95,7 +95,7 @@ class Counts(Method):
 
     def fit(self, federation):
         assert (len(federation.public), federation.public.digest) == (6, "public")
-        return federation.initial(federation.network)
+        return federation.networks.initial()
 
 
 def test_to_count_public_images_is_not_to_look_at_them():

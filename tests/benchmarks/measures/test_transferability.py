@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from baselines.transfer import Transfer
-from benchmarks.measures.transferability import measure
+from benchmarks.measures.transferability import first_scores, measure
 from federation.amalgamation import train_weak
-from federation.federation import Checkpoint
+from federation.checkpoint import Checkpoint
 from federation.stages import StageCache
 from methods.fedsa import FedSA
 from tests.methods.private_servers import private_servers, quick
@@ -14,13 +14,13 @@ from tests.methods.private_servers import private_servers, quick
 
 def test_they_are_of_the_target_network_before_its_first_selection():
     federation, method = private_servers(3), quick()
-    target = federation.initial(federation.network)
+    target = federation.networks.initial()
     train_weak(federation, target, method.weak_epochs, 1)
     images = federation.probe().images
     sees = federation.clients[0].normalise
     own = [
-        method.maps_of(sees, federation.module(teacher), images)
-        for teacher in federation.teachers()
+        method.maps_of(sees, federation.networks.module(teacher), images)
+        for teacher in federation.stages.teachers()
     ]
     scores = method.scores(own, method.maps_of(federation.normalise, target, images), 12)
     torch.testing.assert_close(method.first_scores(federation), scores)
@@ -37,22 +37,24 @@ def test_all_teachers_share_one_stage_and_another_method_has_another(tmp_path):
         fitted = [Transfer(teacher=teacher, frozen=True).fit(federation)]
         asked.append(measure(federation, quick(), teacher, fitted, 1.0)[0][1].value)
         events = [
-            event.computed for event in federation.stages.events if event.kind == "similarities"
+            event.computed
+            for event in federation.stages.cache.events
+            if event.kind == "similarities"
         ]
         assert events == [teacher == 1]
-    scores = quick().first_scores(federation)
+    scores = first_scores(federation, quick())
     assert asked == pytest.approx(
         ((scores - scores.min()) / (scores.max() - scores.min())).tolist()
     )
     assert (min(asked), max(asked)) == (0, 1)
-    quick(saliency="grad-cam").first_scores(federation)
+    first_scores(federation, quick(saliency="grad-cam"))
     other = private_servers(
-        3, network="resnet8-narrow", teachers="cnn-small", stages=federation.stages
+        3, network="resnet8-narrow", teachers="cnn-small", stages=federation.stages.cache
     )
-    quick().first_scores(other)
-    assert [event.computed for event in federation.stages.events if event.kind == "similarities"][
-        -2:
-    ] == [True, True]
+    first_scores(other, quick())
+    assert [
+        event.computed for event in federation.stages.cache.events if event.kind == "similarities"
+    ][-2:] == [True, True]
 
 
 def test_a_teacher_has_two_numbers_the_second_never_in_percent(monkeypatch):

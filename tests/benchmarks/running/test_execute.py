@@ -34,8 +34,8 @@ class Scripted(Method):
     """What it returns."""
 
     def fit(self, federation):
-        model = federation.initial(federation.network)
-        checkpoint = federation.checkpoint(model, federation.network)
+        model = federation.networks.initial()
+        checkpoint = federation.networks.checkpoint(model)
         client = federation.clients[0]
         if self.what == "undeclared":
             federation.channel.up(0, "features", {"x": torch.zeros(1)})

@@ -30,7 +30,7 @@ from federation.method import Method
 @dataclass(frozen=True)
 class Own(Method):
     def fit(self, federation):
-        return federation.initial(federation.network)
+        return federation.networks.initial()
 """
 
 

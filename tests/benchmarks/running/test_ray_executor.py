@@ -219,7 +219,7 @@ from federation.method import Method
 class Own(Method):
     rounds: int = ROUNDS
     def fit(self, federation):
-        return federation.initial(federation.network)
+        return federation.networks.initial()
 """
 
 

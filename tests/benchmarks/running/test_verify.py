@@ -34,7 +34,7 @@ from federation.method import Method
 @dataclass(frozen=True)
 class Own(Method):
     def fit(self, federation):
-        return federation.checkpoint(federation.initial(federation.network), federation.network)
+        return federation.networks.checkpoint(federation.networks.initial())
 """
 
 # -- on real runs --

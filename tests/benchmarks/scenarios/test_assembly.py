@@ -13,7 +13,8 @@ from benchmarks.scenarios.scenario import ClientPart, DataSets, Parts
 from benchmarks.tables.spec import SpecError
 from datasets import catalogue
 from federation.client import Shard
-from federation.federation import LabelledSet, OracleError, PublicData
+from federation.data import LabelledSet, PublicData
+from federation.federation import OracleError
 from federation.seeds import Seeds
 from federation.stages import StageCache
 from federation.tasks import Classification, Segmentation

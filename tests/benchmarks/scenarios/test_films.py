@@ -18,7 +18,7 @@ from datasets import catalogue
 from datasets.catalogue import ResolvedData
 from datasets.partitions import PartitionError
 from datasets.source import DataError
-from federation.federation import HeterogeneousClientsError
+from federation.parts.networks import HeterogeneousClientsError
 from federation.seeds import Seeds
 from federation.stages import StageCache
 from federation.tasks import MultiLabel
@@ -94,7 +94,7 @@ def test_clients_of_a_site_share_out_its_films_and_count_the_positives_of_all_fi
 
 
 def test_the_test_set_is_of_both_sites_and_what_a_site_does_not_label_is_not_known(both):
-    targets = both._test.targets
+    targets = both.evaluation.test_set.targets
     assert targets.shape == (200, 14)
     own = [
         both.task.findings.index(finding)
@@ -114,7 +114,7 @@ def test_of_one_site_clients_and_server_share_the_task():
 
 def test_parameters_of_sites_with_other_label_sets_cannot_be_averaged(both):
     with pytest.raises(HeterogeneousClientsError, match="label sets of their own"):
-        both.shared_network()
+        both.networks.shared()
 
 
 def test_local_models_have_a_head_for_their_site_and_are_measured_on_what_it_labels(both):
@@ -260,4 +260,4 @@ def test_a_larger_public_set_holds_every_smaller_one():
 def test_without_validation_films_there_is_no_validation_set():
     federation = build(config_of("nih-cxr14", **{"partition.validation_share": 0.0}))
     with pytest.raises(ValueError, match=r"set partition\.validation_share above 0"):
-        federation.require_validation()
+        federation.evaluation.require_validation()

@@ -19,7 +19,7 @@ from datasets import catalogue, partitions
 from datasets.catalogue import ResolvedData
 from datasets.partitions import PartitionError
 from federation.augmentation import Augmentation
-from federation.federation import OracleError
+from federation.parts.evaluation import OracleError
 from federation.seeds import Seeds
 from federation.stages import StageCache
 from federation.tasks import Classification, DenseRegression, Segmentation
@@ -216,7 +216,7 @@ def test_labels_of_another_data_set_are_never_the_oracles():
     data, other = (catalogue.resolve(name, embedded=True) for name in ("cifar10", "cifar100"))
     federation = federation_of(fediod_config(), data, Oracle, public=other)
     with pytest.raises(OracleError):
-        federation.oracle_public_labels()
+        federation.evaluation.public_labels()
 
 
 def test_the_public_sets_identity_is_that_of_the_data_it_comes_from():
@@ -344,7 +344,7 @@ def test_a_federation_has_a_labelled_validation_set_where_a_share_is_set_aside()
     assert (
         sum(client.size for client in federation.clients) == 540
     )  # smoke: 600, of which FedDF's server takes a tenth
-    assert set(federation.validate(federation.initial(federation.network))) == {"accuracy"}
+    assert set(federation.evaluation.validate(federation.networks.initial())) == {"accuracy"}
     without = build(fediod_config(), other="cifar100")
     with pytest.raises(ValueError, match="validation_share"):
         without.validate(without.initial(without.network))
@@ -600,7 +600,7 @@ def rooms(task="segmentation", **changes):
 def test_teachers_have_tasks_of_their_own_and_networks_to_suit():
     federation = rooms()
     assert federation.task == Segmentation(8)
-    assert federation.network == "resnet8-narrow+dense"
+    assert federation.networks.server == "resnet8-narrow+dense"
     assert [client.task for client in federation.clients] == [
         DenseRegression(1),
         DenseRegression(3),
@@ -643,7 +643,7 @@ def test_a_network_that_makes_maps_is_refused_for_classification():
 def test_the_target_of_the_other_column_is_a_teacher_of_this_one():
     federation = rooms("classification")
     assert federation.task == Classification(6)
-    assert federation.network == "resnet8-narrow"
+    assert federation.networks.server == "resnet8-narrow"
     assert federation.clients[-1].task == Segmentation(8)
     assert federation.probe().targets.ndim == 1
     assert federation.probe().digest != rooms().probe().digest

@@ -377,7 +377,7 @@ class Mine(Method):
     """A word."""
 
     def fit(self, federation):
-        return federation.initial(federation.network)
+        return federation.networks.initial()
 '''
 
 

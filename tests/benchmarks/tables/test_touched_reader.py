@@ -40,7 +40,7 @@ print(json.dumps({
     "key": cell.key,
     "data": [[data.used, data.digest] for data in cell.sources],
     "clients": [client.digest for client in federation.clients],
-    "draws": federation.seeds.numpy("sampling", "selection", probe).integers(99, size=9).tolist(),
+    "draws": federation.streams.draw(99, 9, "selection", probe),
     "other code": other.code,
     "code": cell.code,
 }))

@@ -6,7 +6,7 @@ import torch
 from federation.augmentation import Augmentation, augment
 from federation.channel import Channel, encoded_size
 from federation.costs import Meter, metering
-from federation.federation import PublicData
+from federation.data import PublicData
 from federation.seeds import Seeds
 from federation.training import DivergedError
 from methods.fediod import FedIOD
@@ -190,7 +190,7 @@ def test_clients_answer_with_the_logits_of_the_models_they_trained():
         client_with(k, [0, 1, 2] * 4, "resnet8-narrow") for k in range(2)
     ]  # with BatchNorm, which would give away training
     federation, messages = make_federation(clients), []
-    federation.channel = Channel(inspect=lambda t, tensors: messages.append((t, tensors)))
+    federation.channel.inspect = lambda t, tensors: messages.append((t, tensors))
     quick().fit(federation)
     for client, model in zip(federation.clients, federation.local_models(), strict=True):
         own = [(t, tensors) for t, tensors in messages if t.client == client.index]
@@ -198,7 +198,7 @@ def test_clients_answer_with_the_logits_of_the_models_they_trained():
             tensors["images"] for t, tensors in own if (t.direction, t.kind) == ("down", "images")
         ]
         logits = [tensors["outputs"] for t, tensors in own if t.kind == "logits"]
-        teacher = federation.module(model)
+        teacher = federation.networks.module(model)
         assert len(images) == len(logits) == 6
         for batch, answer in zip(images, logits, strict=True):
             torch.testing.assert_close(answer, teacher(batch).detach(), atol=1e-4, rtol=1e-4)
@@ -233,7 +233,7 @@ def test_networks_may_differ_between_clients_and_from_the_servers():
     federation = make_federation(mixed_clients(), network="densenet-tiny")
     model = quick().fit(federation)
     assert model.network == "densenet-tiny"
-    assert federation.module(model)(torch.zeros(2, 1, 8, 8)).shape == (2, CLASSES)
+    assert federation.networks.module(model)(torch.zeros(2, 1, 8, 8)).shape == (2, CLASSES)
     assert len(model.history["accuracy"]) == 2
 
 

@@ -41,11 +41,11 @@ def test_in_private_gradients_and_votes_share_the_budget():
     federation = private_federation()
     PRIVATE.fit(federation)
     for client in federation.clients:
-        gradients, votes = federation.protection.accountant.releases(client.index)
+        gradients, votes = federation.privacy.protection.accountant.releases(client.index)
         assert (gradients.sample_rate, gradients.steps) == (pytest.approx(1 / 3), 2 * 3 * 4)
         assert (votes.sample_rate, votes.steps) == (1.0, 7)
         assert 3.9 < epsilon([gradients], 1e-5) <= 4
-        assert 7.9 < federation.protection.accountant.epsilon(client.index) <= 8
+        assert 7.9 < federation.privacy.protection.accountant.epsilon(client.index) <= 8
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e4])

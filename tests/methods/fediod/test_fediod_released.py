@@ -42,8 +42,8 @@ def test_the_class_balance_is_minus_the_entropy_in_bits_of_each_clients_mean_pre
 def test_the_released_noise_has_no_epsilon_and_says_so():
     federation = private_federation("released", math.inf)
     replace(PRIVATE, epochs=2).fit(federation)
-    assert federation.protection.accountant.epsilon() == 0
-    (note,) = federation.protection.notes
+    assert federation.privacy.protection.accountant.epsilon() == 0
+    (note,) = federation.privacy.protection.notes
     assert note.startswith(
         "released DP has no epsilon: logits and the teachers' gradients leave without noise"
     )

@@ -1,0 +1,92 @@
+"""What is measured on data that no method may learn from, and what an upper bound may see."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from federation.checkpoint import History
+from federation.data import LabelledSet
+from federation.tasks import Task, placed
+from federation.training import Normalisation, predict
+
+
+class OracleError(Exception):
+    """A method reached for knowledge that it did not declare."""
+
+
+class Evaluation:
+    """The test set and the server's validation set, and the metrics of the run so far."""
+
+    def __init__(
+        self,
+        task: Task,
+        normalise: Normalisation,
+        test_set: LabelledSet,
+        validation_set: LabelledSet | None,
+        labels_of_public: torch.Tensor | None,
+        oracle: frozenset[str],
+    ):
+        self.test_set = test_set
+        """For measures alone: no method may choose anything by it, and a contract test sees to
+        it."""
+        self.validation_set = validation_set
+        self.history: History = {}
+        """What `track` has measured so far; a checkpoint takes it along."""
+        self.oracle = oracle
+        """What knowledge that no server has the method declares."""
+        self._task = task
+        self._normalise = normalise
+        self.labels_of_public = labels_of_public
+        """True labels (n,) of the public images, if they are known; methods ask `public_labels`."""
+
+    def track(self, model: nn.Module) -> None:
+        """Note the test metrics of the global model after a round. No method may choose anything by
+        them.
+        """
+        for metric, value in self.test(model).items():
+            self.history.setdefault(metric, []).append(value)
+
+    def test(self, model: nn.Module, task: Task | None = None) -> dict[str, float]:
+        """Metrics on the test set (none while planning) of a network that was trained for the
+        federation's task, or for `task`.
+        """
+        outputs = predict(model, self.test_set.images, normalise=self._normalise)
+        return (
+            {}
+            if outputs.is_meta
+            else self._task.metrics(placed(outputs, task, self._task), self.test_set.targets)
+        )
+
+    def validate(self, model: nn.Module) -> dict[str, float]:
+        """Metrics on the server's validation set (none while planning). Raises ValueError if it has
+        none.
+        """
+        validation = self.require_validation()
+        outputs = predict(model, validation.images, normalise=self._normalise)
+        return {} if outputs.is_meta else self._task.metrics(outputs, validation.targets)
+
+    def require_validation(self) -> LabelledSet:
+        """The server's validation set.
+
+        Raises ValueError if it has none: `partition.validation_share` sets one aside before clients
+        get theirs.
+        """
+        if self.validation_set is None:
+            raise ValueError(
+                "this method needs a validation set at the server; set partition.validation_share"
+                " above 0"
+            )
+        return self.validation_set
+
+    def public_labels(self) -> torch.Tensor:
+        """True labels (n,) of the public images, for methods that declare the oracle
+        `public-labels`.
+
+        Raises OracleError for every other method: a real server has no such labels.
+        """
+        if "public-labels" not in self.oracle or self.labels_of_public is None:
+            raise OracleError(
+                "public data are unlabelled; an upper bound must declare oracle = {'public-labels'}"
+            )
+        return self.labels_of_public

@@ -1,0 +1,161 @@
+"""Networks of a federation: new ones, and those of checkpoints."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Callable
+from typing import TypeVar
+
+import torch
+from torch import nn
+
+from federation.channel import Channel
+from federation.checkpoint import Checkpoint, state_of
+from federation.costs import active_meter
+from federation.parts.evaluation import Evaluation
+from federation.parts.setup import Setup
+from federation.stages import content_digest
+from federation.tasks import Task
+from federation.training import DivergedError
+from models import catalogue
+
+M = TypeVar("M", bound=nn.Module)
+
+
+class HeterogeneousClientsError(Exception):
+    """A method that needs one network everywhere was given several."""
+
+
+class Networks:
+    """Makes networks on the run's device; random weights are drawn from streams of the weights
+    axis.
+    """
+
+    def __init__(self, setup: Setup, channel: Channel, evaluation: Evaluation):
+        self._setup = setup
+        self._channel = channel
+        self._evaluation = evaluation
+        self.server = setup.network
+        """Name of the global model's network."""
+        self.image_shape = setup.image_shape
+        """Channels, height, width of what networks take."""
+        self.device = setup.device
+        self.execution = setup.execution
+        """Precision, compilation, and how many clients train together."""
+
+    def initial(self, network: str = "", task: Task | None = None) -> nn.Module:
+        """The network `network`, or the server's, before training: ImageNet weights if the table
+        asks for them, else random ones.
+
+        All parties that use the same network start from the same weights, as they do from
+        ImageNet's; teachers do not. `task` is what it has outputs for, if not the federation's.
+        """
+        network = network or self.server
+        channels, height, _ = self.image_shape
+        outputs = (task or self._setup.task).outputs
+        if self._setup.planned:
+            return _meta_module(network, channels, outputs, height)
+        model = self.new_module(
+            lambda: catalogue.build(network, channels, outputs, height), network
+        )
+        if self._setup.pretrained:
+            from models.networks.imagenet import load_imagenet
+
+            load_imagenet(model, network)
+        return model
+
+    def new_module(self, build: Callable[[], M], *names: object) -> M:
+        """What `build` makes, on the run's device, with random weights from the stream `names` of
+        the weights axis.
+        """
+        if self._setup.planned:
+            with torch.device("meta"):
+                return build()
+        with torch.random.fork_rng(devices=[]):
+            torch.default_generator.manual_seed(self._setup.seeds.number("weights", *names))
+            module = build()
+        return module.to(self.device).to(memory_format=torch.channels_last)
+
+    def module(self, checkpoint: Checkpoint) -> nn.Module:
+        """The network of a checkpoint, with its weights, in evaluation mode."""
+        channels, height, _ = self.image_shape
+        if self._setup.planned:
+            return copy.deepcopy(
+                _meta_module(checkpoint.network, channels, checkpoint.outputs, height)
+            ).eval()
+        with torch.random.fork_rng(devices=[]):
+            model = catalogue.build(checkpoint.network, channels, checkpoint.outputs, height)
+        model.load_state_dict(checkpoint.state)
+        return model.to(self.device).to(memory_format=torch.channels_last).eval()
+
+    def replace_head(self, model: nn.Module, outputs: int, *names: object) -> nn.Module:
+        """Give `model` a new random linear head; `names` name the stream of the weights axis it is
+        drawn from.
+        """
+        if self._setup.planned:
+            return catalogue.replace_head(copy.deepcopy(model), outputs)
+        with torch.random.fork_rng(devices=[]):
+            torch.default_generator.manual_seed(self._setup.seeds.number("weights", "head", *names))
+            return catalogue.replace_head(model, outputs)
+
+    def checkpoint(self, model: nn.Module, network: str = "", owner: str = "server") -> Checkpoint:
+        """A checkpoint of a module that a method trained by itself, of the network `network` or the
+        server's, with the history tracked so far.
+        """
+        meter = active_meter()
+        scope = meter.scope if meter is not None else ""  # stands in for the content of tensors
+        state = state_of(model)
+        return Checkpoint(
+            network or self.server,
+            self._setup.task.outputs,
+            state,
+            owner,
+            content_digest(state, scope),
+            self._evaluation.history,
+        )
+
+    def shared(self) -> str:
+        """The one network that clients and server use, for methods that average parameters.
+
+        Raises HeterogeneousClientsError if there are several, or if clients' networks have outputs
+        for tasks of their own.
+        """
+        clients = self._setup.clients
+        if any(client.task is not None for client in clients):
+            raise HeterogeneousClientsError(
+                "this method averages parameters, so all clients must share one task; here clients"
+                " have label sets of their own. Use a method that takes their outputs (fedad), or"
+                " the data of one site"
+            )
+        names = sorted({self.server, *(client.network for client in clients)})
+        if len(names) > 1:
+            raise HeterogeneousClientsError(
+                "this method averages parameters, so clients and server must share one network;"
+                f" here are {', '.join(names)}. Use a model-agnostic method (fedmd, fedkd, fediod,"
+                " dlad), or the same network everywhere"
+            )
+        return names[0]
+
+    def check_finite(self, *models: nn.Module) -> None:
+        """Raise DivergedError if a weight is not a number, for methods that train with loops of
+        their own; while planning there is nothing to look at.
+        """
+        if self._setup.planned:
+            return
+        for model in models:
+            state = model.state_dict()
+            finite = torch.stack([tensor.isfinite().all() for tensor in state.values()])
+            if not finite.all():  # one look for all, since each waits for the device
+                name = list(state)[finite.tolist().index(False)]
+                raise DivergedError(
+                    f"{name} is no longer a number after round {self._channel.round}; lower the"
+                    " learning rates"
+                )
+
+
+@functools.cache
+def _meta_module(network: str, channels: int, outputs: int, size: int) -> nn.Module:
+    """A network without weights, for planning; shared, since nothing there changes it."""
+    with torch.device("meta"):
+        return catalogue.build(network, channels, outputs, size)

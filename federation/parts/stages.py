@@ -1,0 +1,323 @@
+"""Expensive steps of a federation, each computed once, whichever cell and process asks first."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import torch
+from torch import nn
+
+from federation.checkpoint import Checkpoint, History, state_of
+from federation.client import Client
+from federation.data import PublicData
+from federation.parts.evaluation import Evaluation
+from federation.parts.networks import Networks
+from federation.parts.privacy import Privacy
+from federation.parts.setup import Setup
+from federation.parts.trainer import Trainer
+from federation.private_training import PrivateSteps
+from federation.seeds import AXES
+from federation.snapshots import Snapshots
+from federation.stages import Stage, StageCache, StageRequest
+from federation.training import Normalisation, predict
+from models import catalogue
+from privacy.plan import DP_SGD
+
+
+class Stages:
+    """What is computed once: clients' networks, and what networks say of images."""
+
+    def __init__(
+        self,
+        setup: Setup,
+        cache: StageCache,
+        networks: Networks,
+        trainer: Trainer,
+        privacy: Privacy,
+        evaluation: Evaluation,
+        progress: Callable[[str, float], None],
+    ):
+        self.cache = cache
+        """For whoever runs a method and measures it; methods ask by the verbs below."""
+        self.snapshots: Snapshots | None = None
+        """Where rounds are kept while a fit goes on; None for a fit that starts anew."""
+        self._setup = setup
+        self._networks = networks
+        self._trainer = trainer
+        self._privacy = privacy
+        self._evaluation = evaluation
+        self._progress = progress
+        self._private_models: list[Checkpoint] = []
+
+    def local_models(self) -> list[Checkpoint]:
+        """Every client's own model, trained on its own shard (by DP-SGD if the run asks for it);
+        tracked on the test set.
+
+        A client with a task of its own has outputs for that.
+        """
+        if self._private_models:  # they are released, and trained, once
+            return self._private_models
+        clients, local = self._setup.clients, self._setup.local
+        private = [self._privacy.steps(client, local) for client in clients]
+
+        def train_locally(client: Client, steps: PrivateSteps | None) -> tuple[nn.Module, History]:
+            model = self._networks.initial(client.network, client.task)
+            return model, self._trainer.on_client(client, model, local, steps, track=True)
+
+        models = self._checkpoints(
+            [
+                self._client_request(
+                    "local-model",
+                    client,
+                    functools.partial(train_locally, client, steps),
+                    asdict(local),
+                    {**asdict(steps), **self._seeds("noise")} if steps is not None else None,
+                    repr(client.task),
+                    outputs=(client.task or self._setup.task).outputs,
+                    code=__name__,
+                )
+                for client, steps in zip(clients, private, strict=True)
+            ]
+        )
+        for client, steps in zip(clients, private, strict=True):
+            self._privacy.book(client, steps)  # whoever trained it
+        if self._privacy.mechanism == DP_SGD:
+            self._private_models = models
+        return models
+
+    def teachers(self) -> list[Checkpoint]:
+        """Every client's own network, trained on its own samples for its own task by the plan
+        `local` (FedSA: pre-trained).
+
+        Nothing of the federation's task has a part in it: not its images, their statistics or its
+        labels; each begins with random weights of its own. Without metrics, for the test set is of
+        another task; no private form.
+        """
+        local, augmentation = self._setup.local, self._setup.augmentation
+        requests = []
+        for client in self._setup.clients:
+            inputs = {
+                "image": list(self._setup.image_shape),
+                "normalise": asdict(client.normalise or self._setup.normalise),
+                "augmentation": asdict(augmentation) if augmentation else None,
+                "device": self._device(),
+                "parts": [
+                    client.index,
+                    client.digest,
+                    client.network,
+                    catalogue.network_digest(client.network),
+                    repr(client.task or self._setup.task),
+                    self._seeds("weights", "shuffling"),
+                    asdict(local),
+                ],
+            }
+            compute = functools.partial(self._pretrain, client)
+            requests.append(StageRequest("teacher", self._label(client), inputs, compute, __name__))
+        return self._checkpoints(requests)
+
+    def _pretrain(self, client: Client) -> Stage:
+        task = client.task or self._setup.task
+        channels, height, _ = self._setup.image_shape
+        model = self._networks.new_module(
+            lambda: catalogue.build(client.network, channels, task.outputs, height),
+            "teacher",
+            client.index,
+            client.network,
+        )
+        client.run(
+            self._trainer.on_shard,
+            model,
+            self._setup.local,
+            ("teacher", client.index),
+            loss=task.loss,
+            normalise=client.normalise,
+            label=f"teacher {client.index + 1}/{len(self._setup.clients)}",
+        )
+        return _as_stage(model, client.network, task.outputs, client, {})
+
+    def client_models(
+        self,
+        kind: str,
+        train: Callable[[Client], tuple[nn.Module, History]],
+        parts: Callable[[Client], Sequence[Any]],
+        *,
+        outputs: int,
+        code: str,
+    ) -> list[Checkpoint]:
+        """A further network of every client, which `train` trains on it, with its history.
+
+        `kind` is for people, `parts` gives the plain values that determine the network beside the
+        client, `outputs` is the size of its last layer and `code` the name of the module that
+        trains it.
+        """
+        return self._checkpoints(
+            [
+                self._client_request(
+                    kind,
+                    client,
+                    functools.partial(train, client),
+                    *parts(client),
+                    outputs=outputs,
+                    code=code,
+                )
+                for client in self._setup.clients
+            ]
+        )
+
+    def answers(
+        self,
+        kind: str,
+        checkpoint: Checkpoint,
+        images: torch.Tensor,
+        digest: str,
+        compute: Callable[[nn.Module, torch.Tensor], torch.Tensor],
+        *parts: Any,
+        normalise: Normalisation | None = None,
+        code: str,
+    ) -> torch.Tensor:
+        """What `compute` makes of a network and of the `images` of the set `digest`, or of
+        the first of them.
+
+        `parts` are the plain values that determine it beside these and how the network sees images,
+        by `normalise` or as the federation does; `code` is the name of the module that computes it.
+        """
+
+        def stage() -> Stage:
+            self._progress(f"{kind} of {checkpoint.owner}", 0.0)
+            return Stage({"answers": compute(self._networks.module(checkpoint), images)})
+
+        inputs = {
+            "checkpoint": [
+                checkpoint.lineage,
+                checkpoint.network,
+                checkpoint.outputs,
+                catalogue.network_digest(checkpoint.network),
+            ],
+            "images": [digest, len(images)],
+            "image": list(self._setup.image_shape),
+            "normalise": asdict(normalise or self._setup.normalise),
+            "device": [
+                self._setup.device.type,
+                torch.get_num_threads(),
+                self._setup.execution.precision == "tf32",
+            ],
+            "parts": list(parts),
+        }
+        label = f"{checkpoint.owner} ({checkpoint.network})"
+        request = StageRequest(kind, label, inputs, stage, code)
+        return self.cache.get(request).tensors["answers"]
+
+    def public_outputs(self, checkpoint: Checkpoint, public: PublicData) -> torch.Tensor:
+        """Outputs (n, outputs) of a checkpoint on the public images, without augmentation."""
+        normalise = self._setup.normalise
+        return self.answers(
+            "public-outputs",
+            checkpoint,
+            public.images,
+            public.digest,
+            lambda model, images: predict(model, images, normalise=normalise),
+            code=__name__,
+        )
+
+    def identity(self) -> dict[str, Any]:
+        """What determines the outcome of any method run on this federation."""
+        setup, protection = self._setup, self._privacy.protection
+        networks = sorted({setup.network, *(client.network for client in setup.clients)})
+        without = {"attack"} if protection is not None else {"attack", "noise"}
+        held = (self._evaluation.validation_set, setup.probe)
+        return self._inputs(
+            [
+                [
+                    client.index,
+                    client.digest,
+                    client.network,
+                    repr(client.task),
+                    repr(client.normalise),
+                ]
+                for client in setup.clients
+            ],
+            {name: catalogue.network_digest(name) for name in networks},
+            setup.network,
+            setup.public.digest,
+            *(samples.digest if samples else "" for samples in held),
+            asdict(setup.local),
+            asdict(setup.server),
+            self._seeds(*(axis for axis in AXES if axis not in without)),
+            sorted(self._evaluation.oracle),
+            setup.execution.stacked,
+            asdict(protection.plan) if protection is not None else None,
+        )
+
+    # -- keys --
+
+    def _client_request(
+        self,
+        kind: str,
+        client: Client,
+        compute: Callable[[], tuple[nn.Module, History]],
+        *parts: Any,
+        outputs: int,
+        code: str,
+    ) -> StageRequest:
+        def stage() -> Stage:
+            model, history = compute()
+            return _as_stage(model, client.network, outputs, client, history)
+
+        inputs = self._inputs(
+            client.index,
+            client.digest,
+            client.network,
+            catalogue.network_digest(client.network),
+            self._seeds("weights", "shuffling"),
+            *parts,
+        )
+        return StageRequest(kind, self._label(client), inputs, stage, code)
+
+    def _checkpoints(self, requests: Sequence[StageRequest]) -> list[Checkpoint]:
+        stages = self.cache.get_all(requests)
+        return [
+            Checkpoint(state=stage.tensors, lineage=request.key, **stage.info)
+            for request, stage in zip(requests, stages, strict=True)
+        ]
+
+    def _inputs(self, *parts: Any) -> dict[str, Any]:
+        """What determines any stage of this federation, and `parts`."""
+        setup = self._setup
+        return {
+            "image": list(setup.image_shape),
+            "normalise": asdict(setup.normalise),
+            "augmentation": asdict(setup.augmentation) if setup.augmentation else None,
+            "task": repr(setup.task),
+            "pretrained": setup.pretrained,
+            "test": self._evaluation.test_set.digest,
+            "device": self._device(),
+            "parts": list(parts),
+        }
+
+    def _device(self) -> list[Any]:
+        """What of the device determines a training's outcome."""
+        execution = self._setup.execution
+        return [
+            self._setup.device.type,
+            torch.get_num_threads(),
+            execution.precision,
+            execution.compile,
+        ]
+
+    def _seeds(self, *axes: str) -> dict[str, int]:
+        return {axis: getattr(self._setup.seeds, axis) for axis in axes}
+
+    def _label(self, client: Client) -> str:
+        return f"client {client.index + 1} of {len(self._setup.clients)} ({client.network})"
+
+
+def _as_stage(
+    model: nn.Module, network: str, outputs: int, client: Client, history: History
+) -> Stage:
+    """A trained network as it is stored; as a checkpoint its lineage is the stage's key."""
+    owner = f"client-{client.index}"
+    about = {"network": network, "outputs": outputs, "owner": owner, "history": history}
+    return Stage(state_of(model), about)
