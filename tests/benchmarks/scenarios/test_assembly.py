@@ -57,10 +57,10 @@ def test_networks_and_plans_are_the_configurations_and_samples_the_scenarios():
     assert [client.network for client in federation.clients] == ["cnn-small", "resnet8-narrow"]
     assert [client.size for client in federation.clients] == [2, 1]
     assert [client.digest for client in federation.clients] == ["first", "second"]
-    assert federation.network == "resnet8-narrow"
+    assert federation.networks.server == "resnet8-narrow"
     assert (federation.local.epochs, federation.server.epochs) == (6, 15)
     assert federation.public.digest == "public"
-    assert federation.protection is None
+    assert federation.privacy.protection is None
 
 
 def test_a_network_has_the_form_that_its_task_needs():
@@ -83,7 +83,7 @@ def test_privacy_is_of_the_forms_that_the_method_has():
     private = {"privacy.epsilon": 5.0, "privacy.mechanism": "dp-sgd"}
     federation = assembled(parts(), FedAvg, **private)
     assert federation.mechanism == "dp-sgd"
-    assert federation.protection.plan.epsilon == 5.0
+    assert federation.privacy.protection.plan.epsilon == 5.0
     with pytest.raises(ValueError, match="FedAvg has no private form under pate"):
         assembled(parts(), FedAvg, **{**private, "privacy.mechanism": "pate"})
 

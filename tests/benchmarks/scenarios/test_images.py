@@ -630,8 +630,8 @@ def test_teachers_have_tasks_of_their_own_and_networks_to_suit():
 
 def test_a_network_that_makes_maps_is_used_as_it_is():
     federation = rooms(**{"network.server": "unet-narrow"})
-    assert federation.network == "unet-narrow"
-    outputs = federation.initial("unet-narrow")(torch.empty(2, 3, 16, 16, device="meta"))
+    assert federation.networks.server == "unet-narrow"
+    outputs = federation.networks.initial("unet-narrow")(torch.empty(2, 3, 16, 16, device="meta"))
     assert outputs.shape == (2, 8, 16, 16)
 
 
