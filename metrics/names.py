@@ -48,7 +48,7 @@ def _share(title: str) -> Metric:
 
 
 def _accuracy(title: str) -> Metric:
-    return replace(_share(title), rounding=0.015, of_samples=True)
+    return replace(_share(title), rounding=0.0125, of_samples=True)
 
 
 def _auc(title: str) -> Metric:
@@ -83,7 +83,7 @@ METRICS: Mapping[str, Metric] = {
         "Consensus covered by central attention", bounds=(0, 1), share=True, scale=1
     ),
     "attention-empty": Metric("Maps without attention", bounds=(0, 1), share=True, scale=1),
-    "psnr": Metric("PSNR", HIGHER, unit="dB", digits=2, scale=50, rounding=0.02),
+    "psnr": Metric("PSNR", HIGHER, unit="dB", digits=2, scale=50, rounding=0.025),
     # Of maps that are scaled to [0, 1].
     "mean-absolute-error": Metric("Mean absolute error", LOWER, scale=1),
     "hd95": Metric("HD95", LOWER, unit="pixel", digits=2, scale=100),
@@ -93,7 +93,7 @@ METRICS: Mapping[str, Metric] = {
     # Neither: of recovered images the paper (Fig. 4) reads a larger one as stronger privacy, of
     # generated images a smaller one is a better likeness. No FID by title, for that is only under
     # Inception-v3: `metrics.frechet.title`.
-    "fid": Metric("Fréchet distance", digits=2, rounding=0.13),
+    "fid": Metric("Fréchet distance", digits=2, rounding=0.35),
     BANDWIDTH: Metric("Bandwidth", LOWER, unit="GB", digits=4, scale=0),
     "privacy-cost": Metric("Privacy cost", LOWER, unit="ε", digits=2, scale=0),
     "privacy-eps1": Metric("Privacy parameter ε1", digits=2, scale=0),
