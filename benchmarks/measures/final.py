@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.tables.measure import Config, Fitted, Measure, Taken
+from benchmarks.tables.measure import Fitted, Measure, Taken
 from metrics.names import LOWER, facts
 from results.record import Measurement
 
 if TYPE_CHECKING:
+    from benchmarks.scenarios.configuration import EvaluationSettings
     from federation.checkpoint import Checkpoint
     from federation.federation import Federation
 
@@ -27,13 +28,16 @@ class Final(Measure):
     numbers = True
 
     def take(self, run: Fitted) -> Taken:
+        from benchmarks.scenarios.configuration import EvaluationSettings, read_section
+
+        how = read_section(run.config, "evaluation", EvaluationSettings)
         models = counted(run)
         found = []
         for metric in metrics_of(run):
             histories = [checkpoint.history[metric] for checkpoint in models]
-            values = [statistic_of(metric, history, run.config) for history in histories]
+            values = [statistic_of(metric, history, how) for history in histories]
             found.append(Measurement(metric, float(np.mean(values)) * run.scale(metric)))
-        return Taken(tuple(found), in_words(run, statistic_name(histories, run.config)))
+        return Taken(tuple(found), in_words(run, statistic_name(histories, how)))
 
 
 def counted(run: Fitted) -> list[Checkpoint]:
@@ -70,32 +74,31 @@ def in_words(run: Fitted, how: str) -> str:
     return "; ".join(text)
 
 
-def statistic_of(metric: str, history: Sequence[float], config: Config) -> float:
+def statistic_of(metric: str, history: Sequence[float], how: EvaluationSettings) -> float:
     """A run's number from its history: the median of the last epochs, or what the released code
     reports, the best.
 
-    With `evaluation.at`, a share of the epochs, what the run had reached there.
+    With `at`, a share of the epochs, what the run had reached there.
     """
     from metrics.classification import median_of_last
 
-    history = history[: max(1, round(float(config.get("evaluation.at", 1.0)) * len(history)))]
-    if config.get("evaluation.statistic") == "best":
+    history = history[: max(1, round(how.at * len(history)))]
+    if how.statistic == "best":
         return min(history) if facts(metric).better == LOWER else max(history)
-    return median_of_last(history, int(config["evaluation.last_epochs"]))
+    return median_of_last(history, how.last_epochs)
 
 
-def statistic_name(histories: Sequence[Sequence[float]], config: Config) -> str:
+def statistic_name(histories: Sequence[Sequence[float]], how: EvaluationSettings) -> str:
     """The statistic in words."""
     length = min(len(history) for history in histories)
-    share = float(config.get("evaluation.at", 1.0))
-    if share < 1:
-        length = max(1, round(share * length))
-    if config.get("evaluation.statistic") == "best":
+    if how.at < 1:
+        length = max(1, round(how.at * length))
+    if how.statistic == "best":
         return (
             f"best of {length} epochs or rounds by test accuracy (optimistic, as the authors' code"
             " reports it)"
         )
-    last = min(int(config["evaluation.last_epochs"]), length)
+    last = min(how.last_epochs, length)
     return (
         f"median of the last {last} epochs"
         if last > 1

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from benchmarks.measures.film_counts import film_counts
-from benchmarks.scenarios.configuration import Configuration
 from benchmarks.tables.measure import Config, Fitted, Measure, Taken
 from benchmarks.tables.registry import find_scenario
 from results.record import Measurement
@@ -29,12 +28,14 @@ class Findings(Measure):
     """AUCs on the test set that `evaluation.test` names, which may be of no client."""
 
     def take(self, run: Fitted) -> Taken:
-        config, device = run.config, str(run.federation.networks.device)
-        configuration = Configuration.parse(config)
+        from benchmarks.scenarios.configuration import Configuration
+
+        configuration = Configuration.parse(run.config)
         scenario = find_scenario(configuration.data.task).load()
-        tested = next(source for source in run.sources if source.asked == config["evaluation.test"])
+        wanted, device = configuration.evaluation.test, str(run.federation.networks.device)
+        tested = next(source for source in run.sources if source.asked == wanted)
         test, labelled = scenario.test_set(configuration, tested, run.seeds, device)
-        overlap = overlapping(config)
+        overlap = overlapping(run.config)
         return Taken(
             *measure(run.federation, run.fitted, test, labelled, overlap, tested.label, run.percent)
         )

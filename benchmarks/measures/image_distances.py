@@ -8,12 +8,14 @@ were attacked, by the features of an ImageNet network.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import torch
 from torch import Tensor
 
 from benchmarks.measures.reconstruction import KINDS, Attack, Kind, reconstructions
+from benchmarks.scenarios.configuration import EvaluationSettings, NetworkSettings, read_section
 from benchmarks.tables.measure import Config
 from federation.client import Client, Shard
 from federation.federation import Federation
@@ -33,6 +35,28 @@ SOURCES = (*KINDS, GENERATED, PRIVATE, NOISE)
 nowhere."""
 
 
+@dataclass(frozen=True)
+class AttackSettings:
+    """`attack.*`: which images a row has, and how they are made."""
+
+    images_by: str
+    """One of `SOURCES`."""
+    images: int
+    """Private images of a client that are attacked, and images on either side of a distance."""
+    clients: int
+    network: str = ""
+    """The kind of network whose messages are attacked."""
+    shares: str = "gradient"
+    """`gradient` or `update`."""
+    batch_size: int = 1
+    """Images behind a message."""
+    local_steps: int = 1
+    """Steps behind an update."""
+    batch_norm: str = "eval"
+    iterations: int = 300
+    restarts: int = 4
+
+
 def measure(
     config: Config, federation: Federation, method: Method, samples: Tensor | None
 ) -> tuple[tuple[Measurement, ...], str]:
@@ -45,15 +69,17 @@ def measure(
     """
     from models import extractors  # imports much that other cells have no use for
 
-    source, count = str(config["attack.images_by"]), int(config["attack.images"])
+    settings = read_section(config, "attack", AttackSettings)
+    source, count = settings.images_by, settings.images
     _check(source, method, samples, count)
-    extractor = extractors.load(str(config["evaluation.extractor"]), federation.networks.device)
-    clients = drawn_clients(federation, int(config["attack.clients"]), count)
+    named = read_section(config, "evaluation", EvaluationSettings).extractor
+    extractor = extractors.load(named, federation.networks.device)
+    clients = drawn_clients(federation, settings.clients, count)
     found: list[dict[str, float]] = []
     for client in clients:
         federation.progress(f"client {client.index + 1}", len(found) / len(clients))
         private, _ = client.run(_private_images, federation, client, count)
-        images = _images_of(config, source, federation, client, samples)
+        images = _images_of(config, settings, federation, client, samples)
         values = {
             "fid": frechet_distance(
                 _features(extractor, images), _features(extractor, unit_range(private[:count]))
@@ -142,12 +168,16 @@ def _features(extractor: Extractor, images: Tensor) -> Tensor:
 
 
 def _images_of(
-    config: Config, source: str, federation: Federation, client: Client, samples: Tensor | None
+    config: Config,
+    settings: AttackSettings,
+    federation: Federation,
+    client: Client,
+    samples: Tensor | None,
 ) -> Tensor:
     """The images of a row that are compared with the client's attacked ones: float32 (n, c, h, w)
     in [0, 1].
     """
-    count = int(config["attack.images"])
+    source, count = settings.images_by, settings.images
     if source == GENERATED:
         assert samples is not None
         chosen = federation.streams.seeds.numpy("attack", "samples", client.index).permutation(
@@ -161,29 +191,32 @@ def _images_of(
         return torch.rand(count, *federation.networks.image_shape, generator=generator).to(
             federation.networks.device
         )
-    return _attacked(config, attack_of(config, cast(Kind, source)), federation, client)
+    attack = attack_of(settings, float(config["local.lr"]))
+    network = read_section(config, "network", NetworkSettings).named(settings.network)
+    return _attacked(attack, network, count, federation, client)
 
 
-def attack_of(config: Config, kind: Kind) -> Attack:
-    """The attack that a configuration describes. Raises ValueError for settings that contradict
-    each other.
+def attack_of(settings: AttackSettings, local_lr: float) -> Attack:
+    """The attack that settings describe, on clients with this learning rate. Raises ValueError for
+    settings that contradict each other.
     """
     threat = ThreatModel(
-        shares=cast(Shares, config["attack.shares"]),
-        batch_size=int(config["attack.batch_size"]),
-        local_steps=int(config["attack.local_steps"]),
-        local_lr=float(config["local.lr"]),
-        batch_norm=cast(BatchNorm, config["attack.batch_norm"]),
+        shares=cast(Shares, settings.shares),
+        batch_size=settings.batch_size,
+        local_steps=settings.local_steps,
+        local_lr=local_lr,
+        batch_norm=cast(BatchNorm, settings.batch_norm),
     )
-    return Attack(kind, threat, int(config["attack.iterations"]), int(config["attack.restarts"]))
+    kind = cast(Kind, settings.images_by)
+    return Attack(kind, threat, settings.iterations, settings.restarts)
 
 
-def _attacked(config: Config, attack: Attack, federation: Federation, client: Client) -> Tensor:
+def _attacked(
+    attack: Attack, network: str, count: int, federation: Federation, client: Client
+) -> Tensor:
     """What the attack makes of the client's messages in the first round, whose weights the server
     has just sent.
     """
-    role, count = str(config["attack.network"]), int(config["attack.images"])
-    network = str(config.get(f"network.{role}", role))
     private, targets = client.run(_private_images, federation, client, count)
     return reconstructions(
         federation.stages.cache,

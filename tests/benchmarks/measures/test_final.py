@@ -5,12 +5,10 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.measures.final import statistic_name, statistic_of
+from benchmarks.scenarios.configuration import EvaluationSettings
 
-LAST, LAST_THREE = (
-    {"evaluation.last_epochs": 1, "evaluation.statistic": "last"},
-    {"evaluation.last_epochs": 3},
-)
-BEST = {"evaluation.last_epochs": 1, "evaluation.statistic": "best"}
+LAST, LAST_THREE = EvaluationSettings(), EvaluationSettings(last_epochs=3)
+BEST = EvaluationSettings(statistic="best")
 
 
 def test_the_last_value_the_median_of_the_last_or_the_best():

@@ -14,7 +14,7 @@ from benchmarks.tables.spec import SpecError
 from datasets import catalogue
 from federation.client import Shard
 from federation.data import LabelledSet, PublicData
-from federation.federation import OracleError
+from federation.parts.evaluation import OracleError
 from federation.seeds import Seeds
 from federation.stages import StageCache
 from federation.tasks import Classification, Segmentation
@@ -74,15 +74,15 @@ def test_labels_of_public_samples_are_for_oracles_alone():
         oracle = frozenset({"public-labels"})
 
     labelled = parts(oracle_labels=LABELS[3:4])
-    assert assembled(labelled, Oracle).oracle_public_labels().tolist() == [0]
+    assert assembled(labelled, Oracle).evaluation.public_labels().tolist() == [0]
     with pytest.raises(OracleError):
-        assembled(labelled).oracle_public_labels()
+        assembled(labelled).evaluation.public_labels()
 
 
 def test_privacy_is_of_the_forms_that_the_method_has():
     private = {"privacy.epsilon": 5.0, "privacy.mechanism": "dp-sgd"}
     federation = assembled(parts(), FedAvg, **private)
-    assert federation.mechanism == "dp-sgd"
+    assert federation.privacy.mechanism == "dp-sgd"
     assert federation.privacy.protection.plan.epsilon == 5.0
     with pytest.raises(ValueError, match="FedAvg has no private form under pate"):
         assembled(parts(), FedAvg, **{**private, "privacy.mechanism": "pate"})

@@ -536,7 +536,7 @@ def test_the_servers_data_are_the_targets(servers):
 
 def test_labels_of_the_public_images_stay_an_oracles(servers):
     with pytest.raises(OracleError):
-        servers.oracle_public_labels()
+        servers.evaluation.public_labels()
 
 
 def test_a_planned_federation_knows_the_sizes_of_both_sets():
