@@ -22,7 +22,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run_command(
-    *arguments: str, timeout: int = 300, **environment: str
+    *arguments: str, timeout: int = 900, **environment: str
 ) -> subprocess.CompletedProcess[str]:
     """`python -m MODULE ARGUMENTS` in the checkout."""
     env = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1", **environment}

@@ -19,14 +19,21 @@ import numpy as np
 import pytest
 
 from benchmarks.tables import registry
+from tests.forking import run_forked
 
 ROOT = Path(__file__).resolve().parents[3]
 COLUMN = ("--only", "dataset=mnist", "--only", "distribution=niid1")
 
 
-def run(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """A command with its own cache, data home and results folder inside `folder`."""
-    env = {
+def options(folder: Path, *arguments: str) -> list[str]:
+    """The arguments, with a results folder inside `folder` for commands that write one."""
+    writes = arguments[0] in ("reproduce", "partition")
+    return [*arguments, *(["--results", str(folder / "results")] if writes else [])]
+
+
+def environment_of(folder: Path, **environment: str) -> dict[str, str]:
+    """The environment with a cache and a data home inside `folder`."""
+    return {
         **os.environ,
         "FEDTABLES_CACHE": str(folder / "cache"),
         "FEDTABLES_DATA": str(folder / "data"),
@@ -34,16 +41,23 @@ def run(folder: Path, *arguments: str, **environment: str) -> subprocess.Complet
         "COLUMNS": "200",
         **environment,
     }
-    where = (
-        ["--results", str(folder / "results")] if arguments[0] in ("reproduce", "partition") else []
-    )
+
+
+def run(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """A command with its own cache, data home and results folder inside `folder`."""
+    env = environment_of(folder, **environment)
+    return run_forked("benchmarks", *options(folder, *arguments), timeout=900, env=env)
+
+
+def run_anew(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The same in a process, and with workers, that share nothing with those of other commands."""
     return subprocess.run(
-        [sys.executable, "-m", "benchmarks", *arguments, *where],
+        [sys.executable, "-m", "benchmarks", *options(folder, *arguments)],
         cwd=ROOT,
-        env=env,
+        env=environment_of(folder),
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,
         check=False,
     )
 
@@ -61,7 +75,7 @@ def lines(folder: Path, name: str = "dlad/table2") -> list[dict[str, str]]:
 def finished(tmp_path_factory) -> Path:
     """One column of Table II, run with two workers."""
     folder = tmp_path_factory.mktemp("finished")
-    done = run(folder, "reproduce", "dlad/table2", *COLUMN, "--jobs", "2")
+    done = run_anew(folder, "reproduce", "dlad/table2", *COLUMN, "--jobs", "2")
     assert done.returncode == 0, done.stderr
     (folder / "output.txt").write_text(done.stdout)
     return folder
@@ -126,30 +140,16 @@ def test_the_same_command_again_computes_nothing_and_writes_the_same_csv(copy):
 
 
 def test_one_worker_writes_the_same_csv_as_two(finished, tmp_path):
-    assert run(tmp_path, "reproduce", "dlad/table2", *COLUMN, "--jobs", "1").returncode == 0
+    assert run_anew(tmp_path, "reproduce", "dlad/table2", *COLUMN, "--jobs", "1").returncode == 0
     assert table_csv(tmp_path).read_bytes() == table_csv(finished).read_bytes()
 
 
 def test_killed_in_the_middle_it_goes_on_and_ends_with_the_same_csv(finished, tmp_path):
-    env = {
-        **os.environ,
-        "FEDTABLES_CACHE": str(tmp_path / "cache"),
-        "FEDTABLES_DATA": str(tmp_path / "data"),
-    }
-    command = [
-        sys.executable,
-        "-m",
-        "benchmarks",
-        "reproduce",
-        "dlad/table2",
-        *COLUMN,
-        "--jobs",
-        "1",
-    ]
+    arguments = ("reproduce", "dlad/table2", *COLUMN, "--jobs", "1")
     process = subprocess.Popen(
-        [*command, "--results", str(tmp_path / "results")],
+        [sys.executable, "-m", "benchmarks", *options(tmp_path, *arguments)],
         cwd=ROOT,
-        env=env,
+        env=environment_of(tmp_path),
         stdout=subprocess.DEVNULL,
     )
     cells = tmp_path / "cache" / "cells"
@@ -160,7 +160,7 @@ def test_killed_in_the_middle_it_goes_on_and_ends_with_the_same_csv(finished, tm
     process.wait()
     kept = {path.name: path.stat().st_mtime_ns for path in cells.rglob("*.json")}
     assert 1 <= len(kept) < 4
-    again = run(tmp_path, "reproduce", "dlad/table2", *COLUMN)
+    again = run_anew(tmp_path, "reproduce", "dlad/table2", *COLUMN)
     assert f"4 cells, {len(kept)} finished before" in again.stdout
     assert table_csv(tmp_path).read_bytes() == table_csv(finished).read_bytes()
     assert {
@@ -171,24 +171,10 @@ def test_killed_in_the_middle_it_goes_on_and_ends_with_the_same_csv(finished, tm
 
 
 def test_ctrl_c_ends_with_a_word_and_keeps_what_is_finished(tmp_path):
-    env = {
-        **os.environ,
-        "FEDTABLES_CACHE": str(tmp_path / "cache"),
-        "FEDTABLES_DATA": str(tmp_path / "data"),
-    }
-    command = [
-        sys.executable,
-        "-m",
-        "benchmarks",
-        "reproduce",
-        "dlad/table2",
-        "--results",
-        str(tmp_path / "results"),
-    ]
     process = subprocess.Popen(
-        command,
+        [sys.executable, "-m", "benchmarks", *options(tmp_path, "reproduce", "dlad/table2")],
         cwd=ROOT,
-        env=env,
+        env=environment_of(tmp_path),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
