@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 
@@ -39,6 +39,7 @@ class FedKD(Method):
     title = "FedKD"
     sends = frozenset({"logits", "labels"})
     protected: ClassVar[Mapping[str, frozenset[str]]] = {DP_SGD: sends, PATE: frozenset({"votes"})}
+    privacy: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {"mechanism": PATE}}
 
     multi_round: bool = False
     """False: clients answer once, on the plain public images. True: every epoch anew, on freshly

@@ -11,6 +11,7 @@ import torch
 
 from federation.checkpoint import Checkpoint
 from federation.federation import Federation
+from privacy.plan import DP_SGD
 
 Fitted = Checkpoint | torch.nn.Module | Sequence[Checkpoint]
 """What a method leaves: one global model, or one model per client."""
@@ -37,6 +38,10 @@ class Method(ABC):
     """Knowledge no real server has, for upper bounds: `public-labels`, `private-samples`. Tables
     mark such rows."""
 
+    privacy: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {"mechanism": DP_SGD}}
+    """By protocol, the settings `privacy.*` of a private run that nobody has set: mechanism, and
+    what goes with it. Those under `paper` hold where the protocol has none of its own."""
+
     quick: ClassVar[Mapping[str, Any]] = {}
     """Field values with which it learns something within seconds on the contract's small
     federation."""
@@ -48,6 +53,12 @@ class Method(ABC):
         """
         found: Mapping[str, frozenset[str]] = vars(cls).get("protected", {})
         return found
+
+    @classmethod
+    def privacy_defaults(cls, protocol: str) -> dict[str, Any]:
+        """`privacy` under a protocol, by the settings' names."""
+        settings = {**cls.privacy["paper"], **cls.privacy.get(protocol, {})}
+        return {f"privacy.{name}": value for name, value in settings.items()}
 
     @abstractmethod
     def fit(self, federation: Federation) -> Fitted:

@@ -4,6 +4,9 @@ follow the same rule, and no modules import each other in a circle.
 
 from __future__ import annotations
 
+import ast
+import re
+
 import pytest
 
 from results.sourcecode import ROOT, imported_modules
@@ -82,6 +85,37 @@ def test_no_modules_import_each_other_in_a_circle():
     while free := {module for module, needed in waiting.items() if not needed & waiting.keys()}:
         waiting = {module: needed for module, needed in waiting.items() if module not in free}
     assert not waiting, f"these import each other: {sorted(waiting)}"
+
+
+OF_ONE_PAPER = ("methods", "baselines", "benchmarks.papers", "benchmarks.attacks.targets")
+"""Where papers and their methods are named; elsewhere only docstrings name them, as sources."""
+PAPERS = re.compile("dlad|fedsa|fedad|fediod", re.IGNORECASE)
+
+
+def names_in(tree):
+    """Names and texts of code, without documentation."""
+    documentation = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if id(node) not in documentation:
+                yield node.value
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module or ""
+            yield from (alias.name for alias in node.names)
+        else:
+            yield from (
+                value
+                for value in (getattr(node, field, None) for field in ("id", "attr", "name", "arg"))
+                if isinstance(value, str)
+            )
+
+
+@pytest.mark.parametrize("path", FILES, ids=module_name)
+def test_general_code_names_no_paper_and_none_of_their_methods(path):
+    if module_name(path).startswith((*OF_ONE_PAPER, "benchmarks.speed")):
+        return
+    named = {text for text in names_in(ast.parse(path.read_text())) if PAPERS.search(text)}
+    assert not named, f"{path} names {sorted(named)}"
 
 
 def test_no_device_is_written_into_the_code():

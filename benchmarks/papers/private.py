@@ -24,11 +24,10 @@ PRIVACY = (
     Setting("privacy.delta", 1e-5, "paper", "FedIOD, Privacy Analysis; also elsewhere"),
     Setting(
         "privacy.mechanism",
-        {"method=fedkd": "pate", "method=fediod": "gs-wgan", "": "dp-sgd"},
+        "",
         "paper",
-        "FedIOD, Privacy Analysis: PATE on outputs, noisy gradients for the generator; other"
-        " methods train by DP-SGD",
-        released={"method=fedkd": "pate", "method=fediod": "released", "": "dp-sgd"},
+        "empty: what the method declares; by FedIOD's Privacy Analysis PATE on outputs, noisy"
+        " gradients for the generator, DP-SGD for other methods",
     ),
     Setting(
         "privacy.accountant", "rdp", "code", "the papers cite Renyi accountants; prv is tighter"
@@ -38,11 +37,7 @@ PRIVACY = (
         "privacy.noise_multiplier",
         0.0,
         "assumed",
-        "of DP-SGD; 0: the smallest that keeps the budget. Released: of the noise "
-        "inside the discriminators",
-        released=10.0,
-        cpu={"protocol=released method=fediod": 10.0, "": 0.0},
-        smoke={"protocol=released method=fediod": 10.0, "": 0.0},
+        "0: what the method declares, else of DP-SGD the smallest that keeps the budget",
     ),
     Setting(
         "privacy.counts_noise",

@@ -340,15 +340,18 @@ def _separable(config: Mapping[str, Scalar]) -> dict[str, Scalar]:
 
 
 def _private(
-    config: Mapping[str, Scalar], entry: registry.MethodEntry, shown: Iterable[str]
+    config: Mapping[str, Scalar], entry: registry.MethodEntry, shown: Iterable[str], protocol: str
 ) -> dict[str, Scalar]:
-    """The configuration without the settings of a privacy that it does not ask for; those of the
-    column, `shown`, stay.
+    """The configuration with what the method declares of its privacy where nobody has set it, or
+    without the settings of a privacy that is not asked for; those of the column, `shown`, stay.
 
     Raises SpecError if it asks for a mechanism that the method has no form for.
     """
     if config.get("privacy.dp") == "yes" and config["privacy.epsilon"] != math.inf:
-        protected, mechanism = entry.load().protections(), config["privacy.mechanism"]
+        method = entry.load()
+        defaults = method.privacy_defaults(protocol)
+        config = {name: value or defaults.get(name, value) for name, value in config.items()}
+        protected, mechanism = method.protections(), config["privacy.mechanism"]
         if mechanism not in protected:
             known = (
                 f"it has one under {', '.join(sorted(protected))}"
@@ -438,7 +441,7 @@ def expand(
                     continue
                 raise
             try:
-                config = _private(config, entry, {table.axes[key] for key in column})
+                config = _private(config, entry, {table.axes[key] for key in column}, protocol)
             except SpecError:
                 if skip_unusable:
                     continue

@@ -125,15 +125,15 @@ class Networks:
         if any(client.task is not None for client in clients):
             raise HeterogeneousClientsError(
                 "this method averages parameters, so all clients must share one task; here clients"
-                " have label sets of their own. Use a method that takes their outputs (fedad), or"
-                " the data of one site"
+                " have label sets of their own. Use a method that takes their outputs, or the data"
+                " of one site"
             )
         names = sorted({self.server, *(client.network for client in clients)})
         if len(names) > 1:
             raise HeterogeneousClientsError(
                 "this method averages parameters, so clients and server must share one network;"
-                f" here are {', '.join(names)}. Use a model-agnostic method (fedmd, fedkd, fediod,"
-                " dlad), or the same network everywhere"
+                f" here are {', '.join(names)}. Use a model-agnostic method (one of outputs),"
+                " or the same network everywhere"
             )
         return names[0]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 
@@ -50,6 +50,10 @@ class FedIOD(Settings):
     protected: ClassVar[Mapping[str, frozenset[str]]] = {
         GS_WGAN: frozenset({"gradients", "votes"}),
         RELEASED: sends,
+    }
+    privacy: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "paper": {"mechanism": GS_WGAN},
+        "released": {"mechanism": RELEASED, "noise_multiplier": 10.0},
     }
 
     def fit(self, federation: Federation) -> Checkpoint:
