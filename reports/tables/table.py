@@ -11,6 +11,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from metrics.names import TEXTS
+from reports.tables.markup import markdown_table
 from reports.tables.units import FRACTION, Scale, scale_of
 from results.published import format_column, parse_column, published_table
 from results.store import format_value
@@ -357,11 +358,6 @@ def terminal_tables(layout: Layout, lines: Sequence[Line]) -> list[RichTable]:
     return drawn
 
 
-def escape_cell(text: str) -> str:
-    """Text for a cell of a Markdown table."""
-    return text.replace("|", "\\|").replace("\n", " ")
-
-
 def markdown(
     layout: Layout,
     lines: Sequence[Line],
@@ -387,11 +383,10 @@ def markdown(
         for panel in block.panels:
             if panel.title:
                 parts += [f"**{panel.title}**", ""]
-            parts.append("| | " + " | ".join(map(escape_cell, panel.columns.values())) + " |")
-            parts.append("|---" * (len(panel.columns) + 1) + "|")
             best = {column: best_rows(layout, block, column) for column in panel.columns}
+            rows = []
             for row in layout.rows:
-                texts = []
+                texts = [row_title(layout, row)]
                 for column in panel.columns:
                     line = block.cells.get((row, column))
                     if line is None:
@@ -402,15 +397,12 @@ def markdown(
                         f"{bold}{measured_text(line, block.scale)}{bold}"
                         f" {published_text(line, block.scale)}"
                     )
-                parts.append(
-                    f"| {escape_cell(row_title(layout, row))} | "
-                    + " | ".join(map(escape_cell, texts))
-                    + " |"
-                )
+                rows.append(texts)
+            parts += markdown_table(("", *panel.columns.values()), rows)
             parts.append("")
     parts += [f"- {note}" for note in (*notes, *legend(layout, lines))]
     if claims:
-        parts += ["", "## Claims", "", "| the paper's claim | here | in print |", "|---|---|---|"]
-        parts += ["| " + " | ".join(map(escape_cell, claim)) + " |" for claim in claims]
+        headings = ("the paper's claim", "here", "in print")
+        parts += ["", "## Claims", "", *markdown_table(headings, claims)]
     parts += ["", "## Protocol", "", *card, ""]
     return "\n".join(parts)
