@@ -46,7 +46,7 @@ from results.files import (
 from results.published import format_column, parse_column
 from results.record import OK, Record
 from results.sourcecode import source_digest
-from results.store import TableFiles, write_csv
+from results.store import Line, TableFiles, records_of, write_csv
 
 if TYPE_CHECKING:
     import numpy as np
@@ -357,7 +357,7 @@ def print_table(console: Console, run: TableRun, card: Sequence[str]) -> int:
         f" {escape(layout.caption)}\n{escape('; '.join(layout.labels))}"
     )
     write_arrays(run, records)
-    made = made_table(run, layout, lines, records)
+    made = made_table(run, layout, records_of(lines), records)
     told = [
         *find_kind(run.table.measure).remarks(made),
         *(
@@ -419,7 +419,7 @@ def print_table(console: Console, run: TableRun, card: Sequence[str]) -> int:
 
 
 def made_table(
-    run: TableRun, layout: Layout, lines: Sequence[dict[str, str]], records: Sequence[Record]
+    run: TableRun, layout: Layout, lines: Sequence[Line], records: Sequence[Record]
 ) -> Regenerated:
     """What the table's kind is shown with."""
     first = {cell.row: cell for cell in run.cells}
