@@ -22,6 +22,12 @@ class PublishedCell:
     n: int | None
     note: str
 
+    @property
+    def unit(self) -> str:
+        """`percent`, `fraction`, `pixel`, ...: how it is printed; empty if unknown."""
+        first = self.note.split(";")[0].split()
+        return first[0].removeprefix("unit=") if first and first[0].startswith("unit=") else ""
+
 
 @dataclass(frozen=True)
 class Claim:

@@ -14,10 +14,11 @@ import csv
 import io
 import json
 import math
-import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any, cast
 
+import pandas as pd
 from filelock import FileLock
 
 from results.files import (
@@ -29,7 +30,7 @@ from results.files import (
     write_atomic,
     write_sealed_json,
 )
-from results.published import published_table
+from results.frame import over_seeds, tidy
 from results.record import OK, Record
 
 CSV_COLUMNS = (
@@ -58,6 +59,10 @@ CSV_COLUMNS = (
     "private_origin",
 )
 """The first six are those of `results/published/`, so that the two files join."""
+PLACE = ["row", "column", "metric"]
+"""What tells the lines of a table apart; a cell that failed has no metric."""
+Line = Mapping[str, str]
+"""One line of a table's CSV."""
 
 
 class CellCache:
@@ -139,103 +144,85 @@ def format_value(value: float | str | None) -> str:
     return value if isinstance(value, str) else repr(float(value))
 
 
-def summarise(records: Sequence[Record]) -> list[dict[str, str]]:
-    """Lines of a table's CSV: per row, column and metric the mean over seeds, std (n - 1) and n.
+def summarise(records: Sequence[Record]) -> pd.DataFrame:
+    """The lines of a table's CSV, as text under `CSV_COLUMNS`: per row, column and metric the mean
+    over seeds, std (n - 1) and n (`results.frame.over_seeds`).
 
     Holds only what the seeds determine. A cell that failed for any seed is listed with its reason
-    and no value. A measurement that some seeds lack is over the others; n says how many.
+    and no value.
     """
-    if not records:
-        return []
-    published = {(c.row, c.column, c.metric): c for c in published_table(records[0].table)}
-    groups: dict[tuple[str, str], list[Record]] = {}
-    for record in records:
-        groups.setdefault((record.row, record.column), []).append(record)
-    lines = []
-    for (row, column), group in groups.items():
-        group = sorted(group, key=lambda r: r.seed)
-        failed = [r for r in group if r.status != OK]
-        first = group[0]
-        common = {
-            "row": row,
-            "status": "ok" if not failed else f"failed: {failed[0].reason}",
-            "bytes_up": str(first.bytes_up),
-            "bytes_down": str(first.bytes_down),
-            "epsilon": format_value(
-                max((r.epsilon for r in group if r.epsilon is not None), default=None)
-            ),
-            "delta": format_value(first.delta),
-            "data": "+".join(source.get("used", "") for source in (first.data, *first.others)),
-            "origin": "+".join(
-                dict.fromkeys(source.get("origin", "") for source in (first.data, *first.others))
-            ),
-            "profile": first.profile,
-            "protocol": first.protocol,
-            "seeds": " ".join(str(r.seed) for r in group),
-            "public": first.public.get("used", ""),
-            "public_origin": first.public.get("origin", ""),
-            "statistic": first.statistic,
-            "private": first.private.get("used", ""),
-            "private_origin": first.private.get("origin", ""),
-        }
-        if failed:
-            lines.append({**dict.fromkeys(CSV_COLUMNS, ""), **common, "column": column, "n": "0"})
-            continue
-        # Which measurements there are may hang on the data of a seed: an AUC without positives is
-        # not defined.
-        by_name = [{(m.metric, m.column): m.value for m in record.measurements} for record in group]
-        for metric, suffix in dict.fromkeys(name for found in by_name for name in found):
-            values = [found[metric, suffix] for found in by_name if (metric, suffix) in found]
-            numbers = [v for v in values if isinstance(v, float | int)]
-            full_column = f"{column} {suffix}".strip()
-            line = {
-                **dict.fromkeys(CSV_COLUMNS, ""),
-                **common,
-                "column": full_column,
-                "metric": metric,
-            }
-            printed = published.get((row, full_column, metric))
-            line["n"] = str(len(values))
-            if len(numbers) == len(values):
-                mean = math.fsum(numbers) / len(numbers)
-                line["value"] = format_value(mean)
-                line["std"] = format_value(statistics.stdev(numbers)) if len(numbers) > 1 else ""
-                if printed is not None and isinstance(printed.value, float):
-                    line["difference"] = format_value(round(mean - printed.value, 12))
-            else:
-                line["value"] = " | ".join(dict.fromkeys(str(v) for v in values))
-                if printed is not None:
-                    line["difference"] = (
-                        "same" if line["value"] == str(printed.value) else "differs"
-                    )
-            line["published"] = format_value(printed.value) if printed is not None else ""
-            lines.append(line)
-    return lines
+    lines = [_as_text(line) for line in over_seeds(tidy(records)).to_dict("records")]
+    return pd.DataFrame(lines, columns=list(CSV_COLUMNS), dtype=str)
+
+
+def _as_text(line: Mapping[Hashable, Any]) -> dict[str, str]:
+    """A line of `over_seeds` as the CSV has it, numbers with all their digits."""
+    failed = line["status"] != OK
+    value = "" if failed else format_value(line["value"])
+    printed, difference = _number(line["published"]), _number(line["difference"])
+    if isinstance(line["published_text"], str):
+        printed = line["published_text"]
+    if isinstance(line["text"], str):
+        value = line["text"]
+        difference = "" if not printed else "same" if value == printed else "differs"
+    return {
+        **{name: str(line[name]) for name in CSV_COLUMNS if name in line},
+        "column": f"{line['column']} {line['detail']}".strip(),
+        "value": value,
+        "published": printed,
+        "difference": difference,
+        "status": f"failed: {line['reason']}" if failed else OK,
+        **{name: _number(line[name]) for name in ("std", "epsilon", "delta")},
+    }
+
+
+def _number(value: float) -> str:
+    """Empty for a missing number."""
+    return "" if math.isnan(value) else format_value(value)
+
+
+def records_of(lines: pd.DataFrame) -> list[Line]:
+    """The lines one by one, for what is written, drawn or judged cell by cell."""
+    return cast(list[Line], lines.to_dict("records"))
 
 
 def write_csv(
-    path: Path, lines: Sequence[dict[str, str]], columns: Sequence[str] = CSV_COLUMNS
+    path: Path,
+    lines: pd.DataFrame | Sequence[Line],
+    columns: Sequence[str] = CSV_COLUMNS,
 ) -> None:
-    """Write the lines of a table's CSV in one step."""
-    buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(lines)
-    write_atomic(path, buffer.getvalue())
+    """Write the named columns of lines of text, by default a table's, in one step."""
+    frame = pd.DataFrame(lines, columns=list(columns))
+    write_atomic(path, frame.to_csv(index=False, lineterminator="\n"))
 
 
-def read_csv(path: Path) -> list[dict[str, str]]:
-    """Lines of a table's CSV. Raises ResultsError if the file is missing or is not such a CSV."""
+def read_csv(path: Path, required: Sequence[str] = CSV_COLUMNS[:6]) -> pd.DataFrame:
+    """Lines of a table's CSV as text. Raises ResultsError if the file is missing, damaged, or lacks
+    one of the `required` columns.
+    """
     try:
-        with path.open(newline="") as stream:
-            reader = csv.DictReader(stream)
-            missing = [c for c in CSV_COLUMNS[:6] if c not in (reader.fieldnames or ())]
-            if missing:
-                raise ResultsError(
-                    f"{path} is not a table of this suite: no column {', '.join(missing)}"
-                )
-            return list(reader)
+        return parse_csv(path.read_bytes().decode(), required)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise ResultsError(
             f"cannot read {path}: {error}. Regenerate it with `python -m benchmarks reproduce`."
         ) from error
+    except ValueError as error:
+        raise ResultsError(f"{path} {error}") from error
+
+
+def parse_csv(text: str, required: Sequence[str] = CSV_COLUMNS[:6]) -> pd.DataFrame:
+    """The same of a CSV's text, with as many columns as its version wrote.
+
+    Raises csv.Error for text that is no CSV, ValueError for one that is damaged or no table.
+    """
+    header, *lines = list(csv.reader(io.StringIO(text, newline=""), strict=True)) or [[]]
+    missing = [column for column in required if column not in header]
+    if missing:
+        raise ValueError(f"is not a table of this suite: no column {', '.join(missing)}")
+    for number, line in enumerate(lines, 2):
+        if len(line) != len(header):
+            raise ValueError(
+                f"line {number}: {len(line)} fields under {len(header)} headings; the file is"
+                " damaged, regenerate the table"
+            )
+    return pd.DataFrame(lines, columns=header, dtype=str)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
-from rich.markup import escape
 
 from benchmarks.commands.app import app, console, errors
 from benchmarks.commands.asked import (
@@ -42,6 +41,7 @@ from benchmarks.commands.options import (
     Threads,
 )
 from benchmarks.tables import registry
+from results.record import OK
 
 if TYPE_CHECKING:
     from benchmarks.running.ray_executor import Cluster
@@ -113,42 +113,11 @@ def run_tables(
     results: Path,
     cluster: Cluster | None = None,
 ) -> None:
-    """Run the cells of `tables` that are not finished, and write and print each table."""
-    from benchmarks.publish.display import Live, print_table
-    from benchmarks.running import machine, runner
-    from benchmarks.tables import cards
+    """Regenerate `tables`; exit code 1 if a cell failed."""
+    from benchmarks.publish.regeneration import regenerate
 
-    device, profile = selection.device, selection.profile
-    runs = runner.prepare(tables, selection, results)
-    progress = runner.take_finished(runs, fresh)
-    for reason, count in progress.reasons.items():
-        console.print(f"{count} cells to compute again: {reason}")
-    todo = progress.total - progress.cached
-    workers = jobs or machine.default_jobs(device)
-    where = f"workers: {min(workers, todo)}" if cluster is None else f"by Ray ({cluster.address})"
-    console.print(
-        f"{progress.total} cells, {progress.cached} finished before, {todo} to run"
-        + (f", {where} on {device}" if todo else "")
-    )
-    if todo:
-        with Live(console, todo) as live:
-            runner.execute(
-                runs,
-                jobs if cluster else workers,
-                fresh,
-                live.started,
-                live.progressed,
-                live.staged,
-                live.done,
-                cluster,
-            )
-    failed = 0
-    for run in runs:
-        failed += print_table(console, run, cards.markdown(run.paper, run.table, selection))
-        if profile != "paper":
-            console.print(f"[dim]{escape(cards.reduced(run.paper, profile))}[/]", soft_wrap=True)
-        if profile == "smoke":
-            console.print("A smoke table proves that the table runs, not what the paper found.")
+    runs = regenerate(console, tables, selection, jobs, fresh, results, cluster)
+    failed = sum(record.status != OK for run in runs for record in run.records.values())
     if failed:
         errors.print(
             f"[red]failed cells: {failed}[/]; reasons above, tracebacks in the .log beside each"

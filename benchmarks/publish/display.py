@@ -46,7 +46,7 @@ from results.files import (
 from results.published import format_column, parse_column
 from results.record import OK, Record
 from results.sourcecode import source_digest
-from results.store import TableFiles, write_csv
+from results.store import Line, TableFiles, records_of, write_csv
 
 if TYPE_CHECKING:
     import numpy as np
@@ -348,8 +348,8 @@ def _of_what(table: Table, seeds: Sequence[int]) -> str:
     )
 
 
-def print_table(console: Console, run: TableRun, card: Sequence[str]) -> int:
-    """Write all files of a table, print it; returns how many of this command's cells failed."""
+def print_table(console: Console, run: TableRun, card: Sequence[str]) -> None:
+    """Write all files of a table, and print it."""
     lines, records = write_table(run)
     layout = layout_of(run, records)
     console.print(
@@ -357,7 +357,7 @@ def print_table(console: Console, run: TableRun, card: Sequence[str]) -> int:
         f" {escape(layout.caption)}\n{escape('; '.join(layout.labels))}"
     )
     write_arrays(run, records)
-    made = made_table(run, layout, lines, records)
+    made = made_table(run, layout, records_of(lines), records)
     told = [
         *find_kind(run.table.measure).remarks(made),
         *(
@@ -415,11 +415,10 @@ def print_table(console: Console, run: TableRun, card: Sequence[str]) -> int:
     console.print(
         "wrote " + ", ".join(str(path) for path in [*files, run.files.path("png")]), soft_wrap=True
     )
-    return sum(record.status != OK for record in run.records.values())
 
 
 def made_table(
-    run: TableRun, layout: Layout, lines: Sequence[dict[str, str]], records: Sequence[Record]
+    run: TableRun, layout: Layout, lines: Sequence[Line], records: Sequence[Record]
 ) -> Regenerated:
     """What the table's kind is shown with."""
     first = {cell.row: cell for cell in run.cells}

@@ -10,8 +10,10 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
+import types
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from multiprocessing.connection import Connection, wait
@@ -33,7 +35,8 @@ def run_pool(cells: Sequence[Cell], context: Context, jobs: int) -> Iterator[Eve
     def start(number: int) -> None:
         here, there = spawn.Pipe()
         process = spawn.Process(target=_worker, args=(there, context, os.getpid()), daemon=True)
-        process.start()
+        with _without_main():
+            process.start()
         there.close()
         workers[here] = (process, number)
 
@@ -86,6 +89,19 @@ def _lost(cell: Cell, code: int | None) -> Record:
     how = f"killed by signal {-code}" if code is not None and code < 0 else f"exit code {code}"
     hint = "; out of memory? try fewer --jobs" if code == -signal.SIGKILL else ""
     return failed(cell, f"worker process lost ({how}{hint})")
+
+
+@contextlib.contextmanager
+def _without_main() -> Iterator[None]:
+    """A process that is spawned here does not import the caller's script: a worker has no use for
+    it, and a script or notebook that calls `benchmarks.reproduce` would be run again.
+    """
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
 
 
 def _worker(connection: Connection, context: Context, parent: int) -> None:

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pandas as pd
+
 from benchmarks.running.machine import git_commit
 from benchmarks.tables.cells import Cell, Selection, expand, table_rows
 from benchmarks.tables.spec import Paper, Row, Table
@@ -205,7 +207,7 @@ def _log(run: TableRun, line: str) -> None:
             stream.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}\n")
 
 
-def write_table(run: TableRun) -> tuple[list[dict[str, str]], list[Record]]:
+def write_table(run: TableRun) -> tuple[pd.DataFrame, list[Record]]:
     """Write the table's CSV and the records beside it; returns their lines and the records.
 
     Under a lock, so that of two commands on one table the last to write has the cells of both.

@@ -24,9 +24,10 @@ from benchmarks.tables.sweep import SUFFIX
 from datasets import catalogue
 from federation.execution import DEFAULT, Execution
 from reports.comparing.rule import Rule
-from reports.tables.resultset import check_agree, read_records, read_table
+from reports.tables.resultset import check_agree, read_table
 from reports.tables.units import scale_of
 from results.files import DataError, ResultsError
+from results.frame import read_records
 from results.record import OK, Measurement, Record
 
 MATCH, MISMATCH, NOT_VERIFIABLE = "match", "mismatch", "not verifiable"

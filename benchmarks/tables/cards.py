@@ -8,7 +8,7 @@ from rich.table import Table as RichTable
 
 from benchmarks.tables.cells import Selection
 from benchmarks.tables.spec import Mechanism, Paper, Table
-from reports.tables.table import escape_cell
+from reports.tables.markup import markdown_table
 
 
 def _show_value(value: object, separator: str) -> str:
@@ -61,18 +61,13 @@ def markdown(paper: Paper, table: Table, selection: Selection) -> list[str]:
         for name, value in own.items()
     ]
     lines += [""] if own else []
-    lines += ["| setting | paper | here | source | where |", "|---|---|---|---|---|"]
+    rows = []
     for setting in paper.settings:
         here = own.get(setting.name, setting.value(profile, protocol))
         mark = f"**{_show_value(here, '; ')}**" if here != setting.paper else "same"
-        cells = (
-            setting.name,
-            _show_value(setting.paper, "; "),
-            mark,
-            setting.source,
-            setting.where,
-        )
-        lines.append("| " + " | ".join(map(escape_cell, cells)) + " |")
+        printed = _show_value(setting.paper, "; ")
+        rows.append((setting.name, printed, mark, setting.source, setting.where))
+    lines += markdown_table(("setting", "paper", "here", "source", "where"), rows)
     if table.mechanism is not None:
         lines += ["", *conventions(table.mechanism)]
     return [
@@ -91,28 +86,23 @@ def conventions(mechanism: Mechanism) -> list[str]:
 
     deltas = (1e-3, 1e-5)
     steps = GaussianSteps(mechanism.noise_multiplier, mechanism.sample_rate, mechanism.steps)
-    lines = [
+    rows = [
         (
-            "Epsilon of the same noise under each convention: noise multiplier"
-            f" {mechanism.noise_multiplier:g}, sample rate {mechanism.sample_rate:g},"
-            f" {mechanism.steps:,} steps ({mechanism.where})."
-        ),
-        "",
-        "| adjacency | sampling | bound | "
-        + " | ".join(f"delta {delta:g}" for delta in deltas)
-        + " |",
-        "|---" * (3 + len(deltas)) + "|",
-    ]
-    for found in zip(*(readings(steps, delta) for delta in deltas), strict=True):
-        first = found[0]
-        cells = (
-            first.adjacency,
-            first.sampling,
-            f"{first.name}: {first.bound}",
-            *(f"{r.epsilon:.2f}" for r in found),
+            found[0].adjacency,
+            found[0].sampling,
+            f"{found[0].name}: {found[0].bound}",
+            *(f"{reading.epsilon:.2f}" for reading in found),
         )
-        lines.append("| " + " | ".join(map(escape_cell, cells)) + " |")
-    return lines
+        for found in zip(*(readings(steps, delta) for delta in deltas), strict=True)
+    ]
+    headings = ("adjacency", "sampling", "bound", *(f"delta {delta:g}" for delta in deltas))
+    return [
+        "Epsilon of the same noise under each convention: noise multiplier"
+        f" {mechanism.noise_multiplier:g}, sample rate {mechanism.sample_rate:g},"
+        f" {mechanism.steps:,} steps ({mechanism.where}).",
+        "",
+        *markdown_table(headings, rows),
+    ]
 
 
 def terminal(paper: Paper, profile: str, protocol: str) -> RichTable:

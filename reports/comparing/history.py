@@ -5,25 +5,26 @@ and picture.
 from __future__ import annotations
 
 import csv
-import io
 import math
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 from reports.tables.units import Scale, scale_of, unit_of
 from results.files import ResultsError
 from results.names import near
 from results.published import parse_column
-from results.store import CSV_COLUMNS, read_csv, write_csv
+from results.record import OK
+from results.store import CSV_COLUMNS, parse_csv, read_csv, records_of, write_csv
 
+COLUMNS = list(CSV_COLUMNS)
 OUTPUT_COLUMNS = ("value", "std", "n", "seeds", "profile", "protocol", "data", "origin", "status")
 NAMED, LONGEST = 14, 24
 """How many names of versions fit below a picture, and how long one may be."""
-
-Lines = Sequence[dict[str, str]]
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,9 @@ class Version:
     """Commit, or the path of a file."""
     date: str
     """When it was committed, ISO 8601; empty for a file."""
-    lines: Lines
-    status: str = "ok"
+    lines: pd.DataFrame
+    """Text, as its CSV has it."""
+    status: str = OK
     """Why it has no lines, if it has none."""
 
 
@@ -49,25 +51,21 @@ class History:
     column: str
     metric: str
     of_commits: bool
-    points: Sequence[tuple[Version, dict[str, str]]]
-    """Each version with the cell's line, whose `status` says why it has no value, if it has
-    none."""
+    points: pd.DataFrame
+    """For each version its `name` and `date`, and the cell's line; its `status` says why it has no
+    value, if it has none."""
 
     @property
     def scale(self) -> Scale:
         paper, _, printed = self.table.partition("/")
-        values = [float(line["value"]) for _, line in self.points if _is_finite(line["value"])]
+        values = [float(text) for text in self.points["value"] if is_finite(text)]
         return scale_of(self.metric, unit_of(paper, printed, self.metric, values))
 
     @property
     def published(self) -> float | None:
         """What the paper prints, by the newest version that has it."""
-        found = [
-            float(line["published"])
-            for _, line in self.points
-            if _is_finite(line.get("published", ""))
-        ]
-        return found[-1] if found else None
+        values = [float(text) for text in self.points["published"] if is_finite(text)]
+        return values[-1] if values else None
 
 
 def committed(path: Path) -> tuple[str, list[Version]]:
@@ -91,9 +89,11 @@ def committed(path: Path) -> tuple[str, list[Version]]:
     versions = []
     for commit, date in zip(listed[::2], listed[1::2], strict=True):
         try:
-            versions.append(Version(commit, date, _parsed(_git(top, "show", f"{commit}:{inside}"))))
-        except ResultsError as error:  # deleted by that commit, or no table then
-            versions.append(Version(commit, date, (), str(error)))
+            lines = parse_csv(_git(top, "show", f"{commit}:{inside}"))
+            versions.append(Version(commit, date, lines))
+        # Deleted by that commit, or no table then.
+        except (ResultsError, ValueError, csv.Error) as error:
+            versions.append(Version(commit, date, pd.DataFrame(columns=COLUMNS), str(error)))
     return _name(path), versions
 
 
@@ -125,18 +125,6 @@ def _git(folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def _parsed(text: str) -> Lines:
-    """The lines of a version, which may have fewer columns than today's."""
-    reader = csv.DictReader(io.StringIO(text))
-    missing = [column for column in CSV_COLUMNS[:6] if column not in (reader.fieldnames or ())]
-    if missing:
-        raise ResultsError(f"no table: no column {', '.join(missing)}")
-    lines = list(reader)
-    if any(None in line or None in line.values() for line in lines):
-        raise ResultsError("damaged: a line has not as many fields as there are headings")
-    return lines
-
-
 def history(
     named: tuple[str, Sequence[Version]], row: str, column: str, metric: str = ""
 ) -> History:
@@ -145,24 +133,26 @@ def history(
     """
     table, versions = named
     keys = parse_column(column)
-    everything = [line for version in versions for line in version.lines]
-    of_row = [line for line in everything if line["row"] == row]
-    of_cell = [line for line in of_row if parse_column(line["column"]) == keys]
-    metrics = list(dict.fromkeys(line["metric"] for line in of_cell if line["metric"]))
-    if not everything:
+    everything = pd.concat(
+        [version.lines.assign(version=number) for number, version in enumerate(versions)],
+        ignore_index=True,
+    ).reindex(columns=["version", *COLUMNS])
+    everything = everything.fillna({"status": OK}).fillna("")  # older versions have fewer columns
+    of_row = everything[everything["row"] == row]
+    column_keys = of_row["column"].map(parse_column)
+    of_cell = of_row[column_keys.map(lambda pairs: pairs == keys).astype(bool)]
+    metrics = [name for name in of_cell["metric"].unique() if name]
+    if everything.empty:
         raise ResultsError(f"{table}: no version can be read; the last: {versions[-1].status}")
-    if not of_row:
+    if of_row.empty:
+        raise ResultsError(f"{table} has no row {row!r}; {near(row, set(everything['row']))}")
+    if of_cell.empty:
         raise ResultsError(
-            f"{table} has no row {row!r}; {near(row, {line['row'] for line in everything})}"
-        )
-    if not of_cell:
-        raise ResultsError(
-            f"{table}, row {row}: no column {column!r};"
-            f" {near(column, {line['column'] for line in of_row})}"
+            f"{table}, row {row}: no column {column!r}; {near(column, set(of_row['column']))}"
         )
     if not metrics:
         raise ResultsError(
-            f"{table}: the cell failed in every version: {of_cell[-1].get('status', '')}"
+            f"{table}: the cell failed in every version: {of_cell['status'].iloc[-1]}"
         )
     if metric not in metrics and (metric or len(metrics) > 1):
         raise ResultsError(
@@ -174,27 +164,25 @@ def history(
             )
         )
     metric = metric or metrics[0]
-    if not any(_is_finite(line["value"]) for line in of_cell if line["metric"] == metric):
+    measured = of_cell[of_cell["metric"] == metric]
+    if not measured["value"].map(is_finite).any():
         raise ResultsError(f"{table}, row {row}: {metric} is no number in any version")
-    points = [(version, _line(version, row, keys, metric)) for version in versions]
+    # A failed cell has one line for all of its measurements, whose columns may have keys of their
+    # own.
+    covers = column_keys.map(lambda pairs: pairs.items() <= keys.items()).astype(bool)
+    failed = of_row[covers & (of_row["metric"] == "")]
+    points = pd.concat([measured.drop_duplicates("version"), failed[::-1]])
+    points = points.drop_duplicates("version").set_index("version").reindex(range(len(versions)))
+    missing = [v.status if v.lines.empty else "no such cell" for v in versions]
+    points = points.assign(
+        name=[version.name for version in versions],
+        date=[version.date for version in versions],
+        status=points["status"].fillna(pd.Series(missing)),
+    ).fillna("")
     return History(table, row, column, metric, bool(versions[0].date), points)
 
 
-def _line(version: Version, row: str, keys: dict[str, str], metric: str) -> dict[str, str]:
-    """The cell's line in a version; where there is none, one with a status only."""
-    missing = {"value": "", "status": "no such cell" if version.lines else version.status}
-    for line in version.lines:
-        own = parse_column(line["column"])
-        if line["row"] == row and line["metric"] == metric and own == keys:
-            return {"status": "ok", **line}
-        # A failed cell has one line for all of its measurements, whose columns may have keys of
-        # their own.
-        if line["row"] == row and not line["metric"] and own.items() <= keys.items():
-            missing = line
-    return missing
-
-
-def _is_finite(text: str) -> bool:
+def is_finite(text: str) -> bool:
     try:
         return math.isfinite(float(text))
     except ValueError:
@@ -204,70 +192,60 @@ def _is_finite(text: str) -> bool:
 def write(found: History, picture: Path) -> None:
     """Write the picture, and the numbers beside it as CSV."""
     first = ("commit", "date") if found.of_commits else ("path",)
-    columns = (*first, *OUTPUT_COLUMNS)
-    lines = [
-        {
-            "commit": version.name,
-            "path": version.name,
-            "date": version.date,
-            **{name: line.get(name, "") for name in OUTPUT_COLUMNS},
-        }
-        for version, line in found.points
-    ]
-    write_csv(
-        picture.with_suffix(".csv"),
-        [{name: line[name] for name in columns} for line in lines],
-        columns,
-    )
+    named = found.points.rename(columns={"name": first[0]})
+    write_csv(picture.with_suffix(".csv"), named, (*first, *OUTPUT_COLUMNS))
     _draw(found, picture)
 
 
-def _label(found: History, version: Version) -> str:
+def _label(found: History, name: str, date: str) -> str:
     """A version's name below the picture: commit and date, or what tells its path from the
     others'.
     """
     if found.of_commits:
-        return f"{version.name[:7]}\n{version.date[:10]}"
-    paths = [Path(v.name).parts for v, _ in found.points]
-    own = [part for part in Path(version.name).parts if not all(part in other for other in paths)]
-    name = "/".join(own) or version.name
+        return f"{name[:7]}\n{date[:10]}"
+    paths = [Path(path).parts for path in found.points["name"]]
+    own = [part for part in Path(name).parts if not all(part in other for other in paths)]
+    name = "/".join(own) or name
     return name if len(name) <= LONGEST else f"...{name[-LONGEST:]}"
 
 
-def _kind(line: dict[str, str]) -> str:
+def _kind(line: Mapping[str, str]) -> str:
     """What must be alike for two values to be of one line: profile, protocol and data."""
-    origin = line.get("origin", "")
-    data = line.get("data", "") + (f" ({origin})" if origin else "")
-    return ", ".join(
-        text for text in (line.get("profile", ""), line.get("protocol", ""), data) if text
-    )
+    data = line["data"] + (f" ({line['origin']})" if line["origin"] else "")
+    return ", ".join(text for text in (line["profile"], line["protocol"], data) if text)
 
 
 def _draw(found: History, path: Path) -> None:
     """Value ± std by version; versions of another profile, protocol or data are another line."""
     from reports.drawing.plots import COLOURS, OWN, limits, plt, save
 
-    drawn = [(x, line) for x, (_, line) in enumerate(found.points) if _is_finite(line["value"])]
+    has_value = found.points["value"].map(is_finite)
+    drawn = found.points[has_value]
+    kinds = pd.Series([_kind(line) for line in records_of(drawn)], index=drawn.index)
     figure, axis = plt.subplots(figsize=(min(12, 3.6 + 0.6 * len(found.points)), 3.3))
     span = []
-    kinds = list(dict.fromkeys(_kind(line) for _, line in drawn))
-    for number, kind in enumerate(kinds):
-        points = [
-            (x, float(line["value"]), float(line.get("std") or 0))
-            for x, line in drawn
-            if _kind(line) == kind
-        ]
-        x, y, s = zip(*points, strict=True)
+    for number, (kind, points) in enumerate(drawn.groupby(kinds, sort=False)):
+        y = points["value"].astype(float).tolist()
+        s = points["std"].replace("", "0").astype(float).tolist()
         look: dict[str, Any] = {
             "color": OWN if number == 0 else COLOURS[number % len(COLOURS)],
             "label": kind,
         }
-        axis.errorbar(x, y, yerr=s if any(s) else None, marker="o", ms=4, lw=1.2, capsize=3, **look)
-        span += [value + sign * around for _, value, around in points for sign in (-1, 1)]
+        axis.errorbar(
+            points.index.tolist(),
+            y,
+            yerr=s if any(s) else None,
+            marker="o",
+            ms=4,
+            lw=1.2,
+            capsize=3,
+            **look,
+        )
+        span += [value + sign * a for value, a in zip(y, s, strict=True) for sign in (-1, 1)]
     if found.published is not None:
         axis.axhline(found.published, color="black", ls="--", lw=0.9, label="published")
         span.append(found.published)
-    lost = [x for x, (_, line) in enumerate(found.points) if not _is_finite(line["value"])]
+    lost = found.points.index[~has_value].tolist()
     low, high = limits(span, found.scale.bounds)
     if lost:
         axis.plot(
@@ -284,7 +262,7 @@ def _draw(found: History, path: Path) -> None:
     axis.set_xlim(-0.5, len(found.points) - 0.5)
     shown = range(0, len(found.points), -(-len(found.points) // NAMED))
     upright = len(found.points) <= 8 and found.of_commits
-    names = [_label(found, found.points[x][0]) for x in shown]
+    names = [_label(found, *found.points.loc[x, ["name", "date"]]) for x in shown]
     axis.set_xticks(
         shown, names, fontsize=7, rotation=0 if upright else 40, ha="center" if upright else "right"
     )
@@ -319,14 +297,12 @@ def show(found: History) -> None:
         "status",
     ):
         table.add_column(heading)
-    for version, line in found.points:
+    for line in records_of(found.points):
         value = found.scale.text(line["value"]) + (
-            f" ± {found.scale.text(line['std'])}" if line.get("std") else ""
+            f" ± {found.scale.text(line['std'])}" if line["std"] else ""
         )
-        name = (version.name[:7], version.date[:10]) if found.of_commits else (version.name,)
-        table.add_row(
-            *name, value, *(line.get(key, "") for key in ("n", "seeds", "profile", "status"))
-        )
+        name = (line["name"][:7], line["date"][:10]) if found.of_commits else (line["name"],)
+        table.add_row(*name, value, *(line[key] for key in ("n", "seeds", "profile", "status")))
     Console(highlight=False, markup=False).print(table)
     if found.published is not None:
         Console(highlight=False).print(f"published: {found.scale.text(str(found.published))}")

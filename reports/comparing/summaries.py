@@ -22,6 +22,7 @@ from reports.comparing.rule import (
     Difference,
     Rule,
 )
+from reports.tables.markup import markdown_table
 
 ROWS = 30
 """Rows of the Markdown table; a pull request's comment is read at a glance, and GitHub cuts one at
@@ -105,11 +106,9 @@ def markdown(differences: Sequence[Difference], rule: Rule) -> str:
     new = [d for d in differences if d.verdict == "new"]
     shown += new if len(new) <= NEW else []
     if shown:
-        lines += ["", "| cell | verdict | base | new | why |", "|---|---|---|---|---|"]
-        lines += [
-            "| " + " | ".join(map(_escaped, (d.name, d.verdict, d.base, d.new, d.why))) + " |"
-            for d in shown[:ROWS]
-        ]
+        rows = [(d.name, d.verdict, d.base, d.new, d.why) for d in shown[:ROWS]]
+        headings = ("cell", "verdict", "base", "new", "why")
+        lines += ["", *markdown_table(headings, rows, _escaped)]
     if len(shown) > ROWS:
         lines += ["", f"... and {len(shown) - ROWS} more."]
     if len(new) > NEW:

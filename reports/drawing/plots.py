@@ -13,6 +13,7 @@ from typing import Any
 
 import matplotlib
 import numpy as np
+import pandas as pd
 
 from metrics.names import BANDWIDTH, TEXTS
 from reports.tables.bandwidth import COMMON
@@ -161,7 +162,7 @@ def table_plot(layout: Layout, lines: Sequence[Line], path: Path) -> None:
     numbers = [line for line in lines if line["metric"] not in TEXTS]
     found = [
         replace(block, panels=[_attempted(panel, block, layout) for panel in block.panels])
-        for block in blocks(layout, numbers)
+        for block in blocks(layout, pd.DataFrame(numbers))
         if block.panels
     ]
     if not found:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import pandas as pd
+
 from reports.kinds.kind import Kind, Regenerated
 from reports.tables import bandwidth
-from reports.tables.table import Line
 from results.record import Record
 
 
@@ -23,7 +24,7 @@ class Bandwidth(Kind):
         common = bandwidth.only_common(self.completed(records, metrics))
         return common, bandwidth.at_which(common, metrics[0], unit)
 
-    def shown(self, lines: Sequence[Line]) -> list[Line]:
+    def shown(self, lines: pd.DataFrame) -> pd.DataFrame:
         return bandwidth.summary(lines)
 
     def remarks(self, table: Regenerated) -> list[str]:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
+import pandas as pd
+
 from reports.kinds.kind import Kind, Regenerated
-from reports.tables.table import Line, last_epochs
+from reports.tables.table import last_epochs
 
 
 class Curve(Kind):
     """Lines over the column key `epoch`."""
 
-    def shown(self, lines: Sequence[Line]) -> list[Line]:
+    def shown(self, lines: pd.DataFrame) -> pd.DataFrame:
         return last_epochs(lines)
 
     def remarks(self, table: Regenerated) -> list[str]:

@@ -12,8 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reports.tables.table import Layout, Line
+import pandas as pd
+
+from reports.tables.table import Layout
 from results.record import Record
+from results.store import Line
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,7 +28,7 @@ class Regenerated:
 
     layout: Layout
     lines: Sequence[Line]
-    """Of its CSV."""
+    """Of its CSV, one by one."""
     records: Sequence[Record]
     metrics: tuple[str, ...]
     clients: Sequence[str]
@@ -59,9 +62,9 @@ class Kind:
         """What of the records a claim is judged on, and what is put behind the verdict."""
         return list(records), ""
 
-    def shown(self, lines: Sequence[Line]) -> list[Line]:
+    def shown(self, lines: pd.DataFrame) -> pd.DataFrame:
         """The lines of the CSV that are printed as a table, or what stands for them."""
-        return list(lines)
+        return lines
 
     def arrays(self, records: Sequence[Record]) -> bytes | None:
         """The file that a picture is drawn from, as safetensors; empty if no record has any, None

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
+
+import pandas as pd
 
 from reports.kinds.kind import Kind, Regenerated
 from reports.tables import teachers
-from reports.tables.table import Line
 
 
 class Selection(Kind):
     """A field per selection and teacher."""
 
-    def shown(self, lines: Sequence[Line]) -> list[Line]:
+    def shown(self, lines: pd.DataFrame) -> pd.DataFrame:
         return teachers.totals(lines)
 
     def remarks(self, table: Regenerated) -> list[str]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import pandas as pd
 
 from reports.tables.table import (
     Layout,
-    Line,
     best_rows,
     block_title,
     blocks,
@@ -45,7 +44,7 @@ def escape(text: str) -> str:
     return "".join(SPECIAL.get(character, character) for character in text)
 
 
-def latex(layout: Layout, lines: Sequence[Line]) -> str:
+def latex(layout: Layout, lines: pd.DataFrame) -> str:
     """A `table` environment per metric and panel: measured, mean ± std over seeds, with the
     published value in brackets.
 

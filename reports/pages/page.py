@@ -15,6 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
@@ -22,11 +23,10 @@ from metrics.names import facts
 from reports.pages.latex import latex
 from reports.pages.sheet import Sheet
 from reports.tables.html import TEMPLATES, render
-from reports.tables.resultset import check_agree, read_records, read_table
+from reports.tables.resultset import check_agree, read_table
 from reports.tables.table import (
     Block,
     Layout,
-    Line,
     Panel,
     best_rows,
     block_title,
@@ -39,7 +39,9 @@ from reports.tables.table import (
 from reports.tables.units import unit_of
 from results import published
 from results.files import ResultsError
+from results.frame import read_records
 from results.record import OK, Record
+from results.store import Line
 
 PROFILES = ("paper", "cpu", "smoke")
 STEPS = (0.02, 0.1, 0.3)
@@ -67,7 +69,7 @@ class Result:
         return f"{self.profile}-{self.paper}-{self.name}".replace(".", "-")
 
     @cached_property
-    def lines(self) -> list[Line]:
+    def lines(self) -> pd.DataFrame:
         return read_table(self.file("csv"))
 
     @cached_property
@@ -122,24 +124,20 @@ def find_results(folder: Path) -> list[Result]:
 def plain_sheet(result: Result) -> Sheet:
     """A sheet from nothing but the CSV: slugs for titles."""
     lines = result.lines
-    numbers = {
-        (line["metric"], float(line["value"]))
-        for line in lines
-        if line["status"] == "ok" and is_number(line["value"])
-    }
-    shares = [metric for metric, _ in numbers if facts(metric).share]
-    values = [value for metric, value in numbers if metric in shares]
+    numbers = lines[(lines["status"] == OK) & lines["value"].map(is_number)]
+    shares = [metric for metric in numbers["metric"].unique() if facts(metric).share]
+    values = numbers.loc[numbers["metric"].isin(shares), "value"].astype(float)
     paper, table = result.paper, result.name.split(".")[0]
-    origins = dict.fromkeys(f"{line['data']} ({line['origin']})" for line in lines)
+    origins = (lines["data"] + " (" + lines["origin"] + ")").unique()
     layout = Layout(
         key=f"{paper}/{result.name}",
         title=result.name,
         caption="Drawn from its CSV alone",
         own="",
         x_axis="",
-        rows={line["row"]: line["row"] for line in lines},
+        rows={row: row for row in lines["row"].unique()},
         oracles=frozenset(),
-        columns=tuple(dict.fromkeys(line["column"] for line in lines)),
+        columns=tuple(lines["column"].unique()),
         labels=(f"profile {result.profile}", *origins),
         unit=unit_of(paper, table, shares[0], values) if shares else "",
     )
@@ -171,7 +169,7 @@ def cell_of(block: Block, line: Line | None, best: bool) -> Cell:
     printed = scale.text(line["published"]) + (
         f" ± {scale.text(line['published_std'])}" if line["published_std"] else ""
     )
-    if line["status"] != "ok":
+    if line["status"] != OK:
         return Cell("failed", printed, "", 0, False, line["status"], "")
     difference, step = line["difference"], 0
     if difference and is_number(difference):
@@ -210,7 +208,7 @@ def panel_rows(layout: Layout, block: Block, panel: Panel) -> list[dict[str, Any
         lines = [block.cells.get((row, column)) for column in panel.columns]
         if not any(lines):
             continue
-        measured = [line for line in lines if line is not None and line["status"] == "ok"]
+        measured = [line for line in lines if line is not None and line["status"] == OK]
         rows.append(
             {
                 "title": row_title(layout, row),
@@ -314,8 +312,8 @@ def picture_of(result: Result) -> str:
 def section_of(result: Result) -> dict[str, Any]:
     """Everything that the page shows of a table."""
     sheet, layout = result.sheet, result.sheet.layout
-    unknown = {line["row"] for line in result.lines} - set(layout.rows)
-    if unknown or {line["profile"] for line in result.lines} != {result.profile}:
+    unknown = set(result.lines["row"]) - set(layout.rows)
+    if unknown or set(result.lines["profile"]) != {result.profile}:
         what = (
             f"rows {', '.join(sorted(unknown))} that its layout.json lacks"
             if unknown
@@ -327,13 +325,6 @@ def section_of(result: Result) -> dict[str, Any]:
         )
     shown = sheet.shown(result.lines)
     kinds = Counter(verdict_kind(claim["verdict"]) for claim in result.claims)
-    origins = list(dict.fromkeys(line["origin"] for line in result.lines if line["origin"]))
-    public = list(
-        dict.fromkeys(line["public_origin"] for line in result.lines if line.get("public_origin"))
-    )
-    private = list(
-        dict.fromkeys(line["private_origin"] for line in result.lines if line.get("private_origin"))
-    )
     files = [(suffix, result.file(suffix)) for suffix in ("csv", "md", "claims.csv", "svg", "png")]
     stem = f"{result.paper}-{result.name}-{result.profile}"
     downloads = [
@@ -344,7 +335,6 @@ def section_of(result: Result) -> dict[str, Any]:
     downloads.append(
         ("tex", f"{stem}.tex", data_uri(latex(layout, shown).encode(), "application/octet-stream"))
     )
-    failed = sum(line["status"] != "ok" for line in result.lines)
     return {
         "anchor": result.anchor,
         "key": layout.key,
@@ -354,13 +344,11 @@ def section_of(result: Result) -> dict[str, Any]:
         "profile": result.profile,
         "paper": sheet.paper,
         "citation": sheet.citation,
-        "origins": origins,
-        "public": public,
-        "private": private,
-        "protocols": list(
-            dict.fromkeys(line["protocol"] for line in result.lines if line["protocol"])
-        ),
-        "seeds": max((len(line["seeds"].split()) for line in result.lines), default=0),
+        "origins": _named(result.lines, "origin"),
+        "public": _named(result.lines, "public_origin"),
+        "private": _named(result.lines, "private_origin"),
+        "protocols": _named(result.lines, "protocol"),
+        "seeds": int(result.lines["seeds"].str.split().map(len).max()),
         "moved": next(
             (
                 " of " + label.partition(" of ")[2]
@@ -392,10 +380,15 @@ def section_of(result: Result) -> dict[str, Any]:
         "provenance": provenance(result.records),
         "picture": picture_of(result),
         "downloads": downloads,
-        "failed": failed,
-        "measured": len([line for line in shown if line["status"] == "ok"]),
-        "compared": len([line for line in shown if line["difference"]]),
+        "failed": int((result.lines["status"] != OK).sum()),
+        "measured": int((shown["status"] == OK).sum()),
+        "compared": int((shown["difference"] != "").sum()),
     }
+
+
+def _named(lines: pd.DataFrame, name: str) -> list[str]:
+    """What a column of the CSV names, each once; nothing where the CSV is older than the column."""
+    return [text for text in lines[name].unique() if text] if name in lines else []
 
 
 def missing_tables(results: Sequence[Result]) -> Mapping[str, list[str]]:

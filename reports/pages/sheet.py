@@ -5,13 +5,14 @@ leaves it as `layout.json`.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from reports.kinds.kind import find_kind
-from reports.tables.table import Layout, Line
+from reports.tables.table import Layout
 from results.files import ResultsError, write_atomic
 
 
@@ -30,7 +31,7 @@ class Sheet:
     card: tuple[str, ...] = ()
     """The protocol card, lines of Markdown."""
 
-    def shown(self, lines: Sequence[Line]) -> list[Line]:
+    def shown(self, lines: pd.DataFrame) -> pd.DataFrame:
         """The lines that are drawn as a table, as the measure's kind has them: of curves their
         ends.
         """

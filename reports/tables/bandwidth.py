@@ -7,11 +7,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pandas as pd
+
 from metrics.names import BANDWIDTH, facts
-from reports.tables.table import Layout, Line
+from reports.tables.table import Layout
 from reports.tables.units import PERCENT, scale_of
 from results.published import format_column, parse_column
 from results.record import OK, Measurement, Record
+from results.store import PLACE, Line
 
 COMMON, END = "highest-common", "end"
 """Values of the column key `at`: the best value of the metric that every row reaches, and a run's
@@ -73,21 +76,17 @@ def with_common(records: Sequence[Record], metric: str) -> list[Record]:
     ]
 
 
-def summary(lines: Sequence[Line]) -> list[Line]:
+def summary(lines: pd.DataFrame) -> pd.DataFrame:
     """The lines of a table: the end of every curve, and the common performance."""
-    ends: dict[tuple[str, str, str], Line] = {}
-    others = []
-    for line in lines:
-        keys = parse_column(line["column"])
-        if keys.pop("round", None) is None:
-            others.append(line)
-            continue
-        column = format_column({**keys, "at": END})
-        ends[line["row"], column, line["metric"]] = {
-            **line,
-            "column": column,
-        }  # rounds are in order
-    return [*ends.values(), *others]
+    keys = [parse_column(column) for column in lines["column"]]
+    is_point = pd.Series(["round" in pairs for pairs in keys], index=lines.index)
+    ends = [
+        format_column({**{key: v for key, v in pairs.items() if key != "round"}, "at": END})
+        for pairs in keys
+    ]
+    # Rounds are in order.
+    last = lines.assign(column=ends)[is_point].groupby(PLACE, sort=False).last()
+    return pd.concat([last.reset_index(), lines[~is_point]], ignore_index=True)
 
 
 def sentences(layout: Layout, lines: Sequence[Line], metric: str) -> list[str]:

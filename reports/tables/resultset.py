@@ -4,27 +4,26 @@ half read.
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import math
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import pandas as pd
+
 from metrics.names import TEXTS
 from reports.tables.units import unit_of
 from results.files import ResultsError
+from results.frame import read_records
 from results.record import Record
-from results.store import CSV_COLUMNS, summarise
+from results.store import CSV_COLUMNS, PLACE, Line, read_csv, records_of, summarise
 
 REQUIRED = CSV_COLUMNS[: CSV_COLUMNS.index("public")]
 """Columns of every version of a table's CSV; those after them came later."""
 OTHERS = frozenset({"attack", "partitions", "published"})
 """Folders of a results folder whose CSVs are no tables."""
 
-Cell = Mapping[str, str]
+Cell = Line
 Key = tuple[str, str, str, str]
 """Table, row, column, metric; a cell that failed has no metric."""
 
@@ -91,75 +90,48 @@ def read_set(path: Path, name: str = "") -> ResultSet:
             else f"{file.resolve().parent.name}/{file.stem.split('.')[0]}"
         )
         paper, _, printed = key.partition("/")
-        numbers: dict[str, list[float]] = defaultdict(list)
-        for line in lines:
-            if line["metric"] and line["metric"] not in TEXTS:
-                numbers[line["metric"]].append(float(line["value"]))
+        numbers = lines[~lines["metric"].isin(["", *TEXTS])]
         units = {
-            metric: unit_of(paper, printed, metric, filter(math.isfinite, v))
-            for metric, v in numbers.items()
+            str(metric): unit_of(paper, printed, str(metric), filter(math.isfinite, values))
+            for metric, values in numbers["value"].astype(float).groupby(numbers["metric"])
         }
-        for line in lines:
-            cells[table, line["row"], line["column"], line["metric"]] = {
-                **line,
-                "unit": units.get(line["metric"], ""),
-            }
+        lines["unit"] = [units.get(metric, "") for metric in lines["metric"]]
+        for line in records_of(lines):
+            cells[table, line["row"], line["column"], line["metric"]] = line
     return ResultSet(cells, records)
 
 
-def check_agree(path: Path, lines: Sequence[Cell], records: Sequence[Record]) -> None:
+def check_agree(path: Path, lines: pd.DataFrame, records: Sequence[Record]) -> None:
     """Raise ResultsError if the CSV at `path` has another value for a cell than the records beside
     it.
     """
-    ours = {(line["row"], line["column"], line["metric"]): line for line in lines}
-    for line in summarise(records):
-        place = (line["row"], line["column"], line["metric"])
-        if place not in ours or any(
-            ours[place][name] != line[name]
-            for name in ("value", "std", "n", "bytes_up", "bytes_down")
-        ):
-            raise ResultsError(
-                f"{path} and its records differ in {' '.join(filter(None, place))}: one was edited;"
-                " regenerate the table"
-            )
-
-
-def read_table(path: Path) -> list[Cell]:
-    """The lines of a table's CSV. Raises ResultsError, with the line, if anything in it is not as
-    it was written.
-    """
-    try:
-        text = path.read_text(encoding="utf-8")
-        lines = list(csv.reader(io.StringIO(text), strict=True))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+    alike = [*PLACE, "value", "std", "n", "bytes_up", "bytes_down"]
+    both = summarise(records)[alike].merge(lines[alike], how="left", indicator=True)
+    for line in records_of(both[both["_merge"] == "left_only"]):
+        place = " ".join(filter(None, (line[name] for name in PLACE)))
         raise ResultsError(
-            f"cannot read {path}: {error}. Regenerate it with `python -m benchmarks reproduce`."
-        ) from error
-    header = lines[0] if lines else []
-    missing = [column for column in REQUIRED if column not in header]
-    if missing:
-        raise ResultsError(f"{path} is not a table of this suite: no column {', '.join(missing)}")
-    found: dict[tuple[str, ...], Cell] = {}
-    for number, values in enumerate(lines[1:], 2):
-        line = dict(zip(header, values, strict=False))
-        wrong = (
-            f"{len(values)} fields under {len(header)} headings"
-            if len(values) != len(header)
-            else _wrong(line)
+            f"{path} and its records differ in {place}: one was edited; regenerate the table"
         )
-        if not wrong and (line["row"], line["column"], line["metric"]) in found:
-            wrong = "the cell has a line already"
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    """The lines of a table's CSV, as text. Raises ResultsError, with the line, if anything in it is
+    not as it was written.
+    """
+    lines = read_csv(path, REQUIRED)
+    repeated = lines.duplicated(PLACE)
+    for number, (line, again) in enumerate(zip(records_of(lines), repeated, strict=True), 2):
+        wrong = _wrong(line) or ("the cell has a line already" if again else "")
         if wrong:
             raise ResultsError(
                 f"{path} line {number}: {wrong}; the file is damaged, regenerate the table"
             )
-        found[line["row"], line["column"], line["metric"]] = line
-    if not found or not text.endswith("\n"):
+    if lines.empty or not path.read_bytes().endswith(b"\n"):
         raise ResultsError(
-            f"{path} {'ends within its last line' if found else 'has no cells'}; regenerate the"
-            " table"
+            f"{path} {'has no cells' if lines.empty else 'ends within its last line'}; regenerate"
+            " the table"
         )
-    return list(found.values())
+    return lines
 
 
 def _wrong(line: Cell) -> str:
@@ -195,39 +167,3 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def read_records(path: Path) -> list[Record]:
-    """The records beside a table, of this or a later version of the suite; none if there is no such
-    file.
-
-    Raises ResultsError, with the line, for a damaged file.
-    """
-    records = []
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    except (OSError, UnicodeDecodeError) as error:
-        raise ResultsError(f"cannot read {path}: {error}") from error
-    for number, line in enumerate(lines, 1):
-        try:
-            value = json.loads(line)
-            record = Record.from_json(
-                {name: value[name] for name in Record.__dataclass_fields__ if name in value}
-            )
-            objects = (
-                record.data,
-                record.public,
-                record.private,
-                *record.others,
-                record.machine,
-                record.stages,
-            )
-            if not all(isinstance(x, dict) for x in objects):
-                raise TypeError("a field is no object")
-            float(record.seconds), float(record.peak_memory_mb)
-        except (ValueError, KeyError, TypeError) as error:
-            raise ResultsError(
-                f"{path} line {number} is no record: {error}; regenerate the table"
-            ) from error
-        records.append(record)
-    return records

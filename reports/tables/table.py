@@ -7,16 +7,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import pandas as pd
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from metrics.names import TEXTS
+from reports.tables.markup import markdown_table
 from reports.tables.units import FRACTION, Scale, scale_of
 from results.published import format_column, parse_column, published_table
-from results.store import format_value
-
-Line = Mapping[str, str]
-"""A line of a table's CSV."""
+from results.record import OK
+from results.store import PLACE, Line, format_value, records_of
 
 
 @dataclass(frozen=True)
@@ -69,33 +69,26 @@ class Block:
     """Those with at least one measured cell."""
 
 
-def last_epochs(lines: Sequence[Line]) -> list[Line]:
+def last_epochs(lines: pd.DataFrame) -> pd.DataFrame:
     """The last point of every curve, as cells of the table's columns."""
-    last: dict[tuple[str, str, str], tuple[int, Line]] = {}
-    for line in lines:
-        keys = parse_column(line["column"])
-        epoch = int(keys.pop("epoch", "0"))
-        column = format_column(dict(keys))
-        key = (line["row"], column, line["metric"])
-        if epoch >= last.get(key, (-1, {}))[0]:
-            last[key] = (epoch, {**line, "column": column})
-    return [line for _, line in last.values()]
+    keys = [parse_column(column) for column in lines["column"]]
+    epochs = [int(pairs.pop("epoch", "0")) for pairs in keys]
+    ends = lines.assign(column=[format_column(dict(pairs)) for pairs in keys], epoch=epochs)
+    return ends.loc[ends.groupby(PLACE, sort=False)["epoch"].idxmax()].drop(columns="epoch")
 
 
-def blocks(layout: Layout, lines: Sequence[Line]) -> list[Block]:
+def blocks(layout: Layout, lines: pd.DataFrame) -> list[Block]:
     """The metrics of a table in the order of its lines, each with its cells and panels."""
-    # A cell that failed has no metric; a table of nothing else is still drawn.
-    metrics = list(dict.fromkeys(line["metric"] for line in lines if line["status"] == "ok")) or [
-        ""
-    ]
+    if lines.empty:
+        return []
+    measured = lines[lines["status"] == OK]
     columns = measured_columns(layout, lines)
     found = []
-    measured = {(line["column"], line["metric"]) for line in lines if line["status"] == "ok"}
-    of_any = {column for column, _ in measured}
-    for metric in metrics if lines else ():
-        own = [
-            column for column in columns if (column, metric) in measured or column not in of_any
-        ]  # not those of others alone
+    # A cell that failed has no metric; a table of nothing else is still drawn.
+    for metric in measured["metric"].unique() if len(measured) else ("",):
+        of_others = set(measured.loc[measured["metric"] != metric, "column"])
+        of_it = set(measured.loc[measured["metric"] == metric, "column"])
+        own = [column for column in columns if column in of_it or column not in of_others]
         cells = cells_of(layout.key, lines, metric, own)
         drawn = [
             p
@@ -106,30 +99,25 @@ def blocks(layout: Layout, lines: Sequence[Line]) -> list[Block]:
     return found
 
 
-def measured_columns(layout: Layout, lines: Sequence[Line]) -> list[str]:
+def measured_columns(layout: Layout, lines: pd.DataFrame) -> list[str]:
     """The layout's columns, then those that only the lines have (`test=tcga` of a measurement) as
     they appear.
 
     A column that was measured only with such additions is replaced by them.
     """
-    ok = list(dict.fromkeys(line["column"] for line in lines if line["status"] == "ok"))
-    own = [
-        c for c in layout.columns if c in ok or not any(other.startswith(f"{c} ") for other in ok)
-    ]
-    failed = [
-        line["column"]
-        for line in lines
-        if line["status"] != "ok" and line["column"] not in layout.columns
-    ]
-    return list(
-        dict.fromkeys(
-            [*own, *ok, *(c for c in failed if not any(other.startswith(f"{c} ") for other in ok))]
-        )
-    )
+    is_ok = lines["status"] == OK
+    ok, failed = lines.loc[is_ok, "column"].unique(), lines.loc[~is_ok, "column"].unique()
+
+    def is_replaced(column: str) -> bool:
+        return any(other.startswith(f"{column} ") for other in ok)
+
+    own = [c for c in layout.columns if c in ok or not is_replaced(c)]
+    lost = [c for c in failed if c not in layout.columns and not is_replaced(c)]
+    return list(dict.fromkeys([*own, *ok, *lost]))
 
 
 def cells_of(
-    table: str, lines: Sequence[Line], metric: str, columns: Sequence[str]
+    table: str, lines: pd.DataFrame, metric: str, columns: Sequence[str]
 ) -> dict[tuple[str, str], Line]:
     """A metric's lines by row and column, with `published_std` added.
 
@@ -137,11 +125,9 @@ def cells_of(
     """
     printed = {(c.row, c.column): c for c in published_table(table) if c.metric == metric}
     cells: dict[tuple[str, str], Line] = {}
-    for line in lines:
+    for line in records_of(lines[(lines["status"] != OK) | (lines["metric"] == metric)]):
         row, column = line["row"], line["column"]
-        if line["status"] == "ok" and line["metric"] != metric:
-            continue
-        failed = line["status"] != "ok"
+        failed = line["status"] != OK
         for place in (
             [c for c in columns if c.startswith(f"{column} ") or c == column]
             if failed
@@ -225,7 +211,7 @@ def best_rows(layout: Layout, block: Block, column: str) -> set[str]:
     lines = {
         row: line
         for row, line in found.items()
-        if line["status"] == "ok" and is_number(line["value"])
+        if line["status"] == OK and is_number(line["value"])
     }
     fair = {
         row: line
@@ -240,7 +226,7 @@ def best_rows(layout: Layout, block: Block, column: str) -> set[str]:
 
 def measured_text(line: Line, scale: Scale) -> str:
     """`0.9812 ± 0.0013`, or the failure."""
-    if line["status"] != "ok":
+    if line["status"] != OK:
         return "failed"
     return scale.text(line["value"]) + (f" ± {scale.text(line['std'])}" if line["std"] else "")
 
@@ -271,35 +257,40 @@ def block_title(block: Block) -> str:
     return block.scale.title + {1: "", 0: "", -1: ", lower is better"}[block.scale.sign]
 
 
-def statistics_of(layout: Layout, lines: Sequence[Line]) -> list[str]:
+def statistics_of(layout: Layout, lines: pd.DataFrame) -> list[str]:
     """How a run became its number: one line for the table, or one for each kind with its rows."""
-    rows: dict[str, dict[str, None]] = {}
-    for line in lines:
-        if line["status"] == "ok" and line.get("statistic"):
-            rows.setdefault(line["statistic"], {})[layout.rows.get(line["row"], line["row"])] = None
+    rows = {
+        str(statistic): dict.fromkeys(layout.rows.get(row, row) for row in of_it["row"])
+        for statistic, of_it in _lines_with(lines, "statistic").groupby("statistic", sort=False)
+    }
     if len(rows) == 1:
         return [f"each number: {next(iter(rows))}"]
     return [f"{', '.join(titles)}: {statistic}" for statistic, titles in rows.items()]
 
 
-def privacy_of(layout: Layout, lines: Sequence[Line]) -> list[str]:
+def privacy_of(layout: Layout, lines: pd.DataFrame) -> list[str]:
     """What the private rows have spent, by the accountant: a line per row, with a value per
     column.
     """
     spent: dict[str, dict[str, str]] = {}
-    for line in lines:
-        if line["status"] == "ok" and line.get("epsilon"):
-            column = heading(parse_column(line["column"]))
-            spent.setdefault(layout.rows.get(line["row"], line["row"]), {})[column] = (
-                f"{float(line['epsilon']):.3f}"
-            )
+    for line in records_of(_lines_with(lines, "epsilon")):
+        column = heading(parse_column(line["column"]))
+        row = layout.rows.get(line["row"], line["row"])
+        spent.setdefault(row, {})[column] = f"{float(line['epsilon']):.3f}"
     return [
         f"epsilon spent, {row}: " + "; ".join(f"{c}: {v}" for c, v in own.items())
         for row, own in spent.items()
     ]
 
 
-def legend(layout: Layout, lines: Sequence[Line]) -> list[str]:
+def _lines_with(lines: pd.DataFrame, name: str) -> pd.DataFrame:
+    """The measured lines that have an entry `name`; none where the CSV is older than that."""
+    if name not in lines:
+        return pd.DataFrame(columns=[*lines.columns, name])
+    return lines[(lines["status"] == OK) & (lines[name] != "")]
+
+
+def legend(layout: Layout, lines: pd.DataFrame) -> list[str]:
     """What the marks in the table mean, and what failed or was not run."""
     notes = ["measured, in brackets published and measured - published; bold: best of its column"]
     if layout.oracles & set(layout.rows):
@@ -310,15 +301,12 @@ def legend(layout: Layout, lines: Sequence[Line]) -> list[str]:
     notes += [block_title(block) for block in blocks(layout, lines) if block.scale.sign < 0]
     notes += statistics_of(layout, lines)
     notes += [*privacy_of(layout, lines), *layout.notes]
-    notes += [
-        f"failed: {line['row']} {line['column']}: {line['status']}"
-        for line in lines
-        if line["status"] != "ok"
-    ]
+    failed = lines[lines["status"] != OK]
+    notes += [f"failed: {x['row']} {x['column']}: {x['status']}" for x in records_of(failed)]
     return notes
 
 
-def terminal_tables(layout: Layout, lines: Sequence[Line]) -> list[RichTable]:
+def terminal_tables(layout: Layout, lines: pd.DataFrame) -> list[RichTable]:
     """One rich table per metric and panel that has at least one measured cell."""
     drawn = []
     found = blocks(layout, lines)
@@ -345,9 +333,7 @@ def terminal_tables(layout: Layout, lines: Sequence[Line]) -> list[RichTable]:
                     if line is None:
                         texts.append(Text("–", style="dim"))
                         continue
-                    style = (
-                        "red" if line["status"] != "ok" else "bold" if row in best[column] else ""
-                    )
+                    style = "red" if line["status"] != OK else "bold" if row in best[column] else ""
                     printed = (published_text(line, block.scale), "dim")
                     texts.append(
                         Text.assemble((measured_text(line, block.scale), style), "\n", printed)
@@ -357,14 +343,9 @@ def terminal_tables(layout: Layout, lines: Sequence[Line]) -> list[RichTable]:
     return drawn
 
 
-def escape_cell(text: str) -> str:
-    """Text for a cell of a Markdown table."""
-    return text.replace("|", "\\|").replace("\n", " ")
-
-
 def markdown(
     layout: Layout,
-    lines: Sequence[Line],
+    lines: pd.DataFrame,
     claims: Sequence[tuple[str, str, str]],
     card: Sequence[str],
     notes: Sequence[str] = (),
@@ -387,11 +368,10 @@ def markdown(
         for panel in block.panels:
             if panel.title:
                 parts += [f"**{panel.title}**", ""]
-            parts.append("| | " + " | ".join(map(escape_cell, panel.columns.values())) + " |")
-            parts.append("|---" * (len(panel.columns) + 1) + "|")
             best = {column: best_rows(layout, block, column) for column in panel.columns}
+            rows = []
             for row in layout.rows:
-                texts = []
+                texts = [row_title(layout, row)]
                 for column in panel.columns:
                     line = block.cells.get((row, column))
                     if line is None:
@@ -402,15 +382,12 @@ def markdown(
                         f"{bold}{measured_text(line, block.scale)}{bold}"
                         f" {published_text(line, block.scale)}"
                     )
-                parts.append(
-                    f"| {escape_cell(row_title(layout, row))} | "
-                    + " | ".join(map(escape_cell, texts))
-                    + " |"
-                )
+                rows.append(texts)
+            parts += markdown_table(("", *panel.columns.values()), rows)
             parts.append("")
     parts += [f"- {note}" for note in (*notes, *legend(layout, lines))]
     if claims:
-        parts += ["", "## Claims", "", "| the paper's claim | here | in print |", "|---|---|---|"]
-        parts += ["| " + " | ".join(map(escape_cell, claim)) + " |" for claim in claims]
+        headings = ("the paper's claim", "here", "in print")
+        parts += ["", "## Claims", "", *markdown_table(headings, claims)]
     parts += ["", "## Protocol", "", *card, ""]
     return "\n".join(parts)

@@ -12,11 +12,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import pandas as pd
+
 from metrics.correlation import pearson, spearman
 from metrics.names import facts
-from reports.tables.table import Layout, Line, heading
+from reports.tables.table import Layout, heading
 from results.published import format_column, parse_column, published_table
 from results.record import OK, Record
+from results.store import PLACE
 
 TRANSFERABILITY, SELECTED = "transferability", "selected"
 """Metrics of a selection: a teacher's score, and how often it was drawn."""
@@ -111,31 +114,28 @@ def sentences(
     return told
 
 
-def totals(lines: Sequence[Line]) -> list[Line]:
+def totals(lines: pd.DataFrame) -> pd.DataFrame:
     """The lines of a table: of every teacher its mean transferability over selections, and how
     often it was drawn in all.
 
     The columns lose their key `selection`, the lines their spread over seeds, which the sums do not
     tell.
     """
-    sums: dict[tuple[str, str, str], list[float]] = {}
-    last: dict[tuple[str, str, str], Line] = {}
-    others = []
-    for line in lines:
-        keys = parse_column(line["column"])
-        if line["status"] != "ok" or keys.pop("selection", None) is None:
-            others.append(line)
-            continue
-        key = (line["row"], format_column(dict(keys)), line["metric"])
-        sums.setdefault(key, []).append(float(line["value"]))
-        last[key] = line
-    shown = [
-        {
-            **last[key],
-            "column": key[1],
-            "value": repr(math.fsum(v) / (1 if key[2] == SELECTED else len(v))),
-            "std": "",
-        }
-        for key, v in sums.items()
+    keys = lines["column"].map(parse_column)
+    named = keys.map(lambda pairs: "selection" in pairs).astype(bool)
+    is_selection = named & (lines["status"] == OK)
+    places = [
+        format_column({key: v for key, v in pairs.items() if key != "selection"}) for pairs in keys
     ]
-    return [*shown, *others]
+    of_teacher = lines.assign(column=places)[is_selection].groupby(PLACE, sort=False)
+    sums = of_teacher["value"].agg(lambda values: math.fsum(map(float, values)))
+    shown = of_teacher.last().assign(
+        value=[
+            repr(total if metric == SELECTED else total / count)
+            for (_, _, metric), total, count in zip(
+                sums.index, sums.tolist(), of_teacher.size(), strict=True
+            )
+        ],
+        std="",
+    )
+    return pd.concat([shown.reset_index(), lines[~is_selection]], ignore_index=True)

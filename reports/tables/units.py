@@ -61,5 +61,5 @@ def unit_of(paper: str, table: str, metric: str, values: Iterable[float]) -> str
     cells = published.published_table(f"{paper}/{table}") if paper in published.papers() else ()
     for cell in cells:
         if cell.metric == metric:
-            return PERCENT if cell.note.startswith(f"unit={PERCENT}") else FRACTION
+            return PERCENT if cell.unit == PERCENT else FRACTION
     return PERCENT if max(values, default=0) > 1 else FRACTION

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pandas as pd
+
 from reports.tables.table import Layout
 from results.store import CSV_COLUMNS
 
@@ -25,6 +27,11 @@ def layout(columns=COLUMNS, x_axis="", unit="fraction", key="dlad/table2"):
         labels=("profile smoke (reduced)", "1 seed"),
         unit=unit,
     )
+
+
+def table_of(lines):
+    """Lines as a table's CSV gives them."""
+    return pd.DataFrame(lines) if lines else pd.DataFrame(columns=list(CSV_COLUMNS))
 
 
 def line(row, column, value, published="", **more):

@@ -14,6 +14,7 @@ from results.store import (
     TableFiles,
     format_value,
     read_csv,
+    records_of,
     summarise,
     write_csv,
 )
@@ -42,35 +43,40 @@ def record(
     return Record(**{**fields, **changes})
 
 
+def summary(records):
+    """The lines of the records' CSV, one by one."""
+    return records_of(summarise(records))
+
+
 def test_a_summary_holds_mean_sample_deviation_and_count_over_seeds():
-    [line] = summarise([record(0, 0.2), record(1, 0.4), record(2, 0.9)])
+    [line] = summary([record(0, 0.2), record(1, 0.4), record(2, 0.9)])
     assert float(line["value"]) == pytest.approx(0.5)
     assert float(line["std"]) == pytest.approx(0.13**0.5)  # (0.09 + 0.01 + 0.16) / 2
     assert (line["n"], line["seeds"], line["status"]) == ("3", "0 1 2", "ok")
 
 
 def test_one_seed_has_no_deviation():
-    [line] = summarise([record(4, 0.25)])
+    [line] = summary([record(4, 0.25)])
     assert (line["value"], line["std"], line["n"], line["seeds"]) == ("0.25", "", "1", "4")
 
 
 def test_a_summary_does_not_depend_on_the_order_in_which_seeds_finished():
     records = [record(0, 0.1), record(1, 0.2), record(2, 0.7)]
-    assert summarise(records) == summarise([records[2], records[0], records[1]])
+    assert summary(records) == summary([records[2], records[0], records[1]])
 
 
 def test_the_printed_number_stands_beside_the_measured_one():
-    [line] = summarise([record(value=0.95, row="client-resnet")])
+    [line] = summary([record(value=0.95, row="client-resnet")])
     assert (line["published"], line["difference"]) == ("0.9523", "-0.0023")
 
 
 def test_a_printed_dash_gives_no_difference():
-    [line] = summarise([record(row="client-densenet")])
+    [line] = summary([record(row="client-densenet")])
     assert (line["value"], line["published"], line["difference"]) == ("0.5", "", "")
 
 
 def test_a_cell_that_failed_for_one_seed_is_listed_with_its_reason_and_no_value():
-    lines = summarise(
+    lines = summary(
         [record(0), record(1, status=FAILED, reason="DivergedError: nan", measurements=())]
     )
     assert [(line["status"], line["value"], line["n"], line["seeds"]) for line in lines] == [
@@ -80,7 +86,7 @@ def test_a_cell_that_failed_for_one_seed_is_listed_with_its_reason_and_no_value(
 
 def test_a_failed_cell_does_not_touch_its_neighbours():
     bad = record(row="global-avg", status=FAILED, reason="x", measurements=())
-    assert [(line["row"], line["value"]) for line in summarise([bad, record()])] == [
+    assert [(line["row"], line["value"]) for line in summary([bad, record()])] == [
         ("global-avg", ""),
         ("global-dlad", "0.5"),
     ]
@@ -93,7 +99,7 @@ def classes(value, seed=0):
 
 
 def test_a_text_that_equals_the_printed_one_is_the_same():
-    [line] = summarise([classes("2,3", 0), classes("2,3", 1)])
+    [line] = summary([classes("2,3", 0), classes("2,3", 1)])
     assert (line["value"], line["std"], line["n"], line["published"], line["difference"]) == (
         "2,3",
         "",
@@ -104,13 +110,13 @@ def test_a_text_that_equals_the_printed_one_is_the_same():
 
 
 def test_texts_that_differ_between_seeds_are_all_shown():
-    [line] = summarise([classes("2,3", 0), classes("2,4", 1)])
+    [line] = summary([classes("2,3", 0), classes("2,4", 1)])
     assert (line["value"], line["difference"]) == ("2,3 | 2,4", "differs")
 
 
 def test_measurements_of_a_curve_become_columns_of_their_own():
     curve = (Measurement("accuracy", 0.1, "epoch=1"), Measurement("accuracy", 0.3, "epoch=2"))
-    lines = summarise([record(column="distribution=iid", table="dlad/figure2", measurements=curve)])
+    lines = summary([record(column="distribution=iid", table="dlad/figure2", measurements=curve)])
     assert [(line["column"], line["value"]) for line in lines] == [
         ("distribution=iid epoch=1", "0.1"),
         ("distribution=iid epoch=2", "0.3"),
@@ -118,7 +124,7 @@ def test_measurements_of_a_curve_become_columns_of_their_own():
 
 
 def test_a_summary_states_privacy_bytes_and_data():
-    [line] = summarise(
+    [line] = summary(
         [
             record(
                 epsilon=3.1,
@@ -143,7 +149,7 @@ def test_a_summary_states_privacy_bytes_and_data():
 
 def test_a_summary_states_the_public_set_and_how_a_run_became_a_number():
     public = {"asked": "cifar100", "used": "shapes-100", "origin": "synthetic"}
-    [line] = summarise(
+    [line] = summary(
         [record(public=public, statistic="after the last of 3 epochs or rounds"), record(1)]
     )
     assert [line[name] for name in ("public", "public_origin", "statistic")] == [
@@ -154,19 +160,19 @@ def test_a_summary_states_the_public_set_and_how_a_run_became_a_number():
 
 
 def test_without_another_public_set_its_columns_are_empty():
-    [line] = summarise([record(data={"used": "digits", "origin": "surrogate"})])
+    [line] = summary([record(data={"used": "digits", "origin": "surrogate"})])
     assert (line["public"], line["public_origin"]) == ("", "")
 
 
 def test_the_protocol_is_that_of_the_row_and_not_of_its_neighbours():
-    lines = summarise([record(), record(row="x", protocol="released")])
+    lines = summary([record(), record(row="x", protocol="released")])
     assert [line["protocol"] for line in lines] == ["paper", "released"]
 
 
 def test_every_metric_has_a_line_beside_the_printed_one():
     scores = (Measurement("inception-score", 3.0), Measurement("adapted-inception-score", 2.0))
     fields = {"table": "fediod/table7", "row": "gan", "column": "dataset=cifar10 alpha=0.1"}
-    lines = summarise([record(**fields, measurements=scores)])
+    lines = summary([record(**fields, measurements=scores)])
     printed = {(c.row, c.metric): c.value for c in published_table("fediod/table7")}
     assert [(line["metric"], line["value"]) for line in lines] == [
         ("inception-score", "3.0"),
@@ -179,7 +185,7 @@ def test_every_metric_has_a_line_beside_the_printed_one():
 
 def test_what_only_some_seeds_measure_is_over_these_and_never_mixed_with_something_else():
     both = (Measurement("auc", 0.5, "class=mass"), Measurement("auc", 0.9, "class=edema"))
-    lines = summarise(
+    lines = summary(
         [
             record(0, measurements=both),
             record(1, measurements=(Measurement("auc", 0.7, "class=edema"),)),
@@ -193,12 +199,12 @@ def test_what_only_some_seeds_measure_is_over_these_and_never_mixed_with_somethi
 
 
 def test_without_a_claim_of_privacy_epsilon_is_empty():
-    [line] = summarise([record()])
+    [line] = summary([record()])
     assert (line["epsilon"], line["delta"]) == ("", "")
 
 
 def test_no_records_give_no_lines():
-    assert summarise([]) == []
+    assert summary([]) == []
 
 
 def test_the_first_columns_are_those_of_the_published_tables():
@@ -209,7 +215,7 @@ def test_the_first_columns_are_those_of_the_published_tables():
 
 
 def test_every_line_fills_every_column_of_the_csv():
-    lines = summarise([record(), record(row="x", status=FAILED, reason="r", measurements=())])
+    lines = summary([record(), record(row="x", status=FAILED, reason="r", measurements=())])
     assert [set(line) for line in lines] == [set(CSV_COLUMNS)] * 2
 
 
@@ -222,11 +228,11 @@ def test_values_are_written_shortest_and_exact(value, text):
 
 
 def test_a_csv_reads_back_as_it_was_written(tmp_path):
-    lines = summarise(
+    lines = summary(
         [record(), record(row='odd, "row"', status=FAILED, reason="line\nbreak", measurements=())]
     )
     write_csv(tmp_path / "t.csv", lines)
-    assert read_csv(tmp_path / "t.csv") == lines
+    assert records_of(read_csv(tmp_path / "t.csv")) == lines
 
 
 def test_the_same_records_give_the_same_bytes_of_csv(tmp_path):
@@ -319,7 +325,7 @@ def test_an_unwritable_folder_is_refused_before_any_work(tmp_path):
 
 
 def test_the_epsilon_of_several_seeds_is_the_largest():
-    [line] = summarise(
+    [line] = summary(
         [record(seed, epsilon=epsilon, delta=1e-5) for seed, epsilon in enumerate((2.9, 3.0, 2.8))]
     )
     assert (line["epsilon"], line["delta"]) == ("3.0", "1e-05")

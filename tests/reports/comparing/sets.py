@@ -8,7 +8,7 @@ from reports.comparing.compare import compare
 from reports.comparing.rule import COST, Rule
 from reports.tables.resultset import read_set
 from results.record import Measurement, Record
-from results.store import CSV_COLUMNS, summarise, write_csv
+from results.store import CSV_COLUMNS, records_of, summarise, write_csv
 
 BASE = {
     "row": "a",
@@ -88,7 +88,7 @@ def with_records(tmp_path, name, *records):
 
 def written(tmp_path, name, one):
     """A set of one record, with the CSV that belongs to it."""
-    folder = result_set(tmp_path, name, *summarise([one]))
+    folder = result_set(tmp_path, name, *records_of(summarise([one])))
     (folder / "t.records.jsonl").write_text(json.dumps(one.to_json()) + "\n")
     return folder
 

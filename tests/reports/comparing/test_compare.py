@@ -9,7 +9,7 @@ import pytest
 from reports.comparing.rule import CELL
 from reports.tables.resultset import read_set
 from results.files import ResultsError
-from results.store import CSV_COLUMNS, summarise, write_csv
+from results.store import CSV_COLUMNS, records_of, summarise, write_csv
 from tests.reports.comparing.sets import (
     RUN,
     differences,
@@ -290,7 +290,7 @@ def between_machines(tmp_path, base, new, **rule):
             measured(value, seed=seed, test_samples=100, machine={**RUN, "hardware": name})
             for seed, value in enumerate(values)
         ]
-        folder = result_set(tmp_path, name, *summarise(runs))
+        folder = result_set(tmp_path, name, *records_of(summarise(runs)))
         (folder / "t.records.jsonl").write_text(
             "".join(json.dumps(run.to_json()) + "\n" for run in runs)
         )

@@ -160,7 +160,7 @@ def test_a_version_that_was_deleted_or_damaged_has_no_value_and_says_so(table, t
     )
     deleted, damaged = numbers(tmp_path / "h.png")[-2:]
     assert "does not exist" in deleted["status"]
-    assert damaged["status"] == "no table: no column metric, value, std, n"
+    assert damaged["status"] == "is not a table of this suite: no column metric, value, std, n"
 
 
 def test_several_files_are_put_in_a_row(tmp_path):

@@ -12,9 +12,9 @@ from reports.kinds import kind
 from reports.kinds.bandwidth import Bandwidth
 from reports.kinds.kind import Kind, find_kind
 from reports.pages.sheet import Sheet
-from tests.reports.drawn import layout, line
+from tests.reports.drawn import layout, line, table_of
 
-LINES = [line("a", "epoch=1", "0.25"), line("a", "epoch=2", "0.5")]
+LINES = table_of([line("a", "epoch=1", "0.25"), line("a", "epoch=2", "0.5")])
 
 
 def test_a_kind_has_the_name_of_its_measure():
@@ -26,30 +26,30 @@ def test_a_kind_has_the_name_of_its_measure():
 def test_any_other_measure_is_shown_as_plain_numbers(measure, tmp_path, monkeypatch):
     plain, drawn = find_kind(measure), []
     assert type(plain) is Kind
-    assert plain.shown(LINES) == LINES
+    assert plain.shown(LINES) is LINES
     assert plain.completed(["a record"], ("accuracy",)) == ["a record"]
     assert plain.judged(["a record"], ("accuracy",), "percent") == (["a record"], "")
     assert plain.arrays(["a record"]) is None
     monkeypatch.setattr(plots, "table_plot", lambda *shown: drawn.append(shown))
-    plain.draw(SimpleNamespace(layout="layout", lines=LINES), tmp_path / "t.png")
-    assert drawn == [("layout", LINES, tmp_path / "t.png")]
+    plain.draw(SimpleNamespace(layout="layout", lines=["a line"]), tmp_path / "t.png")
+    assert drawn == [("layout", ["a line"], tmp_path / "t.png")]
 
 
 def test_a_sheet_of_an_unknown_measure_is_read_and_shows_all_lines(tmp_path):
     Sheet(layout(), "A paper", "", "a-measure-of-later").write(tmp_path / "layout.json")
-    assert Sheet.read(tmp_path / "layout.json").shown(LINES) == LINES
+    assert Sheet.read(tmp_path / "layout.json").shown(LINES) is LINES
 
 
 def test_a_curve_is_shown_by_where_it_ends():
-    (last,) = Sheet(layout(), "A paper", "", "curve").shown(LINES)
-    assert (last["column"], last["value"]) == ("", "0.5")
+    shown = Sheet(layout(), "A paper", "", "curve").shown(LINES)
+    assert shown[["column", "value"]].values.tolist() == [["", "0.5"]]
 
 
 class Toy(Kind):
     """Doubles what it shows."""
 
     def shown(self, lines):
-        return [{**shown, "value": str(2 * float(shown["value"]))} for shown in lines]
+        return lines.assign(value=[str(2 * float(value)) for value in lines["value"]])
 
 
 def test_a_file_in_the_folder_is_all_that_a_new_kind_takes(tmp_path, monkeypatch):
@@ -57,4 +57,4 @@ def test_a_file_in_the_folder_is_all_that_a_new_kind_takes(tmp_path, monkeypatch
     monkeypatch.setattr(kind, "__file__", str(tmp_path / "kind.py"))
     monkeypatch.setitem(sys.modules, "reports.kinds.toy_measure", SimpleNamespace(KIND=Toy()))
     shown = Sheet(layout(), "A paper", "", "toy-measure").shown(LINES)
-    assert [each["value"] for each in shown] == ["0.5", "1.0"]
+    assert shown["value"].tolist() == ["0.5", "1.0"]

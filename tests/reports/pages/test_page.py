@@ -23,14 +23,14 @@ from reports.pages.sheet import Sheet
 from reports.tables.table import blocks
 from results.files import ResultsError
 from results.sourcecode import ROOT
-from tests.reports.drawn import layout, line
+from tests.reports.drawn import layout, line, table_of
 from tests.reports.pages import COLUMNS, PIXEL, record, write_results
 
 
 def cell(value, published, metric="accuracy", unit="fraction", **more):
     column = "test=x"
     found = line("a", column, value, published, metric=metric, published_std="", **more)
-    (block,) = blocks(layout((column,), unit=unit, key="none/such"), [found])
+    (block,) = blocks(layout((column,), unit=unit, key="none/such"), table_of([found]))
     return cell_of(block, {**found, "published_std": ""}, best=False)
 
 
@@ -77,7 +77,7 @@ def test_what_failed_or_is_missing_has_no_colour_and_no_place_in_the_order():
         0,
         "",
     )
-    (block,) = blocks(layout(("test=x",), key="none/such"), [line("a", "test=x", "0.5")])
+    (block,) = blocks(layout(("test=x",), key="none/such"), table_of([line("a", "test=x", "0.5")]))
     assert cell_of(block, None, best=False).text == "–"
 
 

@@ -13,7 +13,7 @@ from reports.tables.bandwidth import at_which, only_common, sentences, summary, 
 from reports.tables.claims import Value, judge_claim
 from results.published import claims
 from results.record import FAILED, Measurement, Record
-from results.store import summarise
+from results.store import records_of, summarise
 from tests.reports.drawn import layout
 
 PANEL = "panel=cifar10"
@@ -116,6 +116,11 @@ def test_rows_that_cannot_be_compared_have_nothing_in_common(records):
 # -- tables and sentences --
 
 
+def drawable(records):
+    """The lines of the records' CSV, one by one."""
+    return records_of(summarise(records))
+
+
 @pytest.fixture
 def lines():
     records = [
@@ -130,7 +135,7 @@ def lines():
 def test_the_csv_has_every_round_and_the_common_value(lines):
     assert [
         (line["column"], line["metric"], line["value"], line["std"])
-        for line in lines
+        for line in records_of(lines)
         if line["row"] == "b"
     ] == [
         *(
@@ -145,7 +150,8 @@ def test_the_csv_has_every_round_and_the_common_value(lines):
 
 def test_the_table_has_the_end_of_every_curve_and_the_common_value(lines):
     shown = {
-        (line["row"], line["column"], line["metric"]): line["value"] for line in summary(lines)
+        (line["row"], line["column"], line["metric"]): line["value"]
+        for line in records_of(summary(lines))
     }
     assert shown == {
         ("a", f"{PANEL} at=end", "accuracy"): "60.0",
@@ -160,11 +166,11 @@ def test_the_table_has_the_end_of_every_curve_and_the_common_value(lines):
 
 
 def test_a_sentence_says_at_which_accuracy_each_row_had_sent_how_much(lines):
-    assert sentences(layout(unit="percent"), lines, "accuracy") == [
+    assert sentences(layout(unit="percent"), records_of(lines), "accuracy") == [
         "panel=cifar10: 45.00 is the highest Accuracy (%) that every row reaches; bandwidth until"
         " then: Row A 4.0000 GB, Row B 1.5000 GB"
     ]
-    assert sentences(layout(), summarise([record("a", AVERAGING)]), "accuracy") == []
+    assert sentences(layout(), drawable([record("a", AVERAGING)]), "accuracy") == []
 
 
 # -- the claim --
@@ -225,7 +231,7 @@ def test_curves_run_over_gigabytes_on_a_logarithmic_axis(drawn, tmp_path):
     ]
     plots.bandwidth_plot(
         layout(unit="percent"),
-        summarise(with_common(records, "accuracy")),
+        drawable(with_common(records, "accuracy")),
         tmp_path / "t.png",
         "accuracy",
     )
@@ -255,7 +261,7 @@ def test_curves_run_over_gigabytes_on_a_logarithmic_axis(drawn, tmp_path):
 
 def test_a_model_that_learns_after_all_bytes_is_marked_at_its_end(drawn, tmp_path):
     records = [record("a", AVERAGING), record("b", [(2.0, 5.0), (2.0, 9.0), (2.0, 8.0)])]
-    plots.bandwidth_plot(layout(unit="percent"), summarise(records), tmp_path / "t.png", "accuracy")
+    plots.bandwidth_plot(layout(unit="percent"), drawable(records), tmp_path / "t.png", "accuracy")
     curves = {line.get_label(): line for line in drawn[0].axes[0].get_lines()}
     assert curves["Row B"].get_markevery() == [2]
     assert curves["Row A"].get_markevery() == 1
@@ -268,7 +274,7 @@ def test_the_seeds_spread_is_a_band_and_every_panel_has_axes(drawn, tmp_path):
         record("a", [(gb, value + 2) for gb, value in AVERAGING], 1),
         record("a", AVERAGING, column=other),
     ]
-    plots.bandwidth_plot(layout(unit="percent"), summarise(records), tmp_path / "t.png", "accuracy")
+    plots.bandwidth_plot(layout(unit="percent"), drawable(records), tmp_path / "t.png", "accuracy")
     bands = {
         axis.get_title(): len(axis.collections) for axis in drawn[0].axes if axis.get_visible()
     }
@@ -276,6 +282,6 @@ def test_the_seeds_spread_is_a_band_and_every_panel_has_axes(drawn, tmp_path):
 
 
 def test_nothing_measured_is_no_picture(tmp_path):
-    failed = summarise([record("a", [], status=FAILED, reason="lost")])
+    failed = drawable([record("a", [], status=FAILED, reason="lost")])
     plots.bandwidth_plot(layout(), failed, tmp_path / "t.png", "accuracy")
     assert not (tmp_path / "t.png").exists()

@@ -20,7 +20,7 @@ from reports.tables.table import (
     terminal_tables,
 )
 from reports.tables.units import scale_of
-from tests.reports.drawn import COLUMNS, layout, line
+from tests.reports.drawn import COLUMNS, layout, line, table_of
 
 FRACTION = scale_of("accuracy", "fraction")
 TWO = [
@@ -35,7 +35,7 @@ TWO = [
 
 def terminal(drawn, lines):
     console = Console(file=io.StringIO(), width=160)
-    for table in terminal_tables(drawn, lines):
+    for table in terminal_tables(drawn, table_of(lines)):
         console.print(table)
     return console.file.getvalue()
 
@@ -85,13 +85,13 @@ def test_headings_name_the_key_of_a_number_and_what_all_columns_share_is_the_tit
 def test_a_column_that_only_the_lines_have_is_appended():
     one = layout(("test=x", "test=y"))
     lines = [line("a", "test=x", "0.5"), line("a", "test=z", "0.6")]
-    assert measured_columns(one, lines) == ["test=x", "test=y", "test=z"]
-    assert rows_of(markdown(one, lines, [], []))[0] == ["", "x", "y", "z"]
+    assert measured_columns(one, table_of(lines)) == ["test=x", "test=y", "test=z"]
+    assert rows_of(markdown(one, table_of(lines), [], []))[0] == ["", "x", "y", "z"]
 
 
 def test_a_column_of_another_key_than_the_axis_does_not_vanish():
     lines = [line("a", COLUMNS[0], "0.5"), line("a", "extra=1", "0.7"), line("a", "other=1", "0.8")]
-    text = markdown(layout(), lines, [], [])
+    text = markdown(layout(), table_of(lines), [], [])
     assert "extra 1" in text
     assert "0.7000" in text
     assert "0.8000" in text
@@ -101,8 +101,8 @@ def test_a_column_measured_only_with_additions_is_replaced_by_them_and_failures_
     one = layout(("train=p", "train=q"))
     failed = line("b", "train=p", "", metric="", status="failed: no")
     lines = [line("a", "train=p test=x", "0.5"), line("a", "train=p test=y", "0.6"), failed]
-    assert measured_columns(one, lines) == ["train=q", "train=p test=x", "train=p test=y"]
-    (block,) = blocks(one, lines)
+    assert measured_columns(one, table_of(lines)) == ["train=q", "train=p test=x", "train=p test=y"]
+    (block,) = blocks(one, table_of(lines))
     assert {column for row, column in block.cells if row == "b"} == {
         "train=p test=x",
         "train=p test=y",
@@ -116,37 +116,37 @@ def test_a_column_that_only_other_metrics_have_is_left_out_of_a_metrics_table():
         line("a", "test=x class=mean", "70.0", metric="mauc"),
         line("b", "test=x", "", metric="", status="failed: no"),
     ]
-    auc, mauc = blocks(one, lines)
+    auc, mauc = blocks(one, table_of(lines))
     assert [list(panel.columns) for panel in auc.panels] == [["test=x class=p"]]
     assert [list(panel.columns) for panel in mauc.panels] == [["test=x class=mean"]]
     assert {column for row, column in auc.cells if row == "b"} == {"test=x class=p"}
 
 
 def test_texts_stand_in_a_table_as_they_are_and_none_is_the_best():
-    lines = [
-        line("a", "test=x property=private", "yes", metric="property"),
-        line("b", "test=x property=private", "no", metric="property"),
-    ]
-    (block,) = blocks(layout(("test=x",)), lines)
-    assert best_rows(layout(("test=x",)), block, "test=x property=private") == set()
-    assert [row[1] for row in rows_of(markdown(layout(("test=x",)), lines, [], []))[2:4]] == [
-        "yes",
-        "no",
-    ]
+    one = layout(("test=x",))
+    lines = table_of(
+        [
+            line("a", "test=x property=private", "yes", metric="property"),
+            line("b", "test=x property=private", "no", metric="property"),
+        ]
+    )
+    (block,) = blocks(one, lines)
+    assert best_rows(one, block, "test=x property=private") == set()
+    assert [row[1] for row in rows_of(markdown(one, lines, [], []))[2:4]] == ["yes", "no"]
 
 
 def test_a_table_in_which_everything_failed_is_still_drawn():
     failed = [line("a", "test=x", "", metric="", status="failed: no")]
     assert "failed" in terminal(layout(("test=x",)), failed)
-    assert terminal_tables(layout(), []) == []
+    assert terminal_tables(layout(), table_of([])) == []
 
 
 def test_the_best_row_leaves_out_upper_bounds_and_failures():
     lines = [line("a", "x=1", "0.5"), line("b", "x=1", "0.6"), line("top", "x=1", "0.9")]
-    (block,) = blocks(layout(("x=1",)), lines)
+    (block,) = blocks(layout(("x=1",)), table_of(lines))
     assert best_rows(layout(), block, "x=1") == {"b"}
     lines[1]["status"] = "failed: no"
-    (block,) = blocks(layout(("x=1",)), lines)
+    (block,) = blocks(layout(("x=1",)), table_of(lines))
     assert best_rows(layout(), block, "x=1") == set()
 
 
@@ -155,7 +155,7 @@ BEST_OF, LAST = {"statistic": "best of 9 epochs"}, {"statistic": "after the last
 
 def best_of_a_column(*lines):
     one = replace(layout(("x=1",)), rows={key: key for key in ("a", "b", "c", "top")})
-    (block,) = blocks(one, lines)
+    (block,) = blocks(one, table_of(lines))
     return best_rows(one, block, "x=1")
 
 
@@ -180,10 +180,13 @@ def test_among_numbers_that_were_all_read_off_at_their_best_one_is_the_best():
 
 def test_the_legend_says_once_how_every_number_was_made_if_all_were_made_alike():
     one = replace(layout(("x=1", "x=2")), rows={"a": "Row A", "b": "Row B"})
-    alike = [line(row, column, "0.5", **LAST) for row in "ab" for column in ("x=1", "x=2")]
+    alike = table_of(
+        [line(row, column, "0.5", **LAST) for row in "ab" for column in ("x=1", "x=2")]
+    )
     assert legend(one, alike)[1:] == ["each number: after the last of 9 epochs"]
     assert "- each number: after the last of 9 epochs" in markdown(one, alike, [], []).splitlines()
-    assert len(legend(one, [line("a", "x=1", "0.5")])) == 1  # lines of before there was a statistic
+    old = table_of([line("a", "x=1", "0.5")])  # of before there was a statistic
+    assert len(legend(one, old)) == len(legend(one, old.drop(columns="statistic"))) == 1
 
 
 def test_the_legend_says_by_rows_how_numbers_were_made_if_they_were_made_differently():
@@ -193,7 +196,7 @@ def test_the_legend_says_by_rows_how_numbers_were_made_if_they_were_made_differe
         line("c", "x=1", "0.5", **BEST_OF),
         line("c", "x=2", "", metric="", status="failed: no", statistic="never reached"),
     ]
-    assert legend(one, lines)[1:] == [
+    assert legend(one, table_of(lines))[1:] == [
         "Row A, Row B: after the last of 9 epochs",
         "Row C: best of 9 epochs",
         "failed: c x=2: failed: no",
@@ -207,13 +210,13 @@ def test_the_best_is_the_highest_or_the_lowest_by_the_metric(metric, best):
         line("a", "test=x", "71.5", metric=metric),
         line("b", "test=x", "70.25", metric=metric),
     ]
-    (block,) = blocks(one, lines)
+    (block,) = blocks(one, table_of(lines))
     assert best_rows(one, block, "test=x") == best
 
 
 def test_a_table_of_two_metrics_is_drawn_as_two_tables_each_with_its_title_unit_and_best():
     one = layout(("test=x",), unit="percent")
-    text = markdown(one, TWO, [], [])
+    text = markdown(one, table_of(TWO), [], [])
     dice, hd95 = text.split("## HD95 (pixel), lower is better")
     assert "## Dice (%)" in dice
     assert [row[1] for row in rows_of(dice)[2:]] == [
@@ -233,14 +236,14 @@ def test_a_table_of_two_metrics_is_drawn_as_two_tables_each_with_its_title_unit_
 
 def test_a_single_metric_needs_no_title_unless_lower_is_better():
     one = layout(("test=x",), unit="percent")
-    assert "##" not in markdown(one, TWO[::2], [], []).split("## Protocol")[0]
-    assert "HD95 (pixel), lower is better" in legend(one, TWO[1::2])
+    assert "##" not in markdown(one, table_of(TWO[::2]), [], []).split("## Protocol")[0]
+    assert "HD95 (pixel), lower is better" in legend(one, table_of(TWO[1::2]))
 
 
 def test_measured_stands_beside_published_with_the_difference():
     (block,) = blocks(
         layout(("x=1",)),
-        [line("a", "x=1", "0.9812", "0.9820"), line("b", "x=1", "0.9812", std="0.01")],
+        table_of([line("a", "x=1", "0.9812", "0.9820"), line("b", "x=1", "0.9812", std="0.01")]),
     )
     assert published_text(block.cells["a", "x=1"], FRACTION) == "(0.9820, -0.0008)"
     assert published_text(block.cells["b", "x=1"], FRACTION) == "(not printed)"
@@ -266,7 +269,7 @@ def test_the_printed_spread_stands_beside_the_printed_value_also_of_a_failed_cel
     )
     failed = line("fedavg", column, "", metric="", status="failed: no")
     lines = [line("fediod", column, "80.0", "82.78", std="0.5"), failed]
-    assert [row[1] for row in rows_of(markdown(one, lines, [], []))[2:]] == [
+    assert [row[1] for row in rows_of(markdown(one, table_of(lines), [], []))[2:]] == [
         "failed (78.57 ± 0.22)",
         "80.00 ± 0.50 (82.78 ± 0.18, -2.78)",
     ]
@@ -285,7 +288,7 @@ def test_markdown_shows_numbers_failures_claims_and_the_protocol():
         line("a", COLUMNS[0], "0.98", "0.95"),
         line("b", COLUMNS[0], "", status="failed: DivergedError: nan"),
     ]
-    text = markdown(layout(), lines, [("it wins", "holds", "yes 3/3")], ["the card"])
+    text = markdown(layout(), table_of(lines), [("it wins", "holds", "yes 3/3")], ["the card"])
     assert "0.9800 (0.9500, +0.0300)" in text
     assert "failed: b dataset=mnist distribution=iid: failed: DivergedError: nan" in text
     assert "| it wins | holds | yes 3/3 |" in text
@@ -294,7 +297,7 @@ def test_markdown_shows_numbers_failures_claims_and_the_protocol():
 
 
 def test_the_legend_explains_upper_bounds():
-    assert any("upper bound" in note for note in legend(layout(), []))
+    assert any("upper bound" in note for note in legend(layout(), table_of([])))
 
 
 def test_a_failed_row_does_not_unrank_the_others():
@@ -305,5 +308,5 @@ def test_a_failed_row_does_not_unrank_the_others():
         line("b", "x=1", "0.6", **best_of),
         line("c", "x=1", "", metric="", status="failed: no"),
     ]
-    (block,) = blocks(one, lines)
+    (block,) = blocks(one, table_of(lines))
     assert best_rows(one, block, "x=1") == {"b"}

@@ -7,12 +7,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from reports.drawing import plots, plots_teachers
 from reports.tables.teachers import correlations, printed_correlations, sentences, totals
 from results.record import FAILED
-from results.store import summarise
+from results.store import records_of, summarise
 from tests.reports.drawn import layout, line
 from tests.reports.teacher_records import (
     COLUMNS,
@@ -90,13 +91,14 @@ def test_equal_values_have_no_coefficient_and_that_is_said():
 
 def test_a_table_of_selections_shows_means_of_scores_and_sums_of_draws():
     failed = line("fedsa", "dataset=cifar100", "", status="failed: no memory")
-    shown = totals([*summarise([selections(), selections(seed=1)]), failed])
+    lines = summarise([selections(), selections(seed=1)])
+    shown = records_of(totals(pd.concat([lines, pd.DataFrame([failed])])))
     found = {(s["column"], s["metric"]): (s["value"], s["std"]) for s in shown[:-1]}
     teachers = [f"dataset=cifar10 teacher={n}" for n in (1, 2, 3)]
     assert [found[t, "transferability"] for t in teachers] == [("0.5", "")] * 3
     assert [found[t, "selected"] for t in teachers] == [("2.0", ""), ("1.0", ""), ("3.0", "")]
     assert len(found) == 6
-    assert shown[-1] is failed
+    assert shown[-1] == failed
 
 
 def visible(figure):
@@ -110,7 +112,8 @@ def names(axis):
 def scattered(records, drawn, tmp_path, columns=COLUMNS):
     own = layout(columns, unit="percent", key="fedsa/table3")
     found = correlations(records, METRICS)
-    plots_teachers.transferability_plot(own, summarise(records), tmp_path / "t.png", METRICS, found)
+    lines = records_of(summarise(records))
+    plots_teachers.transferability_plot(own, lines, tmp_path / "t.png", METRICS, found)
     return visible(drawn[-1])
 
 
@@ -160,7 +163,7 @@ def test_seeds_give_bars_of_both_metrics(drawn, tmp_path):
 
 
 def test_selections_are_a_heat_map_with_the_draws_in_its_cells(drawn, tmp_path):
-    lines = summarise([selections(), selections("dataset=cifar100")])
+    lines = records_of(summarise([selections(), selections("dataset=cifar100")]))
     plots_teachers.selection_plot(layout(COLUMNS, key="fedsa/figure4a"), lines, tmp_path / "f.png")
     left, right = drawn[0].axes[:2]
     assert (left.get_title(), right.get_title()) == ("cifar10", "cifar100")
@@ -181,7 +184,7 @@ def test_selections_are_a_heat_map_with_the_draws_in_its_cells(drawn, tmp_path):
 def test_a_score_that_is_missing_is_left_blank(drawn, tmp_path):
     lines = [
         x
-        for x in summarise([selections()])
+        for x in records_of(summarise([selections()]))
         if x["metric"] == "selected" or x["column"].endswith("teacher=1")
     ]
     plots_teachers.selection_plot(

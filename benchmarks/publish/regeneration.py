@@ -1,0 +1,66 @@
+"""Regenerates tables: what `reproduce`, `sweep` and a notebook have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.markup import escape
+
+from benchmarks.publish.display import Live, print_table
+from benchmarks.running import machine, runner
+from benchmarks.tables import cards
+
+if TYPE_CHECKING:
+    from benchmarks.running.ray_executor import Cluster
+    from benchmarks.tables.cells import Selection
+    from benchmarks.tables.spec import Paper, Table
+
+
+def regenerate(
+    console: Console,
+    tables: Iterable[tuple[Paper, Table]],
+    selection: Selection,
+    jobs: int,
+    fresh: bool,
+    results: Path,
+    cluster: Cluster | None = None,
+) -> list[runner.TableRun]:
+    """Run the cells of `tables` that are not finished, and write and print each table.
+
+    A cell that fails ends nothing; its record says why. Raises SpecError, DataError or ResultsError
+    before anything runs, if the tables cannot be run as selected or `results` cannot be written.
+    """
+    device, profile = selection.device, selection.profile
+    runs = runner.prepare(tables, selection, results)
+    progress = runner.take_finished(runs, fresh)
+    for reason, count in progress.reasons.items():
+        console.print(f"{count} cells to compute again: {reason}")
+    todo = progress.total - progress.cached
+    workers = jobs or machine.default_jobs(device)
+    where = f"workers: {min(workers, todo)}" if cluster is None else f"by Ray ({cluster.address})"
+    console.print(
+        f"{progress.total} cells, {progress.cached} finished before, {todo} to run"
+        + (f", {where} on {device}" if todo else "")
+    )
+    if todo:
+        with Live(console, todo) as live:
+            runner.execute(
+                runs,
+                jobs if cluster else workers,
+                fresh,
+                live.started,
+                live.progressed,
+                live.staged,
+                live.done,
+                cluster,
+            )
+    for run in runs:
+        print_table(console, run, cards.markdown(run.paper, run.table, selection))
+        if profile != "paper":
+            console.print(f"[dim]{escape(cards.reduced(run.paper, profile))}[/]", soft_wrap=True)
+        if profile == "smoke":
+            console.print("A smoke table proves that the table runs, not what the paper found.")
+    return runs

@@ -1,0 +1,321 @@
+"""Records as one tidy pandas DataFrame: a line per cell, metric and seed.
+
+    from results import frame
+    frame.load("results/cpu").groupby(["table", "row", "metric"])["value"].mean()
+
+Values are in the unit of print, so `value`, `published` and `difference` go together without
+conversion. Which way is better is in `metrics.names.facts(metric).better`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from results.files import ResultsError
+from results.published import parse_column, published_table
+from results.record import OK, Measurement, Record
+
+SUFFIX = ".records.jsonl"
+COLUMNS = (
+    "file",
+    "profile",
+    "protocol",
+    "variant",
+    "paper",
+    "table",
+    "row",
+    "column",
+    "detail",
+    "metric",
+    "seed",
+    "value",
+    "text",
+    "unit",
+    "published",
+    "published_std",
+    "published_text",
+    "difference",
+    "status",
+    "reason",
+    "bytes_up",
+    "bytes_down",
+    "epsilon",
+    "delta",
+    "data",
+    "origin",
+    "public",
+    "public_origin",
+    "private",
+    "private_origin",
+    "statistic",
+    "seconds",
+    "peak_memory_mb",
+    "device",
+    "commit",
+    "dirty",
+    "finished",
+)
+"""`file` and `variant` (`released` of `table1.released`) are those of the records' file; `table` is
+without the paper. `column` and `detail` (`epoch=3` of a curve) hold `key=value` pairs. A number is
+in `value`, a text (a list of classes) in `text`, and so for the printed ones; the other is missing.
+`unit` is that of print, empty for what is not printed. `epsilon` and `delta` are missing where no
+privacy was claimed. A cell that failed has one line, with no metric, `status` `failed` and the
+reason; a cell that measured nothing has such a line too."""
+SUMMARY = (
+    *COLUMNS[: COLUMNS.index("seed")],
+    "seeds",
+    "n",
+    "value",
+    "std",
+    *COLUMNS[COLUMNS.index("text") : COLUMNS.index("seconds")],
+)
+"""The columns of `over_seeds`."""
+NUMBERS = ("value", "std", "published", "published_std", "difference", "epsilon", "delta")
+NOTHING = Measurement("", float("nan"))
+
+
+def read_records(path: Path) -> list[Record]:
+    """The records beside a table, of this or a later version of the suite; none if there is no such
+    file.
+
+    Raises ResultsError, with the line, for a damaged file.
+    """
+    records = []
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    except (OSError, UnicodeDecodeError) as error:
+        raise ResultsError(f"cannot read {path}: {error}") from error
+    for number, line in enumerate(lines, 1):
+        try:
+            value = json.loads(line)
+            record = Record.from_json(
+                {name: value[name] for name in Record.__dataclass_fields__ if name in value}
+            )
+            objects = (
+                record.data,
+                record.public,
+                record.private,
+                *record.others,
+                record.machine,
+                record.stages,
+            )
+            if not all(isinstance(x, dict) for x in objects):
+                raise TypeError("a field is no object")
+            float(record.seconds), float(record.peak_memory_mb)
+        except (ValueError, KeyError, TypeError) as error:
+            raise ResultsError(
+                f"{path} line {number} is no record: {error}; regenerate the table"
+            ) from error
+        records.append(record)
+    return records
+
+
+def load(folder: Path | str) -> pd.DataFrame:
+    """All records under `folder`, at any depth, as `COLUMNS`; `file` is relative to it.
+
+    Raises ResultsError if it holds no records, or, with file and line, for damaged ones.
+    """
+    folder = Path(folder)
+    parts = []
+    for path in sorted(folder.rglob(f"*{SUFFIX}")):
+        part = tidy(read_records(path))
+        name = path.name.removesuffix(SUFFIX)
+        part["file"] = path.relative_to(folder).as_posix()
+        part["variant"] = [
+            name.removeprefix(f"{table}.") if name.startswith(f"{table}.") else ""
+            for table in part["table"]
+        ]
+        parts.append(part)
+    if not any(len(part) for part in parts):
+        raise ResultsError(
+            f"{folder} holds no records; name a folder that was given to --results of `python -m"
+            " benchmarks reproduce`"
+        )
+    return pd.concat([part for part in parts if len(part)], ignore_index=True)
+
+
+def tidy(records: Iterable[Record]) -> pd.DataFrame:
+    """Records as `COLUMNS`, in their order; `file` and `variant` are empty."""
+    lines = pd.DataFrame(
+        [
+            {**facts, **_measured(measurement)}
+            for record in records
+            for facts in (_facts(record),)
+            for measurement in record.measurements or (NOTHING,)
+        ]
+    )
+    if lines.empty:
+        return pd.DataFrame(columns=list(COLUMNS))
+    tables = (lines["paper"] + "/" + lines["table"]).unique()
+    key = ["paper", "table", "row", "place", "metric"]
+    lines = lines.assign(place=_place(lines)).merge(
+        printed(tables).rename(columns={"column": "place"}),
+        on=key,
+        how="left",
+        validate="many_to_one",
+    )
+    units = lines.groupby(["paper", "table", "metric"])["unit"].transform("first")
+    return lines.assign(file="", variant="", unit=units.fillna(""), difference=_difference(lines))[
+        list(COLUMNS)
+    ]
+
+
+def over_seeds(lines: pd.DataFrame) -> pd.DataFrame:
+    """The lines of `load` or `tidy` with all seeds of a cell as one: `value` is their mean, `std`
+    their standard deviation (n - 1; none for one seed) and `n` their number, `seeds` their names.
+
+    A measurement that some seeds lack is over the others. Of bytes, data and other facts the first
+    seed's are told, of `epsilon` the largest. A cell that failed for any seed has one line, with n
+    = 0 and no value.
+    """
+    if lines.empty:
+        return pd.DataFrame(columns=list(SUMMARY))
+    cell = lines.groupby(["file", "paper", "table", "row", "column"], sort=False).ngroup()
+    lines = lines.assign(cell=cell).sort_values(["cell", "seed"], kind="stable")
+    by_cell = lines.groupby("cell")
+    cells = (
+        by_cell.head(1)
+        .set_index("cell")
+        .assign(
+            epsilon=by_cell["epsilon"].max(),
+            seeds=by_cell["seed"].agg(lambda seeds: " ".join(map(str, dict.fromkeys(seeds)))),
+        )
+    )
+    failed = lines[lines["status"] != OK].groupby("cell").head(1).set_index("cell")
+    cells.loc[failed.index, ["status", "reason"]] = failed[["status", "reason"]]
+    # Which measurements there are may hang on the data of a seed: an AUC without positives is not
+    # defined.
+    measured = lines[~lines["cell"].isin(failed.index) & (lines["metric"] != "")]
+    of_metric = measured.groupby(["cell", "detail", "metric"], sort=False)
+    summary = of_metric[["unit", "published", "published_std", "published_text"]].first()
+    groups = [_summary(group["value"].tolist(), group["text"].tolist()) for _, group in of_metric]
+    numbers = pd.DataFrame(groups, columns=["value", "std", "n", "text"])
+    summary = summary.reset_index().join(numbers)
+    summary["difference"] = _difference(summary)
+    nothing = pd.DataFrame({"cell": failed.index, "detail": "", "metric": "", "n": 0})
+    summary = pd.concat([summary, nothing]).sort_values("cell", kind="stable")
+    facts = [name for name in SUMMARY if name in cells and name not in summary]
+    whole = summary.join(cells[facts], on="cell")[list(SUMMARY)].reset_index(drop=True)
+    whole["unit"] = whole["unit"].fillna("")
+    return whole.astype({"n": int, **dict.fromkeys(NUMBERS, float)})
+
+
+def _summary(
+    values: Sequence[float], texts: Sequence[object]
+) -> tuple[float, float, int, str | None]:
+    """Mean, deviation, number and text of a measurement's seeds; of texts each once."""
+    missing = float("nan")
+    if any(isinstance(text, str) for text in texts):
+        both = (
+            text if isinstance(text, str) else str(value)
+            for value, text in zip(values, texts, strict=True)
+        )
+        return missing, missing, len(texts), " | ".join(dict.fromkeys(both))
+    # Not pandas' own: these two round once, so the order of the seeds does not matter.
+    mean = math.fsum(values) / len(values)
+    return mean, statistics.stdev(values) if len(values) > 1 else missing, len(values), None
+
+
+def _difference(lines: pd.DataFrame) -> list[float]:
+    """Measured minus published; the subtraction of two short decimals leaves one."""
+    return [round(value, 12) for value in (lines["value"] - lines["published"]).tolist()]
+
+
+def _place(lines: pd.DataFrame) -> pd.Series:
+    """A line's column as the table's CSV and the published tables have it."""
+    return (lines["column"] + " " + lines["detail"]).str.strip()
+
+
+def printed(tables: Iterable[str]) -> pd.DataFrame:
+    """The published numbers of each `paper/table`: a line per paper, table, row, column, metric."""
+    cells = [
+        {
+            "paper": paper,
+            "table": name,
+            "row": cell.row,
+            "column": cell.column,
+            "metric": cell.metric,
+            "unit": cell.unit,
+            "published": cell.value if isinstance(cell.value, float) else None,
+            "published_std": cell.std,
+            "published_text": cell.value if isinstance(cell.value, str) else None,
+        }
+        for paper, _, name in (table.partition("/") for table in tables)
+        for cell in published_table(f"{paper}/{name}")
+    ]
+    names = ["paper", "table", "row", "column", "metric"]
+    numbers = {"published": float, "published_std": float}
+    columns = [*names, "unit", *numbers, "published_text"]
+    return pd.DataFrame(cells, columns=columns).astype(
+        {**dict.fromkeys([*names, "unit", "published_text"], object), **numbers}
+    )
+
+
+def with_keys(lines: pd.DataFrame) -> pd.DataFrame:
+    """The lines with a column for every key of `column` and `detail`, as text; empty where a cell
+    has no such key.
+
+    A key that is a column's name already (`epsilon`) becomes `column.epsilon`.
+    """
+    pairs = [
+        parse_column(f"{column} {detail}")
+        for column, detail in zip(lines["column"], lines["detail"], strict=True)
+    ]
+    keys = dict.fromkeys(key for pair in pairs for key in pair)
+    return lines.assign(
+        **{
+            f"column.{key}" if key in lines else key: [pair.get(key, "") for pair in pairs]
+            for key in keys
+        }
+    )
+
+
+def _measured(measurement: Measurement) -> dict[str, Any]:
+    is_text = isinstance(measurement.value, str)
+    return {
+        "detail": measurement.column,
+        "metric": measurement.metric,
+        "value": float("nan") if is_text else float(measurement.value),
+        "text": measurement.value if is_text else None,
+    }
+
+
+def _facts(record: Record) -> dict[str, Any]:
+    """What all measurements of a cell have in common."""
+    paper, _, table = record.table.partition("/")
+    sources: Sequence[dict[str, str]] = (record.data, *record.others)
+    return {
+        "profile": record.profile,
+        "protocol": record.protocol,
+        "paper": paper,
+        "table": table,
+        "row": record.row,
+        "column": record.column,
+        "seed": record.seed,
+        "status": record.status,
+        "reason": record.reason,
+        "bytes_up": record.bytes_up,
+        "bytes_down": record.bytes_down,
+        "epsilon": float("nan") if record.epsilon is None else record.epsilon,
+        "delta": float("nan") if record.delta is None else record.delta,
+        "data": "+".join(source.get("used", "") for source in sources),
+        "origin": "+".join(dict.fromkeys(source.get("origin", "") for source in sources)),
+        "public": record.public.get("used", ""),
+        "public_origin": record.public.get("origin", ""),
+        "private": record.private.get("used", ""),
+        "private_origin": record.private.get("origin", ""),
+        "statistic": record.statistic,
+        "seconds": record.seconds,
+        "peak_memory_mb": record.peak_memory_mb,
+        "device": record.machine.get("device", ""),
+        "commit": record.machine.get("commit", ""),
+        "dirty": bool(record.machine.get("dirty")),
+        "finished": record.finished,
+    }

@@ -1,0 +1,86 @@
+"""`benchmarks.reproduce`: what a notebook gets, and how it is told what is wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+import benchmarks
+from benchmarks.tables.spec import SpecError
+from results.files import DataError, ResultsError
+
+BROKEN = """
+from dataclasses import dataclass
+
+from federation.method import Method
+
+
+@dataclass(frozen=True)
+class Broken(Method):
+    title = "Broken"
+    sends = frozenset()
+
+    def fit(self, federation):
+        raise ValueError("no such thing")
+"""
+
+
+def test_a_table_comes_back_as_a_frame_and_its_files_lie_in_the_folder(tmp_path, capsys):
+    cells = benchmarks.reproduce(
+        "dlad/table1", only={"row": ["iid", "niid1"]}, jobs=1, results=tmp_path, quiet=True
+    )
+    assert set(cells["row"]) == {"iid", "niid1"}
+    assert set(cells["status"]) == {"ok"}
+    assert cells["text"].map(bool).all()
+    assert cells.loc[cells["row"] == "iid", "text"].unique().tolist() == ["0-9"]
+    assert cells["client"].str.startswith("5n+").all()  # a key of the columns
+    assert (tmp_path / "smoke" / "dlad" / "table1.csv").exists()
+    assert capsys.readouterr().out == ""
+    again = benchmarks.reproduce("dlad/table1", only={"row": "niid1"}, results=tmp_path)
+    assert set(again["row"]) == {"niid1"}
+    assert "0 to run" in capsys.readouterr().out
+
+
+def test_a_cell_that_fails_is_a_line_with_its_reason(tmp_path):
+    (tmp_path / "broken.py").write_text(BROKEN)
+    cells = benchmarks.reproduce(
+        "dlad/table2",
+        only={"row": "broken", "dataset": "mnist", "distribution": "iid"},
+        methods="+broken",
+        plugins=[tmp_path / "broken.py"],
+        results=tmp_path,
+        quiet=True,
+    )
+    [line] = cells.to_dict("records")
+    assert (line["status"], line["reason"]) == ("failed", "ValueError: no such thing")
+    assert line["value"] != line["value"]  # not a number
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "message"),
+    [
+        ("dlad/tabel2", {}, "did you mean"),
+        ("dlad/table2", {"only": {"dataset": "mnits"}}, "mnits"),
+        ("dlad/table2", {"seeds": [0, 0]}, "different whole numbers"),
+        ("dlad/table2", {"profile": "huge"}, "huge"),
+        ("dlad/table2", {"settings": {"local.epoch": 3}}, "local.epoch"),
+        ("dlad/table2", {"precision": "tf32"}, "only CUDA devices"),
+    ],
+)
+def test_what_cannot_be_run_is_an_exception_with_the_commands_message(
+    table, options, message, tmp_path
+):
+    with pytest.raises(SpecError, match=message):
+        benchmarks.reproduce(table, **options, results=tmp_path)
+
+
+def test_absent_data_and_an_unwritable_folder_are_exceptions_too(tmp_path):
+    with pytest.raises(DataError, match=r"cinic|cifar|mnist|CINIC|CIFAR|MNIST"):
+        benchmarks.reproduce("dlad/table2", require_real=True, results=tmp_path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ResultsError, match="another folder"):
+        benchmarks.reproduce("dlad/table2", results=tmp_path / "file")
+
+
+def test_the_package_has_no_other_name():
+    with pytest.raises(AttributeError, match="reproduec"):
+        benchmarks.reproduec  # noqa: B018

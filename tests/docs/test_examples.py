@@ -1,0 +1,67 @@
+"""The examples in docs/examples run as they are, and show what the command makes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+
+from results.frame import load
+from results.sourcecode import ROOT
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory):
+    """What the notebook prints, its results folder, and the environment that it ran in."""
+    folder = tmp_path_factory.mktemp("example")
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "FEDTABLES_CACHE": str(folder / "cache"),
+        "FEDTABLES_DATA": str(folder / "data"),
+    }
+    script = ROOT / "docs" / "examples" / "notebook.py"
+    done = subprocess.run(
+        [sys.executable, str(script), str(folder / "results")],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout, folder / "results", environment
+
+
+def test_the_notebook_shows_measured_beside_published(example):
+    printed, folder, _ = example
+    cells = load(folder)
+    means = cells.groupby("row")["value"].mean()
+    assert len(cells) == 8  # four rows, two seeds
+    assert "published" in printed
+    for row in means.index:
+        assert row in printed
+        assert f"{means[row]:.6f}" in printed
+    assert (folder / "notebook.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_command_takes_the_notebooks_cells_and_writes_the_same_files(
+    example, command, tmp_path
+):
+    _, folder, environment = example
+    where = ("--only", "dataset=mnist", "--only", "distribution=iid", "--seeds", "0,1")
+    done = command(
+        "benchmarks", "reproduce", "dlad/table2", *where, "--results", str(tmp_path), **environment
+    )
+    assert done.returncode == 0, done.stderr
+    assert "8 finished before, 0 to run" in done.stdout
+    for suffix in ("csv", "md", "records.jsonl", "claims.csv", "layout.json"):
+        ours, commands = (home / f"smoke/dlad/table2.{suffix}" for home in (folder, tmp_path))
+        assert ours.read_bytes() == commands.read_bytes()
+    table = pd.read_csv(tmp_path / "smoke/dlad/table2.csv").set_index("row")["value"]
+    means = load(folder).groupby("row")["value"].mean()
+    assert means.to_dict() == pytest.approx(table.to_dict())
