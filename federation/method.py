@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 import torch
 
-from federation.checkpoint import Checkpoint
 from federation.federation import Federation
+from federation.parties.checkpoint import Checkpoint
 
 Fitted = Checkpoint | torch.nn.Module | Sequence[Checkpoint]
 """What a method leaves: one global model, or one model per client."""

@@ -14,8 +14,8 @@ from metrics.names import LOWER, facts
 from results.record import Measurement
 
 if TYPE_CHECKING:
-    from federation.checkpoint import Checkpoint
     from federation.federation import Federation
+    from federation.parties.checkpoint import Checkpoint
 
 OF_ONE_TASK = frozenset({"accuracy", "miou"})
 """Metrics that one kind of task has and others lack: classes of images, and of pixels."""

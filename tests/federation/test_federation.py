@@ -8,15 +8,15 @@ import pytest
 import safetensors.torch
 import torch
 
+from federation.caching.cache import StageCache, content_digest
 from federation.channel import Transfer, encoded_size
-from federation.checkpoint import Checkpoint
 from federation.costs import Meter, metering
-from federation.data import LabelledSet, PublicData
+from federation.parties.checkpoint import Checkpoint
+from federation.parties.data import LabelledSet, PublicData
 from federation.parts.evaluation import OracleError
 from federation.parts.networks import HeterogeneousClientsError
 from federation.seeds import Seeds
-from federation.stages import StageCache, content_digest
-from federation.training import TrainingPlan, predict
+from federation.training.loops import TrainingPlan, predict
 from models import catalogue
 from models.entry import NetworkEntry
 from tests.federation.tiny import CLASSES, make_client, make_federation
@@ -82,7 +82,11 @@ def test_a_checkpoint_with_another_head_survives_too():
         federation.networks.initial("cnn-small"), 1, "classifier", 0
     )
     checkpoint, _ = federation.stages.client_models(
-        "judge", lambda client: (module, {}), lambda client: (), outputs=1, code="federation.stages"
+        "judge",
+        lambda client: (module, {}),
+        lambda client: (),
+        outputs=1,
+        code="federation.caching.cache",
     )
     restored = federation.networks.module(checkpoint)
     assert same(dict(restored.state_dict()), dict(module.state_dict()))

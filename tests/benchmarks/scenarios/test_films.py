@@ -18,9 +18,9 @@ from datasets import catalogue
 from datasets.catalogue import ResolvedData
 from datasets.partitions import PartitionError
 from datasets.source import DataError
+from federation.caching.cache import StageCache
 from federation.parts.networks import HeterogeneousClientsError
 from federation.seeds import Seeds
-from federation.stages import StageCache
 from federation.tasks import MultiLabel
 from methods.fedad import FedAD
 from metrics.classification import UNKNOWN

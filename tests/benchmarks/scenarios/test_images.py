@@ -18,12 +18,12 @@ from benchmarks.tables import registry
 from datasets import catalogue, partitions
 from datasets.catalogue import ResolvedData
 from datasets.partitions import PartitionError
-from federation.augmentation import Augmentation
+from federation.caching.cache import StageCache
 from federation.parts.evaluation import OracleError
 from federation.seeds import Seeds
-from federation.stages import StageCache
 from federation.tasks import Classification, DenseRegression, Segmentation
-from federation.training import TrainingPlan
+from federation.training.augmentation import Augmentation
+from federation.training.loops import TrainingPlan
 from models.entry import ModelError
 from results.files import DataError
 

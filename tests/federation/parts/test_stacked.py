@@ -8,12 +8,12 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from federation.augmentation import Augmentation
 from federation.channel import Channel
-from federation.client import Shard
-from federation.execution import Execution
-from federation.stacked import train_stacked
-from federation.training import DivergedError, Normalisation, TrainingPlan, train
+from federation.parties.client import Shard
+from federation.parts.stacked import train_stacked
+from federation.training.augmentation import Augmentation
+from federation.training.execution import Execution
+from federation.training.loops import DivergedError, Normalisation, TrainingPlan, train
 from methods.fedavg import FedAvg
 from methods.fedprox import FedProx
 from tests.federation.tiny import CLASSES, bright_images, make_federation

@@ -12,9 +12,9 @@ from functools import partial
 
 import torch
 
-from federation.client import Client
 from federation.federation import Federation
-from federation.protection import Protection
+from federation.parties.client import Client
+from federation.parts.protection import Protection
 from privacy.accounting import Release, calibrate, epsilon
 from privacy.pate import data_dependent_release, histogram, release, vote_share
 

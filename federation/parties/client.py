@@ -8,7 +8,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 import torch
 
 from federation.tasks import Task
-from federation.training import Normalisation
+from federation.training.loops import Normalisation
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -5,11 +5,11 @@ targets belong to pixels.
 import pytest
 import torch
 
-from federation.augmentation import Augmentation, RandAugment, augment
-from federation.data import LabelledSet
+from federation.blocks.views import labelled_set, strong_view, update_ema, weak_view
+from federation.parties.data import LabelledSet
 from federation.tasks import DenseRegression, Segmentation
-from federation.training import unit_range
-from federation.views import labelled_set, strong_view, update_ema, weak_view
+from federation.training.augmentation import Augmentation, RandAugment, augment
+from federation.training.loops import unit_range
 from tests.federation.tiny import make_federation
 
 FLIPS = Augmentation(horizontal_flip=True, crop=1, cutout=2)

@@ -14,9 +14,9 @@ from opacus import GradSampleModule
 from opacus.optimizers import DPOptimizer
 from torch import nn
 
-from federation.augmentation import Augmentation, augment
 from federation.costs import active_meter
-from federation.training import (
+from federation.training.augmentation import Augmentation, augment
+from federation.training.loops import (
     DivergedError,
     Loss,
     Normalisation,

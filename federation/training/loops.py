@@ -13,9 +13,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from federation.augmentation import Augmentation, augment, filled
 from federation.costs import active_meter
-from federation.execution import DEFAULT, Execution
+from federation.training.augmentation import Augmentation, augment, filled
+from federation.training.execution import DEFAULT, Execution
 
 Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 """Takes outputs (n, ...) and targets (n, ...); returns one loss per sample (n,)."""

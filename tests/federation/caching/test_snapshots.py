@@ -16,12 +16,12 @@ from baselines.fedavgm import FedAvgM
 from baselines.fedgen import FedGEN
 from baselines.fedkd import FedKD
 from federation import fitting
+from federation.caching.cache import StageCache, content_digest, read_stage
+from federation.caching.snapshots import Snapshots, pack, unpack
 from federation.channel import Transfer
 from federation.fitting import fit
 from federation.method import Method
-from federation.snapshots import Snapshots, pack, unpack
-from federation.stages import StageCache, content_digest, read_stage
-from federation.training import TrainingPlan
+from federation.training.loops import TrainingPlan
 from methods.fedavg import FedAvg
 from methods.feddf import FedDF
 from methods.fediod import FedIOD
@@ -226,7 +226,7 @@ def test_the_time_between_snapshots_is_counted_from_the_last_one(tmp_path, monke
     clock = iter(
         [0, 59, 60, 60, 100, 119, 120, 120]
     )  # made; offered at 59, 60 (and taken), 100, 119, 120 (and taken)
-    monkeypatch.setattr("federation.snapshots.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("federation.caching.snapshots.time.monotonic", lambda: next(clock))
     snapshots, latest = Snapshots(tmp_path / "running", every=60), []
     for number in range(1, 6):
         snapshots.offer(number, {}, {}, [])

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from federation.stages import (
+from federation.caching.cache import (
     Stage,
     StageCache,
     StageRequest,
@@ -388,7 +388,7 @@ SCRIPT = """
 import os, sys, time
 from pathlib import Path
 import torch
-from federation.stages import Stage, StageCache, StageRequest
+from federation.caching.cache import Stage, StageCache, StageRequest
 
 folder, mode, wait_for = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 

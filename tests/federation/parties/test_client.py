@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from federation.client import Client, Shard
+from federation.parties.client import Client, Shard
 
 SHARD = Shard(torch.zeros(4, 1, 2, 2, dtype=torch.uint8), torch.tensor([0, 2, 2, 1]))
 CLIENT = Client(3, "resnet", "resnet8-narrow", SHARD, (1, 1, 2), "abc")

@@ -16,11 +16,11 @@ from typing import Any
 import torch
 from torch import nn
 
-from federation.averaging import average_states
-from federation.checkpoint import Checkpoint, state_of
-from federation.client import Client, Shard
+from federation.blocks.averaging import average_states
 from federation.federation import Federation
-from federation.training import Normalisation, Penalty, TrainingPlan, predict
+from federation.parties.checkpoint import Checkpoint, state_of
+from federation.parties.client import Client, Shard
+from federation.training.loops import Normalisation, Penalty, TrainingPlan, predict
 from models.catalogue import feature_shape
 from models.cut import Encoder, FixedEncoder, Translator, encode, pooled
 

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from federation import training
-from federation.augmentation import Augmentation
 from federation.costs import Meter, metering
-from federation.execution import DEFAULT, Execution
-from federation.training import (
+from federation.training import loops as training
+from federation.training.augmentation import Augmentation
+from federation.training.execution import DEFAULT, Execution
+from federation.training.loops import (
     DivergedError,
     Normalisation,
     TrainingPlan,

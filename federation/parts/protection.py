@@ -9,9 +9,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from federation.client import Client
-from federation.private_training import PrivateSteps
-from federation.training import TrainingPlan
+from federation.parties.client import Client
+from federation.training.loops import TrainingPlan
+from federation.training.private_training import PrivateSteps
 from privacy.accounting import Accountant, GaussianSteps, Release, calibrate
 from privacy.plan import RELEASED, PrivacyPlan
 

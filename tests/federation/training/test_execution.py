@@ -2,7 +2,7 @@
 
 import pytest
 
-from federation.execution import DEFAULT, Execution
+from federation.training.execution import DEFAULT, Execution
 
 
 @pytest.mark.parametrize(

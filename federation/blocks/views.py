@@ -10,11 +10,11 @@ import torch
 from torch import nn
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
-from federation.augmentation import Augmentation, RandAugment, augment, rand_augment
-from federation.data import LabelledSet
 from federation.federation import Federation
+from federation.parties.data import LabelledSet
 from federation.seeds import Stream
-from federation.training import unit_range
+from federation.training.augmentation import Augmentation, RandAugment, augment, rand_augment
+from federation.training.loops import unit_range
 
 
 def labelled_set(federation: Federation) -> LabelledSet:

@@ -5,9 +5,9 @@ import math
 import pytest
 import torch
 
+from federation.blocks.voting import smallest_vote_noise, vote
 from federation.channel import Channel
-from federation.protection import Protection
-from federation.voting import smallest_vote_noise, vote
+from federation.parts.protection import Protection
 from privacy.accounting import GaussianSteps, epsilon
 from privacy.pate import release
 from privacy.plan import PrivacyPlan

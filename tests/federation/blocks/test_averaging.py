@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from federation.averaging import average_states
+from federation.blocks.averaging import average_states
 from tests.federation.tiny import make_federation
 
 

@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import nn
 
-from federation.amalgamation import adapt, hint_loss, hinted_for, hints_of, learn_by_hints
+from federation.blocks.amalgamation import adapt, hint_loss, hinted_for, hints_of, learn_by_hints
 from federation.tasks import Segmentation
-from federation.training import TrainingPlan, predict
+from federation.training.loops import TrainingPlan, predict
 from models.catalogue import feature_shape
 from models.cut import decoder_parameters
 from tests.methods.private_servers import STUDENTS, labelled, private_servers, split

@@ -5,13 +5,13 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from federation.private_training import (
+from federation.training.loops import DivergedError, Normalisation, TrainingPlan
+from federation.training.private_training import (
     MixingLayerError,
     PrivateSteps,
     check_separable,
     train_privately,
 )
-from federation.training import DivergedError, Normalisation, TrainingPlan
 from privacy.accounting import GaussianSteps
 
 PLAIN = Normalisation((0.0,), (1.0,))

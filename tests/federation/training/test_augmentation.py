@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from federation.augmentation import Augmentation, augment
+from federation.training.augmentation import Augmentation, augment
 
 
 def generator(seed=0):

@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import nn
 
+from federation.blocks.remote import ask
 from federation.channel import Channel, Transfer, encoded_size
 from federation.costs import Meter, metering
-from federation.remote import ask
 
 N, PIXELS, CLASSES = 4, 6, 3
 

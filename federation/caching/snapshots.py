@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 
+from federation.caching.cache import Stage, read_stage, write_stage
 from federation.channel import Transfer
-from federation.stages import Stage, read_stage, write_stage
 
 
 def pack(value: Any, tensors: dict[str, torch.Tensor]) -> Any:

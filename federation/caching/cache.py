@@ -21,8 +21,8 @@ import safetensors.torch
 import torch
 from filelock import FileLock, Timeout
 
+from federation.caching.events import StageEvent
 from federation.channel import encode, raw_bytes
-from federation.events import StageEvent
 from results.files import ResultsError, digest, read_sealed_json, write_atomic, write_sealed_json
 from results.sourcecode import code_digest, package_versions
 

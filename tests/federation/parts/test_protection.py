@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 import torch
 
+from federation.caching.cache import StageCache
 from federation.channel import Channel
-from federation.execution import Execution
 from federation.fitting import fit
-from federation.protection import Protection, sample_rate, steps_of
-from federation.stages import StageCache
-from federation.training import TrainingPlan
+from federation.parts.protection import Protection, sample_rate, steps_of
+from federation.training.execution import Execution
+from federation.training.loops import TrainingPlan
 from methods.fedavg import FedAvg
 from methods.fedmd import FedMD
 from methods.fedprox import FedProx

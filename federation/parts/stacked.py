@@ -15,9 +15,9 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import nn
 
-from federation.augmentation import Augmentation, augment
-from federation.client import Shard
-from federation.training import (
+from federation.parties.client import Shard
+from federation.training.augmentation import Augmentation, augment
+from federation.training.loops import (
     DivergedError,
     Loss,
     Normalisation,
