@@ -347,7 +347,7 @@ def test_a_federation_has_a_labelled_validation_set_where_a_share_is_set_aside()
     assert set(federation.evaluation.validate(federation.networks.initial())) == {"accuracy"}
     without = build(fediod_config(), other="cifar100")
     with pytest.raises(ValueError, match="validation_share"):
-        without.validate(without.initial(without.network))
+        without.evaluation.validate(without.networks.initial(without.network))
 
 
 # -- plans and augmentation --
@@ -536,7 +536,7 @@ def test_the_servers_data_are_the_targets(servers):
 
 def test_labels_of_the_public_images_stay_an_oracles(servers):
     with pytest.raises(OracleError):
-        servers.oracle_public_labels()
+        servers.evaluation.public_labels()
 
 
 def test_a_planned_federation_knows_the_sizes_of_both_sets():

@@ -90,7 +90,7 @@ def test_local_models_are_spent_for_whoever_trained_them():
         torch.equal(a.state["head.weight"], b.state["head.weight"])
         for a, b in zip(models, again, strict=True)
     )
-    assert second.protection.accountant.epsilon() == first.protection.accountant.epsilon() > 7.9
+    assert second.privacy.protection.accountant.epsilon() == first.privacy.protection.accountant.epsilon() > 7.9
     plain = make_federation(stages=stages, local=LOCAL).local_models()
     assert not torch.equal(plain[0].state["head.weight"], models[0].state["head.weight"])
 
@@ -139,10 +139,10 @@ def test_a_fit_from_the_cache_has_spent_what_it_spent():
     first, second = private(stages=stages), private(stages=stages)
     fit(first, FedAvg(rounds=2))
     fit(second, FedAvg(rounds=2))
-    assert second.protection.state_dict() == first.protection.state_dict()
+    assert second.privacy.protection.state_dict() == first.privacy.protection.state_dict()
     other = private(replace(PLAN, epsilon=4.0), stages=stages)
     fit(other, FedAvg(rounds=2))
-    assert 3.5 < other.protection.accountant.epsilon() <= 4
+    assert 3.5 < other.privacy.protection.accountant.epsilon() <= 4
 
 
 def test_private_training_is_eager_and_client_by_client():
@@ -178,10 +178,10 @@ def test_a_plan_that_makes_no_sense_is_refused(changes, message):
 
 def test_every_budget_and_every_name_has_noise_of_its_own():
     first, other = private(), private(replace(PLAN, epsilon=4.0))
-    assert not torch.equal(first.noise("votes", 0).normal(4), other.noise("votes", 0).normal(4))
-    assert not torch.equal(first.noise("votes", 1).normal(4), first.noise("votes", 2).normal(4))
+    assert not torch.equal(first.privacy.noise("votes", 0).normal(4), other.privacy.noise("votes", 0).normal(4))
+    assert not torch.equal(first.privacy.noise("votes", 1).normal(4), first.privacy.noise("votes", 2).normal(4))
     with pytest.raises(ValueError, match="noise votes 1 is drawn for the second time"):
-        first.noise("votes", 1)
+        first.privacy.noise("votes", 1)
 
 
 def test_local_models_are_trained_and_released_once():
