@@ -90,7 +90,11 @@ def test_local_models_are_spent_for_whoever_trained_them():
         torch.equal(a.state["head.weight"], b.state["head.weight"])
         for a, b in zip(models, again, strict=True)
     )
-    assert second.privacy.protection.accountant.epsilon() == first.privacy.protection.accountant.epsilon() > 7.9
+    assert (
+        second.privacy.protection.accountant.epsilon()
+        == first.privacy.protection.accountant.epsilon()
+        > 7.9
+    )
     plain = make_federation(stages=stages, local=LOCAL).local_models()
     assert not torch.equal(plain[0].state["head.weight"], models[0].state["head.weight"])
 
@@ -178,8 +182,12 @@ def test_a_plan_that_makes_no_sense_is_refused(changes, message):
 
 def test_every_budget_and_every_name_has_noise_of_its_own():
     first, other = private(), private(replace(PLAN, epsilon=4.0))
-    assert not torch.equal(first.privacy.noise("votes", 0).normal(4), other.privacy.noise("votes", 0).normal(4))
-    assert not torch.equal(first.privacy.noise("votes", 1).normal(4), first.privacy.noise("votes", 2).normal(4))
+    assert not torch.equal(
+        first.privacy.noise("votes", 0).normal(4), other.privacy.noise("votes", 0).normal(4)
+    )
+    assert not torch.equal(
+        first.privacy.noise("votes", 1).normal(4), first.privacy.noise("votes", 2).normal(4)
+    )
     with pytest.raises(ValueError, match="noise votes 1 is drawn for the second time"):
         first.privacy.noise("votes", 1)
 
