@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 
 from torch import nn
 
-from federation.amalgamation import ADAPTATIONS, Visits, adapt, train_weak
-from federation.checkpoint import Checkpoint
+from federation.blocks.amalgamation import ADAPTATIONS, Visits, adapt, train_weak
 from federation.federation import Federation
 from federation.method import Method
-from federation.training import Penalty, TrainingPlan
+from federation.parties.checkpoint import Checkpoint
+from federation.training.loops import Penalty, TrainingPlan
 
 
 @dataclass(frozen=True)

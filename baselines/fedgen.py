@@ -16,10 +16,10 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from federation.checkpoint import state_of
-from federation.client import Client
 from federation.federation import Federation
-from federation.training import Penalty
+from federation.parties.checkpoint import state_of
+from federation.parties.client import Client
+from federation.training.loops import Penalty
 from methods.fedavg import FedAvg, State
 from models.catalogue import find_head
 

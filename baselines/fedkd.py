@@ -12,13 +12,13 @@ from typing import Any, ClassVar
 
 import torch
 
-from federation.augmentation import augment
-from federation.averaging import class_count_weights
-from federation.checkpoint import Checkpoint
+from federation.blocks.averaging import class_count_weights
+from federation.blocks.voting import vote
 from federation.federation import Federation
 from federation.method import Method
-from federation.training import predict, unit_range
-from federation.voting import vote
+from federation.parties.checkpoint import Checkpoint
+from federation.training.augmentation import augment
+from federation.training.loops import predict, unit_range
 from methods.fedmd import absolute_error
 from privacy.plan import DP_SGD, PATE
 

@@ -11,12 +11,12 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
-from federation.amalgamation import Hinted, hint_loss, hinted_for, hints_of
-from federation.checkpoint import Checkpoint
+from federation.blocks.amalgamation import Hinted, hint_loss, hinted_for, hints_of
 from federation.federation import Federation
 from federation.method import Method
+from federation.parties.checkpoint import Checkpoint
 from federation.parts.networks import HeterogeneousClientsError
-from federation.training import TrainingPlan
+from federation.training.loops import TrainingPlan
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from federation.augmentation import RandAugment
-from federation.checkpoint import Checkpoint
+from federation.blocks.views import labelled_set, strong_view, update_ema, weak_view
 from federation.federation import Federation
 from federation.method import Method
-from federation.views import labelled_set, strong_view, update_ema, weak_view
+from federation.parties.checkpoint import Checkpoint
+from federation.training.augmentation import RandAugment
 
 
 def consistency_loss(weak: torch.Tensor, strong: torch.Tensor, threshold: float) -> torch.Tensor:

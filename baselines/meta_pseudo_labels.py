@@ -13,13 +13,13 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from federation.augmentation import RandAugment
-from federation.checkpoint import Checkpoint
+from federation.blocks.views import labelled_set, strong_view, update_ema, weak_view
 from federation.federation import Federation
 from federation.method import Method
+from federation.parties.checkpoint import Checkpoint
 from federation.seeds import Stream
-from federation.training import TrainingPlan
-from federation.views import labelled_set, strong_view, update_ema, weak_view
+from federation.training.augmentation import RandAugment
+from federation.training.loops import TrainingPlan
 
 
 def draw_labels(logits: torch.Tensor, stream: Stream) -> torch.Tensor:

@@ -13,15 +13,15 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from federation.augmentation import RandAugment
-from federation.checkpoint import Checkpoint, state_of
+from federation.blocks.views import labelled_set, strong_view
 from federation.costs import selected
-from federation.data import LabelledSet
 from federation.federation import Federation
 from federation.method import Method
+from federation.parties.checkpoint import Checkpoint, state_of
+from federation.parties.data import LabelledSet
 from federation.seeds import Stream
-from federation.training import predict
-from federation.views import labelled_set, strong_view
+from federation.training.augmentation import RandAugment
+from federation.training.loops import predict
 from models.cut import halves
 
 

@@ -12,10 +12,10 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from federation.checkpoint import Checkpoint
+from federation.blocks.views import labelled_set, weak_view
 from federation.federation import Federation
 from federation.method import Method
-from federation.views import labelled_set, weak_view
+from federation.parties.checkpoint import Checkpoint
 
 
 def ramped_weight(step: int, start: int, end: int, final: float) -> float:

@@ -19,14 +19,14 @@ from benchmarks.scenarios.scenario import DataSets
 from benchmarks.tables.registry import MethodEntry
 from benchmarks.tables.spec import Scalar
 from datasets import catalogue
+from federation.caching.cache import StageCache, content_digest
 from federation.channel import Channel, Transfer
-from federation.checkpoint import Checkpoint
-from federation.client import Shard
 from federation.federation import Federation
 from federation.method import Fitted, Method
+from federation.parties.checkpoint import Checkpoint
+from federation.parties.client import Shard
 from federation.seeds import Seeds
-from federation.stages import StageCache, content_digest
-from federation.training import unit_range
+from federation.training.loops import unit_range
 from privacy.plan import RELEASED
 
 CONFIG: Mapping[str, Scalar] = {

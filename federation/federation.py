@@ -10,25 +10,25 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from federation.augmentation import Augmentation
+from federation.caching.cache import StageCache
 from federation.channel import Channel
-from federation.checkpoint import Checkpoint
-from federation.client import Client
-from federation.data import LabelledSet, PublicData
-from federation.execution import DEFAULT, Execution
+from federation.parties.checkpoint import Checkpoint
+from federation.parties.client import Client
+from federation.parties.data import LabelledSet, PublicData
 from federation.parts.evaluation import Evaluation
 from federation.parts.networks import Networks
 from federation.parts.privacy import Privacy
+from federation.parts.protection import Protection
 from federation.parts.rounds import Rounds
 from federation.parts.setup import Setup
 from federation.parts.stages import Stages
 from federation.parts.streams import Streams
 from federation.parts.trainer import Trainer
-from federation.protection import Protection
 from federation.seeds import Seeds
-from federation.stages import StageCache
 from federation.tasks import Task
-from federation.training import Loss, Normalisation, TrainingPlan
+from federation.training.augmentation import Augmentation
+from federation.training.execution import DEFAULT, Execution
+from federation.training.loops import Loss, Normalisation, TrainingPlan
 
 
 class Federation:

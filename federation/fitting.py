@@ -11,12 +11,12 @@ from typing import Any
 
 import torch
 
+from federation.caching.cache import Stage, StageCache, StageRequest
+from federation.caching.snapshots import Snapshots
 from federation.channel import Transfer
-from federation.checkpoint import Checkpoint, state_of
 from federation.federation import Federation
 from federation.method import Fitted, Method
-from federation.snapshots import Snapshots
-from federation.stages import Stage, StageCache, StageRequest
+from federation.parties.checkpoint import Checkpoint, state_of
 
 
 def fit(federation: Federation, method: Method) -> list[Checkpoint]:

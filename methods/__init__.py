@@ -1,1 +1,1 @@
-"""The methods of the four papers, one file each. Position is registration."""
+"""The methods of the papers, one file or package each. Position is registration."""

@@ -14,11 +14,11 @@ from dataclasses import asdict, dataclass, replace
 import torch
 import torch.nn.functional as F
 
-from federation.checkpoint import Checkpoint, History
-from federation.client import Shard
 from federation.federation import Federation
 from federation.method import Method
-from federation.training import TrainingPlan
+from federation.parties.checkpoint import Checkpoint, History
+from federation.parties.client import Shard
+from federation.training.loops import TrainingPlan
 
 
 def confidence_weights(confidence: torch.Tensor, temperature: float) -> torch.Tensor:

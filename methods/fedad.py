@@ -15,16 +15,16 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
-from federation.attention import aligned, attention_bounds
-from federation.averaging import class_count_weights
-from federation.checkpoint import Checkpoint
-from federation.client import Client
+from federation.blocks.attention import aligned, attention_bounds
+from federation.blocks.averaging import class_count_weights
+from federation.blocks.views import weak_view
 from federation.federation import Federation
 from federation.method import Method
+from federation.parties.checkpoint import Checkpoint
+from federation.parties.client import Client
 from federation.seeds import Stream
 from federation.tasks import placed
-from federation.training import Loss, predict
-from federation.views import weak_view
+from federation.training.loops import Loss, predict
 from models.catalogue import feature_shape
 from models.saliency import Attentive, apart
 from privacy.plan import DP_SGD

@@ -16,12 +16,12 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
-from federation.averaging import average_states
-from federation.checkpoint import Checkpoint, state_of
-from federation.client import Client
+from federation.blocks.averaging import average_states
 from federation.federation import Federation
 from federation.method import Method
-from federation.training import Penalty
+from federation.parties.checkpoint import Checkpoint, state_of
+from federation.parties.client import Client
+from federation.training.loops import Penalty
 from privacy.plan import DP_SGD
 
 State = dict[str, torch.Tensor]

@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 import torch
 
-from federation.checkpoint import Checkpoint
-from federation.client import Client
 from federation.federation import Federation
 from federation.method import Method
-from federation.training import TrainingPlan, predict
+from federation.parties.checkpoint import Checkpoint
+from federation.parties.client import Client
+from federation.training.loops import TrainingPlan, predict
 from privacy.plan import DP_SGD
 
 

@@ -17,14 +17,14 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from federation.amalgamation import ADAPTATIONS, Visits, adapt, train_weak
-from federation.checkpoint import Checkpoint
-from federation.client import Client
+from federation.blocks.amalgamation import ADAPTATIONS, Visits, adapt, train_weak
 from federation.costs import differentiated, values
-from federation.data import LabelledSet
 from federation.federation import Federation
 from federation.method import Method
-from federation.training import DivergedError, Normalisation, TrainingPlan, unit_range
+from federation.parties.checkpoint import Checkpoint
+from federation.parties.client import Client
+from federation.parties.data import LabelledSet
+from federation.training.loops import DivergedError, Normalisation, TrainingPlan, unit_range
 from models.saliency import grad_cam, input_gradient, unit_scaled
 
 SELECTIONS = ("sampled", "top-k", "least-k", "random", "fixed")

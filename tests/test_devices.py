@@ -24,19 +24,19 @@ from benchmarks.scenarios.configuration import Configuration
 from benchmarks.scenarios.scenario import DataSets
 from benchmarks.tables import registry
 from datasets import catalogue
-from federation import snapshots
-from federation.augmentation import Augmentation, augment
-from federation.client import Shard
-from federation.execution import DEFAULT
+from federation.blocks.remote import ask
+from federation.caching import snapshots
+from federation.caching.cache import StageCache
 from federation.fitting import fit
 from federation.method import Method
+from federation.parties.client import Shard
 from federation.parts.rounds import Rounds
-from federation.remote import ask
+from federation.parts.stacked import train_stacked
 from federation.seeds import Seeds
-from federation.stacked import train_stacked
-from federation.stages import StageCache
 from federation.tasks import Classification
-from federation.training import Normalisation, TrainingPlan
+from federation.training.augmentation import Augmentation, augment
+from federation.training.execution import DEFAULT
+from federation.training.loops import Normalisation, TrainingPlan
 from models.catalogue import build, networks
 from privacy.plan import RELEASED
 from tests.fakecuda import backward, fake_cuda, grad

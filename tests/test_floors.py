@@ -38,6 +38,20 @@ ROOMS = {
         "papers",
         "tables",
     ),
+    "federation": (
+        "fitting",
+        "method",
+        "blocks",
+        "federation",
+        "parts",
+        "caching",
+        "parties",
+        "training",
+        "tasks",
+        "channel",
+        "seeds",
+        "costs",
+    ),
     "reports": ("pages", "comparing", "kinds", "drawing", "tables"),
 }
 """Inside a floor, from the top down: a room imports from itself and from those behind it. A room is

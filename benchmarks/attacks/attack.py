@@ -23,10 +23,10 @@ from benchmarks.running.execute import prepare_device
 from benchmarks.scenarios.samples import resize
 from datasets import catalogue
 from datasets.catalogue import ResolvedData
-from federation.execution import DEFAULT
+from federation.caching.cache import StageCache
 from federation.seeds import Seeds
-from federation.stages import StageCache
-from federation.training import Normalisation, unit_range
+from federation.training.execution import DEFAULT
+from federation.training.loops import Normalisation, unit_range
 from metrics.images import WINDOW, psnr, ssim
 from models.catalogue import build
 from reports.drawing.pictures import image_rows

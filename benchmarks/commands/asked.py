@@ -16,7 +16,7 @@ from results.names import near
 if TYPE_CHECKING:
     from benchmarks.running.ray_executor import Cluster
     from benchmarks.tables.cells import Selection
-    from federation.execution import Execution
+    from federation.training.execution import Execution
 
 
 def choice(option: str, value: str, known: tuple[str, ...]) -> str:
@@ -82,7 +82,7 @@ def make_selection(
     stacked: int = 1,
 ) -> Selection:
     from benchmarks.tables.cells import Selection, parse_methods, parse_only
-    from federation.execution import COMPILE, PRECISIONS, Execution
+    from federation.training.execution import COMPILE, PRECISIONS, Execution
 
     try:
         numbers = tuple(int(seed) for seed in seeds.split(","))

@@ -23,7 +23,7 @@ def check_method(
     entry = registry.find_method(method, plugins)
     from benchmarks.contract import CHECKS, BrokenContractError, contract_method
     from benchmarks.running.execute import prepare_device
-    from federation.execution import DEFAULT
+    from federation.training.execution import DEFAULT
 
     prepare_device("cpu", 1, DEFAULT)
     subject = contract_method(entry)

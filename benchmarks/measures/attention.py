@@ -16,8 +16,8 @@ from results.record import Measurement
 if TYPE_CHECKING:
     import torch
 
-    from federation.checkpoint import Checkpoint
     from federation.federation import Federation
+    from federation.parties.checkpoint import Checkpoint
 
 SHOWN = 4
 """Films in the picture, each of another finding."""
@@ -53,7 +53,7 @@ def measure(
     """
     import torch
 
-    from federation.attention import aligned, attention_bounds
+    from federation.blocks.attention import aligned, attention_bounds
     from federation.tasks import MultiLabel
 
     task = federation.task
@@ -114,7 +114,7 @@ def _maps(federation: Federation, model: Checkpoint, images: torch.Tensor) -> to
     """A network's attention for every class of its own, (n, c, h, w)."""
     import torch
 
-    from federation.training import unit_range
+    from federation.training.loops import unit_range
     from models.cut import encode
     from models.saliency import class_attention
 

@@ -17,7 +17,7 @@ from results.record import Measurement
 
 if TYPE_CHECKING:
     from federation.channel import Transfer
-    from federation.checkpoint import Checkpoint
+    from federation.parties.checkpoint import Checkpoint
 
 
 class Bandwidth(Measure):

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     import torch
 
     from federation.channel import Transfer
-    from federation.data import PublicData
     from federation.federation import Federation
     from federation.method import Method
+    from federation.parties.data import PublicData
 
 WEIGHTS = frozenset({"parameters", "gradients"})
 ANSWERS = frozenset({"logits", "attention", "votes", "labels"})

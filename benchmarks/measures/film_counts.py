@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from federation.data import LabelledSet
+    from federation.parties.data import LabelledSet
 
 
 def film_counts(test: LabelledSet, counted: Sequence[str], findings: Sequence[str]) -> list[str]:

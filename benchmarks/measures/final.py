@@ -15,8 +15,8 @@ from results.record import Measurement
 
 if TYPE_CHECKING:
     from benchmarks.scenarios.configuration import EvaluationSettings
-    from federation.checkpoint import Checkpoint
     from federation.federation import Federation
+    from federation.parties.checkpoint import Checkpoint
 
 OF_ONE_TASK = frozenset({"accuracy", "miou"})
 """Metrics that one kind of task has and others lack: classes of images, and of pixels."""

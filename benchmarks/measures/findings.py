@@ -15,9 +15,9 @@ from benchmarks.tables.registry import find_scenario
 from results.record import Measurement
 
 if TYPE_CHECKING:
-    from federation.checkpoint import Checkpoint
-    from federation.data import LabelledSet
     from federation.federation import Federation
+    from federation.parties.checkpoint import Checkpoint
+    from federation.parties.data import LabelledSet
     from federation.tasks import MultiLabel
 
 SITES = "findings."
@@ -59,7 +59,7 @@ def measure(
     ValueError for a task without findings, or if no finding has an AUC.
     """
     from federation.tasks import MultiLabel
-    from federation.training import predict
+    from federation.training.loops import predict
     from metrics.classification import auc_by_class
 
     if not isinstance(federation.task, MultiLabel):

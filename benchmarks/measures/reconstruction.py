@@ -12,8 +12,8 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor, nn
 
-from federation.stages import Stage, StageCache, StageRequest, content_digest
-from federation.training import Normalisation, unit_range
+from federation.caching.cache import Stage, StageCache, StageRequest, content_digest
+from federation.training.loops import Normalisation, unit_range
 from metrics.images import match
 from privacy.attacks.dlg import dlg
 from privacy.attacks.idlg import idlg, leaked_label

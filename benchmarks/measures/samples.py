@@ -15,7 +15,7 @@ class Samples(Measure):
 
     def take(self, run: Fitted) -> Taken:
         """Raises ValueError for a method that generated no images."""
-        from federation.training import predict, unit_range
+        from federation.training.loops import predict, unit_range
         from metrics.inception import adapted_inception_score, inception_score
         from models import extractors
 

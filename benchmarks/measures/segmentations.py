@@ -12,8 +12,8 @@ from results.arrays import pack
 from results.record import Measurement
 
 if TYPE_CHECKING:
-    from federation.checkpoint import Checkpoint
     from federation.federation import Federation
+    from federation.parties.checkpoint import Checkpoint
 
 SHOWN = 4
 """Test images in the picture (FedSA, section 4: "We choose four images from the test set")."""
@@ -38,7 +38,7 @@ def measure(
     networks.
     """
     from federation.tasks import Segmentation
-    from federation.training import predict
+    from federation.training.loops import predict
 
     if not isinstance(federation.task, Segmentation):
         raise ValueError(

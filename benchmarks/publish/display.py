@@ -51,7 +51,7 @@ from results.store import Line, TableFiles, records_of, write_csv
 if TYPE_CHECKING:
     import numpy as np
 
-    from federation.events import StageEvent
+    from federation.caching.events import StageEvent
     from reports.tables.claims import Tables, Value
 
 

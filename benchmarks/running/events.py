@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from benchmarks.tables.cells import Cell
-from federation.events import StageEvent
+from federation.caching.events import StageEvent
 from results.record import FAILED, Record
 
 

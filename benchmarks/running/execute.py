@@ -25,15 +25,15 @@ from benchmarks.tables import registry
 from benchmarks.tables.cells import Cell
 from benchmarks.tables.measure import Fitted, Taken
 from benchmarks.tables.spec import Scalar
+from federation.caching.cache import StageCache
+from federation.caching.events import StageEvent
 from federation.channel import Channel
-from federation.checkpoint import Checkpoint
-from federation.events import StageEvent
-from federation.execution import Execution
 from federation.federation import Federation
 from federation.fitting import fit
 from federation.method import Method
+from federation.parties.checkpoint import Checkpoint
 from federation.seeds import Seeds
-from federation.stages import StageCache
+from federation.training.execution import Execution
 from privacy.plan import RELEASED, TRUST
 from results.record import FAILED, Record
 

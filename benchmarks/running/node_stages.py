@@ -11,8 +11,8 @@ from pathlib import Path
 import torch
 
 from benchmarks.running.stage_server import BUSY, HERE, StageServer
-from federation.events import StageEvent
-from federation.stages import Stage, StageCache, StageRequest, StoredTensors, read_stage
+from federation.caching.cache import Stage, StageCache, StageRequest, StoredTensors, read_stage
+from federation.caching.events import StageEvent
 from results.files import write_atomic
 
 WAIT = 0.3

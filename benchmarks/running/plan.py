@@ -21,15 +21,15 @@ from benchmarks.tables.spec import SpecError
 from datasets import catalogue
 from datasets.catalogue import ResolvedData
 from datasets.source import REAL
+from federation.caching.cache import StageCache
 from federation.channel import Channel
 from federation.costs import Meter, metering
-from federation.execution import DEFAULT
 from federation.fitting import fit
 from federation.parts.networks import HeterogeneousClientsError
 from federation.seeds import Seeds
-from federation.stages import StageCache
 from federation.tasks import Classification
-from federation.training import Normalisation, TrainingPlan, train
+from federation.training.execution import DEFAULT
+from federation.training.loops import Normalisation, TrainingPlan, train
 from models.catalogue import build
 from results.files import digest
 

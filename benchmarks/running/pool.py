@@ -21,7 +21,7 @@ from typing import Any
 
 from benchmarks.running.events import Context, Event, failed
 from benchmarks.tables.cells import Cell
-from federation.events import StageEvent
+from federation.caching.events import StageEvent
 from results.record import Record
 
 

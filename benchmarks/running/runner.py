@@ -24,7 +24,7 @@ from results.store import CellCache, TableFiles, summarise, write_csv
 
 if TYPE_CHECKING:
     from benchmarks.running.ray_executor import Cluster
-    from federation.events import StageEvent
+    from federation.caching.events import StageEvent
 
 
 @dataclass

@@ -22,7 +22,7 @@ from benchmarks.tables.cells import Cell, Selection, table_rows
 from benchmarks.tables.spec import SpecError
 from benchmarks.tables.sweep import SUFFIX
 from datasets import catalogue
-from federation.execution import DEFAULT, Execution
+from federation.training.execution import DEFAULT, Execution
 from reports.comparing.rule import Rule
 from reports.tables.resultset import check_agree, read_table
 from reports.tables.units import scale_of

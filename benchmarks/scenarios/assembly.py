@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from benchmarks.scenarios.configuration import Configuration
 from benchmarks.scenarios.scenario import DataSets, Parts
 from benchmarks.tables.registry import find_scenario
+from federation.caching.cache import StageCache
 from federation.channel import Channel
-from federation.client import Client
-from federation.execution import DEFAULT, Execution
 from federation.federation import Federation
 from federation.method import Method
-from federation.protection import Protection
+from federation.parties.client import Client
+from federation.parts.protection import Protection
 from federation.seeds import Seeds
-from federation.stages import StageCache
+from federation.training.execution import DEFAULT, Execution
 from models.catalogue import network_for
 
 

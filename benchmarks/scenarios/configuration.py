@@ -13,8 +13,8 @@ from typing import Any, TypeVar, cast
 
 from benchmarks.tables.registry import TASK
 from benchmarks.tables.spec import Scalar, SpecError
-from federation.augmentation import Augmentation
-from federation.training import TrainingPlan
+from federation.training.augmentation import Augmentation
+from federation.training.loops import TrainingPlan
 from privacy.plan import RELEASED, PrivacyPlan
 from results.names import near
 

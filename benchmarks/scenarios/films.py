@@ -19,11 +19,11 @@ from datasets import catalogue, partitions
 from datasets.annotations import AnnotatedSplit, annotated, annotations_of
 from datasets.catalogue import ResolvedData
 from datasets.source import DataError
-from federation.client import Shard
-from federation.data import LabelledSet, PublicData
+from federation.parties.client import Shard
+from federation.parties.data import LabelledSet, PublicData
 from federation.seeds import Seeds
 from federation.tasks import MultiLabel
-from federation.training import Normalisation
+from federation.training.loops import Normalisation
 from metrics.classification import UNKNOWN
 from results.files import digest
 from results.names import near

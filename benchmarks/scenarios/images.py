@@ -22,11 +22,11 @@ from benchmarks.scenarios.scenario import ClientPart, DataSets, Parts
 from datasets import catalogue, partitions
 from datasets.annotations import CLASS, annotations_of
 from datasets.catalogue import ResolvedData
-from federation.client import Shard
-from federation.data import LabelledSet, PublicData
+from federation.parties.client import Shard
+from federation.parties.data import LabelledSet, PublicData
 from federation.seeds import Seeds
 from federation.tasks import Classification, task_of
-from federation.training import Normalisation
+from federation.training.loops import Normalisation
 
 TASKS = ("classification", "segmentation")
 """Values of `data.task` that are this scenario's."""

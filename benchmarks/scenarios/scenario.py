@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import torch
 
 from datasets.catalogue import ResolvedData
-from federation.client import Shard
-from federation.data import LabelledSet, PublicData
+from federation.parties.client import Shard
+from federation.parties.data import LabelledSet, PublicData
 from federation.tasks import Task
-from federation.training import Normalisation
+from federation.training.loops import Normalisation
 
 
 @dataclass(frozen=True)

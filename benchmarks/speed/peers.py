@@ -45,14 +45,14 @@ from torch import nn
 from benchmarks.speed.pairs import ROUNDS as REPEATS
 from benchmarks.speed.pairs import Comparison, Timed
 from datasets import catalogue
-from federation.averaging import average_states
-from federation.client import Client, Shard
-from federation.data import LabelledSet, PublicData
+from federation.blocks.averaging import average_states
+from federation.caching.cache import StageCache
 from federation.federation import Federation
+from federation.parties.client import Client, Shard
+from federation.parties.data import LabelledSet, PublicData
 from federation.seeds import Seeds
-from federation.stages import StageCache
 from federation.tasks import Classification
-from federation.training import Normalisation, TrainingPlan, batches, unit_range
+from federation.training.loops import Normalisation, TrainingPlan, batches, unit_range
 from methods.fedavg import FedAvg
 from models.catalogue import build
 

@@ -26,11 +26,11 @@ from benchmarks.scenarios.configuration import Configuration
 from benchmarks.scenarios.scenario import DataSets
 from benchmarks.speed.pairs import Timed, compare
 from datasets import catalogue
-from federation.checkpoint import state_of
+from federation.caching.cache import StageCache
 from federation.federation import Federation
 from federation.method import Method
+from federation.parties.checkpoint import state_of
 from federation.seeds import Seeds
-from federation.stages import StageCache
 from methods import feddf
 from methods.dlad import DLAD
 from methods.feddf import FedDF

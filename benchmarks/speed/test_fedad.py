@@ -17,9 +17,9 @@ from benchmarks.scenarios.scenario import DataSets
 from benchmarks.speed.pairs import Timed, compare
 from benchmarks.speed.test_distillation import CONFIG, EPOCH
 from datasets import catalogue
+from federation.caching.cache import StageCache
 from federation.federation import Federation
 from federation.seeds import Seeds
-from federation.stages import StageCache
 from methods.fedad import FedAD
 
 CLIENTS = (3, 12)

@@ -15,15 +15,15 @@ import torch
 import torch.nn.functional as F
 
 from benchmarks.speed.pairs import compare
+from federation.caching.cache import StageCache
 from federation.channel import Channel
-from federation.client import Client, Shard
-from federation.data import LabelledSet, PublicData
-from federation.execution import DEFAULT, Execution
 from federation.federation import Federation
+from federation.parties.client import Client, Shard
+from federation.parties.data import LabelledSet, PublicData
 from federation.seeds import Seeds
-from federation.stages import StageCache
 from federation.tasks import Classification
-from federation.training import Normalisation, TrainingPlan
+from federation.training.execution import DEFAULT, Execution
+from federation.training.loops import Normalisation, TrainingPlan
 from methods.fedavg import FedAvg
 
 SIDE, NETWORK, ROUNDS = 32, "resnet8-narrow", 2

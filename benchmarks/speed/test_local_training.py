@@ -21,9 +21,9 @@ import torch._inductor.config
 from benchmarks.running.execute import prepare_device
 from benchmarks.speed.pairs import annotate, compare
 from datasets import catalogue
-from federation.execution import Execution
 from federation.tasks import Classification
-from federation.training import Normalisation, TrainingPlan, predict, train, unit_range
+from federation.training.execution import Execution
+from federation.training.loops import Normalisation, TrainingPlan, predict, train, unit_range
 from models.catalogue import build
 
 DEVICE = os.environ.get("FEDTABLES_SPEED_DEVICE", "cpu")

@@ -9,7 +9,7 @@ import torch
 
 from federation.channel import Channel
 from federation.tasks import Classification
-from federation.training import Normalisation, TrainingPlan, predict, train
+from federation.training.loops import Normalisation, TrainingPlan, predict, train
 from models.catalogue import build
 
 CASES = [("cnn", 1, 28), ("resnet8-narrow", 3, 16), ("densenet-small", 3, 16)]

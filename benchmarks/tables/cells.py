@@ -16,7 +16,7 @@ from benchmarks.tables import registry
 from benchmarks.tables.spec import Paper, Row, Scalar, SpecError, Table, Value
 from datasets import catalogue
 from datasets.catalogue import ResolvedData
-from federation.execution import DEFAULT, Execution
+from federation.training.execution import DEFAULT, Execution
 from models import weight_files
 from privacy.plan import DP_SGD
 from results.files import DataError, digest

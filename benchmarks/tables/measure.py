@@ -16,9 +16,9 @@ from metrics.names import facts
 
 if TYPE_CHECKING:
     from datasets.catalogue import ResolvedData
-    from federation.checkpoint import Checkpoint
     from federation.federation import Federation
     from federation.method import Method
+    from federation.parties.checkpoint import Checkpoint
     from federation.seeds import Seeds
     from results.record import Measurement
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from federation.checkpoint import History
-from federation.data import LabelledSet
+from federation.parties.checkpoint import History
+from federation.parties.data import LabelledSet
 from federation.tasks import Task, placed
-from federation.training import Normalisation, predict
+from federation.training.loops import Normalisation, predict
 
 
 class OracleError(Exception):

@@ -11,14 +11,14 @@ from typing import TypeVar
 import torch
 from torch import nn
 
+from federation.caching.cache import content_digest
 from federation.channel import Channel
-from federation.checkpoint import Checkpoint, state_of
 from federation.costs import active_meter
+from federation.parties.checkpoint import Checkpoint, state_of
 from federation.parts.evaluation import Evaluation
 from federation.parts.setup import Setup
-from federation.stages import content_digest
 from federation.tasks import Task
-from federation.training import DivergedError
+from federation.training.loops import DivergedError
 from models import catalogue
 
 M = TypeVar("M", bound=nn.Module)

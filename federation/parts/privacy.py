@@ -7,13 +7,13 @@ from dataclasses import asdict
 
 import torch
 
-from federation.client import Client
+from federation.parties.client import Client
+from federation.parts.protection import Protection
 from federation.parts.setup import Setup
-from federation.private_training import PrivateSteps
-from federation.protection import Protection
 from federation.seeds import Stream
 from federation.tasks import MultiLabel
-from federation.training import TrainingPlan
+from federation.training.loops import TrainingPlan
+from federation.training.private_training import PrivateSteps
 from privacy.accounting import Release
 from privacy.plan import DP_SGD, PrivacyPlan
 from results.files import digest

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import torch
 
-from federation.augmentation import Augmentation
-from federation.client import Client
-from federation.data import LabelledSet, PublicData
-from federation.execution import Execution
+from federation.parties.client import Client
+from federation.parties.data import LabelledSet, PublicData
 from federation.seeds import Seeds
 from federation.tasks import Task
-from federation.training import Normalisation, TrainingPlan
+from federation.training.augmentation import Augmentation
+from federation.training.execution import Execution
+from federation.training.loops import Normalisation, TrainingPlan
 
 
 @dataclass(frozen=True)

@@ -10,19 +10,19 @@ from typing import Any
 import torch
 from torch import nn
 
-from federation.checkpoint import Checkpoint, History, state_of
-from federation.client import Client
-from federation.data import PublicData
+from federation.caching.cache import Stage, StageCache, StageRequest
+from federation.caching.snapshots import Snapshots
+from federation.parties.checkpoint import Checkpoint, History, state_of
+from federation.parties.client import Client
+from federation.parties.data import PublicData
 from federation.parts.evaluation import Evaluation
 from federation.parts.networks import Networks
 from federation.parts.privacy import Privacy
 from federation.parts.setup import Setup
 from federation.parts.trainer import Trainer
-from federation.private_training import PrivateSteps
 from federation.seeds import AXES
-from federation.snapshots import Snapshots
-from federation.stages import Stage, StageCache, StageRequest
-from federation.training import Normalisation, predict
+from federation.training.loops import Normalisation, predict
+from federation.training.private_training import PrivateSteps
 from models import catalogue
 from privacy.plan import DP_SGD
 

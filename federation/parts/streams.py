@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from federation.client import Client
+from federation.parties.client import Client
 from federation.parts.setup import Setup
 from federation.seeds import Stream
 

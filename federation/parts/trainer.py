@@ -9,16 +9,15 @@ from typing import Any
 import torch
 from torch import nn
 
-from federation.checkpoint import History
-from federation.client import Client, Shard
+from federation.parties.checkpoint import History
+from federation.parties.client import Client, Shard
 from federation.parts.evaluation import Evaluation
 from federation.parts.privacy import Privacy
 from federation.parts.setup import Setup
+from federation.parts.stacked import train_stacked
 from federation.parts.streams import Streams
-from federation.private_training import PrivateSteps, check_separable, train_privately
-from federation.stacked import train_stacked
 from federation.tasks import Task
-from federation.training import (
+from federation.training.loops import (
     Loss,
     Normalisation,
     Penalty,
@@ -26,6 +25,7 @@ from federation.training import (
     forward_pass,
     train,
 )
+from federation.training.private_training import PrivateSteps, check_separable, train_privately
 
 
 class Trainer:

@@ -15,8 +15,8 @@ from typing import Any, ClassVar
 
 import torch
 
-from federation.checkpoint import Checkpoint
 from federation.federation import Federation
+from federation.parties.checkpoint import Checkpoint
 from federation.seeds import Stream
 from methods.fediod.losses import (
     adversarial_loss,

@@ -10,13 +10,13 @@ from typing import Any
 import torch
 from torch import nn
 
-from federation.augmentation import augment
-from federation.checkpoint import Checkpoint
-from federation.client import Client, Shard
+from federation.blocks.remote import ask
 from federation.federation import Federation
-from federation.remote import ask
+from federation.parties.checkpoint import Checkpoint
+from federation.parties.client import Client, Shard
 from federation.seeds import Stream
-from federation.training import unit_range
+from federation.training.augmentation import augment
+from federation.training.loops import unit_range
 from methods.fediod.losses import discriminator_loss, size_weights
 from methods.fediod.released import noisy_scores
 from methods.fediod.settings import Settings

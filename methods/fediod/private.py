@@ -8,11 +8,11 @@ import math
 
 import torch
 
-from federation.checkpoint import Checkpoint
-from federation.client import Shard
+from federation.blocks.voting import vote
 from federation.federation import Federation
-from federation.training import predict
-from federation.voting import vote
+from federation.parties.checkpoint import Checkpoint
+from federation.parties.client import Shard
+from federation.training.loops import predict
 from methods.fediod.losses import adversarial_loss
 from methods.fediod.parties import (
     Node,

@@ -3,7 +3,7 @@
 import torch
 
 from baselines.fedavg_plus import FedAvgPlus
-from federation.averaging import average_states
+from federation.blocks.averaging import average_states
 from methods.fedsa import FedSA
 from tests.methods.private_servers import private_server, private_servers, quick
 from tests.methods.shards import copied, same_bits

@@ -6,14 +6,14 @@ import pytest
 import torch
 
 from baselines.fedkd import FedKD, weighted_ensemble
-from federation.augmentation import Augmentation
-from federation.averaging import class_count_weights
+from federation.blocks.averaging import class_count_weights
 from federation.channel import Channel, encoded_size
 from federation.costs import Meter, metering
-from federation.data import PublicData
-from federation.protection import Protection
+from federation.parties.data import PublicData
+from federation.parts.protection import Protection
 from federation.seeds import Seeds
-from federation.training import DivergedError, TrainingPlan
+from federation.training.augmentation import Augmentation
+from federation.training.loops import DivergedError, TrainingPlan
 from methods.fedmd import absolute_error
 from privacy.pate import histogram
 from privacy.plan import PrivacyPlan

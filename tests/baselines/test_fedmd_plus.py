@@ -6,13 +6,13 @@ import pytest
 import torch
 
 from baselines.fedmd_plus import FedMDPlus
-from federation.amalgamation import hint_loss
+from federation.blocks.amalgamation import hint_loss
 from federation.channel import encoded_size
 from federation.costs import Meter, metering
-from federation.data import PublicData
+from federation.parties.data import PublicData
 from federation.parts.networks import HeterogeneousClientsError
 from federation.seeds import Seeds
-from federation.training import predict
+from federation.training.loops import predict
 from models.cut import Encoder, encode
 from tests.federation.tiny import bright_images
 from tests.methods.private_servers import private_server, private_servers, quick

@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from baselines.noisy_student import NoisyStudent, confident, drop, filter_and_balance
-from federation.data import PublicData
+from federation.parties.data import PublicData
 from federation.seeds import Stream
-from federation.training import predict
+from federation.training.loops import predict
 from tests.baselines.probes import pixel_labelled, probed
 from tests.federation.tiny import bright_images
 from tests.methods.shards import same_bits

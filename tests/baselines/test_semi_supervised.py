@@ -10,12 +10,12 @@ from baselines.fixmatch import FixMatch
 from baselines.meta_pseudo_labels import MetaPseudoLabels
 from baselines.noisy_student import NoisyStudent
 from baselines.pseudo_label import PseudoLabel
+from federation.caching.cache import StageCache
+from federation.caching.snapshots import Snapshots
 from federation.costs import Meter, metering
 from federation.seeds import Seeds
-from federation.snapshots import Snapshots
-from federation.stages import StageCache
 from federation.tasks import DenseRegression
-from federation.training import DivergedError, TrainingPlan
+from federation.training.loops import DivergedError, TrainingPlan
 from tests.baselines.probes import pixel_labelled, probed
 from tests.methods.shards import client_with, same_bits
 

@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from federation.attention import aligned, attention_bounds
+from federation.blocks.attention import aligned, attention_bounds
 from federation.tasks import Classification, MultiLabel
 
 NAN = math.nan

@@ -9,7 +9,7 @@ from baselines.fedkd import FedKD
 from federation.channel import Channel, Transfer, encoded_size
 from federation.costs import Meter, active_meter, metering
 from federation.fitting import fit
-from federation.training import Normalisation, TrainingPlan, predict, train
+from federation.training.loops import Normalisation, TrainingPlan, predict, train
 from methods.fedavg import FedAvg
 from methods.feddf import FedDF
 from methods.fediod import FedIOD

@@ -8,17 +8,17 @@ import pytest
 import torch
 
 from baselines.standalone import Standalone
-from federation.augmentation import Augmentation
+from federation.caching.cache import StageCache, content_digest
 from federation.channel import Transfer, encoded_size
 from federation.costs import Meter, metering
-from federation.data import LabelledSet, PublicData
 from federation.fitting import fit
 from federation.method import Method
-from federation.protection import Protection
+from federation.parties.data import LabelledSet, PublicData
+from federation.parts.protection import Protection
 from federation.seeds import Seeds
-from federation.stages import StageCache, content_digest
 from federation.tasks import Classification
-from federation.training import Normalisation, TrainingPlan
+from federation.training.augmentation import Augmentation
+from federation.training.loops import Normalisation, TrainingPlan
 from privacy.plan import PrivacyPlan
 from tests.federation.tiny import CLASSES, make_client, make_federation
 

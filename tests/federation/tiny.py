@@ -4,13 +4,13 @@ their brightness.
 
 import torch
 
-from federation.client import Client, Shard
-from federation.data import LabelledSet, PublicData
+from federation.caching.cache import StageCache
 from federation.federation import Federation
+from federation.parties.client import Client, Shard
+from federation.parties.data import LabelledSet, PublicData
 from federation.seeds import Seeds
-from federation.stages import StageCache
 from federation.tasks import Classification
-from federation.training import Normalisation, TrainingPlan
+from federation.training.loops import Normalisation, TrainingPlan
 
 CLASSES = 3
 

@@ -6,10 +6,10 @@ from dataclasses import fields
 
 import torch
 
-from federation.client import Client, Shard
-from federation.data import LabelledSet, PublicData
+from federation.parties.client import Client, Shard
+from federation.parties.data import LabelledSet, PublicData
 from federation.tasks import Classification
-from federation.training import Normalisation, TrainingPlan
+from federation.training.loops import Normalisation, TrainingPlan
 from methods.fedsa import FedSA
 from models.cut import decoder_parameters
 from tests.federation.tiny import CLASSES, bright_images, make_federation

@@ -11,8 +11,8 @@ from baselines.fedgen import FedGEN
 from baselines.fedkd import FedKD
 from baselines.fedmd_plus import FedMDPlus
 from baselines.fedprox_plus import FedProxPlus
-from federation.snapshots import Snapshots
-from federation.training import TrainingPlan
+from federation.caching.snapshots import Snapshots
+from federation.training.loops import TrainingPlan
 from methods.fedavg import FedAvg
 from methods.feddf import FedDF
 from methods.fediod import FedIOD

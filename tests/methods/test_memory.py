@@ -13,14 +13,14 @@ from pathlib import Path
 import torch
 from baselines.fedgen import FedGEN
 from baselines.standalone import Standalone
-from federation.client import Client, Shard
-from federation.data import LabelledSet, PublicData
+from federation.parties.client import Client, Shard
+from federation.parties.data import LabelledSet, PublicData
 from federation.federation import Federation
 from federation.fitting import fit
 from federation.seeds import Seeds
-from federation.stages import StageCache
+from federation.caching.cache import StageCache
 from federation.tasks import Classification
-from federation.training import Normalisation, TrainingPlan
+from federation.training.loops import Normalisation, TrainingPlan
 from methods.fedavg import FedAvg
 
 torch.set_num_threads(1)

@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 
 from baselines.centralized import Centralized
 from baselines.standalone import Standalone
-from federation.augmentation import Augmentation
+from federation.caching.snapshots import Snapshots
 from federation.channel import Channel, encoded_size
-from federation.checkpoint import state_of
-from federation.client import Client, Shard
 from federation.costs import Meter, metering
-from federation.data import LabelledSet, PublicData
-from federation.protection import Protection
-from federation.snapshots import Snapshots
+from federation.parties.checkpoint import state_of
+from federation.parties.client import Client, Shard
+from federation.parties.data import LabelledSet, PublicData
+from federation.parts.protection import Protection
 from federation.tasks import DenseRegression, MultiLabel, Segmentation
-from federation.training import TrainingPlan
+from federation.training.augmentation import Augmentation
+from federation.training.loops import TrainingPlan
 from methods.fedad import (
     Answers,
     FedAD,

@@ -5,10 +5,10 @@ import torch
 
 from federation.channel import Channel, encoded_size
 from federation.costs import Meter, metering
-from federation.data import PublicData
+from federation.parties.data import PublicData
 from federation.parts.trainer import Trainer
 from federation.seeds import Seeds
-from federation.training import predict
+from federation.training.loops import predict
 from methods.fedmd import FedMD, absolute_error
 from tests.federation.tiny import CLASSES, bright_images, make_client, make_federation
 from tests.methods.shards import client_with, mixed_clients, same_bits

@@ -19,7 +19,7 @@ from benchmarks.measures.reconstruction import Attack, attack_message, to_units
 from benchmarks.tables.spec import SpecError
 from datasets import catalogue
 from datasets.source import DataError
-from federation.training import Normalisation, unit_range
+from federation.training.loops import Normalisation, unit_range
 from models.catalogue import build
 from privacy.attacks.matching import Reconstruction
 from privacy.attacks.threat import ThreatModel

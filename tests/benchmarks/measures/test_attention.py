@@ -16,7 +16,7 @@ from torch import nn
 from benchmarks.measures import attention
 from benchmarks.tables import registry
 from benchmarks.tables.cells import Selection, expand
-from federation.data import LabelledSet
+from federation.parties.data import LabelledSet
 from federation.tasks import Classification, MultiLabel
 from reports.kinds.attention import KIND, finding_names
 from results.arrays import pack, unpack

@@ -9,10 +9,10 @@ import pytest
 from baselines.centralized import Centralized
 from baselines.standalone import Standalone
 from benchmarks.measures import exchange
+from federation.caching.cache import StageCache
 from federation.channel import Channel, Transfer
 from federation.fitting import fit
 from federation.method import Method
-from federation.stages import StageCache
 from methods.fedavg import FedAvg
 from methods.feddf import FedDF
 from methods.fedmd import FedMD

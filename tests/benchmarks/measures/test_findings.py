@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from benchmarks.measures import findings
-from federation.data import LabelledSet
+from federation.parties.data import LabelledSet
 from federation.tasks import Classification, MultiLabel
 from results.record import Measurement
 

@@ -15,7 +15,7 @@ from benchmarks.measures import image_distances
 from benchmarks.running.plan import make_plan
 from benchmarks.tables import registry
 from benchmarks.tables.cells import Selection, expand
-from federation.client import Client, Shard
+from federation.parties.client import Client, Shard
 from federation.seeds import Seeds
 from methods.fedavg import FedAvg
 from methods.fediod import FedIOD

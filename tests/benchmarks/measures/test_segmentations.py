@@ -22,7 +22,7 @@ from benchmarks.publish.display import print_table
 from benchmarks.running.runner import TableRun
 from benchmarks.tables import registry
 from benchmarks.tables.cells import Selection, expand
-from federation.data import LabelledSet
+from federation.parties.data import LabelledSet
 from federation.tasks import Classification, Segmentation
 from reports.drawing import pictures
 from reports.kinds.segmentations import KIND, class_names

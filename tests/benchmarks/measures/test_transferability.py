@@ -5,9 +5,9 @@ import torch
 
 from baselines.transfer import Transfer
 from benchmarks.measures.transferability import first_scores, measure
-from federation.amalgamation import train_weak
-from federation.checkpoint import Checkpoint
-from federation.stages import StageCache
+from federation.blocks.amalgamation import train_weak
+from federation.caching.cache import StageCache
+from federation.parties.checkpoint import Checkpoint
 from methods.fedsa import FedSA
 from tests.methods.private_servers import private_servers, quick
 

@@ -16,7 +16,7 @@ from benchmarks.running.events import Context
 from benchmarks.running.execute import RESTRICTING, kernels, prepare_device, run_cell
 from benchmarks.tables import registry
 from benchmarks.tables.cells import Selection, expand
-from federation.execution import DEFAULT
+from federation.training.execution import DEFAULT
 from results.record import FAILED, OK, Measurement
 
 # -- cells --

@@ -18,7 +18,7 @@ from benchmarks.running.stage_server import BUSY, HERE, YOURS, StageServer
 from benchmarks.tables import registry
 from benchmarks.tables.cells import Selection, expand
 from benchmarks.tables.spec import SpecError
-from federation.stages import Stage, StageCache, StageRequest
+from federation.caching.cache import Stage, StageCache, StageRequest
 from results.sourcecode import ROOT, package_versions
 
 # -- options --

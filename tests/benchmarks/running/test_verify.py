@@ -23,7 +23,7 @@ from benchmarks.tables import registry
 from benchmarks.tables.cells import Selection, expand
 from benchmarks.tables.spec import SpecError
 from benchmarks.tables.sweep import swept
-from federation.execution import Execution
+from federation.training.execution import Execution
 from results.files import DataError, ResultsError
 from results.record import FAILED, Measurement, Record
 

@@ -12,13 +12,13 @@ from benchmarks.scenarios.configuration import Configuration
 from benchmarks.scenarios.scenario import ClientPart, DataSets, Parts
 from benchmarks.tables.spec import SpecError
 from datasets import catalogue
-from federation.client import Shard
-from federation.data import LabelledSet, PublicData
+from federation.caching.cache import StageCache
+from federation.parties.client import Shard
+from federation.parties.data import LabelledSet, PublicData
 from federation.parts.evaluation import OracleError
 from federation.seeds import Seeds
-from federation.stages import StageCache
 from federation.tasks import Classification, Segmentation
-from federation.training import Normalisation
+from federation.training.loops import Normalisation
 from methods.fedavg import FedAvg
 
 IMAGES = torch.arange(6 * 64, dtype=torch.uint8).reshape(6, 1, 8, 8)

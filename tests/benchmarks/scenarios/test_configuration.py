@@ -18,8 +18,8 @@ from benchmarks.scenarios.configuration import (
 from benchmarks.tables import registry
 from benchmarks.tables.cells import Selection, expand
 from benchmarks.tables.spec import SpecError
-from federation.augmentation import Augmentation
-from federation.training import TrainingPlan
+from federation.training.augmentation import Augmentation
+from federation.training.loops import TrainingPlan
 from privacy.plan import PrivacyPlan
 
 PRIVATE = {"privacy.dp": "yes", "privacy.epsilon": 10, "privacy.mechanism": "dp-sgd"}

@@ -18,9 +18,9 @@ from datasets import catalogue
 from datasets.catalogue import ResolvedData
 from datasets.partitions import PartitionError
 from datasets.source import DataError
+from federation.caching.cache import StageCache
 from federation.parts.networks import HeterogeneousClientsError
 from federation.seeds import Seeds
-from federation.stages import StageCache
 from federation.tasks import MultiLabel
 from methods.fedad import FedAD
 from metrics.classification import UNKNOWN
@@ -109,7 +109,7 @@ def test_of_one_site_clients_and_server_share_the_task():
     alone = build(config_of("nih-cxr14"))
     assert alone.task.outputs == 12
     assert {client.task for client in alone.clients} == {None}
-    assert alone.shared_network() == alone.network
+    assert alone.networks.shared() == alone.networks.server
 
 
 def test_parameters_of_sites_with_other_label_sets_cannot_be_averaged(both):

@@ -18,12 +18,12 @@ from benchmarks.tables import registry
 from datasets import catalogue, partitions
 from datasets.catalogue import ResolvedData
 from datasets.partitions import PartitionError
-from federation.augmentation import Augmentation
+from federation.caching.cache import StageCache
 from federation.parts.evaluation import OracleError
 from federation.seeds import Seeds
-from federation.stages import StageCache
 from federation.tasks import Classification, DenseRegression, Segmentation
-from federation.training import TrainingPlan
+from federation.training.augmentation import Augmentation
+from federation.training.loops import TrainingPlan
 from models.entry import ModelError
 from results.files import DataError
 
@@ -347,7 +347,7 @@ def test_a_federation_has_a_labelled_validation_set_where_a_share_is_set_aside()
     assert set(federation.evaluation.validate(federation.networks.initial())) == {"accuracy"}
     without = build(fediod_config(), other="cifar100")
     with pytest.raises(ValueError, match="validation_share"):
-        without.validate(without.initial(without.network))
+        without.evaluation.validate(without.networks.initial())
 
 
 # -- plans and augmentation --

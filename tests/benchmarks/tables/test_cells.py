@@ -12,7 +12,7 @@ from benchmarks.running.execute import make_method
 from benchmarks.tables import cells, registry
 from benchmarks.tables.cells import Selection, expand, parse_methods, parse_only, parse_overrides
 from benchmarks.tables.spec import SpecError
-from federation.execution import Execution
+from federation.training.execution import Execution
 from models import weight_files
 from results.files import DataError
 from results.sourcecode import folder_modules, source_digest

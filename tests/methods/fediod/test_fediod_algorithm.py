@@ -3,12 +3,12 @@
 import pytest
 import torch
 
-from federation.augmentation import Augmentation, augment
 from federation.channel import Channel, encoded_size
 from federation.costs import Meter, metering
-from federation.data import PublicData
+from federation.parties.data import PublicData
 from federation.seeds import Seeds
-from federation.training import DivergedError
+from federation.training.augmentation import Augmentation, augment
+from federation.training.loops import DivergedError
 from methods.fediod import FedIOD
 from methods.fediod.losses import entropy
 from tests.federation.tiny import CLASSES, make_client, make_federation

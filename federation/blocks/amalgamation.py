@@ -1,0 +1,217 @@
+"""Knowledge amalgamation: a target network visits private servers, whose teachers it learns
+features from.
+
+What FedSA (Xie et al. 2022) and the baselines that it modified for its problem are written with. A
+teacher never leaves its client; what travels is the target network, and what it looks like after a
+visit: the local student.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import nn
+
+from federation.blocks.averaging import average_states
+from federation.federation import Federation
+from federation.parties.checkpoint import Checkpoint, state_of
+from federation.parties.client import Client, Shard
+from federation.training.loops import Normalisation, Penalty, TrainingPlan, predict
+from models.catalogue import feature_shape
+from models.cut import Encoder, FixedEncoder, Translator, encode, pooled
+
+ADAPTATIONS = ("decoder", "fine-tune", "all")
+
+
+def hint_loss(student: torch.Tensor, teacher: torch.Tensor) -> torch.Tensor:
+    """Eq. 4 per sample, (n,): half the squared distance of the translated student's and the
+    teacher's maps (n, c, h, w).
+    """
+    return (student - teacher).square().flatten(1).sum(dim=1) / 2
+
+
+class Hinted(nn.Module):
+    """The local student's encoder and the translator: from images to what is compared with the
+    teacher's features.
+
+    Maps are compared at `side`, the smaller height and width of the two networks'.
+    """
+
+    def __init__(self, student: nn.Module, translator: Translator, side: tuple[int, int]):
+        super().__init__()
+        self.student = student
+        self.translator = translator
+        self.side = side
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        translated: torch.Tensor = self.translator(pooled(encode(self.student, images), self.side))
+        return translated
+
+
+def hinted_for(federation: Federation, client: Client, student: nn.Module) -> Hinted:
+    """`student` with a new translator to the features of the client's teacher."""
+    channels, size, _ = federation.networks.image_shape
+    own, teacher = (
+        feature_shape(name, channels, size) for name in (federation.networks.server, client.network)
+    )
+    translator = federation.networks.new_module(
+        lambda: Translator(own[0], teacher[0]), "translator", client.index
+    )
+    return Hinted(student, translator, (min(own[1], teacher[1]), min(own[2], teacher[2])))
+
+
+def hints_of(
+    normalise: Normalisation, teacher: nn.Module, images: torch.Tensor, side: tuple[int, int]
+) -> torch.Tensor:
+    """A teacher's features of uint8 images, which it sees by `normalise`; (n, c, *side): what
+    hinted students learn.
+    """
+    return pooled(predict(Encoder(teacher), images, normalise=normalise), side)
+
+
+def learn_by_hints(
+    shard: Shard,
+    federation: Federation,
+    client: Client,
+    teacher: nn.Module,
+    hinted: Hinted,
+    plan: TrainingPlan,
+    penalty: Penalty | None,
+    names: Sequence[object],
+) -> None:
+    """On a client: the student and its translator learn the teacher's features of the private
+    images, as they are.
+    """
+    hints = hints_of(client.normalise or federation.normalise, teacher, shard.images, hinted.side)
+    label = f"client {client.index + 1} hints"
+    federation.train(
+        hinted,
+        shard.images,
+        hints,
+        hint_loss,
+        plan,
+        *names,
+        penalty=penalty,
+        augmented=False,
+        label=label,
+    )
+
+
+class Visits:
+    """Visits of a target network to the clients' teachers; every client keeps a translator of its
+    own from visit to visit.
+    """
+
+    def __init__(self, federation: Federation, teachers: Sequence[Checkpoint]):
+        self._federation = federation
+        self._student = federation.networks.initial()
+        self._hinted = [
+            hinted_for(federation, client, self._student) for client in federation.clients
+        ]
+        self._teacher = functools.cache(
+            lambda index: federation.networks.module(teachers[index])
+        )  # of those that are visited, once
+
+    @property
+    def parts(self) -> dict[str, Any]:
+        """What an interrupted fit takes over."""
+        return {
+            f"translator-{index}": hinted.translator for index, hinted in enumerate(self._hinted)
+        }
+
+    def aggregate(
+        self,
+        target: nn.Module,
+        weights: Mapping[int, float],
+        plan: TrainingPlan,
+        number: int,
+        penalty: Callable[[nn.Module], Penalty | None] = lambda student: None,
+    ) -> None:
+        """A round: the target visits the clients in `weights`, and becomes the weighted mean of its
+        local students (Eq. 5).
+
+        `plan` is that of a local student, `number` the round's. `penalty`, given the student with
+        the weights that it has just received, is a term that a client adds to the hint loss.
+        """
+        target.load_state_dict(
+            average_states(
+                self._local_students(target, weights, plan, number, penalty), list(weights.values())
+            )
+        )
+        self._federation.networks.check_finite(target)
+
+    def _local_students(
+        self,
+        target: nn.Module,
+        weights: Mapping[int, float],
+        plan: TrainingPlan,
+        number: int,
+        penalty: Callable[[nn.Module], Penalty | None],
+    ) -> Iterator[dict[str, torch.Tensor]]:
+        """SelectiveKA of FedSA's Algorithm 1, client by client: the target down, hints learnt from,
+        the local student up.
+        """
+        channel, sent = self._federation.channel, state_of(target)
+        for index in weights:
+            client = self._federation.clients[index]
+            self._student.load_state_dict(channel.down(index, "parameters", sent))
+            client.run(
+                learn_by_hints,
+                self._federation,
+                client,
+                self._teacher(index),
+                self._hinted[index],
+                plan,
+                penalty(self._student),
+                ("client", index, "round", number),
+            )
+            yield channel.up(index, "parameters", state_of(self._student))
+
+
+def train_weak(federation: Federation, target: nn.Module, epochs: int, number: int) -> None:
+    """FedSA's Algorithm 1, line 4: the target network learns from the labelled probe set before
+    round `number`.
+    """
+    probe = federation.probe()
+    federation.train(
+        target,
+        probe.images,
+        probe.targets,
+        federation.task.loss,
+        replace(federation.server, epochs=epochs),
+        "weak",
+        number,
+        label="weak target",
+    )
+
+
+def adapt(
+    federation: Federation, target: nn.Module, how: str, epochs: int, number: int
+) -> nn.Module:
+    """Adaptation to the task after round `number`, of a copy: by training on the probe set.
+
+    `how` is `decoder` (FedSA's section 3.2), `fine-tune` for all parameters, or `all` of them under
+    a new head (released code).
+    """
+    adapted = federation.networks.initial()
+    adapted.load_state_dict(state_of(target))
+    if how == "all":
+        adapted = federation.networks.replace_head(
+            adapted, federation.task.outputs, "adaptation", number
+        ).to(federation.networks.device)
+    probe = federation.probe()
+    federation.train(
+        FixedEncoder(adapted) if how == "decoder" else adapted,
+        probe.images,
+        probe.targets,
+        federation.task.loss,
+        replace(federation.server, epochs=epochs),
+        "adaptation",
+        number,
+        label="adaptation",
+    )
+    return adapted

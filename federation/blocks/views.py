@@ -1,0 +1,73 @@
+"""What semi-supervised methods share: views of images, and the moving average of a network that
+they evaluate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from torch import nn
+from torch.optim.swa_utils import get_ema_multi_avg_fn
+
+from federation.federation import Federation
+from federation.parties.data import LabelledSet
+from federation.seeds import Stream
+from federation.training.augmentation import Augmentation, RandAugment, augment, rand_augment
+from federation.training.loops import unit_range
+
+
+def labelled_set(federation: Federation) -> LabelledSet:
+    """The server's labelled images, for methods that give unlabelled ones labels: ValueError if it
+    has none.
+
+    Also raises ValueError if the task's outputs are not scores of classes, of which a label could
+    be the best.
+    """
+    if federation.task.classes is None:
+        raise ValueError(
+            f"pseudo-labels are classes, and {federation.task} has none; use classification or"
+            " segmentation"
+        )
+    return federation.probe()
+
+
+def weak_view(federation: Federation, images: torch.Tensor, stream: Stream) -> torch.Tensor:
+    """uint8 images (n, c, h, w) in [0, 1], with the run's augmentation; for a dense task only with
+    its change of colour.
+    """
+    how = federation.augmentation
+    if federation.task.dense and how is not None:
+        how = Augmentation(channel_shift=how.channel_shift)
+    mean = federation.normalise.mean
+    return augment(unit_range(images), how, stream.generator, mean=mean)
+
+
+def strong_view(
+    federation: Federation,
+    images: torch.Tensor,
+    stream: Stream,
+    how: RandAugment,
+    cutout: float = 0.5,
+) -> torch.Tensor:
+    """uint8 images (n, c, h, w) in [0, 1]: a weak view, then RandAugment, then a cutout whose side
+    is a share of theirs.
+
+    For a dense task neither what moves pixels nor the cutout.
+    """
+    dense = federation.task.dense
+    weak = weak_view(federation, images, stream)
+    strong = rand_augment(
+        weak, replace(how, geometric=how.geometric and not dense), stream.generator
+    )
+    hole = 0 if dense else round(cutout * images.shape[2])
+    how_holed = Augmentation(cutout=hole) if hole else None
+    return augment(strong, how_holed, stream.generator, mean=federation.normalise.mean)
+
+
+def update_ema(ema: nn.Module, model: nn.Module, decay: float) -> None:
+    """ema <- decay ema + (1 - decay) model in place, for parameters; buffers are the model's."""
+    update = get_ema_multi_avg_fn(decay)
+    update(list(ema.parameters()), list(model.parameters()), torch.zeros(()))
+    for kept, current in zip(ema.buffers(), model.buffers(), strict=True):
+        kept.copy_(current)

@@ -1,0 +1,1 @@
+"""Results on disk: stages that are computed once, snapshots of a fit."""

@@ -1,0 +1,272 @@
+"""The stage cache: expensive parts that many cells share are computed once, by whichever process
+asks first.
+
+A stage is addressed by the digest of everything that determines it: its inputs (data, partition,
+seeds, network, hyper-parameters, other stages) and the source of the code that computes it. On disk
+it is a safetensors file and a sealed JSON beside it, which is written last and holds the tensors'
+SHA-256; a stage that does not match is dropped and computed again. Locks belong to the operating
+system, so a killed process never leaves one behind.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+import torch
+from filelock import FileLock, Timeout
+
+from federation.caching.events import StageEvent
+from federation.channel import encode, raw_bytes
+from results.files import ResultsError, digest, read_sealed_json, write_atomic, write_sealed_json
+from results.sourcecode import code_digest, package_versions
+
+DAMAGED = "damaged cache entry, computed again"
+
+
+class StoredTensors(Mapping[str, torch.Tensor]):
+    """Tensors on disk by name, read whenever they are asked for: a thousand clients' models need
+    not be in memory at once.
+
+    What is read is checked against `sha256`; ResultsError is raised if it was changed or removed
+    since.
+    """
+
+    def __init__(self, body: Path, sha256: str, device: torch.device | str):
+        self.body = body
+        self.sha256 = sha256
+        self._device = device
+
+    def intact(self) -> bool:
+        """Whether the file is still there and as it was written."""
+        try:
+            return digest(self.body.read_bytes()) == self.sha256
+        except FileNotFoundError:
+            return False
+
+    def _read(self) -> dict[str, torch.Tensor]:
+        return _read_tensors(self.body, self.sha256)
+
+    def __getitem__(self, name: str) -> torch.Tensor:
+        return self._read()[name].to(self._device, copy=True)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._read())
+
+    def __len__(self) -> int:
+        return len(self._read())
+
+
+@functools.lru_cache(maxsize=2)  # a network's tensors are asked for one by one
+def _read_tensors(body: Path, sha256: str) -> dict[str, torch.Tensor]:
+    try:
+        raw = body.read_bytes()
+    except FileNotFoundError:
+        raw = b""
+    if digest(raw) != sha256:
+        raise ResultsError(
+            f"{body} was changed or removed while a run relied on it; give the command again"
+        )
+    return safetensors.torch.load(raw)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What a stage leaves: named tensors and plain JSON values."""
+
+    tensors: Mapping[str, torch.Tensor]
+    info: dict[str, Any] = field(default_factory=dict)
+    """Tensors of other stages that this one relies on are listed under `references`; without them
+    it counts as damaged."""
+
+
+@dataclass(frozen=True)
+class StageRequest:
+    """A stage somebody needs."""
+
+    kind: str
+    """For example `local-model`; the folder it is stored in."""
+    label: str
+    """For people: which one it is."""
+    inputs: dict[str, Any]
+    """Plain values that determine the result."""
+    compute: Callable[[], Stage]
+    code: str
+    """Name of the module whose source (with all it imports) determines the result."""
+
+    @property
+    def key(self) -> str:
+        return digest([self.kind, self.inputs, code_digest(self.code), package_versions()])
+
+
+def write_stage(base: Path, stage: Stage, **about: str) -> str:
+    """Write a stage to `base`.safetensors and, last, `base`.json; returns the SHA-256 of its
+    tensors.
+    """
+    raw = encode(stage.tensors)
+    write_atomic(_body(base), raw)
+    sha256 = digest(raw)
+    write_sealed_json(base.with_suffix(".json"), {**about, "sha256": sha256, "info": stage.info})
+    return sha256
+
+
+def _body(base: Path) -> Path:
+    return base.with_suffix(".safetensors")
+
+
+def read_stage(
+    base: Path, device: torch.device | str = "cpu", newer_than: float = 0.0
+) -> tuple[Stage | None, str]:
+    """The stage stored at `base`, or None with what is wrong with it (empty if there simply is
+    none).
+    """
+    header, body = base.with_suffix(".json"), _body(base)
+    try:
+        if header.stat().st_mtime < newer_than:
+            return None, ""
+        meta = read_sealed_json(header)
+        intact = meta is not None and digest(body.read_bytes()) == meta["sha256"]
+    except FileNotFoundError:
+        return None, ""
+    if meta is None or not intact:
+        return None, DAMAGED
+    return Stage(StoredTensors(body, meta["sha256"], device), meta["info"]), ""
+
+
+class StageCache:
+    """Stages on disk under `folder`, or in memory only when `folder` is None.
+
+    `newer_than` (seconds since the epoch) makes older stages count as absent: that is `--fresh`.
+    """
+
+    def __init__(
+        self,
+        folder: Path | None,
+        report: Callable[[StageEvent], None] | None = None,
+        newer_than: float = 0.0,
+        device: torch.device | str = "cpu",
+    ):
+        self.folder = folder
+        self.events: list[StageEvent] = []
+        self._memory: dict[str, Stage] = {}
+        self._report = report
+        self.newer_than = newer_than
+        self._device = device
+
+    def get(self, request: StageRequest) -> Stage:
+        """The stage, from the cache or computed now."""
+        return self.get_all([request])[0]
+
+    def get_all(self, requests: Sequence[StageRequest]) -> list[Stage]:
+        """All stages, in order. Those that another process is computing are left to it, and waited
+        for at the end.
+        """
+        if self.folder is None:
+            return [self._from_memory(request) for request in requests]
+        found: dict[int, Stage] = {}
+        for patience in (
+            0.0,
+            -1.0,
+        ):  # first pass: take what is free; second pass: wait for the others
+            for position, request in enumerate(requests):
+                if (
+                    position not in found
+                    and (stage := self._from_disk(request, patience)) is not None
+                ):
+                    found[position] = stage
+        return [found[position] for position in range(len(requests))]
+
+    def _from_memory(self, request: StageRequest) -> Stage:
+        if request.key in self._memory:
+            self._log(request, computed=False)
+        else:
+            started = time.monotonic()
+            self._memory[request.key] = request.compute()
+            self._log(request, computed=True, seconds=time.monotonic() - started)
+        return self._memory[request.key]
+
+    def _from_disk(self, request: StageRequest, patience: float) -> Stage | None:
+        """The stage, or None if another process holds its lock and `patience` (seconds, -1 for
+        ever) is over.
+        """
+        base = self.path(request)
+        assert base is not None
+        stage, damage = self._load(base)
+        if stage is None:
+            base.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                with FileLock(f"{base}.lock", timeout=patience):
+                    stage, damage = self._load(base)  # it may have been finished while we waited
+                    if stage is None:
+                        started = time.monotonic()
+                        computed = request.compute()
+                        sha256 = write_stage(base, computed, kind=request.kind, label=request.label)
+                        self._log(
+                            request, computed=True, seconds=time.monotonic() - started, note=damage
+                        )
+                        return Stage(
+                            StoredTensors(_body(base), sha256, self._device), computed.info
+                        )
+            except Timeout:
+                return None
+        self._log(request, computed=False)
+        return stage
+
+    def path(self, request: StageRequest) -> Path | None:
+        """Where the stage's files are, without suffix; None if stages are kept in memory."""
+        return (
+            None
+            if self.folder is None
+            else self.folder / request.kind / request.key[:2] / request.key
+        )
+
+    def reference(self, tensors: Mapping[str, torch.Tensor]) -> list[str] | None:
+        """How to find again tensors that a stage of this cache holds already; None for others."""
+        if (
+            self.folder is None
+            or not isinstance(tensors, StoredTensors)
+            or not tensors.body.is_relative_to(self.folder)
+        ):
+            return None
+        return [str(tensors.body.relative_to(self.folder)), tensors.sha256]
+
+    def referenced(self, reference: Sequence[str]) -> StoredTensors:
+        """The tensors of a `reference`."""
+        assert self.folder is not None
+        name, sha256 = reference
+        return StoredTensors(self.folder / name, sha256, self._device)
+
+    def _load(self, base: Path) -> tuple[Stage | None, str]:
+        stage, damage = read_stage(base, self._device, self.newer_than)
+        if stage is not None and not all(
+            self.referenced(found).intact() for found in stage.info.get("references", ())
+        ):
+            return None, DAMAGED
+        return stage, damage
+
+    def _log(
+        self, request: StageRequest, *, computed: bool, seconds: float = 0.0, note: str = ""
+    ) -> None:
+        event = StageEvent(request.kind, request.label, request.key, computed, seconds, note)
+        self.events.append(event)
+        if self._report is not None:
+            self._report(event)
+
+
+def content_digest(tensors: Mapping[str, torch.Tensor], scope: str = "") -> str:
+    """Digest of tensors by name, shape, dtype and bytes; on the `meta` device, which has no bytes,
+    by `scope`.
+    """
+    parts = []
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        body = (
+            scope if tensor.is_meta else digest(raw_bytes(tensor.detach().cpu()).numpy().tobytes())
+        )
+        parts.append([name, list(tensor.shape), str(tensor.dtype), body])
+    return digest(parts)

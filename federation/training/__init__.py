@@ -1,0 +1,1 @@
+"""Loops that train and predict on tensors in memory."""

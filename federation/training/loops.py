@@ -1,0 +1,227 @@
+"""The two loops that all learning here goes through: training and prediction on tensors in
+memory.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from federation.costs import active_meter
+from federation.training.augmentation import Augmentation, augment, filled
+from federation.training.execution import DEFAULT, Execution
+
+Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+"""Takes outputs (n, ...) and targets (n, ...); returns one loss per sample (n,)."""
+
+Forward = Callable[[Callable[[torch.Tensor], torch.Tensor], torch.Tensor], torch.Tensor]
+"""Takes a network and its inputs (n, c, h, w); returns outputs (n, ...) in float32."""
+
+Penalty = Callable[[nn.Module, torch.Tensor, torch.Tensor], torch.Tensor]
+"""Takes the model, a batch's outputs and its targets; returns a scalar to add to the batch's mean
+loss."""
+
+
+class DivergedError(Exception):
+    """Training produced a loss that is not a number."""
+
+
+@dataclass(frozen=True)
+class TrainingPlan:
+    """How a network is trained."""
+
+    epochs: int
+    batch_size: int
+    lr: float = 1e-3
+    optimizer: str = "adam"
+    """`adam` or `sgd`."""
+    momentum: float = 0.0
+    """Of SGD."""
+    weight_decay: float = 0.0
+    schedule: str = "constant"
+    """`constant`, or `cosine` from `lr` to `final_lr` over the epochs."""
+    final_lr: float = 0.0
+    clip_norm: float = 0.0
+    """Largest norm of a step's gradient, over all parameters; 0 for no limit."""
+
+    def __post_init__(self) -> None:
+        if self.epochs < 1 or self.batch_size < 1 or not self.lr > 0:
+            raise ValueError(f"epochs and batch_size must be at least 1 and lr above 0: {self}")
+        if self.optimizer not in ("adam", "sgd"):
+            raise ValueError(f"unknown optimizer {self.optimizer!r}; use adam or sgd")
+        if self.schedule not in ("constant", "cosine"):
+            raise ValueError(f"unknown schedule {self.schedule!r}; use constant or cosine")
+
+    def make_optimizer(
+        self, parameters: Iterable[nn.Parameter], *, fused: bool = True
+    ) -> torch.optim.Optimizer:
+        """The optimiser; not `fused` if its state or gradients may have another memory layout than
+        the weights.
+
+        A snapshot restores states without their layout, and `torch.func` returns gradients in any.
+        """
+        options: dict[str, Any] = {"lr": self.lr, "weight_decay": self.weight_decay, "fused": fused}
+        if self.optimizer == "sgd":
+            return torch.optim.SGD(parameters, momentum=self.momentum, **options)
+        return torch.optim.Adam(parameters, **options)
+
+    def make_schedule(
+        self, optimizer: torch.optim.Optimizer
+    ) -> torch.optim.lr_scheduler.LRScheduler:
+        if self.schedule == "cosine":
+            return torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, self.epochs, self.final_lr)
+        return torch.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 1.0)
+
+
+@dataclass(frozen=True)
+class Normalisation:
+    """From stored uint8 images to network inputs: scale to [0, 1], then (x - mean) / std per
+    channel.
+    """
+
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+
+    def __call__(self, images: torch.Tensor) -> torch.Tensor:
+        mean, std = (filled(values, images)[:, None, None] for values in (self.mean, self.std))
+        # Convolutions on CPUs and tensor cores are faster with channels last; results differ by
+        # rounding.
+        return ((images - mean) / std).contiguous(memory_format=torch.channels_last)
+
+
+def unit_range(images: torch.Tensor) -> torch.Tensor:
+    """uint8 images as float32 in [0, 1]."""
+    return images.to(torch.float32).div_(255)
+
+
+def batches(samples: int, batch_size: int, generator: torch.Generator) -> Iterator[torch.Tensor]:
+    """Shuffled index batches of one epoch; a last batch of a single sample is left out (BatchNorm
+    cannot take it).
+    """
+    order = torch.randperm(samples, generator=generator, device=generator.device)
+    for batch in order.split(batch_size):
+        if len(batch) > 1 or (len(batch) == 1 and 1 in (batch_size, samples)):
+            yield batch
+
+
+def forward_pass(execution: Execution, device: torch.device, full_batch: bool = True) -> Forward:
+    """The forward pass of a training step. What is no full batch runs eagerly, or every size would
+    be compiled.
+    """
+    autocast = device.type if execution.precision == "bf16" else ""
+    if execution.compile == "off" or not full_batch:
+        return functools.partial(_forward, autocast)
+    return functools.partial(_compiled(execution.compile), autocast)
+
+
+def _forward(
+    autocast: str, model: Callable[[torch.Tensor], torch.Tensor], inputs: torch.Tensor
+) -> torch.Tensor:
+    with torch.autocast(autocast or "cpu", torch.bfloat16, enabled=bool(autocast)):
+        return model(inputs).float()
+
+
+@functools.cache
+def _compiled(mode: str) -> Callable[..., torch.Tensor]:
+    """One compiled function for the whole process: networks of the same shape, of whatever client
+    or cell, share its code.
+    """
+    # Shapes in one process are networks x batch sizes. Past the limit dynamo would go eager
+    # silently, and numbers would depend on what a worker ran before; so it fails.
+    torch._dynamo.config.recompile_limit = 64
+    torch._dynamo.config.fail_on_recompile_limit_hit = True
+    torch._functorch.config.donated_buffer = False  # FedIOD goes through the student's graph twice
+    return torch.compile(_forward, mode=None if mode == "default" else mode, dynamic=False)
+
+
+def train(
+    model: nn.Module,
+    images: torch.Tensor,
+    targets: torch.Tensor,
+    loss: Loss,
+    plan: TrainingPlan,
+    *,
+    normalise: Normalisation,
+    generator: torch.Generator | None,
+    augmentation: Augmentation | None = None,
+    optimizer: torch.optim.Optimizer | None = None,
+    schedule: torch.optim.lr_scheduler.LRScheduler | None = None,
+    sample_weights: torch.Tensor | None = None,
+    penalty: Penalty | None = None,
+    after_epoch: Callable[[int], None] | None = None,
+    execution: Execution = DEFAULT,
+) -> None:
+    """Train `model` in place on uint8 `images` (n, c, h, w) and `targets` (n, ...); no images leave
+    it as it is.
+
+    The mini-batch loss is the mean over the batch of sample weight x loss (weights are 1 if not
+    given), as in Keras, plus the penalty. An `optimizer`, with its `schedule` if it has one, goes
+    on from an earlier call. `after_epoch(e)` is called after epoch e = 1, 2, ... with the model in
+    training mode. Raises DivergedError if an epoch's loss is not finite.
+    """
+    meter = active_meter()
+    if meter is not None:
+        meter.book_training(model, images, plan.epochs, plan.batch_size)
+        for epoch in range(1, plan.epochs + 1):
+            if after_epoch is not None:
+                after_epoch(epoch)
+        return
+    if generator is None:
+        raise ValueError("training needs a generator of the shuffling axis")
+    if optimizer is None:
+        optimizer = plan.make_optimizer(model.parameters())
+        schedule = plan.make_schedule(optimizer)
+    forward = {whole: forward_pass(execution, images.device, whole) for whole in (True, False)}
+    for epoch in range(1, plan.epochs + 1):
+        model.train()
+        total = torch.zeros((), device=images.device)
+        for batch in batches(len(images), plan.batch_size, generator):
+            inputs = unit_range(images[batch])
+            if augmentation is not None:
+                inputs = augment(inputs, augmentation, generator, mean=normalise.mean)
+            outputs = forward[len(batch) == plan.batch_size](model, normalise(inputs))
+            losses = loss(outputs, targets[batch])
+            if sample_weights is not None:
+                losses = losses * sample_weights[batch]
+            objective = losses.mean()
+            if penalty is not None:
+                objective = objective + penalty(model, outputs, targets[batch])
+            optimizer.zero_grad(set_to_none=True)
+            objective.backward()
+            if plan.clip_norm:
+                torch.nn.utils.clip_grad_norm_(model.parameters(), plan.clip_norm)
+            optimizer.step()
+            total += losses.detach().sum()
+        if not math.isfinite(total.item()):
+            raise DivergedError(
+                f"the training loss is {total.item()} in epoch {epoch} of {plan.epochs}; lower lr"
+                f" (now {plan.lr:g})"
+            )
+        if schedule is not None and len(images):
+            schedule.step()
+        if after_epoch is not None:
+            after_epoch(epoch)
+
+
+def predict(model: nn.Module, images: torch.Tensor, *, normalise: Normalisation) -> torch.Tensor:
+    """Outputs of `model` in evaluation mode for uint8 `images` (n, c, h, w), without gradients; the
+    mode is restored.
+    """
+    meter = active_meter()
+    if meter is not None:
+        return meter.book_prediction(model, images)
+    was_training = model.training
+    batch_size = (
+        250 if images.device.type == "cpu" else 2000
+    )  # past 250 activations leave a core's cache; GPUs want work
+    model.eval()
+    with torch.inference_mode():
+        parts = [model(normalise(unit_range(part))) for part in images.split(batch_size)]
+    model.train(was_training)
+    return torch.cat(parts)

@@ -1,0 +1,81 @@
+"""Tracking and validation, and labels for declared oracles alone."""
+
+import pytest
+import torch
+
+from federation.costs import Meter, metering
+from federation.parties.data import LabelledSet
+from federation.parts.evaluation import OracleError
+from tests.federation.tiny import CLASSES, make_federation
+
+
+def constant(federation, label):
+    """A network that answers `label` to everything; a third of the test and of the validation set
+    is right.
+    """
+    model = federation.networks.initial("cnn-small")
+    with torch.no_grad():
+        model.head.weight.zero_()
+        model.head.bias.copy_(torch.nn.functional.one_hot(torch.tensor(label), CLASSES))
+    return model
+
+
+def test_tracking_adds_the_test_metrics_to_the_history_that_a_checkpoint_takes():
+    federation = make_federation()
+    assert (
+        federation.networks.checkpoint(
+            federation.networks.initial("cnn-small"), "cnn-small"
+        ).history
+        == {}
+    )
+    model = constant(federation, 1)
+    federation.evaluation.track(model)
+    federation.evaluation.track(model)
+    assert federation.evaluation.history == {"accuracy": [1 / 3, 1 / 3]}
+    assert federation.networks.checkpoint(model, "cnn-small").history == {
+        "accuracy": [1 / 3, 1 / 3]
+    }
+
+
+def test_validation_is_on_the_servers_own_set_and_not_on_the_test_set():
+    images = torch.zeros(4, 1, 8, 8, dtype=torch.uint8)
+    federation = make_federation(validation=LabelledSet(images, torch.tensor([1, 1, 1, 2]), "v"))
+    assert federation.evaluation.validate(constant(federation, 1)) == {"accuracy": 0.75}
+    assert federation.evaluation.test(constant(federation, 1)) == {"accuracy": 1 / 3}
+    assert federation.evaluation.history == {}
+
+
+def test_without_a_validation_set_the_setting_that_makes_one_is_named():
+    federation = make_federation(validation=None)
+    with pytest.raises(ValueError, match=r"partition\.validation_share above 0"):
+        federation.evaluation.validate(federation.networks.initial("cnn-small"))
+
+
+def test_planning_measures_nothing_and_books_what_it_would_predict():
+    federation = make_federation(device="meta")
+    with metering(Meter()) as meter:
+        model = federation.networks.initial("cnn-small")
+        assert (federation.evaluation.test(model), federation.evaluation.validate(model)) == (
+            {},
+            {},
+        )
+        federation.evaluation.track(model)
+    assert federation.evaluation.history == {}
+    assert meter.predicted_samples == 18
+
+
+def test_public_labels_are_refused_to_a_method_that_did_not_declare_the_oracle():
+    federation = make_federation(oracle_labels=torch.zeros(6), oracle_allowed=frozenset())
+    with pytest.raises(OracleError, match="public data are unlabelled"):
+        federation.evaluation.public_labels()
+
+
+def test_public_labels_that_do_not_exist_are_refused_to_all():
+    with pytest.raises(OracleError):
+        make_federation(oracle_allowed=frozenset({"public-labels"})).evaluation.public_labels()
+
+
+def test_an_upper_bound_that_declares_the_oracle_gets_the_labels():
+    labels = torch.tensor([0, 1, 2, 0, 1, 2])
+    federation = make_federation(oracle_labels=labels, oracle_allowed=frozenset({"public-labels"}))
+    assert torch.equal(federation.evaluation.public_labels(), labels)

@@ -1,0 +1,302 @@
+"""Clients trained as one computation end where each would end alone."""
+
+import copy
+from dataclasses import astuple
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from federation.channel import Channel
+from federation.parties.client import Shard
+from federation.parts.stacked import train_stacked
+from federation.training.augmentation import Augmentation
+from federation.training.execution import Execution
+from federation.training.loops import DivergedError, Normalisation, TrainingPlan, train
+from methods.fedavg import FedAvg
+from methods.fedprox import FedProx
+from tests.federation.tiny import CLASSES, bright_images, make_federation
+from tests.methods.shards import distance, same_bits, uneven_clients
+
+NORMALISE = Normalisation((0.5,), (0.25,))
+UNEVEN = (10, 16, 4, 12, 3)
+"""In batches of four: a smaller last batch, the most batches, a single one, three full ones, and
+none that is full."""
+
+
+def sgd(epochs=2, lr=0.05, **changes):
+    return TrainingPlan(epochs, 4, lr, optimizer="sgd", **changes)
+
+
+def network(seed):
+    """Smooth, since a rounding error about the kink of a ReLU would be a different step; in the
+    layout of all networks here.
+    """
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        model = nn.Sequential(
+            nn.Conv2d(1, 4, 3, bias=False),
+            nn.BatchNorm2d(4),
+            nn.Tanh(),
+            nn.Conv2d(4, 6, 3, bias=False),
+            nn.BatchNorm2d(6),
+            nn.Tanh(),
+            nn.AvgPool2d(2),
+            nn.Flatten(),
+            nn.Linear(24, CLASSES),
+        )
+    return model.to(memory_format=torch.channels_last)
+
+
+def shards(sizes):
+    labels = [torch.arange(size) % CLASSES for size in sizes]
+    return [Shard(bright_images(own, seed), own) for seed, own in enumerate(labels)]
+
+
+def cross_entropy(outputs, targets):
+    return F.cross_entropy(outputs, targets, reduction="none")
+
+
+def generators(count):
+    return [torch.Generator().manual_seed(100 + k) for k in range(count)]
+
+
+def one_after_another(sizes, plan, **changes):
+    models = [network(k) for k in range(len(sizes))]
+    for model, shard, generator in zip(models, shards(sizes), generators(len(sizes)), strict=True):
+        train(
+            model,
+            shard.images,
+            shard.targets,
+            cross_entropy,
+            plan,
+            normalise=NORMALISE,
+            generator=generator,
+            **changes,
+        )
+    return [model.state_dict() for model in models]
+
+
+def together(sizes, plan, **changes):
+    models = [network(k) for k in range(len(sizes))]
+    train_stacked(
+        models,
+        shards(sizes),
+        cross_entropy,
+        plan,
+        normalise=NORMALISE,
+        generators=generators(len(sizes)),
+        **changes,
+    )
+    return [model.state_dict() for model in models]
+
+
+def close(first, second):
+    torch.testing.assert_close(first, second, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        sgd(),
+        sgd(momentum=0.9, weight_decay=0.01),
+        sgd(clip_norm=0.3),
+        sgd(epochs=4, schedule="cosine", final_lr=0.001),
+        TrainingPlan(1, 4, lr=1e-3, weight_decay=0.01),
+    ],
+    ids=["sgd", "momentum and decay", "limited norm", "cosine", "adam"],
+)
+def test_weights_and_statistics_of_uneven_clients_are_those_of_one_after_another(plan):
+    start = [network(k).state_dict() for k in range(len(UNEVEN))]
+    found = together(UNEVEN, plan)
+    close(found, one_after_another(UNEVEN, plan))
+    assert all(distance(a, b) > 0.01 for a, b in zip(found, start, strict=True))
+
+
+def test_every_clients_batches_are_counted_by_its_own_batchnorm():
+    # Ten samples make three batches of at most four, sixteen four, four one, twelve three and three
+    # one; two epochs.
+    assert [state["1.num_batches_tracked"].item() for state in together(UNEVEN, sgd())] == [
+        6,
+        8,
+        2,
+        6,
+        2,
+    ]
+
+
+def test_a_lonely_last_sample_is_left_out():
+    found = together((5, 9, 8), sgd())
+    close(found, one_after_another((5, 9, 8), sgd()))
+    assert [state["1.num_batches_tracked"].item() for state in found] == [2, 4, 4]
+
+
+def test_clients_of_one_size_are_the_same_too():
+    close(together((8, 8, 8), sgd(momentum=0.9)), one_after_another((8, 8, 8), sgd(momentum=0.9)))
+
+
+def test_every_client_draws_its_own_augmentation():
+    how = Augmentation(rotation=20, shift=0.1, channel_shift=0.2)
+    found = together(UNEVEN, sgd(), augmentation=how)
+    close(found, one_after_another(UNEVEN, sgd(), augmentation=how))
+    assert all(distance(a, b) > 1e-3 for a, b in zip(found, together(UNEVEN, sgd()), strict=True))
+
+
+def test_a_client_alone_is_trained_as_ever():
+    close(together((10,), sgd(momentum=0.9)), one_after_another((10,), sgd(momentum=0.9)))
+
+
+def test_a_client_without_samples_keeps_its_weights():
+    empty, other = together((0, 8), sgd())
+    assert same_bits(empty, network(0).state_dict())
+    close([other], one_after_another((0, 8), sgd())[1:])
+
+
+def test_clients_may_be_trained_again_from_where_they_are():
+    def twice(models, run):
+        for _ in range(2):
+            run(models)
+        return [model.state_dict() for model in models]
+
+    held, plan = shards((8, 6)), sgd()
+
+    def alone(models):
+        for model, shard, generator in zip(models, held, generators(2), strict=True):
+            train(
+                model,
+                shard.images,
+                shard.targets,
+                cross_entropy,
+                plan,
+                normalise=NORMALISE,
+                generator=generator,
+            )
+
+    def stacked(models):
+        train_stacked(
+            models, held, cross_entropy, plan, normalise=NORMALISE, generators=generators(2)
+        )
+
+    close(twice([network(0), network(1)], stacked), twice([network(0), network(1)], alone))
+
+
+def test_trained_networks_do_not_hang_together():
+    first, second = together((8, 8), sgd())
+    before = copy.deepcopy(second)
+    for tensor in first.values():
+        tensor.zero_()
+    assert same_bits(second, before)
+
+
+def test_what_is_trained_together_can_be_trained_further_alone():
+    models = [network(0), network(1)]
+    train_stacked(
+        models, shards((8, 8)), cross_entropy, sgd(), normalise=NORMALISE, generators=generators(2)
+    )
+    before = copy.deepcopy(models[1].state_dict())
+    shard = shards((8,))[0]
+    train(
+        models[0],
+        shard.images,
+        shard.targets,
+        cross_entropy,
+        sgd(),
+        normalise=NORMALISE,
+        generator=generators(1)[0],
+    )
+    assert same_bits(models[1].state_dict(), before)
+
+
+@pytest.mark.parametrize(
+    "sizes", [(8, 8), (8, 3)], ids=["in a batch with others", "in a batch of its own"]
+)
+def test_a_client_that_diverges_stops_all_naming_the_epoch(sizes):
+    models = [network(0), network(1)]
+    nn.init.constant_(models[1][-1].weight, torch.inf)
+    with pytest.raises(
+        DivergedError, match=r"the training loss is nan in epoch 1 of 2; lower lr \(now 0.05\)"
+    ):
+        train_stacked(
+            models,
+            shards(sizes),
+            cross_entropy,
+            sgd(),
+            normalise=NORMALISE,
+            generators=generators(2),
+        )
+
+
+# -- in a federation --
+
+
+class Groups:
+    """Which clients a federation trains at once, by what it says of its progress."""
+
+    def __init__(self):
+        self.seen = []
+
+    def __call__(self, text, share):
+        if "together" in text:
+            self.seen.append(int(text.split()[0]))
+
+
+def fitted(method, stacked, network="cnn-small", lr=0.05, **changes):
+    channel = Channel()
+    federation = make_federation(
+        uneven_clients(network),
+        network=network,
+        local=TrainingPlan(2, 4, lr, "sgd", momentum=0.9),
+        channel=channel,
+        execution=Execution(stacked=stacked),
+        **changes,
+    )
+    return method.fit(federation), sorted(map(astuple, channel.ledger))
+
+
+def test_fedavg_of_stacked_clients_is_fedavg_with_the_same_bytes():
+    groups = Groups()
+    alone, sent_alone = fitted(FedAvg(rounds=2, participation=1.0), 1)
+    stacked, sent = fitted(FedAvg(rounds=2, participation=1.0), 3, progress=groups)
+    close(dict(stacked.state), dict(alone.state))
+    assert sent == sent_alone
+    assert groups.seen == [3, 2] * 2  # five clients a round
+
+
+@pytest.mark.parametrize("stacked", [2, 3, 5, 9])
+def test_any_number_of_clients_may_be_stacked(stacked):
+    method = FedAvg(rounds=2, participation=0.6)
+    close(dict(fitted(method, stacked)[0].state), dict(fitted(method, 1)[0].state))
+
+
+def test_stacked_clients_augment_as_the_federation_says():
+    method, how = FedAvg(rounds=1, participation=1.0), Augmentation(rotation=20, channel_shift=0.2)
+    stacked = dict(fitted(method, 3, augmentation=how)[0].state)
+    close(stacked, dict(fitted(method, 1, augmentation=how)[0].state))
+    assert distance(stacked, dict(fitted(method, 3)[0].state)) > 1e-3
+
+
+def test_a_last_client_that_is_left_over_is_trained_alone():
+    groups = Groups()
+    fitted(FedAvg(rounds=1, participation=1.0), 2, progress=groups)
+    assert groups.seen == [2, 2]
+
+
+def test_batchnorms_statistics_are_averaged_of_stacked_clients_too():
+    method = FedAvg(
+        rounds=1, participation=1.0
+    )  # at a low rate, for a rounding error about a ReLU's kink is another step
+    alone, stacked = (fitted(method, n, "resnet8-narrow", lr=1e-4)[0].state for n in (1, 3))
+    means = [name for name in alone if "running" in name]
+    assert means
+    for name in means:
+        torch.testing.assert_close(stacked[name], alone[name], rtol=1e-3, atol=1e-4)
+
+
+def test_clients_with_a_penalty_are_trained_one_by_one_to_the_last_bit():
+    groups = Groups()
+    alone, sent_alone = fitted(FedProx(rounds=2, participation=1.0, mu=0.5), 1)
+    stacked, sent = fitted(FedProx(rounds=2, participation=1.0, mu=0.5), 3, progress=groups)
+    assert same_bits(dict(stacked.state), dict(alone.state))
+    assert sent == sent_alone
+    assert groups.seen == []
