@@ -347,7 +347,7 @@ def test_a_federation_has_a_labelled_validation_set_where_a_share_is_set_aside()
     assert set(federation.evaluation.validate(federation.networks.initial())) == {"accuracy"}
     without = build(fediod_config(), other="cifar100")
     with pytest.raises(ValueError, match="validation_share"):
-        without.validate(without.initial(without.network))
+        without.evaluation.validate(without.networks.initial(without.networks.server))
 
 
 # -- plans and augmentation --
