@@ -53,7 +53,7 @@ class Hinted(nn.Module):
 
 def hinted_for(federation: Federation, client: Client, student: nn.Module) -> Hinted:
     """`student` with a new translator to the features of the client's teacher."""
-    channels, size, _ = federation.image_shape
+    channels, size, *_ = federation.image_shape
     own, teacher = (
         feature_shape(name, channels, size) for name in (federation.network, client.network)
     )

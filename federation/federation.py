@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import torch
 from torch import nn
 
+from federation import measuring
 from federation.augmentation import Augmentation
 from federation.channel import Channel
 from federation.client import Client, Shard
@@ -28,13 +29,14 @@ from federation.seeds import AXES, Seeds, Stream
 from federation.snapshots import Snapshots
 from federation.stacked import train_stacked
 from federation.stages import Stage, StageCache, StageRequest, content_digest
-from federation.tasks import MultiLabel, Task, placed
+from federation.tasks import MultiLabel, Task
 from federation.training import (
     DivergedError,
     Loss,
     Normalisation,
     Penalty,
     TrainingPlan,
+    channels_last,
     forward_pass,
     predict,
     train,
@@ -77,6 +79,8 @@ class LabelledSet:
     images: torch.Tensor
     targets: torch.Tensor
     digest: str
+    groups: torch.Tensor | None = None
+    """Whose each image is (n,), if metrics are to be aggregated by that too."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +118,7 @@ class Federation:
         probe: LabelledSet | None = None,
         task: Task,
         network: str,
-        image_shape: tuple[int, int, int],
+        image_shape: tuple[int, ...],
         normalise: Normalisation,
         local: TrainingPlan,
         server: TrainingPlan,
@@ -152,7 +156,7 @@ class Federation:
         self.snapshots: Snapshots | None = None
         """Where rounds are kept while a fit goes on; None for a fit that starts anew."""
         self.image_shape = image_shape
-        """Channels, height, width."""
+        """Channels and sides: height and width, or depth, height and width."""
         self.history: History = {}
         """What `track` has measured so far."""
         self._test = test
@@ -182,7 +186,7 @@ class Federation:
         All parties that use the same network start from the same weights, as they do from
         ImageNet's; `teachers` do not. `task` is what it has outputs for, if not the federation's.
         """
-        channels, height, _ = self.image_shape
+        channels, height, *_ = self.image_shape
         outputs = (task or self.task).outputs
         if self.device.type == "meta":
             return _meta_module(network, channels, outputs, height)
@@ -205,11 +209,11 @@ class Federation:
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(self.seeds.number("weights", *names))
             module = build()
-        return module.to(self.device).to(memory_format=torch.channels_last)
+        return channels_last(module.to(self.device))
 
     def module(self, checkpoint: Checkpoint) -> nn.Module:
         """The network of a checkpoint, with its weights, in evaluation mode."""
-        channels, height, _ = self.image_shape
+        channels, height, *_ = self.image_shape
         if self.device.type == "meta":
             return copy.deepcopy(
                 _meta_module(checkpoint.network, channels, checkpoint.outputs, height)
@@ -217,7 +221,7 @@ class Federation:
         with torch.random.fork_rng(devices=[]):
             model = catalogue.build(checkpoint.network, channels, checkpoint.outputs, height)
         model.load_state_dict(checkpoint.state)
-        return model.to(self.device).to(memory_format=torch.channels_last).eval()
+        return channels_last(model.to(self.device)).eval()
 
     def replace_head(self, model: nn.Module, outputs: int, *names: object) -> nn.Module:
         """Give `model` a new random linear head; `names` name the stream of the weights axis it is
@@ -475,20 +479,27 @@ class Federation:
         """Metrics on the test set (none while planning) of a network that was trained for the
         federation's task, or for `task`.
         """
-        outputs = predict(model, self._test.images, normalise=self.normalise)
-        return (
-            {}
-            if outputs.is_meta
-            else self.task.metrics(placed(outputs, task, self.task), self._test.targets)
-        )
+        return self._measured(model, self._test, task)
 
     def validate(self, model: nn.Module) -> dict[str, float]:
         """Metrics on the server's validation set (none while planning). Raises ValueError if it has
         none.
         """
         validation = self.require_validation()
-        outputs = predict(model, validation.images, normalise=self.normalise)
-        return {} if outputs.is_meta else self.task.metrics(outputs, validation.targets)
+        return self._measured(model, validation)
+
+    def _measured(
+        self, model: nn.Module, held: LabelledSet, trained_for: Task | None = None
+    ) -> dict[str, float]:
+        return measuring.evaluate(
+            model,
+            held.images,
+            held.targets,
+            held.groups,
+            task=self.task,
+            normalise=self.normalise,
+            trained_for=trained_for,
+        )
 
     def require_validation(self) -> LabelledSet:
         """The server's validation set.
@@ -546,7 +557,7 @@ class Federation:
         """What determines any stage of this federation, and `parts`."""
         return {
             "image": list(self.image_shape),
-            "normalise": asdict(self.normalise),
+            "normalise": repr(self.normalise),
             "augmentation": asdict(self.augmentation) if self.augmentation else None,
             "task": repr(self.task),
             "pretrained": self._pretrained,
@@ -654,7 +665,7 @@ class Federation:
 
         def pretrain(client: Client) -> Stage:
             task = client.task or self.task
-            channels, height, _ = self.image_shape
+            channels, height, *_ = self.image_shape
             model = self.new_module(
                 lambda: catalogue.build(client.network, channels, task.outputs, height),
                 "teacher",
@@ -677,7 +688,7 @@ class Federation:
         for client in self.clients:
             inputs = {
                 "image": list(self.image_shape),
-                "normalise": asdict(client.normalise or self.normalise),
+                "normalise": repr(client.normalise or self.normalise),
                 "augmentation": asdict(self.augmentation) if self.augmentation else None,
                 "device": self._device(),
                 "parts": [
@@ -871,7 +882,7 @@ class Federation:
             ],
             "public": self.public.digest,
             "image": list(self.image_shape),
-            "normalise": asdict(self.normalise),
+            "normalise": repr(self.normalise),
             "device": [
                 self.device.type,
                 torch.get_num_threads(),

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import nn
 
-from federation.augmentation import Augmentation, augment
+from federation.augmentation import Augmentation
 from federation.client import Shard
 from federation.training import (
     DivergedError,
@@ -23,7 +23,7 @@ from federation.training import (
     Normalisation,
     TrainingPlan,
     batches,
-    unit_range,
+    network_inputs,
 )
 
 Batch = tuple[torch.Tensor, torch.Tensor]
@@ -147,7 +147,5 @@ def _feed(
     """A client's inputs and targets of one epoch, batch by batch."""
     images, targets = shard.images, shard.targets
     for batch in batches(len(shard), plan.batch_size, generator):
-        inputs = unit_range(images[batch])
-        if augmentation is not None:
-            inputs = augment(inputs, augmentation, generator, mean=normalise.mean)
-        yield normalise(inputs), targets[batch]
+        inputs = network_inputs(images[batch], normalise, augmentation, generator)
+        yield inputs, targets[batch]

@@ -13,7 +13,7 @@ from torch.optim.swa_utils import get_ema_multi_avg_fn
 from federation.augmentation import Augmentation, RandAugment, augment, rand_augment
 from federation.federation import Federation, LabelledSet
 from federation.seeds import Stream
-from federation.training import unit_range
+from federation.training import augmented, unit_range
 
 
 def labelled_set(federation: Federation) -> LabelledSet:
@@ -32,18 +32,17 @@ def labelled_set(federation: Federation) -> LabelledSet:
 
 
 def weak_view(federation: Federation, images: torch.Tensor, stream: Stream) -> torch.Tensor:
-    """uint8 images (n, c, h, w) in [0, 1], with the run's augmentation; for a dense task only with
-    its change of colour.
+    """Stored images (n, c, h, w) as `unit_range` gives them, with the run's augmentation; for a
+    dense task only with its change of colour.
     """
     how, generator = federation.augmentation, stream.generator
     if federation.task.dense and how is not None:
         how = Augmentation(channel_shift=how.channel_shift)
-    floats = unit_range(images)
     if (
         how is None or generator is None
     ):  # there is none on the meta device, where there is nothing to augment
-        return floats
-    return augment(floats, how, generator, mean=federation.normalise.mean)
+        return unit_range(images)
+    return augmented(images, how, generator, federation.normalise.mean)
 
 
 def strong_view(
@@ -56,8 +55,10 @@ def strong_view(
     """uint8 images (n, c, h, w) in [0, 1]: a weak view, then RandAugment, then a cutout whose side
     is a share of theirs.
 
-    For a dense task neither what moves pixels nor the cutout.
+    For a dense task neither what moves pixels nor the cutout. Raises ValueError for float32 images.
     """
+    if images.dtype != torch.uint8:
+        raise ValueError("RandAugment changes pixels, and float32 images have none")
     dense = federation.task.dense
     weak = weak_view(federation, images, stream)
     if stream.generator is None:
@@ -65,7 +66,7 @@ def strong_view(
     strong = rand_augment(
         weak, replace(how, geometric=how.geometric and not dense), stream.generator
     )
-    hole = 0 if dense else round(cutout * images.shape[2])
+    hole = 0 if dense else round(cutout * min(images.shape[2:]))
     return (
         augment(strong, Augmentation(cutout=hole), stream.generator, mean=federation.normalise.mean)
         if hole

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -220,7 +220,7 @@ class FedSA(Method):
         inputs = {
             "teacher": [teacher.lineage, teacher.network, teacher.outputs],
             "images": [digest, len(images)],
-            "normalise": asdict(normalise),
+            "normalise": repr(normalise),
             "maps": [self.saliency, self.transferability == "released"],
             "device": [federation.device.type, torch.get_num_threads()],
         }

@@ -375,7 +375,7 @@ def attack_client(inquiry: Inquiry, position: int) -> Finding:
         "inquiry": asdict(inquiry),
         "client": client.index,
         "observed": observed,
-        "normalise": asdict(federation.normalise),
+        "normalise": repr(federation.normalise),
         "start": start.initial_seed(),
     }
     request = StageRequest(

@@ -20,10 +20,10 @@ from torch import Tensor, nn
 
 from benchmarks.measures.reconstruction import RECOVERED, Attack, reconstructions
 from benchmarks.running.execute import prepare_device
-from benchmarks.scenarios.scenario import resize
 from datasets import catalogue
 from datasets.catalogue import ResolvedData
 from federation.execution import DEFAULT
+from federation.resizing import resize
 from federation.seeds import Seeds
 from federation.stages import StageCache
 from federation.training import Normalisation, unit_range

@@ -32,6 +32,7 @@ def measure(
     """
     from federation.tasks import Segmentation
     from federation.training import predict  # torch: whoever draws the picture has no use for it
+    from metrics.running import measured
 
     if not isinstance(federation.task, Segmentation):
         raise ValueError(
@@ -44,9 +45,8 @@ def measure(
     test = federation._test  # hidden from methods, which may not choose anything by it
     images, target = test.images[:SHOWN], test.targets[:SHOWN]
     outputs = predict(federation.module(fitted[0]), images, normalise=federation.normalise)
-    found = tuple(
-        Measurement(name, value) for name, value in federation.task.metrics(outputs, target).items()
-    )
+    values = measured(federation.task.metrics(), outputs, target)
+    found = tuple(Measurement(name, value) for name, value in values.items())
     maps = {IMAGES: images, TARGET: target, PREDICTED: outputs.argmax(dim=1)}
     arrays = {name: tensor.cpu().numpy().astype(np.uint8) for name, tensor in maps.items()}
     return found, f"of the {len(images)} test images shown, at the end of the run", pack(arrays)

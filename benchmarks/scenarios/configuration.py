@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-import torch
-import torch.nn.functional as F
 
 from benchmarks.tables.spec import Scalar
 from datasets import partitions
@@ -79,25 +77,6 @@ def training_plan(config: Config, prefix: str) -> TrainingPlan:
         n: config[f"{prefix}.{n}"] for n in names if f"{prefix}.{n}" in config
     }
     return TrainingPlan(**values)
-
-
-def resize(images: torch.Tensor, size: int) -> torch.Tensor:
-    """uint8 images with sides of `size` pixels, area-averaged when smaller."""
-    if images.shape[-1] == size:
-        return images
-    shape = (*images.shape[:2], size, size)
-    if images.is_meta:
-        return torch.empty(shape, dtype=torch.uint8, device="meta")
-    parts = [
-        F.interpolate(
-            part.float(), size=(size, size), mode="area" if size < images.shape[-1] else "bilinear"
-        )
-        .round()
-        .clamp(0, 255)
-        .to(torch.uint8)
-        for part in images.split(5000)
-    ]
-    return torch.cat(parts)
 
 
 def common_parts(config: Config, method: type[Method]) -> dict[str, Any]:

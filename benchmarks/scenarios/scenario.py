@@ -15,7 +15,6 @@ from benchmarks.scenarios.configuration import (
     client_parts,
     common_parts,
     limit,
-    resize,
     roles,
 )
 from benchmarks.scenarios.sites import FINDINGS_TASK, build_film_federation
@@ -28,6 +27,7 @@ from federation.client import Client, Shard
 from federation.execution import DEFAULT, Execution
 from federation.federation import Federation, LabelledSet, PublicData
 from federation.method import Method
+from federation.resizing import resize
 from federation.seeds import Seeds
 from federation.stages import StageCache
 from federation.tasks import Classification, Task, resize_targets, targets_of, task_of

@@ -15,11 +15,10 @@ from benchmarks.scenarios.configuration import (
     client_parts,
     common_parts,
     limit,
-    resize,
     roles,
 )
 from datasets import catalogue, partitions
-from datasets.annotations import AnnotatedSplit, annotated, annotations_of
+from datasets.annotations import annotated, annotations_of
 from datasets.catalogue import ResolvedData
 from datasets.source import DataError
 from federation.channel import Channel
@@ -27,6 +26,7 @@ from federation.client import Client, Shard
 from federation.execution import DEFAULT, Execution
 from federation.federation import Federation, LabelledSet, PublicData
 from federation.method import Method
+from federation.resizing import resize
 from federation.seeds import Seeds
 from federation.stages import StageCache
 from federation.tasks import MultiLabel
@@ -98,8 +98,7 @@ class Site:
         if not self.data.digest:
             return np.arange(self.count(split))
         found = catalogue.load(self.data.used)[split]
-        assert isinstance(found, AnnotatedSplit)
-        return np.arange(len(found)) if found.patients is None else found.patients
+        return np.arange(len(found)) if found.groups is None else found.groups
 
     def identity(self, split: str, indices: np.ndarray) -> str:
         """What identifies these films, with their labels, in stage keys."""

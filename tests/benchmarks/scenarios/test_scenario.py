@@ -9,13 +9,14 @@ import pytest
 import torch
 
 from baselines.standalone import Standalone
-from benchmarks.scenarios.scenario import build_federation, divide, resize, roles
+from benchmarks.scenarios.scenario import build_federation, divide, roles
 from benchmarks.tables import registry
 from datasets import catalogue, partitions
 from datasets.catalogue import ResolvedData
 from datasets.partitions import PartitionError
 from federation.augmentation import Augmentation
 from federation.federation import OracleError
+from federation.resizing import resize
 from federation.seeds import Seeds
 from federation.stages import StageCache
 from federation.tasks import Classification, DenseRegression, Segmentation
