@@ -26,12 +26,12 @@ class Annotation:
     """What is known of every image of a set."""
 
     kind: str
-    """`class` (one per image), `segments` (one class per pixel), `map` (real values per pixel) or
-    `findings` (any number of classes per image)."""
+    """`class` (one per sample), `segments` (one class per pixel or voxel), `map` (real values per
+    pixel or voxel) or `findings` (any number of classes per sample)."""
     size: int
     """Classes, or channels of a map."""
     meaning: str = ""
-    """In words; of a map, what its values 0 and 255 stand for."""
+    """In words; of a uint8 map, what its values 0 and 255 stand for."""
     names: tuple[str, ...] = ()
     """Of findings, in the order of their columns, in lower case with hyphens."""
 
@@ -45,37 +45,29 @@ class Annotation:
 
 @dataclass(frozen=True)
 class AnnotatedSplit(Split):
-    """A split with more annotations than the class, all uint8, those of pixels of the images'
-    height and width.
+    """A split with more annotations than the class, those of pixels of the samples' sides.
 
-    Segments (n, h, w) hold a class per pixel, 255 where there is none; maps (n, channels, h, w)
-    hold values that are scaled to 0...255; findings (n, size) hold 1 for present, 0 for absent or
-    not mentioned, 255 for uncertain or not known. `federation.tasks.targets_of` makes targets of
-    them, of maps values in [0, 1].
+    Segments uint8 (n, *sides) hold a class per pixel, 255 where there is none; maps (n, channels,
+    *sides) hold values, float32 or scaled to uint8 0...255; findings uint8 (n, size) hold 1 for
+    present, 0 for absent or not mentioned, 255 for uncertain or not known.
+    `federation.tasks.targets_of` makes targets of them, of uint8 maps values in [0, 1].
     """
 
     annotations: Mapping[str, np.ndarray] = field(default_factory=dict)
-    patients: np.ndarray | None = None
-    """A number for the patient of each image, int64 (n,), the same in every split; None where
-    images are of no patients."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        count, _, *side = self.images.shape
+        count, _, *sides = self.images.shape
         for name, array in self.annotations.items():
-            of_pixels = array.ndim in (3, 4) and [*array.shape[-2:]] == side
-            if array.dtype != np.uint8 or len(array) != count or not (array.ndim == 2 or of_pixels):
+            dense = array.ndim - len(sides) in (1, 2) and [*array.shape[-len(sides) :]] == sides
+            a_map = dense and array.ndim == self.images.ndim
+            right = array.dtype == np.uint8 or (a_map and array.dtype == np.float32)
+            if not right or len(array) != count or not (array.ndim == 2 or dense):
                 raise DataError(
-                    f"annotation {name!r}: expected uint8 (n, h, w), (n, c, h, w) or, of findings,"
-                    f" (n, size) for images {self.images.shape}, got {array.dtype} {array.shape}"
+                    f"annotation {name!r}: expected uint8 (n, *sides) or (n, c, *sides), which may"
+                    f" be float32, or, of findings, uint8 (n, size) for samples"
+                    f" {self.images.shape}, got {array.dtype} {array.shape}"
                 )
-        if self.patients is not None and (
-            self.patients.dtype != np.int64 or self.patients.shape != (count,)
-        ):
-            raise DataError(
-                f"expected patients int64 ({count},), got {self.patients.dtype}"
-                f" {self.patients.shape}"
-            )
 
 
 @dataclass(frozen=True)
@@ -108,8 +100,8 @@ def annotations_of(source: DataSource) -> dict[str, Annotation]:
 
 
 def annotated(split: Split, name: str) -> np.ndarray:
-    """The annotation called `name` of a split: class labels int64 (n,), segments uint8 (n, h, w), a
-    map uint8 (n, c, h, w), findings uint8 (n, size).
+    """The annotation called `name` of a split: class labels int64 (n,), segments uint8 (n, *sides),
+    a map uint8 or float32 (n, c, *sides), findings uint8 (n, size).
 
     Raises DataError if the split has none of that name.
     """

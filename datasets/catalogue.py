@@ -11,7 +11,16 @@ from pathlib import Path
 import datasets.sources
 from datasets.annotations import AnnotatedSource, check_annotations
 from datasets.digests import data_digest
-from datasets.source import REAL, SURROGATE, SYNTHETIC, DataError, DataSource, Split, check_npz
+from datasets.source import (
+    REAL,
+    SURROGATE,
+    SYNTHETIC,
+    DataError,
+    DataSource,
+    Split,
+    check_groups,
+    check_npz,
+)
 from results.files import data_home
 from results.names import near
 from results.sourcecode import source_digest
@@ -148,6 +157,7 @@ def load(name: str, home: Path | None = None) -> dict[str, Split]:
     if not is_present(name, home):
         raise DataError(f"{entry.title} is not under {home}. {entry.how_to_get}")
     splits = entry.load(home)
+    check_groups(entry.title, splits)
     for split, size in entry.sizes.items():
         found = splits[split]
         most = isinstance(entry, AnnotatedSource) and entry.up_to

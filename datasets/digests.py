@@ -42,7 +42,7 @@ def splits_digest(entry: DataSource, splits: Mapping[str, Split]) -> str:
         arrays = {"images": split.images, "labels": split.labels}
         if isinstance(split, AnnotatedSplit):
             arrays |= {f"annotation {key}": array for key, array in split.annotations.items()}
-            arrays |= {} if split.patients is None else {"groups": split.patients}
+        arrays |= {} if split.groups is None else {"groups": split.groups}
         for what, array in sorted(arrays.items()):
             stored = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
             content.update(f"{name} {what} {stored.dtype.str} {stored.shape}\n".encode())

@@ -12,15 +12,14 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from datasets.annotations import AnnotatedSplit
-from datasets.source import DataError, Split
+from datasets.source import DataError
 
 FULL = 512
 """Pixels of the long side (config/example.json of the reference)."""
@@ -231,21 +230,6 @@ def any_finding(findings: np.ndarray, names: Sequence[str]) -> np.ndarray:
     """
     own = [index for index, name in enumerate(names) if name != NO_FINDING]
     return (findings[:, own] == 1).any(axis=1).astype(np.int64)
-
-
-def check_patients(title: str, splits: Mapping[str, Split]) -> None:
-    """Raise DataError if a patient has films in two of the splits."""
-    seen: dict[int, str] = {}
-    for name, split in splits.items():
-        if not isinstance(split, AnnotatedSplit) or split.patients is None:
-            continue
-        for patient in np.unique(split.patients).tolist():
-            if patient in seen:
-                raise DataError(
-                    f"{title}: patient {patient} has films in the splits {seen[patient]!r} and"
-                    f" {name!r}"
-                )
-            seen[patient] = name
 
 
 # -- another site --

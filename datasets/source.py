@@ -20,20 +20,36 @@ REAL, SURROGATE, SYNTHETIC = "real", "surrogate", "synthetic"
 
 @dataclass(frozen=True)
 class Split:
-    """Images uint8 (n, channels, height, width) and class labels int64 (n,)."""
+    """Samples with a class label each: images (n, channels, height, width) or volumes (n, channels,
+    depth, height, width), their sides in any ratio, and labels int64 (n,).
+
+    Of uint8 samples 0 stands for 0 and 255 for 1; the values of float32 samples are what they are.
+    Raises DataError for samples, labels or groups of other type or shape.
+    """
 
     images: np.ndarray
     labels: np.ndarray
+    groups: np.ndarray | None = field(default=None, kw_only=True)
+    """Whose each sample is (a patient, a volume, a slide), int64 (n,), the same number in every
+    split; None where samples belong to nothing."""
 
     def __post_init__(self) -> None:
         if (
-            self.images.dtype != np.uint8
-            or self.images.ndim != 4
+            self.images.dtype not in (np.uint8, np.float32)
+            or self.images.ndim not in (4, 5)
             or len(self.images) != len(self.labels)
         ):
             raise DataError(
-                f"expected uint8 images (n, c, h, w) and as many labels, got {self.images.dtype} "
-                f"{self.images.shape} and {self.labels.shape}"
+                "expected uint8 or float32 images (n, c, h, w) or volumes (n, c, d, h, w) and as"
+                f" many labels, got {self.images.dtype} {self.images.shape} and"
+                f" {self.labels.shape}"
+            )
+        count = len(self.images)
+        if self.groups is not None and (
+            self.groups.dtype != np.int64 or self.groups.shape != (count,)
+        ):
+            raise DataError(
+                f"expected groups int64 ({count},), got {self.groups.dtype} {self.groups.shape}"
             )
 
     def __len__(self) -> int:
@@ -49,12 +65,12 @@ class DataSource:
     name: str
     title: str
     classes: int
-    shape: tuple[int, int, int]
-    """Channels, height, width."""
+    shape: tuple[int, ...]
+    """Channels and sides: height and width, or depth, height and width."""
     sizes: Mapping[str, int]
     """Images per split: train, test and, where the data set has one, valid."""
     mean: tuple[float, ...]
-    """Per channel, of pixels in [0, 1]; inputs are normalised with it."""
+    """Per channel, of pixels in [0, 1] or of float32 values; inputs are normalised with it."""
     std: tuple[float, ...]
     licence: str
     how_to_get: str
@@ -79,12 +95,24 @@ class DataSource:
 
 
 def content_digest(split: Split) -> str:
-    """SHA-256 of a split's images (uint8, n c h w) and labels (as little-endian int64), whatever
-    file they came in.
+    """SHA-256 of a split's samples and labels (as little-endian int64), whatever file they came
+    in.
     """
     content = hashlib.sha256(np.ascontiguousarray(split.images).data)
     content.update(split.labels.astype("<i8").tobytes())
     return content.hexdigest()
+
+
+def check_groups(title: str, splits: Mapping[str, Split]) -> None:
+    """Raise DataError if a group has samples in two of the splits."""
+    seen: dict[int, str] = {}
+    for name, split in splits.items():
+        for group in [] if split.groups is None else np.unique(split.groups).tolist():
+            if group in seen:
+                raise DataError(
+                    f"{title}: group {group} has samples in the splits {seen[group]!r} and {name!r}"
+                )
+            seen[group] = name
 
 
 def to_nchw(images: np.ndarray) -> np.ndarray:

@@ -12,15 +12,16 @@ import torch
 import torch.nn.functional as F
 
 from datasets.annotations import CLASS, IGNORE, MAP, SEGMENTS, Annotation
-from metrics.classification import UNKNOWN, accuracy, auc_by_class
-from metrics.segmentation import mean_iou
+from federation.resizing import interpolated, sides_of
+from metrics.classification import UNKNOWN
+from metrics.running import AbsoluteError, Accuracy, MeanAUC, Overlap, RunningMetrics
 
 
 class Task(Protocol):
     """What a federation needs to know of the problem it solves.
 
-    A network's outputs are (n, outputs), or (n, outputs, h, w) of images (n, c, h, w) if the task
-    is dense; targets are of n images, in the form that the task states.
+    A network's outputs are (n, outputs), or (n, outputs, *sides) of samples (n, c, *sides) if the
+    task is dense; targets are of n samples, in the form that the task states.
     """
 
     @property
@@ -37,7 +38,7 @@ class Task(Protocol):
 
     @property
     def metric_names(self) -> tuple[str, ...]:
-        """Names of what `metrics` returns; the first is the headline."""
+        """Names of what `metrics` measures without groups; the first is the headline."""
 
     def loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """Supervised loss per sample, (n,); of a dense task the mean over its pixels."""
@@ -48,8 +49,8 @@ class Task(Protocol):
     def distillation_loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """Loss per sample, (n,), against what `probabilities` makes of a teacher's outputs."""
 
-    def metrics(self, outputs: torch.Tensor, targets: torch.Tensor) -> dict[str, float]:
-        """Metrics of outputs on a test set, by name, in the order of `metric_names`."""
+    def metrics(self) -> RunningMetrics:
+        """What outputs are measured by, without any yet; `metric_names`, and with groups more."""
 
 
 @dataclass(frozen=True)
@@ -82,14 +83,14 @@ class Classification:
         """
         return F.cross_entropy(outputs, targets, reduction="none")
 
-    def metrics(self, outputs: torch.Tensor, targets: torch.Tensor) -> dict[str, float]:
-        return {"accuracy": accuracy(outputs, targets)}
+    def metrics(self) -> Accuracy:
+        return Accuracy()
 
 
 @dataclass(frozen=True)
 class Segmentation:
-    """One label out of `classes` per pixel; targets int64 (n, h, w), 255 where there is no
-    label.
+    """One label out of `classes` per pixel or voxel; targets int64 (n, *sides), 255 where there is
+    no label.
     """
 
     classes: int
@@ -118,28 +119,25 @@ class Segmentation:
             .view(len(targets), -1)
             .sum(dim=1)
         )
-        return losses / (targets != IGNORE).sum(dim=(1, 2)).clamp(min=1)
+        return losses / (targets != IGNORE).flatten(1).sum(dim=1).clamp(min=1)
 
     def probabilities(self, outputs: torch.Tensor) -> torch.Tensor:
         return outputs.softmax(dim=1)
 
     def distillation_loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """Mean over all pixels, (n,), of the cross-entropy with teacher probabilities (n, classes,
-        h, w).
+        *sides).
         """
-        return F.cross_entropy(outputs, targets, reduction="none").mean(dim=(1, 2))
+        return mean_over_pixels(F.cross_entropy(outputs, targets, reduction="none"))
 
-    def metrics(self, outputs: torch.Tensor, targets: torch.Tensor) -> dict[str, float]:
-        """Mean IoU of the likeliest classes, from the pixels of all images together
-        (`metrics.segmentation.mean_iou`).
-        """
-        return {"miou": mean_iou(outputs.argmax(dim=1), targets, self.classes, IGNORE)}
+    def metrics(self) -> Overlap:
+        return Overlap(self.classes, IGNORE)
 
 
 @dataclass(frozen=True)
 class DenseRegression:
-    """`channels` real values per pixel; targets float (n, channels, h, w), of `targets_of` in [0,
-    1].
+    """`channels` real values per pixel or voxel; targets float32 (n, channels, *sides) of
+    `targets_of`.
     """
 
     channels: int
@@ -162,7 +160,7 @@ class DenseRegression:
 
     def loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """Mean absolute error of each image, (n,)."""
-        return (outputs - targets).abs().mean(dim=(1, 2, 3))
+        return mean_over_pixels((outputs - targets).abs())
 
     def probabilities(self, outputs: torch.Tensor) -> torch.Tensor:
         """The outputs as they are: values have no probabilities."""
@@ -172,8 +170,8 @@ class DenseRegression:
         """Mean absolute difference from a teacher's outputs, (n,)."""
         return self.loss(outputs, targets)
 
-    def metrics(self, outputs: torch.Tensor, targets: torch.Tensor) -> dict[str, float]:
-        return {"mean-absolute-error": float(self.loss(outputs, targets).mean())}
+    def metrics(self) -> AbsoluteError:
+        return AbsoluteError()
 
 
 @dataclass(frozen=True)
@@ -223,17 +221,8 @@ class MultiLabel:
         """
         return F.binary_cross_entropy_with_logits(outputs, targets, reduction="none").mean(dim=1)
 
-    def metrics(self, outputs: torch.Tensor, targets: torch.Tensor) -> dict[str, float]:
-        """Mean AUC over the findings for which it is defined. Raises ValueError if there is
-        none.
-        """
-        defined = [value for value in auc_by_class(outputs, targets) if not math.isnan(value)]
-        if not defined:
-            raise ValueError(
-                "no finding has images both with and without it, so that no AUC is defined; take"
-                " more test images"
-            )
-        return {"mauc": sum(defined) / len(defined)}
+    def metrics(self) -> MeanAUC:
+        return MeanAUC()
 
     def place(self, outputs: torch.Tensor, findings: Sequence[str]) -> torch.Tensor:
         """Outputs (n, len(findings)) for the findings of another label set, in the places of this
@@ -244,6 +233,11 @@ class MultiLabel:
             if finding in findings:
                 placed[:, column] = outputs[:, list(findings).index(finding)]
         return placed
+
+
+def mean_over_pixels(values: torch.Tensor) -> torch.Tensor:
+    """The mean of each sample, (n,), of values (n, ...)."""
+    return values.mean(dim=tuple(range(1, values.ndim)))
 
 
 def placed(outputs: torch.Tensor, own: Task | None, task: Task) -> torch.Tensor:
@@ -270,27 +264,31 @@ def task_of(annotation: Annotation) -> Task:
 def targets_of(annotation: Annotation, array: np.ndarray) -> torch.Tensor:
     """An annotation's array (`datasets.annotations.annotated`) as targets of its task.
 
-    Classes (n,) and segments (n, h, w) as int64; a map, uint8 (n, c, h, w) for 0...1, as float32 in
+    Classes (n,) and segments (n, *sides) as int64; a map (n, c, *sides) as float32, from uint8 in
     [0, 1].
     """
     targets = torch.from_numpy(array)
-    return targets.float() / 255 if annotation.kind == MAP else targets.long()
+    if annotation.kind != MAP:
+        return targets.long()
+    return targets.float() / 255 if targets.dtype == torch.uint8 else targets
 
 
-def resize_targets(targets: torch.Tensor, size: int) -> torch.Tensor:
-    """Targets for images with sides of `size` pixels.
+def resize_targets(targets: torch.Tensor, size: int | Sequence[int]) -> torch.Tensor:
+    """Targets for samples with all sides of `size` pixels, or with the sides it lists.
 
-    Segments int64 (n, h, w) take the class in the middle of what a pixel covers; maps float (n, c,
-    h, w) its mean, or are interpolated bilinearly when they grow, as images are. Classes (n,) stay.
+    Segments int64 (n, *sides) take the class in the middle of what a pixel covers; maps float32
+    (n, c, *sides) its mean, or are interpolated when they grow, as images are. Classes (n,) stay.
     """
-    if targets.ndim == 1 or targets.shape[-2:] == (size, size):
+    if targets.ndim == 1:
         return targets
-    if targets.ndim == 3:
-        rows, columns = (
-            (torch.arange(size, device=targets.device) * 2 + 1) * side // (2 * size)
-            for side in targets.shape[1:]
-        )
-        return targets[:, rows[:, None], columns]
-    return F.interpolate(
-        targets, size=(size, size), mode="area" if size < targets.shape[-1] else "bilinear"
-    )
+    segments = not targets.is_floating_point()
+    old = targets.shape[1:] if segments else targets.shape[2:]
+    sides = sides_of(size, len(old))
+    if tuple(old) == sides:
+        return targets
+    if not segments:
+        return interpolated(targets, sides)
+    for axis, (new, side) in enumerate(zip(sides, old, strict=True), 1):
+        places = (torch.arange(new, device=targets.device) * 2 + 1) * side // (2 * new)
+        targets = targets.index_select(axis, places)
+    return targets

@@ -8,16 +8,6 @@ from collections.abc import Sequence
 
 import torch
 
-
-def accuracy(scores: torch.Tensor, labels: torch.Tensor) -> float:
-    """Share of samples whose highest score, of (n, classes), is at the label (n,); a fraction in
-    [0, 1].
-    """
-    if len(labels) == 0:
-        raise ValueError("the accuracy of no samples is undefined")
-    return int((scores.argmax(dim=1) == labels).sum()) / len(labels)
-
-
 UNKNOWN = 255
 """In multi-label targets: whether the class is present is not known."""
 

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 HIGHER, LOWER, NEITHER = "higher", "lower", ""
+BY_GROUP = "-by-group"
+"""Ends the name of a metric that is the mean over groups (patients, volumes, slides)."""
 BANDWIDTH = "bandwidth-gb"
 """Bytes between clients and server, in GB of 10^9 bytes."""
 PROPERTY = "property"
@@ -107,4 +109,7 @@ METRICS: Mapping[str, Metric] = {
 
 def facts(name: str) -> Metric:
     """What is known of a metric; of one that a plug-in brings, its name alone."""
+    if name.endswith(BY_GROUP):
+        of_samples = facts(name.removesuffix(BY_GROUP))
+        return replace(of_samples, title=f"{of_samples.title} by group")
     return METRICS.get(name, Metric(name))

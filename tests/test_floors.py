@@ -48,6 +48,7 @@ ROOMS = {
         "parties",
         "training",
         "tasks",
+        "resizing",
         "channel",
         "seeds",
         "costs",

@@ -228,7 +228,7 @@ def attack_client(inquiry: Inquiry, position: int) -> Finding:
         "inquiry": asdict(inquiry),
         "client": client.index,
         "observed": observed,
-        "normalise": asdict(federation.normalise),
+        "normalise": repr(federation.normalise),
         "start": start.initial_seed(),
     }
     label = f"client {client.index + 1} ({inquiry.target})"

@@ -20,10 +20,10 @@ from torch import Tensor, nn
 
 from benchmarks.measures.reconstruction import RECOVERED, Attack, reconstructions
 from benchmarks.running.execute import prepare_device
-from benchmarks.scenarios.samples import resize
 from datasets import catalogue
 from datasets.catalogue import ResolvedData
 from federation.caching.cache import StageCache
+from federation.resizing import resize
 from federation.seeds import Seeds
 from federation.training.execution import DEFAULT
 from federation.training.loops import Normalisation, unit_range

@@ -189,7 +189,7 @@ def reconstructions(
         "private": content_digest({"images": images, "targets": targets}),
         "classes": classes,
         "attack": asdict(attack),
-        "normalise": asdict(normalise),
+        "normalise": repr(normalise),
         "starts": [generator_of(first).initial_seed() for first in firsts],
         "device": [images.device.type, torch.get_num_threads()],
     }

@@ -39,6 +39,7 @@ def measure(
     """
     from federation.tasks import Segmentation
     from federation.training.loops import predict
+    from metrics.running import measured
 
     if not isinstance(federation.task, Segmentation):
         raise ValueError(
@@ -53,9 +54,8 @@ def measure(
     )  # hidden from methods, which may not choose anything by it
     images, target = test.images[:SHOWN], test.targets[:SHOWN]
     outputs = predict(federation.networks.module(fitted[0]), images, normalise=federation.normalise)
-    found = tuple(
-        Measurement(name, value) for name, value in federation.task.metrics(outputs, target).items()
-    )
+    values = measured(federation.task.metrics(), outputs, target)
+    found = tuple(Measurement(name, value) for name, value in values.items())
     maps = {"images": images, "target": target, "predicted": outputs.argmax(dim=1)}
     arrays = {name: tensor.cpu().numpy().astype(np.uint8) for name, tensor in maps.items()}
     return found, f"of the {len(images)} test images shown, at the end of the run", pack(arrays)

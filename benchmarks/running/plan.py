@@ -29,7 +29,7 @@ from federation.parts.networks import HeterogeneousClientsError
 from federation.seeds import Seeds
 from federation.tasks import Classification
 from federation.training.execution import DEFAULT
-from federation.training.loops import Normalisation, TrainingPlan, train
+from federation.training.loops import Normalisation, TrainingPlan, channels_last, train
 from models.catalogue import build
 from results.files import digest
 
@@ -45,7 +45,7 @@ class Workload:
     """A client's training, as far as its speed goes."""
 
     network: str
-    image_shape: tuple[int, int, int]
+    image_shape: tuple[int, ...]
     outputs: int
     batch_size: int
 
@@ -80,7 +80,7 @@ class Plan:
         if not self.workloads:
             return 0.0
         load = self.workloads.most_common(1)[0][0]
-        channels, size, _ = load.image_shape
+        channels, size, *_ = load.image_shape
         with torch.device("meta"):
             counted = build(load.network, channels, load.outputs, size)
         meter = Meter()
@@ -93,11 +93,7 @@ class Plan:
         targets = torch.randint(0, load.outputs, (count,), device=device)
         training = TrainingPlan(epochs=1, batch_size=batch_size)
         normalise = Normalisation((0.5,) * channels, (0.25,) * channels)
-        model = (
-            build(load.network, channels, load.outputs, size)
-            .to(device)
-            .to(memory_format=torch.channels_last)
-        )
+        model = channels_last(build(load.network, channels, load.outputs, size).to(device))
         threads = torch.get_num_threads()
         prepare_device(device, 1, DEFAULT)
         try:

@@ -16,7 +16,7 @@ from benchmarks.scenarios.samples import check_channels, identity, images_of
 from benchmarks.scenarios.scenario import ClientPart, DataSets, Parts
 from benchmarks.tables.spec import Scalar
 from datasets import catalogue, partitions
-from datasets.annotations import AnnotatedSplit, annotated, annotations_of
+from datasets.annotations import annotated, annotations_of
 from datasets.catalogue import ResolvedData
 from datasets.source import DataError
 from federation.parties.client import Shard
@@ -99,8 +99,7 @@ class Site:
         if not self.data.digest:
             return np.arange(self.count(split))
         found = catalogue.load(self.data.used)[split]
-        assert isinstance(found, AnnotatedSplit)
-        return np.arange(len(found)) if found.patients is None else found.patients
+        return np.arange(len(found)) if found.groups is None else found.groups
 
     def identity(self, split: str, indices: np.ndarray) -> str:
         """What identifies these films, with their labels, in stage keys."""

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 
 from datasets import catalogue
 from datasets.annotations import CLASS, MAP, annotated, annotations_of
 from datasets.catalogue import ResolvedData
 from datasets.source import DataError
+from federation.resizing import resize
 from federation.tasks import resize_targets, targets_of
 from results.files import digest
 
@@ -59,25 +59,6 @@ def identity(data: ResolvedData, split: str, indices: np.ndarray, size: int, *ab
     """What identifies images of a split in stage keys; `about` says what else there is of them."""
     content = digest(np.ascontiguousarray(indices).astype("<i8").tobytes())
     return digest([data.used, data.digest, split, size, content, *about])
-
-
-def resize(images: torch.Tensor, size: int) -> torch.Tensor:
-    """uint8 images with sides of `size` pixels, area-averaged when smaller."""
-    if images.shape[-1] == size:
-        return images
-    shape = (*images.shape[:2], size, size)
-    if images.is_meta:
-        return torch.empty(shape, dtype=torch.uint8, device="meta")
-    parts = [
-        F.interpolate(
-            part.float(), size=(size, size), mode="area" if size < images.shape[-1] else "bilinear"
-        )
-        .round()
-        .clamp(0, 255)
-        .to(torch.uint8)
-        for part in images.split(5000)
-    ]
-    return torch.cat(parts)
 
 
 def check_channels(target: ResolvedData, data: ResolvedData, what: str) -> None:

@@ -23,7 +23,8 @@ from benchmarks.speed.pairs import annotate, compare
 from datasets import catalogue
 from federation.tasks import Classification
 from federation.training.execution import Execution
-from federation.training.loops import Normalisation, TrainingPlan, predict, train, unit_range
+from federation.training.loops import Normalisation, TrainingPlan, train, unit_range
+from federation.training.measuring import evaluate
 from models.catalogue import build
 
 DEVICE = os.environ.get("FEDTABLES_SPEED_DEVICE", "cpu")
@@ -151,8 +152,8 @@ def test_local_training(benchmark, size):
     task, notes = Classification(10), {}
     for name, trained in models.items():
         found = [
-            task.metrics(
-                predict(model, tensors["test"], normalise=normalise), tensors["test targets"]
+            evaluate(
+                model, tensors["test"], tensors["test targets"], task=task, normalise=normalise
             )["accuracy"]
             for model in trained
         ]

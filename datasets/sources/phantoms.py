@@ -354,7 +354,7 @@ def _draw_nih(count: int, seed: int) -> Split:
     images, has, patients = draw(count, seed, NIH_RATES)
     findings = has.astype(np.uint8)  # the rates are in the order of the names
     return AnnotatedSplit(
-        images, films.any_finding(findings, NIH_NAMES), {"findings": findings}, patients
+        images, films.any_finding(findings, NIH_NAMES), {"findings": findings}, groups=patients
     )
 
 
@@ -367,13 +367,13 @@ def _draw_chexpert(count: int, seed: int, uncertain: bool) -> Split:
     columns = {NO_FINDING: ~has.any(axis=1), **dict(zip(CHEXPERT_RATES, stated.T, strict=True))}
     findings = np.stack([columns[name].astype(np.uint8) for name in CHEXPERT_NAMES], axis=1)
     return AnnotatedSplit(
-        images, np.asarray(has.any(axis=1), np.int64), {"findings": findings}, patients
+        images, np.asarray(has.any(axis=1), np.int64), {"findings": findings}, groups=patients
     )
 
 
 def _draw_public(count: int, seed: int) -> Split:
     images, has, patients = draw(count, seed, NIH_RATES, films.THIRD_SITE)
-    return AnnotatedSplit(images, np.asarray(has.any(axis=1), np.int64), patients=patients)
+    return AnnotatedSplit(images, np.asarray(has.any(axis=1), np.int64), groups=patients)
 
 
 def _load(home: Path) -> dict[str, Split]:

@@ -68,7 +68,7 @@ def _load(home: Path) -> dict[str, Split]:
     # The names are the competition's, one for every film: whoever has two films cannot be told.
     return {
         "train": AnnotatedSplit(
-            films.read_films(_paths(folder, targets), FULL), labels, patients=np.arange(len(labels))
+            films.read_films(_paths(folder, targets), FULL), labels, groups=np.arange(len(labels))
         )
     }
 

@@ -54,7 +54,7 @@ class Hinted(nn.Module):
 
 def hinted_for(federation: Federation, client: Client, student: nn.Module) -> Hinted:
     """`student` with a new translator to the features of the client's teacher."""
-    channels, size, _ = federation.networks.image_shape
+    channels, size, *_ = federation.networks.image_shape
     own, teacher = (
         feature_shape(name, channels, size) for name in (federation.networks.server, client.network)
     )

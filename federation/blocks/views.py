@@ -14,7 +14,7 @@ from federation.federation import Federation
 from federation.parties.data import LabelledSet
 from federation.seeds import Stream
 from federation.training.augmentation import Augmentation, RandAugment, augment, rand_augment
-from federation.training.loops import unit_range
+from federation.training.loops import augmented
 
 
 def labelled_set(federation: Federation) -> LabelledSet:
@@ -33,14 +33,13 @@ def labelled_set(federation: Federation) -> LabelledSet:
 
 
 def weak_view(federation: Federation, images: torch.Tensor, stream: Stream) -> torch.Tensor:
-    """uint8 images (n, c, h, w) in [0, 1], with the run's augmentation; for a dense task only with
-    its change of colour.
+    """Stored images (n, c, h, w) as `unit_range` gives them, with the run's augmentation; for a
+    dense task only with its change of colour.
     """
     how = federation.augmentation
     if federation.task.dense and how is not None:
         how = Augmentation(channel_shift=how.channel_shift)
-    mean = federation.normalise.mean
-    return augment(unit_range(images), how, stream.generator, mean=mean)
+    return augmented(images, how, stream.generator, federation.normalise.mean)
 
 
 def strong_view(
@@ -53,16 +52,18 @@ def strong_view(
     """uint8 images (n, c, h, w) in [0, 1]: a weak view, then RandAugment, then a cutout whose side
     is a share of theirs.
 
-    For a dense task neither what moves pixels nor the cutout.
+    For a dense task neither what moves pixels nor the cutout. Raises ValueError for float32 images.
     """
+    if images.dtype != torch.uint8:
+        raise ValueError("RandAugment changes pixels, and float32 images have none")
     dense = federation.task.dense
     weak = weak_view(federation, images, stream)
     strong = rand_augment(
         weak, replace(how, geometric=how.geometric and not dense), stream.generator
     )
-    hole = 0 if dense else round(cutout * images.shape[2])
-    how_holed = Augmentation(cutout=hole) if hole else None
-    return augment(strong, how_holed, stream.generator, mean=federation.normalise.mean)
+    hole = 0 if dense else round(cutout * min(images.shape[2:]))
+    cut = Augmentation(cutout=hole) if hole else None
+    return augment(strong, cut, stream.generator, mean=federation.normalise.mean)
 
 
 def update_ema(ema: nn.Module, model: nn.Module, decay: float) -> None:

@@ -22,7 +22,7 @@ class Shard:
     def __init__(
         self, images: torch.Tensor, targets: torch.Tensor, indices: torch.Tensor | None = None
     ):
-        """uint8 images (n, c, h, w) and targets (n, ...), on the run's device; the client's are
+        """Stored images (n, c, *sides) and targets (n, ...), on the run's device; the client's are
         those at `indices`, or all.
         """
         self._images = images
@@ -36,7 +36,7 @@ class Shard:
 
     @property
     def images(self) -> torch.Tensor:
-        """A copy of the images, uint8 (n, c, h, w)."""
+        """A copy of the images as they are stored, (n, c, *sides)."""
         return self._images[self._indices]
 
     @property
@@ -45,7 +45,7 @@ class Shard:
         return self._targets[self._indices]
 
     def images_at(self, positions: torch.Tensor) -> torch.Tensor:
-        """A copy of the images at some positions (m,) of the shard; (m, c, h, w)."""
+        """A copy of the images at some positions (m,) of the shard; (m, c, *sides)."""
         return self._images[self._indices[positions]]
 
 

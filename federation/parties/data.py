@@ -27,3 +27,5 @@ class LabelledSet:
     images: torch.Tensor
     targets: torch.Tensor
     digest: str
+    groups: torch.Tensor | None = None
+    """Whose each image is (n,), if metrics are to be aggregated by that too."""

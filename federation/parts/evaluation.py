@@ -7,8 +7,9 @@ from torch import nn
 
 from federation.parties.checkpoint import History
 from federation.parties.data import LabelledSet
-from federation.tasks import Task, placed
-from federation.training.loops import Normalisation, predict
+from federation.tasks import Task
+from federation.training.loops import Normalisation
+from federation.training.measuring import evaluate
 
 
 class OracleError(Exception):
@@ -51,20 +52,26 @@ class Evaluation:
         """Metrics on the test set (none while planning) of a network that was trained for the
         federation's task, or for `task`.
         """
-        outputs = predict(model, self.test_set.images, normalise=self._normalise)
-        return (
-            {}
-            if outputs.is_meta
-            else self._task.metrics(placed(outputs, task, self._task), self.test_set.targets)
-        )
+        return self._measured(model, self.test_set, task)
 
     def validate(self, model: nn.Module) -> dict[str, float]:
         """Metrics on the server's validation set (none while planning). Raises ValueError if it has
         none.
         """
-        validation = self.require_validation()
-        outputs = predict(model, validation.images, normalise=self._normalise)
-        return {} if outputs.is_meta else self._task.metrics(outputs, validation.targets)
+        return self._measured(model, self.require_validation())
+
+    def _measured(
+        self, model: nn.Module, held: LabelledSet, trained_for: Task | None = None
+    ) -> dict[str, float]:
+        return evaluate(
+            model,
+            held.images,
+            held.targets,
+            held.groups,
+            task=self._task,
+            normalise=self._normalise,
+            trained_for=trained_for,
+        )
 
     def require_validation(self) -> LabelledSet:
         """The server's validation set.

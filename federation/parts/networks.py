@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import pickle
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -18,7 +17,7 @@ from federation.parties.checkpoint import Checkpoint, state_of
 from federation.parts.evaluation import Evaluation
 from federation.parts.setup import Setup
 from federation.tasks import Task
-from federation.training.loops import DivergedError
+from federation.training.loops import DivergedError, channels_last
 from models import catalogue
 
 M = TypeVar("M", bound=nn.Module)
@@ -53,7 +52,7 @@ class Networks:
         ImageNet's; teachers do not. `task` is what it has outputs for, if not the federation's.
         """
         network = network or self.server
-        channels, height, _ = self.image_shape
+        channels, height, *_ = self.image_shape
         outputs = (task or self._setup.task).outputs
         if self._setup.planned:
             return _meta_module(network, channels, outputs, height)
@@ -76,17 +75,18 @@ class Networks:
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(self._setup.seeds.number("weights", *names))
             module = build()
-        return module.to(self.device).to(memory_format=torch.channels_last)
+        return channels_last(module.to(self.device))
 
     def module(self, checkpoint: Checkpoint) -> nn.Module:
         """The network of a checkpoint, with its weights, in evaluation mode."""
-        channels, height, _ = self.image_shape
+        channels, height, *_ = self.image_shape
         if self._setup.planned:
-            return _meta_copy(checkpoint.network, channels, checkpoint.outputs, height).eval()
+            shared = _meta_module(checkpoint.network, channels, checkpoint.outputs, height)
+            return copy.deepcopy(shared).eval()
         with torch.random.fork_rng(devices=[]):
             model = catalogue.build(checkpoint.network, channels, checkpoint.outputs, height)
         model.load_state_dict(checkpoint.state)
-        return model.to(self.device).to(memory_format=torch.channels_last).eval()
+        return channels_last(model.to(self.device)).eval()
 
     def replace_head(self, model: nn.Module, outputs: int, *names: object) -> nn.Module:
         """Give `model` a new random linear head; `names` name the stream of the weights axis it is
@@ -158,14 +158,3 @@ def _meta_module(network: str, channels: int, outputs: int, size: int) -> nn.Mod
     """A network without weights, for planning; shared, since nothing there changes it."""
     with torch.device("meta"):
         return catalogue.build(network, channels, outputs, size)
-
-
-def _meta_copy(network: str, channels: int, outputs: int, size: int) -> nn.Module:
-    """A copy of the network without weights; `copy.deepcopy` would take ten times as long."""
-    module: nn.Module = pickle.loads(_pickled(network, channels, outputs, size))  # noqa: S301
-    return module
-
-
-@functools.cache
-def _pickled(network: str, channels: int, outputs: int, size: int) -> bytes:
-    return pickle.dumps(_meta_module(network, channels, outputs, size))

@@ -16,14 +16,14 @@ import torch
 from torch import nn
 
 from federation.parties.client import Shard
-from federation.training.augmentation import Augmentation, augment
+from federation.training.augmentation import Augmentation
 from federation.training.loops import (
     DivergedError,
     Loss,
     Normalisation,
     TrainingPlan,
     batches,
-    unit_range,
+    network_inputs,
 )
 
 Batch = tuple[torch.Tensor, torch.Tensor]
@@ -147,7 +147,5 @@ def _feed(
     """A client's inputs and targets of one epoch, batch by batch."""
     images, targets = shard.images, shard.targets
     for batch in batches(len(shard), plan.batch_size, generator):
-        inputs = unit_range(images[batch])
-        if augmentation is not None:
-            inputs = augment(inputs, augmentation, generator, mean=normalise.mean)
-        yield normalise(inputs), targets[batch]
+        inputs = network_inputs(images[batch], normalise, augmentation, generator)
+        yield inputs, targets[batch]

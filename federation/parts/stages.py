@@ -101,7 +101,7 @@ class Stages:
         for client in self._setup.clients:
             inputs = {
                 "image": list(self._setup.image_shape),
-                "normalise": asdict(client.normalise or self._setup.normalise),
+                "normalise": repr(client.normalise or self._setup.normalise),
                 "augmentation": asdict(augmentation) if augmentation else None,
                 "device": self._device(),
                 "parts": [
@@ -120,7 +120,7 @@ class Stages:
 
     def _pretrain(self, client: Client) -> Stage:
         task = client.task or self._setup.task
-        channels, height, _ = self._setup.image_shape
+        channels, height, *_ = self._setup.image_shape
         model = self._networks.new_module(
             lambda: catalogue.build(client.network, channels, task.outputs, height),
             "teacher",
@@ -198,7 +198,7 @@ class Stages:
             ],
             "images": [digest, len(images)],
             "image": list(self._setup.image_shape),
-            "normalise": asdict(normalise or self._setup.normalise),
+            "normalise": repr(normalise or self._setup.normalise),
             "device": [
                 self._setup.device.type,
                 torch.get_num_threads(),
@@ -288,7 +288,7 @@ class Stages:
         setup = self._setup
         return {
             "image": list(setup.image_shape),
-            "normalise": asdict(setup.normalise),
+            "normalise": repr(setup.normalise),
             "augmentation": asdict(setup.augmentation) if setup.augmentation else None,
             "task": repr(setup.task),
             "pretrained": setup.pretrained,

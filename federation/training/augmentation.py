@@ -42,17 +42,20 @@ def augment(
     generator: torch.Generator | None,
     mean: Sequence[float] | None = None,
 ) -> torch.Tensor:
-    """Augment images (n, c, h, w) in [0, 1]; points from outside take the border's value (nearest),
+    """Augment images (n, c, h, w); points from outside take the border's value (nearest),
     bilinear inside.
 
     Crop and cutout follow, in whole pixels. `mean` (of each channel) fills a cutout: after
     normalisation it is the zero of DeVries and Taylor (2017). Next to a crop or cutout alone a flip
-    mirrors exactly, without resampling. Without `how`, and while planning, when there is no
-    generator, images stay as they are. Raises ValueError if a cutout is asked and no mean given.
+    mirrors exactly, without resampling. A channel shift clips to [0, 1], all else takes any values.
+    Without `how`, and while planning, when there is no generator, images stay as they are. Raises
+    ValueError for volumes, and if a cutout is asked and no mean given.
     """
     if how is None or images.is_meta:
         return images
     assert generator is not None
+    if images.ndim != 4:
+        raise ValueError("only images are augmented, not volumes; leave augmentation.* off")
     if how.cutout and mean is None:
         raise ValueError(
             "a cutout is filled with the channels' means; give augment() the mean that inputs are"
@@ -77,8 +80,9 @@ def augment(
     affine = how.rotation or how.shift or how.scale
     exact_flip = how.horizontal_flip and not affine and bool(how.crop or how.cutout)
     if affine or (how.horizontal_flip and not exact_flip):
-        top = torch.stack([cos * flip, -sin, offset[:, 0]], dim=1)
-        bottom = torch.stack([sin * flip, cos, offset[:, 1]], dim=1)
+        ratio = images.shape[2] / images.shape[3]  # a rotation turns pixels, not shares of sides
+        top = torch.stack([cos * flip, -sin * ratio, offset[:, 0]], dim=1)
+        bottom = torch.stack([sin * flip / ratio, cos, offset[:, 1]], dim=1)
         grid = F.affine_grid(
             torch.stack([top, bottom], dim=1), list(images.shape), align_corners=False
         )
@@ -193,8 +197,10 @@ def _move(images: torch.Tensor, operation: torch.Tensor, signed: torch.Tensor) -
     )
     angle = math.radians(30) * rotate
     # Where a point of the result comes from; affine_grid measures the side as 2.
-    across = torch.stack([angle.cos(), 0.3 * shear_x - angle.sin(), 0.6 * translate_x], dim=1)
-    down = torch.stack([0.3 * shear_y + angle.sin(), angle.cos(), 0.6 * translate_y], dim=1)
+    ratio = images.shape[2] / images.shape[3]
+    right, below = (0.3 * shear_x - angle.sin()) * ratio, (0.3 * shear_y + angle.sin()) / ratio
+    across = torch.stack([angle.cos(), right, 0.6 * translate_x], dim=1)
+    down = torch.stack([below, angle.cos(), 0.6 * translate_y], dim=1)
     grid = F.affine_grid(
         torch.stack([across, down], dim=1), list(images.shape), align_corners=False
     )

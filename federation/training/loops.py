@@ -8,7 +8,7 @@ import functools
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import torch
 from torch import nn
@@ -16,6 +16,8 @@ from torch import nn
 from federation.costs import active_meter
 from federation.training.augmentation import Augmentation, augment, filled
 from federation.training.execution import DEFAULT, Execution
+
+M = TypeVar("M", bound=nn.Module)
 
 Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 """Takes outputs (n, ...) and targets (n, ...); returns one loss per sample (n,)."""
@@ -26,6 +28,10 @@ Forward = Callable[[Callable[[torch.Tensor], torch.Tensor], torch.Tensor], torch
 Penalty = Callable[[nn.Module, torch.Tensor, torch.Tensor], torch.Tensor]
 """Takes the model, a batch's outputs and its targets; returns a scalar to add to the batch's mean
 loss."""
+
+
+LARGE_SAMPLE = 3 * 128 * 128
+"""Values of a sample above which a prediction's batches have fewer samples."""
 
 
 class DivergedError(Exception):
@@ -79,25 +85,90 @@ class TrainingPlan:
         return torch.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 1.0)
 
 
+CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}
+"""The memory format of images (n, c, h, w) and of volumes (n, c, d, h, w)."""
+
+
+def channels_last(module: M) -> M:
+    """`module` with its weights in the memory format that `Normalisation` gives its inputs."""
+    of_volumes = any(parameter.ndim == 5 for parameter in module.parameters())
+    return module.to(memory_format=CHANNELS_LAST[5 if of_volumes else 4])
+
+
+class InputTransform(Protocol):
+    """What happens to samples before they are normalised, for example an undersampling of k-space:
+    a network sees the result, not the sample.
+
+    A frozen dataclass without state, whose repr names its settings: stages are keyed by it.
+    """
+
+    def __call__(self, samples: torch.Tensor) -> torch.Tensor:
+        """float32 (n, c, *sides) to float32 of as many samples; the same samples always give the
+        same.
+        """
+
+
 @dataclass(frozen=True)
 class Normalisation:
-    """From stored uint8 images to network inputs: scale to [0, 1], then (x - mean) / std per
-    channel.
+    """From samples as `unit_range` gives them, (n, c, *sides), to network inputs: what the
+    transform leaves of them, then (x - mean) / std per channel.
     """
 
     mean: tuple[float, ...]
     std: tuple[float, ...]
+    transform: InputTransform | None = None
+    """What stands between the stored sample and the network; None for nothing."""
 
-    def __call__(self, images: torch.Tensor) -> torch.Tensor:
-        mean, std = (filled(values, images)[:, None, None] for values in (self.mean, self.std))
+    def __call__(self, samples: torch.Tensor) -> torch.Tensor:
+        if self.transform is not None:
+            samples = self.transform(samples)
+        one_each = (-1, *[1] * (samples.ndim - 2))
+        mean, std = (filled(values, samples).view(one_each) for values in (self.mean, self.std))
         # Convolutions on CPUs and tensor cores are faster with channels last; results differ by
         # rounding.
-        return ((images - mean) / std).contiguous(memory_format=torch.channels_last)
+        return ((samples - mean) / std).contiguous(memory_format=CHANNELS_LAST[samples.ndim])
 
 
-def unit_range(images: torch.Tensor) -> torch.Tensor:
-    """uint8 images as float32 in [0, 1]."""
-    return images.to(torch.float32).div_(255)
+def unit_range(samples: torch.Tensor) -> torch.Tensor:
+    """Stored samples as float32: uint8 ones in [0, 1], float32 ones as they are.
+
+    Raises ValueError for samples of another dtype.
+    """
+    if samples.dtype == torch.uint8:
+        return samples.to(torch.float32).div_(255)
+    if samples.dtype != torch.float32:
+        raise ValueError(f"samples are uint8 or float32, not {samples.dtype}")
+    return samples
+
+
+def augmented(
+    samples: torch.Tensor,
+    how: Augmentation | None,
+    generator: torch.Generator | None,
+    mean: tuple[float, ...],
+) -> torch.Tensor:
+    """Stored samples (n, c, h, w) as `unit_range` gives them, after `augment`.
+
+    Raises ValueError for samples that the augmentation is not made for.
+    """
+    if how is not None and how.channel_shift and samples.dtype != torch.uint8:
+        raise ValueError(
+            "a channel shift is a share of the pixel range, and float32 samples have none; set"
+            " augmentation.channel_shift to 0"
+        )
+    return augment(unit_range(samples), how, generator, mean=mean)
+
+
+def network_inputs(
+    samples: torch.Tensor,
+    normalise: Normalisation,
+    augmentation: Augmentation | None = None,
+    generator: torch.Generator | None = None,
+) -> torch.Tensor:
+    """What a network is trained on: stored samples (n, c, *sides), `augmented` if that is asked
+    for, then normalised.
+    """
+    return normalise(augmented(samples, augmentation, generator, normalise.mean))
 
 
 def batches(samples: int, batch_size: int, generator: torch.Generator) -> Iterator[torch.Tensor]:
@@ -157,8 +228,8 @@ def train(
     after_epoch: Callable[[int], None] | None = None,
     execution: Execution = DEFAULT,
 ) -> None:
-    """Train `model` in place on uint8 `images` (n, c, h, w) and `targets` (n, ...); no images leave
-    it as it is.
+    """Train `model` in place on stored `images` (n, c, *sides) and `targets` (n, ...); no images
+    leave it as it is.
 
     The mini-batch loss is the mean over the batch of sample weight x loss (weights are 1 if not
     given), as in Keras, plus the penalty. An `optimizer`, with its `schedule` if it has one, goes
@@ -182,10 +253,8 @@ def train(
         model.train()
         total = torch.zeros((), device=images.device)
         for batch in batches(len(images), plan.batch_size, generator):
-            inputs = unit_range(images[batch])
-            if augmentation is not None:
-                inputs = augment(inputs, augmentation, generator, mean=normalise.mean)
-            outputs = forward[len(batch) == plan.batch_size](model, normalise(inputs))
+            inputs = network_inputs(images[batch], normalise, augmentation, generator)
+            outputs = forward[len(batch) == plan.batch_size](model, inputs)
             losses = loss(outputs, targets[batch])
             if sample_weights is not None:
                 losses = losses * sample_weights[batch]
@@ -209,19 +278,31 @@ def train(
             after_epoch(epoch)
 
 
-def predict(model: nn.Module, images: torch.Tensor, *, normalise: Normalisation) -> torch.Tensor:
-    """Outputs of `model` in evaluation mode for uint8 `images` (n, c, h, w), without gradients; the
-    mode is restored.
+def prediction_batch(samples: torch.Tensor) -> int:
+    """Samples of a prediction's batch: as many as work well, fewer of large ones, at least one."""
+    # Past 250 activations leave a core's cache; GPUs want work.
+    most = 250 if samples.device.type == "cpu" else 2000
+    return max(1, min(most, most * LARGE_SAMPLE // max(1, samples[:1].numel())))
+
+
+def predictions(
+    model: nn.Module, images: torch.Tensor, *, normalise: Normalisation
+) -> Iterator[torch.Tensor]:
+    """Outputs of `model` in evaluation mode for stored `images` (n, c, *sides), without gradients,
+    batch by batch; the mode is restored between batches.
     """
+    for part in images.split(prediction_batch(images)):
+        was_training = model.training
+        model.eval()
+        with torch.inference_mode():
+            outputs = model(normalise(unit_range(part)))
+        model.train(was_training)
+        yield outputs
+
+
+def predict(model: nn.Module, images: torch.Tensor, *, normalise: Normalisation) -> torch.Tensor:
+    """`predictions` of all images at once, (n, ...)."""
     meter = active_meter()
     if meter is not None:
         return meter.book_prediction(model, images)
-    was_training = model.training
-    batch_size = (
-        250 if images.device.type == "cpu" else 2000
-    )  # past 250 activations leave a core's cache; GPUs want work
-    model.eval()
-    with torch.inference_mode():
-        parts = [model(normalise(unit_range(part))) for part in images.split(batch_size)]
-    model.train(was_training)
-    return torch.cat(parts)
+    return torch.cat(list(predictions(model, images, normalise=normalise)))

@@ -15,14 +15,14 @@ from opacus.optimizers import DPOptimizer
 from torch import nn
 
 from federation.costs import active_meter
-from federation.training.augmentation import Augmentation, augment
+from federation.training.augmentation import Augmentation
 from federation.training.loops import (
     DivergedError,
     Loss,
     Normalisation,
     Penalty,
     TrainingPlan,
-    unit_range,
+    network_inputs,
 )
 from privacy.accounting import GaussianSteps
 
@@ -76,7 +76,7 @@ def train_privately(
     penalty: Penalty | None = None,
     after_epoch: Callable[[int], None] | None = None,
 ) -> None:
-    """Train `model` in place on uint8 `images` (n, c, h, w) by `private.steps` steps of `plan`'s
+    """Train `model` in place on stored `images` (n, c, *sides) by `private.steps` steps of `plan`'s
     optimiser.
 
     A step draws every sample with the sample rate, clips the gradient of each sample's loss, sums,
@@ -116,14 +116,12 @@ def train_privately(
             batch = drawn.nonzero().squeeze(1)
             optimizer.zero_grad(set_to_none=True)
             if len(batch):
-                inputs = unit_range(images[batch])
-                if augmentation is not None:
-                    inputs = augment(inputs, augmentation, generator, mean=normalise.mean)
+                inputs = network_inputs(images[batch], normalise, augmentation, generator)
                 with (
                     warnings.catch_warnings()
                 ):  # Opacus's hooks are meant to fire without a gradient of the images
                     warnings.filterwarnings("ignore", message="Full backward hook is firing")
-                    loss(wrapped(normalise(inputs)), targets[batch]).sum().backward()
+                    loss(wrapped(inputs), targets[batch]).sum().backward()
             else:  # nobody was drawn: the step is noise alone, as it has to be
                 for parameter in parameters:
                     parameter.grad_sample = parameter.new_zeros((0, *parameter.shape))  # type: ignore[attr-defined]

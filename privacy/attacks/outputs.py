@@ -76,7 +76,7 @@ def relative_distance(answers: Sequence[Tensor], observed: Sequence[Tensor]) -> 
 def match_answers(
     answer: Answer,
     observed: Sequence[Tensor],
-    image_shape: tuple[int, int, int],
+    image_shape: tuple[int, ...],
     classes: int,
     count: int,
     *,

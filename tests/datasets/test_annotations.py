@@ -80,7 +80,8 @@ def test_an_annotation_that_is_not_there_is_refused_naming_those_that_are():
 @pytest.mark.parametrize(
     "array",
     [
-        DEPTH.astype(np.float32),
+        DEPTH.astype(np.float64),
+        SEGMENT.astype(np.float32),
         DEPTH[:1],
         DEPTH[..., :3],
         DEPTH[:, :, :3],
@@ -94,7 +95,7 @@ def test_an_annotation_of_other_type_or_size_is_refused(array):
 
 
 def test_an_annotated_split_is_checked_as_any_other():
-    with pytest.raises(DataError, match="expected uint8 images"):
+    with pytest.raises(DataError, match="expected uint8 or float32 images"):
         AnnotatedSplit(IMAGES[0], LABELS)
 
 
@@ -138,28 +139,28 @@ def test_sizes_may_be_the_most_that_is_read(rooms):
             rooms(wrong)
 
 
-# -- findings and patients --
+# -- findings and groups --
 
 FOUND = np.array([[1, 0, 255], [0, 0, 1]], np.uint8)
 FILMS = replace(
     SOURCE,
     annotations={"findings": Annotation(FINDINGS, 3, names=("mass", "nodule", "edema"))},
     load=lambda home: {
-        split: AnnotatedSplit(IMAGES, LABELS, {"findings": FOUND}, np.array([7, 8]))
-        for split in ("train", "test")
+        split: AnnotatedSplit(IMAGES, LABELS, {"findings": FOUND}, groups=np.array(own))
+        for split, own in (("train", [7, 8]), ("test", [3, 3]))
     },
 )
 
 
-def test_findings_are_loaded_beside_patients(rooms):
+def test_findings_are_loaded_beside_groups(rooms):
     train = rooms(FILMS)["train"]
     assert annotated(train, "findings") is FOUND
-    assert train.patients.tolist() == [7, 8]
+    assert train.groups.tolist() == [7, 8]
     assert annotations_of(FILMS)["findings"].names == ("mass", "nodule", "edema")
 
 
-def test_a_split_has_no_patients_unless_it_states_them():
-    assert SPLIT.patients is None
+def test_a_split_has_no_groups_unless_it_states_them():
+    assert SPLIT.groups is None
 
 
 @pytest.mark.parametrize("names", [(), ("mass", "nodule"), ("mass", "nodule", "mass")])
@@ -188,9 +189,47 @@ def test_findings_of_other_images_are_refused():
 
 
 @pytest.mark.parametrize(
-    "patients",
+    "groups",
     [np.array([7]), np.array([7.0, 8.0]), np.array([[7, 8]]), np.array([7, 8], np.int32)],
 )
-def test_patients_of_other_type_or_number_are_refused(patients):
-    with pytest.raises(DataError, match=r"expected patients int64 \(2,\), got"):
-        AnnotatedSplit(IMAGES, LABELS, patients=patients)
+def test_groups_of_other_type_or_number_are_refused(groups):
+    with pytest.raises(DataError, match=r"expected groups int64 \(2,\), got"):
+        AnnotatedSplit(IMAGES, LABELS, groups=groups)
+
+
+def test_a_group_in_two_splits_is_refused(rooms):
+    split = AnnotatedSplit(IMAGES, LABELS, {"findings": FOUND}, groups=np.array([7, 8]))
+    with pytest.raises(DataError, match="group 7 has samples in the splits 'train' and 'test'"):
+        rooms(replace(FILMS, load=lambda home: {"train": split, "test": split}))
+
+
+# -- volumes --
+
+VOLUMES = np.linspace(-3, 3, 2 * 3 * 4 * 5, dtype=np.float32).reshape(2, 1, 3, 4, 5)
+ORGAN = (VOLUMES[:, 0] > 1).astype(np.uint8)
+
+
+def test_volumes_of_any_sides_have_classes_and_values_per_voxel():
+    annotations = {"organ": ORGAN, "field": VOLUMES, "dose": np.zeros((2, 3, 3, 4, 5), np.uint8)}
+    split = AnnotatedSplit(VOLUMES, LABELS, annotations, groups=np.array([1, 1]))
+    check_annotations(
+        replace(
+            SOURCE,
+            shape=(1, 3, 4, 5),
+            annotations={
+                "organ": Annotation(SEGMENTS, 2),
+                "field": Annotation(MAP, 1),
+                "dose": Annotation(MAP, 3),
+            },
+        ),
+        split,
+    )
+    assert annotated(split, "organ") is ORGAN
+
+
+@pytest.mark.parametrize(
+    "array", [ORGAN[:, 0], ORGAN[..., :4], VOLUMES[:, 0], VOLUMES[:, :, 0], VOLUMES[..., None]]
+)
+def test_an_annotation_of_voxels_of_other_sides_is_refused(array):
+    with pytest.raises(DataError, match="annotation 'organ': expected uint8"):
+        AnnotatedSplit(VOLUMES, LABELS, {"organ": array})

@@ -22,7 +22,7 @@ def split(**changes):
             "images": IMAGES,
             "labels": np.array([0, 1]),
             "annotations": {"findings": np.array([[0, 1], [1, 0]], np.uint8)},
-            "patients": np.array([5, 6]),
+            "groups": np.array([5, 6]),
             **changes,
         }
     )
@@ -40,8 +40,8 @@ def test_samples_targets_and_groups_count_but_not_the_order_in_memory():
         {"train": split(labels=np.array([1, 0]))},
         {"train": split(annotations={})},
         {"train": split(annotations={"findings": np.zeros((2, 2), np.uint8)})},
-        {"train": split(patients=np.array([5, 5]))},
-        {"train": split(patients=None)},
+        {"train": split(groups=np.array([5, 5]))},
+        {"train": split(groups=None)},
         {"train": Split(IMAGES, np.array([0, 1]))},
     ]
     assert base not in {splits_digest(ENTRY, other) for other in others}

@@ -1,4 +1,4 @@
-"""Films: the reference's preprocessing by hand, files of every kind, patients kept apart, another
+"""Films: the reference's preprocessing by hand, files of every kind, another
 site's acquisition.
 """
 
@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from PIL import Image
 
-from datasets.annotations import AnnotatedSplit
 from datasets.films import (
     MEAN,
     SECOND_SITE,
@@ -22,7 +21,6 @@ from datasets.films import (
     acquire,
     any_finding,
     blur,
-    check_patients,
     equalise,
     fit,
     preprocess,
@@ -31,7 +29,7 @@ from datasets.films import (
     read_table,
     slug,
 )
-from datasets.source import DataError, Split
+from datasets.source import DataError
 
 FILMS = arrays(np.uint8, st.tuples(st.integers(1, 9), st.integers(1, 9)))
 
@@ -285,7 +283,7 @@ def test_a_table_lacking_columns_rows_or_the_ends_of_rows_is_refused(tmp_path):
         read_table(tmp_path / "absent.csv", ("a",), "Get it.")
 
 
-# -- labels and patients --
+# -- labels --
 
 
 def test_slugs_are_lower_case_with_hyphens():
@@ -299,24 +297,6 @@ def test_slugs_are_lower_case_with_hyphens():
 def test_the_class_is_whether_a_finding_is_present_and_no_finding_is_none():
     findings = np.array([[1, 0, 0], [0, 1, 0], [0, 255, 255], [1, 0, 1]], np.uint8)
     assert any_finding(findings, ("no-finding", "mass", "nodule")).tolist() == [0, 1, 0, 1]
-
-
-def split(patients):
-    images = np.zeros((2, 1, 4, 4), np.uint8)
-    return AnnotatedSplit(
-        images, np.zeros(2, np.int64), patients=None if patients is None else np.array(patients)
-    )
-
-
-def test_a_patient_in_two_splits_is_refused():
-    check_patients("Films", {"train": split([1, 1]), "test": split([2, 3]), "other": split(None)})
-    check_patients(
-        "Films", {"train": split([1, 1]), "test": Split(split([1, 1]).images, np.zeros(2))}
-    )
-    with pytest.raises(
-        DataError, match="Films: patient 3 has films in the splits 'train' and 'test'"
-    ):
-        check_patients("Films", {"train": split([1, 3]), "test": split([2, 3])})
 
 
 # -- another site --

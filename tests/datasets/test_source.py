@@ -8,7 +8,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from datasets.source import DataError, Split, check_npz, read_npz, to_nchw
+from datasets.source import DataError, Split, check_groups, check_npz, read_npz, to_nchw
 
 ADVICE = "Get it from its site."
 
@@ -28,17 +28,43 @@ def test_a_split_counts_its_labels():
     assert len(Split(np.zeros((2, 1, 4, 4), np.uint8), np.array([0, 1]))) == 2
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
+@pytest.mark.parametrize("shape", [(2, 1, 4, 4), (2, 3, 4, 6), (2, 1, 3, 4, 5)])
+def test_samples_are_images_and_volumes_of_any_sides(shape, dtype):
+    split = Split(np.zeros(shape, dtype), np.zeros(2, np.int64), groups=np.array([9, 9]))
+    assert len(split) == 2
+    assert split.groups is not None
+
+
 @pytest.mark.parametrize(
     ("images", "labels"),
     [
-        (np.zeros((2, 1, 4, 4), np.float32), np.zeros(2)),
+        (np.zeros((2, 1, 4, 4), np.float64), np.zeros(2)),
+        (np.zeros((2, 1, 4, 4), np.int16), np.zeros(2)),
         (np.zeros((2, 4, 4), np.uint8), np.zeros(2)),
+        (np.zeros((2, 1, 1, 3, 4, 5), np.float32), np.zeros(2)),
         (np.zeros((2, 1, 4, 4), np.uint8), np.zeros(3)),
     ],
 )
 def test_a_split_of_other_types_or_sizes_is_refused(images, labels):
-    with pytest.raises(DataError, match="expected uint8 images"):
+    with pytest.raises(DataError, match=r"^expected uint8 or float32 images .*, got [^\n]*$"):
         Split(images, labels)
+
+
+@pytest.mark.parametrize("groups", [np.array([1]), np.array([1, 2], np.int32), np.array([[1, 2]])])
+def test_groups_of_other_type_or_number_are_refused(groups):
+    with pytest.raises(DataError, match=r"^expected groups int64 \(2,\), got [^\n]*$"):
+        Split(np.zeros((2, 1, 4, 4), np.uint8), np.zeros(2), groups=groups)
+
+
+def test_a_group_is_in_one_split_alone():
+    def split(groups):
+        images = np.zeros((2, 1, 4, 4), np.uint8)
+        return Split(images, np.zeros(2, np.int64), groups=groups and np.array(groups))
+
+    check_groups("Films", {"train": split([1, 1]), "test": split([2, 3]), "other": split(None)})
+    with pytest.raises(DataError, match="Films: group 3 has samples in the splits 'train' and"):
+        check_groups("Films", {"train": split([1, 3]), "test": split([2, 3])})
 
 
 def test_grey_images_get_one_channel():

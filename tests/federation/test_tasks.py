@@ -19,6 +19,7 @@ from federation.tasks import (
     targets_of,
     task_of,
 )
+from metrics.running import measured
 
 TASK = Classification(3)
 OUTPUTS = torch.tensor([[0.0, 0.0, 0.0], [math.log(2), 0.0, 0.0]])
@@ -60,7 +61,9 @@ def test_the_distillation_gradient_vanishes_when_the_student_agrees():
 
 
 def test_the_headline_metric_is_the_accuracy():
-    assert TASK.metrics(torch.eye(3), torch.tensor([0, 1, 0])) == {"accuracy": pytest.approx(2 / 3)}
+    assert measured(TASK.metrics(), torch.eye(3), torch.tensor([0, 1, 0])) == {
+        "accuracy": pytest.approx(2 / 3)
+    }
 
 
 # -- segmentation --
@@ -114,7 +117,7 @@ def test_the_headline_metric_of_segmentation_is_the_mean_iou():
     )
     # Class 0: one of two pixels; class 1: one of one, for the target of the second image's last
     # pixel is unknown.
-    assert PIXELS.metrics(outputs, torch.tensor([[[0, 2]], [[1, 255]]])) == {
+    assert measured(PIXELS.metrics(), outputs, torch.tensor([[[0, 2]], [[1, 255]]])) == {
         "miou": pytest.approx((1 / 2 + 1 + 0) / 3)
     }
 
@@ -131,7 +134,7 @@ def test_regression_is_measured_by_the_absolute_error():
         task.distillation_loss(outputs, targets), task.loss(outputs, targets)
     )
     assert torch.equal(task.probabilities(outputs), outputs)
-    assert task.metrics(outputs, targets) == {"mean-absolute-error": 0.25}
+    assert measured(task.metrics(), outputs, targets) == {"mean-absolute-error": 0.25}
     assert (task.outputs, task.dense) == (2, True)
 
 
@@ -143,7 +146,7 @@ def test_metrics_are_those_that_a_task_names(task):
         if task.classes is None
         else torch.zeros(shape[:1] + shape[2:], dtype=torch.int64)
     )
-    assert tuple(task.metrics(torch.zeros(shape), targets)) == task.metric_names
+    assert tuple(measured(task.metrics(), torch.zeros(shape), targets)) == task.metric_names
 
 
 def test_scores_are_of_classes_and_values_of_none():
@@ -238,10 +241,10 @@ def test_the_mean_auc_is_over_findings_for_which_it_is_defined():
     targets = torch.tensor(
         [[1, 1, 1], [0, 0, 1]], dtype=torch.uint8
     )  # edema right, mass wrong, hernia without negatives
-    assert CHEST.metrics(outputs, targets) == {"mauc": 0.5}
+    assert measured(CHEST.metrics(), outputs, targets) == {"mauc": 0.5}
     assert CHEST.metric_names == ("mauc",)
     with pytest.raises(ValueError, match="no AUC is defined"):
-        CHEST.metrics(outputs[:1], targets[:1])
+        measured(CHEST.metrics(), outputs[:1], targets[:1])
 
 
 def test_outputs_of_another_label_set_are_put_in_their_places():

@@ -12,7 +12,6 @@ from baselines.standalone import Standalone
 from benchmarks.scenarios import images
 from benchmarks.scenarios.assembly import Run, build_federation
 from benchmarks.scenarios.configuration import Configuration
-from benchmarks.scenarios.samples import resize
 from benchmarks.scenarios.scenario import DataSets
 from benchmarks.tables import registry
 from datasets import catalogue, partitions
@@ -20,6 +19,7 @@ from datasets.catalogue import ResolvedData
 from datasets.partitions import PartitionError
 from federation.caching.cache import StageCache
 from federation.parts.evaluation import OracleError
+from federation.resizing import resize
 from federation.seeds import Seeds
 from federation.tasks import Classification, DenseRegression, Segmentation
 from federation.training.augmentation import Augmentation

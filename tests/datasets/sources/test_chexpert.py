@@ -80,9 +80,9 @@ def test_frontal_and_lateral_films_are_read_with_blank_as_absent_and_minus_one_a
         {"pneumonia": 255},
     ]
     assert splits["train"].labels.tolist() == [0, 1, 1, 0]
-    assert splits["train"].patients.tolist() == [1, 2, 2, 3]
+    assert splits["train"].groups.tolist() == [1, 2, 2, 3]
     assert found(splits["test"]) == [{"lung-opacity": 1}]
-    assert splits["test"].patients.tolist() == [64541]
+    assert splits["test"].groups.tolist() == [64541]
     for split in splits.values():
         check_annotations(SOURCE, split)
     image = splits["train"].images[0, 0]
@@ -155,9 +155,9 @@ def test_a_film_that_is_named_twice_is_refused(tmp_path):
 def test_a_patient_in_both_tables_is_refused(tmp_path):
     write(tmp_path, valid={"valid/patient00003/study1/view1_frontal.jpg": {}})
     with pytest.raises(
-        DataError, match="CheXpert: patient 3 has films in the splits 'train' and 'test'"
+        DataError, match="CheXpert: group 3 has samples in the splits 'train' and 'test'"
     ):
-        SOURCE.load(tmp_path)
+        catalogue.load("chexpert", tmp_path)
 
 
 def test_other_values_and_paths_are_refused(tmp_path):

@@ -75,7 +75,7 @@ def test_films_findings_and_patients_are_read_in_the_official_split(tmp_path):
     train, test = splits["train"], splits["test"]
     assert train.images.shape == (4, 1, FULL, FULL)
     assert train.labels.tolist() == [1, 0, 1, 0]
-    assert train.patients.tolist() == [1, 1, 2, 4]
+    assert train.groups.tolist() == [1, 1, 2, 4]
     found = [
         {name for name, value in zip(NAMES, row, strict=True) if value}
         for row in train.annotations["findings"]
@@ -117,8 +117,8 @@ def test_films_may_lie_in_the_folders_of_the_twelve_archives(tmp_path):
 def test_a_patient_in_both_lists_is_refused(tmp_path):
     write_official(tmp_path)
     write_lists(tmp_path, test=("00000001_001.png",))
-    with pytest.raises(DataError, match="patient 1 has films in the splits 'train' and 'test'"):
-        WHOLE.load(tmp_path)
+    with pytest.raises(DataError, match="group 1 has samples in the splits 'train' and 'test'"):
+        catalogue.load("nih-cxr14", tmp_path)
 
 
 def test_a_film_that_is_named_twice_is_refused(tmp_path):
@@ -207,7 +207,7 @@ def test_without_all_films_what_is_there_stands_in_and_says_so(sample):
 
 def test_no_patient_is_in_two_splits_and_about_a_third_is_in_the_test_split(sample):
     splits = catalogue.load("nih-cxr14-sample", sample)
-    train, test = (set(splits[name].patients.tolist()) for name in ("train", "test"))
+    train, test = (set(splits[name].groups.tolist()) for name in ("train", "test"))
     assert train | test == set(range(30))
     assert not train & test
     assert test == {patient for patient in range(30) if of_test(patient)}
@@ -234,7 +234,7 @@ def test_a_sample_with_both_official_lists_is_split_by_them(tmp_path):
     write_lists(tmp_path)
     write_films(tmp_path, ("00000001_000.png", "00000003_000.png"))
     splits = SAMPLE.load(tmp_path)
-    assert {name: split.patients.tolist() for name, split in splits.items()} == {
+    assert {name: split.groups.tolist() for name, split in splits.items()} == {
         "train": [1],
         "test": [3],
     }
@@ -274,7 +274,7 @@ def test_the_second_site_has_the_same_films_patients_and_labels_taken_otherwise(
         catalogue.load(name, sample) for name in ("nih-cxr14-sample", "nih-cxr14-sample-shifted")
     )
     for split in first:
-        assert np.array_equal(first[split].patients, second[split].patients)
+        assert np.array_equal(first[split].groups, second[split].groups)
         assert np.array_equal(first[split].labels, second[split].labels)
         assert not (first[split].images == second[split].images).all(axis=(1, 2, 3)).any()
     again = SHIFTED.load(sample)
@@ -289,10 +289,10 @@ def test_how_a_film_is_shifted_hangs_on_its_name_and_on_no_other_film(sample):
     assert {image.tobytes() for image in after.images} & {
         image.tobytes() for image in before.images
     }
-    same = [patient for patient in before.patients.tolist() if patient not in (0, 99)]
+    same = [patient for patient in before.groups.tolist() if patient not in (0, 99)]
     for patient in same:
         assert np.array_equal(
-            before.images[before.patients == patient], after.images[after.patients == patient]
+            before.images[before.groups == patient], after.images[after.groups == patient]
         )
 
 

@@ -122,16 +122,14 @@ def test_films_are_equalised(loaded):
 def test_the_splits_are_as_stated_and_share_no_patient(loaded, name):
     splits = loaded[name]
     assert {split: len(part) for split, part in splits.items()} == catalogue.source(name).sizes
-    train, test = (set(splits[split].patients.tolist()) for split in ("train", "test"))
+    train, test = (set(splits[split].groups.tolist()) for split in ("train", "test"))
     assert not train & test
     assert splits["train"].images.shape[1:] == (1, SIZE, SIZE)
     assert [0.5 < part.labels.mean() < 0.7 for part in splits.values()] == [True, True]
 
 
 def test_no_patient_is_in_two_sets(loaded):
-    patients = [
-        set(part.patients.tolist()) for splits in loaded.values() for part in splits.values()
-    ]
+    patients = [set(part.groups.tolist()) for splits in loaded.values() for part in splits.values()]
     assert len(set().union(*patients)) == sum(map(len, patients))
 
 

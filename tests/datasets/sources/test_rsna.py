@@ -58,7 +58,7 @@ def test_each_film_is_read_once_in_the_order_of_the_table(tmp_path, folder):
     assert train.labels.tolist() == [0, 1, 0]
     assert train.images.shape == (3, 1, FULL, FULL)
     assert train.images[:, 0, 9, 9].tolist() == [41, 40, 42]  # of one tone, and so not equalised
-    assert len(set(train.patients.tolist())) == 3
+    assert len(set(train.groups.tolist())) == 3
 
 
 def test_the_set_is_used_when_it_is_there_and_says_where_its_films_are_from(tmp_path, monkeypatch):

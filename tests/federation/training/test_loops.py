@@ -1,10 +1,12 @@
 """The two loops of learning, by hand."""
 
 import copy
+import functools
 import itertools
 import math
 import os
 import shutil
+from dataclasses import dataclass
 
 import pytest
 import torch
@@ -22,8 +24,11 @@ from federation.training.loops import (
     Normalisation,
     TrainingPlan,
     batches,
+    channels_last,
     forward_pass,
+    network_inputs,
     predict,
+    prediction_batch,
     train,
     unit_range,
 )
@@ -714,3 +719,76 @@ def test_compiled_training_takes_the_steps_of_eager_training(monkeypatch, tmp_pa
     assert [
         path for path in (tmp_path / "compiled").rglob("*") if path.is_file()
     ]  # else nothing was compiled
+
+
+# -- samples of other kinds --
+
+
+@dataclass(frozen=True)
+class EveryOtherRow:
+    """A transform that a test can undo: rows in between are lost."""
+
+    rows: int = 2
+
+    def __call__(self, samples):
+        kept = torch.zeros_like(samples)
+        kept[..., :: self.rows, :] = samples[..., :: self.rows, :]
+        return kept
+
+
+def test_float32_samples_are_not_rescaled_and_others_are_refused():
+    stored = torch.tensor([-3.0, 500.0]).view(2, 1, 1, 1)
+    assert unit_range(stored) is stored
+    with pytest.raises(ValueError, match=r"^samples are uint8 or float32, not torch.float64$"):
+        unit_range(stored.double())
+
+
+def test_volumes_are_normalised_channel_by_channel_whatever_their_sides():
+    volumes = torch.tensor([4.0, -2.0]).view(1, 2, 1, 1, 1).expand(3, 2, 4, 5, 6)
+    out = Normalisation((2.0, 0.0), (4.0, 0.5))(volumes)
+    assert out.shape == volumes.shape
+    assert out.is_contiguous(memory_format=torch.channels_last_3d)
+    assert torch.equal(out[:, 0], torch.full((3, 4, 5, 6), 0.5))
+    assert torch.equal(out[:, 1], torch.full((3, 4, 5, 6), -4.0))
+
+
+def test_a_transform_comes_before_the_mean_is_taken_off_in_training_and_prediction():
+    stored = torch.full((2, 1, 2, 1), 255, dtype=torch.uint8)
+    normalise = Normalisation((1.0,), (0.5,), EveryOtherRow())
+    seen = [[0.0, -2.0]] * 2  # a row as it is, and one that is lost
+    assert predict(nn.Flatten(), stored, normalise=normalise).tolist() == seen
+    assert network_inputs(stored, normalise).flatten(1).tolist() == seen
+    assert repr(normalise) != repr(Normalisation((1.0,), (0.5,), EveryOtherRow(3)))
+
+
+def test_what_has_no_pixels_or_is_a_volume_is_not_augmented():
+    flips = Augmentation(horizontal_flip=True)
+    shifted = Augmentation(channel_shift=0.1)
+    images, volumes = torch.randn(2, 1, 4, 6), torch.zeros(2, 1, 2, 4, 4, dtype=torch.uint8)
+    found = network_inputs(images, PLAIN, flips, generator())
+    for image, own in zip(found, images, strict=True):
+        assert any(torch.allclose(image, view, atol=1e-5) for view in (own, own.flip(2)))
+    with pytest.raises(ValueError, match="float32 samples have none"):
+        network_inputs(images, PLAIN, shifted, generator())
+    with pytest.raises(ValueError, match=r"only images are augmented, not volumes; leave"):
+        network_inputs(volumes, PLAIN, flips, generator())
+
+
+def test_a_network_of_volumes_learns_from_float32_samples():
+    torch.manual_seed(0)
+    labels = torch.tensor([0, 1] * 8)
+    volumes = torch.randn(16, 1, 3, 4, 5) + 40 * labels.view(-1, 1, 1, 1, 1)
+    model = channels_last(
+        nn.Sequential(nn.Conv3d(1, 4, 3, padding=1), nn.ReLU(), nn.Flatten(), nn.Linear(240, 2))
+    )
+    normalise = Normalisation((20.0,), (20.0,))
+    plan = TrainingPlan(epochs=5, batch_size=4, lr=0.01)
+    loss = functools.partial(F.cross_entropy, reduction="none")
+    train(model, volumes, labels, loss, plan, normalise=normalise, generator=generator())
+    assert predict(model, volumes, normalise=normalise).argmax(dim=1).tolist() == labels.tolist()
+
+
+def test_large_samples_are_predicted_fewer_at_a_time():
+    small, large = (torch.empty(1, 1, side, 128, 128, dtype=torch.uint8) for side in (1, 12))
+    assert [prediction_batch(samples) for samples in (small, large)] == [250, 62]
+    assert prediction_batch(torch.empty(1, 1).expand(1, 10**9)) == 1

@@ -1,0 +1,42 @@
+"""Measuring a network on labelled data, batch by batch: the outputs of a whole test set are never
+held.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from federation.costs import active_meter
+from federation.tasks import Task, placed
+from federation.training.loops import Normalisation, predictions
+
+
+def evaluate(
+    model: nn.Module,
+    images: torch.Tensor,
+    targets: torch.Tensor,
+    groups: torch.Tensor | None = None,
+    *,
+    task: Task,
+    normalise: Normalisation,
+    trained_for: Task | None = None,
+) -> dict[str, float]:
+    """Metrics of `task` by name on stored `images` (n, c, *sides) with targets (n, ...), of a
+    network that was trained for it, or for `trained_for`; none while planning.
+
+    `groups` (n,) adds metrics by group (`metrics.running`). Raises ValueError where the metrics are
+    undefined, as without any image.
+    """
+    meter = active_meter()
+    if meter is not None:
+        meter.book_prediction(model, images)
+        return {}
+    running = task.metrics()
+    start = 0
+    for outputs in predictions(model, images, normalise=normalise):
+        part = slice(start, start + len(outputs))
+        start = part.stop
+        own = None if groups is None else groups[part]
+        running.update(placed(outputs, trained_for, task), targets[part], own)
+    return running.compute()
