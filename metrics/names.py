@@ -40,7 +40,7 @@ class Metric:
     rounding: float = 0.02
     """Standard deviation of one run's value over roundings of the same arithmetic, in `scale`s,
     without one as a share of the value. Given for a metric that was measured
-    (docs/regression.md), else assumed to be the largest of a share, rounded up."""
+    (docs/regression.md), else assumed: twice that of an accuracy."""
     of_samples: bool = False
     """Whether it is the share of test samples that a network is right about."""
 
@@ -50,7 +50,7 @@ def _share(title: str) -> Metric:
 
 
 def _accuracy(title: str) -> Metric:
-    return replace(_share(title), rounding=0.0125, of_samples=True)
+    return replace(_share(title), rounding=0.01, of_samples=True)
 
 
 def _auc(title: str) -> Metric:
