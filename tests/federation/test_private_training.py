@@ -12,7 +12,7 @@ from federation.private_training import (
     train_privately,
 )
 from federation.training import DivergedError, Normalisation, TrainingPlan
-from privacy.accounting import GaussianSteps
+from privacy.releases import GaussianSteps
 
 PLAIN = Normalisation((0.0,), (1.0,))
 ONE_EPOCH = TrainingPlan(epochs=1, batch_size=2, lr=1.0, optimizer="sgd")
