@@ -34,7 +34,7 @@ def verify_results(
     plugin: Plugins = None,
 ) -> None:
     """Recompute recorded cells drawn at random; exit 0: they match, 1: no, 2: none could be."""
-    from benchmarks.publish.display import Live
+    from benchmarks.publish.progress import Live
     from benchmarks.running import machine
     from benchmarks.running import verify as verifying
     from benchmarks.running.events import Context, Event
@@ -69,7 +69,9 @@ def verify_results(
                 live.done(event.worker, cell, event.record)
 
         context = Context(folder, 0.0, *machine.git_commit())
-        verdicts = verifying.verify(chosen, plugins, workers, context, show_event, check_device)
+        verdicts = verifying.verify_records(
+            chosen, plugins, workers, context, show_event, check_device
+        )
     table = RichTable(
         "cell",
         "recorded",

@@ -125,7 +125,7 @@ def _git(folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def history(
+def cell_history(
     named: tuple[str, Sequence[Version]], row: str, column: str, metric: str = ""
 ) -> History:
     """The cell in every version. Raises ResultsError, with names that are near, if no version has
@@ -217,7 +217,7 @@ def _kind(line: Mapping[str, str]) -> str:
 
 def _draw(found: History, path: Path) -> None:
     """Value ± std by version; versions of another profile, protocol or data are another line."""
-    from reports.drawing.plots import COLOURS, OWN, limits, plt, save
+    from reports.drawing.figures import COLOURS, OWN, limits, plt, save
 
     has_value = found.points["value"].map(is_finite)
     drawn = found.points[has_value]
