@@ -22,8 +22,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
-from privacy.accounting import ADJACENCY, SAMPLING, GaussianSteps, epsilon
+from privacy.accounting import ADJACENCY, SAMPLING, epsilon
 from privacy.plan import ACCOUNTANTS
+from privacy.releases import GaussianSteps
 
 HIGHEST = 512
 """Largest order of the bounds without replacement, whose sums grow with its square."""

@@ -18,8 +18,8 @@ from scipy.special import log_ndtr, logsumexp
 from torch import Tensor
 from torch.nn import functional as F
 
-from privacy.accounting import ORDERS, GaussianSteps, LaplaceSteps, Release, RenyiCurve
 from privacy.plan import VOTES
+from privacy.releases import ORDERS, GaussianSteps, LaplaceSteps, Release, RenyiCurve
 
 
 def votes(logits: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from privacy.accounting import GaussianSteps
+from privacy.releases import GaussianSteps
 
 SENSITIVITY_FACTOR = 2.0
 """L2 sensitivity over the clipping norm: two discriminators may send back opposite gradients for

@@ -15,7 +15,7 @@ from results.names import near
 
 if TYPE_CHECKING:
     from benchmarks.running.ray_executor import Cluster
-    from benchmarks.tables.cells import Selection
+    from benchmarks.tables.selection import Selection
     from federation.training.execution import Execution
 
 
@@ -81,7 +81,7 @@ def make_selection(
     compiled: str = "off",
     stacked: int = 1,
 ) -> Selection:
-    from benchmarks.tables.cells import Selection, parse_methods, parse_only
+    from benchmarks.tables.selection import Selection, parse_methods, parse_only
     from federation.training.execution import COMPILE, PRECISIONS, Execution
 
     try:
@@ -125,7 +125,7 @@ def parse_settings(
     names: list[str], pairs: list[str], plugins: tuple[str, ...]
 ) -> tuple[tuple[str, Scalar], ...]:
     """The settings of `--set`. Raises SpecError if the tables are of several papers."""
-    from benchmarks.tables.cells import parse_overrides
+    from benchmarks.tables.selection import parse_overrides
 
     papers = {paper.key: paper for paper, _ in map(registry.find_table, names)}
     if pairs and len(papers) > 1:

@@ -90,7 +90,7 @@ def attack_clients(
 
     from benchmarks.attacks import answers, attack
     from benchmarks.measures import reconstruction
-    from benchmarks.publish.display import progress_bar
+    from benchmarks.publish.progress import progress_bar
     from benchmarks.running.machine import default_jobs
     from privacy.attacks.threat import ThreatModel
 

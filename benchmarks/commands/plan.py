@@ -25,7 +25,7 @@ from benchmarks.tables.spec import SpecError
 from results import published
 
 if TYPE_CHECKING:
-    from benchmarks.tables.cells import Selection
+    from benchmarks.tables.selection import Selection
 
 
 @app.command("plan")

@@ -45,7 +45,7 @@ from results.record import OK
 
 if TYPE_CHECKING:
     from benchmarks.running.ray_executor import Cluster
-    from benchmarks.tables.cells import Selection
+    from benchmarks.tables.selection import Selection
     from benchmarks.tables.spec import Paper, Table
 
 

@@ -34,7 +34,7 @@ def verify_results(
     plugin: Plugins = None,
 ) -> None:
     """Recompute recorded cells drawn at random; exit 0: they match, 1: no, 2: none could be."""
-    from benchmarks.publish.display import Live
+    from benchmarks.publish.progress import Live
     from benchmarks.running import machine
     from benchmarks.running import verify as verifying
     from benchmarks.running.events import Context, Event

@@ -13,7 +13,7 @@ from benchmarks.tables.cells import Cell
 from benchmarks.tables.spec import SpecError
 from datasets import catalogue, partitions
 from federation.seeds import Seeds
-from reports.drawing import plots
+from reports.drawing import plots_clients
 from results.store import write_csv
 
 CLASS_SETS = "class-sets"
@@ -69,5 +69,5 @@ def draw_partition(
     ]
     csv, png = results / "partitions" / f"{stem}.csv", results / "partitions" / f"{stem}.png"
     write_csv(csv, lines, ("partition", "client", "class", "samples"))
-    plots.partition_plot(counts, png, f"{used.label}, {clients} clients")
+    plots_clients.partition_plot(counts, png, f"{used.label}, {clients} clients")
     return [csv, png]

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.markup import escape
 
-from benchmarks.publish.display import Live, print_table
+from benchmarks.publish.display import print_table
+from benchmarks.publish.progress import Live
 from benchmarks.running import machine, runner
 from benchmarks.tables import cards
 
 if TYPE_CHECKING:
     from benchmarks.running.ray_executor import Cluster
-    from benchmarks.tables.cells import Selection
+    from benchmarks.tables.selection import Selection
     from benchmarks.tables.spec import Paper, Table
 
 

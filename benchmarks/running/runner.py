@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from benchmarks.running.machine import git_commit
-from benchmarks.tables.cells import Cell, Selection, expand, table_rows
+from benchmarks.tables.cells import Cell, expand
+from benchmarks.tables.selection import Selection, table_rows
 from benchmarks.tables.spec import Paper, Row, Table
 from reports.kinds.kind import find_kind
 from results.files import cache_home, write_atomic

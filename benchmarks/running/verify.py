@@ -18,7 +18,8 @@ from typing import Any
 from benchmarks.running.events import Context, Event
 from benchmarks.running.pool import run_pool
 from benchmarks.tables import registry
-from benchmarks.tables.cells import Cell, Selection, table_rows
+from benchmarks.tables.cells import Cell
+from benchmarks.tables.selection import Selection, table_rows
 from benchmarks.tables.spec import SpecError
 from benchmarks.tables.sweep import SUFFIX
 from datasets import catalogue

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from rich.table import Table as RichTable
 
-from benchmarks.tables.cells import Selection
+from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import Mechanism, Paper, Table
 from reports.tables.markup import markdown_table
 
@@ -81,8 +81,8 @@ def conventions(mechanism: Mechanism) -> list[str]:
     """The epsilon of one mechanism under every convention, as Markdown: how much of a privacy axis
     is convention.
     """
-    from privacy.accounting import GaussianSteps
     from privacy.conventions import readings
+    from privacy.releases import GaussianSteps
 
     deltas = (1e-3, 1e-5)
     steps = GaussianSteps(mechanism.noise_multiplier, mechanism.sample_rate, mechanism.steps)

@@ -4,23 +4,21 @@ and nothing else.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from benchmarks.tables import registry
-from benchmarks.tables.spec import Paper, Row, Scalar, SpecError, Table, Value
+from benchmarks.tables.selection import Selection, check_only, matches, table_rows
+from benchmarks.tables.spec import Paper, Row, Scalar, SpecError, Table
 from datasets import catalogue
 from datasets.catalogue import ResolvedData
 from federation.training.execution import DEFAULT, Execution
 from models import weight_files
 from privacy.plan import DP_SGD
 from results.files import DataError, digest
-from results.names import near
 from results.published import format_column
 from results.sourcecode import folder_modules, package_versions, source_digest
 
@@ -133,167 +131,6 @@ def _code(
     return digest([base, *of_methods, readers, package_versions()])
 
 
-@dataclass(frozen=True)
-class Selection:
-    """What of a table to run, as the command line asks for it."""
-
-    profile: str = "smoke"
-    protocol: str = "paper"
-    seeds: tuple[int, ...] = (0,)
-    only: Mapping[str, str] | None = None
-    add: tuple[str, ...] = ()
-    drop: tuple[str, ...] = ()
-    plugins: tuple[str, ...] = ()
-    require_real: bool = False
-    device: str = "cpu"
-    threads: int = 1
-    execution: Execution = DEFAULT
-    overrides: tuple[tuple[str, Scalar], ...] = ()
-    """Settings of the user's own, from `--set`."""
-
-    @property
-    def variant(self) -> str:
-        """What sets this selection's files apart from the table's own: protocol, overrides,
-        execution; empty for none.
-        """
-        own = f"set-{digest(self.overrides)[:8]}" if self.overrides else ""
-        protocol = self.protocol if self.protocol != "paper" else ""
-        return ".".join(part for part in (protocol, own, self.execution.label) if part)
-
-
-def parse_overrides(
-    pairs: Iterable[str], paper: Paper, plugins: Sequence[str] = ()
-) -> tuple[tuple[str, Scalar], ...]:
-    """`["local.epochs=2"]` as settings of `paper`, or fields of methods.
-
-    Raises SpecError for an unknown one or a value of another kind.
-    """
-    known: dict[str, Value] = {setting.name: setting.paper for setting in paper.settings}
-    overrides: dict[str, Scalar] = {}
-    for pair in pairs:
-        name, equals, text = pair.partition("=")
-        if not equals or not text:
-            raise SpecError(
-                f"--set takes setting=value, for example --set local.epochs=2; got {pair!r}"
-            )
-        method = name.partition(".")[0]
-        if name not in known and method in registry.methods(plugins):
-            for own in dataclasses.fields(registry.find_method(method, plugins).load()):
-                default: Any = own.default
-                known[f"{method}.{own.name}"] = default
-        if name not in known:
-            raise SpecError(f"--set {name}: {paper.key} has no such setting; {near(name, known)}")
-        paper_value = known[name]
-        example = (
-            next(iter(paper_value.values())) if isinstance(paper_value, Mapping) else paper_value
-        )
-        overrides[name] = _parse_like(example, text, name)
-    return tuple(sorted(overrides.items()))
-
-
-def _parse_like(example: Scalar, text: str, name: str) -> Scalar:
-    if isinstance(example, bool):
-        if text not in ("true", "false"):
-            raise SpecError(f"--set {name}={text}: it is true or false")
-        return text == "true"
-    if isinstance(example, str):
-        return text
-    try:
-        return int(text) if isinstance(example, int) else float(text)
-    except ValueError:
-        raise SpecError(
-            f"--set {name}={text}: it is a{' whole' if isinstance(example, int) else ''} number"
-        ) from None
-
-
-def parse_only(pairs: Iterable[str]) -> dict[str, str]:
-    """`["dataset=mnist", "row=global-dlad"]` as a mapping. Raises SpecError for anything but
-    key=value.
-    """
-    only: dict[str, str] = {}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not equals or not key or not value:
-            raise SpecError(
-                f"--only takes key=value, for example --only dataset=mnist; got {pair!r}"
-            )
-        only[key] = f"{only[key]},{value}" if key in only else value
-    return only
-
-
-def parse_methods(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """`"+mine,-global-avg"` as names to add and rows to drop. Raises SpecError for a name without
-    sign.
-    """
-    add: list[str] = []
-    drop: list[str] = []
-    for name in (part.strip() for part in text.split(",") if part.strip()):
-        if name[0] not in "+-":
-            raise SpecError(
-                f"--methods takes +name to add and -name to drop; did you mean +{name} or -{name}?"
-            )
-        (add if name[0] == "+" else drop).append(name[1:])
-    return tuple(add), tuple(drop)
-
-
-def table_rows(table: Table, selection: Selection) -> tuple[Row, ...]:
-    """The table's rows with `--methods` applied. Raises SpecError for a name that is neither row
-    nor method.
-    """
-    rows = list(table.rows)
-    for name in selection.drop:
-        kept = [row for row in rows if name not in (row.key, row.method)]
-        if len(kept) == len(rows):
-            raise SpecError(
-                f"--methods -{name}: {table.key} has no such row;"
-                f" {near(name, [r.key for r in table.rows])}"
-            )
-        rows = kept
-    offered = {row.key: row for row in table.offered}
-    for name in selection.add:
-        if name in [row.key for row in rows]:
-            raise SpecError(f"--methods +{name}: {table.key} has that row already")
-        if name in offered:
-            rows.append(offered[name])
-            continue
-        entry = registry.find_method(name, selection.plugins)
-        if refusal := registry.find_measure(table.measure).takes_no_method:
-            raise SpecError(
-                f"--methods +{name}: {table.key} {refusal}, no method can be added to it"
-            )
-        method = entry.load()
-        rows.append(Row(name, name, method.title or name, upper_bound=bool(method.oracle)))
-    if not rows:
-        raise SpecError("--methods left no row")
-    return tuple(rows)
-
-
-def matches(row: Row, column: Mapping[str, str], only: Mapping[str, str]) -> bool:
-    """Whether `--only` takes a row in a column."""
-    facts = {"row": row.key, "method": row.method, **column}
-    return all(
-        value in wanted.split(",") for key, wanted in only.items() for value in [facts.get(key, "")]
-    )
-
-
-def _check_only(table: Table, rows: Sequence[Row], only: Mapping[str, str]) -> None:
-    values: dict[str, set[str]] = {"row": {r.key for r in rows}, "method": {r.method for r in rows}}
-    for column in table.columns:
-        for key, value in column.items():
-            values.setdefault(key, set()).add(value)
-    for key, wanted in only.items():
-        if key not in values:
-            raise SpecError(
-                f"--only {key}=...: {table.key} has no key {key!r}; {near(key, values)}"
-            )
-        for value in wanted.split(","):
-            if value not in values[key]:
-                raise SpecError(
-                    f"--only {key}={value}: {table.key} has no such value;"
-                    f" {near(value, values[key])}"
-                )
-
-
 def _private_data(
     name: str, target: ResolvedData, embedded: bool, require_real: bool
 ) -> ResolvedData | None:
@@ -397,7 +234,7 @@ def expand(
             raise SpecError(
                 f"--set {name}: the columns of {table.key} set it; choose among them with --only"
             )
-    _check_only(table, rows, only)
+    check_only(table, rows, only)
     known = set(registry.methods(selection.plugins))
     entries = {row.method: registry.find_method(row.method, selection.plugins) for row in rows}
     measure = registry.find_measure(table.measure)

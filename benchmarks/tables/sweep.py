@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from benchmarks.tables import registry
-from benchmarks.tables.cells import Selection, table_rows
+from benchmarks.tables.selection import Selection, table_rows
 from benchmarks.tables.spec import Paper, Row, SpecError, Table
 from results.names import near
 

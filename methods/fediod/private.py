@@ -24,7 +24,8 @@ from methods.fediod.parties import (
     with_samples,
 )
 from methods.fediod.settings import Settings
-from privacy.accounting import GaussianSteps, calibrate
+from privacy.accounting import calibrate
+from privacy.releases import GaussianSteps
 from privacy.sanitising import SENSITIVITY_FACTOR, clip, release
 
 

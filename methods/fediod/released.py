@@ -14,8 +14,8 @@ from federation.seeds import Stream
 from methods.fediod.losses import entropy
 from methods.fediod.settings import Settings
 from models.generative import PatchDiscriminator
-from privacy.accounting import GaussianSteps
 from privacy.conventions import replaced_epsilon
+from privacy.releases import GaussianSteps
 from privacy.sanitising import Released, sanitise
 
 RELEASED_STEPS, RELEASED_DELTA = 64, 1e-3

@@ -217,7 +217,7 @@ def _kind(line: Mapping[str, str]) -> str:
 
 def _draw(found: History, path: Path) -> None:
     """Value ± std by version; versions of another profile, protocol or data are another line."""
-    from reports.drawing.plots import COLOURS, OWN, limits, plt, save
+    from reports.drawing.figures import COLOURS, OWN, limits, plt, save
 
     has_value = found.points["value"].map(is_finite)
     drawn = found.points[has_value]

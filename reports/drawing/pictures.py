@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.colors import ListedColormap
 from matplotlib.patches import Patch
 
-from reports.drawing.plots import plt, save
+from reports.drawing.figures import plt, save
 from results.files import ResultsError
 
 ACROSS = 10

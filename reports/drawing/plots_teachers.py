@@ -16,7 +16,8 @@ from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
 
 from metrics.names import facts
-from reports.drawing.plots import OWN, PUBLISHED, finish, frame, number_or_nan, plt
+from reports.drawing.figures import OWN, finish, frame, number_or_nan, plt
+from reports.drawing.plots import PUBLISHED
 from reports.tables.table import Layout, Line, heading, row_title
 from reports.tables.teachers import SELECTED, TRANSFERABILITY, Correlation, printed_correlations
 from reports.tables.units import scale_of

@@ -34,9 +34,9 @@ class Bandwidth(Kind):
         ]
 
     def draw(self, table: Regenerated, path: Path) -> None:
-        from reports.drawing import plots
+        from reports.drawing import plots_curves
 
-        plots.bandwidth_plot(table.layout, table.lines, path, table.metrics[0])
+        plots_curves.bandwidth_plot(table.layout, table.lines, path, table.metrics[0])
 
 
 KIND = Bandwidth()

@@ -13,9 +13,9 @@ class Classes(Kind):
     """Classes by client."""
 
     def draw(self, table: Regenerated, path: Path) -> None:
-        from reports.drawing import plots
+        from reports.drawing import plots_clients
 
-        plots.partition_plot(table.label_counts(), path, table.title)
+        plots_clients.partition_plot(table.label_counts(), path, table.title)
 
 
 KIND = Classes()

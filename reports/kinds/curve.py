@@ -20,9 +20,9 @@ class Curve(Kind):
         return ["last epoch of each curve; the CSV has all"]
 
     def draw(self, table: Regenerated, path: Path) -> None:
-        from reports.drawing import plots
+        from reports.drawing import plots_curves
 
-        plots.curve_plot(table.layout, table.lines, path, table.clients)
+        plots_curves.curve_plot(table.layout, table.lines, path, table.clients)
 
 
 KIND = Curve()

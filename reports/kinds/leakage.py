@@ -13,9 +13,9 @@ class Leakage(Kind):
     statistic = True
 
     def draw(self, table: Regenerated, path: Path) -> None:
-        from reports.drawing import plots
+        from reports.drawing import plots_clients
 
-        plots.leakage_plot(table.layout, table.lines, path, table.metrics[0])
+        plots_clients.leakage_plot(table.layout, table.lines, path, table.metrics[0])
 
 
 KIND = Leakage()

@@ -8,8 +8,9 @@ import pytest
 from dp_accounting import GaussianDpEvent, NeighboringRelation, SampledWithoutReplacementDpEvent
 from dp_accounting.rdp import RdpAccountant
 
-from privacy.accounting import GaussianSteps, epsilon
+from privacy.accounting import epsilon
 from privacy.conventions import readings, replaced_epsilon
+from privacy.releases import GaussianSteps
 
 EPOCHS = (1, 50, 100, 200, 300, 500)
 AUTODP = {

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privacy.accounting import GaussianSteps
+from privacy.releases import GaussianSteps
 from privacy.sanitising import Released, clip, release, sanitise
 
 

@@ -44,3 +44,8 @@ def line(row, column, value, published="", **more):
         "difference": difference,
     }
     return {**dict.fromkeys(CSV_COLUMNS, ""), "metric": "accuracy", "status": "ok", **own, **more}
+
+
+def visible(figure):
+    """The axes of a figure that are shown."""
+    return [axis for axis in figure.axes if axis.get_visible()]

@@ -4,7 +4,7 @@ picture.
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,12 +15,14 @@ from torch import nn
 
 from benchmarks.measures import attention
 from benchmarks.tables import registry
-from benchmarks.tables.cells import Selection, expand
+from benchmarks.tables.cells import expand
+from benchmarks.tables.selection import Selection
 from federation.parties.data import LabelledSet
 from federation.tasks import Classification, MultiLabel
 from reports.kinds.attention import KIND, finding_names
 from results.arrays import pack, unpack
-from results.record import FAILED, Measurement, Record
+from results.record import FAILED, Measurement
+from tests.cell_records import record_of
 
 
 class Looking(nn.Module):
@@ -194,18 +196,8 @@ def finished(cell, central):
         "diversity": maps,
         "central": maps + central,
     }
-    return Record(
-        table=cell.table,
-        row=cell.row,
-        column=cell.column,
-        seed=cell.seed,
-        seeds={},
-        profile=cell.profile,
-        cell=cell.key,
-        code=cell.code,
-        protocol=cell.protocol,
-        config=dict(cell.config),
-        data=asdict(cell.data),
+    return record_of(
+        cell,
         measurements=(Measurement("attention-empty", 0.0),),
         arrays=pack({name: array.astype(np.uint8) for name, array in arrays.items()}),
     )

@@ -14,7 +14,8 @@ from baselines.standalone import Standalone
 from benchmarks.measures import image_distances
 from benchmarks.running.plan import make_plan
 from benchmarks.tables import registry
-from benchmarks.tables.cells import Selection, expand
+from benchmarks.tables.cells import expand
+from benchmarks.tables.selection import Selection
 from federation.parties.client import Client, Shard
 from federation.seeds import Seeds
 from methods.fedavg import FedAvg

@@ -7,7 +7,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from dataclasses import asdict, replace
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -21,14 +21,16 @@ from benchmarks.measures import segmentations
 from benchmarks.publish.display import print_table
 from benchmarks.running.runner import TableRun
 from benchmarks.tables import registry
-from benchmarks.tables.cells import Selection, expand
+from benchmarks.tables.cells import expand
+from benchmarks.tables.selection import Selection
 from federation.parties.data import LabelledSet
 from federation.tasks import Classification, Segmentation
 from reports.drawing import pictures
 from reports.kinds.segmentations import KIND, class_names
 from results.arrays import pack, unpack
-from results.record import FAILED, Measurement, Record
+from results.record import FAILED, Measurement
 from results.store import TableFiles
+from tests.cell_records import record_of
 
 # -- one cell, by hand --
 
@@ -104,18 +106,8 @@ def finished(cell, predicted, **changes):
         "target": np.ones((4, 2, 2)),
         "predicted": np.full((4, 2, 2), predicted),
     }
-    record = Record(
-        table=cell.table,
-        row=cell.row,
-        column=cell.column,
-        seed=cell.seed,
-        seeds={},
-        profile=cell.profile,
-        cell=cell.key,
-        code=cell.code,
-        protocol=cell.protocol,
-        config=dict(cell.config),
-        data=asdict(cell.data),
+    record = record_of(
+        cell,
         measurements=(Measurement("miou", 0.25),),
         arrays=pack({name: array.astype(np.uint8) for name, array in maps.items()}),
     )

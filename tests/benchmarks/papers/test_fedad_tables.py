@@ -12,11 +12,14 @@ from dataclasses import asdict
 import pytest
 from rich.console import Console
 
-from benchmarks.publish.display import _scaled, judge_claims, print_table
+from benchmarks.publish.display import print_table
+from benchmarks.publish.layout import _scaled
+from benchmarks.publish.verdicts import judge_claims
 from benchmarks.running.execute import make_method
 from benchmarks.running.runner import TableRun
 from benchmarks.tables import registry
-from benchmarks.tables.cells import Selection, expand
+from benchmarks.tables.cells import expand
+from benchmarks.tables.selection import Selection
 from results.published import claims, parse_column, published_table
 from results.record import Measurement, Record
 from results.store import TableFiles

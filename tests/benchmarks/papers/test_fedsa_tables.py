@@ -13,7 +13,8 @@ import pytest
 
 from benchmarks.running.execute import make_method
 from benchmarks.tables import registry
-from benchmarks.tables.cells import Selection, expand
+from benchmarks.tables.cells import expand
+from benchmarks.tables.selection import Selection
 from results.published import published_table
 
 PAPER = registry.papers()["fedsa"]

@@ -11,7 +11,8 @@ import re
 import pytest
 
 from benchmarks.tables import registry
-from benchmarks.tables.cells import Selection, expand
+from benchmarks.tables.cells import expand
+from benchmarks.tables.selection import Selection
 
 ROWS = ("fedavg", "fediod", "fedkd", "fedmd")
 

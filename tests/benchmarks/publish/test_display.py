@@ -12,126 +12,21 @@ import pytest
 from rich.console import Console
 
 from benchmarks.publish import display
-from benchmarks.publish.display import (
-    draw,
-    judge_claims,
-    layout_of,
-    made_table,
-    print_table,
-    values_of,
-)
+from benchmarks.publish.display import draw, made_table, print_table
+from benchmarks.publish.layout import layout_of
 from benchmarks.running.runner import TableRun, finished_records
 from benchmarks.tables import registry
 from benchmarks.tables.cards import table_settings
-from benchmarks.tables.cells import Selection, expand
-from benchmarks.tables.spec import Paper, Row, Table
+from benchmarks.tables.cells import expand
+from benchmarks.tables.selection import Selection
 from reports.drawing import plots
-from reports.tables.claims import Value
 from reports.tables.table import last_epochs
 from results.files import cache_home, write_atomic
-from results.published import parse_column, published_table
-from results.record import FAILED, Measurement, Record
+from results.record import Measurement
 from results.store import TableFiles, records_of, summarise
+from tests.benchmarks.publish.scores import COLUMN, SCORES, record, scored
+from tests.cell_records import record_of
 from tests.reports.drawn import line
-
-COLUMN = "dataset=cifar10 alpha=0.1"
-DIGITS = {"asked": "cifar10", "used": "digits", "origin": "surrogate", "digest": "d", "note": ""}
-SCORES = ("inception-score", "adapted-inception-score")
-
-
-def record(row, measurements, seed=0, **more):
-    return Record(
-        table="fediod/table7",
-        row=row,
-        column=COLUMN,
-        seed=seed,
-        seeds={"partition": seed},
-        profile="smoke",
-        cell=f"{row} {seed}",
-        code="",
-        measurements=measurements,
-        **{"protocol": "paper", "data": DIGITS, **more},
-    )
-
-
-def scored(row, first, second, **more):
-    return record(
-        row,
-        tuple(
-            Measurement(name, value) for name, value in zip(SCORES, (first, second), strict=True)
-        ),
-        **more,
-    )
-
-
-@pytest.fixture
-def run(tmp_path):
-    """A run of FedIOD's Table 7 with the paper's rows."""
-    rows = tuple(
-        Row(key, "fediod", key)
-        for key in dict.fromkeys(c.row for c in published_table("fediod/table7"))
-    )
-    table = Table(
-        key="table7",
-        title="Table 7",
-        caption="Scores",
-        rows=rows,
-        columns=(parse_column(COLUMN),),
-        axes={},
-        metrics=SCORES,
-        unit="percent",
-    )
-    paper = Paper(
-        "fediod",
-        "FedIOD",
-        "",
-        settings=(),
-        tables=(table,),
-        released_code=True,
-        seed_axes=("partition",),
-    )
-    return TableRun(paper, table, Selection(), [], TableFiles(tmp_path, "smoke", "fediod/table7"))
-
-
-def test_the_layout_names_every_data_set_once_the_public_one_apart(run):
-    public = {**DIGITS, "asked": "cifar100"}
-    records = [
-        scored("gan", 2.0, 1.0),
-        scored("gan mimic=eq8", 3.0, 2.0, public=public),
-        scored("gan", 2.0, 1.0, seed=1),
-    ]
-    layout = layout_of(run, records)
-    stand_in = [label for label in layout.labels if "stand-in" in label]
-    assert stand_in[0].startswith("cifar10 stand-in: ")
-    assert stand_in[1].startswith("public data of methods that use any: cifar100 stand-in: ")
-    assert len(stand_in) == 2
-    assert "2 seeds" in layout.labels
-    assert layout.unit == "percent"
-
-
-def test_without_public_images_the_layout_names_no_public_data(run):
-    assert not any(
-        "public" in label for label in layout_of(run, [scored("gan", 2.0, 1.0, public={})]).labels
-    )
-
-
-def test_the_papers_own_row_is_the_last_unless_the_table_names_another_or_none(run):
-    last = run.table.rows[-1].key
-    assert layout_of(run, [scored(last, 2.0, 1.0)]).own == last
-    for own in ("gan", ""):
-        run.table = replace(run.table, own=own)
-        assert layout_of(run, [scored(last, 2.0, 1.0)]).own == own
-
-
-def test_pictures_of_scores_say_by_which_networks(run):
-    records = [
-        scored("gan", 2.0, 1.0, statistic="by a network"),
-        scored("gan", 2.0, 1.0, seed=1, statistic="by a network"),
-    ]
-    run.table = replace(run.table, measure="samples")
-    assert layout_of(run, records).labels.count("by a network") == 1
-    run.table = replace(run.table, measure="final")
-    assert "by a network" not in layout_of(run, records).labels
 
 
 @pytest.fixture
@@ -151,18 +46,8 @@ def printed(tmp_path, monkeypatch):
             TableFiles(tmp_path, "smoke", "fediod/table1"),
         )
         records = [
-            Record(
-                table=cell.table,
-                row=cell.row,
-                column=cell.column,
-                seed=cell.seed,
-                seeds={},
-                profile=cell.profile,
-                cell=cell.key,
-                code=cell.code,
-                protocol=cell.protocol,
-                config=dict(cell.config),
-                data=asdict(cell.data),
+            record_of(
+                cell,
                 public=asdict(cell.public) if cell.public else {},
                 measurements=(Measurement("accuracy", 50.0),),
                 statistic="best of 3" if cell.protocol == "released" else "after the last of 3",
@@ -213,58 +98,6 @@ def test_a_table_says_how_runs_became_its_numbers(printed):
     assert "FedKD, FedIOD: after the last of 3\n" in shown
     assert "FedIOD [released]: best of 3\n" in shown
     assert "each number: after the last of 3\n" in printed(only={**only, "row": "fedkd,fediod"})
-
-
-def test_two_data_sets_with_one_stand_in_are_both_named(run):
-    records = [
-        scored("gan", 2.0, 1.0),
-        scored("gan mimic=eq8", 3.0, 2.0, data={**DIGITS, "asked": "cifar100"}),
-    ]
-    assert sum("stand-in" in label for label in layout_of(run, records).labels) == 2
-
-
-def test_a_row_under_another_protocol_than_the_tables_says_so(run):
-    records = [scored("gan", 2.0, 1.0), scored("gan mimic=eq8", 3.0, 2.0, protocol="released")]
-    assert layout_of(run, records).rows == {
-        "gan": "gan",
-        "gan mimic=eq8": "gan mimic=eq8 [released]",
-    }
-    released = replace(run, selection=Selection(protocol="released"))
-    assert layout_of(released, records).rows == {
-        "gan": "gan [paper]",
-        "gan mimic=eq8": "gan mimic=eq8",
-    }
-
-
-def test_values_are_means_over_seeds_by_row_column_and_metric(run):
-    records = [
-        scored("gan", 2.0, 1.0),
-        scored("gan", 3.0, 1.5, seed=1),
-        scored("gan mimic=eq8", 9.0, 9.0, status=FAILED),
-    ]
-    keys = {"dataset": "cifar10", "alpha": "0.1"}
-    assert values_of(records) == [
-        Value("gan", keys, SCORES[0], 2.5),
-        Value("gan", keys, SCORES[1], 1.25),
-    ]
-
-
-def test_claims_are_judged_on_the_metrics_of_the_records(run):
-    rows = {
-        "gan": (1.0, 1.0),
-        "gan mimic=common": (1.5, 3.5),
-        "gan mimic=eq8": (2.0, 2.0),
-        "gan mimic=eq8 conf": (2.5, 4.0),
-    }
-    records = [
-        scored(row, *scores)
-        for row, scores in {**rows, "gan mimic=eq8 conf unique": (3.0, 3.0)}.items()
-    ]
-    found = {
-        claim["id"]: (claim["verdict"], claim["fails_at"]) for claim in judge_claims(run, records)
-    }
-    assert found["fediod-t7-a"] == ("holds in 1 of 2", "[clause 2]")
-    assert found["fediod-t7-b"] == ("holds in 6 of 8", "[clause 6] | [clause 8]")
 
 
 def test_the_last_epoch_is_taken_of_each_metric():

@@ -7,10 +7,11 @@ import io
 import pytest
 from rich.console import Console
 
-from benchmarks.publish.display import layout_of, print_table
+from benchmarks.publish.display import print_table
+from benchmarks.publish.layout import layout_of
 from benchmarks.running.runner import TableRun
 from benchmarks.tables import registry
-from benchmarks.tables.cells import Selection
+from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import Paper, Row, Table
 from reports.drawing import plots_teachers
 from reports.pages.page import find_results, page, section_of

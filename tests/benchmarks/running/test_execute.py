@@ -15,7 +15,8 @@ from benchmarks.running import machine
 from benchmarks.running.events import Context
 from benchmarks.running.execute import RESTRICTING, kernels, prepare_device, run_cell
 from benchmarks.tables import registry
-from benchmarks.tables.cells import Selection, expand
+from benchmarks.tables.cells import expand
+from benchmarks.tables.selection import Selection
 from federation.training.execution import DEFAULT
 from results.record import FAILED, OK, Measurement
 

@@ -11,7 +11,8 @@ import torch
 from benchmarks.running import plan as planning
 from benchmarks.running.plan import Plan, Workload, make_plan
 from benchmarks.tables import registry
-from benchmarks.tables.cells import Selection, expand
+from benchmarks.tables.cells import expand
+from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import SpecError
 
 ONLY = {"dataset": "mnist", "distribution": "niid1"}

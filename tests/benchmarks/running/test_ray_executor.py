@@ -16,7 +16,8 @@ from benchmarks.running.node_stages import NodeStages
 from benchmarks.running.ray_executor import Cluster, cluster_of, refusal, run_ray
 from benchmarks.running.stage_server import BUSY, HERE, YOURS, StageServer
 from benchmarks.tables import registry
-from benchmarks.tables.cells import Selection, expand
+from benchmarks.tables.cells import expand
+from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import SpecError
 from federation.caching.cache import Stage, StageCache, StageRequest
 from results.sourcecode import ROOT, package_versions

@@ -20,7 +20,8 @@ from benchmarks.running.verify import (
     rebuild,
 )
 from benchmarks.tables import registry
-from benchmarks.tables.cells import Selection, expand
+from benchmarks.tables.cells import expand
+from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import SpecError
 from benchmarks.tables.sweep import swept
 from federation.training.execution import Execution

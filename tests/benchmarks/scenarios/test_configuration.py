@@ -16,7 +16,8 @@ from benchmarks.scenarios.configuration import (
     read_section,
 )
 from benchmarks.tables import registry
-from benchmarks.tables.cells import Selection, expand
+from benchmarks.tables.cells import expand
+from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import SpecError
 from federation.training.augmentation import Augmentation
 from federation.training.loops import TrainingPlan

@@ -12,8 +12,9 @@ from benchmarks.scenarios import films
 from benchmarks.scenarios.assembly import Run, build_federation
 from benchmarks.scenarios.configuration import Configuration
 from benchmarks.scenarios.scenario import DataSets
-from benchmarks.tables.cells import Selection, expand
+from benchmarks.tables.cells import expand
 from benchmarks.tables.registry import papers
+from benchmarks.tables.selection import Selection
 from datasets import catalogue
 from datasets.catalogue import ResolvedData
 from datasets.partitions import PartitionError

@@ -8,7 +8,8 @@ import json
 import pytest
 
 from benchmarks.tables import registry
-from benchmarks.tables.cells import Selection, expand
+from benchmarks.tables.cells import expand
+from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import SpecError
 from benchmarks.tables.sweep import parse_epsilons, swept
 

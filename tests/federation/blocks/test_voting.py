@@ -8,9 +8,10 @@ import torch
 from federation.blocks.voting import smallest_vote_noise, vote
 from federation.channel import Channel
 from federation.parts.protection import Protection
-from privacy.accounting import GaussianSteps, epsilon
+from privacy.accounting import epsilon
 from privacy.pate import release
 from privacy.plan import PrivacyPlan
+from privacy.releases import GaussianSteps
 from tests.federation.tiny import CLASSES, make_federation
 
 LABELS = torch.tensor([0, 2, 1, 0])

@@ -16,8 +16,9 @@ from federation.training.loops import TrainingPlan
 from methods.fedavg import FedAvg
 from methods.fedmd import FedMD
 from methods.fedprox import FedProx
-from privacy.accounting import GaussianSteps, epsilon
+from privacy.accounting import epsilon
 from privacy.plan import PrivacyPlan
+from privacy.releases import GaussianSteps
 from tests.federation.tiny import make_client, make_federation
 
 PLAN = PrivacyPlan("dp-sgd", epsilon=8.0)

@@ -12,7 +12,7 @@ from federation.training.private_training import (
     check_separable,
     train_privately,
 )
-from privacy.accounting import GaussianSteps
+from privacy.releases import GaussianSteps
 
 PLAIN = Normalisation((0.0,), (1.0,))
 ONE_EPOCH = TrainingPlan(epochs=1, batch_size=2, lr=1.0, optimizer="sgd")

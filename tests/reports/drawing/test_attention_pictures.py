@@ -6,22 +6,12 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from reports.drawing import pictures, plots
+from reports.drawing.figures import matplotlib
 from reports.drawing.pictures import CENTRAL, coloured, draw_attention
 from results.files import ResultsError
 
 ROWS = {"fedad-no-bound": "FedAD without the bound", "absent": "Absent", "fedad": "FedAD"}
 FINDINGS = ["cardiomegaly", "lung-opacity"]
-
-
-@pytest.fixture
-def drawn(monkeypatch):
-    """Every figure that is saved."""
-    figures = []
-    monkeypatch.setattr(pictures, "save", lambda figure, path: figures.append(figure))
-    yield figures
-    for figure in figures:
-        plots.plt.close(figure)
 
 
 def arrays(films=2, clients=3):
@@ -108,7 +98,7 @@ def test_the_legend_names_every_client(draw, clients):
         "diversity",
     ]
     colours = [
-        plots.matplotlib.colors.to_hex(patch.get_facecolor())
+        matplotlib.colors.to_hex(patch.get_facecolor())
         for patch in legend.get_patches()[: clients + 1]
     ]
     assert len(set(colours)) == clients + 1

@@ -2,47 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 
 from reports.drawing import plots
-from reports.drawing.plots import limits
-from tests.reports.drawn import COLUMNS, layout, line
-
-
-@pytest.fixture
-def drawn(monkeypatch):
-    """The axes of every figure that is saved, by their titles."""
-    figures = []
-    monkeypatch.setattr(plots, "save", lambda figure, path: figures.append(figure))
-    yield figures
-    for figure in figures:
-        plots.plt.close(figure)
-
-
-def visible(figure):
-    return [axis for axis in figure.axes if axis.get_visible()]
-
-
-@pytest.mark.parametrize(
-    ("values", "bounds", "ends"),
-    [
-        ([0.2, 0.9], (0, 1), (0, 1.02)),
-        ([20.0, 90.0], (0, 100), (0, 102)),
-        ([math.nan, 5.0, 40.0], (0, 100), (0, 43.2)),  # 40 * 1.06, and 2 % of that
-        ([99.0, 99.8], (0, 100), (98.8, 100)),  # a quarter of 0.8 on either side
-        ([1.0, 4.0], (0, 100), (0, 4.3)),  # close together, but not far from zero
-        ([-0.2, 0.9], (0, 1), (-0.2, 1.02)),
-        ([10.0, 25.0], None, (0, 26.5)),
-        ([33.0, 33.4], None, (32.9, 33.5)),
-        ([math.nan], (0, 100), (0, 100)),
-        ([], None, (0, 1)),
-        ([0.0], None, (0, 1)),
-    ],
-)
-def test_an_axis_ends_with_the_metric_or_with_the_values_that_do_not_reach_it(values, bounds, ends):
-    assert limits(values, bounds) == pytest.approx(ends, abs=0.05)
+from tests.reports.drawn import COLUMNS, layout, line, visible
 
 
 def test_percent_is_on_the_axis_of_a_table_in_percent(drawn, tmp_path):
@@ -142,24 +105,6 @@ def test_there_are_no_bars_on_an_axis_that_does_not_begin_at_zero(drawn, tmp_pat
         lines = [line(row, c, value) for c in columns for row, value in (("a", low), ("b", "99.6"))]
         plots.table_plot(layout(columns, unit="percent"), lines, tmp_path / "t.png")
     assert [bool(visible(figure)[0].patches) for figure in drawn] == [True, False]
-
-
-def test_curves_have_a_row_of_panels_per_metric(drawn, tmp_path):
-    columns = ("distribution=iid", "distribution=niid1", "distribution=niid2")
-    lines = [
-        line(row, f"{c} epoch={epoch}", f"{value * epoch}", metric=metric)
-        for metric, value in (("accuracy", 20.0), ("hd95", 7.0))
-        for row in ("a", "b")
-        for c in columns
-        for epoch in (1, 2, 3)
-    ]
-    plots.curve_plot(layout(columns, unit="percent"), lines, tmp_path / "t.png", ["a"])
-    axes = visible(drawn[0])
-    assert [axis.get_title() for axis in axes] == ["iid", "niid1", "niid2"] * 2
-    assert [axis.get_ylabel() for axis in axes] == ["Accuracy (%)", "", "", "HD95 (pixel)", "", ""]
-    global_model = axes[0].get_lines()[1]
-    assert list(global_model.get_xdata()) == [4, 5, 6]  # after the clients' three epochs
-    assert list(global_model.get_ydata()) == [20.0, 40.0, 60.0]
 
 
 @pytest.mark.parametrize("x_axis", ["", "clients"])

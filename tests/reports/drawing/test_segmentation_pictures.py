@@ -8,22 +8,12 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from reports.drawing import pictures, plots
+from reports.drawing.figures import matplotlib
 from reports.drawing.pictures import UNLABELLED, class_colours, draw_segmentations
 from results.files import ResultsError
 
 ROWS = {"scratch": "Scratch", "absent": "Absent", "fedsa": "FedSA"}
 CLASSES = ["wall", "floor", "sphere"]
-
-
-@pytest.fixture
-def drawn(monkeypatch):
-    """Every figure that is saved."""
-    figures = []
-    monkeypatch.setattr(pictures, "save", lambda figure, path: figures.append(figure))
-    yield figures
-    for figure in figures:
-        plots.plt.close(figure)
 
 
 def arrays(images=2, height=4, width=6, channels=3):
@@ -66,14 +56,12 @@ def test_the_legend_names_the_classes_that_occur_in_their_colours(draw):
     figure = draw(arrays())
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["wall", "floor", "not labelled"]
-    patches = [
-        plots.matplotlib.colors.to_hex(patch.get_facecolor()) for patch in legend.get_patches()
-    ]
+    patches = [matplotlib.colors.to_hex(patch.get_facecolor()) for patch in legend.get_patches()]
     assert patches == [*class_colours(3)[:2], "#ffffff"]
     truth = figure.axes[1].images[0]
     # The first pixel has no label, the one beside it is floor, the last wall.
     shown = [
-        plots.matplotlib.colors.to_hex(truth.cmap(truth.norm(truth.get_array()[place])))
+        matplotlib.colors.to_hex(truth.cmap(truth.norm(truth.get_array()[place])))
         for place in ((0, 0), (0, 1), (3, 5))
     ]
     assert shown == ["#ffffff", class_colours(3)[1], class_colours(3)[0]]

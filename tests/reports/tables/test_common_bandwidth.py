@@ -8,9 +8,11 @@ import math
 
 import pytest
 
-from reports.drawing import plots
+from reports.drawing import plots_curves
+from reports.drawing.figures import FIRST_REACHED, HIGHEST_COMMON
 from reports.tables.bandwidth import at_which, only_common, sentences, summary, with_common
-from reports.tables.claims import Value, judge_claim
+from reports.tables.claims import judge_claim
+from reports.tables.predicates import Value
 from results.published import claims
 from results.record import FAILED, Measurement, Record
 from results.store import records_of, summarise
@@ -213,23 +215,13 @@ def test_a_figure_without_measured_values_is_not_judged():
 # -- the picture --
 
 
-@pytest.fixture
-def drawn(monkeypatch):
-    """The figures that would be saved."""
-    figures = []
-    monkeypatch.setattr(plots, "save", lambda figure, path: figures.append(figure))
-    yield figures
-    for figure in figures:
-        plots.plt.close(figure)
-
-
 def test_curves_run_over_gigabytes_on_a_logarithmic_axis(drawn, tmp_path):
     records = [
         record("a", AVERAGING),
         record("b", DISTILLATION),
         record("top", [(0.0, 5.0), (0.0, 8.0)]),
     ]
-    plots.bandwidth_plot(
+    plots_curves.bandwidth_plot(
         layout(unit="percent"),
         drawable(with_common(records, "accuracy")),
         tmp_path / "t.png",
@@ -246,7 +238,7 @@ def test_curves_run_over_gigabytes_on_a_logarithmic_axis(drawn, tmp_path):
     assert set(curves["Bound †"].get_ydata()) == {
         8.0
     }  # sends nothing: a horizontal line at its end
-    assert set(curves[plots.HIGHEST_COMMON].get_ydata()) == {45.0}
+    assert set(curves[HIGHEST_COMMON].get_ydata()) == {45.0}
     diamonds = [
         tuple(line.get_xydata()[0])
         for line in axis.get_lines()
@@ -254,14 +246,16 @@ def test_curves_run_over_gigabytes_on_a_logarithmic_axis(drawn, tmp_path):
     ]
     assert diamonds == [(4.0, 45.0), (1.5, 45.0)]
     assert [text.get_text() for text in drawn[0].legends[0].get_texts()][-2:] == [
-        plots.HIGHEST_COMMON,
-        plots.FIRST_REACHED,
+        HIGHEST_COMMON,
+        FIRST_REACHED,
     ]
 
 
 def test_a_model_that_learns_after_all_bytes_is_marked_at_its_end(drawn, tmp_path):
     records = [record("a", AVERAGING), record("b", [(2.0, 5.0), (2.0, 9.0), (2.0, 8.0)])]
-    plots.bandwidth_plot(layout(unit="percent"), drawable(records), tmp_path / "t.png", "accuracy")
+    plots_curves.bandwidth_plot(
+        layout(unit="percent"), drawable(records), tmp_path / "t.png", "accuracy"
+    )
     curves = {line.get_label(): line for line in drawn[0].axes[0].get_lines()}
     assert curves["Row B"].get_markevery() == [2]
     assert curves["Row A"].get_markevery() == 1
@@ -274,7 +268,9 @@ def test_the_seeds_spread_is_a_band_and_every_panel_has_axes(drawn, tmp_path):
         record("a", [(gb, value + 2) for gb, value in AVERAGING], 1),
         record("a", AVERAGING, column=other),
     ]
-    plots.bandwidth_plot(layout(unit="percent"), drawable(records), tmp_path / "t.png", "accuracy")
+    plots_curves.bandwidth_plot(
+        layout(unit="percent"), drawable(records), tmp_path / "t.png", "accuracy"
+    )
     bands = {
         axis.get_title(): len(axis.collections) for axis in drawn[0].axes if axis.get_visible()
     }
@@ -283,5 +279,5 @@ def test_the_seeds_spread_is_a_band_and_every_panel_has_axes(drawn, tmp_path):
 
 def test_nothing_measured_is_no_picture(tmp_path):
     failed = drawable([record("a", [], status=FAILED, reason="lost")])
-    plots.bandwidth_plot(layout(), failed, tmp_path / "t.png", "accuracy")
+    plots_curves.bandwidth_plot(layout(), failed, tmp_path / "t.png", "accuracy")
     assert not (tmp_path / "t.png").exists()

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from reports.drawing import plots, plots_teachers
+from reports.drawing import plots_teachers
 from reports.tables.teachers import correlations, printed_correlations, sentences, totals
 from results.record import FAILED
 from results.store import records_of, summarise
@@ -23,16 +23,6 @@ from tests.reports.teacher_records import (
     selections,
     teacher,
 )
-
-
-@pytest.fixture
-def drawn(monkeypatch):
-    """Every figure that is saved."""
-    figures = []
-    monkeypatch.setattr(plots, "save", lambda figure, path: figures.append(figure))
-    yield figures
-    for figure in figures:
-        plots.plt.close(figure)
 
 
 def test_the_printed_correlations_are_those_of_the_readme():

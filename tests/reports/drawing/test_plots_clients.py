@@ -5,21 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from reports.drawing import pictures, plots
+from reports.drawing import pictures, plots_clients
 from tests.reports.drawn import layout, line
 
 COLUMN = "dataset=x"
-
-
-@pytest.fixture
-def drawn(monkeypatch):
-    """Every figure that is saved."""
-    figures = []
-    for module in (plots, pictures):
-        monkeypatch.setattr(module, "save", lambda figure, path: figures.append(figure))
-    yield figures
-    for figure in figures:
-        plots.plt.close(figure)
 
 
 def lines(values, metric="fid"):
@@ -43,7 +32,7 @@ def test_clients_are_on_the_left_and_their_mean_with_its_range_on_the_right(draw
         "a": {"1": "2.0", "2": "4.0", "average": "3.0"},
         "b": {"1": "300.0", "2": "500.0", "average": "400.0"},
     }
-    plots.leakage_plot(layout((COLUMN,)), lines(values), tmp_path / "f.png", "fid")
+    plots_clients.leakage_plot(layout((COLUMN,)), lines(values), tmp_path / "f.png", "fid")
     left, right = drawn[0].axes
     assert heights(left) == [2, 4, 300, 500]
     assert heights(right) == [3, 400]
@@ -56,7 +45,7 @@ def test_clients_are_on_the_left_and_their_mean_with_its_range_on_the_right(draw
 
 def test_values_of_one_size_are_on_a_linear_axis_from_zero(drawn, tmp_path):
     values = {"a": {"1": "200.0", "average": "200.0"}, "b": {"1": "300.0", "average": "300.0"}}
-    plots.leakage_plot(
+    plots_clients.leakage_plot(
         layout((COLUMN,)),
         lines(values) + lines({"a": {"1": "80.0"}}, "psnr"),
         tmp_path / "f.png",
@@ -68,7 +57,7 @@ def test_values_of_one_size_are_on_a_linear_axis_from_zero(drawn, tmp_path):
 
 
 def test_a_figure_without_numbers_has_no_picture(drawn, tmp_path):
-    plots.leakage_plot(
+    plots_clients.leakage_plot(
         layout((COLUMN,)), lines({"a": {"1": "0.5"}}, "psnr"), tmp_path / "f.png", "fid"
     )
     assert not drawn

@@ -1,0 +1,152 @@
+"""How a table is drawn: rows and columns in print order, and the labels that say what its numbers
+were made from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from benchmarks.running.runner import TableRun
+from benchmarks.tables.spec import Table
+from datasets import catalogue
+from reports.kinds.kind import find_kind
+from reports.tables.table import Layout
+from results.published import format_column, parse_column
+from results.record import Record
+
+
+def layout_of(run: TableRun, records: Sequence[Record]) -> Layout:
+    """How the table is drawn: rows and columns in print order, and the labels that say what it was
+    made from.
+    """
+    seeds = sorted({r.seed for r in records})
+    profile = run.selection.profile
+    rows = {record.row for record in records}
+    titles = {row.key: row for row in run.rows}
+    return Layout(
+        key=run.name,
+        title=run.table.title,
+        caption=run.table.caption,
+        rows={
+            key: titles[key].title + _other_protocols(key, run.selection.protocol, records)
+            for key in titles
+            if key in rows
+        },
+        oracles=frozenset(key for key in titles if titles[key].upper_bound),
+        own=run.table.rows[-1].key if run.table.own is None else run.table.own,
+        x_axis=run.table.x_axis,
+        columns=tuple(format_column(dict(column)) for column in run.table.columns),
+        labels=(
+            f"profile {profile}" + ("" if profile == "paper" else " (reduced)"),
+            f"{len(seeds)} seed" + ("s" if len(seeds) != 1 else "") + _moved(run.table),
+            f"protocol {run.selection.protocol}",
+            *(f"set {name} = {value}" for name, value in run.selection.overrides),
+            *_scaled(run, records),
+            *([run.selection.execution.label] if run.selection.execution.label else []),
+            *_networks_of(records),
+            *_privacy_of(records),
+            *_data_labels([d for r in records for d in (r.data, *r.others)]),
+            *(
+                f"public data of methods that use any: {label}"
+                for label in _data_labels([r.public for r in records])
+            ),
+            *(
+                f"clients' private data: {label}"
+                for label in _data_labels([r.private for r in records])
+            ),
+            *(
+                dict.fromkeys(r.statistic for r in records if r.statistic)
+                if find_kind(run.table.measure).statistic
+                else ()
+            ),
+        ),
+        notes=_notes_of(records),
+        unit=run.table.unit,
+    )
+
+
+def _data_labels(found: Sequence[Mapping[str, str]]) -> list[str]:
+    """`MNIST (real)` and the like, once for every data set asked for."""
+    used = {(d["asked"], d["used"]): d for d in found if d}
+    return [
+        catalogue.ResolvedData(d["asked"], d["used"], d["origin"], d["digest"], d["note"]).label
+        for d in used.values()
+    ]
+
+
+def _other_protocols(row: str, protocol: str, records: Sequence[Record]) -> str:
+    """` [released]` for a row that was run under another protocol than the table's."""
+    others = sorted({r.protocol for r in records if r.row == row} - {protocol})
+    return f" [{', '.join(others)}]" if others else ""
+
+
+def _moved(table: Table) -> str:
+    """Which randomness a table's seeds move, where it is not the paper's."""
+    return f" of {', '.join(table.seed_axes)}" if table.seed_axes else ""
+
+
+def _privacy_of(records: Sequence[Record]) -> list[str]:
+    """The accountant of private runs."""
+    found = [r.privacy for r in records if r.epsilon is not None]
+    return list(
+        dict.fromkeys(
+            f"epsilon at delta {p['delta']:g} by the {p['accountant']} accountant" for p in found
+        )
+    )
+
+
+def _notes_of(records: Sequence[Record]) -> tuple[str, ...]:
+    """What private runs note, and by which conventions they count, with the rows that do."""
+    notes: dict[str, dict[str, None]] = {}
+    for record in records:
+        for note in record.privacy.get("notes", ()):
+            notes.setdefault(note, {})[record.row] = None
+        if record.epsilon is not None:
+            p = record.privacy
+            convention = (
+                f"epsilon: {p['adjacency']}; sampling: {p['sampling']}; public: {p['public']};"
+                f" trust: {p['trust']}"
+            )
+            notes.setdefault(convention, {})[record.row] = None
+    return tuple(f"{', '.join(rows)}: {note}" for note, rows in notes.items())
+
+
+def _networks_of(records: Sequence[Record]) -> list[str]:
+    """`resnet is cnn` where the profile replaces a network that the rows name."""
+    found: dict[str, set[str]] = {}
+    for record in records:
+        for part in [
+            *str(record.config.get("network.client", "")).split("+"),
+            str(record.config.get("network.server", "")),
+        ]:
+            found.setdefault(part, set()).add(str(record.config.get(f"network.{part}", part)))
+    return [
+        f"{role} is {' or '.join(sorted(names))}"
+        for role, names in found.items()
+        if names != {role}
+    ]
+
+
+def _scaled(run: TableRun, records: Sequence[Record]) -> list[str]:
+    """What the sizes that columns name are here, where a profile scales them or the set that stands
+    in is too small.
+    """
+    told = []
+    for key, entry in run.table.scaled.items():
+        named = {
+            parse_column(record.column).get(key, ""): str(_public_size(record, entry))
+            for record in records
+        }
+        sizes = {size: own for size, own in named.items() if size.isdigit() and size != own}
+        if sizes:
+            told.append(
+                f"{key} {', '.join(sizes)} {'is' if len(sizes) == 1 else 'are'}"
+                f" {', '.join(sizes.values())} here ({entry})"
+            )
+    return told
+
+
+def _public_size(record: Record, entry: str) -> int:
+    """Public images that a cell asks for with a limit, or as many as its set has."""
+    there = catalogue.source(str(record.public["used"])).sizes["train"] if record.public else 0
+    return min((size for size in (int(record.config[entry]), there) if size), default=0)

@@ -1,0 +1,119 @@
+"""Verdicts on a paper's claims, from the records of a run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from benchmarks.running.runner import TableRun, finished_records
+from benchmarks.tables import registry
+from benchmarks.tables.spec import Table
+from metrics.names import BANDWIDTH
+from reports.kinds.kind import find_kind
+from results import published
+from results.published import parse_column
+from results.record import OK, Record
+from results.store import TableFiles
+
+if TYPE_CHECKING:
+    from reports.tables.predicates import Tables, Value
+
+
+def values_of(records: Sequence[Record]) -> list[Value]:
+    """Mean values over the records' seeds, for claims."""
+    from reports.tables.predicates import Value
+
+    groups: dict[tuple[str, str, str], list[float]] = {}
+    for record in records:
+        for m in record.measurements if record.status == OK else ():
+            if isinstance(m.value, float):
+                groups.setdefault(
+                    (record.row, f"{record.column} {m.column}".strip(), m.metric), []
+                ).append(m.value)
+    return [
+        Value(row, parse_column(column), metric, sum(v) / len(v))
+        for (row, column, metric), v in groups.items()
+    ]
+
+
+def judge_claims(run: TableRun, records: Sequence[Record]) -> list[dict[str, str]]:
+    """Verdicts on the paper's claims about this table; other tables that a claim needs come from
+    finished cells.
+    """
+    from reports.tables.claims import judge_claim
+
+    judged, at_which = find_kind(run.table.measure).judged(
+        records, run.table.metrics, run.table.unit
+    )
+    ours = {run.table.key: judged}
+    plain = replace(run.selection, add=(), drop=())
+    for table in run.paper.tables:
+        if table.key != run.table.key and registry.find_measure(table.measure).numbers:
+            files = TableFiles(
+                run.files.base.parents[2],
+                plain.profile,
+                f"{run.paper.key}/{table.key}",
+                plain.variant,
+            )
+            ours[table.key] = finished_records(run.paper, table, plain, files)
+    seeds = sorted({r.seed for r in records})
+    origins = " ".join(sorted({f"{r.data['asked']}:{r.data['origin']}" for r in records if r.data}))
+    shape = None
+    means: Tables = {name: values_of(found) for name, found in ours.items()}
+    per_seed: list[Tables] = [
+        {n: values_of([r for r in found if r.seed == seed]) for n, found in ours.items()}
+        for seed in seeds
+    ]
+    if run.table.unmeasured:
+        shape = {**means, run.table.key: [*means[run.table.key], *_unmeasured(run, records)]}
+    lines = []
+    for claim in published.claims(run.paper.key):
+        if claim.table.replace("fig", "figure") != run.table.key and claim.table != run.table.key:
+            continue
+        alone = _of_what(run.table, seeds)
+        verdict = judge_claim(claim, run.paper.key, means, per_seed, shape)
+        lines.append(
+            {
+                "id": claim.id,
+                "claim": claim.claim,
+                "verdict": (
+                    verdict.word + at_which + alone
+                    if verdict
+                    else "not judged (the paper prints no values)"
+                ),
+                "held": str(verdict.held if verdict else ""),
+                "failed": str(verdict.failed if verdict else ""),
+                "undecided": str(verdict.undecided if verdict else ""),
+                "in_print": f"{claim.holds_in_print} {claim.cells}".strip(),
+                "seeds": str(len(seeds)),
+                "profile": run.selection.profile,
+                "data": origins,
+                "fails_at": " | ".join(verdict.fails_at) if verdict else "",
+            }
+        )
+    return lines
+
+
+def _unmeasured(run: TableRun, records: Sequence[Record]) -> list[Value]:
+    """A value that is none, for every cell of the columns that the suite does not measure: they
+    count as missing.
+    """
+    from reports.tables.predicates import Value
+
+    return [
+        Value(row, column, metric, math.nan)
+        for column, _ in run.table.unmeasured
+        for row in dict.fromkeys(record.row for record in records)
+        for metric in (*run.table.metrics, BANDWIDTH)
+    ]
+
+
+def _of_what(table: Table, seeds: Sequence[int]) -> str:
+    """What a verdict's spread over seeds leaves out."""
+    return (
+        f" (spread of {', '.join(table.seed_axes)} alone)"
+        if table.seed_axes and len(seeds) > 1
+        else ""
+    )

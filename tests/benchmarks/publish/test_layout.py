@@ -1,0 +1,71 @@
+"""The labels of a table say what its numbers were made from."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from benchmarks.publish.layout import layout_of
+from benchmarks.tables.selection import Selection
+from tests.benchmarks.publish.scores import DIGITS, scored
+
+
+def test_the_layout_names_every_data_set_once_the_public_one_apart(run):
+    public = {**DIGITS, "asked": "cifar100"}
+    records = [
+        scored("gan", 2.0, 1.0),
+        scored("gan mimic=eq8", 3.0, 2.0, public=public),
+        scored("gan", 2.0, 1.0, seed=1),
+    ]
+    layout = layout_of(run, records)
+    stand_in = [label for label in layout.labels if "stand-in" in label]
+    assert stand_in[0].startswith("cifar10 stand-in: ")
+    assert stand_in[1].startswith("public data of methods that use any: cifar100 stand-in: ")
+    assert len(stand_in) == 2
+    assert "2 seeds" in layout.labels
+    assert layout.unit == "percent"
+
+
+def test_without_public_images_the_layout_names_no_public_data(run):
+    assert not any(
+        "public" in label for label in layout_of(run, [scored("gan", 2.0, 1.0, public={})]).labels
+    )
+
+
+def test_the_papers_own_row_is_the_last_unless_the_table_names_another_or_none(run):
+    last = run.table.rows[-1].key
+    assert layout_of(run, [scored(last, 2.0, 1.0)]).own == last
+    for own in ("gan", ""):
+        run.table = replace(run.table, own=own)
+        assert layout_of(run, [scored(last, 2.0, 1.0)]).own == own
+
+
+def test_pictures_of_scores_say_by_which_networks(run):
+    records = [
+        scored("gan", 2.0, 1.0, statistic="by a network"),
+        scored("gan", 2.0, 1.0, seed=1, statistic="by a network"),
+    ]
+    run.table = replace(run.table, measure="samples")
+    assert layout_of(run, records).labels.count("by a network") == 1
+    run.table = replace(run.table, measure="final")
+    assert "by a network" not in layout_of(run, records).labels
+
+
+def test_two_data_sets_with_one_stand_in_are_both_named(run):
+    records = [
+        scored("gan", 2.0, 1.0),
+        scored("gan mimic=eq8", 3.0, 2.0, data={**DIGITS, "asked": "cifar100"}),
+    ]
+    assert sum("stand-in" in label for label in layout_of(run, records).labels) == 2
+
+
+def test_a_row_under_another_protocol_than_the_tables_says_so(run):
+    records = [scored("gan", 2.0, 1.0), scored("gan mimic=eq8", 3.0, 2.0, protocol="released")]
+    assert layout_of(run, records).rows == {
+        "gan": "gan",
+        "gan mimic=eq8": "gan mimic=eq8 [released]",
+    }
+    released = replace(run, selection=Selection(protocol="released"))
+    assert layout_of(released, records).rows == {
+        "gan": "gan [paper]",
+        "gan mimic=eq8": "gan mimic=eq8",
+    }

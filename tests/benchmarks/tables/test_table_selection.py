@@ -1,0 +1,156 @@
+"""Selections: what the options that choose rows and settings mean, and what they refuse."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import replace
+
+import pytest
+
+from benchmarks.tables import registry
+from benchmarks.tables.selection import Selection, parse_methods, parse_overrides
+from benchmarks.tables.spec import SpecError
+
+
+@pytest.fixture
+def table1():
+    return registry.find_table("fediod/table1")
+
+
+def test_methods_are_added_and_dropped_by_sign():
+    assert parse_methods("+mine, -global-avg") == (("mine",), ("global-avg",))
+    with pytest.raises(SpecError, match=r"\+mine or -mine"):
+        parse_methods("mine")
+
+
+# -- settings of the user's own --
+
+
+def test_overrides_take_the_kind_of_the_papers_value(table1):
+    pairs = [
+        "local.epochs=2",
+        "local.lr=1",
+        "network.resnet8=cnn-small",
+        "augmentation.horizontal_flip=false",
+        "local.epochs=3",
+    ]
+    found = dict(parse_overrides(pairs, table1[0]))
+    assert found == {
+        "local.epochs": 3,
+        "local.lr": 1.0,
+        "network.resnet8": "cnn-small",
+        "augmentation.horizontal_flip": False,
+    }
+    assert [type(found[name]) for name in ("local.epochs", "local.lr")] == [int, float]
+
+
+@pytest.mark.parametrize(
+    ("pair", "message"),
+    [
+        ("local.epochs", "setting=value"),
+        ("local.epochs=", "setting=value"),
+        ("local.epohcs=2", "has no such setting; did you mean local.epochs"),
+        ("local.epochs=2.5", "it is a whole number"),
+        ("local.lr=fast", "it is a number"),
+        ("augmentation.horizontal_flip=yes", "it is true or false"),
+    ],
+)
+def test_an_override_that_cannot_be_meant_is_refused(table1, pair, message):
+    with pytest.raises(SpecError, match=message):
+        parse_overrides([pair], table1[0])
+
+
+PLUGIN = '''
+from dataclasses import dataclass
+from federation.method import Method
+
+@dataclass(frozen=True)
+class Mine(Method):
+    depth: int = 2
+    """An integer."""
+    rate: float = 1.0
+    """A number."""
+    careful: bool = True
+    """A switch."""
+    how: str = "gently"
+    """A word."""
+
+    def fit(self, federation):
+        return federation.networks.initial()
+'''
+
+
+def test_fields_of_methods_that_are_not_on_the_card_may_be_set_too(table1, tmp_path):
+    assert "dlad.temperature" not in {setting.name for setting in table1[0].settings}
+    assert parse_overrides(["dlad.temperature=1", "fedkd.multi_round=true"], table1[0]) == (
+        ("dlad.temperature", 1.0),
+        ("fedkd.multi_round", True),
+    )
+    path = tmp_path / "my_own.py"
+    path.write_text(PLUGIN)
+    pairs = ["my-own.depth=5", "my-own.rate=2", "my-own.careful=false", "my-own.how=7"]
+    found = dict(parse_overrides(pairs, table1[0], (str(path),)))
+    assert found == {
+        "my-own.depth": 5,
+        "my-own.rate": 2.0,
+        "my-own.careful": False,
+        "my-own.how": "7",
+    }
+    assert [type(found[f"my-own.{name}"]) for name in ("depth", "rate", "careful", "how")] == [
+        int,
+        float,
+        bool,
+        str,
+    ]
+    for pair, kind in (
+        ("depth=2.5", "a whole number"),
+        ("careful=1", "true or false"),
+        ("rate=x", "a number"),
+    ):
+        with pytest.raises(SpecError, match=f"it is {kind}"):
+            parse_overrides([f"my-own.{pair}"], table1[0], (str(path),))
+    with pytest.raises(SpecError, match="has no such setting"):
+        parse_overrides(["my-own.depth=5"], table1[0])  # without the plug-in
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("dlad.temprature", "fediod has no such setting; did you mean dlad.temperature"),
+        ("fediod.temprature", "did you mean fediod.temperature"),
+        ("dlad.fit", "has no such setting"),
+        ("dlad.title", "has no such setting"),
+        ("dlad", "has no such setting"),
+        ("nobody.temperature", "has no such setting"),
+    ],
+)
+def test_what_is_neither_a_setting_nor_a_field_is_refused(table1, name, message):
+    with pytest.raises(SpecError, match=message):
+        parse_overrides([f"{name}=1"], table1[0])
+
+
+@pytest.mark.parametrize("paper", registry.papers().values(), ids=lambda paper: paper.key)
+def test_a_setting_of_a_method_has_the_kind_of_its_field(paper):
+    """So that a value of --set is of one kind, whether the card or the method says which."""
+    for setting in paper.settings:
+        method, _, name = setting.name.partition(".")
+        if method in registry.methods():
+            kinds = {
+                type(v)
+                for v in (
+                    setting.paper.values() if isinstance(setting.paper, dict) else [setting.paper]
+                )
+            }
+            fields = {
+                field.name: field.default
+                for field in dataclasses.fields(registry.find_method(method).load())
+            }
+            assert kinds == {type(fields[name])}, setting.name
+
+
+def test_the_files_of_a_selection_are_set_apart_by_protocol_and_overrides():
+    changed = [Selection(overrides=(("local.epochs", epochs),)) for epochs in (1, 2)]
+    assert Selection().variant == ""
+    assert Selection(protocol="released").variant == "released"
+    assert len({"", *(selection.variant for selection in changed)}) == 3
+    assert replace(changed[0], protocol="released").variant == f"released.{changed[0].variant}"
