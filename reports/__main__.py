@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from reports.comparing.compare import compare
+from reports.comparing.compare import compare_results
 from reports.comparing.rule import Rule
 from results.files import ResultsError, write_atomic
 from results.sourcecode import ROOT
@@ -54,10 +54,10 @@ def build_page(
     """One self-contained HTML page of every table in a folder of results; also LaTeX and Markdown
     of each.
     """
-    from reports.pages.build import build
+    from reports.pages.build import build_pages
 
     with _unusable():
-        written = build(results, output)
+        written = build_pages(results, output)
     tables = sum(path.suffix == ".tex" for path in written)
     typer.echo(
         f"wrote {written[0]} with {tables} tables, and each as LaTeX and Markdown; open the page in"
@@ -135,7 +135,7 @@ def compare_sets(
     with _unusable():
         if (base_speed is None) != (new_speed is None):
             raise ResultsError("--base-speed and --new-speed go together")
-        differences = compare(*read_pair(base, new), rule)
+        differences = compare_results(*read_pair(base, new), rule)
         if base_speed is not None and new_speed is not None:
             differences += compare_speed(read_speed(base_speed), read_speed(new_speed), time_ratio)
         summary = summaries.markdown(differences, rule)
@@ -178,7 +178,7 @@ def cell_history(
 
     with _unusable():
         versions = history.committed(tables[0]) if len(tables) == 1 else history.files(tables)
-        found = history.history(versions, row, column, metric)
+        found = history.cell_history(versions, row, column, metric)
         if output.suffix != ".png" or output.with_suffix(".csv").absolute() in [
             path.absolute() for path in tables
         ]:

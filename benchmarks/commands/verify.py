@@ -69,7 +69,9 @@ def verify_results(
                 live.done(event.worker, cell, event.record)
 
         context = Context(folder, 0.0, *machine.git_commit())
-        verdicts = verifying.verify(chosen, plugins, workers, context, show_event, check_device)
+        verdicts = verifying.verify_records(
+            chosen, plugins, workers, context, show_event, check_device
+        )
     table = RichTable(
         "cell",
         "recorded",

@@ -9,7 +9,9 @@ if TYPE_CHECKING:
     from federation.parties.data import LabelledSet
 
 
-def film_counts(test: LabelledSet, counted: Sequence[str], findings: Sequence[str]) -> list[str]:
+def scarce_findings(
+    test: LabelledSet, counted: Sequence[str], findings: Sequence[str]
+) -> list[str]:
     """What a reader of means over the findings `counted` must know: how few films some are of, and
     which have no AUC.
 

@@ -63,14 +63,14 @@ def in_words(run: Fitted, how: str) -> str:
     """How numbers came about that are `how` of each model: over how many models, and on which test
     films where there are findings.
     """
-    from benchmarks.measures.film_counts import film_counts
+    from benchmarks.measures.film_counts import scarce_findings
     from federation.tasks import MultiLabel
 
     federation = run.federation
     text = [f"{how}, mean over models" if len(counted(run)) > 1 else how]
     if isinstance(federation.task, MultiLabel):
         findings = federation.task.findings
-        text += film_counts(federation.evaluation.test_set, findings, findings)
+        text += scarce_findings(federation.evaluation.test_set, findings, findings)
     return "; ".join(text)
 
 

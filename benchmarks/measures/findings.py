@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from benchmarks.measures.film_counts import film_counts
+from benchmarks.measures.film_counts import scarce_findings
 from benchmarks.tables.measure import Config, Fitted, Measure, Taken
 from benchmarks.tables.registry import find_scenario
 from results.record import Measurement
@@ -100,7 +100,7 @@ def measure(
     how = f"AUC on {len(test.images):,} test films of {name}, after training"
     text = [
         how + (", mean over models" if len(fitted) > 1 else ""),
-        *film_counts(test, [f for f in findings if f in known], findings),
+        *scarce_findings(test, [f for f in findings if f in known], findings),
     ]
     return tuple(found), "; ".join(text)
 

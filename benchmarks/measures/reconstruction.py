@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from federation.caching.cache import Stage, StageCache, StageRequest, content_digest
 from federation.training.loops import Normalisation, unit_range
 from metrics.images import match
-from privacy.attacks.dlg import dlg
-from privacy.attacks.idlg import idlg, leaked_label
+from privacy.attacks.dlg import deep_leakage
+from privacy.attacks.idlg import improved_deep_leakage, leaked_label
 from privacy.attacks.inverting import invert_gradients
 from privacy.attacks.threat import ThreatModel, share
 
@@ -124,7 +124,7 @@ def attack_message(
             own, shared, shape, known, classes, attack.threat, bounds=(low, high), **effort
         )
     else:
-        found = {"dlg": dlg, "idlg": idlg}[attack.kind](
+        found = {"dlg": deep_leakage, "idlg": improved_deep_leakage}[attack.kind](
             own, shared, shape, classes, attack.threat, **effort
         )
     recovered, labels = to_units(found.images, normalise).float(), found.labels.argmax(dim=1)

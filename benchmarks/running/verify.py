@@ -206,7 +206,7 @@ def _elsewhere(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
     ]
 
 
-def verify(
+def verify_records(
     records: Sequence[Record],
     plugins: Sequence[str],
     jobs: int,

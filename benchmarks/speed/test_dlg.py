@@ -12,7 +12,7 @@ import torch
 
 from benchmarks.speed.pairs import compare
 from models.catalogue import build
-from privacy.attacks.dlg import dlg
+from privacy.attacks.dlg import deep_leakage
 from privacy.attacks.threat import ThreatModel, share
 
 CHANNELS, SIDE, CLASSES = 3, 32, 100
@@ -30,7 +30,7 @@ def test_iterations_of_dlg(benchmark, dtype):
     def suite():
         start = torch.Generator().manual_seed(4)  # from here, both dtypes descend steadily
         shape = (CHANNELS, SIDE, SIDE)
-        found = dlg(
+        found = deep_leakage(
             model,
             shared,
             shape,

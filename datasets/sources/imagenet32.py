@@ -133,7 +133,7 @@ def _files(home: Path) -> list[Path]:
     return [path for path in _parts(home) if path.exists()]
 
 
-def imagenet32(train: int = 1_281_167, test: int = 50_000) -> DataSource:
+def data_source(train: int = 1_281_167, test: int = 50_000) -> DataSource:
     """The data set, of which `train` and `test` images are expected."""
 
     def load(home: Path) -> dict[str, Split]:
@@ -166,4 +166,4 @@ def imagenet32(train: int = 1_281_167, test: int = 50_000) -> DataSource:
     )
 
 
-SOURCES = [imagenet32()]
+SOURCES = [data_source()]

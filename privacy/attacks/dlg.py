@@ -17,7 +17,7 @@ from privacy.attacks.matching import Reconstruction, best_of, checked, match_sha
 from privacy.attacks.threat import ThreatModel
 
 
-def dlg(
+def deep_leakage(
     model: nn.Module,
     shared: Sequence[Tensor],
     image_shape: tuple[int, int, int],

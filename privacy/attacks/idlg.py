@@ -50,7 +50,7 @@ def leaked_label(shared: Sequence[Tensor], classes: int, threat: ThreatModel) ->
     return int(slope.argmin())
 
 
-def idlg(
+def improved_deep_leakage(
     model: nn.Module,
     shared: Sequence[Tensor],
     image_shape: tuple[int, int, int],
@@ -63,12 +63,12 @@ def idlg(
     line_search: bool = True,
 ) -> Reconstruction:
     """Attack `shared`, what a client sends under `threat`, which must be of one image and one step;
-    else as `dlg`.
+    else as `deep_leakage`.
 
-    `iterations` are those of the released code; L-BFGS is `dlg`'s.
+    `iterations` are those of the released code; L-BFGS is `deep_leakage`'s.
 
-    Raises ValueError as `leaked_label` and `dlg` do, FloatingPointError if no start had a finite
-    distance.
+    Raises ValueError as `leaked_label` and `deep_leakage` do, FloatingPointError if no start had a
+    finite distance.
     """
     shared = checked(model, shared, image_shape, classes, iterations, restarts)
     label = torch.tensor([leaked_label(shared, classes, threat)], device=shared[0].device)

@@ -48,7 +48,7 @@ def invert_gradients(
     bounds: tuple[float | Tensor, float | Tensor] = (0.0, 1.0),
 ) -> Reconstruction:
     """Attack `shared`, what a client with images (c, h, w) of classes `labels` (n,) sends under
-    `threat`; else as `dlg`.
+    `threat`; else as `deep_leakage`.
 
     `bounds` are the darkest and brightest pixel in the units that the model takes, numbers or (c,
     1, 1); images are clamped to them after each step. An iteration is one step and one evaluation.

@@ -25,7 +25,7 @@ from dataclasses import replace
 from metrics.names import TEXTS
 from reports.comparing.comparable import check_comparable, covers
 from reports.comparing.costs import costs_of, settings_of
-from reports.comparing.noise import noise, records_of, same_machine
+from reports.comparing.noise import records_of, run_noise, same_machine
 from reports.comparing.rule import ANOTHER_MACHINE, UNDECIDED, Difference, Rule
 from reports.comparing.significance import explained, holm, loss_of, measurements, p_value
 from reports.tables.resultset import Cell, Key, ResultSet
@@ -34,7 +34,7 @@ from reports.tables.units import Scale, scale_of
 EXACT = ("bytes_up", "bytes_down", "epsilon", "delta")
 
 
-def compare(base: ResultSet, new: ResultSet, rule: Rule) -> list[Difference]:
+def compare_results(base: ResultSet, new: ResultSet, rule: Rule) -> list[Difference]:
     """Every cell's difference, and every table's time and memory.
 
     Raises ResultsError if the sets differ in profile, protocol, data, data digest or unit.
@@ -55,7 +55,7 @@ def compare(base: ResultSet, new: ResultSet, rule: Rule) -> list[Difference]:
             )
             found[key] = Difference(key, verdict, _text(old), "", why, values=(old["value"], ""))
         else:
-            noises[key] = noise(key, base, new)
+            noises[key] = run_noise(key, base, new)
             found[key] = _judge(key, old, now, rule, noises[key])
     _test(found, base, new, rule, noises)
     if rule.exact:

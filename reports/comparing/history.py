@@ -125,7 +125,7 @@ def _git(folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def history(
+def cell_history(
     named: tuple[str, Sequence[Version]], row: str, column: str, metric: str = ""
 ) -> History:
     """The cell in every version. Raises ResultsError, with names that are near, if no version has

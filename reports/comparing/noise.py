@@ -31,7 +31,7 @@ def records_of(key: Key, results: ResultSet) -> list[Record]:
     return sorted(behind, key=lambda record: record.seed)
 
 
-def noise(key: Key, base: ResultSet, new: ResultSet) -> float:
+def run_noise(key: Key, base: ResultSet, new: ResultSet) -> float:
     """Standard deviation of one run's value from the test set and from rounding, in the table's
     unit, of a cell of numbers that another machine made in `new`.
 

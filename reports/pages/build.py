@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reports.pages.latex import latex
-from reports.pages.page import find_results, page
+from reports.pages.latex import latex_table
+from reports.pages.page import find_results, render_page
 from results.files import write_atomic
 
 
-def build(results: Path, output: Path) -> list[Path]:
+def build_pages(results: Path, output: Path) -> list[Path]:
     """Write `output`/index.html and `output`/PROFILE/PAPER/TABLE.tex and .md; returns what was
     written.
 
     Raises ResultsError if `results` holds no table or a damaged one.
     """
     found = find_results(results)
-    texts = {output / "index.html": page(found)}
+    texts = {output / "index.html": render_page(found)}
     for result in found:
         place = output / result.profile / result.paper / result.name
-        texts[place.with_name(f"{result.name}.tex")] = latex(
+        texts[place.with_name(f"{result.name}.tex")] = latex_table(
             result.sheet.layout, result.sheet.shown(result.lines)
         )
         if result.file("md").exists():

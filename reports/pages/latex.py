@@ -44,7 +44,7 @@ def escape(text: str) -> str:
     return "".join(SPECIAL.get(character, character) for character in text)
 
 
-def latex(layout: Layout, lines: pd.DataFrame) -> str:
+def latex_table(layout: Layout, lines: pd.DataFrame) -> str:
     """A `table` environment per metric and panel: measured, mean ± std over seeds, with the
     published value in brackets.
 

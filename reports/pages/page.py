@@ -20,7 +20,7 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from metrics.names import facts
-from reports.pages.latex import latex
+from reports.pages.latex import latex_table
 from reports.pages.sheet import Sheet
 from reports.tables.html import TEMPLATES, render
 from reports.tables.resultset import check_agree, read_table
@@ -333,7 +333,11 @@ def section_of(result: Result) -> dict[str, Any]:
         if path.exists()
     ]
     downloads.append(
-        ("tex", f"{stem}.tex", data_uri(latex(layout, shown).encode(), "application/octet-stream"))
+        (
+            "tex",
+            f"{stem}.tex",
+            data_uri(latex_table(layout, shown).encode(), "application/octet-stream"),
+        )
     )
     return {
         "anchor": result.anchor,
@@ -401,7 +405,7 @@ def missing_tables(results: Sequence[Result]) -> Mapping[str, list[str]]:
     return {paper: tables for paper, tables in found.items() if tables}
 
 
-def page(results: Sequence[Result]) -> str:
+def render_page(results: Sequence[Result]) -> str:
     """The whole page."""
     sections = []
     for result in results:

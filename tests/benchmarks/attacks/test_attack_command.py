@@ -154,7 +154,7 @@ def test_two_images_behind_one_gradient_are_put_in_the_order_of_the_true_ones(di
         )
         return Reconstruction(images.flip(0), labels.flip(0), 0.0, (), 1)
 
-    monkeypatch.setattr(reconstruction, "dlg", finds_them_the_other_way_round)
+    monkeypatch.setattr(reconstruction, "deep_leakage", finds_them_the_other_way_round)
     found, errors = recovered(digits, "lenet-sigmoid", Attack("dlg", ThreatModel(batch_size=2)))
     assert (errors < 1e-10).all()
     assert torch.equal(found.labels, digits[1][:2])

@@ -14,7 +14,7 @@ from benchmarks.tables import registry
 from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import Paper, Row, Table
 from reports.drawing import plots_teachers
-from reports.pages.page import find_results, page, section_of
+from reports.pages.page import find_results, render_page, section_of
 from results.store import TableFiles
 from tests.reports.teacher_records import COLUMNS, METRICS, column_of, printed_records, selections
 
@@ -77,7 +77,7 @@ def test_a_table_of_teachers_is_reported_from_its_records_to_the_page(tmp_path, 
     section = section_of(result)
     (told,) = section["told"]
     assert sentence in told
-    html = page([result])
+    html = render_page([result])
     assert html.index("teacher-10") < html.index(sentence) < html.index("<summary>Notes</summary>")
 
 

@@ -10,9 +10,9 @@ import pytest
 
 from datasets.source import DataError
 from datasets.sources import imagenet32 as module
-from datasets.sources.imagenet32 import TRAIN_PARTS, WORDNET_PLACE, imagenet32, read_batches
+from datasets.sources.imagenet32 import TRAIN_PARTS, WORDNET_PLACE, data_source, read_batches
 
-SMALL = imagenet32(train=20, test=3)
+SMALL = data_source(train=20, test=3)
 
 
 def batch(images, labels, *, mean=True, protocol=3):

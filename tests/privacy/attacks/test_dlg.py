@@ -10,7 +10,7 @@ from torch import nn
 
 from metrics.images import match, psnr
 from models.catalogue import build
-from privacy.attacks.dlg import dlg
+from privacy.attacks.dlg import deep_leakage
 from privacy.attacks.matching import FOUND, Reconstruction, cosine_distance, squared_distance
 from privacy.attacks.threat import ThreatModel, share, squared_norm
 
@@ -71,7 +71,9 @@ def test_the_distance_of_different_numbers_of_tensors_is_refused():
 )
 def test_a_digit_is_recovered(threat):
     model, images, labels, shared = victim(threat)
-    found = dlg(model, shared, (1, 8, 8), 10, threat, iterations=60, restarts=2, generator=seeded())
+    found = deep_leakage(
+        model, shared, (1, 8, 8), 10, threat, iterations=60, restarts=2, generator=seeded()
+    )
     assert found.succeeded
     assert found.distance <= FOUND
     assert found.images.shape == images.shape
@@ -87,7 +89,7 @@ def test_a_digit_is_recovered(threat):
 
 def test_a_digit_is_recovered_without_line_search():
     model, images, _, shared = victim()
-    found = dlg(
+    found = deep_leakage(
         model,
         shared,
         (1, 8, 8),
@@ -107,10 +109,10 @@ def test_an_update_is_not_attacked_as_if_it_were_a_gradient():
     # as a gradient
     truth = ThreatModel("update", local_steps=4, local_lr=0.3)
     model, images, _, update = victim(truth)
-    wrongly = dlg(
+    wrongly = deep_leakage(
         model, [-t / 0.3 / 4 for t in update], (1, 8, 8), 10, ONE, iterations=40, generator=seeded()
     )
-    rightly = dlg(model, update, (1, 8, 8), 10, truth, iterations=40, generator=seeded())
+    rightly = deep_leakage(model, update, (1, 8, 8), 10, truth, iterations=40, generator=seeded())
     assert rightly.succeeded
     assert not wrongly.succeeded
     assert psnr(rightly.images, images).item() > 30 > psnr(wrongly.images, images).item()
@@ -119,7 +121,7 @@ def test_an_update_is_not_attacked_as_if_it_were_a_gradient():
 def test_a_batch_is_recovered_in_some_order():
     threat = ThreatModel(batch_size=2)
     model, images, labels, shared = victim(threat)
-    found = dlg(
+    found = deep_leakage(
         model, shared, (1, 8, 8), 10, threat, iterations=100, restarts=5, generator=seeded()
     )
     rows = match(found.images, images)
@@ -131,7 +133,8 @@ def test_a_batch_is_recovered_in_some_order():
 def test_the_same_seed_finds_the_same_image_and_another_another():
     model, _, _, shared = victim()
     first, same, other = (
-        dlg(model, shared, (1, 8, 8), 10, ONE, iterations=2, generator=seeded(s)) for s in (0, 0, 1)
+        deep_leakage(model, shared, (1, 8, 8), 10, ONE, iterations=2, generator=seeded(s))
+        for s in (0, 0, 1)
     )
     assert torch.equal(first.images, same.images)
     assert first.trajectory == same.trajectory
@@ -140,7 +143,9 @@ def test_the_same_seed_finds_the_same_image_and_another_another():
 
 def test_the_models_dtype_is_the_attacks():
     model, _, _, shared = victim()
-    found = dlg(model.float(), shared, (1, 8, 8), 10, ONE, iterations=1, generator=seeded())
+    found = deep_leakage(
+        model.float(), shared, (1, 8, 8), 10, ONE, iterations=1, generator=seeded()
+    )
     assert found.images.dtype == found.labels.dtype == torch.float32
 
 
@@ -154,7 +159,7 @@ def test_the_model_is_left_as_it_was(training):
     )
     before = copy.deepcopy(model.state_dict())
     shared = [torch.ones_like(p) for p in model.parameters()]
-    dlg(
+    deep_leakage(
         model,
         shared,
         (1, 2, 2),
@@ -173,7 +178,9 @@ def test_an_attack_that_stands_still_ends_and_the_next_start_follows():
     # a gradient that no image leaves: the closest is of an image of zeros, at distance |1|^2 +
     # |1|^2, all of its norm
     shared = [torch.tensor([[1.0, 0.0], [1.0, 0.0]])]
-    found = dlg(model, shared, (1, 1, 2), 2, ONE, iterations=300, restarts=3, generator=seeded())
+    found = deep_leakage(
+        model, shared, (1, 1, 2), 2, ONE, iterations=300, restarts=3, generator=seeded()
+    )
     assert len(found.trajectory) < 300
     assert found.distance == pytest.approx(1.0, abs=1e-3)
     assert found.starts == 3
@@ -201,23 +208,25 @@ def test_what_does_not_fit_the_model_is_refused(change, message):
     model, _, _, shared = victim()
     fitting = {"image_shape": (1, 8, 8), "classes": 10, "iterations": 300, "restarts": 1}
     with pytest.raises(ValueError, match=message):
-        dlg(model, shared, threat=ONE, generator=seeded(), **{**fitting, **change})
+        deep_leakage(model, shared, threat=ONE, generator=seeded(), **{**fitting, **change})
 
 
 def test_a_gradient_of_another_model_is_refused():
     model, _, _, shared = victim()
     with pytest.raises(ValueError, match="has 7 tensors, the model 8 parameters"):
-        dlg(model, shared[:-1], (1, 8, 8), 10, ONE, generator=seeded())
+        deep_leakage(model, shared[:-1], (1, 8, 8), 10, ONE, generator=seeded())
     with pytest.raises(ValueError, match=r"of head\.bias has shape \(3,\), not \(10,\)"):
-        dlg(model, [*shared[:-1], torch.zeros(3)], (1, 8, 8), 10, ONE, generator=seeded())
+        deep_leakage(model, [*shared[:-1], torch.zeros(3)], (1, 8, 8), 10, ONE, generator=seeded())
 
 
 def test_a_gradient_that_is_not_a_number_or_zero_is_refused():
     model, _, _, shared = victim()
     with pytest.raises(ValueError, match=r"of head\.bias is not finite"):
-        dlg(model, [*shared[:-1], shared[-1] * math.nan], (1, 8, 8), 10, ONE, generator=seeded())
+        deep_leakage(
+            model, [*shared[:-1], shared[-1] * math.nan], (1, 8, 8), 10, ONE, generator=seeded()
+        )
     with pytest.raises(ValueError, match="zero everywhere"):
-        dlg(
+        deep_leakage(
             model,
             [torch.zeros_like(tensor) for tensor in shared],
             (1, 8, 8),
@@ -231,4 +240,4 @@ def test_an_attack_on_weights_that_are_not_numbers_says_so():
     model, _, _, shared = victim()
     model.head.weight.data.fill_(math.inf)
     with pytest.raises(FloatingPointError, match="no start of 2 had a finite distance"):
-        dlg(model, shared, (1, 8, 8), 10, ONE, restarts=2, generator=seeded())
+        deep_leakage(model, shared, (1, 8, 8), 10, ONE, restarts=2, generator=seeded())

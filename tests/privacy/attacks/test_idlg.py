@@ -9,7 +9,7 @@ from torch import nn
 
 from metrics.images import psnr
 from models.catalogue import build
-from privacy.attacks.idlg import idlg, leaked_label
+from privacy.attacks.idlg import improved_deep_leakage, leaked_label
 from privacy.attacks.threat import ThreatModel, share
 
 ONE = ThreatModel()
@@ -65,7 +65,7 @@ def test_the_bias_tells_the_label_where_inputs_are_negative():
 @pytest.mark.parametrize("threat", [ONE, STEP], ids=lambda threat: threat.shares)
 def test_a_digit_is_recovered_with_its_label(threat):
     model, image, label, shared = digit(3, threat)
-    found = idlg(
+    found = improved_deep_leakage(
         model,
         shared,
         (1, 8, 8),
@@ -91,7 +91,7 @@ def test_a_digit_is_recovered_with_its_label(threat):
 def test_several_images_or_steps_are_refused(threat):
     model, _, _, shared = digit(0)
     with pytest.raises(ValueError, match="of one image and one step"):
-        idlg(model, shared, (1, 8, 8), 10, threat, generator=torch.Generator())
+        improved_deep_leakage(model, shared, (1, 8, 8), 10, threat, generator=torch.Generator())
 
 
 def test_an_uncertain_label_is_refused():

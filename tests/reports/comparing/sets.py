@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from reports.comparing.compare import compare
+from reports.comparing.compare import compare_results
 from reports.comparing.rule import COST, Rule
 from reports.tables.resultset import read_set
 from results.record import Measurement, Record
@@ -39,7 +39,7 @@ def result_set(tmp_path, name, *lines):
 
 
 def differences(base, new, **rule):
-    return compare(read_set(base), read_set(new), Rule(**rule))
+    return compare_results(read_set(base), read_set(new), Rule(**rule))
 
 
 def verdicts(base, new):

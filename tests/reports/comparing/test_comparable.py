@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reports.comparing.compare import compare
+from reports.comparing.compare import compare_results
 from reports.comparing.rule import Rule
 from reports.tables.resultset import read_pair
 from results.files import ResultsError
@@ -58,4 +58,4 @@ def test_records_of_another_table_are_never_compared(tmp_path):
         with_records(tmp_path, "b", record(table="p/u")),
     )
     with pytest.raises(ResultsError, match="table is 'p/t' and 'p/u'"):
-        compare(*read_pair(base / "t.csv", new / "t.csv"), Rule())
+        compare_results(*read_pair(base / "t.csv", new / "t.csv"), Rule())

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from metrics.names import facts
-from reports.comparing.noise import noise, same_machine, spread
+from reports.comparing.noise import run_noise, same_machine, spread
 from reports.tables.resultset import ResultSet
 from results.record import Measurement, Record
 
@@ -72,14 +72,14 @@ def test_other_metrics_have_the_spread_of_rounding():
 
 def test_a_cell_of_another_machine_has_noise_and_one_of_the_same_has_none():
     same, other = results(RECORD), results(on(hardware="B"))
-    assert noise(KEY, same, same) == 0
-    assert noise(KEY, same, other) == spread("accuracy", "percent", (50.0, 50.0), 100)
-    assert noise(KEY, same, results()) == 0  # without records nothing is known of the machine
+    assert run_noise(KEY, same, same) == 0
+    assert run_noise(KEY, same, other) == spread("accuracy", "percent", (50.0, 50.0), 100)
+    assert run_noise(KEY, same, results()) == 0  # without records nothing is known of the machine
 
 
 def test_the_older_record_takes_the_size_of_the_test_set_from_the_newer():
     older = replace(RECORD, test_samples=0)
-    assert noise(KEY, results(older), results(on(hardware="B"))) == spread(
+    assert run_noise(KEY, results(older), results(on(hardware="B"))) == spread(
         "accuracy", "percent", (50.0, 50.0), 100
     )
 
@@ -90,4 +90,4 @@ def test_of_texts_nothing_is_expected():
         ResultSet({key: {"value": "0-4", "unit": ""}}, {"t": (r,)})
         for r in (RECORD, on(hardware="B"))
     ]
-    assert noise(key, *sets) == 0
+    assert run_noise(key, *sets) == 0

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from metrics.names import facts
-from reports.comparing.compare import compare
+from reports.comparing.compare import compare_results
 from reports.comparing.rule import CELL, Difference, Rule
 from reports.tables.resultset import ResultSet, read_set
 from results.record import Measurement, Record
@@ -60,7 +60,7 @@ def results(folder: Path, run: str) -> ResultSet:
 
 def cells(base: ResultSet, new: ResultSet) -> list[Difference]:
     """Differences of the cells that both runs made."""
-    differences = compare(base, new, Rule(exact=True))
+    differences = compare_results(base, new, Rule(exact=True))
     return [d for d in differences if d.kind == CELL and d.cell in new.cells]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reports.pages.latex import escape, latex
+from reports.pages.latex import escape, latex_table
 from tests.reports.drawn import layout, line, table_of
 
 
@@ -30,7 +30,7 @@ def test_a_table_has_measured_and_published_values_and_its_best_in_bold():
         line("b", "test=y", "0.25"),
         line("a", "test=y", "", **{"status": "failed: NaN"}),
     ]
-    text = latex(layout(columns, key="none/such"), table_of(lines))
+    text = latex_table(layout(columns, key="none/such"), table_of(lines))
     rows = [row for row in text.splitlines() if row.startswith(("Row", "Bound"))]
     assert rows == [
         r"Row A & 0.5000 $\pm$ 0.0100 & failed \\",
@@ -44,11 +44,11 @@ def test_a_table_has_measured_and_published_values_and_its_best_in_bold():
 def test_the_published_value_stands_in_brackets():
     column = "dataset=mnist distribution=iid"
     found = layout((column,))
-    text = latex(found, table_of([line("a", column, "0.5", "0.6")]))
+    text = latex_table(found, table_of([line("a", column, "0.5", "0.6")]))
     assert r"Row A & 0.5000 (0.6000) \\" in text
 
 
 def test_braces_and_environments_are_balanced():
-    text = latex(layout(("test=x",), key="none/such"), table_of([line("a", "test=x", "0.5")]))
+    text = latex_table(layout(("test=x",), key="none/such"), table_of([line("a", "test=x", "0.5")]))
     assert text.count("{") == text.count("}")
     assert text.count(r"\begin{") == text.count(r"\end{") == 2

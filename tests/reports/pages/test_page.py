@@ -13,8 +13,8 @@ import pytest
 from reports.pages.page import (
     cell_of,
     find_results,
-    page,
     panel_rows,
+    render_page,
     section_of,
     spread_of,
     verdict_kind,
@@ -139,7 +139,7 @@ class Collector(HTMLParser):
 
 def test_the_page_holds_numbers_claims_card_and_files_and_loads_nothing(tmp_path):
     files = write_results(tmp_path)
-    html = page(find_results(tmp_path))
+    html = render_page(find_results(tmp_path))
     found = Collector(html)
     for text in (
         "Global (DLAD)",
@@ -173,7 +173,7 @@ def test_the_page_holds_numbers_claims_card_and_files_and_loads_nothing(tmp_path
 
 def test_tables_are_tables_for_those_who_do_not_see_them(tmp_path):
     write_results(tmp_path)
-    found = Collector(page(find_results(tmp_path)))
+    found = Collector(render_page(find_results(tmp_path)))
     assert ("html", {"lang": "en"}) in found.tags
     assert all(
         attrs.get("scope") in ("col", "row")
@@ -193,7 +193,7 @@ def test_a_csv_that_lies_alone_is_drawn_by_its_slugs(tmp_path):
     files = write_results(tmp_path)
     for suffix in ("layout.json", "records.jsonl", "claims.csv", "png", "md"):
         files.path(suffix).unlink()
-    text = Collector(page(find_results(tmp_path))).text
+    text = Collector(render_page(find_results(tmp_path))).text
     assert "global-dlad" in text
     assert "Drawn from its CSV alone" in text
 
@@ -208,7 +208,7 @@ def test_a_failed_cell_is_shown_with_its_reason(tmp_path):
     )
     section = section_of(find_results(tmp_path)[0])
     assert section["failed"] == 1
-    assert "failed: NaN" in page(find_results(tmp_path))
+    assert "failed: NaN" in render_page(find_results(tmp_path))
 
 
 def test_a_stand_in_for_the_clients_private_data_is_named(tmp_path):
@@ -221,12 +221,12 @@ def test_a_stand_in_for_the_clients_private_data_is_named(tmp_path):
     }
     write_results(tmp_path, [record("global-dlad", COLUMNS[0], 0.5, private=private)])
     assert section_of(find_results(tmp_path)[0])["private"] == ["surrogate"]
-    assert "private surrogate" in page(find_results(tmp_path))
+    assert "private surrogate" in render_page(find_results(tmp_path))
 
 
 def test_what_the_results_lack_is_named(tmp_path):
     write_results(tmp_path)
-    assert "of dlad: table1, table3, table4" in Collector(page(find_results(tmp_path))).text
+    assert "of dlad: table1, table3, table4" in Collector(render_page(find_results(tmp_path))).text
 
 
 def test_a_sheet_reads_back_as_it_was_written(tmp_path):
@@ -242,7 +242,7 @@ def test_a_damaged_file_is_named(tmp_path, suffix):
     files = write_results(tmp_path)
     files.path(suffix).write_text('{"no": "such thing"}\n')
     with pytest.raises(ResultsError, match=rf"table2\.{suffix}"):
-        page(find_results(tmp_path))
+        render_page(find_results(tmp_path))
 
 
 def build(*arguments):

@@ -8,7 +8,7 @@ import shutil
 
 import pytest
 
-from reports.pages.build import build
+from reports.pages.build import build_pages
 from tests.reports.pages import write_results
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium is installe
 def address(tmp_path_factory):
     folder = tmp_path_factory.mktemp("page")
     write_results(folder / "results")
-    return build(folder / "results", folder / "out")[0].as_uri()
+    return build_pages(folder / "results", folder / "out")[0].as_uri()
 
 
 @pytest.fixture(scope="module")
