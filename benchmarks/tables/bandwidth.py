@@ -141,16 +141,21 @@ class Account:
 
 
 def accounts(table: str) -> tuple[Account, ...]:
-    """The accounts of `paper/table`, which its paper's spec file holds as `ACCOUNTS`; none where it
-    has no such table.
-    """
+    """The accounts of `paper/table`; none where its paper has none of it."""
     paper, _, key = table.partition("/")
-    if not (ROOT / "benchmarks" / "papers" / f"{paper}.py").exists():
-        return ()
-    found: dict[str, tuple[Account, ...]] = getattr(
-        importlib.import_module(f"benchmarks.papers.{paper}"), "ACCOUNTS", {}
-    )
-    return found.get(key, ())
+    return _accounts_of(paper).get(key, ())
+
+
+def _accounts_of(paper: str) -> dict[str, tuple[Account, ...]]:
+    """The accounts of a paper by table: `ACCOUNTS` in `benchmarks/papers/bytes/PAPER.py`, where
+    there is that file.
+    """
+    if not (ROOT / "benchmarks" / "papers" / "bytes" / f"{paper}.py").exists():
+        return {}
+    of_tables: dict[str, tuple[Account, ...]] = importlib.import_module(
+        f"benchmarks.papers.bytes.{paper}"
+    ).ACCOUNTS
+    return of_tables
 
 
 def chosen(found: Sequence[Account], only: Mapping[str, str]) -> tuple[Account, ...]:
@@ -172,10 +177,7 @@ def chosen(found: Sequence[Account], only: Mapping[str, str]) -> tuple[Account, 
 
 def tables(paper: str) -> list[str]:
     """The tables `paper/table` of a paper that have accounts."""
-    return [
-        f"{paper}/{key}"
-        for key in getattr(importlib.import_module(f"benchmarks.papers.{paper}"), "ACCOUNTS", {})
-    ]
+    return [f"{paper}/{key}" for key in _accounts_of(paper)]
 
 
 # -- transfer times --

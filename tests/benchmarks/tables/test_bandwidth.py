@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from benchmarks.papers import outlines
+from benchmarks.papers.bytes import outlines
 from benchmarks.tables import bandwidth
 from benchmarks.tables.bandwidth import (
     GB,
