@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.colors import ListedColormap
+from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from reports.drawing.figures import plt, save
@@ -63,13 +64,27 @@ def image_rows(
             axis.set_xlabel(notes[name][index], fontsize=7, labelpad=2)
         if column == 0:
             axis.set_ylabel(name, fontsize=8, rotation=0, ha="right", va="center")
+    _finish(figure, title, path)
+
+
+def _finish(
+    figure: Figure, title: str, path: Path, legend: Sequence[Patch] = (), inches: float = 1.0
+) -> None:
+    """Write a picture with its title above and a legend, whose entries are `inches` wide, below."""
     figure.tight_layout(pad=0.3)
-    width = max(
-        40, int(figure.get_size_inches()[0] / 0.075)
-    )  # a character of this size is about 0.07 inches wide
-    figure.text(
-        0.5, 1.0, "\n".join(textwrap.wrap(title, width)), ha="center", va="bottom", fontsize=9
-    )
+    width = figure.get_size_inches()[0]
+    if legend:
+        figure.legend(
+            handles=legend,
+            loc="upper center",
+            bbox_to_anchor=(0.5, 0.0),
+            frameon=False,
+            ncol=max(1, int(width / inches)),
+            fontsize=8,
+        )
+    # A character of this size is about 0.07 inches wide.
+    text = "\n".join(textwrap.wrap(title, max(40, int(width / 0.075))))
+    figure.text(0.5, 1.0, text, ha="center", va="bottom", fontsize=9)
     save(figure, path)
 
 
@@ -119,19 +134,7 @@ def draw_segmentations(
         Patch(facecolor=colours(min(value, len(classes))), edgecolor="black", lw=0.4, label=name)
         for value, name in names.items()
     ]
-    figure.tight_layout(pad=0.3)
-    across = max(1, int(shape[0] / (0.4 + 0.07 * max(map(len, names.values())))))
-    figure.legend(
-        handles=handles,
-        loc="upper center",
-        bbox_to_anchor=(0.5, 0.0),
-        frameon=False,
-        ncol=across,
-        fontsize=8,
-    )
-    text = "\n".join(textwrap.wrap(title, max(40, int(shape[0] / 0.075))))
-    figure.text(0.5, 1.0, text, ha="center", va="bottom", fontsize=9)
-    save(figure, path)
+    _finish(figure, title, path, handles, (0.4 + 0.07 * max(map(len, names.values()))))
 
 
 def read_segmentations(source: Path, classes: int) -> dict[str, np.ndarray]:
@@ -243,19 +246,7 @@ def draw_attention(
         Patch(facecolor="none", edgecolor=e, label=n)
         for e, n in (("#d4b400", "consensus"), ("black", "diversity"))
     ]
-    figure.tight_layout(pad=0.3)
-    across = max(1, int(shape[0] / 1.3))
-    figure.legend(
-        handles=handles,
-        loc="upper center",
-        bbox_to_anchor=(0.5, 0.0),
-        frameon=False,
-        ncol=across,
-        fontsize=8,
-    )
-    text = "\n".join(textwrap.wrap(title, max(40, int(shape[0] / 0.075))))
-    figure.text(0.5, 1.0, text, ha="center", va="bottom", fontsize=9)
-    save(figure, path)
+    _finish(figure, title, path, handles, 1.3)
 
 
 CENTRAL = "#ff8c00"

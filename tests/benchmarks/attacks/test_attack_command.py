@@ -228,14 +228,13 @@ def test_answers_of_trained_clients_are_attacked_and_both_numbers_said(target, c
     assert only(tmp_path, "png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_dummy_that_is_the_clients_only_image_answers_as_the_client_did():
-    """One client of one image, one step of training: what the attacker computes of the truth is
-    what it saw.
+def seen_of_one_image(method, observe):
+    """What an attacker sees of one client of one image, after one step of training, and the image
+    (1, 1, 8, 8), normalised, with its target (1,).
     """
-    data = catalogue.resolve("digits")
     inquiry = answers.Inquiry(
-        data,
-        "fedkd",
+        catalogue.resolve("digits"),
+        method,
         clients=1,
         samples=1,
         public=20,
@@ -244,10 +243,17 @@ def test_a_dummy_that_is_the_clients_only_image_answers_as_the_client_did():
     )
     federation = inquiry.federation()
     (client,) = federation.clients
-    seen = fedkd.observe(inquiry, federation, client)
     images, targets = client.run(
         lambda shard: (federation.normalise(unit_range(shard.images)), shard.targets)
     )
+    return observe(inquiry, federation, client), images, targets
+
+
+def test_a_dummy_that_is_the_clients_only_image_answers_as_the_client_did():
+    """One client of one image, one step of training: what the attacker computes of the truth is
+    what it saw.
+    """
+    seen, images, targets = seen_of_one_image("fedkd", fedkd.observe)
     labels = torch.nn.functional.one_hot(targets, 10).double()
     truth = seen.answer(images.double(), labels)[0].detach()
     # Weight decay, which the attacker leaves out, moves each weight by 0.05 * 3e-4 of itself.
@@ -260,22 +266,7 @@ def test_all_that_fediods_client_answers_follows_from_its_images():
     """The same with FedIOD: the mean score of its own images is exact, the rest within the
     simulated steps' tolerance.
     """
-    data = catalogue.resolve("digits")
-    inquiry = answers.Inquiry(
-        data,
-        "fediod",
-        clients=1,
-        samples=1,
-        public=20,
-        epochs=1,
-        threat=ThreatModel("update", local_lr=0.05),
-    )
-    federation = inquiry.federation()
-    (client,) = federation.clients
-    seen = fediod.observe(inquiry, federation, client)
-    images, targets = client.run(
-        lambda shard: (federation.normalise(unit_range(shard.images)), shard.targets)
-    )
+    seen, images, targets = seen_of_one_image("fediod", fediod.observe)
     truth = seen.answer(images.double(), torch.nn.functional.one_hot(targets, 10).double())
     logits, scores, own, gradient = (
         float(((a - b).norm() / b.norm()).detach())
