@@ -1,10 +1,10 @@
-"""The privacy accountant: what was released, what that costs, and the ledger that stops a run at
-its budget.
+"""The privacy accountant: what releases cost together, and the ledger that stops a run at its
+budget.
 
-Every release has a Rényi divergence at each of `ORDERS`; they add up, and the best order gives
-epsilon. The subsampled Gaussian's divergence and the privacy random variables of "prv" are
-Opacus's. The conventions are `ADJACENCY`, `SAMPLING` and `COMPOSITION`. Another convention gives
-another epsilon for the same noise: compare only numbers that state theirs.
+Every release has a Rényi divergence at each of `ORDERS` (`privacy.releases`); they add up, and the
+best order gives epsilon. The privacy random variables of "prv" are Opacus's. The conventions are
+`ADJACENCY`, `SAMPLING` and `COMPOSITION`. Another convention gives another epsilon for the same
+noise: compare only numbers that state theirs.
 """
 
 from __future__ import annotations

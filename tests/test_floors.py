@@ -132,6 +132,29 @@ def test_general_code_names_no_paper_and_none_of_their_methods(path):
     assert not named, f"{path} names {sorted(named)}"
 
 
+LINES = 450
+"""The longest file that is still read in one sitting."""
+
+
+def test_no_file_is_too_long_to_be_read_in_one_sitting():
+    lengths = {module_name(path): len(path.read_text().splitlines()) for path in FILES}
+    assert not {module: length for module, length in lengths.items() if length > LINES}
+
+
+def test_no_module_holds_a_function_or_class_of_its_own_name():
+    """So that a name in an import says which of the two it is. Speed benchmarks are left out: their
+    records go by the function's name.
+    """
+    definition = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    assert not [
+        module_name(path)
+        for path in FILES
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, definition) and node.name == path.stem
+        if not path.name.startswith("test_")
+    ]
+
+
 def test_no_device_is_written_into_the_code():
     for path in FILES:
         text = path.read_text()

@@ -158,6 +158,7 @@ def matches(row: Row, column: Mapping[str, str], only: Mapping[str, str]) -> boo
 
 
 def check_only(table: Table, rows: Sequence[Row], only: Mapping[str, str]) -> None:
+    """Raises SpecError for a key or a value of `--only` that the table does not have."""
     values: dict[str, set[str]] = {"row": {r.key for r in rows}, "method": {r.method for r in rows}}
     for column in table.columns:
         for key, value in column.items():

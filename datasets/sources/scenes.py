@@ -1,14 +1,13 @@
 """Generated rooms with two to four solids each, annotated for several tasks: the synthetic stand-in
 for Taskonomy.
 
-A pinhole camera looks slightly down into a room of a floor, a back wall and two side walls, on
-which solids stand: sphere, box, cylinder, cone, pyramid and roof (a lying prism). One ray is cast
-through the centre of each pixel, so that what is annotated is known exactly and not estimated from
-the picture. Surfaces are matt (Lambert's law, one far light), the floor is tiled, and noise is
-added to the picture only. The names of the annotations are those of Taskonomy's domains; what they
-hold is in `ANNOTATIONS`. The class of an image is the kind of the solid that is nearest to the
-camera, each as frequent as any other. They exercise every code path of a multi-task data set; they
-are not natural images, and every table made from them says so.
+The rooms are those of `datasets.rendering`. One ray is cast through the centre of each pixel, so
+that what is annotated is known exactly and not estimated from the picture. Surfaces are matt
+(Lambert's law, one far light), the floor is tiled, and noise is added to the picture only. The
+names of the annotations are those of Taskonomy's domains; what they hold is in `ANNOTATIONS`. The
+class of an image is the kind of the solid that is nearest to the camera, each as frequent as any
+other. They exercise every code path of a multi-task data set; they are not natural images, and
+every table made from them says so.
 """
 
 from __future__ import annotations

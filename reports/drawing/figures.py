@@ -143,6 +143,7 @@ def finish(figure: Figure, axes: Sequence[Axes], layout: Layout, path: Path) -> 
 
 
 def vertical_axis(axis: Axes, span: tuple[float, float], title: str, named: bool) -> None:
+    """Ends and grid of a vertical axis; its title where it is `named` or stands on the left."""
     axis.set_ylim(*span)
     axis.grid(axis="y", alpha=0.3)
     place = axis.get_subplotspec()
@@ -153,4 +154,5 @@ def vertical_axis(axis: Axes, span: tuple[float, float], title: str, named: bool
 
 
 def spread_bars(values: np.ndarray) -> np.ndarray | None:
+    """Spreads as lengths of error bars, none where nothing has one."""
     return None if np.isnan(values).all() else np.nan_to_num(values)

@@ -1,9 +1,7 @@
 """Judges what a paper claims about its tables on any set of values: the printed ones, or ours.
 
-The grammar of predicates is that of `results/published/README.md`. A predicate is a list of clauses
-separated by `;`. A clause is a comparison, or a chain of them, and may end in `for all | some |
-most KEYS`. Under `for all` every combination of the keys counts as one comparison; `some`, `most`
-and no quantifier count once.
+A claim is a predicate (`reports.tables.predicates`). Under `for all` every combination of the keys
+counts as one comparison; `some`, `most` and no quantifier count once.
 """
 
 from __future__ import annotations

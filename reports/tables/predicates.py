@@ -1,5 +1,4 @@
-"""The grammar of predicates, that of `results/published/README.md`, and what they say of a set of
-values.
+"""Predicates: read by the grammar of `results/published/README.md`, and held against values.
 
 A predicate is a list of clauses separated by `;`. A clause is a comparison, or a chain of them, and
 may end in `for all | some | most KEYS`.
