@@ -24,6 +24,12 @@ COMMANDS = list(
     )
 )
 
+SLOW = {
+    "python -m benchmarks reproduce dlad/table2": "first",
+    "python -m benchmarks reproduce fediod/figure4": "regression",
+}
+"""Commands of a minute, and the environment in which `.ci/run` runs the table anyway."""
+
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory) -> Path:
@@ -35,7 +41,9 @@ def shared(tmp_path_factory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("line", COMMANDS)
+@pytest.mark.parametrize(
+    "line", [pytest.param(line, marks=[pytest.mark.slow] * (line in SLOW)) for line in COMMANDS]
+)
 def test_a_documented_command_works(line, shared, command):
     """Smoke commands run as they are; for reduced and full-scale ones, `plan` resolves the same
     arguments.
@@ -59,6 +67,19 @@ def test_a_documented_command_works(line, shared, command):
         words = [str(shared / w) if w.startswith(("results/", "baseline/")) else w for w in words]
     done = command(*words, FEDTABLES_CACHE=str(shared / "cache"))
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr
+
+
+@pytest.mark.parametrize("line", SLOW)
+def test_a_slow_command_is_documented_can_be_planned_and_is_run_by_ci(line, command):
+    assert line in COMMANDS
+    table = line.rpartition(" ")[2]
+    done = command("benchmarks", "plan", table, "--profile", "smoke")
+    assert done.returncode == 0, done.stderr
+    assert f"tox run -e {SLOW[line]}" in (ROOT / ".ci" / "run").read_text()
+    config = configparser.ConfigParser(interpolation=None)
+    config.read(ROOT / "tox.ini")
+    run = [config["testenv:first"]["commands"], *config["reference"].values()]
+    assert any(table in words.split() for words in run)
 
 
 def test_documented_tox_environments_exist_and_share_one_interpreter():
