@@ -85,7 +85,7 @@ def _federation(batch_size: int, progress: Callable[[str, float], None]) -> Fede
 
 def initial_state(batch_size: int) -> dict[str, torch.Tensor]:
     """The weights that everyone starts from."""
-    return _federation(batch_size, lambda text, share: None).initial(NETWORK).state_dict()
+    return _federation(batch_size, lambda text, share: None).networks.initial(NETWORK).state_dict()
 
 
 def ours(batch_size: int) -> Outcome:
