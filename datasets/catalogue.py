@@ -172,6 +172,11 @@ def load(name: str, home: Path | None = None) -> dict[str, Split]:
                 f" {entry.classes} classes. The files under {home} are not the official ones."
                 f" {entry.how_to_get}"
             )
+        if found.images.dtype != entry.dtype:
+            raise DataError(
+                f"{entry.title}: samples are {found.images.dtype} in split {split!r}, expected"
+                f" {entry.dtype}. {entry.how_to_get}"
+            )
         if isinstance(entry, AnnotatedSource):
             check_annotations(entry, found)
     return splits

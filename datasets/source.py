@@ -90,6 +90,8 @@ class DataSource:
     """`real`, `synthetic` for generated images, or `surrogate` for real ones that were changed to
     stand in for others."""
     note: str = ""
+    dtype: str = "uint8"
+    """Of its samples: `uint8`, or `float32`, which are not rescaled."""
     content: Mapping[str, str] = field(default_factory=dict)
     """SHA-256 by split of the official images and labels (see `content_digest`), where known."""
 

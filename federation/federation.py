@@ -46,7 +46,7 @@ class Federation:
         probe: LabelledSet | None = None,
         task: Task,
         network: str,
-        image_shape: tuple[int, int, int],
+        image_shape: tuple[int, ...],
         normalise: Normalisation,
         local: TrainingPlan,
         server: TrainingPlan,
@@ -62,7 +62,7 @@ class Federation:
         oracle_allowed: frozenset[str] = frozenset(),
         progress: Callable[[str, float], None] = lambda text, share: None,
     ):
-        """`network` is that of the global model, `image_shape` channels, height and width, `test`
+        """`network` is that of the global model, `image_shape` channels and sides, `test`
         the test set, `oracle_labels` the public images' true labels.
 
         Raises ValueError for a private run with other than the plain execution.

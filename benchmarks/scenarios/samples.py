@@ -31,10 +31,11 @@ def official_labels(data: ResolvedData) -> dict[str, np.ndarray]:
 def images_of(
     data: ResolvedData, split: str, indices: np.ndarray, size: int, device: str
 ) -> torch.Tensor:
-    """Images of a split, uint8 (n, c, size, size)."""
+    """Samples of a split as stored, (n, c, *sides), all sides of `size`."""
     if device == "meta":
-        channels = catalogue.source(data.used).shape[0]
-        return torch.empty((len(indices), channels, size, size), dtype=torch.uint8, device="meta")
+        source = catalogue.source(data.used)
+        shape = (len(indices), source.shape[0], *[size] * (len(source.shape) - 1))
+        return torch.empty(shape, dtype=getattr(torch, source.dtype), device="meta")
     images = catalogue.load(data.used)[split].images[indices]
     return resize(torch.from_numpy(images), size).to(device)
 
@@ -42,15 +43,16 @@ def images_of(
 def targets_at(
     data: ResolvedData, split: str, indices: np.ndarray, annotation: str, size: int, device: str
 ) -> torch.Tensor:
-    """Targets of a split's images, of one annotation: classes int64 (n,), or of pixels (n, ...,
-    size, size).
+    """Targets of a split's samples, of one annotation: classes int64 (n,), or of pixels (n, ...,
+    *sides).
     """
     if annotation == CLASS:
         return torch.from_numpy(official_labels(data)[split][indices]).to(device)
     about = annotations_of(catalogue.source(data.used))[annotation]
     if device == "meta":
         channels = [about.size] if about.kind == MAP else []
-        return torch.empty((len(indices), *channels, size, size), device="meta")
+        sides = [size] * (len(catalogue.source(data.used).shape) - 1)
+        return torch.empty((len(indices), *channels, *sides), device="meta")
     values = annotated(catalogue.load(data.used)[split], annotation)[indices]
     return resize_targets(targets_of(about, values), size).to(device)
 

@@ -53,7 +53,7 @@ class Parts:
     public: PublicData
     test: LabelledSet
     task: Task
-    image_shape: tuple[int, int, int]
+    image_shape: tuple[int, ...]
     """Channels, height, width, as networks see them."""
     normalise: Normalisation
     validation: LabelledSet | None = None

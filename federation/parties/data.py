@@ -12,7 +12,7 @@ class PublicData:
     """The public set: images, and no labels at all."""
 
     images: torch.Tensor
-    """uint8 (n, c, h, w), on the run's device."""
+    """As stored, (n, c, *sides), on the run's device."""
     digest: str
     """Identifies the content in stage keys."""
 

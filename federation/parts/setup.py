@@ -26,7 +26,7 @@ class Setup:
     probe: LabelledSet | None
     task: Task
     network: str
-    image_shape: tuple[int, int, int]
+    image_shape: tuple[int, ...]
     normalise: Normalisation
     local: TrainingPlan
     server: TrainingPlan

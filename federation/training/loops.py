@@ -147,7 +147,7 @@ def augmented(
     generator: torch.Generator | None,
     mean: tuple[float, ...],
 ) -> torch.Tensor:
-    """Stored samples (n, c, h, w) as `unit_range` gives them, after `augment`.
+    """Stored samples (n, c, *sides) as `unit_range` gives them, after `augment`.
 
     Raises ValueError for samples that the augmentation is not made for.
     """
@@ -292,12 +292,16 @@ def predictions(
     batch by batch; the mode is restored between batches.
     """
     for part in images.split(prediction_batch(images)):
-        was_training = model.training
-        model.eval()
-        with torch.inference_mode():
-            outputs = model(normalise(unit_range(part)))
-        model.train(was_training)
-        yield outputs
+        yield _predicted(model, part, normalise)  # and not held here meanwhile
+
+
+def _predicted(model: nn.Module, part: torch.Tensor, normalise: Normalisation) -> torch.Tensor:
+    was_training = model.training
+    model.eval()
+    with torch.inference_mode():
+        outputs = model(normalise(unit_range(part)))
+    model.train(was_training)
+    return outputs
 
 
 def predict(model: nn.Module, images: torch.Tensor, *, normalise: Normalisation) -> torch.Tensor:

@@ -39,4 +39,5 @@ def evaluate(
         start = part.stop
         own = None if groups is None else groups[part]
         running.update(placed(outputs, trained_for, task), targets[part], own)
+        del outputs  # before the next are made
     return running.compute()

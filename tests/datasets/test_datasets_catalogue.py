@@ -346,6 +346,19 @@ def test_a_set_of_the_right_size_with_other_images_or_labels_is_refused(tmp_path
         load("mnist", tmp_path)
 
 
+def test_a_set_of_samples_in_another_dtype_than_it_states_is_refused(tmp_path):
+    images = np.zeros((60_000, 28, 28), np.float32)
+    np.savez_compressed(
+        tmp_path / "mnist.npz",
+        x_train=images,
+        y_train=np.zeros(60_000, np.uint8),
+        x_test=images[:10_000],
+        y_test=np.ones(10_000),
+    )
+    with pytest.raises(DataError, match=r"MNIST: samples are float32 in .*, expected uint8\."):
+        load("mnist", tmp_path)
+
+
 def test_a_set_of_the_official_size_loads(tmp_path):
     images = np.zeros((60_000, 28, 28), np.uint8)
     np.savez_compressed(

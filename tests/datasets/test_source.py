@@ -132,7 +132,9 @@ def test_an_npz_without_labels_is_refused_naming_them(tmp_path):
 
 def test_an_npz_of_float_images_is_refused(tmp_path):
     np.savez(tmp_path / "a.npz", **{**arrays(), "x_train": np.zeros((3, 4, 4))})
-    with pytest.raises(DataError, match="expected uint8 images"):
+    with pytest.raises(
+        DataError, match=r"expected uint8 or float32 .*, got float64 \(3, 1, 4, 4\)"
+    ):
         read_npz(tmp_path / "a.npz", ADVICE)
 
 

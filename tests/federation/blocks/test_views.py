@@ -39,6 +39,14 @@ def test_a_strong_view_has_a_hole_of_half_the_side_with_the_datas_mean():
     assert torch.equal(whole, unit_range(images))
 
 
+def test_there_is_no_strong_view_of_images_without_pixels():
+    federation = make_federation()
+    images = torch.zeros(2, 1, 8, 8)
+    assert torch.equal(weak_view(federation, images, stream(federation)), images)
+    with pytest.raises(ValueError, match="RandAugment changes pixels, and float32 images have"):
+        strong_view(federation, images, stream(federation), RandAugment())
+
+
 def test_views_for_dense_targets_move_no_pixel():
     augmentation = Augmentation(
         rotation=20, shift=0.2, channel_shift=0.2, horizontal_flip=True, crop=1, cutout=2

@@ -37,6 +37,19 @@ def test_tracking_adds_the_test_metrics_to_the_history_that_a_checkpoint_takes()
     }
 
 
+def test_a_test_set_with_groups_is_measured_by_them_too():
+    plain = make_federation().evaluation.test_set
+    groups = torch.tensor([7, 7, 7, 7, 3, 3])
+    grouped = LabelledSet(plain.images, plain.targets, "test", groups)
+    federation = make_federation(test=grouped)
+    # One of the four images of group 7 is of class 1, one of the two of group 3.
+    assert plain.targets.tolist() == [0, 1, 2, 0, 1, 2]
+    assert federation.evaluation.test(constant(federation, 1)) == {
+        "accuracy": 1 / 3,
+        "accuracy-by-group": pytest.approx((1 / 4 + 1 / 2) / 2),
+    }
+
+
 def test_validation_is_on_the_servers_own_set_and_not_on_the_test_set():
     images = torch.zeros(4, 1, 8, 8, dtype=torch.uint8)
     federation = make_federation(validation=LabelledSet(images, torch.tensor([1, 1, 1, 2]), "v"))

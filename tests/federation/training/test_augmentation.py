@@ -92,6 +92,20 @@ def test_rotation_keeps_the_centre_and_stays_within_its_angle():
     )
 
 
+def test_a_rotation_of_an_image_that_is_not_square_keeps_distances():
+    images = torch.zeros(60, 1, 31, 15)
+    images[:, 0, 14:17, 6:9] = 1
+    images[:, 0, 4:7, 6:9] = 1  # ten pixels above the other square, which is in the centre
+    out = augment(images, Augmentation(rotation=30), generator())[:, 0, :11]
+    place = torch.arange(31) - 15.0
+    rows = (out.sum(dim=2) * place[:11]).sum(dim=1) / out.sum(dim=(1, 2))
+    columns = (out.sum(dim=1) * place[8:23]).sum(dim=1) / out.sum(dim=(1, 2))
+    torch.testing.assert_close(
+        torch.hypot(rows, columns), torch.full((60,), 10.0), atol=0.1, rtol=0
+    )
+    assert columns.abs().max() > 3
+
+
 def test_a_shift_moves_by_at_most_its_share_of_the_side_either_way():
     rows, columns = centroids(augment(dots(300, 20, 10, 10), Augmentation(shift=0.2), generator()))
     for moved in (rows - 0.5, columns - 0.5):
