@@ -347,8 +347,8 @@ def keeps_its_budget(method: Method) -> None:
             continue
         other = Fit(method, mechanism=mechanism, noise=1)
         _ = other.fitted
-        for (transfer, own), (_, theirs) in zip(fit.payloads, other.payloads, strict=True):
-            same = all(torch.equal(own[name], theirs[name]) for name in own)
+        for (transfer, payload), (_, theirs) in zip(fit.payloads, other.payloads, strict=True):
+            same = all(torch.equal(payload[name], theirs[name]) for name in payload)
             if same and transfer.direction == "up":
                 raise BrokenContractError(
                     f"under {mechanism} no noise reaches what client {transfer.client} sends as"

@@ -208,7 +208,7 @@ def attack_client(inquiry: Inquiry, position: int) -> Finding:
     start = federation.streams.seeds.torch("attack", inquiry.target, client.index)
 
     def compute() -> Stage:
-        found = match_answers(
+        reconstruction = match_answers(
             seen.answer,
             seen.answers,
             federation.networks.image_shape,
@@ -218,9 +218,10 @@ def attack_client(inquiry: Inquiry, position: int) -> Finding:
             iterations=inquiry.iterations,
             restarts=inquiry.restarts,
         )
-        image = to_units(found.images, federation.normalise).float()[0]
+        image = to_units(reconstruction.images, federation.normalise).float()[0]
         return Stage(
-            {"image": image, "label": found.labels.argmax(dim=1)}, {"distance": found.distance}
+            {"image": image, "label": reconstruction.labels.argmax(dim=1)},
+            {"distance": reconstruction.distance},
         )
 
     observed = content_digest({str(number): part for number, part in enumerate(seen.answers)})
@@ -273,17 +274,17 @@ def lines(findings: Sequence[Finding]) -> list[dict[str, str]]:
     """A line of the CSV for each client."""
     return [
         {
-            "client": str(found.client + 1),
-            "samples": str(found.samples),
-            "accuracy": format_value(found.accuracy),
-            "distance": format_value(found.distance),
-            "recovered_label": str(found.recovered_label),
-            "nearest_label": str(found.nearest_label),
-            "psnr": format_value(found.psnr),
-            "psnr_mean_image": format_value(found.psnr_mean),
-            "nearer": "yes" if found.psnr > found.psnr_mean else "no",
+            "client": str(finding.client + 1),
+            "samples": str(finding.samples),
+            "accuracy": format_value(finding.accuracy),
+            "distance": format_value(finding.distance),
+            "recovered_label": str(finding.recovered_label),
+            "nearest_label": str(finding.nearest_label),
+            "psnr": format_value(finding.psnr),
+            "psnr_mean_image": format_value(finding.psnr_mean),
+            "nearer": "yes" if finding.psnr > finding.psnr_mean else "no",
         }
-        for found in findings
+        for finding in findings
     ]
 
 
@@ -291,9 +292,9 @@ def verdict(findings: Sequence[Finding]) -> str:
     """Both numbers, in words."""
     ours, mean = (
         fmean(values)
-        for values in zip(*((found.psnr, found.psnr_mean) for found in findings), strict=True)
+        for values in zip(*((finding.psnr, finding.psnr_mean) for finding in findings), strict=True)
     )
-    nearer = sum(found.psnr > found.psnr_mean for found in findings)
+    nearer = sum(finding.psnr > finding.psnr_mean for finding in findings)
     return (
         f"recovered images have {ours:.1f} dB to the nearest private image, the public set's mean"
         f" image {mean:.1f} dB; the attack came nearer for {nearer} of {len(findings)} clients. One"

@@ -210,12 +210,12 @@ def in_processes(
     Raises ResultsError if a process is lost.
     """
     spawn = multiprocessing.get_context("spawn")
-    found: dict[int, R] = {}
+    results: dict[int, R] = {}
     with ProcessPoolExecutor(min(jobs, len(items)), spawn, _prepare, (device,)) as pool:
         waiting = {pool.submit(function, item): item for item in items}
         try:
             for future in as_completed(waiting):
-                found[waiting[future]] = future.result()
+                results[waiting[future]] = future.result()
                 done()
         except BrokenProcessPool as error:
             raise ResultsError(
@@ -228,7 +228,7 @@ def in_processes(
             for process in multiprocessing.active_children():
                 process.terminate()
             raise
-    return [found[item] for item in items]
+    return [results[item] for item in items]
 
 
 def _prepare(device: str) -> None:

@@ -31,7 +31,7 @@ def table_names(names: list[str], protocol: str = "paper", planned: bool = False
 
     With `planned` also those without a runner whose bytes are known from first principles.
     """
-    found: list[str] = []
+    expanded: list[str] = []
     for name in names:
         if name in registry.papers():
             tables = registry.papers()[name].tables
@@ -41,18 +41,18 @@ def table_names(names: list[str], protocol: str = "paper", planned: bool = False
                 if table.released or protocol != "released"
             ]
             known += [table for table in bandwidth.tables(name) if planned and table not in known]
-            found += known
+            expanded += known
             if not known:
                 raise SpecError(
                     f"no table of {name} has a runner yet; `python -m benchmarks plan {name}` has"
                     " bytes of some"
                 )
         elif planned and bandwidth.accounts(name):
-            found.append(name)
+            expanded.append(name)
         else:
             registry.find_table(name)
-            found.append(name)
-    return found
+            expanded.append(name)
+    return expanded
 
 
 def some_tables(tables: list[str] | None) -> list[str]:

@@ -125,17 +125,17 @@ def attack_clients(
         console.print(escape(str(work)), soft_wrap=True)
         with progress_bar(console) as bar:
             task = bar.add_task("messages", total=work.messages)
-            found = module.run(work, jobs or default_jobs(device), lambda: bar.advance(task))
+            outcomes = module.run(work, jobs or default_jobs(device), lambda: bar.advance(task))
     except (ValueError, FloatingPointError) as error:
         raise SpecError(f"the attack cannot be run: {error}") from error
     table = RichTable()
     for heading in module.COLUMNS:
         table.add_column(heading.replace("_", " "), justify="right")
-    for line in module.lines(found):
+    for line in module.lines(outcomes):
         table.add_row(*(_short(value) for value in line.values()))
     console.print(table)
-    console.print(f"[bold]{module.verdict(found)}[/]", soft_wrap=True)
-    for path in module.write(work, found, results / "attack"):
+    console.print(f"[bold]{module.verdict(outcomes)}[/]", soft_wrap=True)
+    for path in module.write(work, outcomes, results / "attack"):
         console.print(f"wrote {path}", soft_wrap=True)
 
 

@@ -48,13 +48,13 @@ def show_data(
                 resolved = catalogue.resolve(name)
                 splits = catalogue.load(resolved.used)
                 sizes = ", ".join(f"{split} {len(part):,}" for split, part in splits.items())
-                found = {split: content_digest(splits[split]) for split in source.content}
+                digests = {split: content_digest(splits[split]) for split in source.content}
                 word = (
                     "[green]official content, by SHA-256[/]"
-                    if found
+                    if digests
                     else "whole; no official digest is known"
                 )
-                if found != source.content:
+                if digests != source.content:
                     unusable += 1
                     word = "[red]not the official content[/]"
                 console.print(f"{name}: {sizes}; {word}")

@@ -75,12 +75,12 @@ def plan_tables(
                 " same",
                 soft_wrap=True,
             )
-        found = bandwidth.accounts(name)
-        if found:
+        accounts = bandwidth.accounts(name)
+        if accounts:
             bandwidth.show(
                 console,
                 name,
-                found if name in runnable else bandwidth.chosen(found, selection.only or {}),
+                accounts if name in runnable else bandwidth.chosen(accounts, selection.only or {}),
                 link,
             )
 
@@ -95,14 +95,14 @@ def _plan_runs(name: str, selection: Selection, link: float | None) -> None:
     profile = selection.profile
     paper, table = registry.find_table(name)
     cells = expand(paper, table, selection)
-    found = make_plan(cells)
-    console.print(f"[bold]{name}[/] {table.title}, profile {profile}: {found.cells} cells")
+    plan = make_plan(cells)
+    console.print(f"[bold]{name}[/] {table.title}, profile {profile}: {plan.cells} cells")
     stages = RichTable(
         "stage", "asked for", "computed", "shared", title="Stages", title_justify="left"
     )
-    for kind, needed in found.needed.items():
+    for kind, needed in plan.needed.items():
         stages.add_row(
-            kind, str(needed), str(found.distinct[kind]), str(needed - found.distinct[kind])
+            kind, str(needed), str(plan.distinct[kind]), str(needed - plan.distinct[kind])
         )
     console.print(stages)
     times = bandwidth.link_columns(link)
@@ -114,25 +114,25 @@ def _plan_runs(name: str, selection: Selection, link: float | None) -> None:
         title="Bytes of one run (largest column)",
         title_justify="left",
     )
-    for method in found.bytes_up:
-        up, down = found.bytes_up[method], found.bytes_down[method]
+    for method in plan.bytes_up:
+        up, down = plan.bytes_up[method], plan.bytes_down[method]
         wire.add_row(method, f"{up:,}", f"{down:,}", *bandwidth.link_times(up, down, link))
     console.print(wire)
     console.print(
-        f"training samples: {found.meter.training_samples:,}; predictions:"
-        f" {found.meter.predicted_samples:,}; {found.meter.flops:.3g} FLOPs"
+        f"training samples: {plan.meter.training_samples:,}; predictions:"
+        f" {plan.meter.predicted_samples:,}; {plan.meter.flops:.3g} FLOPs"
     )
     device, what = ("cuda", "GPU") if torch.cuda.is_available() else ("cpu", "core")
-    if speed := found.measured_speed(device):
+    if speed := plan.measured_speed(device):
         console.print(
-            f"estimate: {found.hours(speed):,.2f} {what}-hours on this machine, at"
+            f"estimate: {plan.hours(speed):,.2f} {what}-hours on this machine, at"
             f" {speed:.1e} FLOP/s (measured just now, with the clients' network);"
-            f" {found.hours(GPU_SPEED):,.2f} GPU-hours on one {GPU}, at {GPU_SPEED:.1e} FLOP/s"
+            f" {plan.hours(GPU_SPEED):,.2f} GPU-hours on one {GPU}, at {GPU_SPEED:.1e} FLOP/s"
             " (measured there, docs/performance.md); peak memory about"
-            f" {found.meter.peak_bytes / 2**30:.2f} GiB per process, beside the framework",
+            f" {plan.meter.peak_bytes / 2**30:.2f} GiB per process, beside the framework",
             soft_wrap=True,
         )
-    for asked, label in found.data.items():
+    for asked, label in plan.data.items():
         console.print(f"data: {asked}: {label}")
     for column, why in table.unmeasured:
         console.print(

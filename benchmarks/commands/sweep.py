@@ -64,8 +64,8 @@ def sweep_budgets(
         selection, overrides=parse_settings([table], override or [], selection.plugins)
     )
     cluster = make_cluster(ray, num_cpus, num_gpus, ray_cache, device, threads)
-    paper, found = registry.find_table(table)
-    derived, left_out = swept(paper, found, selection, parse_epsilons(epsilon))
+    paper, spec = registry.find_table(table)
+    derived, left_out = swept(paper, spec, selection, parse_epsilons(epsilon))
     for row in left_out:
         if row.key not in selection.add and row.key not in (selection.only or {}).get(
             "row", row.key

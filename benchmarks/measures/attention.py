@@ -83,7 +83,7 @@ def measure(
             f"none of the first {len(images)} test films has a finding that a client holds"
         )
     nowhere = ~active.flatten(1).any(dim=1)  # a map ends at 1, or is 0 everywhere
-    found = [
+    measurements = [
         Measurement(name, scale * int(part.sum()) / int(whole.sum()))
         for name, part, whole in (
             ("attention-in-diversity", active & held, active),
@@ -107,7 +107,7 @@ def measure(
         f"of {len(active):,} findings of the first {len(images):,} test films, at the end of the"
         f" run; maps above {LEVEL}"
     )
-    return tuple(found), how, pack(arrays)
+    return tuple(measurements), how, pack(arrays)
 
 
 def _maps(federation: Federation, model: Checkpoint, images: torch.Tensor) -> torch.Tensor:

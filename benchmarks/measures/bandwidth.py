@@ -59,7 +59,7 @@ def measure_traffic(
     """
     values = np.mean([checkpoint.history[metric] for checkpoint in fitted], axis=0) * scale
     sizes = crossed(ledger, len(values), rounds)
-    found = [
+    measurements = [
         Measurement(name, float(number), f"round={place}")
         for place, (value, size) in enumerate(zip(values, sizes, strict=True), 1)
         for name, number in ((metric, value), (BANDWIDTH, size / 1e9))
@@ -68,7 +68,7 @@ def measure_traffic(
         how = f"after each of {len(values)} rounds, with the bytes until then"
     else:
         how = f"after each of {len(values)} epochs, when all bytes had crossed"
-    return tuple(found), how + (", mean over models" if len(fitted) > 1 else "")
+    return tuple(measurements), how + (", mean over models" if len(fitted) > 1 else "")
 
 
 MEASURE = Bandwidth()

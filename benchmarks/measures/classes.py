@@ -35,11 +35,13 @@ def classes_of_slot(federation: Federation, slot: str) -> str:
     group = {frozenset(classes) for classes in held[position::5]}
     if len(group) != 1:
         return "differs between clients of the slot"
-    own = set(group.pop())
+    of_slot = set(group.pop())
     shared = sorted(set.intersection(*held))
     if len(shared) >= 5 and shared == list(range(shared[0], shared[-1] + 1)):
-        return ",".join([f"{shared[0]}-{shared[-1]}", *(str(c) for c in sorted(own - set(shared)))])
-    return ",".join(str(c) for c in sorted(own))
+        return ",".join(
+            [f"{shared[0]}-{shared[-1]}", *(str(c) for c in sorted(of_slot - set(shared)))]
+        )
+    return ",".join(str(c) for c in sorted(of_slot))
 
 
 MEASURE = Classes()

@@ -13,12 +13,14 @@ class Curve(Measure):
     """A number per metric and epoch, under the column key `epoch`, counted from 1."""
 
     def take(self, run: Fitted) -> Taken:
-        models, found = counted(run), list[Measurement]()
+        models, measurements = counted(run), list[Measurement]()
         for metric in metrics_of(run):
             histories = [checkpoint.history[metric] for checkpoint in models]
             means = np.mean(histories, axis=0) * run.scale(metric)
-            found += [Measurement(metric, float(v), f"epoch={e}") for e, v in enumerate(means, 1)]
-        return Taken(tuple(found), in_words(run, "epochs"))
+            measurements += [
+                Measurement(metric, float(v), f"epoch={e}") for e, v in enumerate(means, 1)
+            ]
+        return Taken(tuple(measurements), in_words(run, "epochs"))
 
 
 MEASURE = Curve()

@@ -91,11 +91,11 @@ def properties(ledger: Sequence[Transfer], public: bool) -> dict[str, bool]:
     }
 
 
-def measurements(found: Mapping[str, bool]) -> tuple[Measurement, ...]:
+def measurements(property_values: Mapping[str, bool]) -> tuple[Measurement, ...]:
     """Properties as texts of a table."""
     return tuple(
         Measurement(PROPERTY, "yes" if holds else "no", f"property={name}")
-        for name, holds in found.items()
+        for name, holds in property_values.items()
     )
 
 

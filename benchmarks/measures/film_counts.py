@@ -23,12 +23,14 @@ def scarce_findings(
     present = (test.targets == 1).sum(dim=0).tolist()
     having, without = [], []
     for finding in counted:
-        total, own = (numbers[list(findings).index(finding)] for numbers in (known, present))
-        if 0 < own < total:
-            having.append(f"{finding} {own:,}")
+        total, positive = (numbers[list(findings).index(finding)] for numbers in (known, present))
+        if 0 < positive < total:
+            having.append(f"{finding} {positive:,}")
         else:
             without.append(
-                f"{finding} ({own:,} of {total:,} films)" if total else f"{finding} (not labelled)"
+                f"{finding} ({positive:,} of {total:,} films)"
+                if total
+                else f"{finding} (not labelled)"
             )
     text = [f"films with each: {', '.join(having)}"] if having else []
     return text + ([f"no AUC, and no part in the means: {', '.join(without)}"] if without else [])

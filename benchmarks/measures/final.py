@@ -32,12 +32,12 @@ class Final(Measure):
 
         how = read_section(run.config, "evaluation", EvaluationSettings)
         models = counted(run)
-        found = []
+        measurements = []
         for metric in metrics_of(run):
             histories = [checkpoint.history[metric] for checkpoint in models]
             values = [statistic_of(metric, history, how) for history in histories]
-            found.append(Measurement(metric, float(np.mean(values)) * run.scale(metric)))
-        return Taken(tuple(found), in_words(run, statistic_name(histories, how)))
+            measurements.append(Measurement(metric, float(np.mean(values)) * run.scale(metric)))
+        return Taken(tuple(measurements), in_words(run, statistic_name(histories, how)))
 
 
 def counted(run: Fitted) -> list[Checkpoint]:

@@ -66,7 +66,7 @@ def measure(
         raise ValueError(
             f"AUC by finding is of multi-label tasks, and the task is {federation.task}"
         )
-    own = MultiLabel(tuple(findings))
+    test_task = MultiLabel(tuple(findings))
     known, scores = set(findings), []
     for checkpoint in fitted:
         task = _task(federation, checkpoint)
@@ -74,7 +74,7 @@ def measure(
         outputs = predict(
             federation.networks.module(checkpoint), test.images, normalise=federation.normalise
         )
-        scores.append(auc_by_class(own.place(outputs, task.findings), test.targets))
+        scores.append(auc_by_class(test_task.place(outputs, task.findings), test.targets))
     # Of one finding all models have an AUC, or none: the test films decide, and models of one table
     # have one label set.
     means = {
@@ -86,15 +86,15 @@ def measure(
         raise ValueError(
             f"no finding has films of {name} both with and without it, so that no AUC is defined"
         )
-    found = [
+    measurements = [
         Measurement("auc", scale * value, f"class={finding}") for finding, value in means.items()
     ]
-    found.append(Measurement("num-classes", float(len(means)), "class=all"))
+    measurements.append(Measurement("num-classes", float(len(means)), "class=all"))
     shared = [means[finding] for finding in overlap if finding in means]
     if shared:
-        found.append(Measurement("mauc", scale * float(np.mean(shared)), "class=overlap"))
+        measurements.append(Measurement("mauc", scale * float(np.mean(shared)), "class=overlap"))
     if known >= set(findings):
-        found.append(
+        measurements.append(
             Measurement("mauc", scale * float(np.mean(list(means.values()))), "class=total")
         )
     how = f"AUC on {len(test.images):,} test films of {name}, after training"
@@ -102,7 +102,7 @@ def measure(
         how + (", mean over models" if len(fitted) > 1 else ""),
         *scarce_findings(test, [f for f in findings if f in known], findings),
     ]
-    return tuple(found), "; ".join(text)
+    return tuple(measurements), "; ".join(text)
 
 
 def overlapping(config: Config) -> list[str]:

@@ -75,9 +75,9 @@ def measure(
     named = read_section(config, "evaluation", EvaluationSettings).extractor
     extractor = extractors.load(named, federation.networks.device)
     clients = drawn_clients(federation, settings.clients, count)
-    found: list[dict[str, float]] = []
+    distances: list[dict[str, float]] = []
     for client in clients:
-        federation.progress(f"client {client.index + 1}", len(found) / len(clients))
+        federation.progress(f"client {client.index + 1}", len(distances) / len(clients))
         private, _ = client.run(_private_images, federation, client, count)
         images = _images_of(config, settings, federation, client, samples)
         values = {
@@ -87,15 +87,18 @@ def measure(
         }
         if source in KINDS:
             values |= likeness(images, unit_range(private[:count]))
-        found.append(values)
-    found.append(
-        {metric: sum(values[metric] for values in found) / len(found) for metric in found[0]}
+        distances.append(values)
+    distances.append(
+        {
+            metric: sum(values[metric] for values in distances) / len(distances)
+            for metric in distances[0]
+        }
     )
     names = [*map(str, range(1, len(clients) + 1)), "average"]
     measurements = [
         Measurement(m, v[m], f"client={name}")
-        for m in found[0]
-        for name, v in zip(names, found, strict=True)
+        for m in distances[0]
+        for name, v in zip(names, distances, strict=True)
     ]
     how = title(extractor.name, extractor.title) + f", {count} images on either side"
     if not is_reliable(count, count, extractor.feature_dim):

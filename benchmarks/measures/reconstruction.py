@@ -80,8 +80,8 @@ def double(model: nn.Module) -> nn.Module:
     """A copy of `model` in float64, in which attacks compute; in float32 on MPS, which has no
     double precision.
     """
-    own = copy.deepcopy(model)
-    return own if next(own.parameters()).device.type == "mps" else own.double()
+    duplicate = copy.deepcopy(model)
+    return duplicate if next(duplicate.parameters()).device.type == "mps" else duplicate.double()
 
 
 def attack_message(
@@ -104,7 +104,7 @@ def attack_message(
     """
     inputs = normalise(unit_range(images))
     shared = share(model, inputs, targets, attack.threat)
-    own, shape = double(model), (images.shape[1], images.shape[2], images.shape[3])
+    attacked, shape = double(model), (images.shape[1], images.shape[2], images.shape[3])
     effort: dict[str, Any] = {
         "generator": generator,
         "iterations": attack.iterations,
@@ -120,16 +120,21 @@ def attack_message(
         low, high = (
             normalise(torch.full_like(inputs[:1, :, :1, :1], value))[0] for value in (0.0, 1.0)
         )
-        found = invert_gradients(
-            own, shared, shape, known, classes, attack.threat, bounds=(low, high), **effort
+        reconstruction = invert_gradients(
+            attacked, shared, shape, known, classes, attack.threat, bounds=(low, high), **effort
         )
     else:
-        found = {"dlg": deep_leakage, "idlg": improved_deep_leakage}[attack.kind](
-            own, shared, shape, classes, attack.threat, **effort
+        reconstruction = {"dlg": deep_leakage, "idlg": improved_deep_leakage}[attack.kind](
+            attacked, shared, shape, classes, attack.threat, **effort
         )
-    recovered, labels = to_units(found.images, normalise).float(), found.labels.argmax(dim=1)
+    recovered, labels = (
+        to_units(reconstruction.images, normalise).float(),
+        reconstruction.labels.argmax(dim=1),
+    )
     order = match(recovered, unit_range(images))
-    return Recovered(recovered[order], labels[order], found.distance, found.starts)
+    return Recovered(
+        recovered[order], labels[order], reconstruction.distance, reconstruction.starts
+    )
 
 
 def reconstructions(
@@ -158,7 +163,7 @@ def reconstructions(
     firsts = range(0, len(images), per_message)
 
     def compute() -> Stage:
-        found = []
+        recovered = []
         for first in firsts:
             progress(f"{label}: image {first + 1}/{len(images)}", first / len(images))
             message = slice(first, first + per_message)
@@ -171,16 +176,18 @@ def reconstructions(
                 normalise,
                 generator_of(first),
             )
-            found.append(one)
+            recovered.append(one)
         tensors = {
-            "images": torch.cat([one.images for one in found]),
-            "labels": torch.cat([one.labels for one in found]),
+            "images": torch.cat([one.images for one in recovered]),
+            "labels": torch.cat([one.labels for one in recovered]),
             "distances": (
                 torch.tensor(
-                    [one.distance for one in found], dtype=torch.float64
+                    [one.distance for one in recovered], dtype=torch.float64
                 ).repeat_interleave(per_message)
             ),
-            "starts": torch.tensor([one.starts for one in found]).repeat_interleave(per_message),
+            "starts": torch.tensor([one.starts for one in recovered]).repeat_interleave(
+                per_message
+            ),
         }
         return Stage(tensors)
 

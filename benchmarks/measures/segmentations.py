@@ -55,10 +55,14 @@ def measure(
     images, target = test.images[:SHOWN], test.targets[:SHOWN]
     outputs = predict(federation.networks.module(fitted[0]), images, normalise=federation.normalise)
     values = measured(federation.task.metrics(), outputs, target)
-    found = tuple(Measurement(name, value) for name, value in values.items())
+    measurements = tuple(Measurement(name, value) for name, value in values.items())
     maps = {"images": images, "target": target, "predicted": outputs.argmax(dim=1)}
     arrays = {name: tensor.cpu().numpy().astype(np.uint8) for name, tensor in maps.items()}
-    return found, f"of the {len(images)} test images shown, at the end of the run", pack(arrays)
+    return (
+        measurements,
+        f"of the {len(images)} test images shown, at the end of the run",
+        pack(arrays),
+    )
 
 
 MEASURE = Segmentations()

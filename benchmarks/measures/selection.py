@@ -34,15 +34,15 @@ def selections(fitted: Sequence[Checkpoint], config: Config) -> tuple[tuple[Meas
     scores = torch.tensor(
         [history[f"transferability/{n}"] for n in teachers], dtype=torch.float64
     ).T
-    found = []
+    measurements = []
     for number, row in enumerate(unit_scaled(scores).tolist(), 1):
         for teacher, value in zip(teachers, row, strict=True):
             column = f"selection={number} teacher={teacher}"
-            found.append(Measurement("transferability", value, column))
-            found.append(
+            measurements.append(Measurement("transferability", value, column))
+            measurements.append(
                 Measurement("selected", history[f"selected/{teacher}"][number - 1], column)
             )
-    return tuple(found), "at each selection of the run"
+    return tuple(measurements), "at each selection of the run"
 
 
 MEASURE = Selection()

@@ -75,14 +75,14 @@ def measure(
     accuracy = fitted[0].history["accuracy"][-1] * scale
     scores = first_scores(federation, method)
     similarity = float(unit_scaled(scores)[teacher - 1])
-    found = (
+    measurements = (
         Measurement("transfer-accuracy", accuracy),
         Measurement("saliency-similarity", similarity),
     )
     cosines = method.cosines(federation, scores)
     span = f"{float(cosines.min()):.4f} to {float(cosines.max()):.4f}"
     return (
-        found,
+        measurements,
         (
             f"frozen encoder, new last layer; similarity before the first selection, {span}"
             " stretched over 0 to 1"

@@ -46,7 +46,7 @@ def print_table(console: Console, run: TableRun, card: Sequence[str]) -> None:
     )
     write_arrays(run, records)
     made = made_table(run, layout, records_of(lines), records)
-    told = [
+    remarks = [
         *find_kind(run.table.measure).remarks(made),
         *(
             f"{format_column(dict(column))} is not measured: {why}"
@@ -54,12 +54,12 @@ def print_table(console: Console, run: TableRun, card: Sequence[str]) -> None:
         ),
     ]
     sheet = Sheet(
-        layout, run.paper.title, run.paper.citation, run.table.measure, tuple(told), tuple(card)
+        layout, run.paper.title, run.paper.citation, run.table.measure, tuple(remarks), tuple(card)
     )
     shown = sheet.shown(lines)
     for table in terminal_tables(layout, shown):
         console.print(table)
-    notes = [*told, *legend(layout, shown)]
+    notes = [*remarks, *legend(layout, shown)]
     wanted = [
         row.key
         for row in run.rows
@@ -93,7 +93,7 @@ def print_table(console: Console, run: TableRun, card: Sequence[str]) -> None:
     files = [run.files.path("csv"), run.files.path("md"), run.files.path("records.jsonl")]
     sheet.write(run.files.path("layout.json"))
     page = markdown(
-        layout, shown, [(c["claim"], c["verdict"], c["in_print"]) for c in claims], card, told
+        layout, shown, [(c["claim"], c["verdict"], c["in_print"]) for c in claims], card, remarks
     )
     write_atomic(run.files.path("md"), page)
     if claims:

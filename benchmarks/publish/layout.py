@@ -65,9 +65,9 @@ def layout_of(run: TableRun, records: Sequence[Record]) -> Layout:
     )
 
 
-def _data_labels(found: Sequence[Mapping[str, str]]) -> list[str]:
+def _data_labels(resolved: Sequence[Mapping[str, str]]) -> list[str]:
     """`MNIST (real)` and the like, once for every data set asked for."""
-    used = {(d["asked"], d["used"]): d for d in found if d}
+    used = {(d["asked"], d["used"]): d for d in resolved if d}
     return [
         catalogue.ResolvedData(d["asked"], d["used"], d["origin"], d["digest"], d["note"]).label
         for d in used.values()
@@ -87,10 +87,10 @@ def _moved(table: Table) -> str:
 
 def _privacy_of(records: Sequence[Record]) -> list[str]:
     """The accountant of private runs."""
-    found = [r.privacy for r in records if r.epsilon is not None]
+    accounts = [r.privacy for r in records if r.epsilon is not None]
     return list(
         dict.fromkeys(
-            f"epsilon at delta {p['delta']:g} by the {p['accountant']} accountant" for p in found
+            f"epsilon at delta {p['delta']:g} by the {p['accountant']} accountant" for p in accounts
         )
     )
 
@@ -113,16 +113,16 @@ def _notes_of(records: Sequence[Record]) -> tuple[str, ...]:
 
 def _networks_of(records: Sequence[Record]) -> list[str]:
     """`resnet is cnn` where the profile replaces a network that the rows name."""
-    found: dict[str, set[str]] = {}
+    networks: dict[str, set[str]] = {}
     for record in records:
         for part in [
             *str(record.config.get("network.client", "")).split("+"),
             str(record.config.get("network.server", "")),
         ]:
-            found.setdefault(part, set()).add(str(record.config.get(f"network.{part}", part)))
+            networks.setdefault(part, set()).add(str(record.config.get(f"network.{part}", part)))
     return [
         f"{role} is {' or '.join(sorted(names))}"
-        for role, names in found.items()
+        for role, names in networks.items()
         if names != {role}
     ]
 
@@ -131,19 +131,19 @@ def _scaled(run: TableRun, records: Sequence[Record]) -> list[str]:
     """What the sizes that columns name are here, where a profile scales them or the set that stands
     in is too small.
     """
-    told = []
+    notes = []
     for key, entry in run.table.scaled.items():
         named = {
             parse_column(record.column).get(key, ""): str(_public_size(record, entry))
             for record in records
         }
-        sizes = {size: own for size, own in named.items() if size.isdigit() and size != own}
+        sizes = {size: used for size, used in named.items() if size.isdigit() and size != used}
         if sizes:
-            told.append(
+            notes.append(
                 f"{key} {', '.join(sizes)} {'is' if len(sizes) == 1 else 'are'}"
                 f" {', '.join(sizes.values())} here ({entry})"
             )
-    return told
+    return notes
 
 
 def _public_size(record: Record, entry: str) -> int:

@@ -61,9 +61,9 @@ def judge_claims(run: TableRun, records: Sequence[Record]) -> list[dict[str, str
     seeds = sorted({r.seed for r in records})
     origins = " ".join(sorted({f"{r.data['asked']}:{r.data['origin']}" for r in records if r.data}))
     shape = None
-    means: Tables = {name: values_of(found) for name, found in ours.items()}
+    means: Tables = {name: values_of(finished) for name, finished in ours.items()}
     per_seed: list[Tables] = [
-        {n: values_of([r for r in found if r.seed == seed]) for n, found in ours.items()}
+        {n: values_of([r for r in finished if r.seed == seed]) for n, finished in ours.items()}
         for seed in seeds
     ]
     if run.table.unmeasured:
@@ -72,7 +72,7 @@ def judge_claims(run: TableRun, records: Sequence[Record]) -> list[dict[str, str
     for claim in published.claims(run.paper.key):
         if claim.table.replace("fig", "figure") != run.table.key and claim.table != run.table.key:
             continue
-        alone = _of_what(run.table, seeds)
+        alone = _spread_note(run.table, seeds)
         verdict = judge_claim(claim, run.paper.key, means, per_seed, shape)
         lines.append(
             {
@@ -110,7 +110,7 @@ def _unmeasured(run: TableRun, records: Sequence[Record]) -> list[Value]:
     ]
 
 
-def _of_what(table: Table, seeds: Sequence[int]) -> str:
+def _spread_note(table: Table, seeds: Sequence[int]) -> str:
     """What a verdict's spread over seeds leaves out."""
     return (
         f" (spread of {', '.join(table.seed_axes)} alone)"

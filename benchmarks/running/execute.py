@@ -249,11 +249,11 @@ def kernels() -> str:
 
 def installed_versions() -> dict[str, str]:
     """Versions of the packages in `RECORDED` that are installed."""
-    found = {}
+    versions = {}
     for name in RECORDED:
         with contextlib.suppress(metadata.PackageNotFoundError):
-            found[name] = metadata.version(name)
-    return found
+            versions[name] = metadata.version(name)
+    return versions
 
 
 def processor_name() -> str:

@@ -147,8 +147,8 @@ def make_plan(cells: Sequence[Cell]) -> Plan:
     stages = StageCache(None, device="meta")
     with metering(plan.meter):
         for cell in cells:
-            for found in cell.sources:
-                plan.data[found.asked] = _availability(_planned_data(found, cell.profile))
+            for source in cell.sources:
+                plan.data[source.asked] = _availability(_planned_data(source, cell.profile))
             config = dict(cell.config)
             if not registry.find_measure(cell.measure).needs_fit(config):
                 continue  # an attack ends where it succeeds: nobody knows when

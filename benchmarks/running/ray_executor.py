@@ -148,9 +148,9 @@ def _connect(cluster: Cluster) -> Any:
         ) from None
     variables = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
     code = {"working_dir": str(ROOT), "excludes": list(EXCLUDED), "env_vars": variables}
-    own: dict[str, Any] = {}
+    local_options: dict[str, Any] = {}
     if cluster.address == LOCAL:
-        own = {"num_cpus": default_jobs("cpu"), "include_dashboard": False}
+        local_options = {"num_cpus": default_jobs("cpu"), "include_dashboard": False}
     try:
         _probe(cluster.address)
         ray.init(
@@ -158,7 +158,7 @@ def _connect(cluster: Cluster) -> Any:
             runtime_env=code,
             log_to_driver=False,
             logging_level=logging.ERROR,
-            **own,
+            **local_options,
         )
     except (OSError, RuntimeError, ValueError) as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0].split(". ")[0]
@@ -286,22 +286,22 @@ def _work(
         return *run_cell(cell, context, on_stage=events.append), events
     from benchmarks.running.node_stages import NodeStages
 
-    def own(*arguments: Any) -> NodeStages:
+    def make_stages(*arguments: Any) -> NodeStages:
         return NodeStages(*arguments, server=cast(StageServer, _Calls(server)), holder=holder)
 
     context = replace(context, stages=str(cache_home() / "stages"))
-    return *run_cell(cell, context, on_stage=events.append, make_cache=own), events
+    return *run_cell(cell, context, on_stage=events.append, make_cache=make_stages), events
 
 
 def refusal(cell: Cell, code: str, packages: dict[str, str]) -> str:
     """Why this node must not run a cell whose code has the digest `code` where the command was
     given; else empty.
     """
-    own = package_versions()
+    installed = package_versions()
     others = [
-        f"{name} {own[name]} instead of {version}"
+        f"{name} {installed[name]} instead of {version}"
         for name, version in packages.items()
-        if own[name] != version
+        if installed[name] != version
     ]
     if others:
         return f"has {', '.join(others)}"
@@ -309,8 +309,8 @@ def refusal(cell: Cell, code: str, packages: dict[str, str]) -> str:
         if cell.code != code:
             return "has other code; a plug-in file must be the same on every node"
         for source in cell.sources:
-            found = catalogue.resolve(source.used)
-            if (found.used, found.digest) != (source.used, source.digest):
+            resolved = catalogue.resolve(source.used)
+            if (resolved.used, resolved.digest) != (source.used, source.digest):
                 return (
                     f"has other data: {source.used} is not the one that the command was given for"
                 )

@@ -76,15 +76,15 @@ def finished_records(
     cache, listed = CellCache(), files.listed_cells()
     if not listed or (selection.protocol == "released" and not table.released):
         return []
-    found = []
+    records = []
     for cell in expand(paper, table, replace(selection, only=None), skip_unusable=True):
         if cell.key in listed:
             record, _ = cache.get(cell.key, cell.code)
             if record is None and listed[cell.key].status != OK:
                 record = listed[cell.key]  # a failure has no number to doubt, and must not vanish
             if record is not None:
-                found.append(record)
-    return found
+                records.append(record)
+    return records
 
 
 @dataclass

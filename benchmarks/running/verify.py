@@ -100,9 +100,9 @@ def rebuild(record: Record, plugins: Sequence[str] = ()) -> Cell:
     row = rows.get(record.row)
     if row is None:
         row = next(
-            found
-            for found in table_rows(table, Selection(add=(record.row,), plugins=tuple(plugins)))
-            if found.key == record.row
+            candidate
+            for candidate in table_rows(table, Selection(add=(record.row,), plugins=tuple(plugins)))
+            if candidate.key == record.row
         )
     machine = record.machine
     cell = Cell(
@@ -141,12 +141,12 @@ def rebuild(record: Record, plugins: Sequence[str] = ()) -> Cell:
 def _present(recorded: dict[str, str]) -> catalogue.ResolvedData:
     """The recorded data, which must be here. Raises DataError if they are absent, or others."""
     wanted = catalogue.ResolvedData(**recorded)
-    found = catalogue.resolve(wanted.used)
-    if found.used != wanted.used:
+    resolved = catalogue.resolve(wanted.used)
+    if resolved.used != wanted.used:
         raise DataError(
             f"{catalogue.source(wanted.used).title} is not under {catalogue.data_home()}"
         )
-    if found.digest != wanted.digest:
+    if resolved.digest != wanted.digest:
         raise DataError(
             f"{wanted.used} is not the data set of the record: its decoded content has another"
             " digest"
@@ -193,16 +193,16 @@ def _elsewhere(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
     """What makes equal numbers too much to ask: other hardware, or other packages than the record
     names.
     """
-    found = [
+    hardware = [
         f"{name} {new.get(name)}, then {old[name]}"
         for name in SAME_MACHINE
         if name in old and old[name] != new.get(name)
     ]
-    packages, own = old.get("packages", {}), new.get("packages", {})
-    return found + [
-        f"{name} {own.get(name)}, then {then}"
+    packages, installed = old.get("packages", {}), new.get("packages", {})
+    return hardware + [
+        f"{name} {installed.get(name)}, then {then}"
         for name, then in packages.items()
-        if own.get(name) != then
+        if installed.get(name) != then
     ]
 
 
@@ -217,7 +217,7 @@ def verify_records(
     """The verdict on each record, in order. `context` names an empty stage folder; `check_device`
     raises SpecError.
     """
-    found: dict[int, Verdict] = {}
+    verdicts: dict[int, Verdict] = {}
     cells: list[Cell] = []
     positions: list[int] = []
     for position, record in enumerate(records):
@@ -226,9 +226,9 @@ def verify_records(
             if cell.device != "cpu":
                 check_device(cell.device)
         except (SpecError, DataError) as error:
-            found[position] = Verdict(record, NOT_VERIFIABLE, str(error))
+            verdicts[position] = Verdict(record, NOT_VERIFIABLE, str(error))
         except (KeyError, TypeError, ValueError) as error:
-            found[position] = Verdict(
+            verdicts[position] = Verdict(
                 record, NOT_VERIFIABLE, f"the record is incomplete: {type(error).__name__}: {error}"
             )
         else:
@@ -241,8 +241,8 @@ def verify_records(
             record = records[positions[event.cell]]
             differing, rule = compare_records(record, event.record, cells[event.cell].unit)
             word, why = (MISMATCH, "; ".join(differing)) if differing else (MATCH, rule)
-            found[positions[event.cell]] = Verdict(record, word, why, event.record)
-    return [found[position] for position in range(len(records))]
+            verdicts[positions[event.cell]] = Verdict(record, word, why, event.record)
+    return [verdicts[position] for position in range(len(records))]
 
 
 def exit_code(verdicts: Sequence[Verdict]) -> int:

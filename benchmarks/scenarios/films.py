@@ -85,21 +85,21 @@ class Site:
             return np.eye(len(self.findings), dtype=np.uint8)[indices % len(self.findings)]
         names = annotations_of(catalogue.source(self.data.used))["findings"].names
         labels = annotated(catalogue.load(self.data.used)[split], "findings")[indices]
-        found = np.full((len(indices), len(self.findings)), UNKNOWN, np.uint8)
+        targets = np.full((len(indices), len(self.findings)), UNKNOWN, np.uint8)
         for column, finding in enumerate(self.findings):
             if finding in names:
-                own = labels[:, names.index(finding)]
-                found[:, column] = np.where(
-                    own == UNKNOWN, _uncertain(self.uncertain, finding), own
+                labelled = labels[:, names.index(finding)]
+                targets[:, column] = np.where(
+                    labelled == UNKNOWN, _uncertain(self.uncertain, finding), labelled
                 )
-        return found
+        return targets
 
     def patients(self, split: str) -> np.ndarray:
         """A number per film (n,); while planning every film is another patient's."""
         if not self.data.digest:
             return np.arange(self.count(split))
-        found = catalogue.load(self.data.used)[split]
-        return np.arange(len(found)) if found.groups is None else found.groups
+        films = catalogue.load(self.data.used)[split]
+        return np.arange(len(films)) if films.groups is None else films.groups
 
     def identity(self, split: str, indices: np.ndarray) -> str:
         """What identifies these films, with their labels, in stage keys."""
@@ -141,12 +141,12 @@ def all_findings(sites: Sequence[Site]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(finding for site in sites for finding in site.findings))
 
 
-def spread(targets: np.ndarray, own: Sequence[str], findings: Sequence[str]) -> np.ndarray:
-    """Targets (n, own) of one site as targets (n, findings) of all; 255 for what the site does not
-    label.
+def spread(targets: np.ndarray, labelled: Sequence[str], findings: Sequence[str]) -> np.ndarray:
+    """Targets (n, labelled) of one site as targets (n, findings) of all; 255 for what the site does
+    not label.
     """
     placed = np.full((len(targets), len(findings)), UNKNOWN, np.uint8)
-    for column, finding in enumerate(own):
+    for column, finding in enumerate(labelled):
         placed[:, list(findings).index(finding)] = targets[:, column]
     return placed
 

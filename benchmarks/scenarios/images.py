@@ -89,7 +89,7 @@ def divide(
         count = partition.clients
         groups: list[range] = []
         if partition.kind == "everyone":  # teachers of several tasks learn from the same images
-            own = [pool] * count
+            shares = [pool] * count
         elif partition.kind != "class-groups":
             raise partitions.PartitionError(
                 f"private data of another set are not divided by {partition.kind!r}; use"
@@ -97,8 +97,8 @@ def divide(
             )
         else:
             parts, groups = partitions.class_groups(private["train"][pool], count, classes)
-            own = [pool[part] for part in parts]
-        return Division(partition.target_split, public, np.arange(0), probe, own, test, groups)
+            shares = [pool[part] for part in parts]
+        return Division(partition.target_split, public, np.arange(0), probe, shares, test, groups)
     unused = other is None and not uses_public
     public_split = "train" if unused else partition.public_split or "train"
     available = labels if other is None else other
@@ -122,8 +122,8 @@ def divide(
     pool = limit(pool, partition.pool_limit, rng("pool limit"))
     held, rest = partitions.split_public(len(pool), partition.validation_share, rng("validation"))
     held_out, pool = pool[held], pool[rest]
-    own = [pool[part] for part in client_parts(partition, partition.clients, train[pool], rng)]
-    return Division(public_split, public, held_out, probe, own, test)
+    shares = [pool[part] for part in client_parts(partition, partition.clients, train[pool], rng)]
+    return Division(public_split, public, held_out, probe, shares, test)
 
 
 def _probe(

@@ -88,22 +88,24 @@ class Comparison:
     def ratio(self, name: str) -> Spread:
         """Seconds of a way over those of the first, round by round: below 1 it is faster."""
         first = self.seconds[next(iter(self.ways))]
-        return Spread.of([own / base for own, base in zip(self.seconds[name], first, strict=True)])
+        return Spread.of(
+            [taken / base for taken, base in zip(self.seconds[name], first, strict=True)]
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Every time, the ratios and the notes, for `--benchmark-json`."""
-        found: dict[str, Any] = {}
+        by_way: dict[str, Any] = {}
         for name in self.ways:
             ratio = self.ratio(name)
-            found[name] = {
+            by_way[name] = {
                 "seconds": self.seconds[name],
                 "ratio": [ratio.median, ratio.low, ratio.high],
             }
             if self.work:
-                found[name][f"{self.unit}_per_second"] = self.work / self.spread(name).median
+                by_way[name][f"{self.unit}_per_second"] = self.work / self.spread(name).median
             if name in self.notes:
-                found[name]["note"] = self.notes[name]
-        return found
+                by_way[name]["note"] = self.notes[name]
+        return by_way
 
     def lines(self) -> list[str]:
         """A table for people."""

@@ -58,9 +58,11 @@ PEERS = {
 
 
 def distance(
-    found: dict[str, torch.Tensor], wanted: dict[str, torch.Tensor], start: dict[str, torch.Tensor]
+    weights: dict[str, torch.Tensor],
+    wanted: dict[str, torch.Tensor],
+    start: dict[str, torch.Tensor],
 ) -> float:
-    """How far `found` is from `wanted`, over how far that is from `start`."""
+    """How far `weights` are from `wanted`, over how far that is from `start`."""
 
     def norm(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> float:
         return float(
@@ -69,14 +71,14 @@ def distance(
             ).norm()
         )
 
-    return norm(found, wanted) / norm(wanted, start)
+    return norm(weights, wanted) / norm(wanted, start)
 
 
 def compare_at(batch_size: int, repeats: int, folder: str) -> Comparison:
     """Print the comparison at a batch size; without ratios where weights differ."""
     path, start = str(handed_over(batch_size, folder)), initial_state(batch_size)
     usual = bare_loop(batch_size, path).parameters
-    own = bare_loop(batch_size, path, torch.channels_last).parameters
+    channels_last = bare_loop(batch_size, path, torch.channels_last).parameters
     label = clients_data()[0]
     title = (
         f"seconds of a round of FedAvg, {NETWORK}, {CLIENTS} clients of {SAMPLES} images of"
@@ -85,7 +87,10 @@ def compare_at(batch_size: int, repeats: int, folder: str) -> Comparison:
     comparison = Comparison(
         title, {"fedtables": lambda: Timed(ours(batch_size).round_seconds)}, work=CLIENTS * SAMPLES
     )
-    apart, rounding = distance(ours(batch_size).parameters, own, start), distance(usual, own, start)
+    apart, rounding = (
+        distance(ours(batch_size).parameters, channels_last, start),
+        distance(usual, channels_last, start),
+    )
     if apart > rounding:
         raise SystemExit(
             f"our own weights are {apart:.4f} from the bare loop's; nothing can be compared"
@@ -132,13 +137,13 @@ def main() -> None:
     torch.set_num_threads(1)
     os.environ.update(OMP_NUM_THREADS="1", FLWR_TELEMETRY_ENABLED="0", RAY_USAGE_STATS_ENABLED="0")
     logging.disable(logging.WARNING)
-    found = {}
+    comparisons = {}
     with tempfile.TemporaryDirectory() as folder:
         for batch_size in options.batch_sizes:
             comparison = compare_at(batch_size, options.repeats, folder)
-            found[comparison.title] = comparison.to_json()
+            comparisons[comparison.title] = comparison.to_json()
     if options.json:
-        options.json.write_text(json.dumps(found, indent=1))
+        options.json.write_text(json.dumps(comparisons, indent=1))
 
 
 if __name__ == "__main__":

@@ -120,7 +120,7 @@ def flower(batch_size: int, path: str) -> Outcome:
     from flwr.simulation import run_simulation
 
     ends: list[float] = []
-    found: dict[str, torch.Tensor] = {}
+    weights: dict[str, torch.Tensor] = {}
 
     class Clocked(FlowerFedAvg):
         def aggregate_train(self, server_round: int, replies: Any) -> Any:
@@ -138,7 +138,7 @@ def flower(batch_size: int, path: str) -> Outcome:
         )
         config = ConfigRecord({"path": path, "batch-size": batch_size})
         result = strategy.start(grid, ArrayRecord(initial), num_rounds=ROUNDS, train_config=config)
-        found.update(result.arrays.to_torch_state_dict())
+        weights.update(result.arrays.to_torch_state_dict())
 
     client = ClientApp()
     client.train()(flower_client)
@@ -148,7 +148,7 @@ def flower(batch_size: int, path: str) -> Outcome:
     }
     run_simulation(server, client, CLIENTS, backend_config=resources)
     names = dict(build(NETWORK, 3, 10, 32).named_parameters())
-    return Outcome({name: found[name] for name in names}, (ends[-1] - ends[0]) / (ROUNDS - 1))
+    return Outcome({name: weights[name] for name in names}, (ends[-1] - ends[0]) / (ROUNDS - 1))
 
 
 def flower_client(message: Any, context: Any) -> Any:

@@ -30,7 +30,7 @@ def test_iterations_of_dlg(benchmark, dtype):
     def suite():
         start = torch.Generator().manual_seed(4)  # from here, both dtypes descend steadily
         shape = (CHANNELS, SIDE, SIDE)
-        found = deep_leakage(
+        reconstruction = deep_leakage(
             model,
             shared,
             shape,
@@ -40,7 +40,7 @@ def test_iterations_of_dlg(benchmark, dtype):
             line_search=False,
             generator=start,
         )
-        assert len(found.trajectory) == ITERATIONS
+        assert len(reconstruction.trajectory) == ITERATIONS
 
     def bare():
         start = torch.Generator().manual_seed(4)

@@ -32,14 +32,14 @@ WAYS = {
 
 
 def _federation(clients: int) -> Federation:
-    own = {
+    partition = {
         "partition.kind": "dirichlet-fedkd",
         "partition.alpha": 10.0,
         "partition.clients": clients,
         "partition.pool_limit": 480,
     }
     return build_federation(
-        Configuration.parse({**CONFIG, **own}),
+        Configuration.parse({**CONFIG, **partition}),
         DataSets(catalogue.resolve("shapes")),
         FedAD,
         Run(Seeds(), StageCache(None)),

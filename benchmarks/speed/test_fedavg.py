@@ -53,19 +53,19 @@ class Simulation:
         """Images that go through a training step."""
 
     def federation(self, execution: Execution = DEFAULT) -> Federation:
-        def client(index: int, own: torch.Tensor) -> Client:
+        def client(index: int, indices: torch.Tensor) -> Client:
             return Client(
                 index,
                 NETWORK,
                 NETWORK,
-                Shard(self.images, self.labels, own),
-                (len(own),),
+                Shard(self.images, self.labels, indices),
+                (len(indices),),
                 str(index),
             )
 
         few = self.images[:2]
         return Federation(
-            clients=[client(index, own) for index, own in enumerate(self.shards)],
+            clients=[client(index, indices) for index, indices in enumerate(self.shards)],
             public=PublicData(few, ""),
             test=LabelledSet(few, self.labels[:2], ""),
             task=Classification(10),
@@ -104,14 +104,14 @@ class Simulation:
                 worker.load_state_dict(model.state_dict())
                 worker.train()
                 optimizer = torch.optim.SGD(worker.parameters(), lr=self.plan.lr)
-                own = self.shards[client.index]
+                indices = self.shards[client.index]
                 generator = federation.streams.seeds.torch(
                     "shuffling", "client", client.index, "round", number
                 )
-                for batch in torch.randperm(len(own), generator=generator).split(
+                for batch in torch.randperm(len(indices), generator=generator).split(
                     self.plan.batch_size
                 ):
-                    chosen = own[batch]
+                    chosen = indices[batch]
                     inputs = (self.images[chosen].float() / 255 - mean) / std
                     loss = F.cross_entropy(
                         worker(inputs.contiguous(memory_format=torch.channels_last)),

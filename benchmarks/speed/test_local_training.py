@@ -151,15 +151,16 @@ def test_local_training(benchmark, size):
     comparison = compare(benchmark, ways, work=TRAIN * PLAN.epochs)
     task, notes = Classification(10), {}
     for name, trained in models.items():
-        found = [
+        accuracies = [
             evaluate(
                 model, tensors["test"], tensors["test targets"], task=task, normalise=normalise
             )["accuracy"]
             for model in trained
         ]
-        spread = f" +- {statistics.stdev(found):.3f}" if len(found) > 1 else ""
+        spread = f" +- {statistics.stdev(accuracies):.3f}" if len(accuracies) > 1 else ""
         notes[name] = (
-            f"accuracy {statistics.mean(found):.3f}{spread} of {len(found)} seeds on {label}"
+            f"accuracy {statistics.mean(accuracies):.3f}{spread} of {len(accuracies)} seeds on"
+            f" {label}"
         )
         if name in first:
             notes[name] += f"; first step {first[name]:.0f} s"

@@ -158,11 +158,11 @@ def _accounts_of(paper: str) -> dict[str, tuple[Account, ...]]:
     return of_tables
 
 
-def chosen(found: Sequence[Account], only: Mapping[str, str]) -> tuple[Account, ...]:
+def chosen(table_accounts: Sequence[Account], only: Mapping[str, str]) -> tuple[Account, ...]:
     """The accounts of the rows that `--only row=...` names. Raises SpecError for another key or an
     unknown row.
     """
-    rows = [account.row for account in found]
+    rows = [account.row for account in table_accounts]
     for key in only.keys() - {"row"}:
         raise SpecError(
             f"--only {key}=...: a table without a runner can be planned row by row only:"
@@ -172,7 +172,7 @@ def chosen(found: Sequence[Account], only: Mapping[str, str]) -> tuple[Account, 
     for row in wanted:
         if row not in rows:
             raise SpecError(f"--only row={row}: nothing is known of its bytes; {near(row, rows)}")
-    return tuple(account for account in found if account.row in wanted)
+    return tuple(account for account in table_accounts if account.row in wanted)
 
 
 def tables(paper: str) -> list[str]:
@@ -213,7 +213,9 @@ def link_times(up: float, down: float, link: float | None) -> list[str]:
 # -- what `plan` prints --
 
 
-def show(console: Console, table: str, found: Sequence[Account], link: float | None = None) -> None:
+def show(
+    console: Console, table: str, table_accounts: Sequence[Account], link: float | None = None
+) -> None:
     """Every account of a table: its readings beside print, their formulas, and where each factor
     comes from.
     """
@@ -221,7 +223,7 @@ def show(console: Console, table: str, found: Sequence[Account], link: float | N
         f"[bold]{table}[/] bytes at the paper's scale, from first principles (GB is 10^9 bytes)",
         soft_wrap=True,
     )
-    for account in found:
+    for account in table_accounts:
         printed = account.printed(table)
         closest = account.closest(printed) if printed is not None else None
         head = f"{account.title} ({account.column}): " + (
@@ -273,12 +275,14 @@ def show(console: Console, table: str, found: Sequence[Account], link: float | N
         title_justify="left",
         title_style="bold",
     )
-    for factor in dict.fromkeys(factor for account in found for factor in account.factors()):
+    for factor in dict.fromkeys(
+        factor for account in table_accounts for factor in account.factors()
+    ):
         drawn.add_row(
             factor.name, f"{factor.amount:,.10g} {factor.unit}", factor.source, escape(factor.where)
         )
     console.print(drawn)
-    told = "Reading 1 is what this suite's ledger would count."
-    if any(account.printed(table) is not None for account in found):
-        told += " The closest of several readings is no proof that it is the paper's."
-    console.print(told, soft_wrap=True)
+    remark = "Reading 1 is what this suite's ledger would count."
+    if any(account.printed(table) is not None for account in table_accounts):
+        remark += " The closest of several readings is no proof that it is the paper's."
+    console.print(remark, soft_wrap=True)

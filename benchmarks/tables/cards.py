@@ -46,7 +46,7 @@ def table_settings(table: Table) -> list[str]:
 
 def markdown(paper: Paper, table: Table, selection: Selection) -> list[str]:
     """The protocol card: every setting, its source, and what the profile reduces, as Markdown."""
-    profile, protocol, own = selection.profile, selection.protocol, dict(selection.overrides)
+    profile, protocol, overrides = selection.profile, selection.protocol, dict(selection.overrides)
     lines = [f"{paper.title}. {paper.citation}. Profile {profile}, protocol {protocol}.", ""]
     if selection.execution.label:
         lines += [
@@ -58,12 +58,12 @@ def markdown(paper: Paper, table: Table, selection: Selection) -> list[str]:
         ]
     lines += [
         f"Set by hand, except in rows that set it themselves: {name} = {value}."
-        for name, value in own.items()
+        for name, value in overrides.items()
     ]
-    lines += [""] if own else []
+    lines += [""] if overrides else []
     rows = []
     for setting in paper.settings:
-        here = own.get(setting.name, setting.value(profile, protocol))
+        here = overrides.get(setting.name, setting.value(profile, protocol))
         mark = f"**{_show_value(here, '; ')}**" if here != setting.paper else "same"
         printed = _show_value(setting.paper, "; ")
         rows.append((setting.name, printed, mark, setting.source, setting.where))
@@ -88,12 +88,12 @@ def conventions(mechanism: Mechanism) -> list[str]:
     steps = GaussianSteps(mechanism.noise_multiplier, mechanism.sample_rate, mechanism.steps)
     rows = [
         (
-            found[0].adjacency,
-            found[0].sampling,
-            f"{found[0].name}: {found[0].bound}",
-            *(f"{reading.epsilon:.2f}" for reading in found),
+            by_delta[0].adjacency,
+            by_delta[0].sampling,
+            f"{by_delta[0].name}: {by_delta[0].bound}",
+            *(f"{reading.epsilon:.2f}" for reading in by_delta),
         )
-        for found in zip(*(readings(steps, delta) for delta in deltas), strict=True)
+        for by_delta in zip(*(readings(steps, delta) for delta in deltas), strict=True)
     ]
     headings = ("adjacency", "sampling", "bound", *(f"delta {delta:g}" for delta in deltas))
     return [

@@ -284,7 +284,7 @@ def expand(
                     continue
                 raise
             without = known - {row.method, *measure.methods(config)} | of_other_measures
-            own = {
+            relevant = {
                 name: value for name, value in config.items() if name.split(".")[0] not in without
             }
             plugins = tuple(str(Path(p).resolve()) for p in selection.plugins)
@@ -304,7 +304,7 @@ def expand(
                         seed_axes=table.seed_axes or paper.seed_axes,
                         profile=selection.profile,
                         protocol=protocol,
-                        config=tuple(sorted(own.items())),
+                        config=tuple(sorted(relevant.items())),
                         data=data,
                         public=public,
                         private=private,

@@ -51,13 +51,13 @@ def papers() -> dict[str, Paper]:
     """Papers with a spec file in `benchmarks/papers/`, by key. Raises SpecError for a table of a
     measure that does not exist.
     """
-    found = {}
+    by_key = {}
     for key in published.papers():
         if (ROOT / "benchmarks" / "papers" / f"{key}.py").exists():
-            found[key] = importlib.import_module(f"benchmarks.papers.{key}").PAPER
-            for table in found[key].tables:
+            by_key[key] = importlib.import_module(f"benchmarks.papers.{key}").PAPER
+            for table in by_key[key].tables:
                 measure_module(table.measure)
-    return found
+    return by_key
 
 
 @functools.cache
@@ -90,13 +90,13 @@ def find_measure(name: str) -> Measure:
 
 def all_tables() -> dict[str, Table | None]:
     """Every table and figure of every paper by `paper/table`; None where there is no spec yet."""
-    found: dict[str, Table | None] = {}
+    tables: dict[str, Table | None] = {}
     for paper in published.papers():
         for name in published.tables(paper):
-            found[f"{paper}/{name}"] = None
+            tables[f"{paper}/{name}"] = None
         for table in papers()[paper].tables if paper in papers() else ():
-            found[f"{paper}/{table.key}"] = table
-    return dict(sorted(found.items()))
+            tables[f"{paper}/{table.key}"] = table
+    return dict(sorted(tables.items()))
 
 
 def find_table(name: str) -> tuple[Paper, Table]:
@@ -170,25 +170,26 @@ class MethodEntry:
                     f"plug-in {self.path} cannot be imported: {type(error).__name__}: {error}"
                 ) from error
         module = importlib.import_module(self.module)
-        own = [
+        method_classes = [
             value
             for value in vars(module).values()
             if isinstance(value, type)
             and issubclass(value, Method)
             and f"{value.__module__}.".startswith(f"{module.__name__}.")
         ]
-        if len(own) != 1:
+        if len(method_classes) != 1:
             raise SpecError(
-                f"{self.path} must define exactly one subclass of Method, it defines {len(own)}"
+                f"{self.path} must define exactly one subclass of Method, it defines"
+                f" {len(method_classes)}"
             )
-        return own[0]
+        return method_classes[0]
 
 
 def methods(plugins: Iterable[str] = ()) -> dict[str, MethodEntry]:
     """All methods by name: of every file and package in `FOLDERS`, and of the plug-ins. Raises
     SpecError if two claim one name or a plug-in is not there.
     """
-    found: dict[str, MethodEntry] = {}
+    entries: dict[str, MethodEntry] = {}
     paths = [
         (folder, path)
         for folder in FOLDERS
@@ -206,12 +207,12 @@ def methods(plugins: Iterable[str] = ()) -> dict[str, MethodEntry]:
             continue
         if name in RESERVED | measure_settings():
             raise SpecError(f"a method cannot be called {name!r}, settings are; rename {path}")
-        if name in found:
+        if name in entries:
             raise SpecError(
-                f"two methods are called {name!r}: {found[name].path} and {path}; rename one"
+                f"two methods are called {name!r}: {entries[name].path} and {path}; rename one"
             )
-        found[name] = MethodEntry(name, folder, str(path))
-    return found
+        entries[name] = MethodEntry(name, folder, str(path))
+    return entries
 
 
 def _is_package(path: Path) -> bool:

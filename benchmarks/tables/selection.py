@@ -37,9 +37,9 @@ class Selection:
         """What sets this selection's files apart from the table's own: protocol, overrides,
         execution; empty for none.
         """
-        own = f"set-{digest(self.overrides)[:8]}" if self.overrides else ""
+        overridden = f"set-{digest(self.overrides)[:8]}" if self.overrides else ""
         protocol = self.protocol if self.protocol != "paper" else ""
-        return ".".join(part for part in (protocol, own, self.execution.label) if part)
+        return ".".join(part for part in (protocol, overridden, self.execution.label) if part)
 
 
 def parse_overrides(
@@ -59,9 +59,9 @@ def parse_overrides(
             )
         method = name.partition(".")[0]
         if name not in known and method in registry.methods(plugins):
-            for own in dataclasses.fields(registry.find_method(method, plugins).load()):
-                default: Any = own.default
-                known[f"{method}.{own.name}"] = default
+            for parameter in dataclasses.fields(registry.find_method(method, plugins).load()):
+                default: Any = parameter.default
+                known[f"{method}.{parameter.name}"] = default
         if name not in known:
             raise SpecError(f"--set {name}: {paper.key} has no such setting; {near(name, known)}")
         paper_value = known[name]

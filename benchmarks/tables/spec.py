@@ -196,8 +196,8 @@ class Paper:
         """The resolved configuration of a row in a column, before the user's `overrides`, which may
         make it private.
         """
-        own = {table.axes[key]: _scalar(value) for key, value in column.items()}
-        config: dict[str, Scalar] = {**table.fixed, **own, **row.config}
+        of_column = {table.axes[key]: _scalar(value) for key, value in column.items()}
+        config: dict[str, Scalar] = {**table.fixed, **of_column, **row.config}
         asked = {**overrides, **config}
         private = (
             asked.get("privacy.epsilon", math.inf) != math.inf and asked.get("privacy.dp") != "no"

@@ -49,13 +49,16 @@ def swept(
             f"sweep: {table.key} has no number per row and column to sweep;"
             f" {near(table.key, _sweepable(paper))}"
         )
-    own = [key for key, entry in table.axes.items() if entry in ("privacy.epsilon", "privacy.dp")]
+    privacy_axes = [
+        key for key, entry in table.axes.items() if entry in ("privacy.epsilon", "privacy.dp")
+    ]
     columns = list(
         dict.fromkeys(
-            tuple((k, v) for k, v in column.items() if k not in own) for column in table.columns
+            tuple((k, v) for k, v in column.items() if k not in privacy_axes)
+            for column in table.columns
         )
     )
-    axes = {key: entry for key, entry in table.axes.items() if key not in own} | {
+    axes = {key: entry for key, entry in table.axes.items() if key not in privacy_axes} | {
         "epsilon": "privacy.epsilon"
     }
     chosen = table_rows(table, selection)

@@ -56,8 +56,10 @@ def first_step(method: FedIOD, federation: Federation, client: Client) -> Exchan
     for node in nodes:
         node.begin_epoch(1)
     answers = [node.answer(asked) for node, asked in zip(nodes, received, strict=True)]
-    logits, scores, own = (torch.stack(part) for part in zip(*answers, strict=True))
-    weights = ensemble_weights(method.weights, server.pi, server.counts, scores.detach(), own)
+    logits, scores, private_scores = (torch.stack(part) for part in zip(*answers, strict=True))
+    weights = ensemble_weights(
+        method.weights, server.pi, server.counts, scores.detach(), private_scores
+    )
     mimic = mimic_loss(
         federation.forward(server.student.module, images),
         aggregate(logits, weights),
@@ -71,7 +73,7 @@ def first_step(method: FedIOD, federation: Federation, client: Client) -> Exchan
         images,
         logits[position],
         scores[position],
-        own[position],
+        private_scores[position],
         asked_logits[position],
         asked_scores[position],
         gradient,
@@ -96,7 +98,7 @@ def observe(inquiry: Inquiry, federation: Federation, client: Client) -> Observe
     ).train()
 
     def answers_of(
-        weights: Mapping[str, Tensor], critic_weights: Mapping[str, Tensor], own: Tensor
+        weights: Mapping[str, Tensor], critic_weights: Mapping[str, Tensor], private_score: Tensor
     ) -> tuple[Tensor, ...]:
         x = seen.images.clone().requires_grad_()
         logits, scores = (
@@ -104,7 +106,7 @@ def observe(inquiry: Inquiry, federation: Federation, client: Client) -> Observe
             _critic(critic, critic_weights, x),
         )
         (gradient,) = torch.autograd.grad((logits, scores), x, seen.asked, create_graph=True)
-        return logits, scores, own, gradient
+        return logits, scores, private_score, gradient
 
     initial = dict(critic.named_parameters())
     known = answers_of(
@@ -114,9 +116,10 @@ def observe(inquiry: Inquiry, federation: Federation, client: Client) -> Observe
 
     def answer(images: Tensor, labels: Tensor) -> tuple[Tensor, ...]:
         weights = trained_weights(teacher, images, labels, inquiry.threat)
-        critic_weights, own = _critic_step(method, critic, initial, seen.images, images)
+        critic_weights, private_score = _critic_step(method, critic, initial, seen.images, images)
         return tuple(
-            a - b for a, b in zip(answers_of(weights, critic_weights, own), base, strict=True)
+            a - b
+            for a, b in zip(answers_of(weights, critic_weights, private_score), base, strict=True)
         )
 
     sent = (seen.logits, seen.scores, seen.own, seen.gradient)
@@ -145,8 +148,10 @@ def _critic_step(
     Adam's first step follows the gradient's sign, which has no derivative; here each weight moves
     by lr g / (|g| + r), r being the root mean square of g over its tensor.
     """
-    own = _critic(critic, weights, dummy.expand(len(generated), *dummy.shape[1:]))
-    loss = discriminator_loss(_critic(critic, weights, generated), own, method.logarithmic)
+    private_scores = _critic(critic, weights, dummy.expand(len(generated), *dummy.shape[1:]))
+    loss = discriminator_loss(
+        _critic(critic, weights, generated), private_scores, method.logarithmic
+    )
     gradients = torch.autograd.grad(loss, list(weights.values()), create_graph=True)
     moved = {
         name: (
@@ -154,4 +159,4 @@ def _critic_step(
         )
         for (name, weight), g in zip(weights.items(), gradients, strict=True)
     }
-    return moved, own.sigmoid().mean()
+    return moved, private_scores.sigmoid().mean()
