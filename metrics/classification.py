@@ -24,17 +24,17 @@ def auc_by_class(scores: torch.Tensor, targets: torch.Tensor) -> list[float]:
         roc_auc_score,
     )  # takes a while to import, and most runs have no use for it
 
-    found = []
+    areas = []
     for score, target in zip(scores.T.cpu(), targets.T.cpu(), strict=True):
         known = target != UNKNOWN
         score, target = score[known], target[known]
         both = bool((target == 0).any()) and bool((target == 1).any())
-        found.append(
+        areas.append(
             float(roc_auc_score(target.numpy(), score.numpy()))
             if both and not score.isnan().any()
             else math.nan
         )
-    return found
+    return areas
 
 
 def median_of_last(history: Sequence[float], epochs: int) -> float:

@@ -172,10 +172,10 @@ def calibrate(
     low = high - 0.05
     while over(low) <= 0:
         low -= 0.1
-    found = brentq(over, low, high, xtol=3e-4)
-    while over(found) > 0:
-        found += 2e-4
-    return math.exp(found)
+    root = brentq(over, low, high, xtol=3e-4)
+    while over(root) > 0:
+        root += 2e-4
+    return math.exp(root)
 
 
 def _booked(ledger: tuple[Release, ...], releases: Iterable[Release]) -> tuple[Release, ...]:

@@ -178,7 +178,7 @@ def cell_history(
 
     with _unusable():
         versions = history.committed(tables[0]) if len(tables) == 1 else history.files(tables)
-        found = history.cell_history(versions, row, column, metric)
+        cell = history.cell_history(versions, row, column, metric)
         if output.suffix != ".png" or output.with_suffix(".csv").absolute() in [
             path.absolute() for path in tables
         ]:
@@ -186,8 +186,8 @@ def cell_history(
                 f"--output {output}: give a .png that does not stand beside one of the tables under"
                 " its name"
             )
-        history.write(found, output)
-    history.show(found)
+        history.write(cell, output)
+    history.show(cell)
     for path in (output, output.with_suffix(".csv")):
         typer.echo(f"wrote {path}")
 

@@ -124,12 +124,12 @@ class TableFiles:
         come from the cache.
         """
         path = self.path("records.jsonl")
-        found = {}
+        records = {}
         for line in path.read_text().splitlines() if path.exists() else ():
             with contextlib.suppress(ValueError, KeyError, TypeError):
                 record = Record.from_json(json.loads(line))
-                found[record.cell] = record
-        return found
+                records[record.cell] = record
+        return records
 
     def write_records(self, records: Iterable[Record]) -> None:
         write_atomic(

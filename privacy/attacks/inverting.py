@@ -89,11 +89,11 @@ def invert_gradients(
             schedule.step()
             with torch.no_grad():
                 images.clamp_(low, high)
-        found = images.detach()
-        distance = cosine_distance(share(model, found, labels, threat), shared)
+        reconstructed = images.detach()
+        distance = cosine_distance(share(model, reconstructed, labels, threat), shared)
         return Reconstruction(
-            found,
-            F.one_hot(labels, classes).to(found),
+            reconstructed,
+            F.one_hot(labels, classes).to(reconstructed),
             float(distance),
             tuple(trajectory),
             starts=1,

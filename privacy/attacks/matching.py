@@ -134,19 +134,19 @@ def best_of(start: Callable[[], Reconstruction], restarts: int) -> Reconstructio
     """The best of at most `restarts` starts; the first that succeeds is the last.
     FloatingPointError if none was finite.
     """
-    found: Reconstruction | None = None
+    best: Reconstruction | None = None
     for tried in range(1, restarts + 1):
         one = start()
-        if math.isfinite(one.distance) and (found is None or one.distance < found.distance):
-            found = one
-        if found is not None and found.succeeded:
-            return replace(found, starts=tried)
-    if found is None:
+        if math.isfinite(one.distance) and (best is None or one.distance < best.distance):
+            best = one
+        if best is not None and best.succeeded:
+            return replace(best, starts=tried)
+    if best is None:
         raise FloatingPointError(
             f"no start of {restarts} had a finite distance; check the weights, or use float64 or"
             " more restarts"
         )
-    return replace(found, starts=restarts)
+    return replace(best, starts=restarts)
 
 
 def match_shared(

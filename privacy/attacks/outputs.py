@@ -65,11 +65,11 @@ def relative_distance(answers: Sequence[Tensor], observed: Sequence[Tensor]) -> 
     Raises ValueError for an observed answer that is zero everywhere.
     """
     parts = []
-    for own, seen in zip(answers, observed, strict=True):
+    for answered, seen in zip(answers, observed, strict=True):
         norm = squared_norm([seen])
         if not norm > 0:
             raise ValueError("an observed answer is zero everywhere; there is nothing to match")
-        parts.append((own - seen).square().sum() / norm)
+        parts.append((answered - seen).square().sum() / norm)
     return torch.stack(parts).mean()
 
 

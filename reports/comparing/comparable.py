@@ -62,18 +62,18 @@ def _named(values: Iterable[str]) -> str:
 
 def _kinds(cells: Mapping[Key, Cell]) -> dict[str, list[set[str]]]:
     """By table the values of what must agree over the whole of it."""
-    found: dict[str, list[set[str]]] = {}
+    by_table: dict[str, list[set[str]]] = {}
     for key, cell in cells.items():
         for values, name in zip(
-            found.setdefault(key[0], [set() for _ in WHOLE_TABLE]), WHOLE_TABLE, strict=True
+            by_table.setdefault(key[0], [set() for _ in WHOLE_TABLE]), WHOLE_TABLE, strict=True
         ):
             values.add(cell[name])
-    return found
+    return by_table
 
 
 def _digests(records: Iterable[Record]) -> dict[tuple[str, str, str], set[str]]:
     """By row, column and `data` or `public data` the digests over all seeds."""
-    found: dict[tuple[str, str, str], set[str]] = {}
+    digests: dict[tuple[str, str, str], set[str]] = {}
     for record in records:
         named = [
             ("data", record.data),
@@ -85,10 +85,10 @@ def _digests(records: Iterable[Record]) -> dict[tuple[str, str, str], set[str]]:
             *((f"data of {other.get('asked')}", other) for other in record.others),
         ):
             if source.get("digest"):
-                found.setdefault((record.row, record.column, name), set()).add(
+                digests.setdefault((record.row, record.column, name), set()).add(
                     str(source["digest"])
                 )
-    return found
+    return digests
 
 
 def covers(failed: Key, key: Key) -> bool:

@@ -40,32 +40,36 @@ def compare_results(base: ResultSet, new: ResultSet, rule: Rule) -> list[Differe
     Raises ResultsError if the sets differ in profile, protocol, data, data digest or unit.
     """
     check_comparable(base, new)
-    found: dict[Key, Difference] = {}
+    differences: dict[Key, Difference] = {}
     noises: dict[Key, float] = {}
     broken = {key: line["status"] for key, line in new.cells.items() if line["status"] != "ok"}
     for key, old in base.cells.items():
         now = new.cells.get(key)
         if old["status"] != "ok":
-            found[key] = _once_failed(key, now, new)
+            differences[key] = _once_failed(key, now, new)
         elif now is None:
             # A cell that failed has one line, without metric, for all of its measurements.
             status = next((status for failed, status in broken.items() if covers(failed, key)), "")
             verdict, why = (
                 ("failed", status) if status else ("vanished", "no such cell in the new set")
             )
-            found[key] = Difference(key, verdict, _text(old), "", why, values=(old["value"], ""))
+            differences[key] = Difference(
+                key, verdict, _text(old), "", why, values=(old["value"], "")
+            )
         else:
             noises[key] = run_noise(key, base, new)
-            found[key] = _judge(key, old, now, rule, noises[key])
-    _test(found, base, new, rule, noises)
+            differences[key] = _judge(key, old, now, rule, noises[key])
+    _test(differences, base, new, rule, noises)
     if rule.exact:
-        _demand_equal(found, base, new)
+        _demand_equal(differences, base, new)
     for key, now in new.cells.items():
         if key not in base.cells and not (
             key in broken and any(covers(key, known) for known in base.cells)
         ):
             verdict, why = ("new", "") if now["status"] == "ok" else ("failed", now["status"])
-            found[key] = Difference(key, verdict, "", _text(now), why, values=("", now["value"]))
+            differences[key] = Difference(
+                key, verdict, "", _text(now), why, values=("", now["value"])
+            )
     settings = [
         settings_of(table, base.records[table], new.records[table])
         for table in base.records
@@ -76,7 +80,10 @@ def compare_results(base: ResultSet, new: ResultSet, rule: Rule) -> list[Differe
         for table in base.records
         if table in new.records
     ]
-    return [*found.values(), *(difference for table in (*settings, *costs) for difference in table)]
+    return [
+        *differences.values(),
+        *(difference for table in (*settings, *costs) for difference in table),
+    ]
 
 
 def _once_failed(key: Key, now: Cell | None, new: ResultSet) -> Difference:
@@ -132,42 +139,42 @@ def _judge(key: Key, old: Cell, now: Cell, rule: Rule, noise: float) -> Differen
 
 
 def _test(
-    found: dict[Key, Difference],
+    differences: dict[Key, Difference],
     base: ResultSet,
     new: ResultSet,
     rule: Rule,
     noises: Mapping[Key, float],
 ) -> None:
-    """Put the verdicts of the tests into `found`: one family for what is worse, another for what is
-    better.
+    """Put the verdicts of the tests into `differences`: one family for what is worse, another for
+    what is better.
     """
-    tested = {key: d.p for key, d in found.items() if d.p is not None}
+    tested = {key: d.p for key, d in differences.items() if d.p is not None}
     signs = {key: scale_of(key[3], base.cells[key]["unit"]).sign for key in tested}
     worse = holm(tested, rule.alpha)
     better = holm({key: 1 - p for key, p in tested.items() if signs[key]}, rule.alpha)
     for key in tested:
-        if found[key].verdict != "same":
+        if differences[key].verdict != "same":
             continue
-        old, now, why = base.cells[key], new.cells[key], found[key].why
+        old, now, why = base.cells[key], new.cells[key], differences[key].why
         scale = scale_of(key[3], old["unit"])
         value = float(old["value"])
         loss = loss_of(value, float(now["value"]), scale.sign)
         if key in worse | better and loss and abs(loss) >= scale.allowance(rule.effect, value):
             verdict = _worse(scale) if loss > 0 else "better"
-            found[key] = replace(found[key], verdict=verdict, why=f"{why} (Holm)")
+            differences[key] = replace(differences[key], verdict=verdict, why=f"{why} (Holm)")
         elif loss > max(
             scale.allowance(rule.tolerance, value),
             explained(old, now, noises[key], rule.alpha / len(tested)),
         ):
             why += ": more than one seed may lose, too much spread to decide; add seeds"
-            found[key] = replace(found[key], verdict=UNDECIDED, why=why)
+            differences[key] = replace(differences[key], verdict=UNDECIDED, why=why)
 
 
-def _demand_equal(found: dict[Key, Difference], base: ResultSet, new: ResultSet) -> None:
+def _demand_equal(differences: dict[Key, Difference], base: ResultSet, new: ResultSet) -> None:
     """Call a cell `changed` whose value moved though its records were made with the same seeds,
     machine and packages.
     """
-    for key, difference in found.items():
+    for key, difference in differences.items():
         was, now = records_of(key, base), records_of(key, new)
         alike = [r.seed for r in was] == [r.seed for r in now] and all(map(same_machine, was, now))
         if (
@@ -176,7 +183,7 @@ def _demand_equal(found: dict[Key, Difference], base: ResultSet, new: ResultSet)
             and difference.verdict in ("same", "better", UNDECIDED)
             and difference.values[0] != difference.values[1]
         ):
-            found[key] = replace(
+            differences[key] = replace(
                 difference,
                 verdict="changed",
                 why=f"{difference.why}; not identical on the same machine",

@@ -32,15 +32,15 @@ def settings_of(table: str, base: Sequence[Record], new: Sequence[Record]) -> li
     none if they do not.
     """
     after = {(r.row, r.column, r.seed): r.config for r in new}
-    found: dict[str, None] = {}
+    changes: dict[str, None] = {}
     for record in base:
         now = after.get((record.row, record.column, record.seed), record.config)
         for name in sorted(record.config.keys() | now.keys()):
             if record.config.get(name) != now.get(name):
-                found[f"{name} {record.config.get(name)} -> {now.get(name)}"] = None
-    if not found:
+                changes[f"{name} {record.config.get(name)} -> {now.get(name)}"] = None
+    if not changes:
         return []
-    return [Difference((table, WHOLE, "", SETTINGS), OTHER, "", "", "; ".join(found), kind=COST)]
+    return [Difference((table, WHOLE, "", SETTINGS), OTHER, "", "", "; ".join(changes), kind=COST)]
 
 
 def costs_of(
@@ -87,7 +87,7 @@ def costs_of(
         ]
     if unlike := _unlike(pairs, RUN_ALIKE):
         return [leave_out(everything, unlike)]
-    found = []
+    differences = []
     if rule.time_ratio:
         was, now = (
             math.fsum(float(record.seconds) for record in side) for side in zip(*pairs, strict=True)
@@ -96,16 +96,16 @@ def costs_of(
         if not why and was < SHORT_S:
             why = f"the base took {was:.1f} s, of which little can be said below {SHORT_S:g} s"
         time = by_ratio((table, WHOLE, "", TIME), was, now, rule.time_ratio, "s", "slower", COST)
-        found.append(leave_out(TIME, why) if why else time)
+        differences.append(leave_out(TIME, why) if why else time)
     if rule.memory_ratio:
         was, now = (
             max(float(record.peak_memory_mb) for record in side)
             for side in zip(*pairs, strict=True)
         )
-        found.append(
+        differences.append(
             by_ratio((table, WHOLE, "", MEMORY), was, now, rule.memory_ratio, "MB", "larger", COST)
         )
-    return found
+    return differences
 
 
 def _unlike(pairs: Iterable[tuple[Record, Record]], names: Iterable[str]) -> str:

@@ -189,23 +189,23 @@ def is_finite(text: str) -> bool:
         return False
 
 
-def write(found: History, picture: Path) -> None:
+def write(history: History, picture: Path) -> None:
     """Write the picture, and the numbers beside it as CSV."""
-    first = ("commit", "date") if found.of_commits else ("path",)
-    named = found.points.rename(columns={"name": first[0]})
+    first = ("commit", "date") if history.of_commits else ("path",)
+    named = history.points.rename(columns={"name": first[0]})
     write_csv(picture.with_suffix(".csv"), named, (*first, *OUTPUT_COLUMNS))
-    _draw(found, picture)
+    _draw(history, picture)
 
 
-def _label(found: History, name: str, date: str) -> str:
+def _label(history: History, name: str, date: str) -> str:
     """A version's name below the picture: commit and date, or what tells its path from the
     others'.
     """
-    if found.of_commits:
+    if history.of_commits:
         return f"{name[:7]}\n{date[:10]}"
-    paths = [Path(path).parts for path in found.points["name"]]
-    own = [part for part in Path(name).parts if not all(part in other for other in paths)]
-    name = "/".join(own) or name
+    paths = [Path(path).parts for path in history.points["name"]]
+    distinct = [part for part in Path(name).parts if not all(part in other for other in paths)]
+    name = "/".join(distinct) or name
     return name if len(name) <= LONGEST else f"...{name[-LONGEST:]}"
 
 
@@ -215,14 +215,14 @@ def _kind(line: Mapping[str, str]) -> str:
     return ", ".join(text for text in (line["profile"], line["protocol"], data) if text)
 
 
-def _draw(found: History, path: Path) -> None:
+def _draw(history: History, path: Path) -> None:
     """Value ± std by version; versions of another profile, protocol or data are another line."""
     from reports.drawing.figures import COLOURS, OWN, limits, plt, save
 
-    has_value = found.points["value"].map(is_finite)
-    drawn = found.points[has_value]
+    has_value = history.points["value"].map(is_finite)
+    drawn = history.points[has_value]
     kinds = pd.Series([_kind(line) for line in records_of(drawn)], index=drawn.index)
-    figure, axis = plt.subplots(figsize=(min(12, 3.6 + 0.6 * len(found.points)), 3.3))
+    figure, axis = plt.subplots(figsize=(min(12, 3.6 + 0.6 * len(history.points)), 3.3))
     span = []
     for number, (kind, points) in enumerate(drawn.groupby(kinds, sort=False)):
         y = points["value"].astype(float).tolist()
@@ -242,11 +242,11 @@ def _draw(found: History, path: Path) -> None:
             **look,
         )
         span += [value + sign * a for value, a in zip(y, s, strict=True) for sign in (-1, 1)]
-    if found.published is not None:
-        axis.axhline(found.published, color="black", ls="--", lw=0.9, label="published")
-        span.append(found.published)
-    lost = found.points.index[~has_value].tolist()
-    low, high = limits(span, found.scale.bounds)
+    if history.published is not None:
+        axis.axhline(history.published, color="black", ls="--", lw=0.9, label="published")
+        span.append(history.published)
+    lost = history.points.index[~has_value].tolist()
+    low, high = limits(span, history.scale.bounds)
     if lost:
         axis.plot(
             lost,
@@ -259,50 +259,51 @@ def _draw(found: History, path: Path) -> None:
             label="no value",
         )
     axis.set_ylim(low, high)
-    axis.set_xlim(-0.5, len(found.points) - 0.5)
-    shown = range(0, len(found.points), -(-len(found.points) // NAMED))
-    upright = len(found.points) <= 8 and found.of_commits
-    names = [_label(found, *found.points.loc[x, ["name", "date"]]) for x in shown]
+    axis.set_xlim(-0.5, len(history.points) - 0.5)
+    shown = range(0, len(history.points), -(-len(history.points) // NAMED))
+    upright = len(history.points) <= 8 and history.of_commits
+    names = [_label(history, *history.points.loc[x, ["name", "date"]]) for x in shown]
     axis.set_xticks(
         shown, names, fontsize=7, rotation=0 if upright else 40, ha="center" if upright else "right"
     )
     axis.tick_params(axis="y", labelsize=8)
-    axis.set_ylabel(found.scale.title, fontsize=9)
+    axis.set_ylabel(history.scale.title, fontsize=9)
     axis.spines[["top", "right"]].set_visible(False)
     axis.set_axisbelow(True)
     axis.grid(axis="y", alpha=0.3)
     axis.set_title(
-        f"{found.table}, {found.row}" + (f"\n{found.column}" if found.column else ""), fontsize=9
+        f"{history.table}, {history.row}" + (f"\n{history.column}" if history.column else ""),
+        fontsize=9,
     )
     figure.tight_layout()
     figure.legend(loc="upper center", bbox_to_anchor=(0.5, 0.0), frameon=False, fontsize=8, ncol=3)
     save(figure, path)
 
 
-def show(found: History) -> None:
+def show(history: History) -> None:
     """Print the numbers."""
     from rich.console import Console
     from rich.table import Table
 
     table = Table(
-        title=f"{found.table} {found.row} {found.column} {found.metric}".replace("  ", " "),
+        title=f"{history.table} {history.row} {history.column} {history.metric}".replace("  ", " "),
         title_justify="left",
     )
     for heading in (
-        *(("commit", "date") if found.of_commits else ("path",)),
-        found.scale.title,
+        *(("commit", "date") if history.of_commits else ("path",)),
+        history.scale.title,
         "n",
         "seeds",
         "profile",
         "status",
     ):
         table.add_column(heading)
-    for line in records_of(found.points):
-        value = found.scale.text(line["value"]) + (
-            f" ± {found.scale.text(line['std'])}" if line["std"] else ""
+    for line in records_of(history.points):
+        value = history.scale.text(line["value"]) + (
+            f" ± {history.scale.text(line['std'])}" if line["std"] else ""
         )
-        name = (line["name"][:7], line["date"][:10]) if found.of_commits else (line["name"],)
+        name = (line["name"][:7], line["date"][:10]) if history.of_commits else (line["name"],)
         table.add_row(*name, value, *(line[key] for key in ("n", "seeds", "profile", "status")))
     Console(highlight=False, markup=False).print(table)
-    if found.published is not None:
-        Console(highlight=False).print(f"published: {found.scale.text(str(found.published))}")
+    if history.published is not None:
+        Console(highlight=False).print(f"published: {history.scale.text(str(history.published))}")

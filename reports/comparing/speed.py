@@ -57,16 +57,16 @@ def compare_speed(base: Speed, new: Speed, allowed: float) -> list[Difference]:
     why = "the ratio of times is turned off" if not allowed else ""
     if base.machine != new.machine:
         why = f"{base.machine} and {new.machine}"
-    found = [not_compared(TABLE, "", MEDIAN, why, SPEED)] if why else []
+    differences = [not_compared(TABLE, "", MEDIAN, why, SPEED)] if why else []
     for name, was in base.medians.items():
         key = (TABLE, name, "", MEDIAN)
         if name not in new.medians:
-            found.append(
+            differences.append(
                 Difference(key, "vanished", "", "", "no such benchmark in the new file", kind=SPEED)
             )
         elif not why:
-            found.append(by_ratio(key, was, new.medians[name], allowed, "s", "slower", SPEED))
+            differences.append(by_ratio(key, was, new.medians[name], allowed, "s", "slower", SPEED))
     added = [name for name in new.medians if name not in base.medians]
-    return found + [
+    return differences + [
         Difference((TABLE, name, "", MEDIAN), "new", "", "", kind=SPEED) for name in added
     ]

@@ -82,11 +82,11 @@ def rule_text(differences: Sequence[Difference], rule: Rule) -> str:
 
 def left_out(differences: Sequence[Difference]) -> dict[tuple[str, str], list[str]]:
     """Tables whose time or memory was not compared, by what and why."""
-    found: dict[tuple[str, str], list[str]] = {}
+    tables: dict[tuple[str, str], list[str]] = {}
     for d in differences:
         if d.verdict == NOT_COMPARED:
-            found.setdefault((d.cell[3], d.why), []).append(d.cell[0])
-    return found
+            tables.setdefault((d.cell[3], d.why), []).append(d.cell[0])
+    return tables
 
 
 def markdown(differences: Sequence[Difference], rule: Rule) -> str:

@@ -91,10 +91,10 @@ def limits(values: Iterable[float], bounds: tuple[float, float] | None) -> tuple
     Values that lie close together and far from zero get an axis of their own, which does not begin
     there.
     """
-    found = [value for value in values if math.isfinite(value)]
-    if not found:
+    finite = [value for value in values if math.isfinite(value)]
+    if not finite:
         return bounds or (0, 1)
-    low, high = min(found), max(found)
+    low, high = min(finite), max(finite)
     bottom, top = min(low, bounds[0] if bounds else 0), max(high, bounds[1] if bounds else 0)
     if 0 < high - low < min(0.1 * (top - bottom), (low - bottom) / 3):
         margin = (high - low) / 4

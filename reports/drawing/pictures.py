@@ -99,9 +99,9 @@ def draw_segmentations(
     the key of each row; rows that it lacks are left out. The legend names the classes that occur.
     Raises ResultsError for a file that holds something else.
     """
-    found = read_segmentations(source, len(classes))
-    columns = {"input": found.pop(IMAGES), "ground truth": found.pop(TARGET)}
-    columns |= {rows[key]: found[key] for key in rows if key in found}
+    arrays = read_segmentations(source, len(classes))
+    columns = {"input": arrays.pop(IMAGES), "ground truth": arrays.pop(TARGET)}
+    columns |= {rows[key]: arrays[key] for key in rows if key in arrays}
     count, height, width = columns["ground truth"].shape
     colours = ListedColormap([*class_colours(len(classes)), "white"])
     shape = (1.2 * len(columns), 1.2 * count * height / width)
@@ -145,14 +145,14 @@ def read_segmentations(source: Path, classes: int) -> dict[str, np.ndarray]:
     from safetensors.numpy import load_file
 
     try:
-        found = load_file(source)
-        images, target = found[IMAGES], found[TARGET]
+        arrays = load_file(source)
+        images, target = arrays[IMAGES], arrays[TARGET]
     except (OSError, SafetensorError, KeyError) as error:
         raise ResultsError(
             f"cannot read {source}: {error}; regenerate the table with `python -m benchmarks"
             " reproduce`"
         ) from error
-    maps = {name: array for name, array in found.items() if name != IMAGES}
+    maps = {name: array for name, array in arrays.items() if name != IMAGES}
     wrong = [name for name, array in maps.items() if array.shape != target.shape]
     wrong += [
         name
@@ -161,14 +161,14 @@ def read_segmentations(source: Path, classes: int) -> dict[str, np.ndarray]:
     ]
     n, height, width = target.shape if target.ndim == 3 else (0, 0, 0)
     wrong += [IMAGES] if images.shape not in ((n, 3, height, width), (n, 1, height, width)) else []
-    wrong += [name for name, array in found.items() if array.dtype != np.uint8]
+    wrong += [name for name, array in arrays.items() if array.dtype != np.uint8]
     if wrong or not target.size:
         what = ", ".join(dict.fromkeys(wrong)) or TARGET
         raise ResultsError(
             f"{source} does not hold images with segmentations of {classes} classes: {what} does"
             " not fit"
         )
-    return found
+    return arrays
 
 
 def class_colours(count: int) -> list[str]:
@@ -211,13 +211,13 @@ def draw_attention(
     consensus and diversity are yellow and black. Rows that the file lacks are left out. Raises
     ResultsError for a file that holds something else.
     """
-    found = read_attention(source, len(findings))
-    films = found[IMAGES]
-    local = found[LOCAL] / 255 > LEVEL
+    arrays = read_attention(source, len(findings))
+    films = arrays[IMAGES]
+    local = arrays[LOCAL] / 255 > LEVEL
     count, clients, height, width = local.shape
     colours = THREE[:clients] if clients <= len(THREE) else class_colours(clients)
     columns = {"film": None, "local models": local}
-    columns |= {rows[key]: found[key][:, None] / 255 > LEVEL for key in rows if key in found}
+    columns |= {rows[key]: arrays[key][:, None] / 255 > LEVEL for key in rows if key in arrays}
     shape = (1.6 * len(columns), 1.6 * count * height / width)
     figure, axes = plt.subplots(count, len(columns), figsize=shape, squeeze=False)
     for column, (name, maps) in enumerate(columns.items()):
@@ -232,11 +232,11 @@ def draw_attention(
             )
             axis.imshow(shown, interpolation="nearest")
             for edge, which in (("black", DIVERSITY), ("yellow", CONSENSUS)):
-                level = found[which][place] / 255
+                level = arrays[which][place] / 255
                 if level.min() < LEVEL < level.max():
                     axis.contour(level, [LEVEL], colors=edge, linewidths=1)
         axes[0][column].set_title("\n".join(textwrap.wrap(name, 18)), fontsize=8)
-    for axis, number in zip(axes[:, 0], found[FINDING], strict=True):
+    for axis, number in zip(axes[:, 0], arrays[FINDING], strict=True):
         axis.set_ylabel(
             findings[number].replace("-", "\n"), fontsize=8, rotation=0, ha="right", va="center"
         )
@@ -272,10 +272,10 @@ def read_attention(source: Path, findings: int) -> dict[str, np.ndarray]:
     from safetensors.numpy import load_file
 
     try:
-        found = load_file(source)
-        images, local, finding = found[IMAGES], found[LOCAL], found[FINDING]
+        arrays = load_file(source)
+        images, local, finding = arrays[IMAGES], arrays[LOCAL], arrays[FINDING]
         maps = {
-            name: array for name, array in found.items() if name not in (IMAGES, LOCAL, FINDING)
+            name: array for name, array in arrays.items() if name not in (IMAGES, LOCAL, FINDING)
         }
         maps[CONSENSUS], maps[DIVERSITY]
     except (OSError, SafetensorError, KeyError) as error:
@@ -288,11 +288,11 @@ def read_attention(source: Path, findings: int) -> dict[str, np.ndarray]:
     wrong += [LOCAL] if local.ndim != 4 or local.shape != (n, local.shape[1], height, width) else []
     wrong += [FINDING] if finding.shape != (n,) or not (finding < findings).all() else []
     wrong += [name for name, array in maps.items() if array.shape != (n, height, width)]
-    wrong += [name for name, array in found.items() if array.dtype != np.uint8]
+    wrong += [name for name, array in arrays.items() if array.dtype != np.uint8]
     if wrong or not n:
         what = ", ".join(dict.fromkeys(wrong)) or IMAGES
         raise ResultsError(
             f"{source} does not hold films with attention maps of {findings} findings: {what} does"
             " not fit"
         )
-    return found
+    return arrays

@@ -41,25 +41,25 @@ def table_plot(layout: Layout, lines: Sequence[Line], path: Path) -> None:
     on the vertical axis.
     """
     numbers = [line for line in lines if line["metric"] not in TEXTS]
-    found = [
+    metric_blocks = [
         replace(block, panels=[_attempted(panel, block, layout) for panel in block.panels])
         for block in blocks(layout, pd.DataFrame(numbers))
         if block.panels
     ]
-    if not found:
+    if not metric_blocks:
         return
     single = not layout.x_axis and all(
-        len(panel.columns) == 1 for block in found for panel in block.panels
+        len(panel.columns) == 1 for block in metric_blocks for panel in block.panels
     )
     height = 0.3 * len(layout.rows) + 1.0 if single else 2.9
     # Room for the names of the rows, for a curve, or for the groups of bars.
     if single:
         width = 3.4 + 0.06 * max(len(row_title(layout, row)) for row in layout.rows) / min(
-            len(found), 2
+            len(metric_blocks), 2
         )
     elif layout.x_axis and all(
         is_number(name)
-        for block in found
+        for block in metric_blocks
         for panel in block.panels
         for name in panel.columns.values()
     ):
@@ -67,10 +67,14 @@ def table_plot(layout: Layout, lines: Sequence[Line], path: Path) -> None:
     else:
         width = max(
             4.6,
-            *(_bars_width(panel, len(layout.rows)) for block in found for panel in block.panels),
+            *(
+                _bars_width(panel, len(layout.rows))
+                for block in metric_blocks
+                for panel in block.panels
+            ),
         )
-    figure, axes = frame([len(block.panels) for block in found], width, height)
-    for block, places in zip(found, axes, strict=True):
+    figure, axes = frame([len(block.panels) for block in metric_blocks], width, height)
+    for block, places in zip(metric_blocks, axes, strict=True):
         span = limits(_drawn(layout, block), block.scale.bounds)
         for number, (axis, panel) in enumerate(zip(places, block.panels, strict=True)):
             if single:
@@ -132,15 +136,15 @@ def _series(panel: Panel, block: Block, row: str, name: str) -> np.ndarray:
 
 def _drawn(layout: Layout, block: Block) -> list[float]:
     """All that the axis of a metric has to show: values and printed ones, with their spreads."""
-    found: list[float] = []
+    ends: list[float] = []
     for panel, row in itertools.product(block.panels, layout.rows):
         for name, spread in (("value", "std"), ("published", "published_std")):
             values, around = (
                 _series(panel, block, row, name),
                 np.nan_to_num(_series(panel, block, row, spread)),
             )
-            found += [*(values - around), *(values + around)]
-    return found
+            ends += [*(values - around), *(values + around)]
+    return ends
 
 
 PUBLISHED: dict[str, Any] = {
@@ -243,16 +247,16 @@ def _lines(axis: Axes, panel: Panel, block: Block, layout: Layout) -> None:
         values = _series(panel, block, row, "value")
         if np.isnan(values).all():
             continue
-        own: dict[str, Any] = {"color": colour(layout, row), "label": row_title(layout, row)}
+        look: dict[str, Any] = {"color": colour(layout, row), "label": row_title(layout, row)}
         style = "--" if row in layout.oracles else "-"
         spread = spread_bars(_series(panel, block, row, "std")[finite])
         axis.errorbar(
-            x, values[finite], yerr=spread, ls=style, marker="o", ms=3.5, capsize=2, **own
+            x, values[finite], yerr=spread, ls=style, marker="o", ms=3.5, capsize=2, **look
         )
         for level in values[~finite]:
-            axis.axhline(level, color=own["color"], ls=":", lw=1)
+            axis.axhline(level, color=look["color"], ls=":", lw=1)
         published = _series(panel, block, row, "published")[finite]
-        axis.plot(x, published, "D", mfc="none", mec=own["color"], ms=4, mew=0.9, ls="none")
+        axis.plot(x, published, "D", mfc="none", mec=look["color"], ms=4, mew=0.9, ls="none")
     if any(line["published"] for line in block.cells.values()):
         axis.plot([], [], "D", mfc="none", mec="black", ms=4, ls="none", label="published")
     if not finite.all():

@@ -84,18 +84,18 @@ def leakage_plot(layout: Layout, lines: Sequence[Line], path: Path, metric: str)
             "color": colour(layout, row),
             "label": row_title(layout, row),
         }
-        found = [values[row].get(client, (math.nan, math.nan)) for client in clients]
+        points = [values[row].get(client, (math.nan, math.nan)) for client in clients]
         x = np.arange(len(clients)) + (position - (len(rows) - 1) / 2) * width
         left.errorbar(
             x,
-            [value for value, _ in found],
-            yerr=spread_bars(np.array([std for _, std in found])),
+            [value for value, _ in points],
+            yerr=spread_bars(np.array([std for _, std in points])),
             **look,
         )
-        own = np.array([value for value, _ in found if math.isfinite(value)])
-        average = values[row].get(AVERAGE, (float(own.mean()), math.nan))[0]
+        finite = np.array([value for value, _ in points if math.isfinite(value)])
+        average = values[row].get(AVERAGE, (float(finite.mean()), math.nan))[0]
         right.errorbar(
-            [position], [average], yerr=[[average - own.min()], [own.max() - average]], **look
+            [position], [average], yerr=[[average - finite.min()], [finite.max() - average]], **look
         )
     everything = [value for row in rows for value, _ in values[row].values()]
     if min(everything) > 0 and max(everything) > 10 * min(everything):

@@ -77,17 +77,17 @@ def _curves(axis: Axes, layout: Layout, rows: Mapping[str, Curve], first: Sequen
         x = np.array(epochs) + start
         y = np.array([rows[row][e][0] for e in epochs])
         s = np.nan_to_num([rows[row][e][1] for e in epochs])
-        own = colour(layout, row)
+        row_colour = colour(layout, row)
         axis.plot(
             x,
             y,
-            color=own,
+            color=row_colour,
             ls="--" if row in layout.oracles else "-",
             marker=".",
             label=row_title(layout, row),
         )
         if s.any():
-            axis.fill_between(x, y - s, y + s, color=own, alpha=0.2)
+            axis.fill_between(x, y - s, y + s, color=row_colour, alpha=0.2)
     if offset:
         axis.axvline(offset + 0.5, color="black", lw=0.6, ls=":")
     axis.set_xlabel("epoch (clients, then global model)" if offset else "epoch", fontsize=8)

@@ -55,14 +55,13 @@ def transferability_plot(
     lines: Sequence[Line],
     path: Path,
     metrics: Sequence[str],
-    found: Mapping[str, Correlation],
+    correlations: Mapping[str, Correlation],
 ) -> None:
     """The first metric (transfer accuracy) against the second (similarity), a mark per teacher and
     a panel per column.
 
     Published values are open marks, in panels of their own below where their accuracies lie
-    elsewhere. `found` holds the correlations by column, which stand in the panels' titles beside
-    the printed ones.
+    elsewhere. The `correlations`, by column, stand in the panels' titles beside the printed ones.
     """
     ours, printed = _measured(lines, metrics), _printed(layout.key, metrics)
     columns = [column for column in ours if ours[column]]
@@ -77,7 +76,7 @@ def transferability_plot(
     for number, column in enumerate(columns):
         beside = theirs.get(column, [])
         title, title_beside = (
-            _title(found.get(column)),
+            _title(correlations.get(column)),
             _title(coefficients.get(column), "published: ") if beside else "",
         )
         name = heading(parse_column(column))
@@ -126,12 +125,12 @@ def _span(marks: Sequence[Mark]) -> float:
     return max(heights, default=0) - min(heights, default=0)
 
 
-def _title(found: Correlation | None, what: str = "") -> str:
-    if found is None:
+def _title(correlation: Correlation | None, what: str = "") -> str:
+    if correlation is None:
         return ""
-    rho, r = found.coefficients
-    return f"{what}Spearman ρ = {rho}, Pearson r = {r} (n = {found.teachers})" + (
-        f"\n{found.means}" if found.means else ""
+    rho, r = correlation.coefficients
+    return f"{what}Spearman ρ = {rho}, Pearson r = {r} (n = {correlation.teachers})" + (
+        f"\n{correlation.means}" if correlation.means else ""
     )
 
 

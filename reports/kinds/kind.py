@@ -93,5 +93,5 @@ def find_kind(measure: str) -> Kind:
 def module_of(measure: str) -> str:
     """The module that shows a measure's tables."""
     name = measure.replace("-", "_")
-    own = Path(__file__).with_name(f"{name}.py").exists()
-    return f"reports.kinds.{name}" if own else __name__
+    has_file = Path(__file__).with_name(f"{name}.py").exists()
+    return f"reports.kinds.{name}" if has_file else __name__

@@ -15,9 +15,9 @@ def build_pages(results: Path, output: Path) -> list[Path]:
 
     Raises ResultsError if `results` holds no table or a damaged one.
     """
-    found = find_results(results)
-    texts = {output / "index.html": render_page(found)}
-    for result in found:
+    tables = find_results(results)
+    texts = {output / "index.html": render_page(tables)}
+    for result in tables:
         place = output / result.profile / result.paper / result.name
         texts[place.with_name(f"{result.name}.tex")] = latex_table(
             result.sheet.layout, result.sheet.shown(result.lines)

@@ -87,38 +87,38 @@ class Result:
         if not path.exists():
             return []
         with path.open(newline="") as stream:
-            found = list(csv.DictReader(stream))
-        if not found or not all(
-            claim.get(name) for claim in found for name in ("claim", "verdict", "in_print")
+            claims = list(csv.DictReader(stream))
+        if not claims or not all(
+            claim.get(name) for claim in claims for name in ("claim", "verdict", "in_print")
         ):
             raise ResultsError(
                 f"{path} is damaged; regenerate the table with `python -m benchmarks reproduce`"
             )
-        return found
+        return claims
 
     @cached_property
     def records(self) -> list[Record]:
-        found = read_records(self.file("records.jsonl"))
-        check_agree(self.file("csv"), self.lines, found)
-        return found
+        records = read_records(self.file("records.jsonl"))
+        check_agree(self.file("csv"), self.lines, records)
+        return records
 
 
 def find_results(folder: Path) -> list[Result]:
     """The tables under `folder`/PROFILE/PAPER, papers and tables in order. Raises ResultsError if
     there is none.
     """
-    found = [
+    results = [
         Result(profile, path.parent.name, path.stem, path.with_suffix(""))
         for profile in PROFILES
         for path in sorted((folder / profile).glob("*/*.csv"))
         if not path.name.endswith(".claims.csv") and path.parent.name in published.papers()
     ]
-    if not found:
+    if not results:
         raise ResultsError(
             f"{folder} holds no table; write one with `python -m benchmarks reproduce`, or"
             " name the folder that was given to --results"
         )
-    return found
+    return results
 
 
 def plain_sheet(result: Result) -> Sheet:
@@ -227,7 +227,7 @@ def panel_rows(layout: Layout, block: Block, panel: Panel) -> list[dict[str, Any
 
 def tables_of(result: Result) -> list[dict[str, Any]]:
     """What is drawn of a table: one entry per metric and panel."""
-    layout, found = result.sheet.layout, []
+    layout, tables = result.sheet.layout, []
     shown = blocks(layout, result.sheet.shown(result.lines))
     for block in shown:
         for panel in block.panels:
@@ -238,10 +238,10 @@ def tables_of(result: Result) -> list[dict[str, Any]]:
                 any(float(row["up"][1] or 0) for row in rows),
             )
             heads = list(panel.columns.values())
-            found.append(
+            tables.append(
                 {"title": title, "columns": heads, "rows": rows, "private": private, "sends": sends}
             )
-    return found
+    return tables
 
 
 def verdict_kind(verdict: str) -> str:
@@ -257,7 +257,7 @@ def provenance(records: Sequence[Record]) -> list[tuple[str, str]]:
     """Where a table's numbers come from: commits, dates, machines, packages, data."""
     machines = [record.machine for record in records if record.status == OK]
     days = sorted({record.finished[:10] for record in records if record.finished})
-    found = {
+    entries = {
         "commit": [
             m.get("commit", "")[:12] + (" with changes" if _changed(m) else "") for m in machines
         ],
@@ -288,7 +288,9 @@ def provenance(records: Sequence[Record]) -> list[tuple[str, str]]:
         ),
     }
     return [
-        (name, text) for name, texts in found.items() for text in dict.fromkeys(filter(None, texts))
+        (name, text)
+        for name, texts in entries.items()
+        for text in dict.fromkeys(filter(None, texts))
     ]
 
 
@@ -398,11 +400,11 @@ def _named(lines: pd.DataFrame, name: str) -> list[str]:
 def missing_tables(results: Sequence[Result]) -> Mapping[str, list[str]]:
     """Published tables by paper that the results hold in no profile."""
     there = {(result.paper, result.name.split(".")[0]) for result in results}
-    found = {
+    missing = {
         paper: [table for table in published.tables(paper) if (paper, table) not in there]
         for paper in published.papers()
     }
-    return {paper: tables for paper, tables in found.items() if tables}
+    return {paper: tables for paper, tables in missing.items() if tables}
 
 
 def render_page(results: Sequence[Result]) -> str:

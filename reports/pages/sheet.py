@@ -50,11 +50,11 @@ class Sheet:
             value = json.loads(path.read_text())
             layout = value.pop("layout")
             lists = {name: tuple(layout[name]) for name in ("columns", "labels", "notes")}
-            own = Layout(**{**layout, **lists, "oracles": frozenset(layout["oracles"])})
+            sheet_layout = Layout(**{**layout, **lists, "oracles": frozenset(layout["oracles"])})
             return cls(
                 **{
                     **value,
-                    "layout": own,
+                    "layout": sheet_layout,
                     "told": tuple(value["told"]),
                     "card": tuple(value["card"]),
                 }

@@ -26,11 +26,11 @@ Curve = list[tuple[float, float]]
 
 def curve(record: Record, metric: str) -> Curve:
     """A record's curve."""
-    found: dict[str, dict[str, float]] = {}
+    points: dict[str, dict[str, float]] = {}
     for m in record.measurements:
         if m.column.startswith("round=") and isinstance(m.value, float):
-            found.setdefault(m.column, {})[m.metric] = m.value
-    return [(point[BANDWIDTH], point[metric]) for point in found.values()]
+            points.setdefault(m.column, {})[m.metric] = m.value
+    return [(point[BANDWIDTH], point[metric]) for point in points.values()]
 
 
 def with_common(records: Sequence[Record], metric: str) -> list[Record]:
@@ -54,14 +54,14 @@ def with_common(records: Sequence[Record], metric: str) -> list[Record]:
         if (
             any(r.status != OK for r in group)
             or len(seeds) < 2
-            or len({frozenset(found) for found in seeds.values()}) > 1
+            or len({frozenset(row_seeds) for row_seeds in seeds.values()}) > 1
         ):
             continue
         for seed in next(iter(seeds.values())):
             target = min(
                 max(value for _, value in points)
-                for (_, own), points in sending.items()
-                if own == seed
+                for (_, curve_seed), points in sending.items()
+                if curve_seed == seed
             )
             for row in seeds:
                 size = next(size for size, value in sending[row, seed] if value >= target)
@@ -93,26 +93,26 @@ def sentences(layout: Layout, lines: Sequence[Line], metric: str) -> list[str]:
     """What each row had sent when it first had the common performance: a sentence for each
     column.
     """
-    found: dict[str, dict[str, dict[str, float]]] = {}
+    by_column: dict[str, dict[str, dict[str, float]]] = {}
     for line in lines:
         keys = parse_column(line["column"])
         if line["status"] == "ok" and keys.pop("at", "") == COMMON:
-            found.setdefault(format_column(dict(keys)), {}).setdefault(line["row"], {})[
+            by_column.setdefault(format_column(dict(keys)), {}).setdefault(line["row"], {})[
                 line["metric"]
             ] = float(line["value"])
     scale, size = scale_of(metric, layout.unit), scale_of(BANDWIDTH, layout.unit)
-    told = []
-    for column, rows in found.items():
+    texts = []
+    for column, rows in by_column.items():
         sent = ", ".join(
             f"{layout.rows[row]} {size.text(str(values[BANDWIDTH]))} GB"
             for row, values in rows.items()
         )
         value = scale.text(str(next(iter(rows.values()))[metric]))
-        told.append(
+        texts.append(
             f"{column}: {value} is the highest {scale.title} that every row reaches; bandwidth"
             f" until then: {sent}"
         )
-    return told
+    return texts
 
 
 def only_common(records: Sequence[Record]) -> list[Record]:
@@ -131,14 +131,14 @@ def at_which(records: Sequence[Record], metric: str, unit: str) -> str:
     is none.
     """
     scale, name = scale_of(metric, unit), facts(metric).title.lower()
-    found: dict[str, list[float]] = {}
+    by_column: dict[str, list[float]] = {}
     for record in only_common(records):
         for m in record.measurements:
             if m.metric == metric and isinstance(m.value, float):
-                found.setdefault(record.column, []).append(m.value)
+                by_column.setdefault(record.column, []).append(m.value)
     sign = " %" if facts(metric).share and unit == PERCENT else ""
     texts = [
         f"{name} {scale.text(str(sum(values) / len(values)))}{sign} in {column}"
-        for column, values in found.items()
+        for column, values in by_column.items()
     ]
     return f" (at {', '.join(texts)})" if texts else ""

@@ -166,17 +166,17 @@ def _call(name: str, arguments: list[_Term]) -> _Term:
         if name == "abs":
             return abs(_scalar(values[0]))
         if name == "argmax":
-            found = values[0]
-            if not isinstance(found, list) or not found:
+            operand = values[0]
+            if not isinstance(operand, list) or not operand:
                 raise MissingError
-            return max(found, key=lambda pair: pair[1])[0]
+            return max(operand, key=lambda pair: pair[1])[0]
         if name in CORRELATIONS:
             first, second = (dict(v) if isinstance(v, list) else {} for v in values)
             rows = [row for row in first if row in second]
-            found = CORRELATIONS[name]([first[r] for r in rows], [second[r] for r in rows])
-            if math.isnan(found):
+            coefficient = CORRELATIONS[name]([first[r] for r in rows], [second[r] for r in rows])
+            if math.isnan(coefficient):
                 raise MissingError  # too few rows, or the same value in all of them
-            return found
+            return coefficient
         numbers = _flatten(values)
         return (
             max(numbers)
@@ -289,12 +289,12 @@ class Clause:
         options = []
         for key, listed in self.keys:
             cells = [value for name in self.tables(default) for value in tables.get(name, ())]
-            found = (
+            occurring = (
                 [v.row for v in cells]
                 if key == "row"
                 else [v.keys[key] for v in cells if key in v.keys]
             )
-            options.append([(key, value) for value in listed or tuple(dict.fromkeys(found))])
+            options.append([(key, value) for value in listed or tuple(dict.fromkeys(occurring))])
         for combination in itertools.product(*options):
             yield dict(combination)
 

@@ -65,8 +65,8 @@ def read_set(path: Path, name: str = "") -> ResultSet:
     if path.is_file():
         files = {name or path.stem: path}
     else:
-        found = (p for p in sorted(path.rglob("*.csv")) if not p.name.endswith(".claims.csv"))
-        relative = {p.relative_to(path): p for p in found}
+        paths = (p for p in sorted(path.rglob("*.csv")) if not p.name.endswith(".claims.csv"))
+        relative = {p.relative_to(path): p for p in paths}
         files = {
             r.with_suffix("").as_posix(): p
             for r, p in relative.items()

@@ -83,20 +83,22 @@ def blocks(layout: Layout, lines: pd.DataFrame) -> list[Block]:
         return []
     measured = lines[lines["status"] == OK]
     columns = measured_columns(layout, lines)
-    found = []
+    metric_blocks = []
     # A cell that failed has no metric; a table of nothing else is still drawn.
     for metric in measured["metric"].unique() if len(measured) else ("",):
         of_others = set(measured.loc[measured["metric"] != metric, "column"])
         of_it = set(measured.loc[measured["metric"] == metric, "column"])
-        own = [column for column in columns if column in of_it or column not in of_others]
-        cells = cells_of(layout.key, lines, metric, own)
+        metric_columns = [
+            column for column in columns if column in of_it or column not in of_others
+        ]
+        cells = cells_of(layout.key, lines, metric, metric_columns)
         drawn = [
             p
-            for p in panels(own, layout.x_axis)
+            for p in panels(metric_columns, layout.x_axis)
             if any((row, c) in cells for row in layout.rows for c in p.columns)
         ]
-        found.append(Block(scale_of(metric, layout.unit), cells, drawn))
-    return found
+        metric_blocks.append(Block(scale_of(metric, layout.unit), cells, drawn))
+    return metric_blocks
 
 
 def measured_columns(layout: Layout, lines: pd.DataFrame) -> list[str]:
@@ -111,9 +113,9 @@ def measured_columns(layout: Layout, lines: pd.DataFrame) -> list[str]:
     def is_replaced(column: str) -> bool:
         return any(other.startswith(f"{column} ") for other in ok)
 
-    own = [c for c in layout.columns if c in ok or not is_replaced(c)]
+    listed = [c for c in layout.columns if c in ok or not is_replaced(c)]
     lost = [c for c in failed if c not in layout.columns and not is_replaced(c)]
-    return list(dict.fromkeys([*own, *ok, *lost]))
+    return list(dict.fromkeys([*listed, *ok, *lost]))
 
 
 def cells_of(
@@ -162,18 +164,18 @@ def panels(columns: Sequence[str], x_axis: str) -> list[Panel]:
         return [Panel(shared, names)]
     keys = list(next(iter(parsed.values()), {"": ""}))
     axis = x_axis if x_axis in keys else keys[-1]
-    found: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
+    by_rest: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
     for column, pairs in parsed.items():
         rest = (
             tuple((key, value) for key, value in pairs.items() if key != axis)
             if axis in pairs
             else ()
         )
-        own = {axis: pairs[axis]} if axis in pairs else pairs
-        found.setdefault(rest, {})[column] = (
-            pairs[axis] if axis == x_axis and axis in pairs else heading(own)
+        named = {axis: pairs[axis]} if axis in pairs else pairs
+        by_rest.setdefault(rest, {})[column] = (
+            pairs[axis] if axis == x_axis and axis in pairs else heading(named)
         )
-    return [Panel(dict(rest), headings) for rest, headings in found.items()]
+    return [Panel(dict(rest), headings) for rest, headings in by_rest.items()]
 
 
 def heading(pairs: Mapping[str, str]) -> str:
@@ -203,14 +205,14 @@ def best_rows(layout: Layout, block: Block, column: str) -> set[str]:
 
     Upper bounds are left out, and rows that report their best epoch beside others that do not.
     """
-    found = {
+    candidates = {
         row: block.cells[row, column]
         for row in layout.rows
         if (row, column) in block.cells and row not in layout.oracles
     }
     lines = {
         row: line
-        for row, line in found.items()
+        for row, line in candidates.items()
         if line["status"] == OK and is_number(line["value"])
     }
     fair = {
@@ -278,8 +280,8 @@ def privacy_of(layout: Layout, lines: pd.DataFrame) -> list[str]:
         row = layout.rows.get(line["row"], line["row"])
         spent.setdefault(row, {})[column] = f"{float(line['epsilon']):.3f}"
     return [
-        f"epsilon spent, {row}: " + "; ".join(f"{c}: {v}" for c, v in own.items())
-        for row, own in spent.items()
+        f"epsilon spent, {row}: " + "; ".join(f"{c}: {v}" for c, v in by_column.items())
+        for row, by_column in spent.items()
     ]
 
 
@@ -309,11 +311,11 @@ def legend(layout: Layout, lines: pd.DataFrame) -> list[str]:
 def terminal_tables(layout: Layout, lines: pd.DataFrame) -> list[RichTable]:
     """One rich table per metric and panel that has at least one measured cell."""
     drawn = []
-    found = blocks(layout, lines)
-    for block in found:
+    metric_blocks = blocks(layout, lines)
+    for block in metric_blocks:
         for panel in block.panels:
             title = "; ".join(
-                filter(None, (block_title(block) if len(found) > 1 else "", panel.title))
+                filter(None, (block_title(block) if len(metric_blocks) > 1 else "", panel.title))
             )
             # Titles are Text, because rich reads `[released]` in a plain string as a style.
             table = RichTable(
@@ -361,9 +363,9 @@ def markdown(
         "; ".join(layout.labels) + ".",
         "",
     ]
-    found = blocks(layout, lines)
-    for block in found:
-        if len(found) > 1:
+    metric_blocks = blocks(layout, lines)
+    for block in metric_blocks:
+        if len(metric_blocks) > 1:
             parts += [f"## {block_title(block)}", ""]
         for panel in block.panels:
             if panel.title:

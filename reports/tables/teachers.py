@@ -64,8 +64,12 @@ def correlations(records: Sequence[Record], metrics: Sequence[str]) -> dict[str,
             if m.metric in metrics and isinstance(m.value, float):
                 seeds = values.setdefault(f"{record.column} {m.column}".strip(), {})
                 seeds.setdefault(record.seed, {}).setdefault(record.row, {})[m.metric] = m.value
-    found = {column: _over_seeds(list(seeds.values()), metrics) for column, seeds in values.items()}
-    return {column: correlation for column, correlation in found.items() if correlation is not None}
+    by_column = {
+        column: _over_seeds(list(seeds.values()), metrics) for column, seeds in values.items()
+    }
+    return {
+        column: correlation for column, correlation in by_column.items() if correlation is not None
+    }
 
 
 def printed_correlations(table: str, metrics: Sequence[str]) -> dict[str, Correlation]:
@@ -74,8 +78,10 @@ def printed_correlations(table: str, metrics: Sequence[str]) -> dict[str, Correl
     for cell in published_table(table):
         if cell.metric in metrics and isinstance(cell.value, float):
             values.setdefault(cell.column, {}).setdefault(cell.row, {})[cell.metric] = cell.value
-    found = {column: _over_seeds([rows], metrics) for column, rows in values.items()}
-    return {column: correlation for column, correlation in found.items() if correlation is not None}
+    by_column = {column: _over_seeds([rows], metrics) for column, rows in values.items()}
+    return {
+        column: correlation for column, correlation in by_column.items() if correlation is not None
+    }
 
 
 def _over_seeds(
@@ -94,13 +100,13 @@ def _over_seeds(
 
 
 def sentences(
-    layout: Layout, found: Mapping[str, Correlation], metrics: Sequence[str]
+    layout: Layout, measured: Mapping[str, Correlation], metrics: Sequence[str]
 ) -> list[str]:
     """What the correlations are, measured and published, a sentence for each column."""
     printed = printed_correlations(layout.key, metrics)
     first, second = (facts(metric).title.lower() for metric in metrics)
-    told = []
-    for column, ours in found.items():
+    texts = []
+    for column, ours in measured.items():
         rho, r = ours.coefficients
         size = "; ".join(filter(None, (f"n = {ours.teachers} teachers", ours.means)))
         text = (
@@ -110,8 +116,8 @@ def sentences(
         if column in printed:
             rho, r = printed[column].coefficients
             text += f"; published rho = {rho}, r = {r} (n = {printed[column].teachers})"
-        told.append(text)
-    return told
+        texts.append(text)
+    return texts
 
 
 def totals(lines: pd.DataFrame) -> pd.DataFrame:
