@@ -53,7 +53,9 @@ def label_weighted_loss(
 
     Head outputs (clients, n, classes), labels (n,), weights (clients, classes).
     """
-    per_client = torch.stack([F.cross_entropy(own, labels, reduction="none") for own in logits])
+    per_client = torch.stack(
+        [F.cross_entropy(client_logits, labels, reduction="none") for client_logits in logits]
+    )
     return (weights[:, labels] * per_client).sum(dim=0).mean()
 
 

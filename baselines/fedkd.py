@@ -105,8 +105,8 @@ class FedKD(Method):
                 predict(module, images, normalise=federation.normalise) for module in modules
             ]
             logits = [
-                federation.channel.up(client.index, "logits", {"logits": own})["logits"]
-                for client, own in zip(federation.clients, outputs, strict=True)
+                federation.channel.up(client.index, "logits", {"logits": client_logits})["logits"]
+                for client, client_logits in zip(federation.clients, outputs, strict=True)
             ]
             federation.train(
                 student,

@@ -106,8 +106,10 @@ class FedMDPlus(Method):
         mean = torch.zeros(())
         for client, teacher in zip(federation.clients, teachers, strict=True):
             received = federation.channel.down(client.index, "images", {"public": images})["public"]
-            own = hints_of(client.normalise or federation.normalise, teacher, received, hinted.side)
-            features = federation.channel.up(client.index, "features", {"features": own})[
+            hints = hints_of(
+                client.normalise or federation.normalise, teacher, received, hinted.side
+            )
+            features = federation.channel.up(client.index, "features", {"features": hints})[
                 "features"
             ]
             mean = features if mean.ndim == 0 else mean + features

@@ -38,8 +38,8 @@ def filter_and_balance(
     confidence, labels = probabilities.max(dim=1)
     chosen = []
     for label in range(probabilities.shape[1]):
-        found = ((labels == label) & (confidence >= threshold)).nonzero().squeeze(1)
-        best = found[confidence[found].argsort(descending=True, stable=True)][:per_class]
+        candidates = ((labels == label) & (confidence >= threshold)).nonzero().squeeze(1)
+        best = candidates[confidence[candidates].argsort(descending=True, stable=True)][:per_class]
         missing = per_class - len(best) if len(best) else 0
         chosen += [best, best[stream.choose(len(best), missing)]] if missing else [best]
     return torch.cat(chosen)

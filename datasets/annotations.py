@@ -109,13 +109,13 @@ def annotated(split: Split, name: str) -> np.ndarray:
         return split.labels
     if name == "image":
         return split.images
-    own = split.annotations if isinstance(split, AnnotatedSplit) else {}
-    if name not in own:
+    annotations = split.annotations if isinstance(split, AnnotatedSplit) else {}
+    if name not in annotations:
         raise DataError(
             f"the images have no annotation {name!r}; they have"
-            f" {', '.join(['class', 'image', *own])}"
+            f" {', '.join(['class', 'image', *annotations])}"
         )
-    return own[name]
+    return annotations[name]
 
 
 def check_annotations(source: AnnotatedSource, split: Split) -> None:

@@ -228,8 +228,8 @@ def any_finding(findings: np.ndarray, names: Sequence[str]) -> np.ndarray:
     """Class labels int64 (n,) from findings uint8 (n, size): 1 where one other than `no-finding` is
     present.
     """
-    own = [index for index, name in enumerate(names) if name != NO_FINDING]
-    return (findings[:, own] == 1).any(axis=1).astype(np.int64)
+    columns = [index for index, name in enumerate(names) if name != NO_FINDING]
+    return (findings[:, columns] == 1).any(axis=1).astype(np.int64)
 
 
 # -- another site --

@@ -20,7 +20,7 @@ from datasets.source import DataError
 CLASS_SETS: dict[str, tuple[tuple[int, ...], ...]] = {
     "iid": (tuple(range(10)),) * 5,
     "niid1": ((0, 1), (2, 3), (4, 5), (6, 7), (8, 9)),
-    "niid2": tuple((0, 1, 2, 3, 4, own) for own in (5, 6, 7, 8, 9)),
+    "niid2": tuple((0, 1, 2, 3, 4, last) for last in (5, 6, 7, 8, 9)),
     "niid3": ((0, 1, 2, 3), (0, 4, 5, 6), (1, 4, 7, 8), (2, 5, 7, 9), (3, 6, 8, 9)),
 }
 """Table I of DLAD: the classes of clients U_{5n+1} ... U_{5n+5} under each distribution."""
@@ -149,10 +149,10 @@ def dirichlet_fedkd(
     _require_samples(len(labels), clients)
     parts: list[list[np.ndarray]] = [[] for _ in range(clients)]
     for label in np.unique(labels):
-        own = np.flatnonzero(labels == label)
+        indices = np.flatnonzero(labels == label)
         p = rng.dirichlet(np.full(clients, alpha)) if proportions is None else proportions[label]
-        cuts = np.cumsum(np.floor(p[:-1] * own.size).astype(int))
-        for client, piece in enumerate(np.split(own, cuts)):
+        cuts = np.cumsum(np.floor(p[:-1] * indices.size).astype(int))
+        for client, piece in enumerate(np.split(indices, cuts)):
             parts[client].append(piece)
     return [np.concatenate(pieces) for pieces in parts]
 
@@ -201,14 +201,16 @@ def _balanced_group(
     for _ in range(tries):
         parts = [np.empty(0, dtype=np.int64)] * clients
         for label in np.unique(labels):
-            own = rng.permutation(samples[labels[samples] == label])
+            shuffled = rng.permutation(samples[labels[samples] == label])
             p = rng.dirichlet(np.full(clients, alpha)) * np.array(
                 [len(part) < average for part in parts]
             )
             if p.sum() == 0:
                 p = np.ones(clients)
-            cuts = (np.cumsum(p / p.sum())[:-1] * own.size).astype(int)
-            parts = [np.concatenate(pair) for pair in zip(parts, np.split(own, cuts), strict=True)]
+            cuts = (np.cumsum(p / p.sum())[:-1] * shuffled.size).astype(int)
+            parts = [
+                np.concatenate(pair) for pair in zip(parts, np.split(shuffled, cuts), strict=True)
+            ]
         if min(map(len, parts)) >= 0.5 * average:
             return parts
     raise PartitionError(
@@ -270,13 +272,13 @@ def draw_share_by_class(
     start = int(rng.integers(min(3000, max(1, len(labels))))) if consecutive else 0
     drawn = np.zeros(len(labels), bool)
     for label in np.unique(labels):
-        own = np.flatnonzero(labels == label)
-        count = max(1, round(share * own.size))
+        indices = np.flatnonzero(labels == label)
+        count = max(1, round(share * indices.size))
         if consecutive:
-            first = min(int(np.searchsorted(own, start)), own.size - count)
-            drawn[own[first : first + count]] = True
+            first = min(int(np.searchsorted(indices, start)), indices.size - count)
+            drawn[indices[first : first + count]] = True
         else:
-            drawn[rng.choice(own, count, replace=False)] = True
+            drawn[rng.choice(indices, count, replace=False)] = True
     return np.flatnonzero(drawn), np.flatnonzero(~drawn)
 
 

@@ -309,11 +309,13 @@ def corners(scenes: Scenes) -> np.ndarray:
     points = np.full((n, MOST, max(map(len, _CORNERS.values())), 3), np.nan)
     for index, kind in enumerate(KINDS):
         image, solid = np.nonzero(scenes.kinds == index)
-        own = np.array(_CORNERS[kind], float).reshape(-1, 3) * scenes.scales[image, solid][:, None]
-        x, z = turned(own[..., 0], own[..., 2], -scenes.turns[image, solid][:, None])
+        local = (
+            np.array(_CORNERS[kind], float).reshape(-1, 3) * scenes.scales[image, solid][:, None]
+        )
+        x, z = turned(local[..., 0], local[..., 2], -scenes.turns[image, solid][:, None])
         place = scenes.places[image, solid]
-        points[image, solid, : own.shape[1]] = np.stack(
-            [x + place[:, :1], own[..., 1], z + place[:, 1:]], axis=-1
+        points[image, solid, : local.shape[1]] = np.stack(
+            [x + place[:, :1], local[..., 1], z + place[:, 1:]], axis=-1
         )
     back, left, right = scenes.walls.T[..., None]
     x, z = turned(

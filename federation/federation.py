@@ -153,8 +153,8 @@ class Federation:
         counts = [self.privacy.sent_counts(client) for client in self.clients]
         return torch.stack(
             [
-                self.channel.up(k, "labels", {"counts": own})["counts"]
-                for k, own in enumerate(counts)
+                self.channel.up(k, "labels", {"counts": client_counts})["counts"]
+                for k, client_counts in enumerate(counts)
             ]
         )
 

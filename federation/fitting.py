@@ -59,18 +59,18 @@ def as_checkpoints(federation: Federation, fitted: Fitted) -> list[Checkpoint]:
     if isinstance(fitted, torch.nn.Module):
         history = {metric: [value] for metric, value in federation.evaluation.test(fitted).items()}
         return [Checkpoint("", federation.task.outputs, state_of(fitted), "server", "", history)]
-    found: Sequence[Checkpoint] = [fitted] if isinstance(fitted, Checkpoint) else fitted
+    checkpoints: Sequence[Checkpoint] = [fitted] if isinstance(fitted, Checkpoint) else fitted
     if (
-        not isinstance(found, Sequence)
-        or not found
-        or not all(isinstance(checkpoint, Checkpoint) for checkpoint in found)
+        not isinstance(checkpoints, Sequence)
+        or not checkpoints
+        or not all(isinstance(checkpoint, Checkpoint) for checkpoint in checkpoints)
     ):
         raise TypeError(
             f"fit returned {type(fitted).__name__}; it must return a module, a checkpoint, or one"
             " checkpoint per client"
         )
     measured = []
-    for checkpoint in found:
+    for checkpoint in checkpoints:
         if not checkpoint.history and federation.networks.device.type != "meta":
             metrics = federation.evaluation.test(federation.networks.module(checkpoint))
             checkpoint = dataclasses.replace(
@@ -110,7 +110,7 @@ def _as_stage(checkpoints: Sequence[Checkpoint], federation: Federation) -> Stag
 
 
 def _checkpoints(stage: Stage, stages: StageCache) -> list[Checkpoint]:
-    found = []
+    checkpoints = []
     for number, about in enumerate(stage.info["checkpoints"]):
         prefix = f"{number}/state/"
         state: Mapping[str, torch.Tensor]
@@ -122,9 +122,9 @@ def _checkpoints(stage: Stage, stages: StageCache) -> list[Checkpoint]:
                 for name in stage.tensors
                 if name.startswith(prefix)
             }
-        found.append(
+        checkpoints.append(
             Checkpoint(
                 state=state, samples=stage.tensors.get(f"{number}/samples"), **about["facts"]
             )
         )
-    return found
+    return checkpoints

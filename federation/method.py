@@ -51,8 +51,8 @@ class Method(ABC):
         """`protected` as the class itself declares it: what is derived from it may send more, and
         inherits no promise.
         """
-        found: Mapping[str, frozenset[str]] = vars(cls).get("protected", {})
-        return found
+        declared: Mapping[str, frozenset[str]] = vars(cls).get("protected", {})
+        return declared
 
     @classmethod
     def privacy_defaults(cls, protocol: str) -> dict[str, Any]:

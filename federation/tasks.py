@@ -240,14 +240,18 @@ def mean_over_pixels(values: torch.Tensor) -> torch.Tensor:
     return values.mean(dim=tuple(range(1, values.ndim)))
 
 
-def placed(outputs: torch.Tensor, own: Task | None, task: Task) -> torch.Tensor:
-    """Outputs of a network that was trained for its `own` task, as outputs of `task`; only label
+def placed(outputs: torch.Tensor, trained_task: Task | None, task: Task) -> torch.Tensor:
+    """Outputs of a network that was trained for `trained_task`, as outputs of `task`; only label
     sets can differ so.
 
     Findings that its own label set lacks are NaN.
     """
-    if isinstance(own, MultiLabel) and isinstance(task, MultiLabel) and own != task:
-        return task.place(outputs, own.findings)
+    if (
+        isinstance(trained_task, MultiLabel)
+        and isinstance(task, MultiLabel)
+        and trained_task != task
+    ):
+        return task.place(outputs, trained_task.findings)
     return outputs
 
 

@@ -45,9 +45,9 @@ def teacher_probabilities(federation: Federation, teachers: Sequence[Checkpoint]
     )
 
 
-def binary_cross_entropy(logits: torch.Tensor, own: torch.Tensor) -> torch.Tensor:
+def binary_cross_entropy(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
     """Loss per sample, (n,), of the classifiers' logits (n, 1) against targets (n, 1)."""
-    return F.binary_cross_entropy_with_logits(logits, own, reduction="none").squeeze(1)
+    return F.binary_cross_entropy_with_logits(logits, targets, reduction="none").squeeze(1)
 
 
 @dataclass(frozen=True)
@@ -103,17 +103,17 @@ class DLAD(Method):
             federation.networks.module(model), 1, "classifier", index
         )
         images = torch.cat([shard.images, federation.public.images])
-        own = torch.zeros(len(images), 1, device=images.device)
-        own[: len(shard)] = 1
+        membership = torch.zeros(len(images), 1, device=images.device)
+        membership[: len(shard)] = 1
         history = federation.train(
             network,
             images,
-            own,
+            membership,
             binary_cross_entropy,
             plan,
             "classifier",
             index,
-            sample_weights=1 + (self.client_weight - 1) * own.squeeze(1),
+            sample_weights=1 + (self.client_weight - 1) * membership.squeeze(1),
             label=f"classifier {index + 1}/{len(federation.clients)}",
         )
         return network, history

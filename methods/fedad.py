@@ -306,9 +306,13 @@ class FedAD(Method):
         logits, maps, labelled = [], [], []
         for client, teacher in zip(clients, teachers, strict=True):
             federation.progress(f"client {client.index + 1}/{len(federation.clients)} answers", 0.0)
-            own, seen = self.answer(federation, client, teacher, images)
-            logits.append(placed(self.send(federation, client, "logits", own), client.task, task))
-            labelled.append(~placed(torch.zeros_like(own[:1]), client.task, task).isnan()[0])
+            client_logits, seen = self.answer(federation, client, teacher, images)
+            logits.append(
+                placed(self.send(federation, client, "logits", client_logits), client.task, task)
+            )
+            labelled.append(
+                ~placed(torch.zeros_like(client_logits[:1]), client.task, task).isnan()[0]
+            )
             if seen is not None:
                 maps.append(
                     aligned(
@@ -316,7 +320,7 @@ class FedAD(Method):
                     )
                 )
         if self.bounds and task.dense:
-            maps = [task.probabilities(own) for own in logits]
+            maps = [task.probabilities(client_logits) for client_logits in logits]
         # What a client's label set lacks it holds no samples of, whatever its counts say; of a
         # pixel one class does for all.
         known = torch.stack(labelled).flatten(2)[:, :, 0] if task.dense else torch.stack(labelled)

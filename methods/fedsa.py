@@ -32,21 +32,24 @@ WEIGHTINGS = ("equal", "positive", "negative")
 TRANSFERABILITIES = ("eq2", "cosine", "released")
 
 
-def saliency_distance(own: torch.Tensor, target: torch.Tensor, samples: int) -> torch.Tensor:
+def saliency_distance(
+    teacher_maps: torch.Tensor, target: torch.Tensor, samples: int
+) -> torch.Tensor:
     """d = M / cos(A_n, A_T), Eq. 2, for averaged maps of one shape and M probe samples; scalar,
     infinite for orthogonal maps.
     """
-    return samples / F.cosine_similarity(own.flatten(), target.flatten(), dim=0)
+    return samples / F.cosine_similarity(teacher_maps.flatten(), target.flatten(), dim=0)
 
 
-def image_distance(own: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+def image_distance(teacher_maps: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
     """The released code's distance: n / sum_j (1 + cos_j) / 2 over the maps (n, h, w) of n images;
     scalar.
 
     An empty map, which makes the code's cosine not a number, has the cosine 0.
     """
     return (
-        len(own) / ((1 + F.cosine_similarity(own.flatten(1), target.flatten(1), dim=1)) / 2).sum()
+        len(teacher_maps)
+        / ((1 + F.cosine_similarity(teacher_maps.flatten(1), target.flatten(1), dim=1)) / 2).sum()
     )
 
 
@@ -193,8 +196,10 @@ class FedSA(Method):
             images = federation.channel.down(client.index, "images", {"probe": self.shown(probe)})[
                 "probe"
             ]
-            own = self.teacher_maps(federation, client, teacher, images, probe.digest)
-            maps.append(federation.channel.up(client.index, "attention", {"maps": own})["maps"])
+            teacher_maps = self.teacher_maps(federation, client, teacher, images, probe.digest)
+            maps.append(
+                federation.channel.up(client.index, "attention", {"maps": teacher_maps})["maps"]
+            )
         return maps
 
     def shown(self, probe: LabelledSet) -> torch.Tensor:
@@ -246,16 +251,18 @@ class FedSA(Method):
         return torch.stack([part.sum(dim=0) for part in parts]).sum(dim=0) / len(images)
 
     def scores(
-        self, own: Sequence[torch.Tensor], target: torch.Tensor, samples: int
+        self, teacher_maps: Sequence[torch.Tensor], target: torch.Tensor, samples: int
     ) -> torch.Tensor:
         """Transferability Q of every teacher, (teachers,), by its maps and the target network's."""
         if self.transferability == "released":
-            distances = torch.stack([image_distance(maps.float(), target.float()) for maps in own])
+            distances = torch.stack(
+                [image_distance(maps.float(), target.float()) for maps in teacher_maps]
+            )
             return unit_scaled(2 - distances)
         return torch.stack(
             [
                 1 / saliency_distance(maps, target, samples if self.transferability == "eq2" else 1)
-                for maps in own
+                for maps in teacher_maps
             ]
         )
 

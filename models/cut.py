@@ -106,9 +106,9 @@ class FixedEncoder(nn.Module):
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, nn.Parameter]]:
         """The decoder's, by their names in `model` behind `model.`."""
-        own = f"{prefix}.model." if prefix else "model."
+        model_prefix = f"{prefix}.model." if prefix else "model."
         for name, parameter in super().named_parameters(prefix, recurse, remove_duplicate):
-            if name.removeprefix(own).rpartition(".")[0] not in self._encoder:
+            if name.removeprefix(model_prefix).rpartition(".")[0] not in self._encoder:
                 yield name, parameter
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
@@ -176,14 +176,14 @@ def load_encoder(model: nn.Module, other: nn.Module) -> None:
 
     Raises ValueError if the encoders are of different networks.
     """
-    own, found = _encoder_state(model), _encoder_state(other)
-    if {name: tensor.shape for name, tensor in own.items()} != {
-        name: tensor.shape for name, tensor in found.items()
+    state, other_state = _encoder_state(model), _encoder_state(other)
+    if {name: tensor.shape for name, tensor in state.items()} != {
+        name: tensor.shape for name, tensor in other_state.items()
     }:
         raise ValueError(
             "the networks' encoders differ, so that one cannot take the weights of the other"
         )
-    _encoder(model).load_state_dict(found, strict=False)
+    _encoder(model).load_state_dict(other_state, strict=False)
 
 
 def _encoder(model: nn.Module) -> nn.Module:

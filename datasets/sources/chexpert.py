@@ -121,13 +121,13 @@ def _load(home: Path) -> dict[str, Split]:
         raise DataError(f"CheXpert is not under {home}. {_HOW}")
     splits: dict[str, Split] = {}
     for split, table in TABLES.items():
-        found = read(folder, table)
-        labels = films.any_finding(found.findings, NAMES)
+        split_films = read(folder, table)
+        labels = films.any_finding(split_films.findings, NAMES)
         splits[split] = AnnotatedSplit(
-            films.read_films(found.paths, FULL),
+            films.read_films(split_films.paths, FULL),
             labels,
-            {"findings": found.findings},
-            groups=found.patients,
+            {"findings": split_films.findings},
+            groups=split_films.patients,
         )
     return splits
 

@@ -86,10 +86,10 @@ def _source(
     files = _files(name, folder, parts)
 
     def load(home: Path) -> dict[str, Split]:
-        found = files(home)
-        if found[0].suffix == ".npz":
-            return read_npz(found[0], how)
-        *train, test = (read_batch(path, label_key) for path in found)
+        paths = files(home)
+        if paths[0].suffix == ".npz":
+            return read_npz(paths[0], how)
+        *train, test = (read_batch(path, label_key) for path in paths)
         images, labels = (np.concatenate(part) for part in zip(*train, strict=True))
         return {"train": Split(images, labels), "test": Split(*test)}
 

@@ -113,7 +113,7 @@ def read_films_of(home: Path) -> list[Film]:
     table, there = _table(home), _paths(home)
     if table is None or not there:
         return []
-    found = []
+    records = []
     rows = films.read_table(table, _COLUMNS, _HOW)
     films.unrepeated(table, [row["Image Index"] for row in rows], _HOW)
     for row in rows:
@@ -132,8 +132,8 @@ def read_films_of(home: Path) -> list[Film]:
                     f"{table}: the patient of {name} is {row['Patient ID']!r}, which is no number."
                     f" {_HOW}"
                 )
-            found.append(Film(there[name], int(row["Patient ID"]), present))
-    return found
+            records.append(Film(there[name], int(row["Patient ID"]), present))
+    return records
 
 
 def of_test(patient: int) -> bool:
@@ -141,7 +141,7 @@ def of_test(patient: int) -> bool:
     return int(hashlib.sha256(f"3 {patient}".encode()).hexdigest(), 16) % 3 == 0
 
 
-def divide(home: Path, found: list[Film]) -> dict[str, list[Film]]:
+def divide(home: Path, records: list[Film]) -> dict[str, list[Film]]:
     """The films of each split, in order: by the official lists if both are there, else by patient.
 
     Raises DataError for a list without the other, for one that is no text, and for a film that is
@@ -150,7 +150,7 @@ def divide(home: Path, found: list[Film]) -> dict[str, list[Film]]:
     there = [name for name in LISTS.values() if (home / name).is_file()]
     if not there:
         return {
-            split: [film for film in found if of_test(film.patient) == (split == "test")]
+            split: [film for film in records if of_test(film.patient) == (split == "test")]
             for split in LISTS
         }
     if len(there) < len(LISTS):
@@ -166,14 +166,14 @@ def divide(home: Path, found: list[Film]) -> dict[str, list[Film]]:
         raise DataError(
             f"{home}: {' or '.join(LISTS.values())} is no text ({error}). {_HOW}"
         ) from error
-    for film in found:
+    for film in records:
         if sum(film.path.name in names for names in listed.values()) != 1:
             raise DataError(
                 f"{film.path.name} is not in one of {' and '.join(LISTS.values())}, or is in both."
                 f" {_HOW}"
             )
     return {
-        split: [film for film in found if film.path.name in names]
+        split: [film for film in records if film.path.name in names]
         for split, names in listed.items()
     }
 
@@ -187,8 +187,8 @@ def _used(home: Path) -> list[Path]:
     ]
 
 
-def _complete(home: Path, found: list[Film]) -> bool:
-    return len(found) == FILMS and len(_used(home)) == 1 + len(LISTS)
+def _complete(home: Path, records: list[Film]) -> bool:
+    return len(records) == FILMS and len(_used(home)) == 1 + len(LISTS)
 
 
 def _files(home: Path) -> list[Path]:
@@ -201,25 +201,25 @@ def _files(home: Path) -> list[Path]:
             f"{home} has {there:,} of {FILMS:,} films. Get the others, or leave few enough for a"
             f" sample. {_HOW}"
         )
-    found = read_films_of(home) if there >= FILMS else []
-    return [*_used(home), *(film.path for film in found)] if _complete(home, found) else []
+    records = read_films_of(home) if there >= FILMS else []
+    return [*_used(home), *(film.path for film in records)] if _complete(home, records) else []
 
 
 def _sample_files(home: Path) -> list[Path]:
     home = home / "nih_cxr"
-    found = read_films_of(home)
-    if _complete(home, found) or not all(divide(home, found).values()):
+    records = read_films_of(home)
+    if _complete(home, records) or not all(divide(home, records).values()):
         return []
-    return [*_used(home), *(film.path for film in found)]
+    return [*_used(home), *(film.path for film in records)]
 
 
 def _shifted_files(home: Path) -> list[Path]:
     return _sample_files(home) or _files(home)
 
 
-def findings_of(found: list[Film]) -> np.ndarray:
+def findings_of(records: list[Film]) -> np.ndarray:
     """Which of `NAMES` each film has, uint8 (n, 14)."""
-    return np.array([[name in film.findings for name in NAMES] for film in found], np.uint8)
+    return np.array([[name in film.findings for name in NAMES] for film in records], np.uint8)
 
 
 def as_chexpert(findings: np.ndarray) -> np.ndarray:
@@ -246,8 +246,8 @@ def at_second_site(film: np.ndarray, path: Path) -> np.ndarray:
 def _load(home: Path, small: bool = False, shifted: bool = False) -> dict[str, Split]:
     home = home / "nih_cxr"
     splits: dict[str, Split] = {}
-    for split, found in divide(home, read_films_of(home)).items():
-        paths = [film.path for film in found]
+    for split, records in divide(home, read_films_of(home)).items():
+        paths = [film.path for film in records]
         images = films.read_films(
             paths,
             SMALL if small else FULL,
@@ -255,8 +255,8 @@ def _load(home: Path, small: bool = False, shifted: bool = False) -> dict[str, S
             at_second_site if shifted else None,
         )
         findings, patients = (
-            findings_of(found),
-            np.array([film.patient for film in found], np.int64),
+            findings_of(records),
+            np.array([film.patient for film in records], np.int64),
         )
         stated = as_chexpert(findings) if shifted else findings
         splits[split] = AnnotatedSplit(

@@ -166,9 +166,9 @@ class Lungs:
         """Mask and u of the lung on the right where `right` (n, 1, 1), else of that on the left."""
         return np.where(right, self.masks[1], self.masks[0]), np.where(right, self.u[1], self.u[0])
 
-    def __getitem__(self, own: np.ndarray) -> Lungs:
-        masks, u = ((pair[0][own], pair[1][own]) for pair in (self.masks, self.u))
-        return Lungs(masks, u, self.v[own])
+    def __getitem__(self, chosen: np.ndarray) -> Lungs:
+        masks, u = ((pair[0][chosen], pair[1][chosen]) for pair in (self.masks, self.u))
+        return Lungs(masks, u, self.v[chosen])
 
 
 def _lungs(body: Anatomy, raised: tuple[np.ndarray, np.ndarray]) -> Lungs:
@@ -247,14 +247,14 @@ def _layers(name: str, lungs: Lungs, right: np.ndarray, rng: np.random.Generator
         reach = drawn(0.2, 0.4)
         return [
             (
-                0.75 * own * np.exp(-((along + 0.7) ** 2 / (2 * reach)) - (v - 0.1) ** 2 / reach),
+                0.75 * lung * np.exp(-((along + 0.7) ** 2 / (2 * reach)) - (v - 0.1) ** 2 / reach),
                 0.72,
             )
-            for own, along in zip(lungs.masks, lungs.u, strict=True)
+            for lung, along in zip(lungs.masks, lungs.u, strict=True)
         ]
     if name == "fibrosis":  # a net over both bases
         net = 0.85 * _soft(v - drawn(-0.2, 0.0), 0.06) * _CHECKS
-        return [(net * own, 0.8) for own in lungs.masks]
+        return [(net * lung, 0.8) for lung in lungs.masks]
     if name == "pleural-other":  # a rind at the ribs
         return [(0.9 * mask * _soft(u - drawn(0.5, 0.65), 0.05) * _soft(0.55 - abs(v), 0.1), 0.8)]
     if name == "hernia":  # a bubble of air behind the heart
@@ -305,10 +305,10 @@ def render(
     for layer, tone in ((middle, 0.78), (heart, 0.74)):
         tones = tones + layer * (tone - tones)
     for name, has in present.items():
-        own = has[:, 0, 0] > 0
-        if own.any():
-            for cover, tone in _layers(name, lungs[own], right[name][own], rng):
-                tones[own] += cover * (tone - tones[own])
+        affected = has[:, 0, 0] > 0
+        if affected.any():
+            for cover, tone in _layers(name, lungs[affected], right[name][affected], rng):
+                tones[affected] += cover * (tone - tones[affected])
     tones = tones * trunk + 0.03 * rng.standard_normal(tones.shape, np.float32)
     return np.rint(tones.clip(0, 1) * 255).astype(np.uint8)
 
@@ -335,12 +335,13 @@ def draw(
         name: columns.get(name, np.zeros((count, 1, 1))).astype(np.float32) for name in _DRAWN
     }
     right = {name: rng.random((people, 1, 1))[patients] < 0.5 for name in _DRAWN}
-    own = {name: values[patients] for name, values in _imagine(people, rng).items()}
+    anatomies = {name: values[patients] for name, values in _imagine(people, rng).items()}
     parts = []
     for start in range(0, count, 250):  # few at a time: faster, in cache
         part = slice(start, start + 250)
         anatomy, shown, where = (
-            {name: values[part] for name, values in of.items()} for of in (own, present, right)
+            {name: values[part] for name, values in of.items()}
+            for of in (anatomies, present, right)
         )
         parts.append(render(anatomy, shown, where, rng))
     drawn = np.concatenate(parts)

@@ -73,13 +73,13 @@ def _borders(surfaces: np.ndarray) -> np.ndarray:
     """Whether each pixel of (n, 32, 32) has a neighbour of another surface, left, right, above or
     below.
     """
-    found = np.zeros(surfaces.shape, bool)
+    borders = np.zeros(surfaces.shape, bool)
     for axis in (1, 2):
         other = np.diff(surfaces, axis=axis) != 0
         pad = [(0, 0)] * 3
         for pad[axis] in ((0, 1), (1, 0)):
-            found |= np.pad(other, pad)
-    return found
+            borders |= np.pad(other, pad)
+    return borders
 
 
 def _gradient(grey: np.ndarray) -> np.ndarray:
@@ -110,11 +110,11 @@ def photograph(scenes: Scenes, rng: np.random.Generator) -> dict[str, np.ndarray
     rays = pixel_rays(scenes)
     hits = cast(scenes, rays)
     solid = hits.solids
-    own = np.maximum(solid, 0)
+    solid_index = np.maximum(solid, 0)
     room = np.minimum(hits.surfaces, 3)
     colour = np.where(
         (solid >= 0)[..., None],
-        np.take_along_axis(scenes.colours, own[..., None], axis=1),
+        np.take_along_axis(scenes.colours, solid_index[..., None], axis=1),
         np.take_along_axis(scenes.room_colours, room[..., None], axis=1),
     )
     where = rays * hits.times[..., None]
@@ -125,7 +125,7 @@ def photograph(scenes: Scenes, rng: np.random.Generator) -> dict[str, np.ndarray
     )
     facing = np.maximum((hits.normals * scenes.light[:, None]).sum(axis=-1), 0)
     clean = (colour * (0.5 + 0.5 * facing)[..., None]).transpose(0, 2, 1).reshape(n, 3, SIZE, SIZE)
-    kinds = np.take_along_axis(scenes.kinds, own, axis=1)
+    kinds = np.take_along_axis(scenes.kinds, solid_index, axis=1)
 
     def flat(values: np.ndarray) -> np.ndarray:
         return values.reshape(n, 1, SIZE, SIZE)

@@ -65,8 +65,8 @@ def _figures(kinds: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     u, v = dx * np.cos(angle) + dy * np.sin(angle), dy * np.cos(angle) - dx * np.sin(angle)
     inside = np.empty((count, SIZE, SIZE), bool)
     for kind in range(len(NAMES)):
-        own = kinds == kind
-        inside[own] = _mask(kind, u[own], v[own])
+        of_kind = kinds == kind
+        inside[of_kind] = _mask(kind, u[of_kind], v[of_kind])
     return inside
 
 

@@ -129,7 +129,7 @@ def views(home: Path) -> dict[str, list[View]]:
     """The images to read of each split under the folder `taskonomy`, without those that lack a
     file.
     """
-    found = {}
+    splits = {}
     for split, buildings in _buildings(home).items():
         names = []
         for building in sorted(buildings):
@@ -151,15 +151,15 @@ def views(home: Path) -> dict[str, list[View]]:
             }
             for folders, stem in (names[i * len(names) // count] for i in range(count))
         ]
-        found[split] = [view for view in files if all(path.is_file() for path in view.values())]
-    return found
+        splits[split] = [view for view in files if all(path.is_file() for path in view.values())]
+    return splits
 
 
 def _files(home: Path) -> list[Path]:
-    found = views(home / "taskonomy")
-    if not found or not all(found.values()):
+    splits = views(home / "taskonomy")
+    if not splits or not all(splits.values()):
         return []
-    return [path for split in found.values() for view in split for path in view.values()]
+    return [path for split in splits.values() for view in split for path in view.values()]
 
 
 def read_map(path: Path, full_scale: float = 1.0) -> np.ndarray:
@@ -234,8 +234,8 @@ def read_view(view: View) -> dict[str, np.ndarray]:
 def _load(home: Path) -> dict[str, Split]:
     splits: dict[str, Split] = {}
     with ThreadPoolExecutor() as pool:
-        for split, found in views(home / "taskonomy").items():
-            read = list(pool.map(read_view, found))
+        for split, split_views in views(home / "taskonomy").items():
+            read = list(pool.map(read_view, split_views))
             arrays = {domain: np.stack([view[domain] for view in read]) for domain in _DOMAINS}
             images, labels = arrays.pop("rgb"), arrays.pop("class_object").astype(np.int64)
             splits[split] = AnnotatedSplit(images, labels, arrays)

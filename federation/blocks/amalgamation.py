@@ -55,13 +55,17 @@ class Hinted(nn.Module):
 def hinted_for(federation: Federation, client: Client, student: nn.Module) -> Hinted:
     """`student` with a new translator to the features of the client's teacher."""
     channels, size, *_ = federation.networks.image_shape
-    own, teacher = (
+    student_shape, teacher_shape = (
         feature_shape(name, channels, size) for name in (federation.networks.server, client.network)
     )
     translator = federation.networks.new_module(
-        lambda: Translator(own[0], teacher[0]), "translator", client.index
+        lambda: Translator(student_shape[0], teacher_shape[0]), "translator", client.index
     )
-    return Hinted(student, translator, (min(own[1], teacher[1]), min(own[2], teacher[2])))
+    return Hinted(
+        student,
+        translator,
+        (min(student_shape[1], teacher_shape[1]), min(student_shape[2], teacher_shape[2])),
+    )
 
 
 def hints_of(

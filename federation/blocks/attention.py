@@ -11,16 +11,16 @@ from federation.tasks import Task, placed
 
 
 def aligned(
-    maps: torch.Tensor, side: tuple[int, int], own: Task | None, task: Task
+    maps: torch.Tensor, side: tuple[int, int], client_task: Task | None, task: Task
 ) -> torch.Tensor:
-    """Maps (n, c, h, w) of the classes of a client's `own` task as those of `task`, (n, C, *side),
-    NaN for classes that it lacks.
+    """Maps (n, c, h, w) of the classes of `client_task` as those of `task`, (n, C, *side), NaN
+    for classes that it lacks.
 
     Enlarged or reduced bilinearly, for networks whose maps are of different sides.
     """
     if maps.shape[2:] != side:
         maps = F.interpolate(maps, size=side, mode="bilinear", align_corners=False)
-    by_pixel = placed(maps.movedim(1, 3).flatten(0, 2), own, task)
+    by_pixel = placed(maps.movedim(1, 3).flatten(0, 2), client_task, task)
     return by_pixel.unflatten(0, (len(maps), *side)).movedim(3, 1)
 
 

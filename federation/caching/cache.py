@@ -168,18 +168,18 @@ class StageCache:
         """
         if self.folder is None:
             return [self._from_memory(request) for request in requests]
-        found: dict[int, Stage] = {}
+        stages: dict[int, Stage] = {}
         for patience in (
             0.0,
             -1.0,
         ):  # first pass: take what is free; second pass: wait for the others
             for position, request in enumerate(requests):
                 if (
-                    position not in found
+                    position not in stages
                     and (stage := self._from_disk(request, patience)) is not None
                 ):
-                    found[position] = stage
-        return [found[position] for position in range(len(requests))]
+                    stages[position] = stage
+        return [stages[position] for position in range(len(requests))]
 
     def _from_memory(self, request: StageRequest) -> Stage:
         if request.key in self._memory:
@@ -244,7 +244,7 @@ class StageCache:
     def _load(self, base: Path) -> tuple[Stage | None, str]:
         stage, damage = read_stage(base, self._device, self.newer_than)
         if stage is not None and not all(
-            self.referenced(found).intact() for found in stage.info.get("references", ())
+            self.referenced(reference).intact() for reference in stage.info.get("references", ())
         ):
             return None, DAMAGED
         return stage, damage

@@ -64,10 +64,10 @@ class Snapshots:
         # On the CPU: each part takes what it needs to its own device. Optimisers leave their counts
         # of steps where they get them, and with these on a GPU would wait for it at every step and
         # parameter.
-        found = [read_stage(base, newer_than=self._newer_than)[0] for base in self._slots]
+        stages = [read_stage(base, newer_than=self._newer_than)[0] for base in self._slots]
         whole = [
             (stage.info["round"], slot, stage)
-            for slot, stage in enumerate(found)
+            for slot, stage in enumerate(stages)
             if stage is not None
         ]
         if not whole:

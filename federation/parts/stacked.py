@@ -48,7 +48,7 @@ def train_stacked(
     states = [{**dict(model.named_parameters()), **dict(model.named_buffers())} for model in models]
     with torch.no_grad():
         stack = {name: _stack([state[name] for state in states]) for name in states[0]}
-        own = [
+        originals = [
             {name: tensor.data for name, tensor in state.items()} for state in states
         ]  # in the memory layout they came in
         for position, state in enumerate(states):
@@ -125,7 +125,7 @@ def train_stacked(
                 f" (now {plan.lr:g})"
             )
         schedule.step()
-    for state, before in zip(states, own, strict=True):
+    for state, before in zip(states, originals, strict=True):
         for name, tensor in state.items():
             tensor.data = before[name].copy_(tensor.detach())
 

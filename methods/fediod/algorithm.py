@@ -85,9 +85,11 @@ class FedIOD(Settings):
         # Input distillation: every client trains D_k on x = G(w) and its own images, and answers.
         images = generate(self, federation, server.generator.module, latents)
         answers = [node.answer(images) for node in nodes]
-        logits, scores, own = (torch.stack(part) for part in zip(*answers, strict=True))
+        logits, scores, own_scores = (torch.stack(part) for part in zip(*answers, strict=True))
         # Output distillation.
-        weights = ensemble_weights(self.weights, server.pi, server.counts, scores.detach(), own)
+        weights = ensemble_weights(
+            self.weights, server.pi, server.counts, scores.detach(), own_scores
+        )
         answer = federation.forward(server.student.module, images)
         mimic = mimic_loss(answer, aggregate(logits, weights), self.temperature)
         # Update: G against the student, then S.

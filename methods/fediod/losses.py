@@ -18,7 +18,7 @@ def size_weights(sizes: torch.Tensor) -> torch.Tensor:
 
 
 def discriminator_loss(
-    generated: torch.Tensor, own: torch.Tensor, logarithmic: bool
+    generated: torch.Tensor, own_logits: torch.Tensor, logarithmic: bool
 ) -> torch.Tensor:
     """What a client minimises over D_k: E[D_k(x')] + E[1 - D_k(G(w))] of Eq. 2, from patch logits
     (n, h, w).
@@ -27,12 +27,14 @@ def discriminator_loss(
     both halves.
     """
     if logarithmic:
-        real = F.binary_cross_entropy_with_logits(own, torch.zeros_like(own), reduction="sum")
+        real = F.binary_cross_entropy_with_logits(
+            own_logits, torch.zeros_like(own_logits), reduction="sum"
+        )
         fake = F.binary_cross_entropy_with_logits(
             generated, torch.ones_like(generated), reduction="sum"
         )
-        return (real + fake) / (len(own) + len(generated))
-    return own.sigmoid().mean() + 1 - generated.sigmoid().mean()
+        return (real + fake) / (len(own_logits) + len(generated))
+    return own_logits.sigmoid().mean() + 1 - generated.sigmoid().mean()
 
 
 def adversarial_loss(
@@ -107,7 +109,7 @@ def ensemble_weights(
     pi: torch.Tensor,
     counts: torch.Tensor,
     scores: torch.Tensor,
-    own: torch.Tensor,
+    own_scores: torch.Tensor,
 ) -> torch.Tensor:
     """pi_k^c(x), to broadcast to (clients, n, classes): `kind` as of `Settings.weights`, from
     shares of samples (clients,) and label counts (clients, classes).
@@ -121,8 +123,8 @@ def ensemble_weights(
         return class_count_weights(counts)[:, None]
     generated = scores.sigmoid().mean(dim=(2, 3))
     if kind == "eq8-own":
-        generated, own = 1 - generated, 1 - own
-    return importance(label_ratio(counts), generated / own[:, None].clamp_min(1e-6))
+        generated, own_scores = 1 - generated, 1 - own_scores
+    return importance(label_ratio(counts), generated / own_scores[:, None].clamp_min(1e-6))
 
 
 def mimic_loss(student: torch.Tensor, ensemble: torch.Tensor, temperature: float) -> torch.Tensor:

@@ -106,12 +106,12 @@ class Node:
         """A step of D_k on the received images and as many of its own; returns E[D_k(x')] of this
         batch.
         """
-        own = unit_range(shard.images_at(self.stream.choose(len(shard), len(generated))))
+        own_images = unit_range(shard.images_at(self.stream.choose(len(shard), len(generated))))
         augmentation = self.federation.augmentation
         if self.settings.augment_own and augmentation is not None:
-            own = augment(own, replace(augmentation, cutout=0), self.stream.generator)
+            own_images = augment(own_images, replace(augmentation, cutout=0), self.stream.generator)
         on_generated = self.judge(generated)
-        on_own = self.judge(self.federation.normalise(own))
+        on_own = self.judge(self.federation.normalise(own_images))
         discriminator_loss(on_generated, on_own, self.settings.logarithmic).backward()
         self.discriminator.step()
         return on_own.detach().sigmoid().mean()

@@ -78,19 +78,21 @@ def load_imagenet(model: nn.Module, network: str) -> None:
     from timm.models.densenet import _filter_torchvision_pretrained
 
     state = _filter_torchvision_pretrained(read_weights(weight_path(network), IMAGENET[network]))
-    own = model.state_dict()
-    stem = next(name for name, value in own.items() if value.ndim == 4)
-    if own[stem].shape[1] == 1:
+    model_state = model.state_dict()
+    stem = next(name for name, value in model_state.items() if value.ndim == 4)
+    if model_state[stem].shape[1] == 1:
         state[stem] = state[stem].sum(dim=1, keepdim=True)
     body = {
         name: value
         for name, value in state.items()
-        if name in own
-        and own[name].shape == value.shape
+        if name in model_state
+        and model_state[name].shape == value.shape
         and not name.startswith(("fc.", "classifier."))
     }
     absent = [
-        name for name in own if name not in body and not name.startswith(("fc.", "classifier."))
+        name
+        for name in model_state
+        if name not in body and not name.startswith(("fc.", "classifier."))
     ]
     if [name for name in absent if not name.endswith("num_batches_tracked")]:
         raise DataError(

@@ -146,24 +146,25 @@ def load_taskonomy(model: nn.Module, task: str) -> None:
         raise ValueError(f"Taskonomy has no encoder of {task!r}; known: {', '.join(ENCODERS)}")
     file = ENCODERS[task]
     content = read_weights(file.path, file)
-    found = content.get("state_dict")
-    if not isinstance(found, dict):
+    weights = content.get("state_dict")
+    if not isinstance(weights, dict):
         raise DataError(f"{file.path} has no weights under 'state_dict'")
-    own = {
+    encoder_state = {
         name: tensor for name, tensor in model.state_dict().items() if not name.startswith("head.")
     }
     unfit = [
         name
-        for name in own
-        if not _counter(name) and (name not in found or found[name].shape != own[name].shape)
+        for name in encoder_state
+        if not _counter(name)
+        and (name not in weights or weights[name].shape != encoder_state[name].shape)
     ]
-    unfit += [name for name in found if name not in own]
+    unfit += [name for name in weights if name not in encoder_state]
     if unfit:
         raise DataError(
             f"{file.path} does not fit Taskonomy's encoder: {', '.join(unfit[:3])} are missing or"
             " differ"
         )
-    model.load_state_dict(found, strict=False)
+    model.load_state_dict(weights, strict=False)
 
 
 def _counter(name: str) -> bool:
