@@ -24,7 +24,7 @@ from reports.tables.table import blocks
 from results.files import ResultsError
 from results.sourcecode import ROOT
 from tests.reports.drawn import layout, line, table_of
-from tests.reports.pages import COLUMNS, PIXEL, record, write_results
+from tests.reports.written_results import COLUMNS, PIXEL, record, write_results
 
 
 def cell(value, published, metric="accuracy", unit="fraction", **more):

@@ -9,7 +9,7 @@ import shutil
 import pytest
 
 from reports.pages.build import build_pages
-from tests.reports.pages import write_results
+from tests.reports.written_results import write_results
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 BROWSER = next(filter(None, map(shutil.which, BROWSERS)), None)
