@@ -151,6 +151,8 @@ class EvaluationSettings:
     """Share of the epochs after which a run is looked at."""
     extractor: str = ""
     """The network whose features measure images."""
+    selecting: str = ""
+    """The method that scores teachers, where a measure compares with its scores."""
 
     def __post_init__(self) -> None:
         if self.statistic not in ("last", "best"):
