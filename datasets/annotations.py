@@ -50,7 +50,7 @@ class AnnotatedSplit(Split):
     Segments uint8 (n, *sides) hold a class per pixel, 255 where there is none; maps (n, channels,
     *sides) hold values, float32 or scaled to uint8 0...255; findings uint8 (n, size) hold 1 for
     present, 0 for absent or not mentioned, 255 for uncertain or not known.
-    `federation.tasks.targets_of` makes targets of them, of uint8 maps values in [0, 1].
+    `federation.tasks.targets.targets_of` makes targets of them, of uint8 maps values in [0, 1].
     """
 
     annotations: Mapping[str, np.ndarray] = field(default_factory=dict)

@@ -25,7 +25,7 @@ from federation.parts.stages import Stages
 from federation.parts.streams import Streams
 from federation.parts.trainer import Trainer
 from federation.seeds import Seeds
-from federation.tasks import Task
+from federation.tasks.base import Task
 from federation.training.augmentation import Augmentation
 from federation.training.execution import DEFAULT, Execution
 from federation.training.loops import Loss, Normalisation, TrainingPlan

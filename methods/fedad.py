@@ -23,7 +23,7 @@ from federation.method import Method
 from federation.parties.checkpoint import Checkpoint
 from federation.parties.client import Client
 from federation.seeds import Stream
-from federation.tasks import placed
+from federation.tasks.multi_label import placed
 from federation.training.loops import Loss, predict
 from models.catalogue import feature_shape
 from models.saliency import Attentive, apart

@@ -33,7 +33,7 @@ from federation.parties.client import Shard
 from federation.parts.rounds import Rounds
 from federation.parts.stacked import train_stacked
 from federation.seeds import Seeds
-from federation.tasks import Classification
+from federation.tasks.classification import Classification
 from federation.training.augmentation import Augmentation, augment
 from federation.training.execution import DEFAULT
 from federation.training.loops import Normalisation, TrainingPlan

@@ -54,7 +54,7 @@ def measure(
     import torch
 
     from federation.blocks.attention import aligned, attention_bounds
-    from federation.tasks import MultiLabel
+    from federation.tasks.multi_label import MultiLabel
 
     task = federation.task
     if not isinstance(task, MultiLabel):

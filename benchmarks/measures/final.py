@@ -64,7 +64,7 @@ def in_words(run: Fitted, how: str) -> str:
     films where there are findings.
     """
     from benchmarks.measures.film_counts import scarce_findings
-    from federation.tasks import MultiLabel
+    from federation.tasks.multi_label import MultiLabel
 
     federation = run.federation
     text = [f"{how}, mean over models" if len(counted(run)) > 1 else how]

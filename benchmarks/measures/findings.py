@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from federation.federation import Federation
     from federation.parties.checkpoint import Checkpoint
     from federation.parties.data import LabelledSet
-    from federation.tasks import MultiLabel
+    from federation.tasks.multi_label import MultiLabel
 
 SITES = "findings."
 """What the settings begin with that list a site's findings; `findings.uncertain` lists none."""
@@ -58,7 +58,7 @@ def measure(
     over all is only of models that know all of them. AUCs are multiplied by `scale`. Raises
     ValueError for a task without findings, or if no finding has an AUC.
     """
-    from federation.tasks import MultiLabel
+    from federation.tasks.multi_label import MultiLabel
     from federation.training.loops import predict
     from metrics.classification import auc_by_class
 

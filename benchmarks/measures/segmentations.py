@@ -37,7 +37,7 @@ def measure(
     Raises ValueError for a task without a class per pixel, and for a method that leaves several
     networks.
     """
-    from federation.tasks import Segmentation
+    from federation.tasks.segmentation import Segmentation
     from federation.training.loops import predict
     from metrics.running import measured
 

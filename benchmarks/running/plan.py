@@ -27,7 +27,7 @@ from federation.costs import Meter, metering
 from federation.fitting import fit
 from federation.parts.networks import HeterogeneousClientsError
 from federation.seeds import Seeds
-from federation.tasks import Classification
+from federation.tasks.classification import Classification
 from federation.training.execution import DEFAULT
 from federation.training.loops import Normalisation, TrainingPlan, channels_last, train
 from models.catalogue import build

@@ -22,7 +22,7 @@ from datasets.source import DataError
 from federation.parties.client import Shard
 from federation.parties.data import LabelledSet, PublicData
 from federation.seeds import Seeds
-from federation.tasks import MultiLabel
+from federation.tasks.multi_label import MultiLabel
 from federation.training.loops import Normalisation
 from metrics.classification import UNKNOWN
 from results.files import digest

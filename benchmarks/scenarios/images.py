@@ -25,7 +25,8 @@ from datasets.catalogue import ResolvedData
 from federation.parties.client import Shard
 from federation.parties.data import LabelledSet, PublicData
 from federation.seeds import Seeds
-from federation.tasks import Classification, task_of
+from federation.tasks.classification import Classification
+from federation.tasks.targets import task_of
 from federation.training.loops import Normalisation
 
 TASKS = ("classification", "segmentation")

@@ -14,7 +14,7 @@ from datasets.annotations import CLASS, MAP, annotated, annotations_of
 from datasets.catalogue import ResolvedData
 from datasets.source import DataError
 from federation.resizing import resize
-from federation.tasks import resize_targets, targets_of
+from federation.tasks.targets import resize_targets, targets_of
 from results.files import digest
 
 

@@ -10,7 +10,7 @@ import torch
 from datasets.catalogue import ResolvedData
 from federation.parties.client import Shard
 from federation.parties.data import LabelledSet, PublicData
-from federation.tasks import Task
+from federation.tasks.base import Task
 from federation.training.loops import Normalisation
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from federation.channel import Channel
-from federation.tasks import Classification
+from federation.tasks.classification import Classification
 from federation.training.loops import Normalisation, TrainingPlan, predict, train
 from models.catalogue import build
 

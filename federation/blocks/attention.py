@@ -7,7 +7,8 @@ from __future__ import annotations
 import torch
 import torch.nn.functional as F
 
-from federation.tasks import Task, placed
+from federation.tasks.base import Task
+from federation.tasks.multi_label import placed
 
 
 def aligned(

@@ -7,7 +7,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 import torch
 
-from federation.tasks import Task
+from federation.tasks.base import Task
 from federation.training.loops import Normalisation
 
 P = ParamSpec("P")

@@ -7,7 +7,7 @@ from torch import nn
 
 from federation.parties.checkpoint import History
 from federation.parties.data import LabelledSet
-from federation.tasks import Task
+from federation.tasks.base import Task
 from federation.training.loops import Normalisation
 from federation.training.measuring import evaluate
 

@@ -16,7 +16,7 @@ from federation.costs import active_meter
 from federation.parties.checkpoint import Checkpoint, state_of
 from federation.parts.evaluation import Evaluation
 from federation.parts.setup import Setup
-from federation.tasks import Task
+from federation.tasks.base import Task
 from federation.training.loops import DivergedError, channels_last
 from models import catalogue
 

@@ -11,7 +11,7 @@ from federation.parties.client import Client
 from federation.parts.protection import Protection
 from federation.parts.setup import Setup
 from federation.seeds import Stream
-from federation.tasks import MultiLabel
+from federation.tasks.multi_label import MultiLabel
 from federation.training.loops import TrainingPlan
 from federation.training.private_training import PrivateSteps
 from privacy.accounting import Release

@@ -9,7 +9,7 @@ import torch
 from federation.parties.client import Client
 from federation.parties.data import LabelledSet, PublicData
 from federation.seeds import Seeds
-from federation.tasks import Task
+from federation.tasks.base import Task
 from federation.training.augmentation import Augmentation
 from federation.training.execution import Execution
 from federation.training.loops import Normalisation, TrainingPlan

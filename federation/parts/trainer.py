@@ -16,7 +16,7 @@ from federation.parts.privacy import Privacy
 from federation.parts.setup import Setup
 from federation.parts.stacked import train_stacked
 from federation.parts.streams import Streams
-from federation.tasks import Task
+from federation.tasks.base import Task
 from federation.training.loops import (
     Loss,
     Normalisation,

@@ -8,7 +8,8 @@ import torch
 from torch import nn
 
 from federation.costs import active_meter
-from federation.tasks import Task, placed
+from federation.tasks.base import Task
+from federation.tasks.multi_label import placed
 from federation.training.loops import Normalisation, predictions
 
 

@@ -14,7 +14,7 @@ from federation.caching.cache import StageCache
 from federation.caching.snapshots import Snapshots
 from federation.costs import Meter, metering
 from federation.seeds import Seeds
-from federation.tasks import DenseRegression
+from federation.tasks.dense_regression import DenseRegression
 from federation.training.loops import DivergedError, TrainingPlan
 from tests.baselines.probes import pixel_labelled, probed
 from tests.methods.shards import client_with, same_bits

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from federation.blocks.attention import aligned, attention_bounds
-from federation.tasks import Classification, MultiLabel
+from federation.tasks.classification import Classification
+from federation.tasks.multi_label import MultiLabel
 
 NAN = math.nan
 FIRST, SECOND = [[1.0, 0.2], [0.6, 0.0]], [[0.5, 1.0], [0.7, 0.0]]

@@ -16,7 +16,7 @@ from federation.method import Method
 from federation.parties.data import LabelledSet, PublicData
 from federation.parts.protection import Protection
 from federation.seeds import Seeds
-from federation.tasks import Classification
+from federation.tasks.classification import Classification
 from federation.training.augmentation import Augmentation
 from federation.training.loops import Normalisation, TrainingPlan
 from privacy.plan import PrivacyPlan

@@ -9,7 +9,7 @@ from federation.federation import Federation
 from federation.parties.client import Client, Shard
 from federation.parties.data import LabelledSet, PublicData
 from federation.seeds import Seeds
-from federation.tasks import Classification
+from federation.tasks.classification import Classification
 from federation.training.loops import Normalisation, TrainingPlan
 
 CLASSES = 3

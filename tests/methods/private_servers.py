@@ -8,7 +8,7 @@ import torch
 
 from federation.parties.client import Client, Shard
 from federation.parties.data import LabelledSet, PublicData
-from federation.tasks import Classification
+from federation.tasks.classification import Classification
 from federation.training.loops import Normalisation, TrainingPlan
 from methods.fedsa import FedSA
 from models.cut import decoder_parameters

@@ -19,7 +19,7 @@ from federation.federation import Federation
 from federation.fitting import fit
 from federation.seeds import Seeds
 from federation.caching.cache import StageCache
-from federation.tasks import Classification
+from federation.tasks.classification import Classification
 from federation.training.loops import Normalisation, TrainingPlan
 from methods.fedavg import FedAvg
 

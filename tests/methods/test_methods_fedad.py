@@ -19,7 +19,9 @@ from federation.parties.checkpoint import state_of
 from federation.parties.client import Client, Shard
 from federation.parties.data import LabelledSet, PublicData
 from federation.parts.protection import Protection
-from federation.tasks import DenseRegression, MultiLabel, Segmentation
+from federation.tasks.dense_regression import DenseRegression
+from federation.tasks.multi_label import MultiLabel
+from federation.tasks.segmentation import Segmentation
 from federation.training.augmentation import Augmentation
 from federation.training.loops import TrainingPlan
 from methods.fedad import (

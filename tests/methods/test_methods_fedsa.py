@@ -20,7 +20,7 @@ from federation.costs import Meter, metering
 from federation.parties.checkpoint import state_of
 from federation.parts.trainer import Trainer
 from federation.seeds import Seeds
-from federation.tasks import Classification
+from federation.tasks.classification import Classification
 from federation.training.loops import DivergedError, Normalisation
 from methods import fedsa
 from methods.fedsa import (

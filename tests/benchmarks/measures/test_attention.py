@@ -18,7 +18,8 @@ from benchmarks.tables import registry
 from benchmarks.tables.cells import expand
 from benchmarks.tables.selection import Selection
 from federation.parties.data import LabelledSet
-from federation.tasks import Classification, MultiLabel
+from federation.tasks.classification import Classification
+from federation.tasks.multi_label import MultiLabel
 from reports.kinds.attention import KIND, finding_names
 from results.arrays import pack, unpack
 from results.record import FAILED, Measurement

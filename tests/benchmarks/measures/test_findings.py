@@ -9,7 +9,8 @@ import torch
 
 from benchmarks.measures import findings
 from federation.parties.data import LabelledSet
-from federation.tasks import Classification, MultiLabel
+from federation.tasks.classification import Classification
+from federation.tasks.multi_label import MultiLabel
 from results.record import Measurement
 
 FILMS = torch.arange(4, dtype=torch.uint8).view(4, 1, 1, 1).expand(4, 1, 2, 2)

@@ -24,7 +24,8 @@ from benchmarks.tables import registry
 from benchmarks.tables.cells import expand
 from benchmarks.tables.selection import Selection
 from federation.parties.data import LabelledSet
-from federation.tasks import Classification, Segmentation
+from federation.tasks.classification import Classification
+from federation.tasks.segmentation import Segmentation
 from reports.drawing import pictures
 from reports.kinds.segmentations import KIND, class_names
 from results.arrays import pack, unpack

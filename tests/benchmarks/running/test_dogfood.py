@@ -82,7 +82,7 @@ def faulty_checkout(folder: Path) -> Path:
             "__pycache__", "cpu", "smoke", "attack", "reference", "partitions"
         )
         shutil.copytree(ROOT / floor, folder / floor, ignore=ignored)
-    path = folder / "federation" / "tasks.py"
+    path = folder / "federation" / "tasks" / "classification.py"
     before, task, after = path.read_text().partition("class Classification")
     head, distils, tail = after.partition("def distillation_loss")
     assert task

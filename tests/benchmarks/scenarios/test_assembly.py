@@ -17,7 +17,8 @@ from federation.parties.client import Shard
 from federation.parties.data import LabelledSet, PublicData
 from federation.parts.evaluation import OracleError
 from federation.seeds import Seeds
-from federation.tasks import Classification, Segmentation
+from federation.tasks.classification import Classification
+from federation.tasks.segmentation import Segmentation
 from federation.training.loops import Normalisation
 from methods.fedavg import FedAvg
 

@@ -22,7 +22,7 @@ from datasets.source import DataError
 from federation.caching.cache import StageCache
 from federation.parts.networks import HeterogeneousClientsError
 from federation.seeds import Seeds
-from federation.tasks import MultiLabel
+from federation.tasks.multi_label import MultiLabel
 from methods.fedad import FedAD
 from metrics.classification import UNKNOWN
 

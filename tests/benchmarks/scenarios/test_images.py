@@ -21,7 +21,9 @@ from federation.caching.cache import StageCache
 from federation.parts.evaluation import OracleError
 from federation.resizing import resize
 from federation.seeds import Seeds
-from federation.tasks import Classification, DenseRegression, Segmentation
+from federation.tasks.classification import Classification
+from federation.tasks.dense_regression import DenseRegression
+from federation.tasks.segmentation import Segmentation
 from federation.training.augmentation import Augmentation
 from federation.training.loops import TrainingPlan
 from models.entry import ModelError

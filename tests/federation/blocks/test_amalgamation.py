@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from federation.blocks.amalgamation import adapt, hint_loss, hinted_for, hints_of, learn_by_hints
-from federation.tasks import Segmentation
+from federation.tasks.segmentation import Segmentation
 from federation.training.loops import TrainingPlan, predict
 from models.catalogue import feature_shape
 from models.cut import decoder_parameters

@@ -7,7 +7,8 @@ import torch
 
 from federation.blocks.views import labelled_set, strong_view, update_ema, weak_view
 from federation.parties.data import LabelledSet
-from federation.tasks import DenseRegression, Segmentation
+from federation.tasks.dense_regression import DenseRegression
+from federation.tasks.segmentation import Segmentation
 from federation.training.augmentation import Augmentation, RandAugment, augment
 from federation.training.loops import unit_range
 from tests.federation.tiny import make_federation

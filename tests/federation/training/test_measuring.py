@@ -8,7 +8,10 @@ import torch
 from torch import nn
 
 from federation.costs import Meter, metering
-from federation.tasks import Classification, DenseRegression, MultiLabel, Segmentation, placed
+from federation.tasks.classification import Classification
+from federation.tasks.dense_regression import DenseRegression
+from federation.tasks.multi_label import MultiLabel, placed
+from federation.tasks.segmentation import Segmentation
 from federation.training import loops
 from federation.training.loops import Normalisation, predict
 from federation.training.measuring import evaluate

@@ -9,16 +9,11 @@ import pytest
 import torch
 
 from datasets.annotations import CLASS, MAP, SEGMENTS, Annotation
-from federation.tasks import (
-    Classification,
-    DenseRegression,
-    MultiLabel,
-    Segmentation,
-    placed,
-    resize_targets,
-    targets_of,
-    task_of,
-)
+from federation.tasks.classification import Classification
+from federation.tasks.dense_regression import DenseRegression
+from federation.tasks.multi_label import MultiLabel, placed
+from federation.tasks.segmentation import Segmentation
+from federation.tasks.targets import resize_targets, targets_of, task_of
 from metrics.running import measured
 
 TASK = Classification(3)

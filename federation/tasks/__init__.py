@@ -1,0 +1,1 @@
+"""The problems that a federation solves, one file per task."""

@@ -1,0 +1,50 @@
+"""Tasks: what a network's outputs mean, how they are trained, and how they are measured."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import torch
+
+from metrics.running import RunningMetrics
+
+
+class Task(Protocol):
+    """What a federation needs to know of the problem it solves.
+
+    A network's outputs are (n, outputs), or (n, outputs, *sides) of samples (n, c, *sides) if the
+    task is dense; targets are of n samples, in the form that the task states.
+    """
+
+    @property
+    def outputs(self) -> int:
+        """Size of a network's last layer: its units, or its channels if the task is dense."""
+
+    @property
+    def dense(self) -> bool:
+        """Whether there is an output for each pixel rather than for each image."""
+
+    @property
+    def classes(self) -> int | None:
+        """Classes that outputs are scores of; None if they are values."""
+
+    @property
+    def metric_names(self) -> tuple[str, ...]:
+        """Names of what `metrics` measures without groups; the first is the headline."""
+
+    def loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        """Supervised loss per sample, (n,); of a dense task the mean over its pixels."""
+
+    def probabilities(self, outputs: torch.Tensor) -> torch.Tensor:
+        """Outputs as probabilities, same shape; as predictions where a task has none."""
+
+    def distillation_loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        """Loss per sample, (n,), against what `probabilities` makes of a teacher's outputs."""
+
+    def metrics(self) -> RunningMetrics:
+        """What outputs are measured by, without any yet; `metric_names`, and with groups more."""
+
+
+def mean_over_pixels(values: torch.Tensor) -> torch.Tensor:
+    """The mean of each sample, (n,), of values (n, ...)."""
+    return values.mean(dim=tuple(range(1, values.ndim)))

@@ -1,0 +1,90 @@
+"""Findings of an image, any number of which it may have."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+
+from federation.tasks.base import Task
+from metrics.classification import UNKNOWN
+from metrics.running import MeanAUC
+
+
+@dataclass(frozen=True)
+class MultiLabel:
+    """Any number of `findings` per image, each present or not; targets uint8 (n, findings), 255
+    where that is not known.
+    """
+
+    findings: tuple[str, ...]
+
+    @property
+    def outputs(self) -> int:
+        return len(self.findings)
+
+    @property
+    def dense(self) -> bool:
+        return False
+
+    @property
+    def classes(self) -> None:
+        """Outputs are not scores of which the highest is the label."""
+        return None
+
+    @property
+    def metric_names(self) -> tuple[str, ...]:
+        return ("mauc",)
+
+    def loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        """Mean binary cross-entropy over the findings that are known of each image, (n,); 0 for an
+        image without any.
+        """
+        known = targets != UNKNOWN
+        losses = (
+            F.binary_cross_entropy_with_logits(
+                outputs, (targets == 1).to(outputs), reduction="none"
+            )
+            * known
+        )
+        return losses.sum(dim=1) / known.sum(dim=1).clamp(min=1)
+
+    def probabilities(self, outputs: torch.Tensor) -> torch.Tensor:
+        return outputs.sigmoid()
+
+    def distillation_loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        """Mean over findings, (n,), of the binary cross-entropy with teacher probabilities (n,
+        findings).
+        """
+        return F.binary_cross_entropy_with_logits(outputs, targets, reduction="none").mean(dim=1)
+
+    def metrics(self) -> MeanAUC:
+        return MeanAUC()
+
+    def place(self, outputs: torch.Tensor, findings: Sequence[str]) -> torch.Tensor:
+        """Outputs (n, len(findings)) for the findings of another label set, in the places of this
+        one's; NaN where it has none.
+        """
+        placed = outputs.new_full((len(outputs), len(self.findings)), math.nan)
+        for column, finding in enumerate(self.findings):
+            if finding in findings:
+                placed[:, column] = outputs[:, list(findings).index(finding)]
+        return placed
+
+
+def placed(outputs: torch.Tensor, trained_task: Task | None, task: Task) -> torch.Tensor:
+    """Outputs of a network that was trained for `trained_task`, as outputs of `task`; only label
+    sets can differ so.
+
+    Findings that its own label set lacks are NaN.
+    """
+    if (
+        isinstance(trained_task, MultiLabel)
+        and isinstance(task, MultiLabel)
+        and trained_task != task
+    ):
+        return task.place(outputs, trained_task.findings)
+    return outputs

@@ -1,0 +1,58 @@
+"""Annotations as tasks and as targets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from datasets.annotations import CLASS, MAP, SEGMENTS, Annotation
+from federation.resizing import interpolated, sides_of
+from federation.tasks.base import Task
+from federation.tasks.classification import Classification
+from federation.tasks.dense_regression import DenseRegression
+from federation.tasks.segmentation import Segmentation
+
+
+def task_of(annotation: Annotation) -> Task:
+    """The task of predicting an annotation from the image."""
+    kinds: dict[str, type[Classification] | type[Segmentation] | type[DenseRegression]] = {
+        CLASS: Classification,
+        SEGMENTS: Segmentation,
+        MAP: DenseRegression,
+    }
+    return kinds[annotation.kind](annotation.size)
+
+
+def targets_of(annotation: Annotation, array: np.ndarray) -> torch.Tensor:
+    """An annotation's array (`datasets.annotations.annotated`) as targets of its task.
+
+    Classes (n,) and segments (n, *sides) as int64; a map (n, c, *sides) as float32, from uint8 in
+    [0, 1].
+    """
+    targets = torch.from_numpy(array)
+    if annotation.kind != MAP:
+        return targets.long()
+    return targets.float() / 255 if targets.dtype == torch.uint8 else targets
+
+
+def resize_targets(targets: torch.Tensor, size: int | Sequence[int]) -> torch.Tensor:
+    """Targets for samples with all sides of `size` pixels, or with the sides it lists.
+
+    Segments int64 (n, *sides) take the class in the middle of what a pixel covers; maps float32
+    (n, c, *sides) its mean, or are interpolated when they grow, as images are. Classes (n,) stay.
+    """
+    if targets.ndim == 1:
+        return targets
+    segments = not targets.is_floating_point()
+    old = targets.shape[1:] if segments else targets.shape[2:]
+    sides = sides_of(size, len(old))
+    if tuple(old) == sides:
+        return targets
+    if not segments:
+        return interpolated(targets, sides)
+    for axis, (new, side) in enumerate(zip(sides, old, strict=True), 1):
+        places = (torch.arange(new, device=targets.device) * 2 + 1) * side // (2 * new)
+        targets = targets.index_select(axis, places)
+    return targets
