@@ -54,8 +54,8 @@ def federation(task=None, images=6):
     target[3:4] = 255
     return SimpleNamespace(
         task=task or Segmentation(3),
-        _test=LabelledSet(pixels, target, ""),
-        module=lambda checkpoint: Thresholds(),
+        evaluation=SimpleNamespace(test_set=LabelledSet(pixels, target, "")),
+        networks=SimpleNamespace(module=lambda checkpoint: Thresholds()),
         normalise=lambda images: images,
     )
 
