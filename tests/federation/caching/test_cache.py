@@ -21,7 +21,7 @@ from federation.caching.cache import (
 )
 from results.files import ResultsError
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def request(
