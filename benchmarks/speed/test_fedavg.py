@@ -148,7 +148,7 @@ NORMALISE = Normalisation((0.5,) * 3, (0.25,) * 3)
 def test_rounds(benchmark, clients, samples, share, batch_size):
     simulation = Simulation(clients, samples, share, batch_size, NORMALISE)
     ours, bare = flat(simulation.suite()), flat(simulation.bare())
-    trained = ours - flat(simulation.federation().initial(NETWORK).state_dict())
+    trained = ours - flat(simulation.federation().networks.initial(NETWORK).state_dict())
     assert (
         (ours - bare).norm() < 0.01 * trained.norm()
     )  # averages are summed in another precision, and training enlarges that

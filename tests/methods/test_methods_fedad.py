@@ -484,10 +484,10 @@ def test_an_interrupted_fit_ends_as_if_nothing_had_happened(method, tmp_path):
 
     undisturbed, stopped, resumed = federation(), federation(cut), federation()
     expected = method.fit(undisturbed)
-    stopped.snapshots = Snapshots(tmp_path / "snapshot", every=0)
+    stopped.stages.snapshots = Snapshots(tmp_path / "snapshot", every=0)
     with pytest.raises(KeyboardInterrupt):
         method.fit(stopped)
-    resumed.snapshots = Snapshots(tmp_path / "snapshot", every=0)
+    resumed.stages.snapshots = Snapshots(tmp_path / "snapshot", every=0)
     found = method.fit(resumed)
     assert same_bits(found.state, expected.state)
     assert found.history == expected.history

@@ -118,7 +118,9 @@ def test_it_is_never_worse_on_the_validation_set_than_the_average():
     )
     plain = FedAvg(rounds=1, participation=1.0).fit(average)
     model = quick(distillation_lr=0.1, evaluation_interval=1, distillation_steps=10).fit(distilled)
-    before, after = (average.validate(average.module(m))["accuracy"] for m in (plain, model))
+    before, after = (
+        average.evaluation.validate(average.networks.module(m))["accuracy"] for m in (plain, model)
+    )
     assert after >= before
 
 

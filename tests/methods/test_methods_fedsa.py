@@ -631,7 +631,9 @@ def test_teachers_know_nothing_of_the_target():
         normalise=Normalisation((0.1,), (0.9,)),
         test=labelled(9, 7),
     )
-    assert [t.lineage for t in plain.teachers()] == [t.lineage for t in other.teachers()]
+    assert [t.lineage for t in plain.stages.teachers()] == [
+        t.lineage for t in other.stages.teachers()
+    ]
 
 
 def test_columns_and_seeds_have_draws_of_their_own():
