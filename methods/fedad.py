@@ -267,8 +267,8 @@ class FedAD(Method):
         """
         if not self.grad_cam(federation):
             return 0, 0
-        channels, size, _ = federation.networks.image_shape
-        return feature_shape(network, channels, size)[1:]
+        channels, *sides = federation.networks.image_shape
+        return feature_shape(network, channels, tuple(sides))[1:]
 
     def class_counts(self, federation: Federation) -> torch.Tensor:
         """N_k^c of all clients, (clients, C), as they send it; of a dense task |D_k|, which the

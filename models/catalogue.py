@@ -126,7 +126,7 @@ def build(name: str, in_channels: int, outputs: int, image_size: int | Sequence[
 
 @functools.cache
 def feature_shape(
-    name: str, in_channels: int, image_size: int | tuple[int, int]
+    name: str, in_channels: int, image_size: int | tuple[int, ...]
 ) -> tuple[int, int, int]:
     """The shape (c, h, w) of the map that a network's `forward_features` makes of an image; no
     weights are drawn for it. Raises ModelError if it cannot be cut.

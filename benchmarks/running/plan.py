@@ -27,10 +27,12 @@ from federation.costs import Meter, metering
 from federation.fitting import fit
 from federation.parts.networks import HeterogeneousClientsError
 from federation.seeds import Seeds
+from federation.tasks.base import Task
 from federation.tasks.classification import Classification
+from federation.tasks.segmentation import Segmentation
 from federation.training.execution import DEFAULT
 from federation.training.loops import Normalisation, TrainingPlan, channels_last, train
-from models.catalogue import build
+from models.catalogue import build, entry
 from results.files import digest
 
 GPU, GPU_SPEED = "NVIDIA H100 (80 GB)", 11e12
@@ -80,9 +82,9 @@ class Plan:
         if not self.workloads:
             return 0.0
         load = self.workloads.most_common(1)[0][0]
-        channels, size, *_ = load.image_shape
+        channels, *sides = load.image_shape
         with torch.device("meta"):
-            counted = build(load.network, channels, load.outputs, size)
+            counted = build(load.network, channels, load.outputs, sides)
         meter = Meter()
         meter.book_training(counted, torch.empty((1, *load.image_shape)), epochs=1, batch_size=1)
         count = 8 * load.batch_size
@@ -90,22 +92,23 @@ class Plan:
             count = max(2, min(count, int(SAMPLE / meter.flops)))
         batch_size = min(load.batch_size, count)
         images = torch.randint(0, 256, (count, *load.image_shape), dtype=torch.uint8, device=device)
-        targets = torch.randint(0, load.outputs, (count,), device=device)
+        dense = entry(load.network).makes == "maps"
+        task: Task = Segmentation(load.outputs) if dense else Classification(load.outputs)
+        targets = torch.randint(0, load.outputs, (count, *(sides if dense else ())), device=device)
         training = TrainingPlan(epochs=1, batch_size=batch_size)
         normalise = Normalisation((0.5,) * channels, (0.25,) * channels)
-        model = channels_last(build(load.network, channels, load.outputs, size).to(device))
+        model = channels_last(build(load.network, channels, load.outputs, sides).to(device))
         threads = torch.get_num_threads()
         prepare_device(device, 1, DEFAULT)
         try:
             times: list[float] = []
             while len(times) < 2 or sum(times) < seconds:
                 started = time.monotonic()
-                loss = Classification(load.outputs).loss
                 train(
                     model,
                     images,
                     targets,
-                    loss,
+                    task.loss,
                     training,
                     normalise=normalise,
                     generator=torch.Generator(device),

@@ -67,13 +67,15 @@ def assemble(
             "images with targets for every pixel are not augmented: the targets would stay; leave"
             " augmentation.* off"
         )
-    roles = networks.client_roles(len(parts.clients))
+    roles, dims = networks.client_roles(len(parts.clients)), len(parts.image_shape) - 1
     return Federation(
         clients=[
             Client(
                 index,
                 role,
-                network_for(networks.named(role), dense=(client.task or parts.task).dense),
+                network_for(
+                    networks.named(role), dense=(client.task or parts.task).dense, dims=dims
+                ),
                 client.shard,
                 client.label_counts,
                 client.digest,
@@ -87,7 +89,7 @@ def assemble(
         validation=parts.validation,
         probe=parts.probe,
         task=parts.task,
-        network=network_for(networks.named(networks.server), dense=parts.task.dense),
+        network=network_for(networks.named(networks.server), dense=parts.task.dense, dims=dims),
         image_shape=parts.image_shape,
         normalise=parts.normalise,
         local=configuration.local,

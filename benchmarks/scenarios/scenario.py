@@ -54,7 +54,7 @@ class Parts:
     test: LabelledSet
     task: Task
     image_shape: tuple[int, ...]
-    """Channels, height, width, as networks see them."""
+    """Channels and sides, as networks see them: height and width, or depth, height and width."""
     normalise: Normalisation
     validation: LabelledSet | None = None
     """Labelled samples at the server, to choose models by; None if it has none."""

@@ -54,9 +54,10 @@ class Hinted(nn.Module):
 
 def hinted_for(federation: Federation, client: Client, student: nn.Module) -> Hinted:
     """`student` with a new translator to the features of the client's teacher."""
-    channels, size, *_ = federation.networks.image_shape
+    channels, *sides = federation.networks.image_shape
     student_shape, teacher_shape = (
-        feature_shape(name, channels, size) for name in (federation.networks.server, client.network)
+        feature_shape(name, channels, tuple(sides))
+        for name in (federation.networks.server, client.network)
     )
     translator = federation.networks.new_module(
         lambda: Translator(student_shape[0], teacher_shape[0]), "translator", client.index

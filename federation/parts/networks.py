@@ -39,7 +39,8 @@ class Networks:
         self.server = setup.network
         """Name of the global model's network."""
         self.image_shape = setup.image_shape
-        """Channels, height, width of what networks take."""
+        """Channels and sides of what networks take: height and width, or depth, height and
+        width."""
         self.device = setup.device
         self.execution = setup.execution
         """Precision, compilation, and how many clients train together."""
@@ -52,13 +53,11 @@ class Networks:
         ImageNet's; teachers do not. `task` is what it has outputs for, if not the federation's.
         """
         network = network or self.server
-        channels, height, *_ = self.image_shape
+        channels, *sides = self.image_shape
         outputs = (task or self._setup.task).outputs
         if self._setup.planned:
-            return _meta_module(network, channels, outputs, height)
-        model = self.new_module(
-            lambda: catalogue.build(network, channels, outputs, height), network
-        )
+            return _meta_module(network, channels, outputs, tuple(sides))
+        model = self.new_module(lambda: catalogue.build(network, channels, outputs, sides), network)
         if self._setup.pretrained:
             from models.networks.imagenet import load_imagenet
 
@@ -79,12 +78,12 @@ class Networks:
 
     def module(self, checkpoint: Checkpoint) -> nn.Module:
         """The network of a checkpoint, with its weights, in evaluation mode."""
-        channels, height, *_ = self.image_shape
+        channels, *sides = self.image_shape
         if self._setup.planned:
-            shared = _meta_module(checkpoint.network, channels, checkpoint.outputs, height)
+            shared = _meta_module(checkpoint.network, channels, checkpoint.outputs, tuple(sides))
             return copy.deepcopy(shared).eval()
         with torch.random.fork_rng(devices=[]):
-            model = catalogue.build(checkpoint.network, channels, checkpoint.outputs, height)
+            model = catalogue.build(checkpoint.network, channels, checkpoint.outputs, sides)
         model.load_state_dict(checkpoint.state)
         return channels_last(model.to(self.device)).eval()
 
@@ -154,7 +153,7 @@ class Networks:
 
 
 @functools.cache
-def _meta_module(network: str, channels: int, outputs: int, size: int) -> nn.Module:
+def _meta_module(network: str, channels: int, outputs: int, sides: tuple[int, ...]) -> nn.Module:
     """A network without weights, for planning; shared, since nothing there changes it."""
     with torch.device("meta"):
-        return catalogue.build(network, channels, outputs, size)
+        return catalogue.build(network, channels, outputs, sides)

@@ -120,9 +120,9 @@ class Stages:
 
     def _pretrain(self, client: Client) -> Stage:
         task = client.task or self._setup.task
-        channels, height, *_ = self._setup.image_shape
+        channels, *sides = self._setup.image_shape
         model = self._networks.new_module(
-            lambda: catalogue.build(client.network, channels, task.outputs, height),
+            lambda: catalogue.build(client.network, channels, task.outputs, sides),
             "teacher",
             client.index,
             client.network,

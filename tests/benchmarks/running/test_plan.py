@@ -228,6 +228,18 @@ def test_the_speed_of_the_commonest_network_stands_for_all(monkeypatch):
     assert set(built) == {"cnn-small"}
 
 
+@pytest.mark.parametrize(
+    "load",
+    [
+        Workload("cnn-small+dense", (1, 8, 16), 3, 4),
+        Workload("unet-narrow-3d", (1, 8, 8, 16), 2, 2),
+    ],
+    ids=["images", "volumes"],
+)
+def test_the_speed_of_networks_that_make_maps_is_measured_too(load):
+    assert Plan(workloads=Counter([load])).measured_speed("cpu", seconds=0.0) > 0
+
+
 def test_nothing_is_measured_where_nothing_is_trained():
     assert Plan().measured_speed("cpu") == 0.0
     assert not planned("dlad/table1", "smoke").workloads

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 import torch
 
@@ -21,6 +23,7 @@ from federation.tasks.classification import Classification
 from federation.tasks.segmentation import Segmentation
 from federation.training.loops import Normalisation
 from methods.fedavg import FedAvg
+from models.entry import ModelError
 
 IMAGES = torch.arange(6 * 64, dtype=torch.uint8).reshape(6, 1, 8, 8)
 LABELS = torch.tensor([0, 1, 2, 0, 1, 2])
@@ -68,6 +71,19 @@ def test_a_network_has_the_form_that_its_task_needs():
     federation = assembled(parts(Segmentation(4)))
     assert [client.network for client in federation.clients] == ["cnn-small", "cnn-small+dense"]
     assert [client.task for client in federation.clients] == [None, Segmentation(4)]
+
+
+def test_the_networks_of_volumes_are_those_that_take_volumes():
+    volumes = torch.zeros(2, 1, 8, 8, 16)
+    masks = torch.zeros(2, 8, 8, 16, dtype=torch.int64)
+    clients = [ClientPart(Shard(volumes, masks), (), "all")]
+    made = parts(clients=clients, image_shape=(1, 8, 8, 16))
+    made = dataclasses.replace(made, task=Segmentation(2))
+    names = {"network.client": "unet-narrow-3d", "network.server": "unet-narrow-3d"}
+    federation = assembled(made, **names)
+    assert federation.clients[0].network == federation.networks.server == "unet-narrow-3d"
+    with pytest.raises(ModelError, match="unet-narrow takes images, and the data are volumes"):
+        assembled(made, **{**names, "network.server": "unet-narrow"})
 
 
 def test_labels_of_public_samples_are_for_oracles_alone():

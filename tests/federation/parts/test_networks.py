@@ -10,6 +10,7 @@ from federation.costs import Meter, metering
 from federation.parties.checkpoint import Checkpoint
 from federation.parts.networks import HeterogeneousClientsError
 from federation.seeds import Seeds
+from federation.tasks.segmentation import Segmentation
 from tests.federation.tiny import CLASSES, make_client, make_federation
 
 
@@ -177,3 +178,21 @@ def test_a_checkpoint_is_frozen(trained):
     with pytest.raises(dataclasses.FrozenInstanceError):
         trained[1][0].owner = "server"
     assert isinstance(trained[1][0], Checkpoint)
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+@pytest.mark.parametrize(
+    ("network", "shape"), [("unet-narrow-3d", (1, 8, 8, 16)), ("cnn-small+dense", (1, 8, 16))]
+)
+def test_networks_take_volumes_and_sides_that_differ(network, shape, device):
+    federation = make_federation(
+        network=network, image_shape=shape, task=Segmentation(2), device=device
+    )
+    model = federation.networks.initial()
+    samples = torch.zeros(3, *shape, device=device)
+    assert model(samples).shape == (3, 2, *shape[1:])
+    assert federation.networks.module(federation.networks.checkpoint(model))(samples).shape == (
+        3,
+        2,
+        *shape[1:],
+    )
