@@ -13,15 +13,32 @@ from torch import nn
 from models.entry import NetworkEntry
 
 
+def reflected(maps: torch.Tensor, border: int) -> torch.Tensor:
+    """Maps (n, c, h, w) with `border` reflected pixels on every side, as
+    `torch.nn.functional.pad(mode="reflect")` gives them; the gradient of that is not the same in
+    every run on CUDA.
+    """
+    for side in (2, 3):
+        size = maps.shape[side]
+        before = maps.narrow(side, 1, border).flip(side)
+        after = maps.narrow(side, size - 1 - border, border).flip(side)
+        maps = torch.cat([before, maps, after], dim=side)
+    return maps
+
+
+class ReflectedConv2d(nn.Conv2d):
+    """A convolution with an odd kernel that keeps height and width, its borders reflected."""
+
+    def forward(self, maps: torch.Tensor) -> torch.Tensor:
+        return super().forward(reflected(maps, self.kernel_size[0] // 2))
+
+
 def _convolution(before: int, after: int, kernel: int, stride: int = 1) -> list[nn.Module]:
     """A convolution with reflected borders, or zeros where it has a stride, and InstanceNorm."""
-    convolution = nn.Conv2d(
-        before,
-        after,
-        kernel,
-        stride,
-        padding=kernel // 2,
-        padding_mode="zeros" if stride > 1 else "reflect",
+    convolution = (
+        nn.Conv2d(before, after, kernel, stride, padding=kernel // 2)
+        if stride > 1
+        else ReflectedConv2d(before, after, kernel)
     )
     return [convolution, nn.InstanceNorm2d(after)]
 
@@ -67,7 +84,7 @@ class ResNetGenerator(nn.Module):
             nn.ConvTranspose2d(2 * width, width, 3, 2, 1, output_padding=1),
             nn.InstanceNorm2d(width),
             nn.ReLU(),
-            nn.Conv2d(width, outputs, 7, padding=3, padding_mode="reflect"),
+            ReflectedConv2d(width, outputs, 7),
             nn.Tanh(),
         )
 

@@ -1,8 +1,9 @@
 """The image-to-image generator of residual blocks."""
 
 import torch
+import torch.nn.functional as F
 
-from models.networks.resnet_generator import ResidualBlock, ResNetGenerator
+from models.networks.resnet_generator import ResidualBlock, ResNetGenerator, reflected
 
 
 def test_parameters_by_hand():
@@ -41,3 +42,21 @@ def test_every_weight_has_a_gradient():
     model = ResNetGenerator(1, 1, width=4, blocks=1)
     model(torch.rand(2, 1, 8, 12)).square().sum().backward()
     assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
+
+
+def test_borders_are_reflected_by_hand_and_as_torch_does_it():
+    row = torch.tensor([[[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]]]])
+    assert reflected(row, 1)[0, 0].tolist() == [
+        [5.0, 4.0, 5.0, 6.0, 5.0],
+        [2.0, 1.0, 2.0, 3.0, 2.0],
+        [5.0, 4.0, 5.0, 6.0, 5.0],
+        [8.0, 7.0, 8.0, 9.0, 8.0],
+        [5.0, 4.0, 5.0, 6.0, 5.0],
+    ]
+    maps = torch.rand(2, 3, 8, 12, generator=torch.Generator().manual_seed(0), requires_grad=True)
+    other = maps.detach().clone().requires_grad_()
+    ours, torchs = reflected(maps, 3), F.pad(other, (3, 3, 3, 3), mode="reflect")
+    torch.testing.assert_close(ours, torchs)
+    ours.square().sum().backward()
+    torchs.square().sum().backward()
+    torch.testing.assert_close(maps.grad, other.grad)
