@@ -157,7 +157,7 @@ def test_a_plan_books_the_bytes_of_the_run():
 def test_clients_with_different_networks_are_refused_with_the_networks_names(method):
     federation = make_federation(mixed_clients(), validation=validation_set())
     with pytest.raises(
-        HeterogeneousClientsError, match=r"cnn-small, resnet8-narrow.*fedmd"
+        HeterogeneousClientsError, match=r"cnn-small, resnet8-narrow.*model-agnostic"
     ) as refusal:
         method(rounds=1).fit(federation)
     assert "same network everywhere" in str(refusal.value)
