@@ -1,8 +1,8 @@
 """Several annotations of each image: what kinds there are, and the splits and sources that hold
 them.
 
-Apart from `datasets/source.py`, so that the digests of the sets without such annotations are what
-they were.
+Apart from `datasets/source.py`, which is all that the reader of a set without such annotations
+needs.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The tables of chest films, 1 to 4, and Figure 3; the bytes of Tables 5 and 7, which have no runner, are in
 `bytes/fedad.py`. The authors released no code. Values marked `code` are those of the code that the paper names (jfhealthcare/Chexpert, its reference 59) or of a
-comparator: FedDF (epfml), FedMD (diogenes0319), NVFlare's BraTS18 job for Li et al. 2019, FL-MRCM (guopengf/FL-MRCM).
+comparator: FedDF (epfml), FedMD (diogenes0319).
 """
 
 from dataclasses import replace
