@@ -99,8 +99,11 @@ def published_table(table: str) -> tuple[PublishedCell, ...]:
 
 @functools.cache
 def claims(paper: str) -> tuple[Claim, ...]:
-    """What the paper's text claims about its tables."""
-    with (PUBLISHED / paper / "claims.csv").open(newline="") as stream:
+    """What the paper's text claims about its tables; nothing where nobody has noted any."""
+    path = PUBLISHED / paper / "claims.csv"
+    if not path.exists():
+        return ()
+    with path.open(newline="") as stream:
         names = Claim.__dataclass_fields__
         return tuple(
             Claim(**{name: line[name] for name in names}) for line in csv.DictReader(stream)

@@ -13,9 +13,12 @@ from datasets import catalogue
 from datasets.annotations import CLASS, MAP, annotated, annotations_of
 from datasets.catalogue import ResolvedData
 from datasets.source import DataError
-from federation.resizing import resize
+from federation.resizing import resize, sides_of
 from federation.tasks.targets import resize_targets, targets_of
 from results.files import digest
+
+Size = int | tuple[int, ...]
+"""Pixels of every side of a sample as networks see it, or of each."""
 
 
 def official_labels(data: ResolvedData) -> dict[str, np.ndarray]:
@@ -29,19 +32,19 @@ def official_labels(data: ResolvedData) -> dict[str, np.ndarray]:
 
 
 def images_of(
-    data: ResolvedData, split: str, indices: np.ndarray, size: int, device: str
+    data: ResolvedData, split: str, indices: np.ndarray, size: Size, device: str
 ) -> torch.Tensor:
-    """Samples of a split as stored, (n, c, *sides), all sides of `size`."""
+    """Samples of a split as stored, (n, c, *sides), all sides of `size`, or those it lists."""
     if device == "meta":
         source = catalogue.source(data.used)
-        shape = (len(indices), source.shape[0], *[size] * (len(source.shape) - 1))
+        shape = (len(indices), source.shape[0], *sides_of(size, len(source.shape) - 1))
         return torch.empty(shape, dtype=getattr(torch, source.dtype), device="meta")
     images = catalogue.load(data.used)[split].images[indices]
     return resize(torch.from_numpy(images), size).to(device)
 
 
 def targets_at(
-    data: ResolvedData, split: str, indices: np.ndarray, annotation: str, size: int, device: str
+    data: ResolvedData, split: str, indices: np.ndarray, annotation: str, size: Size, device: str
 ) -> torch.Tensor:
     """Targets of a split's samples, of one annotation: classes int64 (n,), or of pixels (n, ...,
     *sides).
@@ -51,13 +54,15 @@ def targets_at(
     about = annotations_of(catalogue.source(data.used))[annotation]
     if device == "meta":
         channels = [about.size] if about.kind == MAP else []
-        sides = [size] * (len(catalogue.source(data.used).shape) - 1)
+        sides = sides_of(size, len(catalogue.source(data.used).shape) - 1)
         return torch.empty((len(indices), *channels, *sides), device="meta")
     values = annotated(catalogue.load(data.used)[split], annotation)[indices]
     return resize_targets(targets_of(about, values), size).to(device)
 
 
-def identity(data: ResolvedData, split: str, indices: np.ndarray, size: int, *about: object) -> str:
+def identity(
+    data: ResolvedData, split: str, indices: np.ndarray, size: Size, *about: object
+) -> str:
     """What identifies images of a split in stage keys; `about` says what else there is of them."""
     content = digest(np.ascontiguousarray(indices).astype("<i8").tobytes())
     return digest([data.used, data.digest, split, size, content, *about])

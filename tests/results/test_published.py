@@ -112,3 +112,8 @@ def test_a_dash_is_none_an_infinity_is_a_number(tmp_path, monkeypatch):
     published_table.cache_clear()
     assert (dash.value, dash.std, dash.n) == (None, None, None)
     assert (infinite.value, infinite.std, infinite.n) == (float("inf"), 0.5, 3)
+
+
+def test_a_paper_without_noted_claims_has_none(tmp_path, monkeypatch):
+    monkeypatch.setattr(published, "PUBLISHED", tmp_path)
+    assert claims("nobody") == ()
