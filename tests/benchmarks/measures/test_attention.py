@@ -69,9 +69,9 @@ def federation(central, local, targets, counts=None, tasks=(None, None), task=AB
     return SimpleNamespace(
         task=task,
         clients=clients,
-        _test=LabelledSet(films, targets, ""),
+        evaluation=SimpleNamespace(test_set=LabelledSet(films, targets, "")),
         local_models=lambda: list(range(len(local))),
-        module=lambda checkpoint: networks[checkpoint],
+        networks=SimpleNamespace(module=lambda checkpoint: networks[checkpoint]),
         normalise=lambda images: images,
     )
 

@@ -139,7 +139,8 @@ def client(index: int, size: int) -> Client:
 
 def drawn(sizes, count, images, attack=0):
     federation = SimpleNamespace(
-        clients=[client(k, size) for k, size in enumerate(sizes)], seeds=Seeds(attack=attack)
+        clients=[client(k, size) for k, size in enumerate(sizes)],
+        streams=SimpleNamespace(seeds=Seeds(attack=attack)),
     )
     return [found.index for found in image_distances.drawn_clients(federation, count, images)]
 

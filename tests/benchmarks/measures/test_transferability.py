@@ -26,7 +26,7 @@ def test_they_are_of_the_target_network_before_its_first_selection():
     torch.testing.assert_close(method.first_scores(federation), scores)
     fitted = private_servers(3)
     method.fit(fitted)
-    first = [fitted.history[f"transferability/{n}"][0] for n in (1, 2, 3)]
+    first = [fitted.evaluation.history[f"transferability/{n}"][0] for n in (1, 2, 3)]
     assert first == pytest.approx(scores.tolist(), rel=1e-5)
 
 

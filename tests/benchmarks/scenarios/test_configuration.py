@@ -143,7 +143,7 @@ def test_whoever_needs_settings_of_its_own_reads_them_in_the_same_way():
 @pytest.mark.parametrize("profile", ["smoke", "paper"])
 def test_every_setting_of_every_table_is_known(paper, profile):
     spec = registry.papers()[paper]
-    known = registry.RESERVED | set(registry.methods())
+    known = registry.RESERVED | registry.measure_settings() | set(registry.methods())
     for table in spec.tables:
         selection = Selection(profile=profile, add=tuple(row.key for row in table.offered))
         for cell in expand(spec, table, selection, skip_unusable=True):

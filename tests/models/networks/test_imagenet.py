@@ -174,7 +174,7 @@ def test_weights_of_another_network_are_refused(install, official):
 @pytest.mark.parametrize("network", [resnet18, resnet34])
 def test_small_images_run_through_a_stem_without_stride_or_pooling(network, side, stride, map_side):
     with torch.device("meta"):
-        model = network(3, 10, side)
+        model = network(3, 10, (side, side))
         assert model.conv1.stride == (stride, stride)
         assert isinstance(model.maxpool, nn.Identity) == (side < 64)
         assert model.forward_features(torch.empty(1, 3, side, side)).shape == (

@@ -11,7 +11,7 @@ from models.networks.mobilenet import mobilenetv2, mobilenetv2_slim
 @pytest.mark.parametrize(("network", "channels"), [(mobilenetv2, 1280), (mobilenetv2_slim, 128)])
 def test_small_images_are_halved_two_times_less(network, channels, side, left):
     with torch.device("meta"):
-        model = network(3, 10, side)
+        model = network(3, 10, (side, side))
         assert model.forward_features(torch.empty(2, 3, side, side)).shape == (
             2,
             channels,
