@@ -28,14 +28,14 @@ from results.sourcecode import source_digest
 
 @functools.cache
 def _modules() -> dict[str, tuple[DataSource, str]]:
-    found: dict[str, tuple[DataSource, str]] = {}
+    by_name: dict[str, tuple[DataSource, str]] = {}
     for info in pkgutil.iter_modules(datasets.sources.__path__):
         module = importlib.import_module(f"datasets.sources.{info.name}")
         for entry in module.SOURCES:
-            if entry.name in found:
+            if entry.name in by_name:
                 raise ValueError(f"two data sets are called {entry.name!r}; rename one")
-            found[entry.name] = (entry, module.__name__)
-    return found
+            by_name[entry.name] = (entry, module.__name__)
+    return by_name
 
 
 def sources() -> dict[str, DataSource]:
@@ -93,10 +93,10 @@ def check(name: str, home: Path | None = None) -> None:
     reading all of it.
     """
     entry = source(name)
-    own = entry.check if isinstance(entry, AnnotatedSource) else None
+    check_file = entry.check if isinstance(entry, AnnotatedSource) else None
     for path in entry.files(home or data_home()):
-        if own:
-            own(path)
+        if check_file:
+            check_file(path)
         elif path.suffix == ".npz":
             check_npz(path, entry.how_to_get)
 
@@ -159,24 +159,24 @@ def load(name: str, home: Path | None = None) -> dict[str, Split]:
     splits = entry.load(home)
     check_groups(entry.title, splits)
     for split, size in entry.sizes.items():
-        found = splits[split]
+        samples = splits[split]
         most = isinstance(entry, AnnotatedSource) and entry.up_to
-        size = min(size, len(found)) if most else size
+        size = min(size, len(samples)) if most else size
         if (
-            found.images.shape != (size, *entry.shape)
-            or not 0 <= found.labels.min() <= found.labels.max() < entry.classes
+            samples.images.shape != (size, *entry.shape)
+            or not 0 <= samples.labels.min() <= samples.labels.max() < entry.classes
         ):
             raise DataError(
-                f"{entry.title}: images {found.images.shape} with labels {found.labels.min()} to"
-                f" {found.labels.max()} in split {split!r}, expected {(size, *entry.shape)} with"
+                f"{entry.title}: images {samples.images.shape}, labels {samples.labels.min()} to"
+                f" {samples.labels.max()} in split {split!r}, expected {(size, *entry.shape)} with"
                 f" {entry.classes} classes. The files under {home} are not the official ones."
                 f" {entry.how_to_get}"
             )
-        if found.images.dtype != entry.dtype:
+        if samples.images.dtype != entry.dtype:
             raise DataError(
-                f"{entry.title}: samples are {found.images.dtype} in split {split!r}, expected"
+                f"{entry.title}: samples are {samples.images.dtype} in split {split!r}, expected"
                 f" {entry.dtype}. {entry.how_to_get}"
             )
         if isinstance(entry, AnnotatedSource):
-            check_annotations(entry, found)
+            check_annotations(entry, samples)
     return splits

@@ -38,7 +38,7 @@ def evaluate(
     for outputs in predictions(model, images, normalise=normalise):
         part = slice(start, start + len(outputs))
         start = part.stop
-        own = None if groups is None else groups[part]
-        running.update(placed(outputs, trained_for, task), targets[part], own)
+        batch_groups = None if groups is None else groups[part]
+        running.update(placed(outputs, trained_for, task), targets[part], batch_groups)
         del outputs  # before the next are made
     return running.compute()
