@@ -17,6 +17,7 @@ from federation.channel import Transfer
 from federation.federation import Federation
 from federation.method import Fitted, Method
 from federation.parties.checkpoint import Checkpoint, state_of
+from results.sourcecode import source_digest
 
 
 def fit(federation: Federation, method: Method) -> list[Checkpoint]:
@@ -41,6 +42,7 @@ def fit(federation: Federation, method: Method) -> list[Checkpoint]:
 
     inputs = {
         **federation.stages.identity(),
+        "fitting": source_digest(__name__),
         "method": [
             type(method).__qualname__,
             {name: str(value) for name, value in asdict(method).items()},

@@ -85,24 +85,31 @@ def imported_modules(module: str) -> frozenset[str]:
     return _parse(path)[1]
 
 
-@functools.cache
-def source_digest(*modules: str) -> str:
-    """Digest of `modules` and all repository code they import."""
-    seen: dict[str, str] = {}
+def source_modules(*modules: str) -> frozenset[str]:
+    """`modules` and all repository code they import, at any depth, with the packages it lies in.
+    Raises ValueError for a module that is not ours.
+    """
+    seen: set[str] = set()
     waiting = list(modules)
     while waiting:
         module = waiting.pop()
         if module in seen:
             continue
-        path = _module_file(module)
-        if path is None:
-            raise ValueError(f"{module} is not a module of this repository")
-        seen[module], imports = _parse(path)
-        waiting.extend(imports)
+        waiting.extend(imported_modules(module))
+        seen.add(module)
         package = module.rpartition(".")[0]
         if package and _module_file(package):
             waiting.append(package)
-    return digest(sorted(seen.items()))
+    return frozenset(seen)
+
+
+@functools.cache
+def source_digest(*modules: str) -> str:
+    """Digest of `modules` and all repository code they import. Raises ValueError for a module that
+    is not ours.
+    """
+    files = ((module, _module_file(module)) for module in sorted(source_modules(*modules)))
+    return digest([(module, _parse(path)[0]) for module, path in files if path])
 
 
 PACKAGES = ("torch", "torchvision", "timm", "numpy", "opacus")

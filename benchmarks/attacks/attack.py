@@ -171,6 +171,7 @@ def attack_one(case: Case, first: int) -> Message:
     stage = reconstructions(
         StageCache(cache_home() / "stages", device=case.device),
         f"images {first + 1} to {part.stop} ({case.attack.kind})",
+        case.network,
         initial_model(case, seeds),
         images[part],
         targets[part],

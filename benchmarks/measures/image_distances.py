@@ -224,6 +224,7 @@ def _attacked(
     return reconstructions(
         federation.stages.cache,
         f"client {client.index + 1} of {len(federation.clients)} ({attack.kind}, {network})",
+        network,
         federation.networks.initial(network),
         private[:count],
         targets[:count],

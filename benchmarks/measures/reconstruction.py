@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from federation.caching.cache import Stage, StageCache, StageRequest, content_digest
 from federation.training.loops import Normalisation, unit_range
 from metrics.images import match
+from models.catalogue import network_digest
 from privacy.attacks.dlg import deep_leakage
 from privacy.attacks.idlg import improved_deep_leakage, leaked_label
 from privacy.attacks.inverting import invert_gradients
@@ -140,6 +141,7 @@ def attack_message(
 def reconstructions(
     stages: StageCache,
     label: str,
+    network: str,
     model: nn.Module,
     images: Tensor,
     targets: Tensor,
@@ -150,7 +152,7 @@ def reconstructions(
     progress: Callable[[str, float], None] = lambda text, share: None,
 ) -> Stage:
     """The attack on every message of a client that holds uint8 `images` (n, c, h, w) of classes
-    `targets` (n,); a stage.
+    `targets` (n,), through `model`, a `network` of the catalogue; a stage.
 
     Consecutive images share a message; `generator_of(i)` gives the starts of the one that begins
     with image i, and is named by its seed in the stage's key. The stage holds `images` (n, c, h, w)
@@ -192,7 +194,7 @@ def reconstructions(
         return Stage(tensors)
 
     inputs = {
-        "model": [repr(model), content_digest(model.state_dict())],
+        "model": [network, network_digest(network), content_digest(model.state_dict())],
         "private": content_digest({"images": images, "targets": targets}),
         "classes": classes,
         "attack": asdict(attack),

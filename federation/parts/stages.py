@@ -25,6 +25,7 @@ from federation.training.loops import Normalisation, predict
 from federation.training.private_training import PrivateSteps
 from models import catalogue
 from privacy.plan import DP_SGD
+from results.sourcecode import code_digest
 
 
 class Stages:
@@ -75,7 +76,7 @@ class Stages:
                     functools.partial(train_locally, client, steps),
                     asdict(local),
                     {**asdict(steps), **self._seeds("noise")} if steps is not None else None,
-                    repr(client.task),
+                    _described(client.task),
                     outputs=(client.task or self._setup.task).outputs,
                     code=__name__,
                 )
@@ -101,7 +102,7 @@ class Stages:
         for client in self._setup.clients:
             inputs = {
                 "image": list(self._setup.image_shape),
-                "normalise": repr(client.normalise or self._setup.normalise),
+                "normalise": _normalisation(client.normalise or self._setup.normalise),
                 "augmentation": asdict(augmentation) if augmentation else None,
                 "device": self._device(),
                 "parts": [
@@ -109,7 +110,7 @@ class Stages:
                     client.digest,
                     client.network,
                     catalogue.network_digest(client.network),
-                    repr(client.task or self._setup.task),
+                    _described(client.task or self._setup.task),
                     self._seeds("weights", "shuffling"),
                     asdict(local),
                 ],
@@ -198,7 +199,7 @@ class Stages:
             ],
             "images": [digest, len(images)],
             "image": list(self._setup.image_shape),
-            "normalise": repr(normalise or self._setup.normalise),
+            "normalise": _normalisation(normalise or self._setup.normalise),
             "device": [
                 self._setup.device.type,
                 torch.get_num_threads(),
@@ -234,8 +235,8 @@ class Stages:
                     client.index,
                     client.digest,
                     client.network,
-                    repr(client.task),
-                    repr(client.normalise),
+                    _described(client.task),
+                    _normalisation(client.normalise),
                 ]
                 for client in setup.clients
             ],
@@ -288,9 +289,9 @@ class Stages:
         setup = self._setup
         return {
             "image": list(setup.image_shape),
-            "normalise": repr(setup.normalise),
+            "normalise": _normalisation(setup.normalise),
             "augmentation": asdict(setup.augmentation) if setup.augmentation else None,
-            "task": repr(setup.task),
+            "task": _described(setup.task),
             "pretrained": setup.pretrained,
             "test": self._evaluation.test_set.digest,
             "device": self._device(),
@@ -312,6 +313,15 @@ class Stages:
 
     def _label(self, client: Client) -> str:
         return f"client {client.index + 1} of {len(self._setup.clients)} ({client.network})"
+
+
+def _described(value: object | None) -> list[str]:
+    """A task or an input transform as keys know it: its settings, and the code of its class."""
+    return [] if value is None else [repr(value), code_digest(type(value).__module__)]
+
+
+def _normalisation(normalise: Normalisation | None) -> list[str]:
+    return [repr(normalise), *_described(normalise.transform if normalise else None)]
 
 
 def _as_stage(

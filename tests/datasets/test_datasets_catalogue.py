@@ -326,7 +326,7 @@ def test_loading_a_set_of_the_wrong_size_is_refused(tmp_path):
     with pytest.raises(
         DataError,
         match=(
-            r"\(3, 1, 28, 28\) .* 'train', expected \(60000, 1, 28, 28\) .* not the official ones"
+            r"\(3, 1, 28, 28\), .* 'train', expected \(60000, 1, 28, 28\) .* not the official ones"
         ),
     ):
         load("mnist", tmp_path)

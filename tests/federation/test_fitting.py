@@ -2,7 +2,9 @@
 another.
 """
 
+import sys
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -19,7 +21,11 @@ from federation.seeds import Seeds
 from federation.tasks.classification import Classification
 from federation.training.augmentation import Augmentation
 from federation.training.loops import Normalisation, TrainingPlan
+from methods.dlad import DLAD
+from methods.fedavg import FedAvg
+from models.catalogue import entry
 from privacy.plan import PrivacyPlan
+from results.sourcecode import ROOT, source_modules
 from tests.federation.tiny import CLASSES, make_client, make_federation
 
 
@@ -122,6 +128,18 @@ def test_a_shared_fit_replaces_what_the_channel_had_booked(stages):
     assert len(federation.channel.ledger) == 3
 
 
+class Reweighted(Classification):
+    """Code of another module that prints the same."""
+
+    def __repr__(self):
+        return repr(Classification(self.classes))
+
+
+class Darker:
+    def __call__(self, samples):
+        return samples / 2
+
+
 def moved(**changes):
     """Client 1 replaced by one that differs."""
     return [make_client(0), make_client(1, **changes)]
@@ -149,6 +167,8 @@ OTHERS = {
     "the oracle": {"oracle_allowed": frozenset({"public-labels"})},
     "pre-training": {"pretrained": True},
     "the task": {"task": Classification(4)},
+    "the code of the task": {"task": Reweighted(3)},
+    "the code of the input transform": {"normalise": Normalisation((0.5,), (0.25,), Darker())},
     **{
         f"the seed of {axis}": {"seeds": Seeds(**{axis: 1})}
         for axis in Seeds().to_json()
@@ -367,3 +387,44 @@ def test_models_of_a_fit_whose_local_models_are_damaged_are_made_again(tmp_path)
         ("local-model", "damaged cache entry, computed again"),
         ("fit", "damaged cache entry, computed again"),
     ]
+
+
+# -- code --
+
+
+def executed_modules(call):
+    """The modules of this repository of which `call()` runs a line."""
+    files = set()
+
+    def entered(frame, event, argument):
+        files.add(frame.f_code.co_filename)
+
+    sys.setprofile(entered)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    ours = [Path(file).relative_to(ROOT) for file in files if Path(file).is_relative_to(ROOT)]
+    return {
+        ".".join(file.with_suffix("").parts)
+        for file in ours
+        if not file.parts[0].startswith((".", "tests"))
+    }
+
+
+@pytest.mark.parametrize("method", [Standalone, DLAD, FedAvg])
+def test_all_code_that_a_fit_runs_determines_its_key(method):
+    """The method's own imports, the task's and the networks': a line of code that runs, and is in
+    none of them, could be changed without anybody noticing.
+    """
+    federation = make_federation()
+    networks = {federation.networks.server, *(client.network for client in federation.clients)}
+    known = source_modules(
+        "federation.fitting",
+        method.__module__,
+        type(federation.task).__module__,
+        *(entry(network).build.__module__ for network in networks),
+    )
+    run = executed_modules(lambda: fit(federation, method()))
+    assert "federation.tasks.classification" in run
+    assert run <= known
