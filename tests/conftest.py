@@ -42,3 +42,45 @@ def module_command(tmp_path_factory):
     return functools.partial(
         run_command, FEDTABLES_CACHE=str(folder / "cache"), FEDTABLES_DATA=str(folder / "data")
     )
+
+
+@pytest.fixture(scope="session")
+def shared_home(tmp_path_factory) -> dict[str, str]:
+    """The environment's cache and data home of all tests, of all workers, that do not count what
+    is computed.
+    """
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    return {
+        "FEDTABLES_CACHE": str(folder / "shared-cache"),
+        "FEDTABLES_DATA": str(folder / "shared-data"),
+    }
+
+
+@pytest.fixture(scope="session")
+def shared_command(shared_home):
+    """`python -m MODULE ARGUMENTS` with the cache of all tests: what one of them has computed, none
+    computes again.
+    """
+    return functools.partial(run_command, **shared_home)
+
+
+LONGEST_FIRST = (
+    "docs/test_docs.py",
+    "commands/test_cli.py",
+    "test_contract.py",
+    "running/test_ray_cluster.py",
+    "running/test_dogfood.py",
+    "papers/test_fediod_tables.py",
+)
+"""Files of a minute or more: begun last, one of them would keep a worker busy when the others have
+nothing left to do."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    def place(item: pytest.Item) -> int:
+        long = (n for n, name in enumerate(LONGEST_FIRST) if item.path.as_posix().endswith(name))
+        return next(long, len(LONGEST_FIRST))
+
+    items.sort(key=place)

@@ -56,6 +56,8 @@ def test_a_command_that_only_tells_imports_no_framework(command):
             "distribution=niid1",
             "--only",
             "row=global-avg",
+            "--set",
+            "local.epochs=1",
         ),
         ("fediod/table7", "--only", "row=gan"),
     ],

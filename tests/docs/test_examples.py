@@ -14,14 +14,13 @@ from results.sourcecode import ROOT
 
 
 @pytest.fixture(scope="module")
-def example(tmp_path_factory):
+def example(tmp_path_factory, shared_home):
     """What the notebook prints, its results folder, and the environment that it ran in."""
     folder = tmp_path_factory.mktemp("example")
     environment = {
         **os.environ,
         "PYTHONPATH": str(ROOT),
-        "FEDTABLES_CACHE": str(folder / "cache"),
-        "FEDTABLES_DATA": str(folder / "data"),
+        **shared_home,
     }
     script = ROOT / "docs" / "examples" / "notebook.py"
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""A federation of a thousand clients takes hardly more memory than one of twenty."""
+"""A federation of many clients takes hardly more memory than one of twenty."""
 
 import subprocess
 import sys
@@ -64,10 +64,11 @@ def memory(clients: int, method: str) -> int:
     return int(done.stdout)
 
 
+@pytest.mark.parametrize("clients", [300, pytest.param(1000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("method", ["fedavg", "fedgen", "standalone"])
-def test_a_thousand_clients_take_hardly_more_memory_than_twenty(method):
-    few, many = memory(20, method), memory(1000, method)
-    # Below 1.5 times, as promised, and so far below it that a thousand models of 78,042 weights
-    # (300 MB) cannot be in it.
+def test_many_clients_take_hardly_more_memory_than_twenty(method, clients):
+    few, many = memory(20, method), memory(clients, method)
+    # Below 1.5 times, as promised, and so far below it that their models of 78,042 weights each
+    # cannot be in it.
     assert many < 1.5 * few
-    assert (many - few) * (1 if sys.platform == "darwin" else 1024) < 100e6
+    assert (many - few) * (1 if sys.platform == "darwin" else 1024) < clients * 4 * 78_042 / 3

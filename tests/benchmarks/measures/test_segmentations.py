@@ -240,7 +240,7 @@ def test_its_fits_are_those_of_table_4(profile, protocol):
 
 
 @pytest.fixture(scope="module")
-def figure(tmp_path_factory, module_command):
+def figure(tmp_path_factory, shared_command):
     """Two rows; then, the picture and its file being lost, a command for one of them."""
     results = tmp_path_factory.mktemp("figure3")
     common = (
@@ -254,12 +254,12 @@ def figure(tmp_path_factory, module_command):
         "--only",
     )
     folder = results / "smoke" / "fedsa"
-    first = module_command(*common, "row=scratch,pseudo-label")
+    first = shared_command(*common, "row=scratch,pseudo-label")
     assert first.returncode == 0, first.stdout[-2000:] + first.stderr
     before = {name: (folder / name).read_bytes() for name in ("figure3.png", "figure3.safetensors")}
     for name in before:
         (folder / name).unlink()
-    second = module_command(*common, "row=scratch")
+    second = shared_command(*common, "row=scratch")
     assert second.returncode == 0, second.stdout[-2000:] + second.stderr
     return folder, second.stdout, before
 

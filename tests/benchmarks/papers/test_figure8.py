@@ -18,10 +18,10 @@ ROWS = ("fedavg", "fediod", "fedkd", "fedmd")
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory, module_command):
+def finished(tmp_path_factory, shared_command):
     """Figure 8 with two more rows."""
     results = tmp_path_factory.mktemp("figure8")
-    done = module_command(
+    done = shared_command(
         "benchmarks",
         "reproduce",
         "fediod/figure8",

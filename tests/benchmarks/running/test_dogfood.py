@@ -37,6 +37,8 @@ TABLE = (
     "distribution=iid",
     "--only",
     "row=global-avg,global-dlad",
+    "--jobs",
+    "1",
 )
 
 

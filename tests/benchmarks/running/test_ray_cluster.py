@@ -248,6 +248,7 @@ def test_an_interrupted_command_keeps_what_is_finished_and_leaves_the_cluster_al
     nodes.wait_for(2)
 
 
+@pytest.mark.slow
 def test_a_table_is_completed_when_a_node_is_killed_in_the_middle_and_equals_the_local_one(nodes):
     columns = ("--only", "distribution=niid2,niid3", *QUICK)
     finished(nodes.command("whole", *columns, "--jobs", "2"))
@@ -264,6 +265,7 @@ def test_a_table_is_completed_when_a_node_is_killed_in_the_middle_and_equals_the
     assert nodes.file("killed", "csv").read_bytes() == nodes.file("whole", "csv").read_bytes()
 
 
+@pytest.mark.slow
 def test_a_folder_that_all_nodes_see_is_used_as_it_is(nodes):
     before = nodes.stages("head") | nodes.stages("second")
     columns = ("--only", "distribution=iid", "--only", "row=client-resnet,global-avg", *QUICK)

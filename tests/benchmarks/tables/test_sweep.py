@@ -62,8 +62,8 @@ def test_a_table_of_methods_without_a_private_form_is_refused():
         )
 
 
-def test_a_sweep_leaves_csv_records_and_a_picture(tmp_path, module_command):
-    done = module_command(
+def test_a_sweep_leaves_csv_records_and_a_picture(tmp_path, shared_command):
+    done = shared_command(
         "benchmarks",
         "sweep",
         "fediod/table1",
