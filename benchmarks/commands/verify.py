@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -30,6 +31,10 @@ def verify_results(
     ],
     cells: Annotated[int, typer.Option(min=1, help="how many finished cells to draw")] = 3,
     seed: Annotated[int, typer.Option(help="of the draw")] = 0,
+    within: Annotated[
+        float,
+        typer.Option(metavar="SECONDS", min=0, help="draw among cells that took no longer"),
+    ] = math.inf,
     jobs: Jobs = 0,
     plugin: Plugins = None,
 ) -> None:
@@ -40,10 +45,13 @@ def verify_results(
     from benchmarks.running.events import Context, Event
 
     try:
-        records = verifying.finished_records(results)
+        records = verifying.finished_records(results, within)
+        pinned = verifying.pinned_tables(results)
     except ResultsError as error:
         errors.print(f"[red]error:[/] {escape(str(error))}", soft_wrap=True)
         raise typer.Exit(2) from error
+    if pinned:
+        console.print(f"as of their commits, and not drawn: {', '.join(pinned)}", soft_wrap=True)
     chosen = verifying.draw(records, cells, seed)
     plugins = [str(path.resolve()) for path in plugin or []]
     workers = jobs or min(

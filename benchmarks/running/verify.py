@@ -9,6 +9,8 @@ compare` has for one seed. Texts, bytes and epsilon must be equal anywhere.
 
 from __future__ import annotations
 
+import csv
+import math
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -32,6 +34,8 @@ from results.frame import read_records
 from results.record import OK, Measurement, Record
 
 MATCH, MISMATCH, NOT_VERIFIABLE = "match", "mismatch", "not verifiable"
+PINNED = "pinned.csv"
+"""Beside results: which of them stand as of their commit."""
 SAME_MACHINE = (
     "hardware",
     "device",
@@ -58,14 +62,32 @@ class Verdict:
     """The cell as it was computed now."""
 
 
-def finished_records(path: Path) -> list[Record]:
-    """Records of finished cells: of a `.records.jsonl`, of the one beside a table's CSV, or of all
-    in a folder.
+def pinned_tables(path: Path) -> dict[str, str]:
+    """Tables of a folder that stand as of the commit of their records, and why: lines `table,why`
+    of its `pinned.csv`; none if there is no such file. Raises ResultsError for other lines.
+    """
+    try:
+        rows = list(csv.reader((path / PINNED).read_text().splitlines()))
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    if rows[:1] != [["table", "why"]] or any(len(row) != 2 for row in rows):
+        raise ResultsError(f"{path / PINNED}: its lines are not `table,why`")
+    return {row[0]: row[1] for row in rows[1:]}
+
+
+def finished_records(path: Path, within: float = math.inf) -> list[Record]:
+    """Records of finished cells that took at most `within` seconds: of a `.records.jsonl`, of the
+    one beside a table's CSV, or of all in a folder but those of its pinned tables.
 
     Raises ResultsError if there is none, or if a line is not a record.
     """
     if path.is_dir():
-        files = sorted(path.rglob("*.records.jsonl"))
+        pinned = pinned_tables(path)
+        files = [
+            file
+            for file in sorted(path.rglob("*.records.jsonl"))
+            if _table_of(file.relative_to(path)) not in pinned
+        ]
     else:
         files = [path.with_suffix(".records.jsonl") if path.suffix == ".csv" else path]
     finished: list[Record] = []
@@ -74,13 +96,18 @@ def finished_records(path: Path) -> list[Record]:
         table = file.with_name(file.name.replace(".records.jsonl", ".csv"))
         if table.exists():
             check_agree(table, read_table(table), records)
-        finished += [record for record in records if record.status == OK]
+        finished += [r for r in records if r.status == OK and r.seconds <= within]
     if not finished:
         raise ResultsError(
-            f"{path} holds no record of a finished cell; give a folder, CSV or records of"
-            " `reproduce`"
+            f"{path} holds no record of a finished cell that is asked for; give a folder, CSV or"
+            " records of `reproduce`"
         )
     return finished
+
+
+def _table_of(file: Path) -> str:
+    """`dlad/table2` of `dlad/table2.records.jsonl`, or of a file below another folder."""
+    return "/".join(file.parts[-2:]).partition(".")[0]
 
 
 def draw(records: Sequence[Record], count: int, seed: int) -> list[Record]:

@@ -17,6 +17,7 @@ from benchmarks.running.verify import (
     draw,
     exit_code,
     finished_records,
+    pinned_tables,
     rebuild,
 )
 from benchmarks.tables import registry
@@ -26,7 +27,7 @@ from benchmarks.tables.spec import SpecError
 from benchmarks.tables.sweep import swept
 from federation.training.execution import Execution
 from results.files import DataError, ResultsError
-from results.record import FAILED, Measurement, Record
+from results.record import FAILED, OK, Measurement, Record
 
 PLUGIN = """
 from dataclasses import dataclass
@@ -165,6 +166,41 @@ def test_a_swept_cell_is_rebuilt():
             **stored,
         )
         assert rebuild(record) == cell
+
+
+def result_set(folder, *tables, seconds=1.0):
+    """A folder with a record of each of the tables."""
+    for table in tables:
+        path = folder / f"{table}.records.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        record = replace(RECORD, table=table, status=OK, seconds=seconds)
+        path.write_text(json.dumps(record.to_json()) + "\n")
+    return folder
+
+
+def test_a_table_that_stands_as_of_its_commit_is_not_drawn(tmp_path):
+    folder = result_set(tmp_path, "dlad/table2", "fedsa/table1", "fedsa/table1.sweep")
+    assert len(finished_records(folder)) == 3
+    (folder / "pinned.csv").write_text('table,why\nfedsa/table1,"other data, later"\n')
+    assert pinned_tables(folder) == {"fedsa/table1": "other data, later"}
+    assert [record.table for record in finished_records(folder)] == ["dlad/table2"]
+
+
+@pytest.mark.parametrize(
+    "text", ["table\ndlad/table2\n", "dlad/table2,why\n", "table,why\na,b,c\n"]
+)
+def test_a_list_of_pinned_tables_that_cannot_be_read_is_refused(tmp_path, text):
+    (tmp_path / "pinned.csv").write_text(text)
+    with pytest.raises(ResultsError, match="table,why"):
+        pinned_tables(tmp_path)
+
+
+def test_cells_that_take_long_are_left_out_where_that_is_asked(tmp_path):
+    result_set(tmp_path, "dlad/table2", seconds=30.0)
+    result_set(tmp_path, "dlad/table3", seconds=31.0)
+    assert [r.table for r in finished_records(tmp_path, within=30)] == ["dlad/table2"]
+    with pytest.raises(ResultsError, match="no record of a finished cell"):
+        finished_records(tmp_path, within=29)
 
 
 @pytest.mark.parametrize("what", ["nowhere", "empty", "broken.records.jsonl"])
