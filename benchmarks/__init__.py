@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from benchmarks.commands.notebook import reproduce
+import importlib
+from typing import Any
 
 __all__ = ["reproduce"]
 
 
 def __getattr__(name: str) -> Any:
-    """`reproduce`, imported when it is asked for: commands that compute nothing start at once."""
+    """`reproduce`, imported when it is asked for: commands that compute nothing start at once.
+
+    By its name, so that what a cell was computed by is not all commands and pictures.
+    """
     if name != "reproduce":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from benchmarks.commands.notebook import reproduce
-
-    return reproduce
+    return importlib.import_module("benchmarks.commands.notebook").reproduce

@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from results.sourcecode import ROOT, imported_modules
+from results.sourcecode import ROOT, imported_modules, source_modules
 
 FLOOR = {
     "benchmarks": 5,
@@ -162,3 +162,9 @@ def test_no_device_is_written_into_the_code():
         assert ".cuda()" not in text, path
         assert "weights_only=False" not in text, path
         assert "allow_pickle=True" not in text, path
+
+
+def test_what_computes_a_cell_knows_no_command_and_no_picture():
+    """So that a change of how results are asked for or shown computes none of them again."""
+    shown = ("reports.", "benchmarks.commands", "benchmarks.publish")
+    assert not [m for m in source_modules("benchmarks.running.execute") if m.startswith(shown)]
