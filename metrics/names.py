@@ -42,7 +42,11 @@ class Metric:
     without one as a share of the value. Given for a metric that was measured
     (docs/regression.md), else assumed: twice that of an accuracy."""
     of_samples: bool = False
-    """Whether it is the share of test samples that a network is right about."""
+    """Whether it is the share of test samples that a network is right about: guessing among n
+    classes gives 1/n."""
+    chance: float | None = None
+    """What guessing gives of any data, as a fraction: where zero would mean nothing, an axis
+    begins there."""
 
 
 def _share(title: str) -> Metric:
@@ -54,7 +58,7 @@ def _accuracy(title: str) -> Metric:
 
 
 def _auc(title: str) -> Metric:
-    return replace(_share(title), rounding=0.005)
+    return replace(_share(title), rounding=0.005, chance=0.5)
 
 
 METRICS: Mapping[str, Metric] = {

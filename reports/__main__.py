@@ -1,5 +1,5 @@
-"""`python -m reports`: the page of all tables, the regression report, the history of a cell, and
-computing results again.
+"""`python -m reports`: the page of all tables and their pictures, the regression report, the
+history of a cell, and computing results again.
 """
 
 from __future__ import annotations
@@ -63,6 +63,31 @@ def build_page(
         f"wrote {written[0]} with {tables} tables, and each as LaTeX and Markdown; open the page in"
         " any browser"
     )
+
+
+@app.command("draw")
+def draw_pictures(
+    results: Annotated[
+        Path, typer.Argument(help="folder of results, as given to --results of `reproduce`")
+    ] = Path("results"),
+    output: Annotated[
+        Path | None, typer.Option(help="folder for the pictures; without it, beside the tables")
+    ] = None,
+    plain: Annotated[
+        bool,
+        typer.Option(
+            "--plain", help="without title and provenance, for a paper whose caption has both"
+        ),
+    ] = False,
+) -> None:
+    """Draw the pictures of a folder again, as PNG, SVG and PDF, and write its Markdown; nothing is
+    computed.
+    """
+    from reports.pages.redraw import redraw
+
+    with _unusable():
+        drawn = redraw(results, output, plain)
+    typer.echo(f"drew {len(drawn)} pictures" + (f" under {output}" if output else ""))
 
 
 @app.command("compare")

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from benchmarks.tables.measure import Config, Fitted, Measure, Taken
+from results.arrays import pack
 from results.record import Measurement
 
 if TYPE_CHECKING:
@@ -12,7 +15,9 @@ if TYPE_CHECKING:
 
 
 class Classes(Measure):
-    """A text per slot of `partition.slot`; nothing is fitted."""
+    """A text per slot of `partition.slot`, and how many samples of each class every client holds;
+    nothing is fitted.
+    """
 
     takes_no_method = "prints a partition"
 
@@ -21,7 +26,9 @@ class Classes(Measure):
 
     def take(self, run: Fitted) -> Taken:
         classes = classes_of_slot(run.federation, str(run.config["partition.slot"]))
-        return Taken((Measurement(run.metrics[0], classes),), "the partition itself")
+        counts = np.array([client.label_counts for client in run.federation.clients])
+        arrays = pack({"counts": counts})
+        return Taken((Measurement(run.metrics[0], classes),), "the partition itself", arrays)
 
 
 def classes_of_slot(federation: Federation, slot: str) -> str:

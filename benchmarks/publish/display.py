@@ -6,18 +6,18 @@ import contextlib
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib import metadata
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
 
+from benchmarks.publish.command import command_of
 from benchmarks.publish.layout import layout_of
 from benchmarks.publish.verdicts import judge_claims
 from benchmarks.running.runner import TableRun, write_table
 from benchmarks.tables.selection import matches
 from reports.kinds.kind import Regenerated, find_kind, module_of
 from reports.pages.sheet import Sheet
-from reports.tables.table import Layout, legend, markdown, terminal_tables
+from reports.tables.table import Layout, legend, terminal_tables
 from results import published
 from results.files import (
     cache_home,
@@ -32,12 +32,11 @@ from results.record import Record
 from results.sourcecode import source_digest
 from results.store import Line, records_of, write_csv
 
-if TYPE_CHECKING:
-    import numpy as np
 
-
-def print_table(console: Console, run: TableRun, card: Sequence[str]) -> None:
-    """Write all files of a table, and print it."""
+def print_table(console: Console, run: TableRun, card: Sequence[str], plain: bool = False) -> None:
+    """Write all files of a table, and print it; pictures without title and provenance if
+    `plain`.
+    """
     lines, records = write_table(run)
     layout = layout_of(run, records)
     console.print(
@@ -54,7 +53,15 @@ def print_table(console: Console, run: TableRun, card: Sequence[str]) -> None:
         ),
     ]
     sheet = Sheet(
-        layout, run.paper.title, run.paper.citation, run.table.measure, tuple(remarks), tuple(card)
+        layout,
+        run.paper.title,
+        run.paper.citation,
+        run.table.measure,
+        tuple(remarks),
+        tuple(card),
+        command_of(run, records),
+        run.table.metrics,
+        made.clients,
     )
     shown = sheet.shown(lines)
     for table in terminal_tables(layout, shown):
@@ -92,14 +99,11 @@ def print_table(console: Console, run: TableRun, card: Sequence[str]) -> None:
         console.print("[dim]verdicts at one seed carry no spread; --seeds 0,1,2 gives one[/]")
     files = [run.files.path("csv"), run.files.path("md"), run.files.path("records.jsonl")]
     sheet.write(run.files.path("layout.json"))
-    page = markdown(
-        layout, shown, [(c["claim"], c["verdict"], c["in_print"]) for c in claims], card, remarks
-    )
-    write_atomic(run.files.path("md"), page)
+    write_atomic(run.files.path("md"), sheet.markdown(lines, claims, records))
     if claims:
         write_csv(run.files.path("claims.csv"), claims, list(claims[0]))
         files.append(run.files.path("claims.csv"))
-    draw(run, made)
+    draw(run, replace(made, layout=layout.plain()) if plain else made)
     console.print(
         "wrote " + ", ".join(str(path) for path in [*files, run.files.path("png")]), soft_wrap=True
     )
@@ -109,21 +113,13 @@ def made_table(
     run: TableRun, layout: Layout, lines: Sequence[Line], records: Sequence[Record]
 ) -> Regenerated:
     """What the table's kind is shown with."""
-    first = {cell.row: cell for cell in run.cells}
-
-    def label_counts() -> dict[str, np.ndarray]:
-        from benchmarks.publish.partition import cell_counts
-
-        return {row: cell_counts(cell) for row, cell in first.items()}
-
     return Regenerated(
         layout,
         lines,
         records,
         run.table.metrics,
-        clients=[row.key for row in run.rows if row.role],
+        clients=tuple(row.key for row in run.rows if row.role),
         arrays=run.files.path("safetensors"),
-        label_counts=label_counts,
     )
 
 

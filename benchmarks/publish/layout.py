@@ -62,6 +62,13 @@ def layout_of(run: TableRun, records: Sequence[Record]) -> Layout:
         ),
         notes=_notes_of(records),
         unit=run.table.unit,
+        methods={key: titles[key].method for key in titles if key in rows},
+        chance={
+            record.column: 1 / catalogue.source(record.data["used"]).classes
+            for record in records
+            if record.data
+        },
+        unlike=find_kind(run.table.measure).unlike(records),
     )
 
 

@@ -6,24 +6,18 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.scenarios.configuration import PartitionSettings, read_section
+from benchmarks.scenarios.configuration import PartitionSettings
 from benchmarks.scenarios.images import divide
 from benchmarks.scenarios.samples import official_labels
-from benchmarks.tables.cells import Cell
 from benchmarks.tables.spec import SpecError
 from datasets import catalogue, partitions
 from federation.seeds import Seeds
 from reports.drawing import plots_clients
+from reports.drawing.figures import Texts
 from results.store import write_csv
 
 CLASS_SETS = "class-sets"
 """The kind that stands for all distributions by sets of classes."""
-
-
-def cell_counts(cell: Cell) -> np.ndarray:
-    """Label counts (clients, classes) of a cell's division."""
-    partition = read_section(dict(cell.config), "partition", PartitionSettings)
-    return counts_of(partition, cell.data, cell.seed)
 
 
 def counts_of(partition: PartitionSettings, data: catalogue.ResolvedData, seed: int) -> np.ndarray:
@@ -69,5 +63,5 @@ def draw_partition(
     ]
     csv, png = results / "partitions" / f"{stem}.csv", results / "partitions" / f"{stem}.png"
     write_csv(csv, lines, ("partition", "client", "class", "samples"))
-    plots_clients.partition_plot(counts, png, f"{used.label}, {clients} clients")
+    plots_clients.partition_plot(counts, png, Texts(f"{used.label}, {clients} clients"))
     return [csv, png]

@@ -217,67 +217,45 @@ def _kind(line: Mapping[str, str]) -> str:
 
 def _draw(history: History, path: Path) -> None:
     """Value ± std by version; versions of another profile, protocol or data are another line."""
-    from reports.drawing.figures import COLOURS, OWN, limits, plt, save
+    from reports.drawing.figures import PUBLISHED, Texts, finish, limits, page, styled
+    from reports.drawing.palette import SERIES
 
     has_value = history.points["value"].map(is_finite)
     drawn = history.points[has_value]
     kinds = pd.Series([_kind(line) for line in records_of(drawn)], index=drawn.index)
-    figure, axis = plt.subplots(figsize=(min(12, 3.6 + 0.6 * len(history.points)), 3.3))
-    span = []
-    for number, (kind, points) in enumerate(drawn.groupby(kinds, sort=False)):
-        y = points["value"].astype(float).tolist()
-        s = points["std"].replace("", "0").astype(float).tolist()
-        look: dict[str, Any] = {
-            "color": OWN if number == 0 else COLOURS[number % len(COLOURS)],
-            "label": kind,
-        }
-        axis.errorbar(
-            points.index.tolist(),
-            y,
-            yerr=s if any(s) else None,
-            marker="o",
-            ms=4,
-            lw=1.2,
-            capsize=3,
-            **look,
-        )
-        span += [value + sign * a for value, a in zip(y, s, strict=True) for sign in (-1, 1)]
-    if history.published is not None:
-        axis.axhline(history.published, color="black", ls="--", lw=0.9, label="published")
-        span.append(history.published)
-    lost = history.points.index[~has_value].tolist()
-    low, high = limits(span, history.scale.bounds)
-    if lost:
-        axis.plot(
-            lost,
-            [low] * len(lost),
-            "x",
-            color="black",
-            ms=5,
-            clip_on=False,
-            ls="none",
-            label="no value",
-        )
-    axis.set_ylim(low, high)
-    axis.set_xlim(-0.5, len(history.points) - 0.5)
-    shown = range(0, len(history.points), -(-len(history.points) // NAMED))
-    upright = len(history.points) <= 8 and history.of_commits
-    names = [_label(history, *history.points.loc[x, ["name", "date"]]) for x in shown]
-    axis.set_xticks(
-        shown, names, fontsize=7, rotation=0 if upright else 40, ha="center" if upright else "right"
-    )
-    axis.tick_params(axis="y", labelsize=8)
-    axis.set_ylabel(history.scale.title, fontsize=9)
-    axis.spines[["top", "right"]].set_visible(False)
-    axis.set_axisbelow(True)
-    axis.grid(axis="y", alpha=0.3)
-    axis.set_title(
-        f"{history.table}, {history.row}" + (f"\n{history.column}" if history.column else ""),
-        fontsize=9,
-    )
-    figure.tight_layout()
-    figure.legend(loc="upper center", bbox_to_anchor=(0.5, 0.0), frameon=False, fontsize=8, ncol=3)
-    save(figure, path)
+
+    @styled
+    def plot() -> None:
+        figure, [[axis]] = page([[0.6 + 0.35 * len(history.points)]], 2.1)
+        span = []
+        for number, (kind, points) in enumerate(drawn.groupby(kinds, sort=False)):
+            y = points["value"].astype(float).tolist()
+            s = points["std"].replace("", "0").astype(float).tolist()
+            look: dict[str, Any] = {"color": SERIES[number % len(SERIES)], "marker": "o"}
+            x = points.index.tolist()
+            axis.errorbar(x, y, yerr=s if any(s) else None, label=kind, **look)
+            span += [value + sign * a for value, a in zip(y, s, strict=True) for sign in (-1, 1)]
+        if history.published is not None:
+            axis.axhline(history.published, color="black", ls="--", lw=0.8, label=PUBLISHED)
+            span.append(history.published)
+        lost = history.points.index[~has_value].tolist()
+        low, high = limits(span, history.scale.bounds)
+        if lost:
+            mark: dict[str, Any] = {"color": "black", "clip_on": False, "ls": "none"}
+            axis.plot(lost, [low] * len(lost), "x", ms=4, label="no value", **mark)
+        axis.set_ylim(low, high)
+        axis.set_xlim(-0.5, len(history.points) - 0.5)
+        shown = range(0, len(history.points), -(-len(history.points) // NAMED))
+        upright = len(history.points) <= 8 and history.of_commits
+        names = [_label(history, *history.points.loc[x, ["name", "date"]]) for x in shown]
+        side = "center" if upright else "right"
+        axis.set_xticks(shown, names, rotation=0 if upright else 40, ha=side)
+        axis.set_ylabel(history.scale.title)
+        axis.grid(axis="y")
+        title = f"{history.table}, {history.row}"
+        finish(figure, [axis], Texts(title, history.column), path)
+
+    plot()
 
 
 def show(history: History) -> None:

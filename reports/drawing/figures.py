@@ -1,58 +1,147 @@
-"""What every plot shares: colours, axes and their limits, legend, and files as PNG and SVG."""
+"""What every picture shares: its size, axes and their limits, title, legend and footnote, and files
+as PNG, SVG and PDF.
+
+A picture is as wide as one column of a paper, or as two; its texts are of the size of a caption.
+"""
 
 from __future__ import annotations
 
 import io
 import itertools
 import math
-import textwrap
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import matplotlib
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+from matplotlib.gridspec import GridSpec, GridSpecFromSubplotSpec
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.textpath import TextPath
 
+from metrics.names import facts
 from reports.tables.table import Layout
+from reports.tables.units import Scale
 from results.files import write_atomic
 
-COLOURS = (
-    "#9aa5b1",
-    "#6b8e3f",
-    "#c9b48a",
-    "#4c9f9a",
-    "#d0a0c8",
-    "#c05a3c",
-    "#7a5ca8",
-    "#b8860b",
-    "#444444",
-    "#87a7c7",
-)
-OWN = "#2f5d9b"
-"""The method under test stands out; the others are told apart in grey and by most eyes."""
+ONE_COLUMN, TWO_COLUMNS = 3.5, 7.0
+"""Inches of a picture's width."""
+MARGIN = 0.55
+"""Inches beside the panels, for the name and numbers of a vertical axis."""
+TITLE, LABEL, TICK, NOTE = 7.5, 7.0, 6.5, 5.0
+"""Sizes of text in points."""
+STYLE: Any = {
+    "font.size": LABEL,
+    "axes.titlesize": LABEL,
+    "axes.labelsize": LABEL,
+    "xtick.labelsize": TICK,
+    "ytick.labelsize": TICK,
+    "legend.fontsize": TICK,
+    "axes.linewidth": 0.6,
+    "axes.titlepad": 4.0,
+    "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "grid.alpha": 0.3,
+    "grid.linewidth": 0.5,
+    "hatch.linewidth": 0.5,
+    "lines.linewidth": 1.1,
+    "lines.markersize": 3.5,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.major.size": 2.5,
+    "ytick.major.size": 2.5,
+    "errorbar.capsize": 1.5,
+    "pdf.fonttype": 42,
+    "svg.hashsalt": "fedtables",
+}
+"""Of Matplotlib, while a picture is drawn. The salt makes the same plot the same file."""
 HIGHEST_COMMON, FIRST_REACHED = "highest that every row reaches", "reached for the first time"
 """Labels of the marks in a plot against bandwidth."""
+PUBLISHED, CHANCE = "published", "chance"
+"""Labels of printed values and of what guessing gives."""
+GUESS: Mapping[str, Any] = {"color": "#444444", "ls": (0, (4, 2)), "lw": 0.7}
+"""How chance is drawn."""
+LAST = (CHANCE, PUBLISHED, HIGHEST_COMMON, FIRST_REACHED)
+"""The end of every legend."""
+
+styled = matplotlib.rc_context(STYLE)
+"""Draws in `STYLE`, as a decorator, and leaves the style of a notebook alone."""
 
 
-def colour(layout: Layout, row: str) -> str:
-    """The row's colour, the same in every panel."""
-    return OWN if row == layout.own else COLOURS[list(layout.rows).index(row) % len(COLOURS)]
+@dataclass(frozen=True)
+class Texts:
+    """What stands above and below a picture."""
+
+    title: str = ""
+    note: str = ""
+
+
+def texts_of(layout: Layout, width: float) -> Texts:
+    """One line that says which table it is and what of, and everything else as the footnote.
+
+    Of a caption that is wider than the picture, `width` inches, the title has what fits: all but
+    what is in brackets, its first clause, or that up to a preposition. Both are empty for a layout
+    without (`Layout.plain`).
+    """
+    if not layout.title:
+        return Texts()
+    bare = re.sub(r" \([^)]*\)", "", layout.caption)
+    clause = re.split("[,;:] ", bare)[0]
+    ends = [
+        match.start()
+        for match in re.finditer(" (?:against|at|by|for|from|in|of|on|to|under|with) ", clause)
+    ]
+    captions = [layout.caption, bare, clause, *(clause[:end] for end in ends[::-1])]
+    titles = [f"{layout.title}. {caption}" for caption in captions]
+    title = next((text for text in titles if inches_of(text, TITLE) < width - 0.15), layout.title)
+    unlike = [
+        f"{facts(m).title} not compared with print: {how}" for m, how in layout.unlike.items()
+    ]
+    caption = [] if title == titles[0] else [layout.caption]
+    return Texts(title, f"{layout.key}: {'; '.join([*caption, *layout.labels, *unlike])}.")
+
+
+def inches_of(text: str, size: float) -> float:
+    """How wide a line of text is."""
+    if not text.strip():
+        return 0.0
+    path = TextPath((0, 0), text, size=size, prop=FontProperties())
+    return float(path.get_extents().width) / 72
+
+
+def wrapped(text: str, inches: float, size: float) -> str:
+    """Text in lines that are no wider, broken at spaces."""
+    lines: list[str] = []
+    for word in text.split():
+        longer = f"{lines[-1]} {word}" if lines else word
+        if lines and inches_of(longer, size) <= inches:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return "\n".join(lines)
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a figure as PNG and, beside it, as SVG for papers, each in one step, and forget it."""
-    for kind, metadata in (("svg", {"Date": None}), ("png", {"Software": None})):
+    """Write a figure as PNG and, beside it, as SVG and PDF, each in one step."""
+    metadata: dict[str, dict[str, Any]] = {
+        "svg": {"Date": None},
+        "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
+        "png": {"Software": None},
+    }
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # places are found once, not for each format
+    for kind, known in metadata.items():
         buffer = io.BytesIO()
-        with matplotlib.rc_context(
-            {"svg.hashsalt": "fedtables"}
-        ):  # so that the same plot is the same file
-            figure.savefig(buffer, format=kind, dpi=150, bbox_inches="tight", metadata=metadata)
+        figure.savefig(buffer, format=kind, dpi=200, metadata=known)
         write_atomic(path.with_name(f"{path.name.removesuffix('.png')}.{kind}"), buffer.getvalue())
-    plt.close(figure)
 
 
 def number_or_nan(text: str) -> float:
@@ -60,28 +149,68 @@ def number_or_nan(text: str) -> float:
     return float(text) if text else math.nan
 
 
-def frame(blocks: Sequence[int], width: float, height: float) -> tuple[Figure, list[list[Axes]]]:
-    """Axes for the panels of every metric: one metric below the other, or side by side if each has
-    a single panel.
+def blank(size: tuple[float, float], gap: float) -> Figure:
+    """A figure without axes, of a size in inches, whose panels are `gap` inches apart or more."""
+    engine = ConstrainedLayoutEngine(w_pad=gap, h_pad=gap, wspace=0.0, hspace=0.0)
+    figure = Figure(figsize=size, layout=engine)
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def page(
+    needs: Sequence[Sequence[float]], height: float, margin: float = MARGIN
+) -> tuple[Figure, list[list[Axes]]]:
+    """A figure with the panels of every block, each at least as many inches wide as it `needs`,
+    beside a `margin` for the names on a vertical axis.
+
+    Panels of a block stand beside each other in as few lines as they fit in, `height` inches each,
+    and a block begins a new line; blocks of one panel each stand beside each other.
     """
-    beside = max(blocks) == 1
-    groups = [len(blocks)] if beside else list(blocks)
-    across = 2 if max(groups) == 4 else min(max(groups), 3)
-    downs = [-(-count // across) for count in groups]
-    figure, axes = plt.subplots(
-        sum(downs), across, figsize=(width * across, height * sum(downs)), squeeze=False
-    )
-    shown: list[list[Axes]] = []
-    for count, down, last in zip(groups, downs, itertools.accumulate(downs), strict=True):
-        places = list(axes[last - down : last].flat)
-        for axis in places[count:]:
-            axis.set_visible(False)
-        shown.append(places[:count])
-    for axis in itertools.chain(*shown):
-        axis.spines[["top", "right"]].set_visible(False)
-        axis.set_axisbelow(True)
-        axis.tick_params(labelsize=8)
-    return figure, [[axis] for axis in shown[0]] if beside else shown
+    groups = [[need for (need,) in needs]] if max(map(len, needs)) == 1 else needs
+    small = len(groups) == 1 and sum(groups[0]) <= ONE_COLUMN - margin
+    width = ONE_COLUMN if small else TWO_COLUMNS
+    lines = [line for group in groups for line in _lines(group, width - margin)]
+    figure = blank((width, height * len(lines)), 0.03)
+    rows = GridSpec(len(lines), 1, figure=figure)
+    widest = max(map(sum, lines))
+    placed: list[Axes] = []
+    for number, line in enumerate(lines):
+        rest = widest - sum(line)  # so that an inch is as much in every line
+        ratios = [*line, rest] if rest > 0.05 * widest else line
+        places = GridSpecFromSubplotSpec(
+            1, len(ratios), subplot_spec=rows[number], width_ratios=ratios
+        )
+        placed += [figure.add_subplot(places[0, column]) for column in range(len(line))]
+    flat = iter(placed)
+    return figure, [list(itertools.islice(flat, len(block))) for block in needs]
+
+
+def inches_wide(axis: Axes, margin: float = MARGIN) -> float:
+    """About how wide a panel of a `page` is."""
+    place = axis.get_subplotspec()
+    assert place is not None
+    ratios: Any = place.get_gridspec().get_width_ratios()
+    whole = float(axis.get_figure(root=True).get_size_inches()[0]) - margin  # type: ignore[union-attr]
+    return 0.95 * whole * float(ratios[place.colspan.start] / sum(ratios))
+
+
+def _lines(needs: Sequence[float], width: float) -> list[list[float]]:
+    """Widths in lines of at most `width`, as few as there can be, and about as long as each
+    other.
+    """
+
+    def packed(most: float) -> list[list[float]]:
+        lines: list[list[float]] = [[]]
+        for need in needs:
+            if lines[-1] and sum(lines[-1]) + need > most:
+                lines.append([])
+            lines[-1].append(need)
+        return lines
+
+    fewest = len(packed(width))
+    # The narrowest width that takes no more lines.
+    widths = np.linspace(sum(needs) / fewest, width, 40) if fewest > 1 else [width]
+    return next((lines for most in widths if len(lines := packed(most)) == fewest), packed(width))
 
 
 def limits(values: Iterable[float], bounds: tuple[float, float] | None) -> tuple[float, float]:
@@ -101,56 +230,99 @@ def limits(values: Iterable[float], bounds: tuple[float, float] | None) -> tuple
         return low - margin, (
             min(high + margin, top + 0.02 * (top - bottom)) if bounds else high + margin
         )
+    below = 0.03 * (top - bottom) if bounds and bottom < bounds[0] else 0
     if bounds is None or high < bottom + 0.6 * (top - bottom):
         top = high + 0.06 * (high - bottom) or 1
-    return bottom, top + (0.02 * (top - bottom) if bounds else 0)
+    return bottom - below, top + (0.02 * (top - bottom) if bounds else 0)
 
 
-def finish(figure: Figure, axes: Sequence[Axes], layout: Layout, path: Path) -> None:
-    """Write a figure with the table's title above, and a legend of all that its axes label
-    below.
+def finish(
+    figure: Figure,
+    axes: Sequence[Axes],
+    about: Layout | Texts,
+    path: Path,
+    handles: Sequence[Artist] = (),
+) -> None:
+    """Write a figure with a title above, and below a legend, of all that its axes label and of
+    `handles`, and the footnote.
+
+    The panels keep their height: the figure grows by what stands around them.
     """
-    handles: dict[str, Artist] = {}
+    labelled: dict[str, Artist] = {str(handle.get_label()): handle for handle in handles}
     for axis in axes:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
-            handles.setdefault(label, handle)
-    for mark in ("published", HIGHEST_COMMON, FIRST_REACHED):
-        if mark in handles:
-            handles[mark] = handles.pop(mark)  # last
-    figure.tight_layout()
-    # Title and legend lie outside and the saved picture grows by them, so neither can cover a
-    # panel. A character of this size is about 0.07 inches wide.
-    width = figure.get_size_inches()[0]
-    lines = [f"{layout.title}. {layout.caption}", "; ".join(layout.labels)]
-    text = "\n".join(
-        wrapped
-        for line in lines
-        for wrapped in textwrap.wrap(line, max(50, int(width / 0.07)), break_on_hyphens=False)
-    )
-    figure.text(0.5, 1.0, text, ha="center", va="bottom", fontsize=9)
-    if handles:
-        fitting = int(width / (0.065 * max(map(len, handles)) + 0.5))
-        columns = max(1, min(6, len(handles), fitting))
-        # Equal rows rather than a last one of a single entry.
-        columns = -(-len(handles) // -(-len(handles) // columns))
-        below: dict[str, Any] = {
-            "loc": "upper center",
-            "bbox_to_anchor": (0.5, 0.0),
-            "frameon": False,
-        }
-        figure.legend(list(handles.values()), list(handles), ncol=columns, fontsize=8, **below)
+            labelled.setdefault(label, handle)
+    for mark in LAST:
+        if mark in labelled:
+            labelled[mark] = labelled.pop(mark)
+    width, height = figure.get_size_inches()
+    texts = about if isinstance(about, Texts) else texts_of(about, width)
+    note = wrapped(texts.note, 0.96 * width, NOTE)
+    above = 0.2 if texts.title else 0.0
+    note_height = (0.04 + 1.25 * NOTE / 72 * len(note.splitlines())) if note else 0.0
+    legend, legend_height = _legend(figure, labelled) if labelled else (None, 0.0)
+    below = note_height + legend_height + 0.02
+    whole = height + above + below
+    figure.set_size_inches(width, whole)
+    engine: Any = figure.get_layout_engine()
+    if engine is not None:
+        engine.set(rect=(0.0, below / whole, 1.0, height / whole))
+    if texts.title:
+        figure.text(0.5, 1 - 0.04 / whole, texts.title, ha="center", va="top", fontsize=TITLE)
+    if note:
+        look: dict[str, Any] = {"ha": "left", "va": "bottom", "color": "#555555", "fontsize": NOTE}
+        figure.text(0.05 / width, 0.03 / whole, note, linespacing=1.2, **look)
+    if legend is not None:
+        legend.set_bbox_to_anchor((0.5, note_height / whole), transform=figure.transFigure)
     save(figure, path)
+
+
+def _legend(figure: Figure, labelled: Mapping[str, Artist]) -> tuple[Any, float]:
+    """The legend in as many columns as fit, rows of equal length; and its height in inches."""
+    width = figure.get_size_inches()[0] * figure.dpi
+    renderer: Any = figure.canvas.get_renderer()  # type: ignore[attr-defined]
+    for rows in range(1, len(labelled) + 1):
+        legend = figure.legend(
+            list(labelled.values()),
+            list(labelled),
+            loc="lower center",
+            frameon=False,
+            ncol=-(-len(labelled) // rows),
+            borderaxespad=0.2,
+            columnspacing=1.2,
+            handlelength=1.6,
+            handletextpad=0.5,
+            labelspacing=0.3,
+        )
+        legend.set_in_layout(False)
+        extent = legend.get_window_extent(renderer)
+        if extent.width <= width or rows == len(labelled):
+            break
+        legend.remove()
+    return legend, extent.height / figure.dpi + 0.03
 
 
 def vertical_axis(axis: Axes, span: tuple[float, float], title: str, named: bool) -> None:
     """Ends and grid of a vertical axis; its title where it is `named` or stands on the left."""
     axis.set_ylim(*span)
-    axis.grid(axis="y", alpha=0.3)
+    axis.grid(axis="y")
     place = axis.get_subplotspec()
     if named or (place is not None and place.is_first_col()):
-        axis.set_ylabel(title, fontsize=9)
+        axis.set_ylabel(title)
     else:
         axis.tick_params(labelleft=False)
+
+
+def chance_of(layout: Layout, scale: Scale, column: str) -> float:
+    """What guessing gives of a metric in a column, which may have keys of its own behind the
+    table's; not a number where that is not known.
+    """
+    if scale.chance is not None:
+        return scale.chance
+    if not scale.of_classes or scale.bounds is None:
+        return math.nan
+    shares = (s for c, s in layout.chance.items() if f"{column} ".startswith(f"{c} "))
+    return next(shares, math.nan) * scale.bounds[1]
 
 
 def spread_bars(values: np.ndarray) -> np.ndarray | None:

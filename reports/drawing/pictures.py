@@ -9,21 +9,29 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from matplotlib import colormaps
+from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from reports.drawing.figures import plt, save
+from reports.drawing.figures import ONE_COLUMN, TICK, TWO_COLUMNS, Texts, blank, finish, styled
+from reports.tables.table import Layout
 from results.files import ResultsError
 
 ACROSS = 10
 """Images in a line of the picture."""
+FEW = 5
+"""Images in a line from which on it is two columns wide."""
+NAMES = 0.7
+"""Inches for what stands on the left of a line."""
 IMAGES, TARGET = "images", "target"
 """Names, in a file of segmentations, of what is no row of the table."""
 UNLABELLED = 255
 """The class of pixels that have none."""
 
 
+@styled
 def image_rows(
     rows: Mapping[str, np.ndarray], notes: Mapping[str, Sequence[str]], path: Path, title: str
 ) -> None:
@@ -36,60 +44,45 @@ def image_rows(
     count = len(next(iter(rows.values())))
     blocks = -(-count // ACROSS)
     across = min(count, ACROSS)
-    figure, axes = plt.subplots(
-        blocks * len(rows),
-        across,
-        figsize=(0.95 * across + 1.2, 1.2 * blocks * len(rows)),
-        squeeze=False,
-    )
+    figure, axes = _grid(blocks * len(rows), across, 1.0 + 0.25 * bool(notes))
     for position, axis in enumerate(axes.flat):
         line, column = divmod(position, across)
         block, row = divmod(line, len(rows))
         name = list(rows)[row]
         index = block * ACROSS + column
-        axis.set_xticks([])
-        axis.set_yticks([])
         if index >= count:
             axis.set_visible(False)
             continue
-        image = np.clip(rows[name][index].transpose(1, 2, 0), 0, 1)
-        axis.imshow(
-            image.squeeze(2) if image.shape[2] == 1 else image,
-            cmap="gray",
-            vmin=0,
-            vmax=1,
-            interpolation="nearest",
-        )
+        _show(axis, np.clip(rows[name][index], 0, 1), 1)
         if name in notes:
-            axis.set_xlabel(notes[name][index], fontsize=7, labelpad=2)
+            axis.set_xlabel(notes[name][index], labelpad=2)
         if column == 0:
-            axis.set_ylabel(name, fontsize=8, rotation=0, ha="right", va="center")
-    _finish(figure, title, path)
+            axis.set_ylabel(name, rotation=0, ha="right", va="center")
+    finish(figure, [], Texts(title), path)
 
 
-def _finish(
-    figure: Figure, title: str, path: Path, legend: Sequence[Patch] = (), inches: float = 1.0
-) -> None:
-    """Write a picture with its title above and a legend, whose entries are `inches` wide, below."""
-    figure.tight_layout(pad=0.3)
-    width = figure.get_size_inches()[0]
-    if legend:
-        figure.legend(
-            handles=legend,
-            loc="upper center",
-            bbox_to_anchor=(0.5, 0.0),
-            frameon=False,
-            ncol=max(1, int(width / inches)),
-            fontsize=8,
-        )
-    # A character of this size is about 0.07 inches wide.
-    text = "\n".join(textwrap.wrap(title, max(40, int(width / 0.075))))
-    figure.text(0.5, 1.0, text, ha="center", va="bottom", fontsize=9)
-    save(figure, path)
+def _grid(down: int, across: int, shape: float) -> tuple[Figure, np.ndarray]:
+    """Places of images, each `shape` times as high as it is wide."""
+    width = ONE_COLUMN if across < FEW else TWO_COLUMNS
+    size = (width, (width - NAMES) / across * shape * down + 0.3)
+    figure = blank(size, 0.015)
+    axes = figure.subplots(down, across, squeeze=False)
+    for axis in axes.flat:
+        axis.set(xticks=[], yticks=[])
+        axis.spines[:].set_visible(True)
+    return figure, axes
 
 
+def _show(axis: Axes, image: np.ndarray, most: float) -> None:
+    """An image (c, h, w) of values from 0 to `most`."""
+    shown = image.transpose(1, 2, 0)
+    shown = shown.squeeze(2) if shown.shape[2] == 1 else shown
+    axis.imshow(shown, cmap="gray", vmin=0, vmax=most, interpolation="nearest")
+
+
+@styled
 def draw_segmentations(
-    source: Path, path: Path, rows: Mapping[str, str], classes: Sequence[str], title: str
+    source: Path, path: Path, rows: Mapping[str, str], classes: Sequence[str], about: Layout
 ) -> None:
     """A picture with a line per test image: the image, its true classes, and what each of `rows`
     (title by key) predicts.
@@ -104,23 +97,18 @@ def draw_segmentations(
     columns |= {rows[key]: arrays[key] for key in rows if key in arrays}
     count, height, width = columns["ground truth"].shape
     colours = ListedColormap([*class_colours(len(classes)), "white"])
-    shape = (1.2 * len(columns), 1.2 * count * height / width)
-    figure, axes = plt.subplots(count, len(columns), figsize=shape, squeeze=False)
+    figure, axes = _grid(count, len(columns), height / width)
     for column, (name, pictures) in enumerate(columns.items()):
         for axis, picture in zip(axes[:, column], pictures, strict=True):
-            axis.set_xticks([])
-            axis.set_yticks([])
             if picture.ndim == 3:
-                image = picture.transpose(1, 2, 0)
-                image = image.squeeze(2) if image.shape[2] == 1 else image
-                axis.imshow(image, cmap="gray", vmin=0, vmax=255, interpolation="nearest")
+                _show(axis, picture, 255)
             else:
                 # The last colour, which is that of no class, comes after all others.
                 shown = np.minimum(picture, len(classes))
                 axis.imshow(
                     shown, cmap=colours, vmin=-0.5, vmax=len(classes) + 0.5, interpolation="nearest"
                 )
-        axes[0][column].set_title("\n".join(textwrap.wrap(name, 16)), fontsize=8)
+        axes[0][column].set_title("\n".join(textwrap.wrap(name, 16)), fontsize=TICK)
     present = sorted(
         {
             int(value)
@@ -134,7 +122,7 @@ def draw_segmentations(
         Patch(facecolor=colours(min(value, len(classes))), edgecolor="black", lw=0.4, label=name)
         for value, name in names.items()
     ]
-    _finish(figure, title, path, handles, (0.4 + 0.07 * max(map(len, names.values()))))
+    finish(figure, [], about, path, handles)
 
 
 def read_segmentations(source: Path, classes: int) -> dict[str, np.ndarray]:
@@ -179,10 +167,9 @@ def class_colours(count: int) -> list[str]:
         return list(OKABE_ITO[:count])
     from matplotlib.colors import to_hex
 
-    wheel = [to_hex(plt.get_cmap("tab20")(place)) for place in range(20)]
+    wheel = [to_hex(colormaps["tab20"](place)) for place in range(20)]
     rest = [
-        to_hex(plt.get_cmap("hsv")(place / max(1, count - 20)))
-        for place in range(max(0, count - 20))
+        to_hex(colormaps["hsv"](place / max(1, count - 20))) for place in range(max(0, count - 20))
     ]
     return [*wheel, *rest][:count]
 
@@ -199,8 +186,9 @@ THREE = ("#ff0000", "#00ff00", "#0000ff")
 """Colours of three clients (the same caption): red, green and blue."""
 
 
+@styled
 def draw_attention(
-    source: Path, path: Path, rows: Mapping[str, str], findings: Sequence[str], title: str
+    source: Path, path: Path, rows: Mapping[str, str], findings: Sequence[str], about: Layout
 ) -> None:
     """A picture with a line per film: the film, where local models look in it, and where each of
     `rows` (title by key) does.
@@ -218,14 +206,11 @@ def draw_attention(
     colours = THREE[:clients] if clients <= len(THREE) else class_colours(clients)
     columns = {"film": None, "local models": local}
     columns |= {rows[key]: arrays[key][:, None] / 255 > LEVEL for key in rows if key in arrays}
-    shape = (1.6 * len(columns), 1.6 * count * height / width)
-    figure, axes = plt.subplots(count, len(columns), figsize=shape, squeeze=False)
+    figure, axes = _grid(count, len(columns), height / width)
     for column, (name, maps) in enumerate(columns.items()):
         for axis, film, place in zip(axes[:, column], films, range(count), strict=True):
-            axis.set_xticks([])
-            axis.set_yticks([])
             if maps is None:
-                axis.imshow(film[0], cmap="gray", vmin=0, vmax=255, interpolation="nearest")
+                _show(axis, film, 255)
                 continue
             shown = coloured(
                 film[0], maps[place], colours if name == "local models" else (CENTRAL,)
@@ -235,10 +220,10 @@ def draw_attention(
                 level = arrays[which][place] / 255
                 if level.min() < LEVEL < level.max():
                     axis.contour(level, [LEVEL], colors=edge, linewidths=1)
-        axes[0][column].set_title("\n".join(textwrap.wrap(name, 18)), fontsize=8)
+        axes[0][column].set_title("\n".join(textwrap.wrap(name, 16)), fontsize=TICK)
     for axis, number in zip(axes[:, 0], arrays[FINDING], strict=True):
         axis.set_ylabel(
-            findings[number].replace("-", "\n"), fontsize=8, rotation=0, ha="right", va="center"
+            findings[number].replace("-", "\n"), fontsize=TICK, rotation=0, ha="right", va="center"
         )
     handles = [Patch(facecolor=colour, label=f"client {k}") for k, colour in enumerate(colours, 1)]
     handles += [Patch(facecolor=CENTRAL, label="central model")]
@@ -246,7 +231,7 @@ def draw_attention(
         Patch(facecolor="none", edgecolor=e, label=n)
         for e, n in (("#d4b400", "consensus"), ("black", "diversity"))
     ]
-    _finish(figure, title, path, handles, 1.3)
+    finish(figure, [], about, path, handles)
 
 
 CENTRAL = "#ff8c00"

@@ -4,127 +4,204 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 
 from metrics.names import TEXTS
 from reports.drawing.figures import (
-    COLOURS,
-    OWN,
-    colour,
+    CHANCE,
+    GUESS,
+    LABEL,
+    MARGIN,
+    PUBLISHED,
+    TICK,
+    chance_of,
     finish,
-    frame,
+    inches_of,
+    inches_wide,
     limits,
     number_or_nan,
+    page,
     spread_bars,
+    styled,
     vertical_axis,
 )
-from reports.tables.table import Block, Layout, Line, Panel, blocks, is_number, row_title
-
-matplotlib.use("Agg")
-from matplotlib.axes import Axes
+from reports.drawing.palette import Look, looks
+from reports.tables.table import (
+    Block,
+    Layout,
+    Line,
+    Panel,
+    blocks,
+    heading,
+    is_number,
+    row_title,
+)
+from results.published import parse_column
 
 WIDE = 10
-"""Ratio of the largest to the smallest place of a line plot above which its axis is logarithmic."""
+"""Ratio of the largest to the smallest place of a line plot above which its axis is logarithmic,
+where that keeps neighbours apart."""
+BAR, ROW = 0.066, 0.155
+"""Inches of a bar's width, and of a row's height."""
+PRINTED: dict[str, Any] = {
+    "fmt": "D",
+    "mfc": "white",
+    "mec": "black",
+    "ms": 2.6,
+    "mew": 0.6,
+    "ecolor": "black",
+    "elinewidth": 0.6,
+}
+"""How a printed value is drawn."""
+SPREAD: dict[str, Any] = {"ecolor": "#222222", "elinewidth": 0.7}
+"""How a spread over seeds is drawn."""
 
 
+@styled
 def table_plot(layout: Layout, lines: Sequence[Line], path: Path) -> None:
-    """The panels of every metric; published values as open diamonds.
+    """The panels of every metric; published values as open diamonds, what guessing gives as a
+    dashed line.
 
     Bars per column, or lines along the layout's horizontal key; a table of one column has its rows
-    on the vertical axis.
+    on the vertical axis. What is counted is not drawn beside what is measured.
     """
-    numbers = [line for line in lines if line["metric"] not in TEXTS]
-    metric_blocks = [
-        replace(block, panels=[_attempted(panel, block, layout) for panel in block.panels])
-        for block in blocks(layout, pd.DataFrame(numbers))
-        if block.panels
-    ]
-    if not metric_blocks:
+    shown = drawn_blocks(layout, lines)
+    if not shown:
         return
-    single = not layout.x_axis and all(
-        len(panel.columns) == 1 for block in metric_blocks for panel in block.panels
-    )
-    height = 0.3 * len(layout.rows) + 1.0 if single else 2.9
-    # Room for the names of the rows, for a curve, or for the groups of bars.
-    if single:
-        width = 3.4 + 0.06 * max(len(row_title(layout, row)) for row in layout.rows) / min(
-            len(metric_blocks), 2
-        )
-    elif layout.x_axis and all(
-        is_number(name)
-        for block in metric_blocks
-        for panel in block.panels
-        for name in panel.columns.values()
-    ):
-        width = 3.4
+    panels = [panel for block in shown for panel in block.panels]
+    rows = [row for row in layout.rows if any(_measured(block, row) for block in shown)]
+    along = bool(layout.x_axis) and all(map(_runs_along, panels))
+    single = not along and all(len(panel.columns) == 1 for panel in panels)
+    margin = MARGIN
+    if along:
+        needs, height = [[1.45] * len(block.panels) for block in shown], 1.9
+    elif single:
+        needs = [[2.0 if len(panels) == 1 else 1.2] * len(block.panels) for block in shown]
+        height = ROW * len(rows) + 0.55
+        margin = 0.15 + max(inches_of(row_title(layout, row), TICK) for row in rows)
     else:
-        width = max(
-            4.6,
-            *(
-                _bars_width(panel, len(layout.rows))
-                for block in metric_blocks
-                for panel in block.panels
-            ),
-        )
-    figure, axes = frame([len(block.panels) for block in metric_blocks], width, height)
-    for block, places in zip(metric_blocks, axes, strict=True):
-        span = limits(_drawn(layout, block), block.scale.bounds)
+        needs = [_bars_widths(block) for block in shown]
+        height = 1.75 + 0.3 * any(map(_slanted, panels))
+    figure, axes = page(needs, height, margin)
+    for block, places in zip(shown, axes, strict=True):
+        span = limits(_ends(layout, block), _bounds(block))
+        names = panel_names(block.panels, min(inches_wide(axis, margin) for axis in places))
         for number, (axis, panel) in enumerate(zip(places, block.panels, strict=True)):
+            axis.set_title(names[number])
             if single:
-                _rows(axis, panel, block, layout, span)
-            elif layout.x_axis and all(is_number(name) for name in panel.columns.values()):
-                _lines(axis, panel, block, layout)
-            else:
-                _bars(axis, panel, block, layout, span)
-            if not single:
-                vertical_axis(axis, span, block.scale.title, number == 0)
-            axis.set_title(
-                ", ".join(filter(None, [panel.title, *(panel.columns.values() if single else ())])),
-                fontsize=9,
-            )
+                _rows(axis, panel, block, layout, rows, span)
+                continue
+            (_lines if along else _bars)(axis, panel, block, layout, span)
+            vertical_axis(axis, span, block.scale.title, number == 0)
+    common = heading(_shared(panels)) if len(panels) > 1 else ""
+    if layout.title and common:
+        layout = replace(layout, labels=(f"{common} in all panels", *layout.labels))
     finish(figure, list(itertools.chain(*axes)), layout, path)
 
 
-def _attempted(panel: Panel, block: Block, layout: Layout) -> Panel:
-    """The panel without columns that no cell was run in: a picture of a part of a table has no
-    empty places.
+def drawn_blocks(layout: Layout, lines: Sequence[Line]) -> list[Block]:
+    """The metrics of a table that are drawn, with the panels and columns in which any row has a
+    number; counts only where there is nothing else.
     """
-    kept = {
-        c: name
-        for c, name in panel.columns.items()
-        if any((row, c) in block.cells for row in layout.rows)
-    }
-    return replace(panel, columns=kept)
+    numbers = [line for line in lines if line["metric"] not in TEXTS]
+    found = []
+    for block in blocks(layout, pd.DataFrame(numbers)):
+        kept = [
+            replace(
+                panel,
+                columns={
+                    column: name
+                    for column, name in panel.columns.items()
+                    if any(_value(block, row, column) for row in layout.rows)
+                },
+            )
+            for panel in block.panels
+        ]
+        found.append(replace(block, panels=[panel for panel in kept if panel.columns]))
+    found = [block for block in found if block.panels]
+    return [block for block in found if not block.scale.counted] or found
 
 
-LONG = 10
-"""Characters of a heading above which the headings of many bars are slanted rather than given
-room."""
+def _value(block: Block, row: str, column: str) -> str:
+    """A measured number as the CSV has it; empty without one."""
+    line = block.cells.get((row, column))
+    return line["value"] if line is not None and line["status"] == "ok" else ""
 
 
-def _bars_width(panel: Panel, rows: int) -> float:
-    """Inches that keep the bars of a panel distinct and its headings apart."""
-    if _slanted(panel):
-        return 1.0 + len(panel.columns) * max(0.16 * rows, 0.3)
-    return 1.0 + len(panel.columns) * max(0.16 * rows, 0.075 * _longest(panel) + 0.15)
+def _measured(block: Block, row: str) -> bool:
+    return any(_value(block, row, column) for panel in block.panels for column in panel.columns)
 
 
-def _longest(panel: Panel) -> int:
-    return max(len(part) for name in panel.columns.values() for part in name.split(", "))
+def _runs_along(panel: Panel) -> bool:
+    """Whether a panel's columns are numbers, but for one at most that has none."""
+    numbers = sum(map(is_number, panel.columns.values()))
+    return numbers > 1 and len(panel.columns) - numbers <= 1
 
 
-def _slanted(panel: Panel) -> bool:
-    return len(panel.columns) > 4 and _longest(panel) > LONG
+def panel_names(panels: Sequence[Panel], width: float) -> list[str]:
+    """What tells the panels of a metric apart: as few keys as it takes where all would be wider
+    than `width` inches, else a line for each. A single panel says all that its columns share.
+    """
+    pairs = _distinct(panels)
+    for key in dict.fromkeys(key for p in pairs for key in p):
+        fewer = [{k: v for k, v in p.items() if k != key} for p in pairs]
+        fit = all(inches_of(", ".join(texts), LABEL) <= width for texts in _named(pairs))
+        if not fit and all(fewer) and len(set(map(heading, fewer))) == len(pairs) > 1:
+            pairs = fewer
+    lines = _named(pairs)
+    fit = all(inches_of(", ".join(texts), LABEL) <= width for texts in lines)
+    return [(", " if fit else "\n").join(texts) for texts in lines]
+
+
+def _keys(panel: Panel) -> dict[str, str]:
+    """The keys of a panel, those of its column too if it has but one."""
+    (column, *others) = panel.columns
+    return {**panel.keys, **({} if others else parse_column(column))}
+
+
+def _shared(panels: Sequence[Panel]) -> dict[str, str]:
+    """What all panels have in common."""
+    first, *others = map(_keys, panels)
+    return {k: v for k, v in first.items() if all((k, v) in other.items() for other in others)}
+
+
+def _distinct(panels: Sequence[Panel]) -> list[dict[str, str]]:
+    """The keys of each panel without what all share; a single panel has all."""
+    shared = _shared(panels) if len(panels) > 1 else {}
+    return [{k: v for k, v in _keys(panel).items() if k not in shared} for panel in panels]
+
+
+def _named(pairs: Sequence[Mapping[str, str]]) -> list[list[str]]:
+    """The values of each panel, all with their keys where two keys have one value."""
+    values = [
+        value
+        for key in dict.fromkeys(k for p in pairs for k in p)
+        for value in {p.get(key, "") for p in pairs}
+    ]
+    same = len(set(values)) < len(values)
+    return [
+        [f"{key} {value}" if same else heading({key: value}) for key, value in p.items()]
+        for p in pairs
+    ]
+
+
+def _bounds(block: Block) -> tuple[float, float] | None:
+    """The range that an axis shows: from chance where a metric's zero means nothing."""
+    bounds, chance = block.scale.bounds, block.scale.chance
+    return bounds if bounds is None or chance is None else (chance, bounds[1])
 
 
 def _series(panel: Panel, block: Block, row: str, name: str) -> np.ndarray:
+    """A number of every column of a row; printed ones only where they can be compared."""
+    if block.unlike and name.startswith("published"):
+        return np.full(len(panel.columns), np.nan)
     lines = (block.cells.get((row, column)) for column in panel.columns)
     return np.array(
         [
@@ -134,7 +211,7 @@ def _series(panel: Panel, block: Block, row: str, name: str) -> np.ndarray:
     )
 
 
-def _drawn(layout: Layout, block: Block) -> list[float]:
+def _ends(layout: Layout, block: Block) -> list[float]:
     """All that the axis of a metric has to show: values and printed ones, with their spreads."""
     ends: list[float] = []
     for panel, row in itertools.product(block.panels, layout.rows):
@@ -147,122 +224,190 @@ def _drawn(layout: Layout, block: Block) -> list[float]:
     return ends
 
 
-PUBLISHED: dict[str, Any] = {
-    "fmt": "D",
-    "mfc": "white",
-    "mec": "black",
-    "ms": 3.6,
-    "mew": 0.8,
-    "ecolor": "black",
-    "lw": 0.7,
-}
-"""How a printed value is drawn."""
+def _chances(panel: Panel, block: Block, layout: Layout) -> list[float]:
+    return [chance_of(layout, block.scale, column) for column in panel.columns]
+
+
+LONG = 8
+"""Characters of a heading above which the headings of many bars are slanted rather than given
+room."""
+
+
+def _group(panel: Panel, block: Block) -> int:
+    """Bars of the panel's largest group."""
+    rows = {row for row, _ in block.cells}
+    return max(sum(bool(_value(block, row, column)) for row in rows) for column in panel.columns)
+
+
+def _bars_widths(block: Block) -> list[float]:
+    """Inches of each panel that keep its bars distinct, and its headings and titles apart."""
+    widths = []
+    bars = BAR * max(_group(panel, block) for panel in block.panels) + 0.06
+    for panel, texts in zip(block.panels, _named(_distinct(block.panels)), strict=True):
+        names = 0.2 if _slanted(panel) else 0.06 + inches_of("n" * _longest(panel), TICK)
+        title = max((inches_of(text, LABEL) for text in texts), default=0.0)
+        widths.append(max(0.1 + len(panel.columns) * max(bars, names), title + 0.1))
+    return widths
+
+
+def _longest(panel: Panel) -> int:
+    return max(len(part) for name in panel.columns.values() for part in name.split(", "))
+
+
+def _slanted(panel: Panel) -> bool:
+    return len(panel.columns) > 4 and _longest(panel) > LONG
+
+
+def _point(look: Look) -> dict[str, Any]:
+    return {"fmt": look.marker, "color": look.colour, "elinewidth": 0.8}
+
+
+def _fill(look: Look) -> dict[str, Any]:
+    return {"color": look.colour, "hatch": look.hatch, "edgecolor": "white", "lw": 0.3}
 
 
 def _bars(
     axis: Axes, panel: Panel, block: Block, layout: Layout, span: tuple[float, float]
 ) -> None:
-    rows = [row for row in layout.rows if not np.isnan(_series(panel, block, row, "value")).all()]
-    width = 0.82 / max(1, len(rows))
-    for position, row in enumerate(rows):
-        x = np.arange(len(panel.columns)) + (position - (len(rows) - 1) / 2) * width
-        values, spread = (
-            _series(panel, block, row, "value"),
-            spread_bars(_series(panel, block, row, "std")),
-        )
-        look: dict[str, Any] = {"color": colour(layout, row), "label": row_title(layout, row)}
-        if span[0] > 0:  # a bar says nothing on an axis that does not begin at zero
-            axis.errorbar(x, values, yerr=spread, fmt="s", ms=5, elinewidth=1, capsize=2, **look)
+    width = 0.84 / max(_group(other, block) for other in block.panels)
+    base = block.scale.chance or 0.0
+    values = {row: _series(panel, block, row, "value") for row in layout.rows}
+    there = {row: np.isfinite(value) for row, value in values.items()}
+    many = sum(there.values(), np.zeros(len(panel.columns), int))
+    before = np.zeros(len(panel.columns), int)
+    row_looks = looks(layout)
+    for row, has in there.items():
+        if not has.any():
+            continue
+        look = row_looks[row]
+        x = (np.arange(len(panel.columns)) + (before - (many - 1) / 2) * width)[has]
+        before = before + has
+        spread = spread_bars(_series(panel, block, row, "std")[has])
+        named: dict[str, Any] = {"label": row_title(layout, row)}
+        if span[0] > base:  # a bar says nothing on an axis that does not begin where it does
+            axis.errorbar(x, values[row][has], yerr=spread, **_point(look), **named)
         else:
-            look["hatch"] = "///" if row in layout.oracles else None
-            axis.bar(
-                x, values, width, yerr=spread, edgecolor="white", linewidth=0.4, capsize=2, **look
-            )
-        printed = (
-            _series(panel, block, row, "published"),
-            spread_bars(_series(panel, block, row, "published_std")),
-        )
-        axis.errorbar(x, printed[0], yerr=printed[1], label="published", **PUBLISHED)
+            heights = values[row][has] - base
+            axis.bar(x, heights, width, base, yerr=spread, error_kw=SPREAD, **_fill(look), **named)
+        _printed(axis, panel, block, row, x, has)
+    for x, chance in enumerate(_chances(panel, block, layout)):
+        if math.isfinite(chance):
+            axis.plot([x - 0.5, x + 0.5], [chance] * 2, label=CHANCE, **GUESS)
     names = [name.replace(", ", "\n") for name in panel.columns.values()]
     slanted: dict[str, Any] = (
-        {"rotation": 35, "ha": "right", "rotation_mode": "anchor"} if _slanted(panel) else {}
+        {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if _slanted(panel) else {}
     )
-    axis.set_xticks(range(len(names)), names, fontsize=8, **slanted)
-    axis.set_xlim(-0.6, len(names) - 0.4)
+    axis.set_xticks(range(len(names)), names, **slanted)
+    axis.tick_params(axis="x", length=0)
+    axis.set_xlim(-0.52, len(names) - 0.48)
+
+
+def _printed(
+    axis: Axes, panel: Panel, block: Block, row: str, x: np.ndarray, has: np.ndarray
+) -> None:
+    """A row's printed values above the places of its bars."""
+    values = _series(panel, block, row, "published")[has]
+    if np.isfinite(values).any():
+        spread = spread_bars(_series(panel, block, row, "published_std")[has])
+        axis.errorbar(x, values, yerr=spread, label=PUBLISHED, **PRINTED)
 
 
 def _rows(
-    axis: Axes, panel: Panel, block: Block, layout: Layout, span: tuple[float, float]
+    axis: Axes,
+    panel: Panel,
+    block: Block,
+    layout: Layout,
+    rows: Sequence[str],
+    span: tuple[float, float],
 ) -> None:
-    for position, row in enumerate(layout.rows):
-        values, spread = (
-            _series(panel, block, row, "value"),
-            spread_bars(_series(panel, block, row, "std")),
-        )
-        look: dict[str, Any] = {
-            "color": OWN if row == layout.own else COLOURS[0],
-            "label": "measured",
-        }
-        if span[0] > 0:
-            axis.errorbar(
-                values, [position], xerr=spread, fmt="s", ms=6, elinewidth=1, capsize=2, **look
-            )
+    base = block.scale.chance or 0.0
+    row_looks = looks(layout, named=True)
+    for position, row in enumerate(rows):
+        look, value = row_looks[row], _series(panel, block, row, "value")
+        if np.isnan(value).all():
+            place = axis.get_yaxis_transform()
+            axis.text(0.02, position, "–", transform=place, va="center", color="#777777")
+            continue
+        spread = spread_bars(_series(panel, block, row, "std"))
+        if span[0] > base:
+            axis.errorbar(value, [position], xerr=spread, **_point(look))
         else:
-            hatch = "///" if row in layout.oracles else None
             axis.barh(
-                [position],
-                values,
-                0.7,
-                xerr=spread,
-                hatch=hatch,
-                edgecolor="white",
-                capsize=2,
-                **look,
+                [position], value - base, 0.72, base, xerr=spread, error_kw=SPREAD, **_fill(look)
             )
-        printed = (
-            _series(panel, block, row, "published"),
-            spread_bars(_series(panel, block, row, "published_std")),
-        )
-        axis.errorbar(printed[0], [position], xerr=printed[1], label="published", **PUBLISHED)
-    axis.set_yticks(
-        range(len(layout.rows)), [row_title(layout, row) for row in layout.rows], fontsize=8
-    )
-    axis.set_ylim(len(layout.rows) - 0.4, -0.6)
+        printed = _series(panel, block, row, "published")
+        if np.isfinite(printed).all():
+            around = spread_bars(_series(panel, block, row, "published_std"))
+            axis.errorbar(printed, [position], xerr=around, label=PUBLISHED, **PRINTED)
+    for chance in filter(math.isfinite, _chances(panel, block, layout)):
+        axis.axvline(chance, label=CHANCE, **GUESS)
+    axis.set_yticks(range(len(rows)), [row_title(layout, row) for row in rows])
+    axis.tick_params(axis="y", length=0)
+    axis.set_ylim(len(rows) - 0.4, -0.6)
     axis.set_xlim(*span)
-    axis.set_xlabel(block.scale.title, fontsize=9)
-    axis.grid(axis="x", alpha=0.3)
-    place = axis.get_subplotspec()
-    if place is not None and not place.is_first_col():
+    axis.set_xlabel(block.scale.title)
+    axis.grid(axis="x")
+    place_of = axis.get_subplotspec()
+    if place_of is not None and not place_of.is_first_col():
         axis.tick_params(labelleft=False)
 
 
-def _lines(axis: Axes, panel: Panel, block: Block, layout: Layout) -> None:
-    """Lines along the horizontal key; what was measured at infinity, without a limit, is a dotted
-    level.
+def _closest(places: np.ndarray) -> float:
+    """The least distance of two neighbours, as a share of the axis."""
+    return float(np.diff(places).min() / (places.max() - places.min()))
+
+
+def _lines(
+    axis: Axes, panel: Panel, block: Block, layout: Layout, span: tuple[float, float]
+) -> None:
+    """Lines along the horizontal key; what was measured at infinity or without a number is a level,
+    dotted where its row has a line too.
     """
-    places = np.array([float(value) for value in panel.columns.values()])
+    names = panel.columns.values()
+    places = np.array([float(name) if is_number(name) else math.inf for name in names])
     finite = np.isfinite(places)
     x = places[finite]
+    row_looks = looks(layout)
     for row in layout.rows:
-        values = _series(panel, block, row, "value")
+        values, look = _series(panel, block, row, "value"), row_looks[row]
         if np.isnan(values).all():
             continue
-        look: dict[str, Any] = {"color": colour(layout, row), "label": row_title(layout, row)}
-        style = "--" if row in layout.oracles else "-"
-        spread = spread_bars(_series(panel, block, row, "std")[finite])
-        axis.errorbar(
-            x, values[finite], yerr=spread, ls=style, marker="o", ms=3.5, capsize=2, **look
-        )
-        for level in values[~finite]:
-            axis.axhline(level, color=look["color"], ls=":", lw=1)
-        published = _series(panel, block, row, "published")[finite]
-        axis.plot(x, published, "D", mfc="none", mec=look["color"], ms=4, mew=0.9, ls="none")
-    if any(line["published"] for line in block.cells.values()):
-        axis.plot([], [], "D", mfc="none", mec="black", ms=4, ls="none", label="published")
-    if not finite.all():
-        axis.plot([], [], color="black", ls=":", lw=1, label=f"{layout.x_axis} = inf")
-    if len(x) > 1 and x.max() / x.min() > WIDE:
+        named: dict[str, Any] = {"label": row_title(layout, row)}
+        has_line = np.isfinite(values[finite]).any()
+        spread = np.nan_to_num(_series(panel, block, row, "std"))
+        style: dict[str, Any] = {"color": look.colour, "ls": "--" if row in layout.oracles else "-"}
+        if has_line:
+            error = spread_bars(_series(panel, block, row, "std")[finite])
+            marks: dict[str, Any] = {"marker": look.marker, "elinewidth": 0.8}
+            axis.errorbar(x, values[finite], yerr=error, **marks, **style, **named)
+        for level, around in zip(values[~finite], spread[~finite], strict=True):
+            if has_line:
+                axis.axhline(level, color=look.colour, ls=":", lw=0.9)
+            else:
+                axis.axhline(level, **style, **named)
+                axis.axhspan(level - around, level + around, color=look.colour, alpha=0.15, lw=0)
+        published = _series(panel, block, row, "published")
+        diamonds: dict[str, Any] = {
+            "mfc": "none",
+            "mec": look.colour,
+            "ms": 3.2,
+            "mew": 0.8,
+            "ls": "none",
+        }
+        axis.plot(x, published[finite], "D", **diamonds)
+        axis.plot([x.max()] * sum(~finite), published[~finite], "D", **diamonds)
+        if np.isfinite(published).any():
+            axis.plot([], [], "D", label=PUBLISHED, **{**diamonds, "mec": "black"})
+        if has_line and np.isfinite(values[~finite]).any():
+            unlimited = next(
+                name for name in names if not is_number(name) or math.isinf(float(name))
+            )
+            axis.plot([], [], color="black", ls=":", lw=0.9, label=f"{layout.x_axis} = {unlimited}")
+    chances = {chance for chance in _chances(panel, block, layout) if math.isfinite(chance)}
+    for chance in chances:
+        axis.axhline(chance, label=CHANCE, **GUESS)
+    if len(x) > 1 and x.max() / x.min() > WIDE and _closest(np.log(x)) > _closest(x):
         axis.set_xscale("log")
         axis.minorticks_off()
     axis.set_xticks(x, [f"{value:g}" for value in x])
-    axis.set_xlabel(layout.x_axis, fontsize=8)
+    axis.set_xlabel(layout.x_axis)

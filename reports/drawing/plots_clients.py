@@ -7,45 +7,49 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.lines import Line2D
 
-from reports.drawing.figures import OWN, colour, finish, number_or_nan, save, spread_bars
+from reports.drawing.figures import Texts, finish, number_or_nan, page, spread_bars, styled
+from reports.drawing.palette import NEUTRAL, looks
 from reports.tables.table import Layout, Line, row_title
 from reports.tables.units import scale_of
 from results.published import parse_column
 
+LARGEST = 40.0
+"""Area of the largest bubble, in square points."""
 
-def partition_plot(counts: Mapping[str, np.ndarray], path: Path, title: str) -> None:
+
+@styled
+def partition_plot(counts: Mapping[str, np.ndarray], path: Path, about: Layout | Texts) -> None:
     """Clients x classes bubble plots, a panel per partition: counts (clients, classes), area by
     samples.
     """
-    figure, axes = plt.subplots(1, len(counts), figsize=(3.1 * len(counts), 3.3), squeeze=False)
+    figure, axes = page([[1.5] * len(counts)], 1.9, 0.3)
     largest = max(int(matrix.max()) for matrix in counts.values())
     for axis, (name, matrix) in zip(axes[0], counts.items(), strict=True):
         clients, classes = np.nonzero(matrix)
-        axis.scatter(
-            clients, classes, s=90 * matrix[clients, classes] / largest, color=OWN, linewidths=0
-        )
-        axis.set_title(name, fontsize=9)
-        axis.set_xlabel("client", fontsize=8)
+        area = LARGEST * matrix[clients, classes] / largest
+        axis.scatter(clients, classes, s=area, color=NEUTRAL, linewidths=0)
+        axis.set_title(name)
+        axis.set_xlabel("client")
         axis.set_xticks(range(0, len(matrix), max(1, len(matrix) // 10)))
         axis.set_yticks(
             range(matrix.shape[1]) if matrix.shape[1] <= 20 else range(0, matrix.shape[1], 10)
         )
-        axis.tick_params(labelsize=7)
         axis.margins(0.08)
-        axis.spines[["top", "right"]].set_visible(False)
-    axes[0][0].set_ylabel("class", fontsize=8)
-    figure.suptitle(f"{title} (largest bubble: {largest} samples)", fontsize=9)
-    figure.tight_layout()
-    save(figure, path)
+    axes[0][0].set_ylabel("class")
+    size: dict[str, Any] = {"ls": "none", "color": NEUTRAL, "mew": 0, "ms": LARGEST**0.5}
+    finish(
+        figure, [], about, path, [Line2D([], [], marker="o", label=f"{largest:,} samples", **size)]
+    )
 
 
 AVERAGE = "average"
 """The client of a row's mean over clients."""
 
 
+@styled
 def leakage_plot(layout: Layout, lines: Sequence[Line], path: Path, metric: str) -> None:
     """A metric (a) of every client and (b) on average, from the columns `client=1`, ...,
     `client=average` of the table.
@@ -67,21 +71,15 @@ def leakage_plot(layout: Layout, lines: Sequence[Line], path: Path, metric: str)
     )
     if not clients:
         return
-    figure, (left, right) = plt.subplots(
-        1,
-        2,
-        figsize=(1.6 + 0.5 * len(clients) + 0.5 * len(rows) + 1.2, 3.1),
-        sharey=True,
-        width_ratios=(len(clients) + 1.0, max(1.5, 0.8 * len(rows))),
-    )
+    figure, [[left], [right]] = page([[0.3 + 0.33 * len(clients)], [0.5 + 0.25 * len(rows)]], 1.9)
+    right.sharey(left)
     width = 0.6 / max(1, len(rows) - 1)
+    row_looks = looks(layout)
     for position, row in enumerate(rows):
         look: dict[str, Any] = {
-            "fmt": "s" if row in layout.oracles else "o",
-            "ms": 5,
-            "capsize": 2,
-            "elinewidth": 1,
-            "color": colour(layout, row),
+            "fmt": row_looks[row].marker,
+            "elinewidth": 0.8,
+            "color": row_looks[row].colour,
             "label": row_title(layout, row),
         }
         points = [values[row].get(client, (math.nan, math.nan)) for client in clients]
@@ -102,16 +100,14 @@ def leakage_plot(layout: Layout, lines: Sequence[Line], path: Path, metric: str)
         left.set_yscale("log")
     else:
         left.set_ylim(bottom=0)
-    left.set_ylabel(scale_of(metric, layout.unit).title, fontsize=9)
-    left.set_xticks(range(len(clients)), clients, fontsize=8)
-    left.set_xlabel("client", fontsize=8)
-    left.set_title("(a) each client", fontsize=9)
+    left.set_ylabel(scale_of(metric, layout.unit).title)
+    left.set_xticks(range(len(clients)), clients)
+    left.set_xlabel("client")
+    left.set_title("(a) each client")
     right.set_xticks([])
     right.set_xlim(-0.7, len(rows) - 0.3)
-    right.set_title("(b) mean and range of clients", fontsize=9)
+    right.set_title("(b) mean, range")
+    right.tick_params(labelleft=False)
     for axis in (left, right):
-        axis.spines[["top", "right"]].set_visible(False)
-        axis.set_axisbelow(True)
-        axis.grid(axis="y", alpha=0.3)
-        axis.tick_params(labelsize=8)
+        axis.grid(axis="y")
     finish(figure, [left, right], layout, path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,24 +14,29 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 
 from metrics.names import BANDWIDTH
 from reports.drawing.figures import (
+    CHANCE,
     FIRST_REACHED,
+    GUESS,
     HIGHEST_COMMON,
-    colour,
+    chance_of,
     finish,
-    frame,
     limits,
     number_or_nan,
+    page,
+    styled,
     vertical_axis,
 )
+from reports.drawing.palette import looks
 from reports.tables.bandwidth import COMMON
 from reports.tables.table import Layout, Line, heading, row_title
 from reports.tables.units import scale_of
-from results.published import parse_column
+from results.published import format_column, parse_column
 
 Curve = dict[int, tuple[float, float]]
 """Value and std by epoch."""
 
 
+@styled
 def curve_plot(layout: Layout, lines: Sequence[Line], path: Path, first: Sequence[str]) -> None:
     """Curves over epochs, a panel per metric and column: the rows in `first` (clients), and after
     their end the other rows.
@@ -42,12 +48,13 @@ def curve_plot(layout: Layout, lines: Sequence[Line], path: Path, first: Sequenc
             continue
         epoch = int(keys.pop("epoch"))
         point = (float(line["value"]), number_or_nan(line["std"]))
-        curves.setdefault(line["metric"], {}).setdefault(heading(keys), {}).setdefault(
-            line["row"], {}
-        )[epoch] = point
+        column = format_column(dict(keys))
+        curves.setdefault(line["metric"], {}).setdefault(column, {}).setdefault(line["row"], {})[
+            epoch
+        ] = point
     if not curves:
         return
-    figure, axes = frame([len(columns) for columns in curves.values()], 3.6, 2.9)
+    figure, axes = page([[1.45] * len(columns) for columns in curves.values()], 1.75)
     for (metric, columns), places in zip(curves.items(), axes, strict=True):
         scale = scale_of(metric, layout.unit)
         points = [
@@ -62,13 +69,15 @@ def curve_plot(layout: Layout, lines: Sequence[Line], path: Path, first: Sequenc
         )
         for number, (axis, (column, rows)) in enumerate(zip(places, columns.items(), strict=True)):
             _curves(axis, layout, rows, first)
-            axis.set_title(column, fontsize=9)
+            _guess(axis, chance_of(layout, scale, column))
+            axis.set_title(heading(parse_column(column)))
             vertical_axis(axis, span, scale.title, number == 0)
     finish(figure, list(itertools.chain(*axes)), layout, path)
 
 
 def _curves(axis: Axes, layout: Layout, rows: Mapping[str, Curve], first: Sequence[str]) -> None:
     offset = max((max(points) for row, points in rows.items() if row in first), default=0)
+    row_looks = looks(layout)
     for row in layout.rows:
         if row not in rows:
             continue
@@ -77,23 +86,30 @@ def _curves(axis: Axes, layout: Layout, rows: Mapping[str, Curve], first: Sequen
         x = np.array(epochs) + start
         y = np.array([rows[row][e][0] for e in epochs])
         s = np.nan_to_num([rows[row][e][1] for e in epochs])
-        row_colour = colour(layout, row)
+        look = row_looks[row]
         axis.plot(
             x,
             y,
-            color=row_colour,
+            color=look.colour,
             ls="--" if row in layout.oracles else "-",
-            marker=".",
+            marker=look.marker,
+            ms=2.5,
             label=row_title(layout, row),
         )
         if s.any():
-            axis.fill_between(x, y - s, y + s, color=row_colour, alpha=0.2)
+            axis.fill_between(x, y - s, y + s, color=look.colour, alpha=0.2, lw=0)
     if offset:
         axis.axvline(offset + 0.5, color="black", lw=0.6, ls=":")
-    axis.set_xlabel("epoch (clients, then global model)" if offset else "epoch", fontsize=8)
+    axis.set_xlabel("epoch (clients | global model)" if offset else "epoch")
     axis.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
+def _guess(axis: Axes, chance: float) -> None:
+    if math.isfinite(chance):
+        axis.axhline(chance, label=CHANCE, **GUESS)
+
+
+@styled
 def bandwidth_plot(layout: Layout, lines: Sequence[Line], path: Path, metric: str) -> None:
     """A metric against cumulative GB on a logarithmic axis, a panel per column, with the seeds'
     spread as a band.
@@ -108,11 +124,11 @@ def bandwidth_plot(layout: Layout, lines: Sequence[Line], path: Path, metric: st
         place = keys.pop("round", "") or keys.pop("at", "")
         if line["status"] == "ok" and place:
             value = (float(line["value"]), number_or_nan(line["std"]))
-            columns = points.setdefault(heading(keys), {})
+            columns = points.setdefault(format_column(dict(keys)), {})
             columns.setdefault(line["row"], {}).setdefault(place, {})[line["metric"]] = value
     if not points:
         return
-    figure, axes = frame([len(points)], 6.2, 3.6)
+    figure, axes = page([[2.8] * len(points)], 2.3)
     scale, traffic = scale_of(metric, layout.unit), scale_of(BANDWIDTH, layout.unit)
     drawn = [
         m[metric] for rows in points.values() for curve in rows.values() for m in curve.values()
@@ -123,8 +139,9 @@ def bandwidth_plot(layout: Layout, lines: Sequence[Line], path: Path, metric: st
     )
     for number, (axis, (column, rows)) in enumerate(zip(axes[0], points.items(), strict=True)):
         _traffic(axis, layout, rows, metric)
-        axis.set_title(column, fontsize=9)
-        axis.set_xlabel(f"{traffic.title}, all clients, up and down", fontsize=8)
+        _guess(axis, chance_of(layout, scale, column))
+        axis.set_title(heading(parse_column(column)))
+        axis.set_xlabel(f"{traffic.title}, all clients, up and down")
         vertical_axis(axis, span, scale.title, number == 0)
     finish(figure, axes[0], layout, path)
 
@@ -136,6 +153,7 @@ def _traffic(
     metric: str,
 ) -> None:
     sent: list[float] = []
+    row_looks = looks(layout)
     for row in layout.rows:
         if row not in rows:
             continue
@@ -144,9 +162,9 @@ def _traffic(
             np.array([m[BANDWIDTH][0] for m in curve]),
             np.nan_to_num(np.array([m[metric] for m in curve])).T,
         )
-        look: dict[str, Any] = {"color": colour(layout, row), "label": row_title(layout, row)}
+        look: dict[str, Any] = {"color": row_looks[row].colour, "label": row_title(layout, row)}
         if not x.any():
-            axis.axhline(y[-1], ls="-.", lw=1, **look)
+            axis.axhline(y[-1], ls="-.", **look)
             continue
         sent += list(x)
         marks: Any = [len(x) - 1] if x[0] == x[-1] else max(1, len(x) // 25)
@@ -154,8 +172,8 @@ def _traffic(
             x,
             y,
             ls="--" if row in layout.oracles else "-",
-            marker="o",
-            ms=3.5,
+            marker=row_looks[row].marker,
+            ms=2.8,
             markevery=marks,
             **look,
         )
@@ -167,16 +185,16 @@ def _traffic(
                 common[metric][0], color="black", lw=0.8, ls=":", zorder=0, label=HIGHEST_COMMON
             )
             axis.plot(
-                [], [], "D", ms=6, mfc="none", mec="black", mew=1.2, ls="none", label=FIRST_REACHED
+                [], [], "D", ms=5, mfc="none", mec="black", mew=1.0, ls="none", label=FIRST_REACHED
             )
             axis.plot(
                 common[BANDWIDTH][0],
                 common[metric][0],
                 "D",
-                ms=6,
+                ms=5,
                 mfc="none",
                 mec=look["color"],
-                mew=1.2,
+                mew=1.0,
             )
     axis.set_xscale("log")
     if sent:
@@ -184,4 +202,4 @@ def _traffic(
         axis.xaxis.set_major_locator(LogLocator(subs=(1.0,) if wide else (1.0, 2.0, 5.0)))
     axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.xaxis.set_minor_formatter(NullFormatter())
-    axis.grid(axis="x", alpha=0.3)
+    axis.grid(axis="x")

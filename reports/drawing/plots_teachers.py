@@ -16,8 +16,9 @@ from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
 
 from metrics.names import facts
-from reports.drawing.figures import OWN, finish, frame, number_or_nan, plt
-from reports.drawing.plots import PUBLISHED
+from reports.drawing.figures import PUBLISHED, TICK, finish, number_or_nan, page, styled
+from reports.drawing.palette import NEUTRAL
+from reports.drawing.plots import PRINTED
 from reports.tables.table import Layout, Line, heading, row_title
 from reports.tables.teachers import SELECTED, TRANSFERABILITY, Correlation, printed_correlations
 from reports.tables.units import scale_of
@@ -30,10 +31,10 @@ HEAT = "Blues"
 """One hue, light to dark: its order is seen with any colour vision, and in grey."""
 
 
-DARK = 0.7
+DARK = 0.6
 """Share of the colours from which on numbers are white."""
-CELL, WIDEST = 0.36, 7.0
-"""Inches of a cell, and of a panel's cells together."""
+CELL, WIDEST, RIGHT = 0.25, 5.8, 1.0
+"""Inches of a cell at most, of a panel's cells together, and of what stands beside them."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ class Mark:
         return self.row.rpartition("-")[2]
 
 
+@styled
 def transferability_plot(
     layout: Layout,
     lines: Sequence[Line],
@@ -71,7 +73,7 @@ def transferability_plot(
     apart = any(
         _span(ours[c] + theirs[c]) > APART * max(_span(ours[c]), _span(theirs[c])) for c in theirs
     )
-    figure, axes = frame([len(columns)] * (2 if apart else 1), 3.9, 3.6)
+    figure, axes = page([[2.6] * len(columns)] * (2 if apart else 1), 2.4)
     coefficients = printed_correlations(layout.key, metrics)
     for number, column in enumerate(columns):
         beside = theirs.get(column, [])
@@ -89,8 +91,8 @@ def transferability_plot(
     accuracy, similarity = (scale_of(metric, layout.unit).title for metric in metrics)
     shown = [axis for row in axes for axis in row if axis.get_visible()]
     for axis in shown:
-        axis.set_xlabel(similarity, fontsize=9)
-        axis.set_ylabel(accuracy, fontsize=9)
+        axis.set_xlabel(similarity)
+        axis.set_ylabel(accuracy)
     finish(figure, shown, layout, path)
 
 
@@ -137,20 +139,18 @@ def _title(correlation: Correlation | None, what: str = "") -> str:
 def _scatter(axis: Axes, ours: Sequence[Mark], published: Sequence[Mark], *titles: str) -> None:
     measured: dict[str, Any] = {
         "fmt": "o",
-        "ms": 5,
-        "color": OWN,
-        "elinewidth": 0.8,
-        "capsize": 2,
+        "color": NEUTRAL,
+        "elinewidth": 0.6,
         "label": "measured",
     }
-    right: dict[str, Any] = {"xytext": (4, 3), "color": OWN}
+    right: dict[str, Any] = {"xytext": (4, 3), "color": NEUTRAL}
     left: dict[str, Any] = {
         "xytext": (-4, -9),
         "color": "#57606a",
         "ha": "right",
     }  # so that the two do not meet
     for marks, look, name in (
-        (published, {**PUBLISHED, "label": "published"}, left),
+        (published, {**PRINTED, "label": PUBLISHED}, left),
         (ours, measured, right),
     ):
         if not marks:
@@ -163,13 +163,14 @@ def _scatter(axis: Axes, ours: Sequence[Mark], published: Sequence[Mark], *title
         axis.errorbar(x, y, xerr=dx, yerr=dy, **look)
         for mark in marks:
             place = (mark.x[0], mark.y[0])
-            axis.annotate(mark.name, place, textcoords="offset points", fontsize=7, **name)
+            axis.annotate(mark.name, place, textcoords="offset points", fontsize=TICK, **name)
     axis.set_xlim(-0.07, 1.07)
     axis.margins(y=0.12)
-    axis.grid(alpha=0.3)
-    axis.set_title("\n".join(filter(None, titles)), fontsize=8)
+    axis.grid()
+    axis.set_title("\n".join(filter(None, titles)))
 
 
+@styled
 def selection_plot(layout: Layout, lines: Sequence[Line], path: Path) -> None:
     """Teachers by selections, darker where the transferability is higher; the number is how often
     the teacher was drawn.
@@ -192,14 +193,8 @@ def selection_plot(layout: Layout, lines: Sequence[Line], path: Path) -> None:
         max(selection for _, selection in places),
     )
     side = min(CELL, WIDEST / selections)
-    width = max(2.4, side * selections) + 0.5
-    figure, axes = plt.subplots(
-        1,
-        len(panels),
-        figsize=(width * len(panels) + 1.2, 1.0 + 0.26 * teachers),
-        squeeze=False,
-        sharey=True,
-    )
+    needs = max(1.6, side * selections)
+    figure, [axes] = page([[needs] * len(panels)], 0.6 + 0.15 * teachers, RIGHT)
     several = len({row for row, _ in panels}) > 1
     scores = [
         cell[TRANSFERABILITY]
@@ -208,16 +203,16 @@ def selection_plot(layout: Layout, lines: Sequence[Line], path: Path) -> None:
         if TRANSFERABILITY in cell
     ]
     low, high = min([0.0, *scores]), max([1.0, *scores])
-    for axis, ((row, column), cells) in zip(axes[0], panels.items(), strict=True):
-        image = _heat(axis, cells, (teachers, selections), (low, high), 7.5 * side / CELL)
+    for axis, ((row, column), cells) in zip(axes, panels.items(), strict=True):
+        image = _heat(axis, cells, (teachers, selections), (low, high), TICK * side / CELL)
         name = heading(parse_column(column))
-        axis.set_title(f"{row_title(layout, row)}: {name}" if several else name, fontsize=9)
-        axis.set_xlabel("selection (number: times drawn)", fontsize=9)
-    axes[0][0].set_ylabel("teacher", fontsize=9)
-    bar = figure.colorbar(image, cax=axes[0][-1].inset_axes((1.03, 0.0, 0.035, 1.0)))
-    bar.set_label(facts(TRANSFERABILITY).title, fontsize=8)
-    bar.ax.tick_params(labelsize=7)
-    finish(figure, list(axes[0]), layout, path)
+        axis.set_title(f"{row_title(layout, row)}: {name}" if several else name)
+        axis.set_xlabel("selection (number: times drawn)")
+    axes[0].set_ylabel("teacher")
+    bar = figure.colorbar(image, ax=axes, aspect=25, pad=0.02)
+    bar.set_label(facts(TRANSFERABILITY).title)
+    bar.outline.set_linewidth(0.4)
+    finish(figure, axes, layout, path)
 
 
 def _heat(
@@ -257,5 +252,4 @@ def _heat(
             )
     axis.set_yticks(range(1, shape[0] + 1))
     axis.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-    axis.tick_params(labelsize=8)
     return image

@@ -48,7 +48,7 @@ class Attention(Kind):
 
         if drawn := with_arrays(table.records):
             names, rows = finding_names(drawn[0].config), row_titles(table.layout)
-            pictures.draw_attention(table.arrays, path, rows, names, table.title)
+            pictures.draw_attention(table.arrays, path, rows, names, table.layout)
 
 
 def finding_names(config: Mapping[str, Any]) -> list[str]:

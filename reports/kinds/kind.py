@@ -7,10 +7,9 @@ version does not know, is shown as `Kind` does: a table of plain numbers and bar
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -18,30 +17,20 @@ from reports.tables.table import Layout
 from results.record import Record
 from results.store import Line
 
-if TYPE_CHECKING:
-    import numpy as np
-
 
 @dataclass(frozen=True)
 class Regenerated:
-    """A table as `reproduce` has just made it."""
+    """A table as `reproduce` makes it, or as it lies in a folder of results."""
 
     layout: Layout
     lines: Sequence[Line]
     """Of its CSV, one by one."""
     records: Sequence[Record]
     metrics: tuple[str, ...]
-    clients: Sequence[str]
+    clients: tuple[str, ...]
     """Rows that average over clients of one kind of network."""
     arrays: Path
     """The file of what `Kind.arrays` gave, where that was anything."""
-    label_counts: Callable[[], Mapping[str, np.ndarray]]
-    """Label counts (clients, classes) of the division that each row's clients have."""
-
-    @property
-    def title(self) -> str:
-        """All that a picture says of itself."""
-        return f"{self.layout.title}. {self.layout.caption}; {', '.join(self.layout.labels)}"
 
 
 class Kind:
@@ -55,6 +44,12 @@ class Kind:
     def completed(self, records: Sequence[Record], metrics: Sequence[str]) -> list[Record]:
         """The records with what can be computed only of all rows together, for the CSV."""
         return list(records)
+
+    def unlike(self, records: Sequence[Record]) -> Mapping[str, str]:
+        """Metrics that the records do not measure as the paper did, each with how: numbers that are
+        not compared with those in print.
+        """
+        return {}
 
     def judged(
         self, records: Sequence[Record], metrics: Sequence[str], unit: str

@@ -47,7 +47,7 @@ class Segmentations(Kind):
 
         if drawn := with_arrays(table.records):
             names, rows = class_names(drawn[0].data["used"]), row_titles(table.layout)
-            pictures.draw_segmentations(table.arrays, path, rows, names, table.title)
+            pictures.draw_segmentations(table.arrays, path, rows, names, table.layout)
 
 
 def class_names(used: str) -> list[str]:

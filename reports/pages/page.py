@@ -21,7 +21,7 @@ from markupsafe import Markup
 
 from metrics.names import facts
 from reports.pages.latex import latex_table
-from reports.pages.sheet import Sheet
+from reports.pages.sheet import Sheet, changed
 from reports.tables.html import TEMPLATES, render
 from reports.tables.resultset import check_agree, read_table
 from reports.tables.table import (
@@ -259,7 +259,7 @@ def provenance(records: Sequence[Record]) -> list[tuple[str, str]]:
     days = sorted({record.finished[:10] for record in records if record.finished})
     entries = {
         "commit": [
-            m.get("commit", "")[:12] + (" with changes" if _changed(m) else "") for m in machines
+            m.get("commit", "")[:12] + (" with changes" if changed(m) else "") for m in machines
         ],
         "computed": [" to ".join(dict.fromkeys((days[0], days[-1])))] if days else [],
         "machine": [
@@ -292,11 +292,6 @@ def provenance(records: Sequence[Record]) -> list[tuple[str, str]]:
         for name, texts in entries.items()
         for text in dict.fromkeys(filter(None, texts))
     ]
-
-
-def _changed(machine: Mapping[str, Any]) -> bool:
-    """Whether tracked files differed from the commit; older records say it behind the commit."""
-    return bool(machine.get("dirty")) or machine.get("commit", "").endswith("+changes")
 
 
 def data_uri(content: bytes, kind: str) -> str:

@@ -5,6 +5,8 @@ leaves it as `layout.json`.
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -12,8 +14,9 @@ from typing import Any
 import pandas as pd
 
 from reports.kinds.kind import find_kind
-from reports.tables.table import Layout
+from reports.tables.table import Layout, markdown
 from results.files import ResultsError, write_atomic
+from results.record import OK, Record
 
 
 @dataclass(frozen=True)
@@ -30,12 +33,29 @@ class Sheet:
     """What a reader is told beside the legend."""
     card: tuple[str, ...] = ()
     """The protocol card, lines of Markdown."""
+    command: str = ""
+    """What makes the table."""
+    metrics: tuple[str, ...] = ()
+    clients: tuple[str, ...] = ()
+    """Rows that average over clients of one kind of network."""
 
     def shown(self, lines: pd.DataFrame) -> pd.DataFrame:
         """The lines that are drawn as a table, as the measure's kind has them: of curves their
         ends.
         """
         return find_kind(self.measure).shown(lines)
+
+    def markdown(
+        self, lines: pd.DataFrame, claims: Sequence[Mapping[str, str]], records: Sequence[Record]
+    ) -> str:
+        """The whole page of a table: title, numbers, notes, claims and protocol card, by which
+        command it is made and at which commit it was.
+        """
+        verdicts = [(c["claim"], c["verdict"], c["in_print"]) for c in claims]
+        at = commits(records)
+        made = f"`{self.command}`" if self.command else ""
+        told = ". ".join(filter(None, (made, f"Computed at {at}" if at else "")))
+        return markdown(self.layout, self.shown(lines), verdicts, self.card, self.told, told)
 
     def write(self, path: Path) -> None:
         """Write it in one step. The order of rows is kept: it is that of print."""
@@ -50,17 +70,31 @@ class Sheet:
             value = json.loads(path.read_text())
             layout = value.pop("layout")
             lists = {name: tuple(layout[name]) for name in ("columns", "labels", "notes")}
+            texts = {
+                name: tuple(value[name])
+                for name in ("told", "card", "metrics", "clients")
+                if name in value  # the last two came later
+            }
             sheet_layout = Layout(**{**layout, **lists, "oracles": frozenset(layout["oracles"])})
-            return cls(
-                **{
-                    **value,
-                    "layout": sheet_layout,
-                    "told": tuple(value["told"]),
-                    "card": tuple(value["card"]),
-                }
-            )
+            return cls(**{**value, **texts, "layout": sheet_layout})
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise ResultsError(
                 f"cannot read {path}: {error}. Regenerate the table with `python -m benchmarks"
                 " reproduce`."
             ) from error
+
+
+def commits(records: Sequence[Record]) -> str:
+    """`commit 0123456789ab`, or several with the number of cells of each; empty of no record."""
+    counts: Counter[str] = Counter()
+    for machine in (record.machine for record in records if record.status == OK):
+        if name := machine.get("commit", ""):
+            counts[name[:12] + (" with changes" if changed(machine) else "")] += 1
+    if len(counts) < 2:
+        return "".join(f"commit {name}" for name in counts)
+    return "commits " + ", ".join(f"{name} ({n} cells)" for name, n in counts.most_common())
+
+
+def changed(machine: Mapping[str, Any]) -> bool:
+    """Whether tracked files differed from the commit; older records say it behind the commit."""
+    return bool(machine.get("dirty")) or machine.get("commit", "").endswith("+changes")

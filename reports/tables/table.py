@@ -5,7 +5,7 @@ per metric.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import pandas as pd
 from rich.table import Table as RichTable
@@ -43,6 +43,18 @@ class Layout:
     unit: str = FRACTION
     """How the table prints shares such as accuracy and dice: `fraction`, `percent`, or empty if it
     has none."""
+    methods: Mapping[str, str] = field(default_factory=dict)
+    """The method's name by row slug: what a row looks like in every picture."""
+    chance: Mapping[str, float] = field(default_factory=dict)
+    """By column, the accuracy of a guess among its data's classes, as a fraction."""
+    unlike: Mapping[str, str] = field(default_factory=dict)
+    """Metrics that are not taken as the paper took them, each with how: they are not compared."""
+
+    def plain(self) -> Layout:
+        """The layout of a picture without title and provenance, for a paper whose caption has
+        both.
+        """
+        return replace(self, title="", caption="", labels=())
 
 
 @dataclass(frozen=True)
@@ -67,6 +79,8 @@ class Block:
     """By row and column."""
     panels: Sequence[Panel]
     """Those with at least one measured cell."""
+    unlike: str = ""
+    """Why its numbers are not compared with those in print; empty where they are."""
 
 
 def last_epochs(lines: pd.DataFrame) -> pd.DataFrame:
@@ -97,7 +111,10 @@ def blocks(layout: Layout, lines: pd.DataFrame) -> list[Block]:
             for p in panels(metric_columns, layout.x_axis)
             if any((row, c) in cells for row in layout.rows for c in p.columns)
         ]
-        metric_blocks.append(Block(scale_of(metric, layout.unit), cells, drawn))
+        unlike = layout.unlike.get(metric, "")
+        if unlike:
+            cells = {place: {**line, "difference": ""} for place, line in cells.items()}
+        metric_blocks.append(Block(scale_of(metric, layout.unit), cells, drawn, unlike))
     return metric_blocks
 
 
@@ -351,9 +368,10 @@ def markdown(
     claims: Sequence[tuple[str, str, str]],
     card: Sequence[str],
     notes: Sequence[str] = (),
+    made: str = "",
 ) -> str:
-    """The whole page of a table: title, numbers, notes, claims (text, verdict, in print) and the
-    protocol card.
+    """The whole page of a table: title, how it was `made`, numbers, notes, claims (text, verdict,
+    in print) and the protocol card.
     """
     parts = [
         f"# {layout.key}: {layout.title}",
@@ -362,6 +380,7 @@ def markdown(
         "",
         "; ".join(layout.labels) + ".",
         "",
+        *([made + ".", ""] if made else []),
     ]
     metric_blocks = blocks(layout, lines)
     for block in metric_blocks:

@@ -23,6 +23,12 @@ class Scale:
     """1 if higher is better, -1 if lower is, 0 if neither."""
     whole: float | None
     """What a tolerance is a share of; None for a metric of which nothing is known."""
+    chance: float | None = None
+    """What guessing gives of any data; None where that is zero or hangs on the data."""
+    of_classes: bool = False
+    """Whether guessing among n classes gives 1/n of its range."""
+    counted: bool = False
+    """Whether it counts something."""
 
     def text(self, value: str) -> str:
         """A CSV value with the metric's number of digits; texts as they are."""
@@ -49,6 +55,9 @@ def scale_of(metric: str, unit: str) -> Scale:
         bounds=known.bounds and (known.bounds[0] * factor, known.bounds[1] * factor),
         sign={HIGHER: 1, LOWER: -1}.get(known.better, 0),
         whole=None if known.scale is None else known.scale * factor,
+        chance=None if known.chance is None else known.chance * factor,
+        of_classes=known.of_samples,
+        counted=known.scale == 0 and known.digits == 0,
     )
 
 

@@ -9,6 +9,7 @@ from safetensors.numpy import save_file
 from reports.drawing.figures import matplotlib
 from reports.drawing.pictures import CENTRAL, coloured, draw_attention
 from results.files import ResultsError
+from tests.reports.drawn import layout
 
 ROWS = {"fedad-no-bound": "FedAD without the bound", "absent": "Absent", "fedad": "FedAD"}
 FINDINGS = ["cardiomegaly", "lung-opacity"]
@@ -38,7 +39,7 @@ def draw(tmp_path, drawn):
 
     def drawing(found):
         save_file(found, tmp_path / "a.safetensors")
-        draw_attention(tmp_path / "a.safetensors", tmp_path / "a.png", ROWS, FINDINGS, "Figure 3")
+        draw_attention(tmp_path / "a.safetensors", tmp_path / "a.png", ROWS, FINDINGS, layout())
         return drawn[-1]
 
     return drawing
@@ -105,11 +106,12 @@ def test_the_legend_names_every_client(draw, clients):
     assert colours[-1] == CENTRAL
 
 
-def test_it_is_written_as_png_and_svg(tmp_path):
+def test_it_is_written_as_png_svg_and_pdf(tmp_path):
     save_file(arrays(), tmp_path / "a.safetensors")
-    draw_attention(tmp_path / "a.safetensors", tmp_path / "a.png", ROWS, FINDINGS, "Figure 3")
+    draw_attention(tmp_path / "a.safetensors", tmp_path / "a.png", ROWS, FINDINGS, layout())
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
     assert b"<svg" in (tmp_path / "a.svg").read_bytes()
+    assert (tmp_path / "a.pdf").read_bytes().startswith(b"%PDF")
 
 
 @pytest.mark.parametrize(
@@ -136,4 +138,4 @@ def test_a_file_that_is_damaged_or_lacks_the_consensus_is_named(draw, tmp_path):
         draw(without)
     (tmp_path / "cut.safetensors").write_bytes(b"cut")
     with pytest.raises(ResultsError, match=r"cannot read .*cut\.safetensors"):
-        draw_attention(tmp_path / "cut.safetensors", tmp_path / "a.png", ROWS, FINDINGS, "Figure 3")
+        draw_attention(tmp_path / "cut.safetensors", tmp_path / "a.png", ROWS, FINDINGS, layout())

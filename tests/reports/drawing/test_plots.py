@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from reports.drawing import plots
+from reports.tables.table import Panel
 from tests.reports.drawn import COLUMNS, layout, line, visible
 
 
@@ -37,7 +40,7 @@ def test_many_long_headings_are_slanted_and_the_picture_stays_narrow(drawn, tmp_
         )
         (axis,) = visible(drawn[-1])
         assert [label.get_rotation() for label in axis.get_xticklabels()] == [
-            35.0 if slanted else 0.0
+            40.0 if slanted else 0.0
         ] * 8
         assert drawn[-1].get_figwidth() < 8
 
@@ -60,9 +63,9 @@ def test_metrics_with_several_panels_are_rows_of_panels(drawn, tmp_path):
     axes = visible(drawn[0])
     assert [axis.get_ylabel() for axis in axes] == ["Dice", "", "", "SSIM", "", ""]
     assert [axis.get_title() for axis in axes[:3]] == [
-        "dataset mnist",
-        "dataset cifar10",
-        "dataset cinic10",
+        "mnist",
+        "cifar10",
+        "cinic10",
     ]
 
 
@@ -96,7 +99,8 @@ def test_a_panel_of_one_column_says_which(drawn, tmp_path):
         line(row, f"share={share} data=x", "0.5") for row in ("a", "b") for share in ("1", "5")
     ]
     plots.table_plot(layout(columns), lines, tmp_path / "t.png")
-    assert [axis.get_title() for axis in visible(drawn[0])] == ["share 1, x", "share 5, x"]
+    assert [axis.get_title() for axis in visible(drawn[0])] == ["share 1", "share 5"]
+    assert any("x in all panels" in text.get_text() for text in drawn[0].texts)
 
 
 @pytest.mark.parametrize("columns", [("test=x",), ("test=x", "test=y")])
@@ -120,3 +124,111 @@ def test_the_same_numbers_give_the_same_picture(tmp_path):
     for name in ("one.png", "two.png"):
         plots.table_plot(layout(), lines, tmp_path / name)
     assert (tmp_path / "one.png").read_bytes() == (tmp_path / "two.png").read_bytes()
+
+
+def texts(figure):
+    return [text.get_text() for text in figure.texts]
+
+
+def labels(figure):
+    return [text.get_text() for legend in figure.legends for text in legend.get_texts()]
+
+
+def test_an_auc_is_drawn_from_chance_and_less_hangs_below(drawn, tmp_path):
+    lines = [
+        line(row, c, value, metric="auc")
+        for c in ("test=x", "test=y")
+        for row, value in (("a", "45.0"), ("b", "90.0"))
+    ]
+    plots.table_plot(layout(("test=x", "test=y"), unit="percent"), lines, tmp_path / "t.png")
+    (axis,) = visible(drawn[0])
+    assert [(bar.get_y(), bar.get_height()) for bar in axis.patches] == [(50, -5)] * 2 + [
+        (50, 40)
+    ] * 2
+    assert {tuple(guess.get_ydata()) for guess in axis.lines} == {(50, 50)}
+    assert labels(drawn[0]) == ["Row A", "Row B", "chance"]
+    assert axis.get_ylim()[0] < 45
+
+
+def test_a_column_has_the_chance_of_its_own_classes(drawn, tmp_path):
+    columns = ("test=x", "test=y")
+    lines = [line(row, c, "0.5") for c in columns for row in ("a", "b")]
+    known = replace(layout(columns), chance={"test=x": 0.1, "test=y": 0.01})
+    plots.table_plot(known, lines, tmp_path / "t.png")
+    (axis,) = visible(drawn[0])
+    assert [guess.get_ydata()[0] for guess in axis.lines] == [0.1, 0.01]
+
+
+@pytest.mark.parametrize("columns", [("test=x",), ("test=x", "test=y")])
+def test_numbers_that_print_took_otherwise_are_not_drawn(drawn, tmp_path, columns):
+    lines = [line(row, c, "0.5", "0.9") for c in columns for row in ("a", "b")]
+    for unlike in ({}, {"accuracy": "by another network"}):
+        plots.table_plot(replace(layout(columns), unlike=unlike), lines, tmp_path / "t.png")
+    assert ["published" in labels(figure) for figure in drawn] == [True, False]
+
+
+def test_a_group_has_no_empty_places(drawn, tmp_path):
+    lines = [line("a", "test=x", "0.5"), line("b", "test=x", "0.6"), line("b", "test=y", "0.7")]
+    plots.table_plot(layout(("test=x", "test=y", "test=z")), lines, tmp_path / "t.png")
+    (axis,) = visible(drawn[0])
+    assert [label.get_text() for label in axis.get_xticklabels()] == ["x", "y"]
+    places = [bar.get_x() + bar.get_width() / 2 for bar in axis.patches]
+    assert places == pytest.approx([-0.21, 0.21, 1])  # half of 0.84 / 2 to either side; alone
+
+
+def test_counts_are_not_drawn_beside_what_is_measured(drawn, tmp_path):
+    lines = [
+        line(row, "test=x", value, metric=metric)
+        for row in ("a", "b")
+        for metric, value in (("mauc", "0.7"), ("num-classes", "6.0"))
+    ]
+    plots.table_plot(layout(("test=x",)), lines, tmp_path / "t.png")
+    assert [axis.get_xlabel() for axis in visible(drawn[0])] == ["Mean AUC"]
+
+
+def test_a_row_without_a_number_in_a_panel_has_a_dash_as_in_the_table(drawn, tmp_path):
+    columns = tuple(f"share={share} data=x" for share in range(9))
+    lines = [line("a", c, "0.5") for c in columns] + [line("b", columns[0], "0.5")]
+    plots.table_plot(layout(columns), lines, tmp_path / "t.png")
+    axes = visible(drawn[0])
+    assert [[text.get_text() for text in axis.texts] for axis in axes] == [[]] + [["–"]] * 8
+
+
+def test_a_column_without_a_number_on_a_numeric_axis_is_a_level(drawn, tmp_path):
+    columns = ("size=none", "size=10", "size=20")
+    lines = [line("top", "size=none", "0.8")] + [line("a", c, "0.5") for c in columns[1:]]
+    plots.table_plot(layout(columns, "size"), lines, tmp_path / "t.png")
+    (axis,) = visible(drawn[0])
+    assert [label.get_text() for label in axis.get_xticklabels()] == ["10", "20"]
+    levels = [drawn_line for drawn_line in axis.lines if set(drawn_line.get_ydata()) == {0.8}]
+    assert [level.get_label() for level in levels] == ["Bound †"]
+
+
+def test_titles_of_panels_name_keys_only_where_their_values_could_be_mistaken():
+    names = plots.panel_names(
+        [Panel({"train": a, "test": b}, {"c": "c", "d": "d"}) for a, b in ("xx", "xy", "yx")], 3.0
+    )
+    assert names == ["train x, test x", "train x, test y", "train y, test x"]
+    names = plots.panel_names(
+        [Panel({"data": d, "clients": n}, {"c": "c", "d": "d"}) for d in "xy" for n in "35"], 3.0
+    )
+    assert names[0] == "x, clients 3"
+
+
+def test_titles_of_narrow_panels_leave_out_what_the_others_determine_or_are_broken():
+    panels = [
+        Panel({"setting": s, "student": t}, {"c": "c", "d": "d"})
+        for s, t in (("homogeneous", "p"), ("heterogeneous", "q"))
+    ]
+    assert plots.panel_names(panels, 3.0) == ["homogeneous, p", "heterogeneous, q"]
+    assert plots.panel_names(panels, 0.5) == ["p", "q"]
+    crossed = [Panel({"one": a, "two": b}, {"c": "c", "d": "d"}) for a in "pq" for b in "rs"]
+    assert plots.panel_names(crossed, 0.1)[0] == "p\nr"
+
+
+def test_a_plain_picture_is_drawn_without_words_around_it(drawn, tmp_path):
+    lines = [line("a", "test=x", "0.5"), line("b", "test=x", "0.7")]
+    for one in (layout(("test=x",)), layout(("test=x",)).plain()):
+        plots.table_plot(one, lines, tmp_path / "t.png")
+    assert [bool(texts(figure)) for figure in drawn] == [True, False]
+    assert drawn[1].get_figheight() < drawn[0].get_figheight()

@@ -11,6 +11,7 @@ from safetensors.numpy import save_file
 from reports.drawing.figures import matplotlib
 from reports.drawing.pictures import UNLABELLED, class_colours, draw_segmentations
 from results.files import ResultsError
+from tests.reports.drawn import layout
 
 ROWS = {"scratch": "Scratch", "absent": "Absent", "fedsa": "FedSA"}
 CLASSES = ["wall", "floor", "sphere"]
@@ -35,9 +36,7 @@ def draw(tmp_path, drawn):
 
     def drawing(found, classes=CLASSES):
         save_file(found, tmp_path / "s.safetensors")
-        draw_segmentations(
-            tmp_path / "s.safetensors", tmp_path / "s.png", ROWS, classes, "Figure 3"
-        )
+        draw_segmentations(tmp_path / "s.safetensors", tmp_path / "s.png", ROWS, classes, layout())
         return drawn[-1]
 
     return drawing
@@ -83,11 +82,12 @@ def test_every_class_has_a_colour_of_its_own_and_none_is_that_of_no_class(count)
     assert "#ffffff" not in colours
 
 
-def test_it_is_written_as_png_and_svg(tmp_path):
+def test_it_is_written_as_png_svg_and_pdf(tmp_path):
     save_file(arrays(), tmp_path / "s.safetensors")
-    draw_segmentations(tmp_path / "s.safetensors", tmp_path / "s.png", ROWS, CLASSES, "Figure 3")
+    draw_segmentations(tmp_path / "s.safetensors", tmp_path / "s.png", ROWS, CLASSES, layout())
     assert (tmp_path / "s.png").read_bytes().startswith(b"\x89PNG")
     assert b"<svg" in (tmp_path / "s.svg").read_bytes()
+    assert (tmp_path / "s.pdf").read_bytes().startswith(b"%PDF")
 
 
 @pytest.mark.parametrize(
@@ -114,5 +114,5 @@ def test_a_file_that_is_damaged_or_lacks_the_truth_is_named(draw, tmp_path):
     for name in ("cut", "missing"):
         with pytest.raises(ResultsError, match=rf"cannot read .*{name}\.safetensors"):
             draw_segmentations(
-                tmp_path / f"{name}.safetensors", tmp_path / "s.png", ROWS, CLASSES, "Figure 3"
+                tmp_path / f"{name}.safetensors", tmp_path / "s.png", ROWS, CLASSES, layout()
             )

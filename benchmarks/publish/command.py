@@ -1,0 +1,77 @@
+"""The command that makes a table, from its run and what its folder holds."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from benchmarks.running.runner import TableRun
+from benchmarks.tables import registry, sweep
+from benchmarks.tables.cells import expand
+from results.published import parse_column
+from results.record import Record
+
+
+def command_of(run: TableRun, records: Sequence[Record]) -> str:
+    """One command for all records of a table, though several may have filled it column by
+    column.
+    """
+    selection, execution = run.selection, run.selection.execution
+    swept = run.table.key.endswith(sweep.SUFFIX)
+    name = run.name.removesuffix(sweep.SUFFIX)
+    words = ["python", "-m", "benchmarks", "sweep" if swept else "reproduce", name]
+    if swept:
+        budgets = dict.fromkeys(column["epsilon"] for column in run.table.columns)
+        words += ["--epsilon", ",".join(epsilon for epsilon in budgets if epsilon != "inf")]
+    words += ["--profile", selection.profile]
+    if selection.protocol != "paper":
+        words += ["--protocol", selection.protocol]
+    for key, values in _only(run, records).items():
+        words += ["--only", f"{key}={','.join(values)}"]
+    printed = [row.key for row in registry.find_table(name)[1].rows]
+    rows = dict.fromkeys(record.row for record in records)
+    changed = [f"+{row}" for row in rows if row not in printed]
+    changed += [f"-{row}" for row in selection.drop]
+    if changed:
+        words += ["--methods", ",".join(changed)]
+    seeds = sorted({record.seed for record in records})
+    if seeds != [0]:
+        words += ["--seeds", ",".join(map(str, seeds))]
+    if selection.device != ("cuda" if selection.profile == "paper" else "cpu"):
+        words += ["--device", selection.device]
+    chosen = (
+        ("--precision", execution.precision, "fp32"),
+        ("--compile", execution.compile, "off"),
+        ("--stacked", str(execution.stacked), "1"),
+        *(("--set", f"{setting}={_text(value)}", "") for setting, value in selection.overrides),
+        *(("--plugin", Path(plugin).name, "") for plugin in selection.plugins),
+    )
+    for option, value, usual in chosen:
+        words += [option, value] if value != usual else []
+    return shlex.join(words)
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _only(run: TableRun, records: Sequence[Record]) -> dict[str, list[str]]:
+    """The values of rows and of the columns' keys that there are records of, where that is not
+    all.
+    """
+    cells = expand(run.paper, run.table, replace(run.selection, only=None), skip_unusable=True)
+    there, whole = (
+        [{**parse_column(one.column), "row": one.row} for one in found]
+        for found in (records, cells)
+    )
+    only = {}
+    for key in dict.fromkeys(key for pairs in whole for key in pairs):
+        all_values, values = (
+            list(dict.fromkeys(pairs[key] for pairs in found if key in pairs))
+            for found in (whole, there)
+        )
+        if len(values) < len(all_values):
+            only[key] = [value for value in all_values if value in values]
+    return only

@@ -1,0 +1,51 @@
+"""Draws the pictures of a folder of results again, and writes its Markdown, from its records."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from reports.kinds.kind import Regenerated, find_kind
+from reports.pages.page import Result, find_results
+from results.files import write_atomic
+from results.store import records_of
+
+
+def redraw(results: Path, output: Path | None = None, plain: bool = False) -> list[Path]:
+    """Draw every table under `results`, into the same place or under `output`; returns the PNGs.
+
+    In its place the Markdown is written again too. `plain` leaves out title and provenance. Raises
+    ResultsError if there is no table, or a damaged one.
+    """
+    drawn = []
+    for result in find_results(results):
+        path = result.file("png")
+        if output is not None:
+            path = output / result.profile / result.paper / path.name
+            path.parent.mkdir(parents=True, exist_ok=True)
+        if draw_result(result, path, plain):
+            drawn.append(path)
+        if output is None and result.sheet.command:
+            page = result.sheet.markdown(result.lines, result.claims, result.records)
+            write_atomic(result.file("md"), page)
+    return drawn
+
+
+def draw_result(result: Result, path: Path, plain: bool) -> bool:
+    """Draw one table into the PNG `path`; whether it has anything to draw."""
+    sheet = result.sheet
+    kind = find_kind(sheet.measure)
+    with tempfile.TemporaryDirectory() as folder:
+        arrays = Path(folder) / "arrays.safetensors"
+        arrays.write_bytes(kind.arrays(result.records) or b"")
+        before = path.stat().st_mtime_ns if path.exists() else 0
+        table = Regenerated(
+            sheet.layout.plain() if plain else sheet.layout,
+            records_of(result.lines),
+            result.records,
+            sheet.metrics or tuple(result.lines["metric"].unique()),
+            sheet.clients,
+            arrays,
+        )
+        kind.draw(table, path)
+    return path.exists() and path.stat().st_mtime_ns != before
