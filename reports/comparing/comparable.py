@@ -1,4 +1,6 @@
-"""Refuses to compare result sets of different profile, protocol, data, data digest or unit."""
+"""Refuses to compare result sets that have nothing in common, or are of different profile,
+protocol, data, data digest or unit.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,13 @@ EVERY_CELL = ("data", "origin", "public", "public_origin", "unit")
 """What must agree, per table and per cell."""
 
 
+NAMED = 3
+"""Tables of each set that a refusal names."""
+
+
 def check_comparable(base: ResultSet, new: ResultSet) -> None:
+    """Raises ResultsError, with the first difference."""
+
     def refuse(where: str, name: str, was: str, now: str, advice: str = "") -> None:
         raise ResultsError(f"{where}: {name} is {was} and {now}; these are not comparable{advice}")
 
@@ -54,6 +62,30 @@ def check_comparable(base: ResultSet, new: ResultSet) -> None:
                     _named(after[place]),
                     advice,
                 )
+    _check_common(base, new)
+
+
+def _check_common(base: ResultSet, new: ResultSet) -> None:
+    """Raises ResultsError for sets without a common table, or without a common cell."""
+    tables = [list(dict.fromkeys(key[0] for key in one.cells)) for one in (base, new)]
+    common = [table for table in tables[0] if table in tables[1]]
+    if not common:
+        was, now = (
+            ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" * (len(names) > NAMED))
+            for names in tables
+        )
+        raise ResultsError(
+            f"the sets have no table in common: {was}; and {now}. Give two folders of the same"
+            " level, such as two of one profile"
+        )
+    if base.cells.keys() & new.cells.keys():
+        return
+    # A cell that failed has one line, without metric, for all of its measurements.
+    for one, other in ((base, new), (new, base)):
+        failed = [key for key, line in one.cells.items() if line["status"] != "ok"]
+        if any(covers(lost, key) for lost in failed for key in other.cells):
+            return
+    raise ResultsError(f"the sets have no cell of {', '.join(common[:NAMED])} in common")
 
 
 def _named(values: Iterable[str]) -> str:

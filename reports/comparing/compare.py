@@ -31,13 +31,15 @@ from reports.comparing.significance import explained, holm, loss_of, measurement
 from reports.tables.resultset import Cell, Key, ResultSet
 from reports.tables.units import Scale, scale_of
 
-EXACT = ("bytes_up", "bytes_down", "epsilon", "delta")
+EXACT = {"bytes_up": "bytes up", "bytes_down": "bytes down", "epsilon": "ε", "delta": "δ"}
+"""What must be equal, with its name in a report."""
 
 
 def compare_results(base: ResultSet, new: ResultSet, rule: Rule) -> list[Difference]:
     """Every cell's difference, and every table's time and memory.
 
-    Raises ResultsError if the sets differ in profile, protocol, data, data digest or unit.
+    Raises ResultsError if the sets have no cell in common, or differ in profile, protocol, data,
+    data digest or unit.
     """
     check_comparable(base, new)
     differences: dict[Key, Difference] = {}
@@ -100,7 +102,8 @@ def _judge(key: Key, old: Cell, now: Cell, rule: Rule, noise: float) -> Differen
     """The difference of a cell that both sets have, before the correction for the number of
     tests.
     """
-    remarks = [f"{n} {old[n] or 'none'} -> {now[n] or 'none'}" for n in EXACT if old[n] != now[n]]
+    moved = [name for name in EXACT if old[name] != now[name]]
+    remarks = [_account(name, old[name], now[name]) for name in moved]
     verdict, p = "changed" if remarks else "same", None
     values = old["value"], now["value"]
     if key[3] in TEXTS:
@@ -135,7 +138,17 @@ def _judge(key: Key, old: Cell, now: Cell, rule: Rule, noise: float) -> Differen
     for name in ("seeds", "statistic"):
         if old.get(name) and now.get(name) and old[name] != now[name]:
             remarks.append(f"{name} {old[name]} -> {now[name]}")
-    return Difference(key, verdict, _text(old), _text(now), ", ".join(remarks), p, values)
+    accounts = " and ".join(EXACT[name] for name in moved)
+    why = ", ".join(remarks)
+    return Difference(key, verdict, _text(old), _text(now), why, p, values, accounts=accounts)
+
+
+def _account(name: str, old: str, now: str) -> str:
+    """`bytes up 10 -> 11 (+10.0 %)`."""
+    if not name.startswith("bytes") or not old or not now:
+        return f"{EXACT[name]} {old or 'none'} -> {now or 'none'}"
+    share = f" ({100 * (int(now) / int(old) - 1):+.1f} %)" if int(old) else ""
+    return f"{EXACT[name]} {int(old):,} -> {int(now):,}{share}"
 
 
 def _test(

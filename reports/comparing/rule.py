@@ -58,6 +58,8 @@ class Difference:
     values: tuple[str, str] = ("", "")
     """Base and new with all digits."""
     kind: str = CELL
+    accounts: str = ""
+    """What beside the value is not the same: bytes, epsilon, delta."""
 
     @property
     def is_regression(self) -> bool:

@@ -42,7 +42,7 @@ def headline(differences: Sequence[Difference]) -> tuple[str, str]:
     parts = []
     for kind, title in TITLES.items():
         of_kind = [d for d in differences if d.kind == kind]
-        bad = Counter(d.verdict for d in of_kind if d.is_regression)
+        bad = Counter(_counted(d) for d in of_kind if d.is_regression)
         counts = ", ".join(
             f"{n} {v}"
             for v, n in (bad | Counter(d.verdict for d in of_kind if not d.is_regression)).items()
@@ -53,6 +53,13 @@ def headline(differences: Sequence[Difference]) -> tuple[str, str]:
     return "Regression" if any(d.is_regression for d in differences) else "No regression", text[
         :1
     ].upper() + text[1:]
+
+
+def _counted(difference: Difference) -> str:
+    """A regression as the headline counts it: a change of bytes or of a budget says so."""
+    if not difference.accounts:
+        return difference.verdict
+    return f"{difference.verdict} in {difference.accounts}"
 
 
 def rule_text(differences: Sequence[Difference], rule: Rule) -> str:

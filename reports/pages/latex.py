@@ -9,6 +9,7 @@ from reports.tables.table import (
     best_rows,
     block_title,
     blocks,
+    bold,
     measured_text,
     row_title,
 )
@@ -48,8 +49,8 @@ def latex_table(layout: Layout, lines: pd.DataFrame) -> str:
     """A `table` environment per metric and panel: measured, mean ± std over seeds, with the
     published value in brackets.
 
-    The best of a column is bold; the caption says profile, seeds and data, so that a reduced run
-    cannot be taken for another.
+    The caption says what is bold, and profile, seeds and data, so that a reduced run cannot be
+    taken for another.
     """
     parts = [r"% needs \usepackage{booktabs}"]
     bound = r"; \textdagger{}: upper bound" if layout.oracles & set(layout.rows) else ""
@@ -62,7 +63,7 @@ def latex_table(layout: Layout, lines: pd.DataFrame) -> str:
                 )
             )
             best = {column: best_rows(layout, block, column) for column in panel.columns}
-            marks = f"In brackets: published; bold: best of its column{bound}"
+            marks = f"In brackets: published; bold: {escape(bold(layout))}{bound}"
             scale_name = block.scale.title.split(" ")[0].lower()
             parts += [
                 r"\begin{table}",

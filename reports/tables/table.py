@@ -218,7 +218,8 @@ OPTIMISTIC = "best of"
 
 
 def best_rows(layout: Layout, block: Block, column: str) -> set[str]:
-    """Rows with the best value of a column; none if the metric has no better or worse.
+    """The row with the best value of a column, if no other row's spread over seeds reaches it; none
+    if the metric has no better or worse.
 
     Upper bounds are left out, and rows that report their best epoch beside others that do not.
     """
@@ -237,10 +238,26 @@ def best_rows(layout: Layout, block: Block, column: str) -> set[str]:
         for row, line in lines.items()
         if not line.get("statistic", "").startswith(OPTIMISTIC)
     }
-    values = {row: block.scale.sign * float(line["value"]) for row, line in (fair or lines).items()}
+    compared = fair or lines
+    values = {row: block.scale.sign * float(line["value"]) for row, line in compared.items()}
     if block.scale.sign == 0 or len(values) < 2:
         return set()
-    return {row for row, value in values.items() if value == max(values.values())}
+    best = max(values, key=lambda row: values[row])
+    reached = (
+        values[row] + float(line["std"] or 0) >= values[best]
+        for row, line in compared.items()
+        if row != best
+    )
+    return set() if any(reached) else {best}
+
+
+def bold(layout: Layout) -> str:
+    """What is bold in a table, in words."""
+    bounds = " and of rows but upper bounds (†)" if layout.oracles & set(layout.rows) else ""
+    return (
+        f"best of its column{bounds}, where no other row's mean with its standard deviation over"
+        " seeds, if there are several, reaches it"
+    )
 
 
 def measured_text(line: Line, scale: Scale) -> str:
@@ -311,13 +328,19 @@ def _lines_with(lines: pd.DataFrame, name: str) -> pd.DataFrame:
 
 def legend(layout: Layout, lines: pd.DataFrame) -> list[str]:
     """What the marks in the table mean, and what failed or was not run."""
-    notes = ["measured, in brackets published and measured - published; bold: best of its column"]
+    notes = [f"measured, in brackets published and measured - published; bold: {bold(layout)}"]
     if layout.oracles & set(layout.rows):
         notes.append(
             "† upper bound: uses what no real server has, labels of the public set, or the clients'"
             " samples or teachers"
         )
-    notes += [block_title(block) for block in blocks(layout, lines) if block.scale.sign < 0]
+    shown = blocks(layout, lines)
+    notes += [block_title(block) for block in shown if block.scale.sign < 0]
+    notes += [
+        f"{block.scale.title}: not compared with print, for it is {block.unlike}"
+        for block in shown
+        if block.unlike
+    ]
     notes += statistics_of(layout, lines)
     notes += [*privacy_of(layout, lines), *layout.notes]
     failed = lines[lines["status"] != OK]

@@ -135,7 +135,7 @@ def test_a_cell_that_fails_takes_its_curve_with_it_and_one_that_failed_before_is
     assert verdicts(broken, whole) == ["better", "new", "new"]
     assert verdicts(broken, broken) == ["same"]
     other = result_set(tmp_path, "c", line(row="b"))
-    assert verdicts(broken, other) == ["vanished", "new"]
+    assert verdicts(result_set(tmp_path, "e", failed, line(row="b")), other) == ["vanished", "same"]
     assert [
         d.why
         for d in differences(other, result_set(tmp_path, "d", line(row="b"), failed))
@@ -226,7 +226,7 @@ def test_changed_bytes_do_not_hide_a_loss(tmp_path):
     )
     assert (
         differences(base, new)[0].why
-        == "bytes_up 10 -> 11, epsilon none -> 2.0, loss +0.4000, one seed, tolerance 0.02"
+        == "bytes up 10 -> 11 (+10.0 %), ε none -> 2.0, loss +0.4000, one seed, tolerance 0.02"
     )
 
 

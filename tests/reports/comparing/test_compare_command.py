@@ -89,9 +89,10 @@ def test_one_byte_more_is_a_regression(base, tmp_path):
     done = report(base, write(tmp_path, "new", lines(bytes_up="11")))
     assert done.exit_code == 1
     assert (
-        "feddf n=1 accuracy | changed | 0.8000 ± 0.0100 | 0.8000 ± 0.0100 | bytes_up 10 -> 11"
-        in done.stdout
+        "feddf n=1 accuracy | changed | 0.8000 ± 0.0100 | 0.8000 ± 0.0100 | bytes up 10 -> 11"
+        " (+10.0 %)" in done.stdout
     )
+    assert "Cells: 1 changed in bytes up, 2 same" in done.stdout
 
 
 def test_another_protocol_is_refused(base, tmp_path):
@@ -237,10 +238,20 @@ def test_the_csv_has_every_cell_with_all_digits(written):
 
 def test_the_markdown_stays_short(base, tmp_path):
     many = [{**lines()[0], "row": f"row{i}", "value": str(0.5 + i / 1000)} for i in range(40)]
-    done = report(write(tmp_path, "many", many), base)
+    done = report(write(tmp_path, "many", [*many, lines()[0]]), base)
     assert done.stdout.count("| vanished |") == 30
-    assert "... and 13 more." in done.stdout  # ten vanished ones and three new
-    assert "Cells: 40 vanished, 3 new" in done.stdout
+    assert "... and 12 more." in done.stdout  # ten vanished ones and two new
+    assert "Cells: 40 vanished, 1 same, 2 new" in done.stdout
+
+
+def test_sets_without_a_common_table_or_cell_are_no_regression_but_refused(base, tmp_path):
+    done = report(base, base / "smoke")
+    assert done.exit_code == 2
+    assert "no table in common: smoke/paper/table1; and paper/table1. Give two" in done.stderr
+    elsewhere = [{**entry, "column": "n=2"} for entry in lines()]
+    done = report(base, write(tmp_path, "elsewhere", elsewhere))
+    assert done.exit_code == 2
+    assert "the sets have no cell of smoke/paper/table1 in common" in done.stderr
 
 
 def speed(tmp_path, name, medians, brand="A"):

@@ -150,6 +150,44 @@ def test_the_best_row_leaves_out_upper_bounds_and_failures():
     assert best_rows(layout(), block, "x=1") == set()
 
 
+@pytest.mark.parametrize(
+    ("metric", "values", "best"),
+    [
+        ("dice", [("70.0", "1.0"), ("71.5", "9.0")], {"b"}),  # its own spread does not matter
+        ("dice", [("70.0", "1.5"), ("71.5", "")], set()),  # 70 + 1.5 reaches 71.5
+        ("dice", [("71.5", ""), ("71.5", "")], set()),
+        ("hd95", [("9.0", "1.0"), ("7.5", "1.0")], {"b"}),
+        ("hd95", [("9.0", "1.6"), ("7.5", "1.0")], set()),  # 9 - 1.6 is less than 7.5
+    ],
+)
+def test_no_row_is_the_best_whose_value_anothers_spread_reaches(metric, values, best):
+    one = layout(("x=1",), unit="percent")
+    lines = [
+        line(row, "x=1", value, std=std, metric=metric)
+        for row, (value, std) in zip("ab", values, strict=True)
+    ]
+    lines.append(line("top", "x=1", "99.0", std="50.0", metric=metric))
+    (block,) = blocks(one, table_of(lines))
+    assert best_rows(one, block, "x=1") == best
+
+
+def test_the_legend_says_what_is_bold_and_that_upper_bounds_are_not():
+    bounds = "of rows but upper bounds (†)"
+    assert bounds in legend(layout(), table_of([]))[0]
+    assert bounds not in legend(replace(layout(), oracles=frozenset()), table_of([]))[0]
+
+
+def test_numbers_that_print_took_otherwise_stand_beside_it_without_a_difference():
+    one = replace(layout(("test=x",)), unlike={"dice": "by another network"})
+    lines = [line("a", "test=x", "0.5", "0.6", metric=metric) for metric in ("dice", "ssim")]
+    dice, ssim = blocks(one, table_of(lines))
+    assert published_text(dice.cells["a", "test=x"], dice.scale) == "(0.6000)"
+    assert published_text(ssim.cells["a", "test=x"], ssim.scale) == "(0.6000, -0.1000)"
+    assert "Dice: not compared with print, for it is by another network" in legend(
+        one, table_of(lines)
+    )
+
+
 BEST_OF, LAST = {"statistic": "best of 9 epochs"}, {"statistic": "after the last of 9 epochs"}
 
 
