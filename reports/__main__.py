@@ -90,6 +90,25 @@ def draw_pictures(
     typer.echo(f"drew {len(drawn)} pictures" + (f" under {output}" if output else ""))
 
 
+@app.command("gallery")
+def write_gallery(
+    results: Annotated[
+        list[Path] | None, typer.Argument(help="folders of results; results and its three-seeds")
+    ] = None,
+    output: Annotated[
+        Path, typer.Option(help="the Markdown page; pictures in images/ beside it are shown too")
+    ] = Path("docs/gallery.md"),
+) -> None:
+    """One Markdown page with the pictures of all tables that are more than a smoke test."""
+    from reports.pages.gallery import gallery_page, shown_results
+
+    others = sorted((output.parent / "images").glob("*.png"))
+    with _unusable():
+        shown = shown_results(results or [Path("results"), Path("results/three-seeds")])
+        write_atomic(output, gallery_page(shown, others, output))
+    typer.echo(f"wrote {output} with {len(shown) + len(others)} pictures")
+
+
 @app.command("compare")
 def compare_sets(
     base: Annotated[Path, typer.Argument(help="a table's CSV, or a folder of results")],

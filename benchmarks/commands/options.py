@@ -36,6 +36,13 @@ Override = Annotated[
         help="a setting of your own; the table's files are named apart; repeatable",
     ),
 ]
+Plain = Annotated[
+    bool,
+    typer.Option(
+        "--plain",
+        help="pictures without title and provenance, for a paper whose caption has both",
+    ),
+]
 Methods = Annotated[str, typer.Option(metavar="+NAME,-NAME", help="add methods as rows, drop rows")]
 Seeds = Annotated[
     str, typer.Option(help="comma-separated; tables print mean and standard deviation over them")

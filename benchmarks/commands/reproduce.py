@@ -25,6 +25,7 @@ from benchmarks.commands.options import (
     Methods,
     Only,
     Override,
+    Plain,
     Plugins,
     Precision,
     Profile,
@@ -72,6 +73,7 @@ def reproduce_tables(
     num_cpus: RayCpus = 0,
     num_gpus: RayGpus = None,
     ray_cache: RayCache = "",
+    plain: Plain = False,
 ) -> None:
     """Regenerate tables: measured beside published, pictures, and the paper's claims judged."""
     device = device or ("cuda" if profile == "paper" else "cpu")
@@ -102,6 +104,7 @@ def reproduce_tables(
         fresh,
         results,
         cluster,
+        plain,
     )
 
 
@@ -112,11 +115,12 @@ def run_tables(
     fresh: bool,
     results: Path,
     cluster: Cluster | None = None,
+    plain: bool = False,
 ) -> None:
     """Regenerate `tables`; exit code 1 if a cell failed."""
     from benchmarks.publish.regeneration import regenerate
 
-    runs = regenerate(console, tables, selection, jobs, fresh, results, cluster)
+    runs = regenerate(console, tables, selection, jobs, fresh, results, cluster, plain)
     failed = sum(record.status != OK for run in runs for record in run.records.values())
     if failed:
         errors.print(

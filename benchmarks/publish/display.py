@@ -105,7 +105,10 @@ def print_table(console: Console, run: TableRun, card: Sequence[str], plain: boo
         files.append(run.files.path("claims.csv"))
     draw(run, replace(made, layout=layout.plain()) if plain else made)
     console.print(
-        "wrote " + ", ".join(str(path) for path in [*files, run.files.path("png")]), soft_wrap=True
+        "wrote "
+        + ", ".join(str(path) for path in [*files, run.files.path("png")])
+        + " (and .svg, .pdf)",
+        soft_wrap=True,
     )
 
 

@@ -28,8 +28,10 @@ def regenerate(
     fresh: bool,
     results: Path,
     cluster: Cluster | None = None,
+    plain: bool = False,
 ) -> list[runner.TableRun]:
-    """Run the cells of `tables` that are not finished, and write and print each table.
+    """Run the cells of `tables` that are not finished, and write and print each table, with
+    pictures without title and provenance if `plain`.
 
     A cell that fails ends nothing; its record says why. Raises SpecError, DataError or ResultsError
     before anything runs, if the tables cannot be run as selected or `results` cannot be written.
@@ -59,7 +61,7 @@ def regenerate(
                 cluster,
             )
     for run in runs:
-        print_table(console, run, cards.markdown(run.paper, run.table, selection))
+        print_table(console, run, cards.markdown(run.paper, run.table, selection), plain)
         if profile != "paper":
             console.print(f"[dim]{escape(cards.reduced(run.paper, profile))}[/]", soft_wrap=True)
         if profile == "smoke":

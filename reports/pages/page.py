@@ -322,7 +322,9 @@ def section_of(result: Result) -> dict[str, Any]:
         )
     shown = sheet.shown(result.lines)
     kinds = Counter(verdict_kind(claim["verdict"]) for claim in result.claims)
-    files = [(suffix, result.file(suffix)) for suffix in ("csv", "md", "claims.csv", "svg", "png")]
+    files = [
+        (suffix, result.file(suffix)) for suffix in ("csv", "md", "claims.csv", "svg", "png", "pdf")
+    ]
     stem = f"{result.paper}-{result.name}-{result.profile}"
     downloads = [
         (s, f"{stem}.{s}", data_uri(path.read_bytes(), "application/octet-stream"))

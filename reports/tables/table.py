@@ -253,11 +253,8 @@ def best_rows(layout: Layout, block: Block, column: str) -> set[str]:
 
 def bold(layout: Layout) -> str:
     """What is bold in a table, in words."""
-    bounds = " and of rows but upper bounds (†)" if layout.oracles & set(layout.rows) else ""
-    return (
-        f"best of its column{bounds}, where no other row's mean with its standard deviation over"
-        " seeds, if there are several, reaches it"
-    )
+    bounds = ", upper bounds (†) left out" if layout.oracles & set(layout.rows) else ""
+    return f"best of its column{bounds}, if no other row's mean ± std over seeds reaches it"
 
 
 def measured_text(line: Line, scale: Scale) -> str:

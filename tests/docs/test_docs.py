@@ -65,7 +65,7 @@ def test_a_documented_command_works(line, shared, shared_command):
             words += ["--results", str(shared / "results")]
     elif words[1] in ("partition", "sweep", "attack"):
         words += ["--results", str(shared / "results")]
-    elif words[:2] == ["reports", "build"]:
+    elif words[:2] in (["reports", "build"], ["reports", "draw"]):
         words += [str(shared / "results"), "--output", str(shared / "report")]
     elif words[0] == "reports":
         words = [str(shared / w) if w.startswith(("results/", "baseline/")) else w for w in words]

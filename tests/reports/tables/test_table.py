@@ -172,7 +172,7 @@ def test_no_row_is_the_best_whose_value_anothers_spread_reaches(metric, values, 
 
 
 def test_the_legend_says_what_is_bold_and_that_upper_bounds_are_not():
-    bounds = "of rows but upper bounds (†)"
+    bounds = "upper bounds (†) left out"
     assert bounds in legend(layout(), table_of([]))[0]
     assert bounds not in legend(replace(layout(), oracles=frozenset()), table_of([]))[0]
 
