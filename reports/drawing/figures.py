@@ -24,7 +24,7 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.gridspec import GridSpec, GridSpecFromSubplotSpec
 from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.textpath import TextPath
+from matplotlib.textpath import text_to_path
 
 from metrics.names import facts
 from reports.tables.table import Layout
@@ -111,10 +111,8 @@ def texts_of(layout: Layout, width: float) -> Texts:
 
 def inches_of(text: str, size: float) -> float:
     """How wide a line of text is."""
-    if not text.strip():
-        return 0.0
-    path = TextPath((0, 0), text, size=size, prop=FontProperties())
-    return float(path.get_extents().width) / 72
+    points, *_ = text_to_path.get_text_width_height_descent(text, FontProperties(size=size), False)
+    return points / 72
 
 
 def wrapped(text: str, inches: float, size: float) -> str:

@@ -15,7 +15,17 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from reports.drawing.figures import ONE_COLUMN, TICK, TWO_COLUMNS, Texts, blank, finish, styled
+from reports.drawing.figures import (
+    ONE_COLUMN,
+    TICK,
+    TITLE,
+    TWO_COLUMNS,
+    Texts,
+    blank,
+    finish,
+    inches_of,
+    styled,
+)
 from reports.tables.table import Layout
 from results.files import ResultsError
 
@@ -58,7 +68,8 @@ def image_rows(
             axis.set_xlabel(notes[name][index], labelpad=2)
         if column == 0:
             axis.set_ylabel(name, rotation=0, ha="right", va="center")
-    finish(figure, [], Texts(title), path)
+    fits = inches_of(title, TITLE) < figure.get_figwidth() - 0.15
+    finish(figure, [], Texts(title) if fits else Texts(title.partition(", ")[0], title), path)
 
 
 def _grid(down: int, across: int, shape: float) -> tuple[Figure, np.ndarray]:

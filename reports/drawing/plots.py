@@ -180,12 +180,8 @@ def _distinct(panels: Sequence[Panel]) -> list[dict[str, str]]:
 
 def _named(pairs: Sequence[Mapping[str, str]]) -> list[list[str]]:
     """The values of each panel, all with their keys where two keys have one value."""
-    values = [
-        value
-        for key in dict.fromkeys(k for p in pairs for k in p)
-        for value in {p.get(key, "") for p in pairs}
-    ]
-    same = len(set(values)) < len(values)
+    items = {item for p in pairs for item in p.items()}
+    same = len({value for _, value in items}) < len(items)
     return [
         [f"{key} {value}" if same else heading({key: value}) for key, value in p.items()]
         for p in pairs

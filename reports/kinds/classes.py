@@ -33,7 +33,8 @@ class Classes(Kind):
 
         if with_arrays(table.records):
             counts = load_file(table.arrays)
-            named = {title: counts[row] for row, title in table.layout.rows.items()}
+            rows = table.layout.rows
+            named = {title: counts[row] for row, title in rows.items() if row in counts}
             plots_clients.partition_plot(named, path, table.layout)
 
 

@@ -92,7 +92,8 @@ def commits(records: Sequence[Record]) -> str:
             counts[name[:12] + (" with changes" if changed(machine) else "")] += 1
     if len(counts) < 2:
         return "".join(f"commit {name}" for name in counts)
-    return "commits " + ", ".join(f"{name} ({n} cells)" for name, n in counts.most_common())
+    told = (f"{name} ({n} cell{'s' * (n > 1)})" for name, n in counts.most_common())
+    return f"commits {', '.join(told)}"
 
 
 def changed(machine: Mapping[str, Any]) -> bool:

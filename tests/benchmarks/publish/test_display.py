@@ -167,6 +167,24 @@ def test_a_picture_is_drawn_again_only_if_it_would_differ_or_is_damaged(run, mon
     assert draws(records) == 0
 
 
+def test_a_table_is_drawn_without_words_around_it_if_that_is_asked(run, monkeypatch):
+    titles = []
+    monkeypatch.setattr(plots, "table_plot", lambda layout, *rest: titles.append(layout.title))
+    run.records = {"a": scored("gan", 2.0, 1.0)}
+    monkeypatch.setattr(TableRun, "all_records", lambda run: list(run.records.values()))
+    monkeypatch.setattr(display, "command_of", lambda run, records: "")
+    monkeypatch.setattr(display, "judge_claims", lambda run, records: [])
+    for plain in (False, True):
+        print_table(Console(file=io.StringIO()), run, [], plain)
+    assert titles == ["Table 7", ""]
+
+
+def test_the_markdown_says_by_which_command_and_at_which_commit(tmp_path, printed):
+    printed(only={"dataset": "cifar10", "alpha": "1"})
+    page = (tmp_path / "smoke" / "fediod" / "table1.md").read_text()
+    assert "reproduce fediod/table1 --profile smoke --only dataset=cifar10 --only alpha=1`" in page
+
+
 def test_a_row_that_only_leaves_out_is_not_said_to_lack_public_labels(printed):
     shown = printed(add=("centralized",), only={"row": "fediod", "dataset": "cifar10"})
     assert "labels are not of the task" not in shown

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from benchmarks.publish.layout import layout_of
 from benchmarks.tables.selection import Selection
-from tests.benchmarks.publish.scores import DIGITS, scored
+from tests.benchmarks.publish.scores import COLUMN, DIGITS, scored
 
 
 def test_the_layout_names_every_data_set_once_the_public_one_apart(run):
@@ -69,3 +69,16 @@ def test_a_row_under_another_protocol_than_the_tables_says_so(run):
         "gan": "gan [paper]",
         "gan mimic=eq8": "gan mimic=eq8",
     }
+
+
+def test_a_layout_knows_the_methods_of_its_rows_and_the_chance_of_its_columns(run):
+    layout = layout_of(run, [scored("gan", 2.0, 1.0)])
+    assert layout.methods == {"gan": "fediod"}
+    assert layout.chance == {COLUMN: 0.1}  # of the ten digits
+
+
+def test_a_layout_knows_what_the_measure_does_not_compare(run):
+    scores = [scored("gan", 2.0, 1.0, config={"evaluation.extractor": "judge"})]
+    assert layout_of(run, scores).unlike == {}
+    run.table = replace(run.table, measure="samples")
+    assert layout_of(run, scores).unlike == {"inception-score": "by judge"}

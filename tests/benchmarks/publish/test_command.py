@@ -1,0 +1,70 @@
+"""The command under a table makes the cells that it has."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+
+import pytest
+
+from benchmarks.publish.command import command_of
+from benchmarks.running.runner import TableRun
+from benchmarks.tables import registry
+from benchmarks.tables.cells import expand
+from benchmarks.tables.selection import Selection
+from benchmarks.tables.sweep import swept
+from results.store import TableFiles
+from tests.cell_records import record_of
+
+
+def run_of(tmp_path, name, selection, table=None):
+    paper, printed = registry.find_table(name)
+    chosen = table or printed
+    cells = expand(paper, chosen, selection)
+    files = TableFiles(tmp_path, selection.profile, name)
+    return TableRun(paper, chosen, selection, cells, files)
+
+
+@pytest.mark.parametrize(
+    ("selection", "options"),
+    [
+        (Selection(), ""),
+        (Selection(seeds=(0, 2)), "--seeds 0,2"),
+        (Selection(only={"dataset": "cifar10"}), "--only dataset=cifar10"),
+        (Selection(only={"row": "fedkd,fediod"}), "--only row=fedkd,fediod"),
+        (Selection(add=("fediod-own",), drop=("fedgen",)), "--methods +fediod-own,-fedgen"),
+        (Selection(protocol="released"), "--protocol released"),
+        (Selection(device="cuda"), "--device cuda"),
+        (
+            Selection(overrides=(("local.epochs", 2), ("x.y", True))),
+            "--set local.epochs=2 --set x.y=true",
+        ),
+    ],
+)
+def test_it_has_the_options_of_a_selection(tmp_path, selection, options):
+    run = run_of(tmp_path, "fediod/table1", selection)
+    command = command_of(run, [record_of(cell) for cell in run.cells])
+    start = "python -m benchmarks reproduce fediod/table1 --profile smoke"
+    assert command == f"{start} {options}".strip()
+
+
+def test_it_stands_for_all_commands_that_filled_a_table(tmp_path):
+    parts = [
+        run_of(tmp_path, "fediod/table1", Selection(only={"dataset": "cifar10", "alpha": alpha}))
+        for alpha in ("1", "0.1")
+    ]
+    records = [record_of(cell) for run in parts for cell in run.cells]
+    assert command_of(parts[1], records).endswith("--profile smoke --only dataset=cifar10")
+
+
+def test_a_sweep_is_a_sweep_and_a_row_of_two_words_is_quoted(tmp_path):
+    paper, table = registry.find_table("fediod/table5")
+    selection = Selection(profile="cpu")
+    derived, _ = swept(paper, table, selection, ("1", "10"))
+    run = run_of(tmp_path, "fediod/table5", selection, derived)
+    command = command_of(run, [record_of(cell) for cell in run.cells])
+    assert command == ("python -m benchmarks sweep fediod/table5 --epsilon 1,10 --profile cpu")
+    row = "gan=eq2 mimic=common tau=inf"
+    run = run_of(tmp_path, "fediod/table6", replace(Selection(), add=(row,)))
+    command = command_of(run, [record_of(cell) for cell in run.cells])
+    assert shlex.split(command)[-2:] == ["--methods", f"+{row}"]

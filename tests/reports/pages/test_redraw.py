@@ -1,0 +1,89 @@
+"""Pictures and Markdown of a folder, again from what lies in it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from typer.testing import CliRunner
+
+from reports.__main__ import app
+from reports.pages.page import find_results
+from reports.pages.redraw import redraw
+from reports.pages.sheet import Sheet, commits
+from results.files import ResultsError
+from tests.reports.written_results import COLUMNS, PIXEL, record, write_results
+
+COMMAND = "python -m benchmarks reproduce dlad/table2 --only dataset=mnist"
+
+
+@pytest.fixture
+def files(tmp_path):
+    """A folder of one table, with the command that made it."""
+    files = write_results(tmp_path)
+    path = files.path("layout.json")
+    replace(Sheet.read(path), command=COMMAND, metrics=("accuracy",)).write(path)
+    return files
+
+
+def test_a_table_is_drawn_in_its_place_in_three_forms_and_its_markdown_written(tmp_path, files):
+    assert redraw(tmp_path) == [files.path("png")]
+    assert files.path("png").read_bytes() != PIXEL
+    assert files.path("svg").stat().st_size > 10_000
+    assert files.path("pdf").read_bytes().startswith(b"%PDF")
+    page = files.path("md").read_text()
+    assert f"`{COMMAND}`. Computed at commit {'f' * 12}." in page
+    assert "| DLAD & averaging differ | holds | yes 3/3 |" in page
+    assert "**0.9700** (0.9806, -0.0106)" in page
+
+
+def test_elsewhere_only_pictures_are_written_and_the_same_again(tmp_path, files):
+    before = {path: path.read_bytes() for path in files.base.parent.iterdir()}
+    (drawn,) = redraw(tmp_path, tmp_path / "out")
+    assert drawn == tmp_path / "out" / "smoke" / "dlad" / "table2.png"
+    assert {path: path.read_bytes() for path in files.base.parent.iterdir()} == before
+    redraw(tmp_path)
+    assert files.path("png").read_bytes() == drawn.read_bytes()
+
+
+def test_a_plain_picture_is_another(tmp_path, files):
+    (drawn,) = redraw(tmp_path, tmp_path / "out")
+    (plain,) = redraw(tmp_path, tmp_path / "plain", plain=True)
+    assert b"profile smoke" not in plain.with_suffix(".svg").read_bytes()
+    assert len(plain.read_bytes()) < len(drawn.read_bytes())
+
+
+def test_the_command_says_how_many(tmp_path, files):
+    done = CliRunner().invoke(app, ["draw", str(tmp_path), "--output", str(tmp_path / "out")])
+    assert (done.exit_code, done.stdout) == (0, f"drew 1 pictures under {tmp_path / 'out'}\n")
+    done = CliRunner().invoke(app, ["draw", str(tmp_path / "out")])
+    assert done.exit_code == 2
+    assert "holds no table" in done.stderr
+
+
+def test_a_damaged_table_is_named(tmp_path, files):
+    files.path("csv").write_text(files.path("csv").read_text()[:-20])
+    with pytest.raises(ResultsError, match="table2"):
+        redraw(tmp_path)
+
+
+def test_a_table_without_a_command_keeps_its_markdown(tmp_path):
+    files = write_results(tmp_path)
+    redraw(tmp_path)
+    assert files.path("md").read_text() == "# dlad/table2\n"
+
+
+def test_commits_are_told_with_their_number_of_cells():
+    machine = {"commit": "e" * 40, "dirty": True}
+    one, other = record("a", COLUMNS[0], 1.0), record("b", COLUMNS[0], 1.0, machine=machine)
+    assert commits([one]) == f"commit {'f' * 12}"
+    assert commits([one, other, one]) == (
+        f"commits {'f' * 12} (2 cells), {'e' * 12} with changes (1 cell)"
+    )
+    assert commits([record("a", COLUMNS[0], 1.0, machine={})]) == ""
+
+
+def test_a_sheet_of_an_older_version_is_read(tmp_path, files):
+    (result,) = find_results(tmp_path)
+    assert result.sheet.clients == ()
+    assert result.sheet.layout.methods == {}
