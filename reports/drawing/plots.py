@@ -79,6 +79,7 @@ def table_plot(layout: Layout, lines: Sequence[Line], path: Path) -> None:
     rows = [row for row in layout.rows if any(_measured(block, row) for block in shown)]
     along = bool(layout.x_axis) and all(map(_runs_along, panels))
     single = not along and all(len(panel.columns) == 1 for panel in panels)
+    common = _shared(panels) if len(panels) > 1 else {}
     margin = MARGIN
     if along:
         needs, height = [[1.45] * len(block.panels) for block in shown], 1.9
@@ -87,12 +88,13 @@ def table_plot(layout: Layout, lines: Sequence[Line], path: Path) -> None:
         height = ROW * len(rows) + 0.55
         margin = 0.15 + max(inches_of(row_title(layout, row), TICK) for row in rows)
     else:
-        needs = [_bars_widths(block) for block in shown]
+        needs = [_bars_widths(block, common) for block in shown]
         height = 1.75 + 0.3 * any(map(_slanted, panels))
     figure, axes = page(needs, height, margin)
     for block, places in zip(shown, axes, strict=True):
         span = limits(_ends(layout, block), _bounds(block))
-        names = panel_names(block.panels, min(inches_wide(axis, margin) for axis in places))
+        width = min(inches_wide(axis, margin) for axis in places)
+        names = panel_names(block.panels, width, common)
         for number, (axis, panel) in enumerate(zip(places, block.panels, strict=True)):
             axis.set_title(names[number])
             if single:
@@ -100,9 +102,8 @@ def table_plot(layout: Layout, lines: Sequence[Line], path: Path) -> None:
                 continue
             (_lines if along else _bars)(axis, panel, block, layout, span)
             vertical_axis(axis, span, block.scale.title, number == 0)
-    common = heading(_shared(panels)) if len(panels) > 1 else ""
     if layout.title and common:
-        layout = replace(layout, labels=(f"{common} in all panels", *layout.labels))
+        layout = replace(layout, labels=(f"{heading(common)} in all panels", *layout.labels))
     finish(figure, list(itertools.chain(*axes)), layout, path)
 
 
@@ -145,11 +146,11 @@ def _runs_along(panel: Panel) -> bool:
     return numbers > 1 and len(panel.columns) - numbers <= 1
 
 
-def panel_names(panels: Sequence[Panel], width: float) -> list[str]:
-    """What tells the panels of a metric apart: as few keys as it takes where all would be wider
-    than `width` inches, else a line for each. A single panel says all that its columns share.
+def panel_names(panels: Sequence[Panel], width: float, common: Mapping[str, str]) -> list[str]:
+    """What tells the panels of a metric apart, without what is `common` to all of the picture: as
+    few keys as it takes where all would be wider than `width` inches, else a line for each.
     """
-    pairs = _distinct(panels)
+    pairs = _distinct(panels, common)
     for key in dict.fromkeys(key for p in pairs for key in p):
         fewer = [{k: v for k, v in p.items() if k != key} for p in pairs]
         fit = all(inches_of(", ".join(texts), LABEL) <= width for texts in _named(pairs))
@@ -172,10 +173,8 @@ def _shared(panels: Sequence[Panel]) -> dict[str, str]:
     return {k: v for k, v in first.items() if all((k, v) in other.items() for other in others)}
 
 
-def _distinct(panels: Sequence[Panel]) -> list[dict[str, str]]:
-    """The keys of each panel without what all share; a single panel has all."""
-    shared = _shared(panels) if len(panels) > 1 else {}
-    return [{k: v for k, v in _keys(panel).items() if k not in shared} for panel in panels]
+def _distinct(panels: Sequence[Panel], common: Mapping[str, str]) -> list[dict[str, str]]:
+    return [{k: v for k, v in _keys(panel).items() if k not in common} for panel in panels]
 
 
 def _named(pairs: Sequence[Mapping[str, str]]) -> list[list[str]]:
@@ -235,11 +234,11 @@ def _group(panel: Panel, block: Block) -> int:
     return max(sum(bool(_value(block, row, column)) for row in rows) for column in panel.columns)
 
 
-def _bars_widths(block: Block) -> list[float]:
+def _bars_widths(block: Block, common: Mapping[str, str]) -> list[float]:
     """Inches of each panel that keep its bars distinct, and its headings and titles apart."""
     widths = []
     bars = BAR * max(_group(panel, block) for panel in block.panels) + 0.06
-    for panel, texts in zip(block.panels, _named(_distinct(block.panels)), strict=True):
+    for panel, texts in zip(block.panels, _named(_distinct(block.panels, common)), strict=True):
         names = 0.2 if _slanted(panel) else 0.06 + inches_of("n" * _longest(panel), TICK)
         title = max((inches_of(text, LABEL) for text in texts), default=0.0)
         widths.append(max(0.1 + len(panel.columns) * max(bars, names), title + 0.1))
@@ -287,7 +286,7 @@ def _bars(
             axis.bar(x, heights, width, base, yerr=spread, error_kw=SPREAD, **_fill(look), **named)
         _printed(axis, panel, block, row, x, has)
     for x, chance in enumerate(_chances(panel, block, layout)):
-        if math.isfinite(chance):
+        if chance >= span[0]:
             axis.plot([x - 0.5, x + 0.5], [chance] * 2, label=CHANCE, **GUESS)
     names = [name.replace(", ", "\n") for name in panel.columns.values()]
     slanted: dict[str, Any] = (
@@ -335,8 +334,9 @@ def _rows(
         if np.isfinite(printed).all():
             around = spread_bars(_series(panel, block, row, "published_std"))
             axis.errorbar(printed, [position], xerr=around, label=PUBLISHED, **PRINTED)
-    for chance in filter(math.isfinite, _chances(panel, block, layout)):
-        axis.axvline(chance, label=CHANCE, **GUESS)
+    for chance in _chances(panel, block, layout):
+        if chance >= span[0]:
+            axis.axvline(chance, label=CHANCE, **GUESS)
     axis.set_yticks(range(len(rows)), [row_title(layout, row) for row in rows])
     axis.tick_params(axis="y", length=0)
     axis.set_ylim(len(rows) - 0.4, -0.6)
@@ -399,8 +399,7 @@ def _lines(
                 name for name in names if not is_number(name) or math.isinf(float(name))
             )
             axis.plot([], [], color="black", ls=":", lw=0.9, label=f"{layout.x_axis} = {unlimited}")
-    chances = {chance for chance in _chances(panel, block, layout) if math.isfinite(chance)}
-    for chance in chances:
+    for chance in {chance for chance in _chances(panel, block, layout) if chance >= span[0]}:
         axis.axhline(chance, label=CHANCE, **GUESS)
     if len(x) > 1 and x.max() / x.min() > WIDE and _closest(np.log(x)) > _closest(x):
         axis.set_xscale("log")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -69,7 +68,7 @@ def curve_plot(layout: Layout, lines: Sequence[Line], path: Path, first: Sequenc
         )
         for number, (axis, (column, rows)) in enumerate(zip(places, columns.items(), strict=True)):
             _curves(axis, layout, rows, first)
-            _guess(axis, chance_of(layout, scale, column))
+            _guess(axis, chance_of(layout, scale, column), span)
             axis.set_title(heading(parse_column(column)))
             vertical_axis(axis, span, scale.title, number == 0)
     finish(figure, list(itertools.chain(*axes)), layout, path)
@@ -104,8 +103,9 @@ def _curves(axis: Axes, layout: Layout, rows: Mapping[str, Curve], first: Sequen
     axis.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
-def _guess(axis: Axes, chance: float) -> None:
-    if math.isfinite(chance):
+def _guess(axis: Axes, chance: float, span: tuple[float, float]) -> None:
+    """What guessing gives, where the axis reaches it."""
+    if chance >= span[0]:
         axis.axhline(chance, label=CHANCE, **GUESS)
 
 
@@ -139,7 +139,7 @@ def bandwidth_plot(layout: Layout, lines: Sequence[Line], path: Path, metric: st
     )
     for number, (axis, (column, rows)) in enumerate(zip(axes[0], points.items(), strict=True)):
         _traffic(axis, layout, rows, metric)
-        _guess(axis, chance_of(layout, scale, column))
+        _guess(axis, chance_of(layout, scale, column), span)
         axis.set_title(heading(parse_column(column)))
         axis.set_xlabel(f"{traffic.title}, all clients, up and down")
         vertical_axis(axis, span, scale.title, number == 0)

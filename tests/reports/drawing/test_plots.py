@@ -159,6 +159,15 @@ def test_a_column_has_the_chance_of_its_own_classes(drawn, tmp_path):
     assert [guess.get_ydata()[0] for guess in axis.lines] == [0.1, 0.01]
 
 
+def test_chance_that_an_axis_does_not_reach_is_not_in_the_legend(drawn, tmp_path):
+    columns = ("k=1", "k=2")
+    for low in ("0.15", "0.905"):
+        lines = [line("a", "k=1", low), line("a", "k=2", "0.91")]
+        known = replace(layout(columns, "k"), chance=dict.fromkeys(columns, 0.1))
+        plots.table_plot(known, lines, tmp_path / "t.png")
+    assert ["chance" in labels(figure) for figure in drawn] == [True, False]
+
+
 @pytest.mark.parametrize("columns", [("test=x",), ("test=x", "test=y")])
 def test_numbers_that_print_took_otherwise_are_not_drawn(drawn, tmp_path, columns):
     lines = [line(row, c, "0.5", "0.9") for c in columns for row in ("a", "b")]
@@ -206,12 +215,14 @@ def test_a_column_without_a_number_on_a_numeric_axis_is_a_level(drawn, tmp_path)
 
 def test_titles_of_panels_name_keys_only_where_their_values_could_be_mistaken():
     names = plots.panel_names(
-        [Panel({"train": a, "test": b}, {"c": "c", "d": "d"}) for a, b in ("xx", "xy", "yx")], 3.0
+        [Panel({"train": a, "test": b}, {"c": "c", "d": "d"}) for a, b in ("xx", "xy", "yx")],
+        3.0,
+        {},
     )
     assert names == ["train x, test x", "train x, test y", "train y, test x"]
     crossed = [Panel({"data": d, "clients": n}, {"c": "c", "d": "d"}) for d in "xy" for n in "35"]
     whole = Panel({}, {"c": "c", "d": "d"})
-    assert plots.panel_names([*crossed, whole], 3.0)[::4] == ["x, clients 3", ""]
+    assert plots.panel_names([*crossed, whole], 3.0, {})[::4] == ["x, clients 3", ""]
 
 
 def test_titles_of_narrow_panels_leave_out_what_the_others_determine_or_are_broken():
@@ -219,10 +230,11 @@ def test_titles_of_narrow_panels_leave_out_what_the_others_determine_or_are_brok
         Panel({"setting": s, "student": t}, {"c": "c", "d": "d"})
         for s, t in (("homogeneous", "p"), ("heterogeneous", "q"))
     ]
-    assert plots.panel_names(panels, 3.0) == ["homogeneous, p", "heterogeneous, q"]
-    assert plots.panel_names(panels, 0.5) == ["p", "q"]
+    assert plots.panel_names(panels, 3.0, {}) == ["homogeneous, p", "heterogeneous, q"]
+    assert plots.panel_names(panels, 0.5, {}) == ["p", "q"]
     crossed = [Panel({"one": a, "two": b}, {"c": "c", "d": "d"}) for a in "pq" for b in "rs"]
-    assert plots.panel_names(crossed, 0.1)[0] == "p\nr"
+    assert plots.panel_names(crossed, 0.1, {})[0] == "p\nr"
+    assert plots.panel_names(panels, 3.0, {"setting": ""}) == ["p", "q"]
 
 
 def test_a_plain_picture_is_drawn_without_words_around_it(drawn, tmp_path):
