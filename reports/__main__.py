@@ -83,10 +83,10 @@ def draw_pictures(
     """Draw the pictures of a folder again, as PNG, SVG and PDF, and write its Markdown; nothing is
     computed.
     """
-    from reports.pages.redraw import redraw
+    from reports.pages.redraw import redraw_results
 
     with _unusable():
-        drawn = redraw(results, output, plain)
+        drawn = redraw_results(results, output, plain)
     typer.echo(f"drew {len(drawn)} pictures" + (f" under {output}" if output else ""))
 
 

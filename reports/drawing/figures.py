@@ -136,6 +136,9 @@ def save(figure: Figure, path: Path) -> None:
     }
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # places are found once, not for each format
+    for axis in figure.axes:  # the last digits are those of a solver, which differ from run to run
+        left, bottom, width, height = axis.get_position(original=True).bounds
+        axis.set_position((round(left, 5), round(bottom, 5), round(width, 5), round(height, 5)))
     for kind, known in metadata.items():
         buffer = io.BytesIO()
         figure.savefig(buffer, format=kind, dpi=200, metadata=known)

@@ -11,7 +11,7 @@ from results.files import write_atomic
 from results.store import records_of
 
 
-def redraw(results: Path, output: Path | None = None, plain: bool = False) -> list[Path]:
+def redraw_results(results: Path, output: Path | None = None, plain: bool = False) -> list[Path]:
     """Draw every table under `results`, into the same place or under `output`; returns the PNGs.
 
     In its place the Markdown is written again too. `plain` leaves out title and provenance. Raises

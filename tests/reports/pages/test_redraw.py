@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from reports.__main__ import app
 from reports.pages.page import find_results
-from reports.pages.redraw import redraw
+from reports.pages.redraw import redraw_results
 from reports.pages.sheet import Sheet, commits
 from results.files import ResultsError
 from tests.reports.written_results import COLUMNS, PIXEL, record, write_results
@@ -27,7 +27,7 @@ def files(tmp_path):
 
 
 def test_a_table_is_drawn_in_its_place_in_three_forms_and_its_markdown_written(tmp_path, files):
-    assert redraw(tmp_path) == [files.path("png")]
+    assert redraw_results(tmp_path) == [files.path("png")]
     assert files.path("png").read_bytes() != PIXEL
     assert files.path("svg").stat().st_size > 10_000
     assert files.path("pdf").read_bytes().startswith(b"%PDF")
@@ -39,16 +39,16 @@ def test_a_table_is_drawn_in_its_place_in_three_forms_and_its_markdown_written(t
 
 def test_elsewhere_only_pictures_are_written_and_the_same_again(tmp_path, files):
     before = {path: path.read_bytes() for path in files.base.parent.iterdir()}
-    (drawn,) = redraw(tmp_path, tmp_path / "out")
+    (drawn,) = redraw_results(tmp_path, tmp_path / "out")
     assert drawn == tmp_path / "out" / "smoke" / "dlad" / "table2.png"
     assert {path: path.read_bytes() for path in files.base.parent.iterdir()} == before
-    redraw(tmp_path)
+    redraw_results(tmp_path)
     assert files.path("png").read_bytes() == drawn.read_bytes()
 
 
 def test_a_plain_picture_is_another(tmp_path, files):
-    (drawn,) = redraw(tmp_path, tmp_path / "out")
-    (plain,) = redraw(tmp_path, tmp_path / "plain", plain=True)
+    (drawn,) = redraw_results(tmp_path, tmp_path / "out")
+    (plain,) = redraw_results(tmp_path, tmp_path / "plain", plain=True)
     assert b"profile smoke" not in plain.with_suffix(".svg").read_bytes()
     assert len(plain.read_bytes()) < len(drawn.read_bytes())
 
@@ -64,12 +64,12 @@ def test_the_command_says_how_many(tmp_path, files):
 def test_a_damaged_table_is_named(tmp_path, files):
     files.path("csv").write_text(files.path("csv").read_text()[:-20])
     with pytest.raises(ResultsError, match="table2"):
-        redraw(tmp_path)
+        redraw_results(tmp_path)
 
 
 def test_a_table_without_a_command_keeps_its_markdown(tmp_path):
     files = write_results(tmp_path)
-    redraw(tmp_path)
+    redraw_results(tmp_path)
     assert files.path("md").read_text() == "# dlad/table2\n"
 
 
