@@ -230,7 +230,7 @@ def draw_attention(
             for edge, which in (("black", DIVERSITY), ("yellow", CONSENSUS)):
                 level = arrays[which][place] / 255
                 if level.min() < LEVEL < level.max():
-                    axis.contour(level, [LEVEL], colors=edge, linewidths=1)
+                    axis.contour(level, [LEVEL], colors=edge, linewidths=0.8)
         axes[0][column].set_title("\n".join(textwrap.wrap(name, 16)), fontsize=TICK)
     for axis, number in zip(axes[:, 0], arrays[FINDING], strict=True):
         axis.set_ylabel(
