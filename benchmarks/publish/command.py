@@ -63,14 +63,14 @@ def _only(run: TableRun, records: Sequence[Record]) -> dict[str, list[str]]:
     """
     cells = expand(run.paper, run.table, replace(run.selection, only=None), skip_unusable=True)
     there, whole = (
-        [{**parse_column(one.column), "row": one.row} for one in found]
-        for found in (records, cells)
+        [{**parse_column(one.column), "row": one.row} for one in several]
+        for several in (records, cells)
     )
     only = {}
     for key in dict.fromkeys(key for pairs in whole for key in pairs):
         all_values, values = (
-            list(dict.fromkeys(pairs[key] for pairs in found if key in pairs))
-            for found in (whole, there)
+            list(dict.fromkeys(pairs[key] for pairs in places if key in pairs))
+            for places in (whole, there)
         )
         if len(values) < len(all_values):
             only[key] = [value for value in all_values if value in values]

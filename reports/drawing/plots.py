@@ -112,7 +112,7 @@ def drawn_blocks(layout: Layout, lines: Sequence[Line]) -> list[Block]:
     number; counts only where there is nothing else.
     """
     numbers = [line for line in lines if line["metric"] not in TEXTS]
-    found = []
+    measured = []
     for block in blocks(layout, pd.DataFrame(numbers)):
         kept = [
             replace(
@@ -125,9 +125,9 @@ def drawn_blocks(layout: Layout, lines: Sequence[Line]) -> list[Block]:
             )
             for panel in block.panels
         ]
-        found.append(replace(block, panels=[panel for panel in kept if panel.columns]))
-    found = [block for block in found if block.panels]
-    return [block for block in found if not block.scale.counted] or found
+        if any(panel.columns for panel in kept):
+            measured.append(replace(block, panels=[panel for panel in kept if panel.columns]))
+    return [block for block in measured if not block.scale.counted] or measured
 
 
 def _value(block: Block, row: str, column: str) -> str:

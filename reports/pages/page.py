@@ -380,7 +380,10 @@ def section_of(result: Result) -> dict[str, Any]:
         "card": Markup(
             MarkdownIt("commonmark", {"html": False}).enable("table").render("\n".join(sheet.card))
         ),
-        "provenance": provenance(result.records),
+        "provenance": [
+            *([("command", sheet.command)] if sheet.command else []),
+            *provenance(result.records),
+        ],
         "picture": picture_of(result),
         "downloads": downloads,
         "failed": int((result.lines["status"] != OK).sum()),

@@ -54,8 +54,8 @@ class Sheet:
         verdicts = [(c["claim"], c["verdict"], c["in_print"]) for c in claims]
         at = commits(records)
         made = f"`{self.command}`" if self.command else ""
-        told = ". ".join(filter(None, (made, f"Computed at {at}" if at else "")))
-        return markdown(self.layout, self.shown(lines), verdicts, self.card, self.told, told)
+        made = ". ".join(filter(None, (made, f"Computed at {at}" if at else "")))
+        return markdown(self.layout, self.shown(lines), verdicts, self.card, self.told, made)
 
     def write(self, path: Path) -> None:
         """Write it in one step. The order of rows is kept: it is that of print."""
@@ -92,8 +92,8 @@ def commits(records: Sequence[Record]) -> str:
             counts[name[:12] + (" with changes" if changed(machine) else "")] += 1
     if len(counts) < 2:
         return "".join(f"commit {name}" for name in counts)
-    told = (f"{name} ({n} cell{'s' * (n > 1)})" for name, n in counts.most_common())
-    return f"commits {', '.join(told)}"
+    texts = (f"{name} ({n} cell{'s' * (n > 1)})" for name, n in counts.most_common())
+    return f"commits {', '.join(texts)}"
 
 
 def changed(machine: Mapping[str, Any]) -> bool:
