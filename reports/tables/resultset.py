@@ -20,8 +20,9 @@ from results.store import CSV_COLUMNS, PLACE, Line, read_csv, records_of, summar
 
 REQUIRED = CSV_COLUMNS[: CSV_COLUMNS.index("public")]
 """Columns of every version of a table's CSV; those after them came later."""
-OTHERS = frozenset({"attack", "partitions", "published"})
-"""Folders of a results folder whose CSVs are no tables."""
+OTHERS = frozenset({"attack", "partitions", "published", "pinned.csv"})
+"""Folders of a results folder whose CSVs are no tables, and its list of tables that stand as of
+their commit."""
 
 Cell = Line
 Key = tuple[str, str, str, str]

@@ -42,6 +42,7 @@ def test_a_folder_holds_tables_and_other_things(table):
     write_csv(table.with_suffix(".claims.csv"), [{"id": "x"}], ["id"])
     for name in ("attack", "partitions", "published"):
         write_csv(root / name / "x.csv", [{"image": "1"}], ["image"])
+    (root / "pinned.csv").write_text("paper/u,since its data are no longer there\n")
     assert read_set(root).cells.keys() == {("paper/t", row, "n=1", "accuracy") for row in "ab"}
     assert {key[0] for key in read_set(table).cells} == {"t"}
 
