@@ -9,11 +9,13 @@ from dataclasses import fields, replace
 
 import pytest
 
-from benchmarks.running.execute import make_method
+from benchmarks.running.events import Context
+from benchmarks.running.execute import make_method, run_cell
 from benchmarks.tables import registry
 from benchmarks.tables.cells import expand
 from benchmarks.tables.selection import Selection, parse_overrides
 from benchmarks.tables.spec import PROFILES, PROTOCOLS, Paper, Row, Setting, SpecError, Table
+from results.record import OK
 from tests.docs.adding import DERIVED
 
 WITH_FEDAVG = [
@@ -216,6 +218,21 @@ def test_papers_set_by_name_what_they_set_for_the_family_of_a_method_they_name()
                 of_base = {n.partition(".")[2] for n in names if n.startswith(f"{base}.")}
                 of_it = {n.partition(".")[2] for n in names if n.startswith(f"{method}.")}
                 assert of_base & has <= of_it, (paper.key, method)
+
+
+def test_the_documented_derived_method_has_fedavgs_budget(damped, tmp_path):
+    """Two of four clients in each of three rounds, at smoke."""
+    only = {"row": "fedavg,damped", "dataset": "cifar10", "alpha": "1"}
+    selection = Selection(only=only, add=("damped",), plugins=(damped,))
+    cells = expand(*registry.find_table("fediod/table1"), selection)
+    fedavg, own = (run_cell(cell, Context(str(tmp_path)))[0] for cell in cells)
+    assert (fedavg.row, own.row, fedavg.status, own.status) == ("fedavg", "damped", OK, OK)
+    assert (fedavg.lineage, own.lineage) == (("fedavg",), ("damped", "fedavg"))
+    for name in ("local_samples", "server_samples", "bytes_up", "bytes_down"):
+        assert getattr(own, name) == getattr(fedavg, name), name
+    assert 0 < own.local_samples < 3 * 600
+    assert own.server_samples == 0
+    assert own.measurements != fedavg.measurements
 
 
 def test_an_unknown_method_has_no_lineage():
