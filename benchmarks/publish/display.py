@@ -17,6 +17,7 @@ from benchmarks.running.runner import TableRun, write_table
 from benchmarks.tables.selection import matches
 from reports.kinds.kind import Regenerated, find_kind, module_of
 from reports.pages.sheet import Sheet
+from reports.tables.budget import budget_rows, markdown_budget, terminal_budget
 from reports.tables.table import Layout, legend, markdown, terminal_tables
 from results import published
 from results.files import (
@@ -59,6 +60,9 @@ def print_table(console: Console, run: TableRun, card: Sequence[str]) -> None:
     shown = sheet.shown(lines)
     for table in terminal_tables(layout, shown):
         console.print(table)
+    budget = budget_rows(layout, records)
+    if budget:
+        console.print(terminal_budget(budget))
     notes = [*remarks, *legend(layout, shown)]
     wanted = [
         row.key
@@ -92,9 +96,8 @@ def print_table(console: Console, run: TableRun, card: Sequence[str]) -> None:
         console.print("[dim]verdicts at one seed carry no spread; --seeds 0,1,2 gives one[/]")
     files = [run.files.path("csv"), run.files.path("md"), run.files.path("records.jsonl")]
     sheet.write(run.files.path("layout.json"))
-    page = markdown(
-        layout, shown, [(c["claim"], c["verdict"], c["in_print"]) for c in claims], card, remarks
-    )
+    judged = [(c["claim"], c["verdict"], c["in_print"]) for c in claims]
+    page = markdown(layout, shown, judged, card, remarks, markdown_budget(budget))
     write_atomic(run.files.path("md"), page)
     if claims:
         write_csv(run.files.path("claims.csv"), claims, list(claims[0]))

@@ -5,11 +5,13 @@ were made from.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from benchmarks.running.runner import TableRun
 from benchmarks.tables.spec import Table
 from datasets import catalogue
 from reports.kinds.kind import find_kind
+from reports.tables.budget import unequal_rows
 from reports.tables.table import Layout
 from results.published import format_column, parse_column
 from results.record import Record
@@ -23,7 +25,7 @@ def layout_of(run: TableRun, records: Sequence[Record]) -> Layout:
     profile = run.selection.profile
     rows = {record.row for record in records}
     titles = {row.key: row for row in run.rows}
-    return Layout(
+    layout = Layout(
         key=run.name,
         title=run.table.title,
         caption=run.table.caption,
@@ -60,9 +62,10 @@ def layout_of(run: TableRun, records: Sequence[Record]) -> Layout:
                 else ()
             ),
         ),
-        notes=_notes_of(records),
+        notes=(*_families_of(run, records), *_notes_of(records)),
         unit=run.table.unit,
     )
+    return replace(layout, unequal=unequal_rows(layout, records))
 
 
 def _data_labels(resolved: Sequence[Mapping[str, str]]) -> list[str]:
@@ -109,6 +112,33 @@ def _notes_of(records: Sequence[Record]) -> tuple[str, ...]:
             )
             notes.setdefault(convention, {})[record.row] = None
     return tuple(f"{', '.join(rows)}: {note}" for note, rows in notes.items())
+
+
+def _families_of(run: TableRun, records: Sequence[Record]) -> tuple[str, ...]:
+    """By what the rows are trained whose methods the paper does not name."""
+    rounds = {r.row: r.config.get(f"{r.lineage[0]}.rounds") for r in records if r.lineage}
+    titles = {row.key: row.title for row in run.rows}
+    notes = {}
+    for r in records:
+        if not r.lineage or r.lineage[0] in run.paper.methods:
+            continue
+        known = next((name for name in r.lineage if name in run.paper.methods), None)
+        if known is not None:
+            notes[r.row] = f"{titles[r.row]} has the paper's settings of {known}, its family"
+            continue
+        own = rounds[r.row]
+        others = ", ".join(
+            f"{titles[row]} {count}"
+            for row, count in rounds.items()
+            if row in titles and count not in (None, own)
+        )
+        notes[r.row] = (
+            f"{titles[r.row]} is of no family that the paper names: its plans local and server are"
+            " the table's, its other settings its own"
+            + (f", with rounds = {own}" if own is not None else "")
+            + (f" ({others})" if own is not None and others else "")
+        )
+    return tuple(notes.values())
 
 
 def _networks_of(records: Sequence[Record]) -> list[str]:

@@ -5,7 +5,7 @@ per metric.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pandas as pd
 from rich.table import Table as RichTable
@@ -43,6 +43,8 @@ class Layout:
     unit: str = FRACTION
     """How the table prints shares such as accuracy and dice: `fraction`, `percent`, or empty if it
     has none."""
+    unequal: Mapping[str, str] = field(default_factory=dict)
+    """Rows whose budget is not that of their family, each with by how much."""
 
 
 @dataclass(frozen=True)
@@ -254,6 +256,11 @@ def row_title(layout: Layout, row: str) -> str:
     return layout.rows[row] + (" †" if row in layout.oracles else "")
 
 
+def marked_title(layout: Layout, row: str) -> str:
+    """The same, marked where the budget is not that of the row's family."""
+    return row_title(layout, row) + (" ‡" if row in layout.unequal else "")
+
+
 def block_title(block: Block) -> str:
     """`HD95 (pixel), lower is better`."""
     return block.scale.title + {1: "", 0: "", -1: ", lower is better"}[block.scale.sign]
@@ -300,12 +307,22 @@ def legend(layout: Layout, lines: pd.DataFrame) -> list[str]:
             "† upper bound: uses what no real server has, labels of the public set, or the clients'"
             " samples or teachers"
         )
+    notes += unequal_notes(layout)
     notes += [block_title(block) for block in blocks(layout, lines) if block.scale.sign < 0]
     notes += statistics_of(layout, lines)
     notes += [*privacy_of(layout, lines), *layout.notes]
     failed = lines[lines["status"] != OK]
     notes += [f"failed: {x['row']} {x['column']}: {x['status']}" for x in records_of(failed)]
     return notes
+
+
+def unequal_notes(layout: Layout) -> list[str]:
+    """A sentence for each row that is marked for its budget."""
+    return [
+        f"‡ {layout.rows[row]}: {text}"
+        for row, text in layout.unequal.items()
+        if row in layout.rows
+    ]
 
 
 def terminal_tables(layout: Layout, lines: pd.DataFrame) -> list[RichTable]:
@@ -340,7 +357,7 @@ def terminal_tables(layout: Layout, lines: pd.DataFrame) -> list[RichTable]:
                     texts.append(
                         Text.assemble((measured_text(line, block.scale), style), "\n", printed)
                     )
-                table.add_row(Text(row_title(layout, row)), *texts)
+                table.add_row(Text(marked_title(layout, row)), *texts)
             drawn.append(table)
     return drawn
 
@@ -351,9 +368,10 @@ def markdown(
     claims: Sequence[tuple[str, str, str]],
     card: Sequence[str],
     notes: Sequence[str] = (),
+    budget: Sequence[str] = (),
 ) -> str:
-    """The whole page of a table: title, numbers, notes, claims (text, verdict, in print) and the
-    protocol card.
+    """The whole page of a table: title, numbers, notes, `budget` (lines of Markdown), claims (text,
+    verdict, in print) and the protocol card.
     """
     parts = [
         f"# {layout.key}: {layout.title}",
@@ -373,7 +391,7 @@ def markdown(
             best = {column: best_rows(layout, block, column) for column in panel.columns}
             rows = []
             for row in layout.rows:
-                texts = [row_title(layout, row)]
+                texts = [marked_title(layout, row)]
                 for column in panel.columns:
                     line = block.cells.get((row, column))
                     if line is None:
@@ -388,6 +406,7 @@ def markdown(
             parts += markdown_table(("", *panel.columns.values()), rows)
             parts.append("")
     parts += [f"- {note}" for note in (*notes, *legend(layout, lines))]
+    parts += ["", "## Budget of a run", "", *budget] if budget else []
     if claims:
         headings = ("the paper's claim", "here", "in print")
         parts += ["", "## Claims", "", *markdown_table(headings, claims)]
