@@ -18,12 +18,12 @@ from results.record import Record
 
 
 def layout_of(run: TableRun, records: Sequence[Record]) -> Layout:
-    """How the table is drawn: rows and columns in print order, and the labels that say what it was
-    made from.
+    """How the table is drawn: rows and columns of which there is a record, in print order, and the
+    labels that say what it was made from.
     """
     seeds = sorted({r.seed for r in records})
     profile = run.selection.profile
-    rows = {record.row for record in records}
+    rows, columns = {record.row for record in records}, {record.column for record in records}
     titles = {row.key: row for row in run.rows}
     layout = Layout(
         key=run.name,
@@ -37,7 +37,9 @@ def layout_of(run: TableRun, records: Sequence[Record]) -> Layout:
         oracles=frozenset(key for key in titles if titles[key].upper_bound),
         own=run.table.rows[-1].key if run.table.own is None else run.table.own,
         x_axis=run.table.x_axis,
-        columns=tuple(format_column(dict(column)) for column in run.table.columns),
+        columns=tuple(
+            column for column in map(format_column, run.table.columns) if column in columns
+        ),
         labels=(
             f"profile {profile}" + ("" if profile == "paper" else " (reduced)"),
             f"{len(seeds)} seed" + ("s" if len(seeds) != 1 else "") + _moved(run.table),
