@@ -38,7 +38,9 @@ def layout_of(run: TableRun, records: Sequence[Record]) -> Layout:
         own=run.table.rows[-1].key if run.table.own is None else run.table.own,
         x_axis=run.table.x_axis,
         columns=tuple(
-            column for column in map(format_column, run.table.columns) if column in columns
+            column
+            for column in (format_column(dict(keys)) for keys in run.table.columns)
+            if column in columns
         ),
         labels=(
             f"profile {profile}" + ("" if profile == "paper" else " (reduced)"),
