@@ -220,6 +220,36 @@ def test_papers_set_by_name_what_they_set_for_the_family_of_a_method_they_name()
                 assert of_base & has <= of_it, (paper.key, method)
 
 
+@pytest.mark.parametrize("profile", PROFILES)
+def test_rows_of_a_family_train_alike_in_every_table(profile):
+    """Plans of local training and what the root has fields for: rounds, participation, epochs."""
+    compared = set()
+    for paper in registry.papers().values():
+        for table in paper.tables:
+            rows = {row.method: row for row in (*table.rows, *table.offered) if not row.config}
+            for column in table.columns:
+                for method in rows:
+                    root = registry.lineage(method)[-1]
+                    if root == method or root not in rows:
+                        continue
+                    own, of_root = (
+                        {
+                            name.replace(f"{which}.", "method."): value
+                            for name, value in paper.config(
+                                table, rows[which], column, profile, "paper"
+                            ).items()
+                        }
+                        for which in (method, root)
+                    )
+                    fields_of_root = fields(registry.find_method(root).load())
+                    names = {f"method.{about.name}" for about in fields_of_root}
+                    names |= {name for name in of_root if name.startswith("local.")}
+                    for name in names & of_root.keys():
+                        assert own[name] == of_root[name], (paper.key, table.key, method, name)
+                    compared.add(method)
+    assert compared == {"fedprox", "fedavgm", "fedgen", "feddf", "fedprox-plus"}
+
+
 def test_the_documented_derived_method_has_fedavgs_budget(damped, tmp_path):
     """Two of four clients in each of three rounds, at smoke."""
     only = {"row": "fedavg,damped", "dataset": "cifar10", "alpha": "1"}
