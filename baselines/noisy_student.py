@@ -19,6 +19,7 @@ from federation.federation import Federation
 from federation.method import Method
 from federation.parties.checkpoint import Checkpoint, state_of
 from federation.parties.data import LabelledSet
+from federation.samples import see
 from federation.seeds import Stream
 from federation.training.augmentation import RandAugment
 from federation.training.loops import predict
@@ -158,6 +159,7 @@ class NoisyStudent(Method):
             inputs = federation.normalise(
                 strong_view(federation, images, stream, augmentation, cutout=0.0)
             )
+            see(len(inputs))
             outputs = federation.forward(
                 decoder, drop(federation.forward(encoder, inputs), self.dropout, stream)
             )

@@ -7,8 +7,10 @@ METHOD` for whoever adds one.
 from __future__ import annotations
 
 import functools
+import inspect
 import math
-from collections.abc import Callable, Mapping, Sequence
+import traceback
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 
 import torch
@@ -22,6 +24,7 @@ from datasets import catalogue
 from federation.caching.cache import StageCache, content_digest
 from federation.channel import Channel, Transfer
 from federation.federation import Federation
+from federation.fitting import listed
 from federation.method import Fitted, Method
 from federation.parties.checkpoint import Checkpoint
 from federation.parties.client import Shard
@@ -69,6 +72,10 @@ EPSILON = 50.0
 
 class BrokenContractError(AssertionError):
     """A method does not keep the contract; the message says which part, and what to do."""
+
+
+class NotJudgedError(Exception):
+    """Another broken promise leaves no way to tell whether this one is kept."""
 
 
 @dataclass
@@ -157,18 +164,20 @@ class Fit:
         """The learnt model or models."""
         if isinstance(self.fitted, torch.nn.Module):
             return [self.fitted]
-        checkpoints = [self.fitted] if isinstance(self.fitted, Checkpoint) else self.fitted
-        if not isinstance(checkpoints, Sequence) or not checkpoints:
-            raise BrokenContractError(
-                f"fit returned {self.fitted!r}; it must return a module, a checkpoint, or one per"
-                " client"
-            )
+        try:
+            checkpoints = listed(self.fitted)
+        except TypeError as error:
+            raise BrokenContractError(str(error)) from error
         return [self.federation.networks.module(checkpoint) for checkpoint in checkpoints]
 
     @functools.cached_property
     def digest(self) -> str:
-        """Digest of everything learnt."""
-        return "".join(content_digest(module.state_dict()) for module in self.modules)
+        """Digest of everything learnt. Raises NotJudgedError where that is no model."""
+        try:
+            modules = self.modules
+        except BrokenContractError as error:
+            raise NotJudgedError("what fit returns cannot be compared") from error
+        return "".join(content_digest(module.state_dict()) for module in modules)
 
     @property
     def is_personal(self) -> bool:
@@ -202,6 +211,22 @@ def repeated(method: Method) -> Fit:
     return Fit(method, shuffle_public_labels=hidden, shuffle_test_labels=True)
 
 
+@functools.lru_cache(maxsize=2)
+def repeats(method: Method) -> bool:
+    """Whether the same seeds give the same weights to the last bit."""
+    first = baseline(method).digest
+    return first == repeated(method).digest or first == Fit(method).digest
+
+
+def repeatable(method: Method) -> Fit:
+    """The plain run of a method that repeats itself. Raises NotJudgedError for another, of which
+    two runs differ whatever else does.
+    """
+    if not repeats(method):
+        raise NotJudgedError("two runs with the same seeds differ anyway")
+    return baseline(method)
+
+
 def learns(method: Method) -> None:
     """It learns: far better than guessing on the test set."""
     fit = baseline(method)
@@ -216,13 +241,12 @@ def learns(method: Method) -> None:
 
 def is_deterministic(method: Method) -> None:
     """The same seeds give the same weights to the last bit; other seeds give others."""
-    first = baseline(method).digest
-    if first != repeated(method).digest and first != Fit(method).digest:
+    if not repeats(method):
         raise BrokenContractError(
             "two runs with the same seeds differ; draw from federation.streams, never from a global"
             " generator"
         )
-    if first == Fit(method, seed=1).digest:
+    if baseline(method).digest == Fit(method, seed=1).digest:
         raise BrokenContractError(
             "another seed gives the same weights; the method ignores federation.streams"
         )
@@ -243,7 +267,7 @@ def never_reads_public_labels(method: Method) -> None:
     """Shuffling the hidden labels of the public set changes nothing, unless an oracle is declared,
     which then matters.
     """
-    first, shuffled = baseline(method).digest, Fit(method, shuffle_public_labels=True)
+    first, shuffled = repeatable(method).digest, Fit(method, shuffle_public_labels=True)
     if "public-labels" in method.oracle:
         if first == shuffled.digest:
             raise BrokenContractError(
@@ -259,7 +283,7 @@ def never_reads_public_labels(method: Method) -> None:
 
 def never_reads_test_labels(method: Method) -> None:
     """Shuffling the test labels changes no weight: nothing was chosen by test accuracy."""
-    first = baseline(method).digest
+    first = repeatable(method).digest
     shuffled = Fit(method, shuffle_test_labels=True)
     if first != repeated(method).digest and first != shuffled.digest:
         raise BrokenContractError(
@@ -307,7 +331,7 @@ def learns_from_clients_only_by_the_channel(method: Method) -> None:
     """With other private images but the same messages the server learns the same: nothing reached
     it around the channel.
     """
-    first = baseline(method)
+    first = repeatable(method)
     if not first.is_personal and first.digest != Fit(method, replay=first).digest:
         raise BrokenContractError(
             "the server's model depends on private data that did not cross the channel; send it"
@@ -376,6 +400,18 @@ CHECKS: tuple[Callable[[Method], None], ...] = (
     keeps_its_budget,
     leaves_data_alone,
 )
+
+
+def place(method: Method, error: BaseException | None = None) -> str:
+    """`FILE:LINE` of a method: of its own line where `error` was raised; else of its `fit`, or of
+    its class where that has none of its own.
+    """
+    kind = type(method)
+    path = inspect.getsourcefile(kind)
+    frames = traceback.extract_tb(error.__traceback__) if error is not None else []
+    lines = [frame.lineno for frame in frames if frame.filename == path]
+    own = vars(kind).get("fit", kind)
+    return f"{path}:{lines[-1] if lines else inspect.getsourcelines(own)[1]}"
 
 
 def contract_method(entry: MethodEntry) -> Method:

@@ -61,18 +61,8 @@ def as_checkpoints(federation: Federation, fitted: Fitted) -> list[Checkpoint]:
     if isinstance(fitted, torch.nn.Module):
         history = {metric: [value] for metric, value in federation.evaluation.test(fitted).items()}
         return [Checkpoint("", federation.task.outputs, state_of(fitted), "server", "", history)]
-    checkpoints: Sequence[Checkpoint] = [fitted] if isinstance(fitted, Checkpoint) else fitted
-    if (
-        not isinstance(checkpoints, Sequence)
-        or not checkpoints
-        or not all(isinstance(checkpoint, Checkpoint) for checkpoint in checkpoints)
-    ):
-        raise TypeError(
-            f"fit returned {type(fitted).__name__}; it must return a module, a checkpoint, or one"
-            " checkpoint per client"
-        )
     measured = []
-    for checkpoint in checkpoints:
+    for checkpoint in listed(fitted):
         if not checkpoint.history and federation.networks.device.type != "meta":
             metrics = federation.evaluation.test(federation.networks.module(checkpoint))
             checkpoint = dataclasses.replace(
@@ -80,6 +70,22 @@ def as_checkpoints(federation: Federation, fitted: Fitted) -> list[Checkpoint]:
             )
         measured.append(checkpoint)
     return measured
+
+
+def listed(fitted: Checkpoint | Sequence[Checkpoint]) -> list[Checkpoint]:
+    """The checkpoints that `fit` returned where that was no module. Raises TypeError, which says
+    what it was, for anything else.
+    """
+    checkpoints = [fitted] if isinstance(fitted, Checkpoint) else fitted
+    kind = type(fitted).__name__
+    if isinstance(checkpoints, Sequence) and checkpoints:
+        others = [type(c).__name__ for c in checkpoints if not isinstance(c, Checkpoint)]
+        if not others:
+            return list(checkpoints)
+        kind += f" of {others[0]}"
+    raise TypeError(
+        f"fit returned {kind}; it must return a module, a checkpoint, or one checkpoint per client"
+    )
 
 
 def _as_stage(checkpoints: Sequence[Checkpoint], federation: Federation) -> Stage:

@@ -11,7 +11,7 @@ import torch
 from federation.federation import Federation
 from federation.method import Method
 from federation.parties.checkpoint import Checkpoint
-from federation.parties.client import Client
+from federation.parties.client import Client, Shard
 from federation.training.loops import TrainingPlan, predict
 from privacy.plan import DP_SGD
 
@@ -21,6 +21,21 @@ def absolute_error(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor
     distillation loss.
     """
     return (outputs - targets).abs().mean(dim=1)
+
+
+def learn(
+    shard: Shard,
+    federation: Federation,
+    model: torch.nn.Module,
+    images: torch.Tensor,
+    consensus: torch.Tensor,
+    plan: TrainingPlan,
+    *names: object,
+) -> None:
+    """Digest, on a client: its model learns the consensus (n, classes) on public images; its own
+    samples, `shard`, have no part in that.
+    """
+    federation.train(model, images, consensus, absolute_error, plan, *names, augmented=False)
 
 
 @dataclass(frozen=True)
@@ -81,17 +96,8 @@ class FedMD(Method):
                 target = federation.channel.down(client.index, "logits", {"consensus": consensus})[
                     "consensus"
                 ]
-                federation.train(
-                    model,
-                    images,
-                    target,
-                    absolute_error,
-                    digest,
-                    "digest",
-                    client.index,
-                    number,
-                    augmented=False,
-                )
+                names = ("digest", client.index, number)
+                client.run(learn, federation, model, images, target, digest, *names)
                 federation.train_on_clients([(client, model)], revisit, "revisit", number)
         federation.channel.round = self.rounds + 1
         return federation.distill(

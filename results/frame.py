@@ -56,6 +56,8 @@ COLUMNS = (
     "private_origin",
     "statistic",
     "seconds",
+    "local_samples",
+    "server_samples",
     "peak_memory_mb",
     "device",
     "commit",
@@ -66,8 +68,9 @@ COLUMNS = (
 without the paper. `column` and `detail` (`epoch=3` of a curve) hold `key=value` pairs. A number is
 in `value`, a text (a list of classes) in `text`, and so for the printed ones; the other is missing.
 `unit` is that of print, empty for what is not printed. `epsilon` and `delta` are missing where no
-privacy was claimed. A cell that failed has one line, with no metric, `status` `failed` and the
-reason; a cell that measured nothing has such a line too."""
+privacy was claimed, `local_samples` and `server_samples` where a record is older than they are. A
+cell that failed has one line, with no metric, `status` `failed` and the reason; a cell that
+measured nothing has such a line too."""
 SUMMARY = (
     *COLUMNS[: COLUMNS.index("seed")],
     "seeds",
@@ -109,6 +112,7 @@ def read_records(path: Path) -> list[Record]:
             if not all(isinstance(x, dict) for x in objects):
                 raise TypeError("a field is no object")
             float(record.seconds), float(record.peak_memory_mb)
+            float(record.local_samples or 0), float(record.server_samples or 0)
         except (ValueError, KeyError, TypeError) as error:
             raise ResultsError(
                 f"{path} line {number} is no record: {error}; regenerate the table"
@@ -313,6 +317,8 @@ def _facts(record: Record) -> dict[str, Any]:
         "private_origin": record.private.get("origin", ""),
         "statistic": record.statistic,
         "seconds": record.seconds,
+        "local_samples": float("nan") if record.local_samples is None else record.local_samples,
+        "server_samples": float("nan") if record.server_samples is None else record.server_samples,
         "peak_memory_mb": record.peak_memory_mb,
         "device": record.machine.get("device", ""),
         "commit": record.machine.get("commit", ""),

@@ -66,6 +66,14 @@ class Record:
     bytes_down: int = 0
     bytes_by_kind: dict[str, int] = field(default_factory=dict)
     """`up/parameters`, `down/logits`, ...: bytes as encoded on the wire."""
+    local_samples: int | None = None
+    """Samples that networks on clients saw in training, each time counted, those of reused stages
+    included (`federation.samples`); None in older records."""
+    server_samples: int | None = None
+    """The same at the server."""
+    lineage: tuple[str, ...] = ()
+    """The method, and those that its class derives from, nearest first: the last is the root of its
+    family. Empty for a cell that failed, and in older records."""
     config: dict[str, Any] = field(default_factory=dict)
     finished: str = ""
     """When the cell ended, UTC."""
@@ -89,6 +97,5 @@ class Record:
     def from_json(cls, value: dict[str, Any]) -> Record:
         """Raises TypeError or KeyError if `value` was not written by `to_json`."""
         measurements = tuple(Measurement(**m) for m in value["measurements"])
-        return cls(
-            **{**value, "measurements": measurements, "others": tuple(value.get("others", ()))}
-        )
+        lists = {name: tuple(value.get(name, ())) for name in ("others", "lineage")}
+        return cls(**{**value, "measurements": measurements, **lists})

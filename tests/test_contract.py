@@ -7,6 +7,7 @@ import inspect
 import itertools
 import textwrap
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
@@ -217,6 +218,69 @@ class Mute(Method):
 def test_a_method_that_breaks_the_contract_is_caught(method, check, message):
     with pytest.raises(contract.BrokenContractError, match=message):
         check(method())
+
+
+BY_COMPARISON = [
+    contract.never_reads_public_labels,
+    contract.never_reads_test_labels,
+    contract.learns_from_clients_only_by_the_channel,
+]
+
+
+@pytest.mark.parametrize("check", BY_COMPARISON, ids=lambda check: check.__name__)
+def test_a_method_that_does_not_repeat_itself_is_not_judged_by_comparisons(check):
+    with pytest.raises(contract.NotJudgedError, match="same seeds differ anyway"):
+        check(Gambler())
+
+
+@dataclass(frozen=True)
+class Bare(Method):
+    """Returns tensors of a network rather than the network."""
+
+    def fit(self, federation):
+        return [federation.networks.initial().state_dict()]
+
+
+def test_what_is_no_model_is_told_by_its_type_once_and_other_promises_are_not_judged():
+    with pytest.raises(contract.BrokenContractError) as broken:
+        contract.learns(Bare())
+    assert str(broken.value) == (
+        "fit returned list of OrderedDict; it must return a module, a checkpoint, or one checkpoint"
+        " per client"
+    )
+    for check in (contract.is_deterministic, *BY_COMPARISON):
+        with pytest.raises(contract.NotJudgedError, match="what fit returns cannot be compared"):
+            check(Bare())
+    contract.declares_what_it_sends(Bare())
+
+
+@dataclass(frozen=True)
+class Renamed(Liar):
+    """Has no fit of its own."""
+
+
+@dataclass(frozen=True)
+class Crasher(Method):
+    """Ends in the middle of its fit."""
+
+    def fit(self, federation):
+        size = len(federation.public)
+        return size / 0
+
+
+def test_a_finding_has_the_line_of_the_methods_fit_of_its_class_or_of_the_error():
+    source = Path(__file__).read_text().splitlines()
+
+    def line_of(method, error=None):
+        path, _, number = contract.place(method, error).rpartition(":")
+        assert Path(path) == Path(__file__)
+        return source[int(number) - 1].strip()
+
+    assert line_of(Bare()) == "def fit(self, federation):"
+    assert source[source.index("class Renamed(Liar):") - 1] == line_of(Renamed())
+    with pytest.raises(ZeroDivisionError) as raised:
+        contract.learns(Crasher())
+    assert line_of(Crasher(), raised.value) == "return size / 0"
 
 
 def test_labels_of_the_public_set_need_a_declared_oracle():

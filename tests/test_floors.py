@@ -51,6 +51,7 @@ ROOMS = {
         "resizing",
         "channel",
         "seeds",
+        "samples",
         "costs",
     ),
     "reports": ("pages", "comparing", "kinds", "drawing", "tables"),

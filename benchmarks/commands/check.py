@@ -21,7 +21,13 @@ def check_method(
     """The contract of one method: it learns, repeats, and keeps private data private."""
     plugins = [str(path) for path in plugin or []]
     entry = registry.find_method(method, plugins)
-    from benchmarks.contract import CHECKS, BrokenContractError, contract_method
+    from benchmarks.contract import (
+        CHECKS,
+        BrokenContractError,
+        NotJudgedError,
+        contract_method,
+        place,
+    )
     from benchmarks.running.execute import prepare_device
     from federation.training.execution import DEFAULT
 
@@ -33,12 +39,17 @@ def check_method(
         promise = " ".join(str(contract_check.__doc__).split("\n\n")[0].split())
         try:
             contract_check(subject)
-            console.print(f"[green]kept[/]    {promise}")
-        except BrokenContractError as error:
+            console.print(f"[green]kept[/]       {promise}", soft_wrap=True)
+        except (BrokenContractError, NotJudgedError) as error:
             broken += 1
-            console.print(f"[red]broken[/]  {promise} {escape(str(error))}")
+            word = "[red]broken[/]    "
+            if isinstance(error, NotJudgedError):
+                word = "[yellow]not judged[/]"
+            finding = f"{promise} {error} ({place(subject)})"
+            console.print(f"{word} {escape(finding)}", soft_wrap=True)
         except Exception as error:
-            raise SpecError(f"{method} does not run: {type(error).__name__}: {error}") from error
+            reason = f"{type(error).__name__}: {error}".splitlines()[0][:500]
+            raise SpecError(f"{method} does not run: {reason} ({place(subject, error)})") from error
     if broken:
         raise typer.Exit(1)
     console.print(f"{method} keeps the contract")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib import metadata
 
+import pandas as pd
 from rich.console import Console
 from rich.markup import escape
 
@@ -14,9 +15,11 @@ from benchmarks.publish.command import command_of
 from benchmarks.publish.layout import layout_of
 from benchmarks.publish.verdicts import judge_claims
 from benchmarks.running.runner import TableRun, write_table
+from benchmarks.tables import cards, registry
 from benchmarks.tables.selection import matches
 from reports.kinds.kind import Regenerated, find_kind, module_of
-from reports.pages.sheet import Sheet
+from reports.pages.sheet import Sheet, is_measured
+from reports.tables.budget import budget_rows, terminal_budget
 from reports.tables.table import Layout, legend, terminal_tables
 from results import published
 from results.files import (
@@ -33,16 +36,13 @@ from results.sourcecode import source_digest
 from results.store import Line, records_of, write_csv
 
 
-def print_table(console: Console, run: TableRun, card: Sequence[str], plain: bool = False) -> None:
-    """Write all files of a table, and print it; pictures without title and provenance if
-    `plain`.
+def print_table(console: Console, run: TableRun, plain: bool = False) -> None:
+    """Write all files of a table, with what earlier commands have left of it, and print what this
+    command was asked for; pictures without title and provenance if `plain`.
     """
     lines, records = write_table(run)
+    asked = [record for record in records if record.cell in run.records]
     layout = layout_of(run, records)
-    console.print(
-        f"\n[bold]{run.name}: {escape(layout.title)}.[/]"
-        f" {escape(layout.caption)}\n{escape('; '.join(layout.labels))}"
-    )
     write_arrays(run, records)
     made = made_table(run, layout, records_of(lines), records)
     remarks = [
@@ -52,6 +52,7 @@ def print_table(console: Console, run: TableRun, card: Sequence[str], plain: boo
             for column, why in run.table.unmeasured
         ),
     ]
+    card = cards.markdown(run.paper, run.table, run.selection, methods_of(run, records))
     sheet = Sheet(
         layout,
         run.paper.title,
@@ -63,40 +64,13 @@ def print_table(console: Console, run: TableRun, card: Sequence[str], plain: boo
         run.table.metrics,
         made.clients,
     )
-    shown = sheet.shown(lines)
-    for table in terminal_tables(layout, shown):
-        console.print(table)
-    notes = [*remarks, *legend(layout, shown)]
-    wanted = [
-        row.key
-        for row in run.rows
-        if any(matches(row, column, run.selection.only or {}) for column in run.table.columns)
-    ]
-    for key in run.selection.add:
-        if key not in wanted:
-            notes.append(
-                f"--only leaves out row {key}, which --methods adds; name it in --only row=... too"
-            )
-        elif key not in {record.row for record in records}:
-            notes.append(
-                f"row {key} has no cell here: the public set's labels are not of the task's classes"
-            )
-    earlier = len(records) - len(run.records)
-    if earlier > 0:
-        notes.append(
-            f"{earlier} cells are from earlier commands into this folder; the records say when"
-        )
-    for note in notes:
-        console.print(f"[dim]{escape(note)}[/]", soft_wrap=True)
     claims = judge_claims(run, records)
-    for claim in claims:
-        console.print(
-            f"claim: {escape(claim['claim'])}: [bold]{claim['verdict']}[/] (in print:"
-            f" {claim['in_print']})",
-            soft_wrap=True,
-        )
-    if claims and len({r.seed for r in records}) == 1:
-        console.print("[dim]verdicts at one seed carry no spread; --seeds 0,1,2 gives one[/]")
+    _print(console, run, sheet, lines, asked)
+    earlier = len(records) - len(asked)
+    if earlier:
+        text = f"{earlier} cells from earlier commands into this folder are in the files alone"
+        console.print(f"[dim]{text}; the records say when[/]", soft_wrap=True)
+    print_claims(console, judge_claims(run, asked) if earlier else claims)
     files = [run.files.path("csv"), run.files.path("md"), run.files.path("records.jsonl")]
     sheet.write(run.files.path("layout.json"))
     write_atomic(run.files.path("md"), sheet.markdown(lines, claims, records))
@@ -110,6 +84,75 @@ def print_table(console: Console, run: TableRun, card: Sequence[str], plain: boo
         + " (and .svg, .pdf)",
         soft_wrap=True,
     )
+
+
+def _print(
+    console: Console, run: TableRun, sheet: Sheet, lines: pd.DataFrame, asked: Sequence[Record]
+) -> None:
+    """Print the numbers of the records that were asked for, and what a reader must know of them."""
+    layout, shown = layout_of(run, asked), sheet.shown(lines_of(asked, lines))
+    console.print(
+        f"\n[bold]{run.name}: {escape(layout.title)}.[/]"
+        f" {escape(layout.caption)}\n{escape('; '.join(layout.labels))}"
+    )
+    for table in terminal_tables(layout, shown):
+        console.print(table)
+    if budget := budget_rows(layout, asked):
+        console.print(terminal_budget(budget))
+    notes = [*sheet.told, *legend(layout, shown)]
+    wanted = [
+        row.key
+        for row in run.rows
+        if any(matches(row, column, run.selection.only or {}) for column in run.table.columns)
+    ]
+    for key in run.selection.add:
+        if key not in wanted:
+            notes.append(
+                f"--only leaves out row {key}, which --methods adds; name it in --only row=... too"
+            )
+        elif key not in layout.rows:
+            notes.append(
+                f"row {key} has no cell here: the public set's labels are not of the task's classes"
+            )
+    for note in notes:
+        console.print(f"[dim]{escape(note)}[/]", soft_wrap=True)
+
+
+def print_claims(console: Console, claims: Sequence[Mapping[str, str]]) -> None:
+    """Print the verdicts on claims, and how many claims need cells that were not asked for."""
+    judged = [claim for claim in claims if is_measured(claim)]
+    for claim in judged:
+        console.print(
+            f"claim: {escape(claim['claim'])}: [bold]{claim['verdict']}[/] (in print:"
+            f" {claim['in_print']})",
+            soft_wrap=True,
+        )
+    if any(claim["seeds"] == "1" for claim in judged):
+        console.print("[dim]verdicts at one seed carry no spread; --seeds 0,1,2 gives one[/]")
+    if absent := len(claims) - len(judged):
+        console.print(f"[dim]{absent} claims are about cells that are not among these[/]")
+
+
+def methods_of(run: TableRun, records: Sequence[Record]) -> set[str]:
+    """The methods whose settings the records' cells have."""
+    rows = {record.row for record in records}
+    measure = registry.find_measure(run.table.measure)
+    return {
+        *(row.method for row in run.rows if row.key in rows),
+        *(name for record in records for name in record.lineage),
+        *(name for record in records for name in measure.methods(record.config)),
+    }
+
+
+def lines_of(records: Sequence[Record], lines: pd.DataFrame) -> pd.DataFrame:
+    """The lines of a table's CSV that are of these records."""
+    places = {(record.row, record.column) for record in records}
+    return lines[
+        [
+            any(r == row and f"{column} ".startswith(f"{c} ") for r, c in places)
+            for row, column in zip(lines["row"], lines["column"], strict=True)
+        ]
+    ]
 
 
 def made_table(

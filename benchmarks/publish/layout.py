@@ -5,25 +5,27 @@ were made from.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from benchmarks.running.runner import TableRun
 from benchmarks.tables.spec import Table
 from datasets import catalogue
 from reports.kinds.kind import find_kind
+from reports.tables.budget import unequal_rows
 from reports.tables.table import Layout
 from results.published import format_column, parse_column
 from results.record import Record
 
 
 def layout_of(run: TableRun, records: Sequence[Record]) -> Layout:
-    """How the table is drawn: rows and columns in print order, and the labels that say what it was
-    made from.
+    """How the table is drawn: rows and columns of which there is a record, in print order, and the
+    labels that say what it was made from.
     """
     seeds = sorted({r.seed for r in records})
     profile = run.selection.profile
-    rows = {record.row for record in records}
+    rows, columns = {record.row for record in records}, {record.column for record in records}
     titles = {row.key: row for row in run.rows}
-    return Layout(
+    layout = Layout(
         key=run.name,
         title=run.table.title,
         caption=run.table.caption,
@@ -35,7 +37,11 @@ def layout_of(run: TableRun, records: Sequence[Record]) -> Layout:
         oracles=frozenset(key for key in titles if titles[key].upper_bound),
         own=run.table.rows[-1].key if run.table.own is None else run.table.own,
         x_axis=run.table.x_axis,
-        columns=tuple(format_column(dict(column)) for column in run.table.columns),
+        columns=tuple(
+            column
+            for column in (format_column(dict(keys)) for keys in run.table.columns)
+            if column in columns
+        ),
         labels=(
             f"profile {profile}" + ("" if profile == "paper" else " (reduced)"),
             f"{len(seeds)} seed" + ("s" if len(seeds) != 1 else "") + _moved(run.table),
@@ -60,7 +66,7 @@ def layout_of(run: TableRun, records: Sequence[Record]) -> Layout:
                 else ()
             ),
         ),
-        notes=_notes_of(records),
+        notes=(*_families_of(run, records), *_notes_of(records)),
         unit=run.table.unit,
         methods={key: titles[key].method for key in titles if key in rows},
         chance={
@@ -70,6 +76,7 @@ def layout_of(run: TableRun, records: Sequence[Record]) -> Layout:
         },
         unlike=find_kind(run.table.measure).unlike(records),
     )
+    return replace(layout, unequal=unequal_rows(layout, records))
 
 
 def _data_labels(resolved: Sequence[Mapping[str, str]]) -> list[str]:
@@ -116,6 +123,33 @@ def _notes_of(records: Sequence[Record]) -> tuple[str, ...]:
             )
             notes.setdefault(convention, {})[record.row] = None
     return tuple(f"{', '.join(rows)}: {note}" for note, rows in notes.items())
+
+
+def _families_of(run: TableRun, records: Sequence[Record]) -> tuple[str, ...]:
+    """By what the rows are trained whose methods the paper does not name."""
+    rounds = {r.row: r.config.get(f"{r.lineage[0]}.rounds") for r in records if r.lineage}
+    titles = {row.key: row.title for row in run.rows}
+    notes = {}
+    for r in records:
+        if not r.lineage or r.lineage[0] in run.paper.methods:
+            continue
+        known = next((name for name in r.lineage if name in run.paper.methods), None)
+        if known is not None:
+            notes[r.row] = f"{titles[r.row]} has the paper's settings of {known}, its family"
+            continue
+        own = rounds[r.row]
+        others = ", ".join(
+            f"{titles[row]} {count}"
+            for row, count in rounds.items()
+            if row in titles and count not in (None, own)
+        )
+        notes[r.row] = (
+            f"{titles[r.row]} is of no family that the paper names: its plans local and server are"
+            " the table's, its other settings its own"
+            + (f", with rounds = {own}" if own is not None else "")
+            + (f" ({others})" if own is not None and others else "")
+        )
+    return tuple(notes.values())
 
 
 def _networks_of(records: Sequence[Record]) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.markup import escape
 
-from benchmarks.publish.display import print_table
+from benchmarks.publish.display import methods_of, print_table
 from benchmarks.publish.progress import Live
 from benchmarks.running import machine, runner
 from benchmarks.tables import cards
@@ -61,9 +61,11 @@ def regenerate(
                 cluster,
             )
     for run in runs:
-        print_table(console, run, cards.markdown(run.paper, run.table, selection), plain)
+        print_table(console, run, plain)
         if profile != "paper":
-            console.print(f"[dim]{escape(cards.reduced(run.paper, profile))}[/]", soft_wrap=True)
+            methods = methods_of(run, list(run.records.values()))
+            text = cards.reduced(run.paper, run.table, profile, methods)
+            console.print(f"[dim]{escape(text)}[/]", soft_wrap=True)
         if profile == "smoke":
             console.print("A smoke table proves that the table runs, not what the paper found.")
     return runs

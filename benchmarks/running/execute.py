@@ -32,6 +32,7 @@ from federation.federation import Federation
 from federation.fitting import fit
 from federation.method import Method
 from federation.parties.checkpoint import Checkpoint
+from federation.samples import LOCAL, SERVER, counted
 from federation.seeds import Seeds
 from federation.training.execution import Execution
 from privacy.plan import RELEASED, TRUST
@@ -145,8 +146,8 @@ def run_cell(
 def _measured(
     cell: Cell, stages: StageCache, channel: Channel, progress: Callable[[str, float], None]
 ) -> tuple[Taken, dict[str, Any]]:
-    """What the cell's measure takes from its run, and the record's entries on the test set and the
-    privacy spent.
+    """What the cell's measure takes from its run, and the record's entries on the method, on the
+    samples seen by its fit, on the test set and the privacy spent.
     """
     config, seeds = dict(cell.config), Seeds.moving(cell.seed_axes, cell.seed)
     method = make_method(registry.find_method(cell.method, cell.plugins), config)
@@ -158,9 +159,12 @@ def _measured(
 
     federation = build(Run(seeds, stages, cell.device, channel, progress, cell.execution))
     fitted: tuple[Checkpoint, ...] = ()
+    seen = {LOCAL: 0, SERVER: 0}
     measure = registry.find_measure(cell.measure)
     if measure.needs_fit(config):
-        fitted = tuple(fit(federation, method))
+        with counted() as samples:
+            fitted = tuple(fit(federation, method))
+        seen = samples.total()
         _check_sent(cell.method, federation, method)
     taken = measure.take(
         Fitted(
@@ -178,7 +182,12 @@ def _measured(
             other_method=lambda name: make_method(registry.find_method(name, cell.plugins), config),
         )
     )
-    return taken, run_entries(federation) if fitted else {}
+    entries = {
+        "lineage": registry.lineage(cell.method, cell.plugins),
+        "local_samples": seen[LOCAL],
+        "server_samples": seen[SERVER],
+    }
+    return taken, {**entries, **(run_entries(federation) if fitted else {})}
 
 
 def _check_sent(name: str, federation: Federation, method: Method) -> None:

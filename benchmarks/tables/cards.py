@@ -4,10 +4,13 @@ reduces.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from rich.table import Table as RichTable
 
+from benchmarks.tables import registry
 from benchmarks.tables.selection import Selection
-from benchmarks.tables.spec import Mechanism, Paper, Table
+from benchmarks.tables.spec import Mechanism, Paper, Setting, Table
 from reports.tables.markup import markdown_table
 
 
@@ -44,8 +47,21 @@ def table_settings(table: Table) -> list[str]:
     return lines + rows
 
 
-def markdown(paper: Paper, table: Table, selection: Selection) -> list[str]:
-    """The protocol card: every setting, its source, and what the profile reduces, as Markdown."""
+def settings_of(paper: Paper, table: Table, methods: Collection[str]) -> list[Setting]:
+    """The settings that concern a table with rows of these methods: none of other methods or of
+    other tables' measures.
+    """
+    own = {*methods, *registry.find_measure(table.measure).settings}
+    others = (registry.methods().keys() | registry.measure_settings()) - own
+    return [s for s in paper.settings if s.name.partition(".")[0] not in others]
+
+
+def markdown(
+    paper: Paper, table: Table, selection: Selection, methods: Collection[str]
+) -> list[str]:
+    """The protocol card: every setting of the methods, its source, and what the profile reduces, as
+    Markdown.
+    """
     profile, protocol, overrides = selection.profile, selection.protocol, dict(selection.overrides)
     lines = [f"{paper.title}. {paper.citation}. Profile {profile}, protocol {protocol}.", ""]
     if selection.execution.label:
@@ -62,7 +78,7 @@ def markdown(paper: Paper, table: Table, selection: Selection) -> list[str]:
     ]
     lines += [""] if overrides else []
     rows = []
-    for setting in paper.settings:
+    for setting in settings_of(paper, table, methods):
         here = overrides.get(setting.name, setting.value(profile, protocol))
         mark = f"**{_show_value(here, '; ')}**" if here != setting.paper else "same"
         printed = _show_value(setting.paper, "; ")
@@ -123,12 +139,12 @@ def terminal(paper: Paper, profile: str, protocol: str) -> RichTable:
     return table
 
 
-def reduced(paper: Paper, profile: str) -> str:
-    """One line on what a reduced profile scales down."""
+def reduced(paper: Paper, table: Table, profile: str, methods: Collection[str]) -> str:
+    """One line on what a reduced profile scales down for the methods."""
     parts = [
         f"{s.name} {_show_value(s.value(profile, 'paper'), '; ')} (paper"
         f" {_show_value(s.paper, '; ')})"
-        for s in paper.settings
+        for s in settings_of(paper, table, methods)
         if s.is_reduced(profile)
     ]
     return f"Scaled down in profile {profile}: " + ", ".join(parts) + "."

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from benchmarks.tables import registry
@@ -154,11 +154,27 @@ def _sites(config: Mapping[str, Scalar]) -> list[str]:
     return list(dict.fromkeys(filter(None, names)))
 
 
-def _may_set(name: str, row: Row, config: Mapping[str, Scalar]) -> bool:
+def _may_set(name: str, row: Row, config: Mapping[str, Scalar], named: bool) -> bool:
     """Whether `--set` reaches a row: not what the row is defined by, nor a public set where its
-    method uses none.
+    method, which the paper names, uses none.
     """
-    return name not in row.config and not (name == "public.name" and not config.get(name))
+    without = named and name == "public.name" and not config.get(name)
+    return name not in row.config and not without
+
+
+def _fields_set(
+    config: Mapping[str, Scalar], entry: registry.MethodEntry, lineage: Sequence[str]
+) -> dict[str, Scalar]:
+    """The configuration with every field of a method that the paper does not name: as it is set
+    for the method itself, else for the nearest that it derives from, else as its class has it.
+    """
+    values = {}
+    for about in fields(entry.load()):
+        names = [f"{name}.{about.name}" for name in lineage]
+        value = next((config[name] for name in names if name in config), about.default)
+        if about.init and isinstance(value, bool | int | float | str):
+            values[names[0]] = value
+    return {**config, **values}
 
 
 def _separable(config: Mapping[str, Scalar]) -> dict[str, Scalar]:
@@ -237,6 +253,9 @@ def expand(
     check_only(table, rows, only)
     known = set(registry.methods(selection.plugins))
     entries = {row.method: registry.find_method(row.method, selection.plugins) for row in rows}
+    lineages = {
+        name: registry.lineage(name, selection.plugins) for name in entries.keys() - paper.methods
+    }
     measure = registry.find_measure(table.measure)
     of_other_measures = registry.measure_settings() - measure.settings
     cells = []
@@ -245,15 +264,19 @@ def expand(
             if not matches(row, column, only):
                 continue
             protocol = row.protocol or selection.protocol
+            entry, lineage = entries[row.method], lineages.get(row.method, ())
             config = paper.config(
-                table, row, column, selection.profile, protocol, dict(selection.overrides)
+                table, row, column, selection.profile, protocol, dict(selection.overrides), lineage
             )
             config |= {
-                name: value for name, value in selection.overrides if _may_set(name, row, config)
+                name: value
+                for name, value in selection.overrides
+                if _may_set(name, row, config, named=not lineage)
             }
+            if lineage:
+                config = _fields_set(config, entry, lineage)
             if not row.applies(config, column):
                 continue
-            entry = entries[row.method]
             other = str(config.get("public.name", ""))
             if other and row.upper_bound and "public-labels" in entry.load().oracle:
                 continue  # the public set's labels are of other classes

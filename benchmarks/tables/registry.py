@@ -227,6 +227,19 @@ def find_method(name: str, plugins: Iterable[str] = ()) -> MethodEntry:
     return known[name]
 
 
+def lineage(name: str, plugins: Iterable[str] = ()) -> tuple[str, ...]:
+    """The method called `name`, and the methods that its class derives from, nearest first; the
+    last is the root of its family. Raises SpecError with near names.
+    """
+    known = methods(plugins)
+    return tuple(
+        entry.name
+        for base in find_method(name, plugins).load().__mro__
+        for entry in known.values()
+        if f"{base.__module__}.".startswith(f"{entry.module}.") and entry.load() is base
+    )
+
+
 @dataclass(frozen=True)
 class ScenarioEntry:
     """A scenario before it is imported. Its module has a function `parts(configuration, data,

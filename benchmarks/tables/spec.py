@@ -5,9 +5,10 @@ A spec holds facts and no code: `benchmarks/papers/dlad.py` is the model for the
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -18,7 +19,8 @@ Value = Scalar | Mapping[str, Scalar]
 all hold.
 
 Pairs name the column's keys, `table`, `row`, `method`, `protocol` or `private` (yes or no); a value
-may be one of several, `method=fedavg|fedprox`.
+may be one of several, `method=fedavg|fedprox`. A method that the paper does not name counts as the
+nearest that it derives from and the paper names.
 """
 
 PROFILES = ("smoke", "cpu", "paper")
@@ -184,6 +186,24 @@ class Paper:
     notes: tuple[str, ...] = ()
     """Oddities of print and other things a reader of the tables must know."""
 
+    @functools.cached_property
+    def methods(self) -> frozenset[str]:
+        """The methods that its rows or settings name."""
+        rows = (row for table in self.tables for row in (*table.rows, *table.offered))
+        pairs = (
+            pair.partition("=")
+            for setting in self.settings
+            for value in (setting.paper, setting.cpu, setting.smoke, setting.released)
+            if isinstance(value, Mapping)
+            for condition in value
+            for pair in condition.split()
+        )
+        return frozenset(
+            {row.method for row in rows}
+            | {setting.name.partition(".")[0] for setting in self.settings}
+            | {name for key, _, names in pairs if key == "method" for name in names.split("|")}
+        )
+
     def config(
         self,
         table: Table,
@@ -192,9 +212,13 @@ class Paper:
         profile: str,
         protocol: str,
         overrides: Mapping[str, Scalar] = MappingProxyType({}),
+        lineage: Sequence[str] = (),
     ) -> dict[str, Scalar]:
         """The resolved configuration of a row in a column, before the user's `overrides`, which may
         make it private.
+
+        `lineage` are the row's method and those that it derives from, nearest first, where the
+        paper does not name it.
         """
         of_column = {table.axes[key]: _scalar(value) for key, value in column.items()}
         config: dict[str, Scalar] = {**table.fixed, **of_column, **row.config}
@@ -206,7 +230,7 @@ class Paper:
             "private": "yes" if private else "no",
             "table": table.key.partition(".")[0],
             "row": row.key,
-            "method": row.method,
+            "method": next((name for name in lineage if name in self.methods), row.method),
             "protocol": protocol,
         }
         known = {

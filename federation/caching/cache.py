@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from filelock import FileLock, Timeout
 
 from federation.caching.events import StageEvent
 from federation.channel import encode, raw_bytes
+from federation.samples import active_count, counted
 from results.files import ResultsError, digest, read_sealed_json, write_atomic, write_sealed_json
 from results.sourcecode import code_digest, package_versions
 
@@ -83,6 +84,8 @@ class Stage:
     info: dict[str, Any] = field(default_factory=dict)
     """Tensors of other stages that this one relies on are listed under `references`; without them
     it counts as damaged."""
+    seen: Mapping[str, int] = field(default_factory=dict)
+    """Samples that networks saw while it was computed, by place; the cache counts them."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +107,13 @@ class StageRequest:
         return digest([self.kind, self.inputs, code_digest(self.code), package_versions()])
 
 
+def _computed(request: StageRequest) -> Stage:
+    """The stage, with the samples that were seen for it."""
+    with counted() as seen:
+        stage = request.compute()
+    return replace(stage, seen=seen.total())
+
+
 def write_stage(base: Path, stage: Stage, **about: str) -> str:
     """Write a stage to `base`.safetensors and, last, `base`.json; returns the SHA-256 of its
     tensors.
@@ -111,7 +121,8 @@ def write_stage(base: Path, stage: Stage, **about: str) -> str:
     raw = encode(stage.tensors)
     write_atomic(_body(base), raw)
     sha256 = digest(raw)
-    write_sealed_json(base.with_suffix(".json"), {**about, "sha256": sha256, "info": stage.info})
+    header = {**about, "sha256": sha256, "info": stage.info, "seen": dict(stage.seen)}
+    write_sealed_json(base.with_suffix(".json"), header)
     return sha256
 
 
@@ -135,7 +146,8 @@ def read_stage(
         return None, ""
     if meta is None or not intact:
         return None, DAMAGED
-    return Stage(StoredTensors(body, meta["sha256"], device), meta["info"]), ""
+    tensors = StoredTensors(body, meta["sha256"], device)
+    return Stage(tensors, meta["info"], meta.get("seen", {})), ""
 
 
 class StageCache:
@@ -166,6 +178,14 @@ class StageCache:
         """All stages, in order. Those that another process is computing are left to it, and waited
         for at the end.
         """
+        stages = self._all(requests)
+        count = active_count()
+        if count is not None:
+            for request, stage in zip(requests, stages, strict=True):
+                count.add_stage(request.key, stage.seen)
+        return stages
+
+    def _all(self, requests: Sequence[StageRequest]) -> list[Stage]:
         if self.folder is None:
             return [self._from_memory(request) for request in requests]
         stages: dict[int, Stage] = {}
@@ -186,7 +206,7 @@ class StageCache:
             self._log(request, computed=False)
         else:
             started = time.monotonic()
-            self._memory[request.key] = request.compute()
+            self._memory[request.key] = _computed(request)
             self._log(request, computed=True, seconds=time.monotonic() - started)
         return self._memory[request.key]
 
@@ -204,14 +224,13 @@ class StageCache:
                     stage, damage = self._load(base)  # it may have been finished while we waited
                     if stage is None:
                         started = time.monotonic()
-                        computed = request.compute()
+                        computed = _computed(request)
                         sha256 = write_stage(base, computed, kind=request.kind, label=request.label)
                         self._log(
                             request, computed=True, seconds=time.monotonic() - started, note=damage
                         )
-                        return Stage(
-                            StoredTensors(_body(base), sha256, self._device), computed.info
-                        )
+                        stored = StoredTensors(_body(base), sha256, self._device)
+                        return replace(computed, tensors=stored)
             except Timeout:
                 return None
         self._log(request, computed=False)

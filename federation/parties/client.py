@@ -7,6 +7,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 import torch
 
+from federation.samples import on_client
 from federation.tasks.base import Task
 from federation.training.loops import Normalisation
 
@@ -94,7 +95,8 @@ class Client:
         """Run `function(shard, ...)` on the client. What it returns is still the client's: send it
         by the channel.
         """
-        return function(self.__shard, *args, **kwargs)
+        with on_client():
+            return function(self.__shard, *args, **kwargs)
 
     def __repr__(self) -> str:
         return f"Client({self.index}, {self.role}, {self.size} samples)"

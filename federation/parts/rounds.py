@@ -10,6 +10,7 @@ from federation.costs import active_meter
 from federation.parts.evaluation import Evaluation
 from federation.parts.privacy import Privacy
 from federation.parts.stages import Stages
+from federation.samples import active_count
 
 
 class Rounds:
@@ -45,6 +46,8 @@ class Rounds:
             return
         if self._privacy.protection is not None:
             parts = {**parts, "protection": self._privacy.protection}
+        if (samples := active_count()) is not None:
+            parts = {**parts, "samples seen": samples}
         done, snapshots = 0, self._stages.snapshots
         if snapshots is not None:
             done, self._evaluation.history, ledger = snapshots.resume(parts)

@@ -16,6 +16,7 @@ import torch
 from torch import nn
 
 from federation.parties.client import Shard
+from federation.samples import on_client, see
 from federation.training.augmentation import Augmentation
 from federation.training.loops import (
     DivergedError,
@@ -147,5 +148,7 @@ def _feed(
     """A client's inputs and targets of one epoch, batch by batch."""
     images, targets = shard.images, shard.targets
     for batch in batches(len(shard), plan.batch_size, generator):
+        with on_client():
+            see(len(batch))
         inputs = network_inputs(images[batch], normalise, augmentation, generator)
         yield inputs, targets[batch]

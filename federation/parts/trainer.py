@@ -16,6 +16,7 @@ from federation.parts.privacy import Privacy
 from federation.parts.setup import Setup
 from federation.parts.stacked import train_stacked
 from federation.parts.streams import Streams
+from federation.samples import see
 from federation.tasks.base import Task
 from federation.training.loops import (
     Loss,
@@ -108,13 +109,17 @@ class Trainer:
 
     def forward(self, model: nn.Module, inputs: torch.Tensor) -> torch.Tensor:
         """A forward pass of a training loop of a method's own, as `execution` says; outputs in
-        float32.
+        float32. Inputs (n, ...) of a network that learns count as n samples seen; of a part of one,
+        which is no module, whoever calls it counts them (`federation.samples.see`).
 
         Without CUDA graphs: they keep one pass at a time, and such loops interleave several.
         """
         execution = self._setup.execution
         if execution.compile == "reduce-overhead":
             execution = dataclasses.replace(execution, compile="default")
+        learns = isinstance(model, nn.Module) and any(p.requires_grad for p in model.parameters())
+        if learns and torch.is_grad_enabled():
+            see(len(inputs))
         return forward_pass(execution, self._setup.device)(model, inputs)
 
     def train_on_clients(

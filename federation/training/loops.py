@@ -14,6 +14,7 @@ import torch
 from torch import nn
 
 from federation.costs import active_meter
+from federation.samples import see
 from federation.training.augmentation import Augmentation, augment, filled
 from federation.training.execution import DEFAULT, Execution
 
@@ -253,6 +254,7 @@ def train(
         model.train()
         total = torch.zeros((), device=images.device)
         for batch in batches(len(images), plan.batch_size, generator):
+            see(len(batch))
             inputs = network_inputs(images[batch], normalise, augmentation, generator)
             outputs = forward[len(batch) == plan.batch_size](model, inputs)
             losses = loss(outputs, targets[batch])

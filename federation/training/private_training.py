@@ -15,6 +15,7 @@ from opacus.optimizers import DPOptimizer
 from torch import nn
 
 from federation.costs import active_meter
+from federation.samples import see
 from federation.training.augmentation import Augmentation
 from federation.training.loops import (
     DivergedError,
@@ -114,6 +115,7 @@ def train_privately(
                 < private.sample_rate
             )
             batch = drawn.nonzero().squeeze(1)
+            see(len(batch))
             optimizer.zero_grad(set_to_none=True)
             if len(batch):
                 inputs = network_inputs(images[batch], normalise, augmentation, generator)

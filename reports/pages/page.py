@@ -22,6 +22,7 @@ from markupsafe import Markup
 from metrics.names import facts
 from reports.pages.latex import latex_table
 from reports.pages.sheet import Sheet, changed
+from reports.tables.budget import HEADINGS, budget_rows
 from reports.tables.html import TEMPLATES, render
 from reports.tables.resultset import check_agree, read_table
 from reports.tables.table import (
@@ -33,8 +34,9 @@ from reports.tables.table import (
     blocks,
     is_number,
     legend,
+    marked_title,
     measured_text,
-    row_title,
+    unequal_notes,
 )
 from reports.tables.units import unit_of
 from results import published
@@ -211,7 +213,7 @@ def panel_rows(layout: Layout, block: Block, panel: Panel) -> list[dict[str, Any
         measured = [line for line in lines if line is not None and line["status"] == OK]
         rows.append(
             {
-                "title": row_title(layout, row),
+                "title": marked_title(layout, row),
                 "own": row == layout.own and block.scale.sign != 0,
                 "cells": [
                     cell_of(block, line, row in best[c])
@@ -373,6 +375,8 @@ def section_of(result: Result) -> dict[str, Any]:
             + [claim["claim"] for claim in result.claims]
         ),
         "tables": tables_of(result),
+        "budget": budget_rows(layout, result.records),
+        "unequal": unequal_notes(layout),
         "told": sheet.told,
         "notes": legend(layout, shown),
         "claims": [{**claim, "kind": verdict_kind(claim["verdict"])} for claim in result.claims],
@@ -430,6 +434,7 @@ def render_page(results: Sequence[Result]) -> str:
         style=style,
         script=script,
         steps=[f"{100 * s:g} %" for s in STEPS],
+        budget_headings=HEADINGS,
         profiles=list(dict.fromkeys(s["profile"] for s in sections)),
         papers=list(dict.fromkeys(s["key"].split("/")[0] for s in sections)),
         origins=sorted(

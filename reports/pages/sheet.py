@@ -14,7 +14,9 @@ from typing import Any
 import pandas as pd
 
 from reports.kinds.kind import find_kind
-from reports.tables.table import Layout, markdown
+from reports.tables.budget import budget_rows, markdown_budget
+from reports.tables.page import markdown_page
+from reports.tables.table import Layout
 from results.files import ResultsError, write_atomic
 from results.record import OK, Record
 
@@ -48,14 +50,17 @@ class Sheet:
     def markdown(
         self, lines: pd.DataFrame, claims: Sequence[Mapping[str, str]], records: Sequence[Record]
     ) -> str:
-        """The whole page of a table: title, numbers, notes, claims and protocol card, by which
-        command it is made and at which commit it was.
+        """The whole page of a table: title, numbers, notes, budgets, claims about what is there and
+        protocol card, by which command it is made and at which commit it was.
         """
-        verdicts = [(c["claim"], c["verdict"], c["in_print"]) for c in claims]
+        verdicts = [(c["claim"], c["verdict"], c["in_print"]) for c in claims if is_measured(c)]
+        budget = markdown_budget(budget_rows(self.layout, records))
         at = commits(records)
         made = f"`{self.command}`" if self.command else ""
         made = ". ".join(filter(None, (made, f"Computed at {at}" if at else "")))
-        return markdown(self.layout, self.shown(lines), verdicts, self.card, self.told, made)
+        return markdown_page(
+            self.layout, self.shown(lines), verdicts, self.card, self.told, budget, made
+        )
 
     def write(self, path: Path) -> None:
         """Write it in one step. The order of rows is kept: it is that of print."""
@@ -82,6 +87,11 @@ class Sheet:
                 f"cannot read {path}: {error}. Regenerate the table with `python -m benchmarks"
                 " reproduce`."
             ) from error
+
+
+def is_measured(claim: Mapping[str, str]) -> bool:
+    """Whether any cell that a claim is about is there."""
+    return not claim["verdict"].startswith("not measured")
 
 
 def commits(records: Sequence[Record]) -> str:

@@ -1,6 +1,4 @@
-"""A table as the paper prints it, measured beside published: for the terminal and as Markdown, one
-per metric.
-"""
+"""A table as the paper prints it, measured beside published, one per metric; for the terminal too."""
 
 from __future__ import annotations
 
@@ -12,7 +10,6 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from metrics.names import TEXTS
-from reports.tables.markup import markdown_table
 from reports.tables.units import FRACTION, Scale, scale_of
 from results.published import format_column, parse_column, published_table
 from results.record import OK
@@ -49,6 +46,8 @@ class Layout:
     """By column, the accuracy of a guess among its data's classes, as a fraction."""
     unlike: Mapping[str, str] = field(default_factory=dict)
     """Metrics that are not taken as the paper took them, each with how: they are not compared."""
+    unequal: Mapping[str, str] = field(default_factory=dict)
+    """Rows whose budget is not that of their family, each with by how much."""
 
     def plain(self) -> Layout:
         """The layout of a picture without title and provenance, for a paper whose caption has
@@ -285,6 +284,11 @@ def row_title(layout: Layout, row: str) -> str:
     return layout.rows[row] + (" †" if row in layout.oracles else "")
 
 
+def marked_title(layout: Layout, row: str) -> str:
+    """The same, marked where the budget is not that of the row's family."""
+    return row_title(layout, row) + (" ‡" if row in layout.unequal else "")
+
+
 def block_title(block: Block) -> str:
     """`HD95 (pixel), lower is better`."""
     return block.scale.title + {1: "", 0: "", -1: ", lower is better"}[block.scale.sign]
@@ -331,6 +335,7 @@ def legend(layout: Layout, lines: pd.DataFrame) -> list[str]:
             "† upper bound: uses what no real server has, labels of the public set, or the clients'"
             " samples or teachers"
         )
+    notes += unequal_notes(layout)
     shown = blocks(layout, lines)
     notes += [block_title(block) for block in shown if block.scale.sign < 0]
     notes += [
@@ -343,6 +348,15 @@ def legend(layout: Layout, lines: pd.DataFrame) -> list[str]:
     failed = lines[lines["status"] != OK]
     notes += [f"failed: {x['row']} {x['column']}: {x['status']}" for x in records_of(failed)]
     return notes
+
+
+def unequal_notes(layout: Layout) -> list[str]:
+    """A sentence for each row that is marked for its budget."""
+    return [
+        f"‡ {layout.rows[row]}: {text}"
+        for row, text in layout.unequal.items()
+        if row in layout.rows
+    ]
 
 
 def terminal_tables(layout: Layout, lines: pd.DataFrame) -> list[RichTable]:
@@ -377,58 +391,6 @@ def terminal_tables(layout: Layout, lines: pd.DataFrame) -> list[RichTable]:
                     texts.append(
                         Text.assemble((measured_text(line, block.scale), style), "\n", printed)
                     )
-                table.add_row(Text(row_title(layout, row)), *texts)
+                table.add_row(Text(marked_title(layout, row)), *texts)
             drawn.append(table)
     return drawn
-
-
-def markdown(
-    layout: Layout,
-    lines: pd.DataFrame,
-    claims: Sequence[tuple[str, str, str]],
-    card: Sequence[str],
-    notes: Sequence[str] = (),
-    made: str = "",
-) -> str:
-    """The whole page of a table: title, how it was `made`, numbers, notes, claims (text, verdict,
-    in print) and the protocol card.
-    """
-    parts = [
-        f"# {layout.key}: {layout.title}",
-        "",
-        layout.caption + ".",
-        "",
-        "; ".join(layout.labels) + ".",
-        "",
-        *([made + ".", ""] if made else []),
-    ]
-    metric_blocks = blocks(layout, lines)
-    for block in metric_blocks:
-        if len(metric_blocks) > 1:
-            parts += [f"## {block_title(block)}", ""]
-        for panel in block.panels:
-            if panel.title:
-                parts += [f"**{panel.title}**", ""]
-            best = {column: best_rows(layout, block, column) for column in panel.columns}
-            rows = []
-            for row in layout.rows:
-                texts = [row_title(layout, row)]
-                for column in panel.columns:
-                    line = block.cells.get((row, column))
-                    if line is None:
-                        texts.append("–")
-                        continue
-                    bold = "**" if row in best[column] else ""
-                    texts.append(
-                        f"{bold}{measured_text(line, block.scale)}{bold}"
-                        f" {published_text(line, block.scale)}"
-                    )
-                rows.append(texts)
-            parts += markdown_table(("", *panel.columns.values()), rows)
-            parts.append("")
-    parts += [f"- {note}" for note in (*notes, *legend(layout, lines))]
-    if claims:
-        headings = ("the paper's claim", "here", "in print")
-        parts += ["", "## Claims", "", *markdown_table(headings, claims)]
-    parts += ["", "## Protocol", "", *card, ""]
-    return "\n".join(parts)

@@ -13,6 +13,7 @@ from baselines.pseudo_label import PseudoLabel
 from federation.caching.cache import StageCache
 from federation.caching.snapshots import Snapshots
 from federation.costs import Meter, metering
+from federation.samples import counted
 from federation.seeds import Seeds
 from federation.tasks.dense_regression import DenseRegression
 from federation.training.loops import DivergedError, TrainingPlan
@@ -50,6 +51,22 @@ SERVER = TrainingPlan(epochs=4, batch_size=4, lr=0.01)
 
 def by_name(methods):
     return pytest.mark.parametrize("method", methods, ids=lambda method: type(method).__name__)
+
+
+@pytest.mark.parametrize(
+    ("method", "samples"),
+    [
+        (SHORT[0], 12 * (4 + 8)),
+        (SHORT[1], 3 * 4 + 3 * 3 * (4 + 2 * 4)),  # the teacher, and three students
+        (SHORT[2], 12 * (8 + 2 * 2 * 8)),  # weak and strong views
+        (SHORT[3], 12 * (8 + 3 * 2 * 8) + 3 * 12),  # student and teacher; fine-tuning on 12 images
+    ],
+    ids=lambda value: type(value).__name__ if not isinstance(value, int) else "",
+)
+def test_the_server_sees_what_the_steps_take(method, samples):
+    with counted() as count:
+        method.fit(probed(server=SERVER))
+    assert count.total() == {"local": 0, "server": samples}
 
 
 @by_name(METHODS)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.tables import registry
+from tests.docs.adding import DERIVED
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -42,6 +43,7 @@ def shared(tmp_path_factory) -> Path:
     plugin = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     assert plugin is not None
     (folder / "most_confident.py").write_text(plugin[1])
+    (folder / "damped.py").write_text(DERIVED)
     return folder
 
 
@@ -57,7 +59,8 @@ def test_a_documented_command_works(line, shared, shared_command):
     """
     words = shlex.split(line)
     assert words[:2] == ["python", "-m"], line
-    words = [str(shared / w) if w in ("most_confident.py", "baseline") else w for w in words[2:]]
+    written = ("most_confident.py", "damped.py", "baseline")
+    words = [str(shared / w) if w in written else w for w in words[2:]]
     if words[1] == "reproduce":
         if "cpu" in words or "paper" in words:
             words[1] = "plan"

@@ -296,7 +296,7 @@ def test_generated_samples_are_kept(stages):
         ("nothing", "NoneType"),
         ("empty list", "list"),
         ("tensor", "Tensor"),
-        ("modules", "list"),
+        ("modules", "list of CNN"),
         ("state", "OrderedDict"),
         ("generator", "generator"),
     ],

@@ -20,6 +20,9 @@ RECORD = Record(
     measurements=(Measurement("accuracy", 0.25, "epoch=1"), Measurement("classes", "0,1")),
     public={"asked": "cifar100", "used": "shapes-100"},
     statistic="after the last of 3 epochs or rounds",
+    local_samples=30,
+    server_samples=0,
+    lineage=("mine", "fedavg"),
 )
 
 
@@ -35,6 +38,13 @@ def test_a_record_of_one_data_set_names_no_public_one():
     value = RECORD.to_json()
     del value["public"], value["statistic"]
     assert (Record.from_json(value).public, Record.from_json(value).statistic) == ({}, "")
+
+
+def test_a_record_from_before_samples_were_counted_does_not_know_them():
+    value = RECORD.to_json()
+    del value["local_samples"], value["server_samples"], value["lineage"]
+    old = Record.from_json(value)
+    assert (old.local_samples, old.server_samples, old.lineage) == (None, None, ())
 
 
 def test_a_record_cannot_be_changed():

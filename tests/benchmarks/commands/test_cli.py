@@ -296,7 +296,38 @@ def test_check_names_the_broken_promise(tmp_path):
     check = run(tmp_path, "check", "silent", "--plugin", str(path))
     assert check.returncode == 1
     assert "broken" in check.stdout
-    assert "ledger shows [] going up" in check.stdout
+    assert f"ledger shows [] going up ({path}:9)" in check.stdout
+
+
+def test_check_tells_a_wrong_type_in_one_line_and_where(tmp_path):
+    path = tmp_path / "bare.py"
+    path.write_text(
+        "from dataclasses import dataclass\nfrom federation.method import Method\n\n\n"
+        "@dataclass(frozen=True)\nclass Bare(Method):\n    def fit(self, federation):\n"
+        "        return [m.state for m in federation.local_models()]\n"
+    )
+    check = run(tmp_path, "check", "bare", "--plugin", str(path))
+    assert check.returncode == 1
+    found = check.stdout.splitlines()
+    [broken] = [line for line in found if line.startswith("broken")]
+    assert "fit returned list of dict; it must return a module" in broken
+    assert broken.endswith(f"({path}:7)")
+    judged = [line for line in found if line.startswith("not judged")]
+    assert len(judged) == 4
+    assert all(line.endswith(f"({path}:7)") for line in judged)
+
+
+def test_check_tells_where_a_method_that_does_not_run_ends(tmp_path):
+    path = tmp_path / "crash.py"
+    path.write_text(
+        "from dataclasses import dataclass\nfrom federation.method import Method\n\n\n"
+        "@dataclass(frozen=True)\nclass Crash(Method):\n    def fit(self, federation):\n"
+        "        nothing = 0\n        return 1 / nothing\n"
+    )
+    check = run(tmp_path, "check", "crash", "--plugin", str(path))
+    assert check.returncode == 1
+    text = " ".join(check.stderr.split())
+    assert f"crash does not run: ZeroDivisionError: division by zero ({path}:9)" in text
 
 
 def test_a_diverged_run_is_shown_as_failed_and_the_others_are_kept(tmp_path):

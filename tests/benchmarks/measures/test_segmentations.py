@@ -186,7 +186,7 @@ def shown(tmp_path, monkeypatch):
         )
         run.records = {record.cell: record for record in records}
         console = Console(file=io.StringIO(), width=200)
-        print_table(console, run, [])
+        print_table(console, run)
         return run, console.file.getvalue(), drawn
 
     return show

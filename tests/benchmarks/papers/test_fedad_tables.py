@@ -320,7 +320,7 @@ def printed(tmp_path, monkeypatch):
         run = run_of(table, tmp_path)
         run.records = {record.cell: record for record in records}
         console = Console(file=io.StringIO(), width=250)
-        print_table(console, run, ["the card"])
+        print_table(console, run)
         return run, console.file.getvalue()
 
     return show

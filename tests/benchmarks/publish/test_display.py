@@ -5,6 +5,7 @@ pictures of several metrics.
 from __future__ import annotations
 
 import io
+import re
 from dataclasses import asdict, replace
 
 import pandas as pd
@@ -16,14 +17,14 @@ from benchmarks.publish.display import draw, made_table, print_table
 from benchmarks.publish.layout import layout_of
 from benchmarks.running.runner import TableRun, finished_records
 from benchmarks.tables import registry
-from benchmarks.tables.cards import table_settings
+from benchmarks.tables.cards import reduced, settings_of, table_settings
 from benchmarks.tables.cells import expand
 from benchmarks.tables.selection import Selection
 from reports.drawing import plots
 from reports.tables.table import last_epochs
 from results.files import cache_home, write_atomic
 from results.record import Measurement
-from results.store import TableFiles, records_of, summarise
+from results.store import CellCache, TableFiles, records_of, summarise
 from tests.benchmarks.publish.scores import COLUMN, SCORES, record, scored
 from tests.cell_records import record_of
 from tests.reports.drawn import line
@@ -55,8 +56,10 @@ def printed(tmp_path, monkeypatch):
             for cell in run.cells
         ]
         run.records = {record.cell: record for record in records}
+        for computed in records:
+            CellCache().put(computed)
         console = Console(file=io.StringIO(), width=200)
-        print_table(console, run, [])
+        print_table(console, run)
         return console.file.getvalue()
 
     return show
@@ -82,6 +85,66 @@ def test_an_added_row_that_the_selection_leaves_out_is_told(printed):
     assert "leaves out" not in printed(
         add=("fediod-own",), only={**only, "row": "fediod,fediod-own"}
     )
+
+
+ONE_COLUMN = {"dataset": "cifar10", "alpha": "1"}
+
+
+def test_only_the_columns_that_were_asked_for_are_printed(printed, tmp_path):
+    shown = printed(only={**ONE_COLUMN, "row": "fedkd,fediod"})
+    assert "cifar10, alpha 1" in shown
+    assert "alpha 0.1" not in shown
+    assert "cifar100" not in shown.partition("public data")[0]
+    assert "–" not in shown
+    page = (tmp_path / "smoke" / "fediod" / "table1.md").read_text()
+    assert "| | cifar10, alpha 1 |" in page
+
+
+def test_cells_of_earlier_commands_are_in_the_files_and_not_printed(printed, tmp_path):
+    first = printed(only={**ONE_COLUMN, "row": "fedkd"})
+    assert "from earlier commands" not in first
+    second = printed(only={"dataset": "cifar100", "alpha": "1", "row": "fediod"})
+    assert "1 cells from earlier commands into this folder are in the files alone" in second
+    assert "FedKD" not in second
+    page = (tmp_path / "smoke" / "fediod" / "table1.md").read_text()
+    assert "| | cifar10 | cifar100 |" in page
+    assert "| FedKD |" in page
+    assert "| FedIOD |" in page
+
+
+def test_claims_about_cells_that_are_not_there_are_counted_and_not_printed(printed, tmp_path):
+    """All of Table 1's seven claims compare FedIOD with another row."""
+    alone = printed(only={**ONE_COLUMN, "row": "fediod"})
+    assert "claim:" not in alone
+    assert "7 claims are about cells that are not among these" in alone
+    assert "verdicts at one seed" not in alone
+    both = printed(only={**ONE_COLUMN, "row": "fediod,fedavg"})
+    claims = [line for line in both.splitlines() if line.startswith("claim:")]
+    assert len(claims) + int(re.search(r"(\d+) claims are about", both)[1]) == 7
+    assert any("while being more private" in line for line in claims)
+    assert "verdicts at one seed" in both
+    page = (tmp_path / "smoke" / "fediod" / "table1.md").read_text()
+    assert "| not measured |" not in page
+    assert len((tmp_path / "smoke" / "fediod" / "table1.claims.csv").read_text().splitlines()) == 8
+
+
+def test_a_card_has_no_settings_of_methods_and_measures_that_are_not_there(printed, tmp_path):
+    printed(only={**ONE_COLUMN, "row": "fedprox,fediod"})
+    page = (tmp_path / "smoke" / "fediod" / "table1.md").read_text()
+    card = page.partition("## Protocol")[2]
+    names = re.findall(r"^\| ([a-z-]+)\.\w+ \|", card, re.MULTILINE)
+    assert {"fedprox", "fediod", "local", "server", "partition"} <= set(names)
+    assert {"fedgen", "feddf", "fedmd", "fedkd", "attack"}.isdisjoint(names)
+    text = reduced(*registry.find_table("fediod/table1"), "smoke", {"fedprox"})
+    assert "fedprox.rounds 3 (paper 100)" in text
+    assert "fedgen.rounds" not in text
+
+
+def test_a_card_has_the_settings_that_a_derived_method_is_given():
+    paper, table = registry.find_table("fediod/table1")
+    names = {setting.name for setting in settings_of(paper, table, ("mine", "fedavg"))}
+    assert "fedavg.rounds" in names
+    assert "fedprox.rounds" not in names
 
 
 def test_a_card_says_what_columns_set():
@@ -175,7 +238,7 @@ def test_a_table_is_drawn_without_words_around_it_if_that_is_asked(run, monkeypa
     monkeypatch.setattr(display, "command_of", lambda run, records: "")
     monkeypatch.setattr(display, "judge_claims", lambda run, records: [])
     for plain in (False, True):
-        print_table(Console(file=io.StringIO()), run, [], plain)
+        print_table(Console(file=io.StringIO()), run, plain)
     assert titles == ["Table 7", ""]
 
 

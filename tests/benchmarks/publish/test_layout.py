@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from benchmarks.publish.layout import layout_of
 from benchmarks.tables.selection import Selection
+from benchmarks.tables.spec import Row
 from tests.benchmarks.publish.scores import COLUMN, DIGITS, scored
 
 
@@ -82,3 +83,48 @@ def test_a_layout_knows_what_the_measure_does_not_compare(run):
     assert layout_of(run, scores).unlike == {}
     run.table = replace(run.table, measure="samples")
     assert layout_of(run, scores).unlike == {"inception-score": "by judge"}
+
+
+def of_method(row, *lineage, **config):
+    return scored(row, 2.0, 1.0, lineage=lineage, config=config, local_samples=0)
+
+
+def added(run, *keys):
+    """The run with a row of FedAvg, which its paper names, and rows of methods of one's own."""
+    rows = tuple(Row(key, key, key.title()) for key in ("fedavg", *keys))
+    table = replace(run.table, rows=(*run.table.rows, rows[0]))
+    return replace(
+        run,
+        paper=replace(run.paper, tables=(table,)),
+        table=replace(table, rows=(*run.table.rows, *rows)),
+    )
+
+
+def test_a_row_that_has_the_settings_of_its_family_says_whose(run):
+    run = added(run, "mine")
+    records = [of_method("fedavg", "fedavg"), of_method("mine", "mine", "between", "fedavg")]
+    assert layout_of(run, records).notes == ("Mine has the paper's settings of fedavg, its family",)
+
+
+def test_a_row_of_no_family_says_what_it_has_and_how_its_rounds_differ(run):
+    run = added(run, "mine")
+    fedavg = of_method("fedavg", "fedavg", **{"fedavg.rounds": 3})
+    text = (
+        "Mine is of no family that the paper names: its plans local and server are the table's, its"
+        " other settings its own"
+    )
+    for rounds, more in (
+        ({}, ""),
+        ({"mine.rounds": 3}, ", with rounds = 3"),
+        ({"mine.rounds": 20}, ", with rounds = 20 (Fedavg 3)"),
+    ):
+        records = [fedavg, of_method("mine", "mine", **rounds)]
+        assert layout_of(run, records).notes == (text + more,)
+
+
+def test_a_row_with_another_budget_than_its_familys_is_in_the_layout(run):
+    run = added(run, "mine")
+    fedavg, own = of_method("fedavg", "fedavg"), of_method("mine", "mine", "fedavg")
+    assert layout_of(run, [fedavg, own]).unequal == {}
+    more = [replace(record, bytes_up=count) for record, count in ((fedavg, 100), (own, 150))]
+    assert layout_of(run, more).unequal == {"mine": "not the budget of Fedavg: bytes +50.0 %"}

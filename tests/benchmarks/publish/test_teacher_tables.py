@@ -47,7 +47,7 @@ def reproduced(tmp_path, name, measure, metrics, rows, records, own=None):
     run = TableRun(paper, table, Selection(), [], TableFiles(tmp_path, "smoke", f"fedsa/{name}"))
     run.records = {r.cell: r for r in records}
     console = Console(file=io.StringIO(), width=200)
-    print_table(console, run, ["the card"])
+    print_table(console, run)
     return run, console.file.getvalue()
 
 

@@ -21,6 +21,7 @@ from federation.caching.snapshots import Snapshots, pack, unpack
 from federation.channel import Transfer
 from federation.fitting import fit
 from federation.method import Method
+from federation.samples import counted
 from federation.training.loops import TrainingPlan
 from methods.fedavg import FedAvg
 from methods.feddf import FedDF
@@ -338,12 +339,14 @@ def interrupted(folder, method, wanted="round 3/4", snapshots=2, **changes):
 
 def outcome(federation, method):
     """Everything a fit leaves, comparable with ==."""
-    found = fit(federation, method)
+    with counted() as seen:
+        found = fit(federation, method)
     states = [content_digest(checkpoint.state) for checkpoint in found]
     samples = [
         checkpoint.samples.tolist() for checkpoint in found if checkpoint.samples is not None
     ]
-    return states, [checkpoint.history for checkpoint in found], samples, federation.channel.ledger
+    histories = [checkpoint.history for checkpoint in found]
+    return states, histories, samples, federation.channel.ledger, seen.total()
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -114,6 +116,41 @@ def test_bytes_and_the_best_of_a_column_stand_in_their_rows(tmp_path):
         [True, False],
         [False, True],
     ]
+
+
+def test_budgets_and_rows_with_another_than_their_family_stand_below_the_numbers(tmp_path):
+    column = COLUMNS[0]
+    lineages = {"client-resnet": ("root",), "global-dlad": ("mine", "root")}
+    records = [
+        record(row, column, 0.5, local_samples=samples, server_samples=8, lineage=lineages[row])
+        for row, samples in (("client-resnet", 1_200), ("global-dlad", 2_400))
+    ]
+    files = write_results(tmp_path, records)
+    sheet = Sheet.read(files.path("layout.json"))
+    unequal = {"global-dlad": "not the budget of the first"}
+    replace(sheet, layout=replace(sheet.layout, unequal=unequal)).write(files.path("layout.json"))
+    text = render_page(find_results(tmp_path))
+    body = text.partition("Budget of a run")[2]
+    assert '<th scope="row">Client &lt;b&gt;</th><td class="cost">1,200</td>' in body
+    assert '<th scope="row">Global (DLAD) ‡</th><td class="cost">2,400</td>' in body
+    assert "<li>‡ Global (DLAD): not the budget of the first</li>" in body
+
+
+def test_results_from_before_samples_were_counted_are_shown_without_them(tmp_path):
+    files = write_results(tmp_path)
+    path = files.path("records.jsonl")
+    old = [json.loads(line) for line in path.read_text().splitlines()]
+    for value in old:
+        del value["local_samples"], value["server_samples"], value["lineage"]
+    path.write_text("".join(json.dumps(value) + "\n" for value in old))
+    sheet = json.loads(files.path("layout.json").read_text())
+    del sheet["layout"]["unequal"]
+    files.path("layout.json").write_text(json.dumps(sheet))
+    body = render_page(find_results(tmp_path)).partition("Budget of a run")[2]
+    assert (
+        '<th scope="row">Global (DLAD)</th><td class="cost">unknown</td><td'
+        ' class="cost">unknown</td><td class="cost">2.000</td>' in body
+    )
 
 
 class Collector(HTMLParser):

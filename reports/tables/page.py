@@ -1,0 +1,73 @@
+"""A table's page in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from reports.tables.markup import markdown_table
+from reports.tables.table import (
+    Layout,
+    best_rows,
+    block_title,
+    blocks,
+    legend,
+    marked_title,
+    measured_text,
+    published_text,
+)
+
+
+def markdown_page(
+    layout: Layout,
+    lines: pd.DataFrame,
+    claims: Sequence[tuple[str, str, str]],
+    card: Sequence[str],
+    notes: Sequence[str] = (),
+    budget: Sequence[str] = (),
+    made: str = "",
+) -> str:
+    """The whole page of a table: title, how it was `made`, numbers, notes, `budget` (lines of
+    Markdown), claims (text, verdict, in print) and the protocol card.
+    """
+    parts = [
+        f"# {layout.key}: {layout.title}",
+        "",
+        layout.caption + ".",
+        "",
+        "; ".join(layout.labels) + ".",
+        "",
+        *([made + ".", ""] if made else []),
+    ]
+    metric_blocks = blocks(layout, lines)
+    for block in metric_blocks:
+        if len(metric_blocks) > 1:
+            parts += [f"## {block_title(block)}", ""]
+        for panel in block.panels:
+            if panel.title:
+                parts += [f"**{panel.title}**", ""]
+            best = {column: best_rows(layout, block, column) for column in panel.columns}
+            rows = []
+            for row in layout.rows:
+                texts = [marked_title(layout, row)]
+                for column in panel.columns:
+                    line = block.cells.get((row, column))
+                    if line is None:
+                        texts.append("–")
+                        continue
+                    bold = "**" if row in best[column] else ""
+                    texts.append(
+                        f"{bold}{measured_text(line, block.scale)}{bold}"
+                        f" {published_text(line, block.scale)}"
+                    )
+                rows.append(texts)
+            parts += markdown_table(("", *panel.columns.values()), rows)
+            parts.append("")
+    parts += [f"- {note}" for note in (*notes, *legend(layout, lines))]
+    parts += ["", "## Budget of a run", "", *budget] if budget else []
+    if claims:
+        headings = ("the paper's claim", "here", "in print")
+        parts += ["", "## Claims", "", *markdown_table(headings, claims)]
+    parts += ["", "## Protocol", "", *card, ""]
+    return "\n".join(parts)

@@ -1,0 +1,270 @@
+"""A method that a paper does not name is given what the paper says of the one that it derives
+from.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import fields, replace
+
+import pytest
+
+from benchmarks.running.events import Context
+from benchmarks.running.execute import make_method, run_cell
+from benchmarks.tables import registry
+from benchmarks.tables.cells import expand
+from benchmarks.tables.selection import Selection, parse_overrides
+from benchmarks.tables.spec import PROFILES, PROTOCOLS, Paper, Row, Setting, SpecError, Table
+from results.record import OK
+from tests.docs.adding import DERIVED
+
+WITH_FEDAVG = [
+    f"{paper.key}/{table.key}"
+    for paper in registry.papers().values()
+    for table in paper.tables
+    if "fedavg" in {row.method for row in (*table.rows, *table.offered)}
+    and not registry.find_measure(table.measure).takes_no_method
+]
+
+
+@pytest.fixture(scope="module")
+def damped(tmp_path_factory):
+    path = tmp_path_factory.mktemp("plugin") / "damped.py"
+    path.write_text(DERIVED)
+    return str(path)
+
+
+@pytest.fixture
+def written(tmp_path, monkeypatch):
+    """Writes a plug-in `plug` of the class `Plug`, which is forgotten after the test."""
+
+    def write(base, module, body=""):
+        path = tmp_path / "plug.py"
+        path.write_text(
+            "from dataclasses import dataclass, field\n"
+            f"from {module} import {base}\n\n\n"
+            f"@dataclass(frozen=True)\nclass Plug({base}):\n    title = 'Plug'\n{body}\n"
+        )
+        return str(path)
+
+    yield write
+    sys.modules.pop("fedtables_plugin_plug", None)
+
+
+def configs(name, selection):
+    """Configurations by row and column."""
+    cells = expand(*registry.find_table(name), selection, skip_unusable=True)
+    return {(cell.row, cell.column): dict(cell.config) for cell in cells}
+
+
+# -- who belongs to whom --
+
+
+def test_a_lineage_ends_with_the_root_of_the_family(damped):
+    assert registry.lineage("damped", [damped]) == ("damped", "fedavg")
+    assert registry.lineage("feddf") == ("feddf", "fedavg")
+    assert registry.lineage("fedprox-plus") == ("fedprox-plus", "fedavg-plus")
+    assert registry.lineage("dlad") == ("dlad",)
+
+
+def test_a_class_between_two_methods_that_is_none_itself_is_passed_over(written):
+    """FedIOD's fields are in a class of their own, which is no method."""
+    path = written("FedIOD", "methods.fediod")
+    assert registry.lineage("plug", [path]) == ("plug", "fediod")
+
+
+def test_a_paper_names_the_methods_of_its_rows_of_its_settings_and_of_their_conditions():
+    row, offered = Row("a", "fedavg", ""), Row("k", "fedkd", "")
+    paper = Paper(
+        key="p",
+        title="",
+        citation="",
+        settings=(
+            Setting("feddf.rounds", 3, "paper", ""),
+            Setting("local.epochs", {"method=fedgen|fedmd x=1": 1, "": 2}, "paper", ""),
+        ),
+        tables=(Table("t", "", "", rows=(row,), columns=(), axes={}, offered=(offered,)),),
+        released_code=False,
+        seed_axes=(),
+    )
+    assert {"fedavg", "fedkd", "feddf", "fedgen", "fedmd"} == paper.methods - {"local"}
+
+
+# -- what it is given --
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("name", WITH_FEDAVG)
+def test_the_documented_derived_method_trains_as_fedavg_in_every_table_that_has_it(
+    name, profile, damped
+):
+    paper, table = registry.find_table(name)
+    offered = tuple(row.key for row in table.offered if row.method == "fedavg")
+    [fedavg] = [
+        row for row in (*table.rows, *table.offered) if row.method == "fedavg" and not row.config
+    ]
+    for protocol in PROTOCOLS if paper.released_code and table.released else PROTOCOLS[:1]:
+        selection = Selection(profile, protocol, add=(*offered, "damped"), plugins=(damped,))
+        found = configs(name, selection)
+        places = [place for place in found if place[0] == fedavg.key]
+        assert places
+        for row, column in places:
+            own = found["damped", column]
+            assert own.pop("damped.step") == 0.5
+            of_fedavg = found[row, column]
+            assert own == {n.replace("fedavg.", "damped."): v for n, v in of_fedavg.items()}
+
+
+@pytest.mark.parametrize("name", ["fedad/table1", "fedad/table4", "fediod/table6"])
+def test_settings_of_a_family_that_has_no_row_in_the_table_hold_too(name, damped):
+    selection = Selection("paper", add=("damped",), plugins=(damped,))
+    values = {
+        found["damped.rounds"]
+        for found in configs(name, selection).values()
+        if "damped.rounds" in found
+    }
+    assert values == {100}
+    epochs = {
+        c["local.epochs"] for (row, _), c in configs(name, selection).items() if row == "damped"
+    }
+    assert epochs == ({1} if name.startswith("fedad") else {40})
+
+
+def test_a_method_of_the_suite_that_the_paper_does_not_name_is_of_its_family_too():
+    found = configs("fedad/table4", Selection(add=("fedprox",)))
+    own, fedavg = found["fedprox", "dataset=chexpert"], found["fedavg", "dataset=chexpert"]
+    assert (own["fedprox.rounds"], own["local.epochs"]) == (6, 3)
+    assert own["local.schedule"] == fedavg["local.schedule"] == "constant"
+
+
+def test_the_nearest_method_that_the_paper_names_decides(written):
+    path = written("FedDF", "methods.feddf")
+    found = configs("fediod/table1", Selection(add=("plug",), plugins=(path,)))
+    column = "dataset=cifar10 alpha=1"
+    own, feddf = found["plug", column], found["feddf", column]
+    assert own == {n.replace("feddf.", "plug."): v for n, v in feddf.items()}
+    assert own["partition.validation_share"] == 0.1
+    assert found["fedavg", column]["partition.validation_share"] == 0.0
+
+
+def test_a_setting_of_its_own_goes_before_that_of_the_family(damped):
+    paper, _ = registry.find_table("fediod/table1")
+    column = "dataset=cifar10 alpha=1"
+    for pairs, rounds in (
+        (["fedavg.rounds=7"], (7, 7)),
+        (["damped.rounds=5"], (5, 3)),
+        (["fedavg.rounds=7", "damped.rounds=5"], (5, 7)),
+    ):
+        found = configs(
+            "fediod/table1",
+            Selection(
+                add=("damped",),
+                plugins=(damped,),
+                overrides=parse_overrides(pairs, paper, [damped]),
+            ),
+        )
+        own, fedavg = found["damped", column], found["fedavg", column]
+        assert (own["damped.rounds"], fedavg["fedavg.rounds"]) == rounds
+
+
+def test_a_default_of_the_derived_class_does_not_go_before_the_tables_setting(written):
+    path = written("FedAvg", "methods.fedavg", "    rounds: int = 90\n    extra: int = 4")
+    found = configs("fediod/table1", Selection(add=("plug",), plugins=(path,)))
+    own = found["plug", "dataset=cifar10 alpha=1"]
+    assert (own["plug.rounds"], own["plug.extra"]) == (3, 4)
+
+
+def test_what_a_derived_class_has_no_field_for_is_not_passed(written):
+    path = written("FedAvg", "methods.fedavg", "    rounds: int = field(default=9, init=False)")
+    selection = Selection(add=("plug",), plugins=(path,))
+    own = configs("fediod/table1", selection)["plug", "dataset=cifar10 alpha=1"]
+    assert not [name for name in own if name.startswith("fedavg.")]
+    method = make_method(registry.find_method("plug", [path]), own)
+    assert (method.rounds, method.participation) == (9, 0.5)
+
+
+def test_a_method_of_its_own_has_the_tables_plans_and_its_own_defaults(written):
+    body = "    rounds: int = 11\n\n    def fit(self, federation):\n        return None"
+    path = written("Method", "federation.method", body)
+    found = configs("fediod/table1", Selection("paper", add=("plug",), plugins=(path,)))
+    own = found["plug", "dataset=cifar10 alpha=1"]
+    plain = found["fedkd", "dataset=cifar10 alpha=1"]
+    assert own["plug.rounds"] == 11
+    assert {n: v for n, v in own.items() if "plug." not in n} == {
+        n: v for n, v in plain.items() if "fedkd." not in n
+    }
+
+
+def test_a_public_set_can_be_given_to_a_method_whose_family_has_none(damped):
+    paper, _ = registry.find_table("fediod/table1")
+    selection = Selection(add=("damped",), plugins=(damped,))
+    given = replace(selection, overrides=parse_overrides(["public.name=cifar100"], paper))
+    column = "dataset=cifar10 alpha=1"
+    assert configs("fediod/table1", selection)["damped", column]["public.name"] == ""
+    found = configs("fediod/table1", given)
+    assert found["damped", column]["public.name"] == "cifar100"
+    assert found["fedavg", column]["public.name"] == ""
+
+
+def test_papers_set_by_name_what_they_set_for_the_family_of_a_method_they_name():
+    """A finished table is shown without importing methods, so what a method that a paper names
+    takes from its family must be in the spec.
+    """
+    for paper in registry.papers().values():
+        names = {setting.name for setting in paper.settings}
+        for method in paper.methods & registry.methods().keys():
+            has = {about.name for about in fields(registry.find_method(method).load())}
+            for base in registry.lineage(method)[1:]:
+                of_base = {n.partition(".")[2] for n in names if n.startswith(f"{base}.")}
+                of_it = {n.partition(".")[2] for n in names if n.startswith(f"{method}.")}
+                assert of_base & has <= of_it, (paper.key, method)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_rows_of_a_family_train_alike_in_every_table(profile):
+    """Plans of local training and what the root has fields for: rounds, participation, epochs."""
+    compared = set()
+    for paper in registry.papers().values():
+        for table in paper.tables:
+            rows = {row.method: row for row in (*table.rows, *table.offered) if not row.config}
+            for column in table.columns:
+                for method in rows:
+                    root = registry.lineage(method)[-1]
+                    if root == method or root not in rows:
+                        continue
+                    own, of_root = (
+                        {
+                            name.replace(f"{which}.", "method."): value
+                            for name, value in paper.config(
+                                table, rows[which], column, profile, "paper"
+                            ).items()
+                        }
+                        for which in (method, root)
+                    )
+                    fields_of_root = fields(registry.find_method(root).load())
+                    names = {f"method.{about.name}" for about in fields_of_root}
+                    names |= {name for name in of_root if name.startswith("local.")}
+                    for name in names & of_root.keys():
+                        assert own[name] == of_root[name], (paper.key, table.key, method, name)
+                    compared.add(method)
+    assert compared == {"fedprox", "fedavgm", "fedgen", "feddf", "fedprox-plus"}
+
+
+def test_the_documented_derived_method_has_fedavgs_budget(damped, tmp_path):
+    """Two of four clients in each of three rounds, at smoke."""
+    only = {"row": "fedavg,damped", "dataset": "cifar10", "alpha": "1"}
+    selection = Selection(only=only, add=("damped",), plugins=(damped,))
+    cells = expand(*registry.find_table("fediod/table1"), selection)
+    fedavg, own = (run_cell(cell, Context(str(tmp_path)))[0] for cell in cells)
+    assert (fedavg.row, own.row, fedavg.status, own.status) == ("fedavg", "damped", OK, OK)
+    assert (fedavg.lineage, own.lineage) == (("fedavg",), ("damped", "fedavg"))
+    for name in ("local_samples", "server_samples", "bytes_up", "bytes_down"):
+        assert getattr(own, name) == getattr(fedavg, name), name
+    assert 0 < own.local_samples < 3 * 600
+    assert own.server_samples == 0
+    assert own.measurements != fedavg.measurements
+
+
+def test_an_unknown_method_has_no_lineage():
+    with pytest.raises(SpecError, match=r"did you mean .*fedavg"):
+        registry.lineage("fedavgg")

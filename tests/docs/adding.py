@@ -1,0 +1,19 @@
+"""The code that docs/adding.md shows."""
+
+from __future__ import annotations
+
+import re
+
+from results.sourcecode import ROOT
+
+BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "adding.md").read_text(), re.DOTALL)
+
+
+def block_with(text: str) -> str:
+    """The one block of Python that holds `text`."""
+    [block] = [block for block in BLOCKS if text in block]
+    return block
+
+
+DERIVED = block_with("class Damped(FedAvg)")
+"""The method that derives from FedAvg: the file `damped.py`."""

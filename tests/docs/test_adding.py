@@ -1,0 +1,45 @@
+"""docs/adding.md shows the hooks of methods as the code has them."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from baselines.fedavg_plus import FedAvgPlus
+from methods.fedavg import FedAvg
+from results.sourcecode import ROOT
+from tests.docs.adding import block_with
+
+HOOKS = ("server_state", "penalty", "aggregate")
+
+
+def shown(text: str) -> str:
+    """A signature without line breaks and the commas before them."""
+    return " ".join(text.split()).replace("( ", "(").replace(", )", ")")
+
+
+def signature(method, hook):
+    """`penalty(self, ...) -> Penalty | None`; annotations are texts, as they are written."""
+    return hook + str(inspect.signature(getattr(method, hook))).replace("'", "")
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+def test_every_hook_is_shown_with_its_signature(hook):
+    assert f"def {signature(FedAvg, hook)}: ..." in shown(block_with("def aggregate(\n    self,\n"))
+
+
+def test_the_other_familys_hook_is_shown_with_its_signature():
+    page = (ROOT / "docs" / "adding.md").read_text()
+    assert f"`{signature(FedAvgPlus, 'penalty')}`" in page
+
+
+def test_no_hook_is_left_out():
+    """What methods that derive from FedAvg override beside their fields."""
+    overridden = {
+        name
+        for derived in FedAvg.__subclasses__()
+        for name in vars(derived)
+        if callable(getattr(FedAvg, name, None)) and not name.startswith("__")
+    }
+    assert overridden <= set(HOOKS)

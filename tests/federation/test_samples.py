@@ -1,0 +1,167 @@
+"""Samples seen, counted by hand; a run has the same count whatever it finds in the cache."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+import torch
+from torch import nn
+
+from baselines.fedkd import FedKD
+from baselines.standalone import Standalone
+from federation.caching.cache import Stage, StageCache, StageRequest
+from federation.fitting import fit
+from federation.method import Method
+from federation.parts.protection import Protection
+from federation.samples import active_count, counted, on_client, see
+from federation.training.execution import Execution
+from federation.training.loops import Normalisation, TrainingPlan, predict, train
+from methods.fedavg import FedAvg
+from methods.fedmd import FedMD
+from privacy.plan import DP_SGD, PrivacyPlan
+from results.files import read_sealed_json, write_sealed_json
+from tests.federation.tiny import make_client, make_federation
+
+
+def seen_by(method, **changes):
+    """Samples that a fit takes on the tiny federation: two clients with 12 images each, six public
+    ones; local training has 3 epochs, the server's 2.
+    """
+    with counted() as count:
+        fit(make_federation(**changes), method)
+    return count.total()
+
+
+# -- where and what --
+
+
+def test_what_is_seen_on_a_client_is_local_and_the_rest_the_servers():
+    with counted() as count:
+        see(5)
+        with on_client():
+            see(3)
+        see(1)
+    assert count.total() == {"local": 3, "server": 6}
+
+
+def test_nobody_counts_unless_asked_and_an_inner_count_is_its_own():
+    see(7)
+    assert active_count() is None
+    with counted() as outer:
+        see(1)
+        with counted() as inner:
+            see(2)
+        see(4)
+    assert (outer.total()["server"], inner.total()["server"]) == (5, 2)
+
+
+def test_training_sees_its_batches_and_not_a_last_one_of_a_single_sample():
+    """13 images in batches of 4: three full ones, and one that is left out."""
+    model = nn.Sequential(nn.Flatten(), nn.Linear(4, 1))
+    images, targets = torch.zeros(13, 1, 2, 2), torch.zeros(13, 1)
+    plain = Normalisation((0.0,), (1.0,))
+    with counted() as count:
+        train(
+            model,
+            images,
+            targets,
+            lambda outputs, wanted: (outputs - wanted).square().mean(dim=1),
+            TrainingPlan(epochs=5, batch_size=4),
+            normalise=plain,
+            generator=torch.Generator().manual_seed(0),
+        )
+        predict(model, images, normalise=plain)
+    assert count.total() == {"local": 0, "server": 5 * 12}
+
+
+def test_a_pass_of_a_methods_own_loop_counts_where_the_network_learns():
+    federation = make_federation()
+    model, frozen = federation.networks.initial(), federation.networks.initial()
+    frozen.requires_grad_(False)
+    images = torch.zeros(6, 1, 8, 8)
+    with counted() as count:
+        federation.forward(model, images)
+        federation.forward(frozen, images)
+        with torch.no_grad():
+            federation.forward(model, images)
+        federation.clients[0].run(lambda shard: federation.forward(model, images[:2]))
+    assert count.total() == {"local": 2, "server": 6}
+
+
+# -- whole fits --
+
+
+def test_fits_see_what_their_plans_say():
+    assert seen_by(Standalone()) == {"local": 2 * 12 * 3, "server": 0}
+    assert seen_by(FedKD()) == {"local": 2 * 12 * 3, "server": 6 * 2}
+    rounds = FedAvg(rounds=4, participation=0.5)
+    assert seen_by(rounds) == {"local": 4 * 12 * 3, "server": 0}
+
+
+def test_what_a_client_digests_of_public_images_is_local():
+    """Local models, two rounds of 4 public and 12 own images; two epochs of the central model."""
+    method = FedMD(rounds=2, public_samples=4, revisit_epochs=1)
+    assert seen_by(method) == {"local": 2 * (12 * 3 + 2 * (4 + 12)), "server": 6 * 2}
+
+
+def test_clients_trained_together_see_as_much_as_one_after_another():
+    method = FedAvg(rounds=2, participation=1.0)
+    together = seen_by(method, execution=Execution(stacked=2))
+    assert together == seen_by(method) == {"local": 2 * 2 * 12 * 3, "server": 0}
+
+
+def test_dp_sgd_sees_the_samples_that_were_drawn():
+    """Poisson sampling draws each of 200 images with probability 1/50 in each of 150 steps: 600 on
+    average, with a deviation of 24.
+    """
+    plan = TrainingPlan(epochs=3, batch_size=4, lr=0.01)
+    protection = Protection(PrivacyPlan(DP_SGD, epsilon=8.0), frozenset())
+    clients = [make_client(0, samples=200, network="cnn-small")]
+    seen = seen_by(Standalone(), clients=clients, local=plan, protection=protection)
+    assert seen["local"] == pytest.approx(600, abs=100)
+    assert seen["local"] != 600
+    assert seen["server"] == 0
+
+
+@dataclass(frozen=True)
+class AsksTwice(Method):
+    """Takes the local models twice."""
+
+    def fit(self, federation):
+        federation.local_models()
+        return federation.local_models()
+
+
+@pytest.fixture(params=["disk", "memory"])
+def stages(request, tmp_path):
+    return StageCache(tmp_path / "stages" if request.param == "disk" else None)
+
+
+def test_a_fit_has_the_same_count_from_the_cache(stages):
+    first, again = seen_by(FedKD(), stages=stages), seen_by(FedKD(), stages=stages)
+    assert first == again == {"local": 72, "server": 12}
+    assert [event.computed for event in stages.events if event.kind == "fit"] == [True, False]
+
+
+def test_a_stage_counts_for_every_fit_that_asks_and_once_in_each(stages):
+    assert seen_by(Standalone(), stages=stages) == {"local": 72, "server": 0}
+    assert seen_by(FedKD(), stages=stages) == {"local": 72, "server": 12}
+    assert seen_by(AsksTwice(), stages=stages) == {"local": 72, "server": 0}
+    local = [event.computed for event in stages.events if event.kind == "local-model"]
+    assert local.count(True) == 2
+
+
+def test_a_stage_written_before_samples_were_counted_is_read(tmp_path):
+    """What a plug-in's or a measure's own module computes may be as old."""
+    stages = StageCache(tmp_path)
+    request = StageRequest("old", "", {}, lambda: Stage({"x": torch.ones(1)}), "results.names")
+    stages.get(request)
+    header = stages.path(request).with_suffix(".json")
+    value = read_sealed_json(header)
+    assert value.pop("seen") == {"local": 0, "server": 0}
+    write_sealed_json(header, value)
+    with counted() as count:
+        assert stages.get(request).tensors["x"].item() == 1
+    assert count.total() == {"local": 0, "server": 0}
+    assert [event.computed for event in stages.events] == [True, False]
