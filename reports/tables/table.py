@@ -1,4 +1,4 @@
-"""A table as the paper prints it, measured beside published, one per metric; for the terminal too."""
+"""A table as the paper prints it, measured beside published, one per metric; for a terminal too."""
 
 from __future__ import annotations
 
