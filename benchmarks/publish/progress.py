@@ -17,6 +17,7 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.table import Column
 
 from benchmarks.tables.cells import Cell
 from results.record import OK, Record
@@ -26,17 +27,21 @@ if TYPE_CHECKING:
 
 
 def progress_bar(console: Console) -> Progress:
-    """What is done, in how long, and how long it still takes; gone when it ends."""
+    """What is done, in how long, and how long it still takes; gone when it ends.
+
+    The description alone gives way to a narrow terminal: it has what the other columns leave.
+    """
     return Progress(
         SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
+        TextColumn("{task.description}", table_column=Column(ratio=1, no_wrap=True)),
+        BarColumn(bar_width=16),
         TaskProgressColumn(),
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(),
         console=console,
         transient=True,
+        expand=True,
     )
 
 

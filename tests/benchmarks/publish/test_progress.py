@@ -1,0 +1,26 @@
+"""Progress while a command runs, as wide as the terminal."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from benchmarks.publish.progress import progress_bar
+
+
+@pytest.mark.parametrize("width", [80, 60])
+def test_a_narrow_terminal_cuts_what_is_done_and_not_the_time_that_is_left(width):
+    console = Console(file=io.StringIO(), width=width)
+    bar = progress_bar(console)
+    bar.add_task("fediod gan=eq2 mimic=eq8 tau=inf conf unique: client 3, epoch 12", total=4)
+    task = bar.add_task("cells", total=3)
+    bar.tasks[1].finished_time = 7.0
+    bar.update(task, completed=3)
+    console.print(bar.get_renderable())
+    long, short = console.file.getvalue().splitlines()
+    assert "fediod" in long
+    assert "…" in long
+    assert long.rstrip().endswith("left -:--:--")
+    assert short.rstrip().endswith("100% 0:00:07 left 0:00:00")
