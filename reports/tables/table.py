@@ -105,9 +105,10 @@ def blocks(layout: Layout, lines: pd.DataFrame) -> list[Block]:
             column for column in columns if column in of_it or column not in of_others
         ]
         cells = cells_of(layout.key, lines, metric, metric_columns)
+        printed = {c.column for c in published_table(layout.key) if c.metric == metric}
         drawn = [
             p
-            for p in panels(metric_columns, layout.x_axis)
+            for p in panels(metric_columns, layout.x_axis, len(printed))
             if any((row, c) in cells for row in layout.rows for c in p.columns)
         ]
         unlike = layout.unlike.get(metric, "")
@@ -159,14 +160,23 @@ def cells_of(
     return cells
 
 
-def panels(columns: Sequence[str], x_axis: str) -> list[Panel]:
+def panels(columns: Sequence[str], x_axis: str, printed: int = 0) -> list[Panel]:
     """Split columns into panels that run along a key, by default the last; up to eight columns stay
     in one.
 
-    What all columns of a panel share stands in its title.
+    Fewer columns are split too where the paper has more than eight, `printed`, and more than one
+    key differs: part of a table keeps the table's panels. What all columns of a panel share stands
+    in its title.
     """
     parsed = {column: parse_column(column) for column in columns}
-    if not x_axis and len(parsed) <= 8:
+    differing = {
+        key
+        for pairs in parsed.values()
+        for key, value in pairs.items()
+        if any(other.get(key) != value for other in parsed.values())
+    }
+    split = len(parsed) > 8 or (printed > 8 and len(differing) > 1)
+    if not x_axis and not split:
         first, *others = parsed.values() if parsed else ({},)
         shared = {
             key: value
@@ -178,7 +188,7 @@ def panels(columns: Sequence[str], x_axis: str) -> list[Panel]:
             for c, pairs in parsed.items()
         }
         return [Panel(shared, names)]
-    keys = list(next(iter(parsed.values()), {"": ""}))
+    keys = list(max(parsed.values(), key=len, default={"": ""}))  # some have no key of a measure
     axis = x_axis if x_axis in keys else keys[-1]
     by_rest: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
     for column, pairs in parsed.items():

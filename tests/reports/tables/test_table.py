@@ -72,6 +72,21 @@ def test_panels_run_along_the_named_axis():
     assert len(panels(columns[:4], "clients")) == 2
 
 
+def test_part_of_a_table_keeps_the_panels_of_the_table_in_print():
+    part = ("train=a test=a class=x", "train=a test=b class=x", "train=a test=b class=y")
+    found = panels(part, "", printed=9)
+    assert [p.title for p in found] == ["train a, test a", "train a, test b"]
+    assert [list(p.columns.values()) for p in found] == [["x"], ["x", "y"]]
+    assert len(panels(part, "", printed=8)) == 1
+    (one_key,) = panels(COLUMNS[::4], "", printed=12)
+    assert list(one_key.columns.values()) == ["mnist", "cifar10", "cinic10"]
+
+
+def test_columns_that_were_not_measured_do_not_choose_what_panels_run_along():
+    found = panels(("train=b test=a", "train=a test=a class=x", "train=a test=b class=x"), "", 9)
+    assert [p.title for p in found] == ["", "train a, test a", "train a, test b"]
+
+
 def test_headings_name_the_key_of_a_number_and_what_all_columns_share_is_the_title():
     (panel,) = panels(("dataset=cifar10 alpha=1", "dataset=cifar100 alpha=0.1"), "")
     assert (panel.title, list(panel.columns.values())) == (
