@@ -17,6 +17,7 @@ from reports.comparing.compare import compare_results
 from reports.comparing.rule import Rule
 from results.files import ResultsError, write_atomic
 from results.sourcecode import ROOT
+from results.version import suite_version
 
 app = typer.Typer(
     help="Reports on results.",
@@ -27,9 +28,16 @@ app = typer.Typer(
 RULE = Rule()
 
 
-@app.callback()
-def reports() -> None:
+@app.callback(invoke_without_command=True)
+def reports(
+    version_asked: Annotated[
+        bool, typer.Option("--version", help="show the version of the suite")
+    ] = False,
+) -> None:
     """Reports on results."""
+    if version_asked:
+        typer.echo(suite_version())
+        raise typer.Exit
 
 
 @contextlib.contextmanager

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
+from benchmarks.commands.completion import BASH
 from benchmarks.papers import FIRST
+from results.version import suite_version
 
 app = typer.Typer(
     help=(
@@ -22,3 +25,21 @@ console = Console(highlight=False)
 if not console.is_terminal and "COLUMNS" not in os.environ:
     console.width = 200  # numbers that go to a file must not be cut
 errors = Console(stderr=True, highlight=False)
+
+
+@app.callback(invoke_without_command=True)
+def suite(
+    version_asked: Annotated[
+        bool, typer.Option("--version", help="show the version of the suite")
+    ] = False,
+    completion_asked: Annotated[
+        bool,
+        typer.Option("--show-completion", help="show what completes commands and tables in bash"),
+    ] = False,
+) -> None:
+    if version_asked:
+        typer.echo(suite_version())
+    if completion_asked:
+        typer.echo(BASH)
+    if version_asked or completion_asked:
+        raise typer.Exit

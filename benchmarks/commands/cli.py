@@ -6,11 +6,14 @@ Only what every command needs is imported when this starts: `--help` and `list` 
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 
 from rich.markup import escape
+from typer.completion import completion_init
 
 from benchmarks.commands.app import app, errors
+from benchmarks.commands.completion import VARIABLE
 from benchmarks.tables.spec import SpecError
 from results.files import DataError, ResultsError
 
@@ -36,8 +39,10 @@ def main() -> None:
     """Run the command line; expected errors become one message and exit code 1, Ctrl-C becomes
     130.
     """
+    if VARIABLE in os.environ:
+        completion_init()
     try:
-        app()
+        app(complete_var=VARIABLE)
     except (SpecError, DataError, ResultsError) as error:
         errors.print(f"[red]error:[/] {escape(str(error))}", soft_wrap=True)
         sys.exit(1)

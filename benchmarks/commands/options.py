@@ -8,19 +8,38 @@ from typing import Annotated
 import typer
 
 from benchmarks.papers import FIRST
+from benchmarks.tables import registry
+from benchmarks.tables.spec import PROFILES, PROTOCOLS
+
+
+def _tables_like(begun: str) -> list[str]:
+    known = [*registry.papers(), *registry.all_tables()]
+    return [name for name in known if name.startswith(begun)]
+
 
 Tables = Annotated[
     list[str] | None,
-    typer.Argument(help=f"paper/table, for example {FIRST}; or a paper for all of its tables"),
+    typer.Argument(
+        help=f"paper/table, for example {FIRST}; or a paper for all of its tables",
+        autocompletion=_tables_like,
+    ),
 ]
 Profile = Annotated[
     str,
     typer.Option(
-        help="smoke (embedded data, seconds), cpu (real data, reduced), paper (full scale, CUDA)"
+        help=(
+            "smoke (embedded data, seconds to minutes), cpu (real data, reduced), paper (full"
+            " scale, CUDA)"
+        ),
+        autocompletion=lambda: PROFILES,
     ),
 ]
 Protocol = Annotated[
-    str, typer.Option(help="paper, or released: what the authors' code does where it departs")
+    str,
+    typer.Option(
+        help="paper, or released: what the authors' code does where it departs",
+        autocompletion=lambda: PROTOCOLS,
+    ),
 ]
 Only = Annotated[
     list[str] | None,

@@ -75,7 +75,12 @@ def reproduce_tables(
     ray_cache: RayCache = "",
     plain: Plain = False,
 ) -> None:
-    """Regenerate tables: measured beside published, pictures, and the paper's claims judged."""
+    """Regenerate tables: measured beside published, pictures, and the paper's claims judged.
+
+    At smoke a cell takes some three seconds of one core, the longest half a minute: so the records
+    in results/reference/smoke, from a machine with two cores (Intel Xeon). `plan` estimates a table
+    on this machine.
+    """
     device = device or ("cuda" if profile == "paper" else "cpu")
     selection = make_selection(
         profile,

@@ -1,0 +1,63 @@
+"""What the command line says of itself: version, completion, and how long smoke takes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tomllib
+
+import pytest
+
+from results.sourcecode import ROOT
+
+
+@pytest.mark.parametrize("module", ["benchmarks", "reports"])
+def test_version_is_that_of_the_project(command, module):
+    done = command(module, "--version")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert (done.returncode, done.stdout) == (0, f"fedtables {project['version']}\n")
+
+
+@pytest.mark.parametrize("module", ["benchmarks", "reports"])
+def test_without_a_command_there_is_help(command, module):
+    done = command(module)
+    assert done.returncode == 2
+    assert "Usage:" in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("typed", "completions"),
+    [
+        ("-m benchmarks repr", "reproduce"),
+        ("-m benchmarks reproduce dlad/t", "dlad/table1 dlad/table2 dlad/table3 dlad/table4"),
+        ("-m benchmarks plan dlad --prof", "--profile"),
+        ("-m benchmarks plan dlad --profile pap", "paper"),
+        ("-m reports bu", ""),
+        ("script.py", ""),
+    ],
+)
+def test_bash_completes_what_is_typed(command, typed, completions):
+    script = command("benchmarks", "--show-completion").stdout
+    shell = f"""{script}
+        COMP_WORDS=(python {typed})
+        COMP_CWORD=$(( ${{#COMP_WORDS[@]}} - 1 ))
+        _fedtables {sys.executable}
+        echo "${{COMPREPLY[*]}}"
+    """
+    done = subprocess.run(
+        ["bash", "-c", shell], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == completions
+
+
+def test_help_says_how_long_smoke_takes_as_the_records_have_it(command):
+    said = " ".join(command("benchmarks", "reproduce", "--help").stdout.split())
+    assert "some three seconds of one core, the longest half a minute" in said
+    seconds = [
+        json.loads(line)["seconds"]
+        for path in (ROOT / "results/reference/smoke").rglob("*.records.jsonl")
+        for line in path.read_text().splitlines()
+    ]
+    assert sum(seconds) / len(seconds) == pytest.approx(3, abs=1.5)
+    assert max(seconds) == pytest.approx(30, abs=15)
