@@ -188,7 +188,8 @@ def panels(columns: Sequence[str], x_axis: str, printed: int = 0) -> list[Panel]
             for c, pairs in parsed.items()
         }
         return [Panel(shared, names)]
-    keys = list(max(parsed.values(), key=len, default={"": ""}))  # some have no key of a measure
+    most = max(parsed.values(), key=len, default={"": ""})  # a column without numbers has fewer
+    keys = list(most)
     axis = x_axis if x_axis in keys else keys[-1]
     by_rest: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
     for column, pairs in parsed.items():
