@@ -120,6 +120,14 @@ def test_the_reference_holds_what_ci_regenerates():
     assert {"node", "commit_info"}.isdisjoint({*speed["machine_info"], *speed})
 
 
+def test_the_readme_says_how_many_tables_run():
+    tables = {name: table for name, table in registry.all_tables().items() if "/table" in name}
+    run = sum(table is not None for table in tables.values())
+    assert f"{run} of the {len(tables)} tables of the four papers run" in (
+        ROOT / "README.md"
+    ).read_text().replace("\n", " ")
+
+
 def test_links_lead_to_files():
     for page in PAGES:
         for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
