@@ -199,7 +199,7 @@ class FedGEN(FedAvg):
         weights = counts / counts.sum(dim=0).clamp(min=1)
         stream = federation.streams.shuffling("fedgen server", number)
         generator.train()
-        for _ in federation.steps(self.generator_steps):
+        for _ in federation.steps(self.generator_steps, name="generator"):
             labels = stream.choose(generator.classes, self.generator_batch_size)
             noise = stream.normal(len(labels), self.noise)
             features = generator(noise, labels)

@@ -97,7 +97,7 @@ class FixMatch(Method):
             stream = federation.streams.shuffling("fixmatch", number)
             first = (number - 1) * self.interval
             model.train()
-            for step in federation.steps(min(self.interval, self.steps - first)):
+            for step in federation.steps(min(self.interval, self.steps - first), name="fixmatch"):
                 for group in optimizer.param_groups:
                     group["lr"] = self.lr * cosine_factor(first + step, self.steps)
                 labelled = stream.choose(len(probe.images), self.batch_size)

@@ -159,7 +159,9 @@ class MetaPseudoLabels(Method):
             first = (number - 1) * self.interval
             teacher.train()
             student.train()
-            for step in federation.steps(min(self.interval, self.steps - first)):
+            for step in federation.steps(
+                min(self.interval, self.steps - first), name="meta-pseudo-labels"
+            ):
                 at = first + step
                 for optimizer, wait in zip(optimizers, (0, self.student_wait), strict=True):
                     optimizer.param_groups[0]["lr"] = self.lr * schedule(

@@ -150,7 +150,7 @@ class NoisyStudent(Method):
         decoder: Any
         encoder, decoder = halves(model)
         model.train()
-        for _ in federation.steps(self.steps):
+        for _ in federation.steps(self.steps, name="first" if pseudo is None else "noisy"):
             labelled = stream.choose(len(probe.images), plan.batch_size)
             images, others = probe.images[labelled], None
             if pseudo is not None and len(pseudo[0]):

@@ -78,7 +78,9 @@ class PseudoLabel(Method):
             stream = federation.streams.shuffling("pseudo-label", number)
             first = (number - 1) * self.interval
             model.train()
-            for step in federation.steps(min(self.interval, self.steps - first)):
+            for step in federation.steps(
+                min(self.interval, self.steps - first), name="pseudo-label"
+            ):
                 labelled = stream.choose(len(probe.images), plan.batch_size)
                 others = stream.choose(len(unlabelled), self.unlabelled_batch_size)
                 views = [

@@ -7,7 +7,9 @@ a size. On the `meta` device, where `plan` runs, the same size is computed from 
 
 from __future__ import annotations
 
+import functools
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
@@ -73,16 +75,24 @@ def _header(tensors: Mapping[str, torch.Tensor]) -> tuple[bytes, list[str], int]
             raise ValueError(
                 f"{name} has the type {tensor.dtype}, which does not cross; convert it first"
             )
+    return _laid_out(
+        tuple((name, tensor.dtype, tuple(tensor.shape)) for name, tensor in tensors.items())
+    )
+
+
+@functools.lru_cache(maxsize=64)  # the same networks cross in every round
+def _laid_out(
+    facts: tuple[tuple[str, torch.dtype, tuple[int, ...]], ...],
+) -> tuple[bytes, list[str], int]:
     entries: dict[str, object] = {}
     offset = 0
-    for name in sorted(
-        tensors, key=lambda n: (_ALIGNMENT_ORDER.index(_DTYPES[tensors[n].dtype]), n)
+    for name, dtype, shape in sorted(
+        facts, key=lambda fact: (_ALIGNMENT_ORDER.index(_DTYPES[fact[1]]), fact[0])
     ):
-        tensor = tensors[name]
-        size = tensor.numel() * tensor.element_size()
+        size = math.prod(shape) * dtype.itemsize
         entries[name] = {
-            "dtype": _DTYPES[tensor.dtype],
-            "shape": list(tensor.shape),
+            "dtype": _DTYPES[dtype],
+            "shape": list(shape),
             "data_offsets": [offset, offset + size],
         }
         offset += size
@@ -180,12 +190,13 @@ class Channel:
             }
         transfer = Transfer(self.round, direction, kind, client, size)
         meter = active_meter()
-        self._book(transfer, meter.times if meter is not None else 1)
+        self.book(transfer, meter.times if meter is not None else 1)
         if self.inspect is not None:
             self.inspect(transfer, tensors)
         return received if self._deliver is None else self._deliver(transfer, received)
 
-    def _book(self, transfer: Transfer, times: int = 1) -> None:
+    def book(self, transfer: Transfer, times: int = 1) -> None:
+        """Enter a message in the ledger, `times` times, without carrying it."""
         key = (transfer.round, transfer.direction, transfer.kind, transfer.client)
         size, messages = self._booked.get(key, (0, 0))
         self._booked[key] = (size + times * transfer.bytes, messages + times * transfer.messages)
@@ -194,7 +205,7 @@ class Channel:
         """Put the ledger of an earlier run, whose outcome is used now, in place of this one."""
         self._booked.clear()
         for transfer in ledger:
-            self._book(transfer)
+            self.book(transfer)
 
     @property
     def ledger(self) -> list[Transfer]:

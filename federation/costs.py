@@ -10,14 +10,114 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
+from dataclasses import astuple, dataclass
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import torch
 from torch import nn
-from torch.utils._python_dispatch import _disable_current_modes
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 BACKWARD = 2
 """A backward pass costs about twice a forward pass."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """An amount of work."""
+
+    flops: int = 0
+    training_samples: int = 0
+    predicted_samples: int = 0
+
+    def __sub__(self, other: Work) -> Work:
+        return Work(*(a - b for a, b in zip(astuple(self), astuple(other), strict=True)))
+
+    def __add__(self, other: Work) -> Work:
+        return Work(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+
+    def __floordiv__(self, parts: int) -> Work:
+        return Work(*(amount // parts for amount in astuple(self)))
+
+
+@dataclass(frozen=True)
+class SampleCost:
+    """What one sample costs in a network."""
+
+    flops: int
+    """Of a forward pass."""
+    activations: int
+    """Bytes."""
+    outputs: torch.Size
+    """Shape."""
+    weights: int
+    """Bytes of the network's parameters."""
+
+
+ATEN = torch.ops.aten
+LIKE_INPUT = frozenset(
+    {ATEN.add, ATEN.sub, ATEN.mul, ATEN.div, ATEN.neg, ATEN.abs, ATEN.sqrt, ATEN.exp, ATEN.log}
+    | {ATEN.relu, ATEN.silu, ATEN.sigmoid, ATEN.tanh, ATEN.leaky_relu, ATEN.clamp, ATEN.clamp_min}
+    | {ATEN.threshold_backward, ATEN.silu_backward, ATEN.sigmoid_backward, ATEN.tanh_backward}
+    | {ATEN.leaky_relu_backward, ATEN.pow}
+)
+"""Operations on tensors of one shape, and numbers, whose result has that shape."""
+FILL = frozenset({ATEN.normal_, ATEN.uniform_, ATEN.fill_, ATEN.zero_, ATEN.copy_})
+NORMALISE = frozenset({ATEN._native_batch_norm_legit, ATEN.native_batch_norm})
+
+
+class ShapesOnly(TorchDispatchMode):
+    """Inside, results on the `meta` device that are like an input are made without looking further.
+
+    There PyTorch works out in Python what shape each result has, which takes up to milliseconds.
+    """
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        result = _like_input(func, args)
+        return func(*args, **(kwargs or {})) if result is None else result
+
+
+class FlopCounter(ShapesOnly):
+    """Sums the FLOPs of products and convolutions, as PyTorch's `FlopCounterMode`."""
+
+    def __init__(self) -> None:
+        # Takes a tenth of a second, which runs need not spend.
+        from torch.utils.flop_counter import flop_registry
+
+        super().__init__()
+        self.flops = 0
+        self._formulas = flop_registry
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        result = super().__torch_dispatch__(func, types, args, kwargs)
+        formula = self._formulas.get(func._overloadpacket)
+        if formula is not None:
+            self.flops += formula(*args, **(kwargs or {}), out_val=result)
+        return result
+
+
+def _like_input(func: Any, args: tuple[Any, ...]) -> Any:
+    """The result of an operation where an input tells its shape; else None."""
+    first = args[0] if args else None
+    if not isinstance(first, torch.Tensor) or not first.is_meta:
+        return None
+    operation = func._overloadpacket
+    if func._schema.name.endswith("_"):
+        in_place = torch.Tag.pointwise in func.tags or operation in FILL
+        return first if in_place else None
+    if operation in LIKE_INPUT:
+        others = [argument for argument in args if isinstance(argument, torch.Tensor)]
+        alike = all(t.shape == first.shape and t.dtype == first.dtype for t in others)
+        return torch.empty_like(first) if alike and first.is_floating_point() else None
+    if operation in NORMALISE:
+        return (torch.empty_like(first), *(first.new_empty(first.shape[1]) for _ in range(2)))
+    if operation is ATEN.native_batch_norm_backward and args[2] is not None and all(args[9]):
+        return (torch.empty_like(args[1]), torch.empty_like(args[2]), torch.empty_like(args[2]))
+    return None
 
 
 class Meter:
@@ -27,6 +127,11 @@ class Meter:
         self.scope = ""
         """Identity of the cell being planned; stands in for the content of tensors that have
         none."""
+        self.kind = ""
+        """What the cost of a step depends on, beside what it does: equal for fits of one method
+        with the same settings, networks, tasks and clients."""
+        self.steps: dict[tuple[str, str], Any] = {}
+        """What the steps cost that have been followed, by kind and name (see `Rounds.steps`)."""
         self.times = 1
         """How often what is booked now would be done: a loop of like steps is followed once (see
         `Federation.steps`)."""
@@ -34,21 +139,24 @@ class Meter:
         self.training_samples = 0
         self.predicted_samples = 0
         self.peak_bytes = 0
-        self._names: WeakKeyDictionary[nn.Module, tuple[str, ...]] = WeakKeyDictionary()
-        self._known: dict[tuple[str, ...], tuple[int, int, torch.Size]] = {}
+        self._structures: WeakKeyDictionary[nn.Module, tuple[object, ...]] = WeakKeyDictionary()
+        self._known: dict[tuple[object, ...], SampleCost] = {}
 
-    def _per_sample(self, model: nn.Module, shape: tuple[int, ...]) -> tuple[int, int, torch.Size]:
-        """Forward FLOPs, bytes of activations and the output's shape for one sample of `shape`;
-        computed once.
-        """
-        if model not in self._names:
-            self._names[model] = (repr(model), *(str(tuple(p.shape)) for p in model.parameters()))
-        key = (*self._names[model], str(shape))
+    def _structure(self, model: nn.Module) -> tuple[object, ...]:
+        """What tells networks of different cost apart: their modules and parameters by name."""
+        if model not in self._structures:
+            self._structures[model] = (
+                type(model),
+                model.extra_repr(),
+                *((name, tuple(p.shape)) for name, p in model.named_parameters(recurse=False)),
+                *((name, self._structure(child)) for name, child in model.named_children()),
+            )
+        return self._structures[model]
+
+    def _per_sample(self, model: nn.Module, shape: tuple[int, ...]) -> SampleCost:
+        """The cost of one sample of `shape`; computed once."""
+        key = (*self._structure(model), shape)
         if key not in self._known:
-            from torch.utils.flop_counter import (
-                FlopCounterMode,
-            )  # takes a tenth of a second, which runs need not spend
-
             activations = 0
 
             def count(module: nn.Module, inputs: object, output: object) -> None:
@@ -62,14 +170,15 @@ class Meter:
             # An enclosing counter (see `repeated`) must not count this one measurement.
             with (
                 _disable_current_modes(),
-                FlopCounterMode(display=False) as counter,
+                FlopCounter() as counter,
                 torch.no_grad(),
             ):
                 outputs = model(torch.empty(1, *shape, device="meta"))
             model.train(was_training)
             for hook in hooks:
                 hook.remove()
-            self._known[key] = (counter.get_total_flops(), activations, outputs.shape[1:])
+            weights = sum(p.numel() * p.element_size() for p in model.parameters())
+            self._known[key] = SampleCost(counter.flops, activations, outputs.shape[1:], weights)
         return self._known[key]
 
     @contextlib.contextmanager
@@ -87,39 +196,59 @@ class Meter:
 
         try:
             if counted:
-                from torch.utils.flop_counter import FlopCounterMode
-
                 with (
-                    FlopCounterMode(display=False) as counter,
+                    FlopCounter() as counter,
                     torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor),
                 ):
                     yield
-                self.flops += counter.get_total_flops() * self.times
+                self.flops += counter.flops * self.times
                 self.peak_bytes = max(self.peak_bytes, saved)
             else:
                 yield
         finally:
             self.times //= times
 
+    @property
+    def work(self) -> Work:
+        """What has been booked so far."""
+        return Work(self.flops, self.training_samples, self.predicted_samples)
+
+    def reset(self) -> tuple[Work, int]:
+        """Begin at nothing; returns work and peak bytes until now, for `restore`."""
+        before = self.work, self.peak_bytes
+        self.restore((Work(), 0))
+        return before
+
+    def restore(self, booked: tuple[Work, int]) -> None:
+        """Put work and peak bytes of an earlier moment in place of what is booked."""
+        work, self.peak_bytes = booked
+        self.flops, self.training_samples, self.predicted_samples = astuple(work)
+
+    def book(self, work: Work, peak_bytes: int, times: int) -> None:
+        """Book `work`, done `times` times, which needs `peak_bytes` of memory."""
+        self.flops += work.flops * times * self.times
+        self.training_samples += work.training_samples * times * self.times
+        self.predicted_samples += work.predicted_samples * times * self.times
+        self.peak_bytes = max(self.peak_bytes, peak_bytes)
+
     def book_training(
         self, model: nn.Module, images: torch.Tensor, epochs: int, batch_size: int
     ) -> None:
-        flops, activations, _ = self._per_sample(model, tuple(images.shape[1:]))
-        self.flops += (1 + BACKWARD) * flops * len(images) * epochs * self.times
+        one = self._per_sample(model, tuple(images.shape[1:]))
+        self.flops += (1 + BACKWARD) * one.flops * len(images) * epochs * self.times
         self.training_samples += len(images) * epochs * self.times
-        weights = sum(p.numel() * p.element_size() for p in model.parameters())
         # Weights, gradients and two moments of Adam; activations kept for the backward pass.
         self.peak_bytes = max(
             self.peak_bytes,
-            4 * weights + activations * min(batch_size, len(images)) + images.numel(),
+            4 * one.weights + one.activations * min(batch_size, len(images)) + images.numel(),
         )
 
     def book_prediction(self, model: nn.Module, images: torch.Tensor) -> torch.Tensor:
         """Book the pass; returns outputs of the right shape, without content."""
-        flops, _, outputs = self._per_sample(model, tuple(images.shape[1:]))
-        self.flops += flops * len(images) * self.times
+        one = self._per_sample(model, tuple(images.shape[1:]))
+        self.flops += one.flops * len(images) * self.times
         self.predicted_samples += len(images) * self.times
-        return torch.empty(len(images), *outputs, device="meta")
+        return torch.empty(len(images), *one.outputs, device="meta")
 
 
 _active: ContextVar[Meter | None] = ContextVar("meter", default=None)
@@ -146,19 +275,19 @@ def differentiated(
     function: Callable[[torch.Tensor], torch.Tensor],
     model: nn.Module,
     images: torch.Tensor,
+    shape: tuple[int, ...],
     size: int = 250,
 ) -> list[torch.Tensor]:
     """`function` of `images` (n, ...) in parts of `size`, each of which takes a pass through
-    `model` and one back.
+    `model` and one back; float32 of `shape` for each image.
 
-    While planning these passes are booked, and what `function` gives has a shape only.
+    While planning these passes are booked, and nothing is computed.
     """
     meter = active_meter()
     if meter is None:
         return [function(part) for part in images.split(size)]
     meter.book_training(model, images, 1, size)
-    with _disable_current_modes():
-        return [function(images)]
+    return [torch.empty((len(images), *shape), device="meta")]
 
 
 @contextlib.contextmanager
@@ -166,6 +295,7 @@ def metering(meter: Meter) -> Iterator[Meter]:
     """Book all training and prediction inside on `meter`."""
     token = _active.set(meter)
     try:
-        yield meter
+        with ShapesOnly():
+            yield meter
     finally:
         _active.reset(token)

@@ -87,7 +87,7 @@ class FedDF(FedAvg):
         schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, self.distillation_steps)
         stream = federation.streams.shuffling("public", number)
         best, best_score, best_step = state_of(model), _score(federation, model), -1
-        for step in federation.steps(self.distillation_steps):
+        for step in federation.steps(self.distillation_steps, name="distillation"):
             model.train()
             batch = stream.choose(len(images), self.distillation_batch_size)
             student = federation.forward(model, federation.normalise(unit_range(images[batch])))

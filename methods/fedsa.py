@@ -238,8 +238,14 @@ class FedSA(Method):
 
         All models see the same images in the same order, without augmentation.
         """
-        of = input_gradient if self.saliency == "input-gradient" else grad_cam
-        parts = differentiated(lambda part: of(model, normalise(unit_range(part))), model, images)
+        of, shape = (
+            (input_gradient, tuple(images.shape[1:]))
+            if self.saliency == "input-gradient"
+            else (grad_cam, tuple(images.shape[2:]))
+        )
+        parts = differentiated(
+            lambda part: of(model, normalise(unit_range(part))), model, images, shape
+        )
         if self.transferability == "released":
             plane = [part.mean(dim=1) if part.ndim == 4 else part for part in parts]
             return torch.cat(

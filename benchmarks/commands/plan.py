@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import Annotated
 
 import typer
-from rich.table import Table as RichTable
 
-from benchmarks.commands.app import app, console
-from benchmarks.commands.asked import make_selection, parse_settings, some_tables, table_names
+from benchmarks.commands.app import app, console, errors
+from benchmarks.commands.asked import make_selection, parse_settings, table_names
 from benchmarks.commands.options import (
     Methods,
     Only,
@@ -22,16 +22,12 @@ from benchmarks.commands.options import (
 )
 from benchmarks.tables import bandwidth, registry
 from benchmarks.tables.spec import SpecError
-from results import published
-
-if TYPE_CHECKING:
-    from benchmarks.tables.selection import Selection
 
 
 @app.command("plan")
 def plan_tables(
     tables: Tables = None,
-    profile: Profile = "paper",
+    profile: Profile = "smoke",
     protocol: Protocol = "paper",
     only: Only = None,
     methods: Methods = "",
@@ -46,14 +42,28 @@ def plan_tables(
             help="adds how long a run's bytes take on one link of this speed",
         ),
     ] = None,
+    gpu: Annotated[
+        str,
+        typer.Option("--gpu", metavar="NAME,NAME", help="GPUs whose hours are estimated"),
+    ] = "h100,a100",
+    markdown: Annotated[
+        Path | None,
+        typer.Option("--markdown", metavar="FILE", help="writes the table of hours there as well"),
+    ] = None,
 ) -> None:
-    """What a table costs, before running it: cells, stages, data, FLOPs, bytes, memory, hours.
+    """What tables cost, before running them: cells, stages, data, FLOPs, bytes, memory, hours;
+    of several, and of the whole suite where none is named, their sums.
 
     Of some tables without a runner it has the bytes, from first principles.
     """
+    from benchmarks.publish import hours
+    from benchmarks.publish.planning import make_plans, print_plan, print_sums, speed_here
+    from benchmarks.running.gpus import find_gpus
+
     if link is not None and link <= 0:
         raise SpecError(f"--link takes Mbit/s above 0, not {link:g}")
-    names = table_names(some_tables(tables), protocol, planned=True)
+    gpus = find_gpus(gpu)
+    names = table_names(tables or _papers(protocol), protocol, planned=bool(tables))
     runnable = [name for name in names if registry.all_tables().get(name) is not None]
     selection = make_selection(
         profile, protocol, only or [], methods, seeds, "cpu", 1, False, plugin or []
@@ -66,9 +76,11 @@ def plan_tables(
         raise SpecError(
             f"--set and --methods change runs, and {', '.join(names)} has no runner yet"
         )
-    for name in names:
-        if name in runnable:
-            _plan_runs(name, selection, link)
+    plans = make_plans(runnable, selection, errors)
+    here = speed_here(plans[hours.SUITE])
+    for name in names if tables else ():
+        if name in plans:
+            print_plan(console, name, plans[name], selection, gpus, here, link)
         else:
             console.print(
                 f"{name} has no runner yet; its bytes at the paper's scale can be computed all the"
@@ -83,80 +95,17 @@ def plan_tables(
                 accounts if name in runnable else bandwidth.chosen(accounts, selection.only or {}),
                 link,
             )
+    if len(runnable) > 1:
+        print_sums(console, plans, profile, gpus, here)
+    if markdown is not None:
+        markdown.write_text(hours.markdown(plans, profile, gpus))
+        console.print(f"written: {markdown}", soft_wrap=True)
 
 
-def _plan_runs(name: str, selection: Selection, link: float | None) -> None:
-    """Print what the cells of a table would do."""
-    import torch
-
-    from benchmarks.running.plan import GPU, GPU_SPEED, make_plan
-    from benchmarks.tables.cells import expand
-
-    profile = selection.profile
-    paper, table = registry.find_table(name)
-    cells = expand(paper, table, selection)
-    plan = make_plan(cells)
-    console.print(f"[bold]{name}[/] {table.title}, profile {profile}: {plan.cells} cells")
-    stages = RichTable(
-        "stage", "asked for", "computed", "shared", title="Stages", title_justify="left"
-    )
-    for kind, needed in plan.needed.items():
-        stages.add_row(
-            kind, str(needed), str(plan.distinct[kind]), str(needed - plan.distinct[kind])
-        )
-    console.print(stages)
-    times = bandwidth.link_columns(link)
-    wire = RichTable(
-        "method",
-        "up",
-        "down",
-        *times,
-        title="Bytes of one run (largest column)",
-        title_justify="left",
-    )
-    for method in plan.bytes_up:
-        up, down = plan.bytes_up[method], plan.bytes_down[method]
-        wire.add_row(method, f"{up:,}", f"{down:,}", *bandwidth.link_times(up, down, link))
-    console.print(wire)
-    console.print(
-        f"training samples: {plan.meter.training_samples:,}; predictions:"
-        f" {plan.meter.predicted_samples:,}; {plan.meter.flops:.3g} FLOPs"
-    )
-    device, what = ("cuda", "GPU") if torch.cuda.is_available() else ("cpu", "core")
-    if speed := plan.measured_speed(device):
-        console.print(
-            f"estimate: {plan.hours(speed):,.2f} {what}-hours on this machine, at"
-            f" {speed:.1e} FLOP/s (measured just now, with the clients' network);"
-            f" {plan.hours(GPU_SPEED):,.2f} GPU-hours on one {GPU}, at {GPU_SPEED:.1e} FLOP/s"
-            " (measured there, docs/performance.md); peak memory about"
-            f" {plan.meter.peak_bytes / 2**30:.2f} GiB per process, beside the framework",
-            soft_wrap=True,
-        )
-    for asked, label in plan.data.items():
-        console.print(f"data: {asked}: {label}")
-    for column, why in table.unmeasured:
-        console.print(
-            f"{published.format_column(dict(column))} is not measured: {why}", soft_wrap=True
-        )
-    pretrained = [
-        dict(cell.config)
-        for cell in cells
-        if dict(cell.config).get("network.pretrained") == "imagenet"
+def _papers(protocol: str) -> list[str]:
+    """Every paper that has something under `protocol`."""
+    return [
+        key
+        for key, paper in registry.papers().items()
+        if paper.tables and (protocol != "released" or paper.released_code)
     ]
-    if profile == "paper" and pretrained:
-        from models.networks.imagenet import IMAGENET, weight_path
-
-        named = {
-            str(value)
-            for config in pretrained
-            for entry, value in config.items()
-            if entry.startswith("network.")
-        }
-        for network, file in (
-            (network, file) for network, file in IMAGENET.items() if network in named
-        ):
-            there = weight_path(network).exists()
-            console.print(
-                f"weights: {network}:"
-                f" {'present' if there else f'absent; put {file.url} at {weight_path(network)}'}"
-            )

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from benchmarks.tables.measure import Config, Fitted, Measure, Taken
 
+ATTACKS = ("dlg", "idlg", "inverting")
+"""Rows' images that an attack makes (`reconstruction.KINDS`, which imports torch)."""
+
 
 class Leakage(Measure):
     """Distances by client, of what `attack.images_by` names."""
@@ -16,6 +19,19 @@ class Leakage(Measure):
         from.
         """
         return config["attack.images_by"] == "generated"
+
+    def unplanned(self, config: Config) -> str:
+        """An attack, which ends where it succeeds, and what it takes at most."""
+        kind = config["attack.images_by"]
+        if kind not in ATTACKS:
+            return ""
+        messages = -(-int(config["attack.images"]) // int(config["attack.batch_size"]))
+        starts = int(config["attack.clients"]) * messages * int(config["attack.restarts"])
+        steps = int(config["attack.iterations"])
+        return (
+            f"{kind} attacks, each of which ends where it succeeds: at most {starts:,} starts of"
+            f" {steps:,} iterations"
+        )
 
     def take(self, run: Fitted) -> Taken:
         from benchmarks.measures import image_distances

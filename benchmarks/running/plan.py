@@ -1,55 +1,29 @@
-"""What a table would cost, before anyone starts it: the same code path, run on the `meta`
-device.
-"""
+"""What cells would cost, before anyone starts them: what `follow` finds, added up."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import torch
 
-from benchmarks.running.execute import make_method, prepare_device
-from benchmarks.scenarios.assembly import Run, build_federation
-from benchmarks.scenarios.configuration import Configuration
-from benchmarks.scenarios.scenario import DataSets
-from benchmarks.tables import registry
+from benchmarks.running.execute import prepare_device
+from benchmarks.running.follow import Follower, PlannedCell, PlannedStage, Workload, planned_data
 from benchmarks.tables.cells import Cell
-from benchmarks.tables.spec import SpecError
 from datasets import catalogue
 from datasets.catalogue import ResolvedData
-from datasets.source import REAL
-from federation.caching.cache import StageCache
-from federation.channel import Channel
-from federation.costs import Meter, metering
-from federation.fitting import fit
-from federation.parts.networks import HeterogeneousClientsError
-from federation.seeds import Seeds
+from federation.costs import Meter, Work
 from federation.tasks.base import Task
 from federation.tasks.classification import Classification
 from federation.tasks.segmentation import Segmentation
 from federation.training.execution import DEFAULT
 from federation.training.loops import Normalisation, TrainingPlan, channels_last, train
 from models.catalogue import build, entry
-from results.files import digest
 
-GPU, GPU_SPEED = "NVIDIA H100 (80 GB)", 11e12
-"""A GPU by name, and FLOP/s at which it trained the wide ResNet-8 in batches of 16 in fp32, the
-lowest of what was measured there (docs/performance.md, On CUDA; ResNet-18 came to 18.8e12)."""
 SAMPLE = 1.5e11
 """FLOPs of one measurement on a core: a few seconds of it."""
-
-
-@dataclass(frozen=True)
-class Workload:
-    """A client's training, as far as its speed goes."""
-
-    network: str
-    image_shape: tuple[int, ...]
-    outputs: int
-    batch_size: int
 
 
 @dataclass
@@ -61,19 +35,67 @@ class Plan:
     """Stages that the cells ask for, by kind."""
     distinct: Counter[str] = field(default_factory=Counter)
     """Of these, the ones to compute: the others are shared."""
-    meter: Meter = field(default_factory=Meter)
+    work: Work = field(default_factory=Work)
+    peak_bytes: int = 0
     bytes_up: Counter[str] = field(default_factory=Counter)
     """Bytes that one run of each method sends, by method: the largest over columns."""
     bytes_down: Counter[str] = field(default_factory=Counter)
+    bytes_sent: int = 0
+    """Of the distinct fits of all cells, both ways."""
     data: dict[str, str] = field(default_factory=dict)
     """What each data set asked for will be, or how to get it."""
-
+    missing: set[str] = field(default_factory=set)
+    """Of these, what is still to get."""
+    unplanned: Counter[str] = field(default_factory=Counter)
+    """What cells do beside, whose end nobody knows, and how many do."""
     workloads: Counter[Workload] = field(default_factory=Counter)
     """FLOPs of cells, by what their clients train."""
+    _seen: set[str] = field(default_factory=set)
+    """Keys of the stages that are counted."""
+
+    def add(self, cell: PlannedCell, stages: Mapping[str, PlannedStage]) -> None:
+        """Add a cell; stages that it shares with cells added before cost nothing."""
+        before = self.work.flops
+        self.cells += 1
+        if any(key not in self._seen for key in cell.asks):
+            self.bytes_sent += cell.bytes_up + cell.bytes_down
+        self.work += cell.rest
+        self.peak_bytes = max(self.peak_bytes, cell.peak_bytes)
+        for key in cell.asks:
+            self._ask(key, stages)
+        if cell.workload is not None:
+            self.workloads[cell.workload] += self.work.flops - before
+            for sent, size in (
+                (self.bytes_up, cell.bytes_up),
+                (self.bytes_down, cell.bytes_down),
+            ):
+                sent[cell.method] = max(sent[cell.method], size)
+        if cell.unplanned:
+            self.unplanned[cell.unplanned] += 1
+
+    def note_data(self, cell: Cell) -> None:
+        """Note what the cell's data sets will be."""
+        for source in cell.sources:
+            data = planned_data(source, cell.profile)
+            self.data[source.asked] = _availability(data)
+            if not data.digest:
+                self.missing.add(source.asked)
+
+    def _ask(self, key: str, stages: Mapping[str, PlannedStage]) -> None:
+        stage = stages[key]
+        self.needed[stage.kind] += 1
+        if key in self._seen:
+            return
+        self._seen.add(key)
+        self.distinct[stage.kind] += 1
+        self.work += stage.work
+        self.peak_bytes = max(self.peak_bytes, stage.peak_bytes)
+        for other in stage.needs:
+            self._ask(other, stages)
 
     def hours(self, speed: float) -> float:
         """Hours of one device (GPU or core) at `speed` FLOP/s."""
-        return self.meter.flops / speed / 3600
+        return self.work.flops / speed / 3600
 
     def measured_speed(self, device: str, seconds: float = 1.0) -> float:
         """FLOP/s at which `device`, or one core, trains the client network of most of the work, on
@@ -120,75 +142,24 @@ class Plan:
         return count * meter.flops / min(times)
 
 
-def _planned_data(data: ResolvedData, profile: str) -> ResolvedData:
-    """At the paper's scale the official set, present or not; in other profiles what a run would
-    use.
-    """
-    if profile != "paper" or data.used == data.asked:
-        return data
-    return ResolvedData(data.asked, data.asked, REAL, "", "not present")
-
-
-def _planned_sets(cell: Cell) -> DataSets:
-    """The data sets of a cell as they are planned with."""
-    return DataSets(
-        _planned_data(cell.data, cell.profile),
-        None if cell.public is None else _planned_data(cell.public, cell.profile),
-        None if cell.private is None else _planned_data(cell.private, cell.profile),
-        tuple(_planned_data(other, cell.profile) for other in cell.others),
-    )
-
-
 def _availability(data: ResolvedData) -> str:
     entry = catalogue.source(data.asked)
     return data.label if data.digest else f"{entry.title} is not present. {entry.how_to_get}"
 
 
-def make_plan(cells: Sequence[Cell]) -> Plan:
-    """Follow every cell on the `meta` device and add up what it would do."""
-    plan = Plan(cells=len(cells))
-    stages = StageCache(None, device="meta")
-    with metering(plan.meter):
-        for cell in cells:
-            for source in cell.sources:
-                plan.data[source.asked] = _availability(_planned_data(source, cell.profile))
-            config = dict(cell.config)
-            if not registry.find_measure(cell.measure).needs_fit(config):
-                continue  # an attack ends where it succeeds: nobody knows when
-            data = _planned_sets(cell)
-            used = data.target.used
-            plan.meter.scope = digest([cell.method, sorted(config.items()), cell.seed, used])
-            method = make_method(registry.find_method(cell.method, cell.plugins), config)
-            channel = Channel()
-            try:
-                federation = build_federation(
-                    Configuration.parse(config),
-                    data,
-                    type(method),
-                    Run(Seeds.moving(cell.seed_axes, cell.seed), stages, "meta", channel),
-                )
-            except ValueError as error:
-                raise SpecError(f"{cell} cannot be planned: {error}") from error
-            workload = Workload(
-                federation.clients[0].network,
-                federation.networks.image_shape,
-                federation.task.outputs,
-                federation.local.batch_size,
-            )
-            before = plan.meter.flops
-            try:
-                fit(federation, method)
-            except (NotImplementedError, RuntimeError) as error:
-                raise SpecError(
-                    f"{cell} cannot be planned: a method needs the values of tensors, and a plan"
-                    f" has only their sizes ({error})"
-                ) from error
-            except (ValueError, HeterogeneousClientsError) as error:
-                raise SpecError(f"{cell} cannot be planned: {error}") from error
-            plan.workloads[workload] += plan.meter.flops - before
-            plan.bytes_up[cell.method] = max(plan.bytes_up[cell.method], channel.total("up"))
-            plan.bytes_down[cell.method] = max(plan.bytes_down[cell.method], channel.total("down"))
-    for event in stages.events:
-        plan.needed[event.kind] += 1
-        plan.distinct[event.kind] += event.computed
+def make_plan(
+    cells: Sequence[Cell],
+    follower: Follower | None = None,
+    report: Callable[[Cell], None] = lambda cell: None,
+) -> Plan:
+    """What `cells` would do together. A `follower` keeps what it has followed for the next plan;
+    `report` is told each cell before it is followed.
+
+    Raises SpecError for a cell that cannot be planned.
+    """
+    follower, plan = follower or Follower(), Plan()
+    for cell in cells:
+        report(cell)
+        plan.note_data(cell)
+        plan.add(follower.follow(cell), follower.stages)
     return plan

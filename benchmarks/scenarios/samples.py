@@ -53,9 +53,9 @@ def targets_at(
         return torch.from_numpy(official_labels(data)[split][indices]).to(device)
     about = annotations_of(catalogue.source(data.used))[annotation]
     if device == "meta":
-        channels = [about.size] if about.kind == MAP else []
+        channels, dtype = ([about.size], torch.float32) if about.kind == MAP else ([], torch.int64)
         sides = sides_of(size, len(catalogue.source(data.used).shape) - 1)
-        return torch.empty((len(indices), *channels, *sides), device="meta")
+        return torch.empty((len(indices), *channels, *sides), dtype=dtype, device="meta")
     values = annotated(catalogue.load(data.used)[split], annotation)[indices]
     return resize_targets(targets_of(about, values), size).to(device)
 

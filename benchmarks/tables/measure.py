@@ -88,6 +88,12 @@ class Measure(ABC):
         """Whether a cell of this configuration needs its method's fit."""
         return True
 
+    def unplanned(self, config: Config) -> str:
+        """What a cell of this configuration does beside the fit that nobody can count before, in
+        words; empty for nothing that takes long.
+        """
+        return ""
+
     def methods(self, config: Config) -> tuple[str, ...]:
         """Names of other methods whose settings and code have a part in a cell's numbers."""
         return ()

@@ -24,7 +24,7 @@ def average_states(
     total = sum(weights)
     types: dict[str, torch.dtype] = {}
     shapes: dict[str, torch.Size] = {}
-    mean = torch.empty(0)
+    mean, planned = torch.empty(0), dict[str, torch.Tensor]()
     count = 0
     for count, state in enumerate(states, 1):
         if count > len(weights):
@@ -34,6 +34,9 @@ def average_states(
             shapes = {name: tensor.shape for name, tensor in state.items()}
         elif {name: tensor.shape for name, tensor in state.items()} != shapes:
             raise ValueError("states of different networks cannot be averaged")
+        if any(tensor.is_meta for tensor in state.values()):
+            planned = dict(state)  # the mean has its shapes, and no content
+            continue
         on_mps = any(tensor.device.type == "mps" for tensor in state.values())
         wide = torch.float32 if on_mps else torch.float64  # MPS has no double precision
         flat = torch.cat([state[name].reshape(-1).to(wide) for name in shapes]).mul_(
@@ -44,6 +47,8 @@ def average_states(
         raise ValueError(
             f"as many weights as states are needed, got {count} states and {len(weights)} weights"
         )
+    if planned:
+        return planned
     parts = mean.split([shape.numel() for shape in shapes.values()])
     return {
         name: (part if types[name].is_floating_point else part.round()).to(types[name]).view(shape)

@@ -33,5 +33,8 @@ class Checkpoint:
 
 
 def state_of(model: nn.Module) -> dict[str, torch.Tensor]:
-    """A copy of a network's parameters and buffers."""
-    return {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
+    """A copy of a network's parameters and buffers; while planning there is nothing to copy."""
+    return {
+        name: tensor if tensor.is_meta else tensor.detach().clone()
+        for name, tensor in model.state_dict().items()
+    }

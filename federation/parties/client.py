@@ -38,16 +38,23 @@ class Shard:
     @property
     def images(self) -> torch.Tensor:
         """A copy of the images as they are stored, (n, c, *sides)."""
-        return self._images[self._indices]
+        return _taken(self._images, self._indices)
 
     @property
     def targets(self) -> torch.Tensor:
         """A copy of the targets, (n, ...)."""
-        return self._targets[self._indices]
+        return _taken(self._targets, self._indices)
 
     def images_at(self, positions: torch.Tensor) -> torch.Tensor:
         """A copy of the images at some positions (m,) of the shard; (m, c, *sides)."""
         return self._images[self._indices[positions]]
+
+
+def _taken(samples: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
+    """`samples[indices]`; while planning, where indexing takes long, its shape alone."""
+    if samples.is_meta:
+        return samples.new_empty((len(indices), *samples.shape[1:]))
+    return samples[indices]
 
 
 class Client:

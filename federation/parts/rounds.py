@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from federation.channel import Channel
-from federation.costs import active_meter
+from federation.channel import Channel, Transfer
+from federation.costs import Meter, Work, active_meter
 from federation.parts.evaluation import Evaluation
 from federation.parts.privacy import Privacy
 from federation.parts.stages import Stages
@@ -60,13 +62,59 @@ class Rounds:
             if snapshots is not None:
                 snapshots.offer(number, parts, self._evaluation.history, self._channel.ledger)
 
-    def steps(self, count: int) -> Iterator[int]:
+    def steps(self, count: int, *, name: str = "") -> Iterator[int]:
         """Steps 0 to `count` - 1 of a loop whose steps cost the same; `plan` follows one and counts
         it `count` times.
+
+        With a `name` they cost the same in all loops of that name, whatever the number of samples:
+        in every round, and in every fit of the method with the same settings, networks and clients.
+        `plan` follows one of them all.
         """
         meter = active_meter()
         if meter is None:
             yield from range(count)
+        elif count and name and (meter.kind, name) in meter.steps:
+            self._book(meter, meter.steps[meter.kind, name], count)
         elif count:
-            with meter.repeated(count, counted=True):
-                yield 0
+            times, work, ledger = count * meter.times, meter.work, self._channel.ledger
+            highest, meter.peak_bytes = meter.peak_bytes, 0
+            try:
+                with meter.repeated(count, counted=True):
+                    yield 0
+                if name:
+                    messages = _per_step(ledger, self._channel.ledger, times)
+                    step = Step((meter.work - work) // times, meter.peak_bytes, messages)
+                    meter.steps[meter.kind, name] = step
+            finally:
+                meter.peak_bytes = max(highest, meter.peak_bytes)
+
+    def _book(self, meter: Meter, step: Step, count: int) -> None:
+        meter.book(step.work, step.peak_bytes, count)
+        for message in step.messages:
+            now = dataclasses.replace(message, round=self._channel.round)
+            self._channel.book(now, count * meter.times)
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of a loop that a plan has followed."""
+
+    work: Work
+    peak_bytes: int
+    messages: tuple[Transfer, ...]
+    """What crosses, by round, direction, kind and client."""
+
+
+def _per_step(
+    before: Sequence[Transfer], after: Sequence[Transfer], steps: int
+) -> tuple[Transfer, ...]:
+    """The messages of each of `steps` equal steps, between which two ledgers were taken."""
+    earlier = {(t.round, t.direction, t.kind, t.client): t for t in before}
+    messages = []
+    for t in after:
+        was = earlier.get((t.round, t.direction, t.kind, t.client))
+        size = (t.bytes - (was.bytes if was else 0)) // steps
+        number = (t.messages - (was.messages if was else 0)) // steps
+        if number:
+            messages.append(dataclasses.replace(t, bytes=size, messages=number))
+    return tuple(messages)

@@ -240,9 +240,9 @@ def train(
     meter = active_meter()
     if meter is not None:
         meter.book_training(model, images, plan.epochs, plan.batch_size)
-        for epoch in range(1, plan.epochs + 1):
-            if after_epoch is not None:
-                after_epoch(epoch)
+        if after_epoch is not None:
+            with meter.repeated(plan.epochs, counted=False):
+                after_epoch(1)
         return
     if generator is None:
         raise ValueError("training needs a generator of the shuffling axis")

@@ -71,7 +71,7 @@ class FedIOD(Settings):
                 node.begin_epoch(epoch)
             generator.train()
             student.train()
-            for _ in federation.steps(self.steps_per_epoch(federation)):
+            for _ in federation.steps(self.steps_per_epoch(federation), name="distillation"):
                 self.distillation_step(federation, server, nodes, latents)
             federation.networks.check_finite(student, generator)
             federation.evaluation.track(student)

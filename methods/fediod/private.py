@@ -54,7 +54,7 @@ def fit_privately(settings: Settings, federation: Federation) -> Checkpoint:
         for node in nodes:
             node.begin_epoch(epoch)
         generator.module.train()
-        for _ in federation.steps(steps):
+        for _ in federation.steps(steps, name="private"):
             images = generate(settings, federation, generator.module, latents)
             feedback = [
                 noisy_gradient(node, images.detach(), rate, noise, len(nodes)) for node in nodes

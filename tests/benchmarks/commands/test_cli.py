@@ -639,7 +639,15 @@ def test_a_damaged_table_of_labels_spoils_no_other_line_of_what_there_is(tmp_pat
 
 def test_plan_counts_bytes_at_the_papers_scale_without_data(tmp_path):
     plan = run(
-        tmp_path, "plan", "dlad/table2", "--only", "dataset=cinic10", "--only", "row=global-avg"
+        tmp_path,
+        "plan",
+        "dlad/table2",
+        "--profile",
+        "paper",
+        "--only",
+        "dataset=cinic10",
+        "--only",
+        "row=global-avg",
     )
     assert plan.returncode == 0, plan.stderr
     sent = re.search(r"average-distillation\s*│\s*([\d,]+)", plan.stdout)
@@ -652,3 +660,31 @@ def test_plan_counts_bytes_at_the_papers_scale_without_data(tmp_path):
     assert "GPU-hours" in plan.stdout
     assert "weights: densenet121: absent" in plan.stdout
     assert "resnet34" not in plan.stdout  # a network of other papers
+
+
+def test_plan_sums_tables_and_counts_once_what_they_share(tmp_path):
+    file = tmp_path / "hours.md"
+    plan = run(
+        tmp_path,
+        *("plan", "dlad/table2", "dlad/figure2", "--gpu", "h100", "--markdown", str(file)),
+        *("--only", "distribution=niid1"),
+    )
+    assert plan.returncode == 0, plan.stderr
+    # The clients of Figure 2 are those of Table II's columns of MNIST.
+    rows = {
+        line.split("|")[1].strip(" *"): [cell.strip(" *") for cell in line.split("|")[2:-1]]
+        for line in file.read_text().splitlines()
+        if line.startswith("|")
+    }
+    cells, stages = ({name: row[i] for name, row in rows.items()} for i in (0, 1))
+    assert int(cells["all"]) == int(cells["dlad/table2"]) + int(cells["dlad/figure2"])
+    assert int(stages["all"]) < int(stages["dlad/table2"]) + int(stages["dlad/figure2"])
+    assert rows["dlad"] == rows["all"]
+    assert "NVIDIA H100" in plan.stdout
+    assert "A100" not in plan.stdout + file.read_text()
+
+
+def test_plan_names_known_gpus(tmp_path):
+    plan = run(tmp_path, "plan", "dlad/table2", "--gpu", "h10")
+    assert plan.returncode == 1
+    assert re.search("--gpu h10: .*did you mean h100", plan.stderr)

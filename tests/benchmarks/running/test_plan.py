@@ -9,11 +9,13 @@ import pytest
 import torch
 
 from benchmarks.running import plan as planning
-from benchmarks.running.plan import Plan, Workload, make_plan
+from benchmarks.running.follow import Follower, Workload
+from benchmarks.running.plan import Plan, make_plan
 from benchmarks.tables import registry
 from benchmarks.tables.cells import expand
 from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import SpecError
+from federation.costs import Work
 
 ONLY = {"dataset": "mnist", "distribution": "niid1"}
 
@@ -33,7 +35,7 @@ def test_one_column_counts_its_samples_by_hand():
     plan = planned("dlad/table2", "paper", **ONLY)
     # Clients 10 x 50 epochs x 6,000; classifiers 10 x 20 x (6,000 + 48,000); three global models of
     # 100 x 48,000.
-    assert plan.meter.training_samples == 10 * 50 * 6_000 + 10 * 20 * 54_000 + 3 * 100 * 48_000
+    assert plan.work.training_samples == 10 * 50 * 6_000 + 10 * 20 * 54_000 + 3 * 100 * 48_000
     assert plan.distinct == {
         "local-model": 10,
         "client-classifier": 10,
@@ -66,7 +68,7 @@ def test_absent_data_are_planned_at_their_official_size(tmp_path):
     plan = planned(
         "dlad/table2", "paper", dataset="cinic10", distribution="iid", row="client-resnet"
     )
-    assert plan.meter.training_samples == 10 * 50 * 20_000
+    assert plan.work.training_samples == 10 * 50 * 20_000
     assert re.search("not present.*CINIC-10.tar.gz", plan.data["cinic10"])
 
 
@@ -90,7 +92,7 @@ def test_fedkd_sends_its_logits_once_and_its_label_counts():
     assert plan.bytes_down["fedkd"] == 0
     assert 0 < plan.bytes_up["fedkd"] - 20 * (50_000 * 10 * 4 + 10 * 8) < 20 * 2 * 100
     # 500 local epochs over 50,000 samples, 200 of the server over the public set.
-    assert plan.meter.training_samples == (500 + 200) * 50_000
+    assert plan.work.training_samples == (500 + 200) * 50_000
 
 
 def test_every_row_of_fediods_tables_can_be_planned_and_fediod_books_every_step():
@@ -117,7 +119,7 @@ def test_both_data_sets_of_a_cell_are_told_and_only_one_of_a_method_without_publ
     alone = planned("fediod/table1", "paper", row="standalone", **FEDIOD)
     assert set(alone.data) == {"cifar10"}
     assert (
-        alone.meter.training_samples == 500 * 50_000
+        alone.work.training_samples == 500 * 50_000
     )  # the clients hold the whole training set all the same
 
 
@@ -134,7 +136,7 @@ def test_cells_that_share_a_fit_are_planned_once():
     )
     assert [plan.needed["fit"] for plan in (once, twice, seeds)] == [1, 2, 2]
     assert [plan.distinct["fit"] for plan in (once, twice, seeds)] == [1, 1, 2]
-    assert once.meter.flops == twice.meter.flops < seeds.meter.flops
+    assert once.work.flops == twice.work.flops < seeds.work.flops
 
 
 @pytest.mark.parametrize(
@@ -162,6 +164,58 @@ def test_a_cell_that_cannot_be_planned_is_named_with_its_reason(name, selection,
         make_plan(expand(*registry.find_table(name), selection))
 
 
+# -- what is followed once --
+
+
+@pytest.mark.parametrize("name", ["fediod/table1", "fedsa/table1"])
+def test_cells_followed_one_by_one_take_what_they_take_together(name, tmp_path, monkeypatch):
+    """Steps, stages and parts of federations that cells share change no number."""
+    paper, table = registry.find_table(name)
+    only = {"fediod/table1": {"dataset": "cifar10"}, "fedsa/table1": {"fraction": "0.05"}}[name]
+    cells = [
+        cell
+        for cell in expand(paper, table, Selection(only=only))
+        if "homogeneous student=resnet-34" in cell.column or name == "fediod/table1"
+    ]
+    shared, together = Follower(), []
+    for cell in cells:
+        together.append(shared.follow(cell))
+    for number, (cell, expected) in enumerate(zip(cells, together, strict=True)):
+        monkeypatch.setenv("FEDTABLES_CACHE", str(tmp_path / str(number)))
+        alone = Follower()
+        assert alone.follow(cell) == expected
+        assert alone.stages.items() <= shared.stages.items()
+
+
+def test_a_plan_on_disk_is_the_plan_and_is_not_made_again(monkeypatch):
+    paper, table = registry.find_table("dlad/table2")
+    cells = expand(paper, table, Selection(only=ONLY))
+    first = make_plan(cells)
+    monkeypatch.setattr("benchmarks.running.follow.fit", None)
+    assert make_plan(cells) == first
+    assert first.distinct["local-model"] == 10
+
+
+def test_a_stage_is_counted_once_in_whatever_order_its_cells_are_added():
+    paper, table = registry.find_table("dlad/table2")
+    cells = expand(paper, table, Selection(only=ONLY))
+    there, back = make_plan(cells), make_plan(cells[::-1])
+    assert (there.work, there.distinct, there.needed) == (back.work, back.distinct, back.needed)
+    assert there.bytes_sent == sum(there.bytes_up.values()) + sum(there.bytes_down.values())
+
+
+# -- what is not planned --
+
+
+def test_attacks_are_named_with_the_most_that_they_can_take():
+    plan = planned("fediod/figure4", "smoke")
+    # Two clients with three images each, a message of one image, four starts at most.
+    (text,) = plan.unplanned
+    assert re.fullmatch(r"dlg attacks, .*: at most 24 starts of 60 iterations", text)
+    assert (plan.cells, plan.unplanned[text], plan.distinct["fit"]) == (2, 1, 1)
+    assert not planned("dlad/table1", "smoke").unplanned
+
+
 # -- speed --
 
 TINY = Workload("cnn-small", (1, 8, 8), 3, 4)
@@ -170,10 +224,10 @@ TINY = Workload("cnn-small", (1, 8, 8), 3, 4)
 def test_a_plan_knows_what_the_clients_of_its_cells_train():
     plan = planned("dlad/table2", "smoke", **ONLY)
     assert plan.workloads == {
-        Workload("cnn-small", (1, 8, 8), 10, 25): plan.meter.flops
+        Workload("cnn-small", (1, 8, 8), 10, 25): plan.work.flops
     }  # digits in the place of MNIST
     paper = planned("fediod/table1", "cpu", row="fedavg", **FEDIOD)
-    assert paper.workloads == {Workload("resnet8-narrow", (3, 16, 16), 10, 64): paper.meter.flops}
+    assert paper.workloads == {Workload("resnet8-narrow", (3, 16, 16), 10, 64): paper.work.flops}
 
 
 @pytest.fixture
@@ -246,6 +300,4 @@ def test_nothing_is_measured_where_nothing_is_trained():
 
 
 def test_hours_are_work_by_speed():
-    plan = Plan()
-    plan.meter.flops = 7_200_000
-    assert plan.hours(1000.0) == 2.0
+    assert Plan(work=Work(flops=7_200_000)).hours(1000.0) == 2.0

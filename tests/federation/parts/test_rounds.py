@@ -57,3 +57,27 @@ def test_leaving_a_planned_loop_early_ends_its_repetition():
         for _ in federation.steps(9):
             break
         assert meter.times == 1
+
+
+def test_steps_of_one_name_are_followed_once_and_booked_in_every_round():
+    federation = make_federation(device="meta")
+    weights, inputs = (torch.empty(shape, device="meta") for shape in ((3, 5), (2, 3)))
+    followed = 0
+    with metering(Meter()) as meter:
+        for _ in federation.rounds(4):
+            for _ in federation.steps(7, name="same"):
+                followed += 1
+                federation.channel.up(0, "logits", {"x": inputs @ weights})
+        once = federation.channel.ledger[0]
+        assert (followed, meter.flops) == (1, 4 * 7 * 2 * 2 * 3 * 5)
+        assert [(t.round, t.messages, t.bytes) for t in federation.channel.ledger] == [
+            (number, 7, once.bytes) for number in range(1, 5)
+        ]
+        meter.kind = "another method"
+        assert list(federation.steps(7, name="same")) == [0]
+
+
+def test_steps_without_a_name_are_followed_in_every_round():
+    federation = make_federation(device="meta")
+    with metering(Meter()):
+        assert [s for _ in federation.rounds(2) for s in federation.steps(3)] == [0, 0]

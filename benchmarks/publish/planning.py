@@ -1,0 +1,213 @@
+"""Plans of several tables at once, and what is printed of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table as RichTable
+
+from benchmarks.publish import hours
+from benchmarks.publish.progress import progress_bar
+from benchmarks.running.follow import Follower
+from benchmarks.running.gpus import GPU
+from benchmarks.running.plan import Plan
+from benchmarks.tables import bandwidth, registry
+from benchmarks.tables.cells import Cell, expand
+from benchmarks.tables.selection import Selection
+from results import published
+
+PATIENCE = 2.0
+"""Seconds of planning before a bar appears."""
+
+
+def make_plans(names: Sequence[str], selection: Selection, console: Console) -> dict[str, Plan]:
+    """The plan of every table; after a paper's tables their sum, if there are several, and in the
+    end that of all. Sums count once what tables share.
+
+    Raises SpecError for a selection that fits nothing or a cell that cannot be planned.
+    """
+    cells = {name: expand(*registry.find_table(name), selection) for name in names}
+    follower = Follower()
+    alone = {name: Plan() for name in names}
+    papers = {name.partition("/")[0]: Plan() for name in names}
+    everything = Plan()
+    with _Progress(console, sum(map(len, cells.values()))) as progress:
+        for name in names:
+            for cell in cells[name]:
+                progress.planning(str(cell))
+                planned = follower.follow(cell)
+                for plan in (alone[name], papers[name.partition("/")[0]], everything):
+                    plan.note_data(cell)
+                    plan.add(planned, follower.stages)
+    plans: dict[str, Plan] = {}
+    for paper, total in papers.items():
+        tables = [name for name in names if name.partition("/")[0] == paper]
+        plans |= {name: alone[name] for name in tables}
+        if len(tables) > 1:
+            plans[paper] = total
+    return plans | {hours.SUITE: everything}
+
+
+class _Progress:
+    """A bar over cells, once planning takes longer than `PATIENCE` seconds."""
+
+    def __init__(self, console: Console, total: int):
+        self._bar = progress_bar(console)
+        self._task = self._bar.add_task("planning", total=total)
+        self._begun = time.monotonic()
+        self._done = -1
+
+    def __enter__(self) -> _Progress:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._bar.stop()
+
+    def planning(self, cell: str) -> None:
+        """The next cell begins."""
+        self._done += 1
+        self._bar.update(self._task, completed=self._done, description=f"planning {escape(cell)}")
+        if not self._bar.live.is_started and time.monotonic() - self._begun > PATIENCE:
+            self._bar.start()
+
+
+@dataclass(frozen=True)
+class SpeedHere:
+    """How fast this machine trains."""
+
+    device: str
+    """`GPU` or `core`."""
+    speed: float
+    """FLOP/s; 0 where there is nothing to train."""
+
+    def hours(self, plan: Plan) -> float:
+        """Hours of the device."""
+        return plan.hours(self.speed) if self.speed else 0.0
+
+
+def speed_here(plan: Plan) -> SpeedHere:
+    """The speed of this machine, measured on the clients' network of most of a plan's work."""
+    device, name = ("cuda", "GPU") if torch.cuda.is_available() else ("cpu", "core")
+    return SpeedHere(name, plan.measured_speed(device))
+
+
+def print_plan(
+    console: Console,
+    name: str,
+    plan: Plan,
+    selection: Selection,
+    gpus: Sequence[GPU],
+    here: SpeedHere,
+    link: float | None,
+) -> None:
+    """What the cells of a table would do."""
+    _, table = registry.find_table(name)
+    console.print(f"[bold]{name}[/] {table.title}, profile {selection.profile}: {plan.cells} cells")
+    stages = RichTable(
+        "stage", "asked for", "computed", "shared", title="Stages", title_justify="left"
+    )
+    for kind, needed in plan.needed.items():
+        stages.add_row(
+            kind, str(needed), str(plan.distinct[kind]), str(needed - plan.distinct[kind])
+        )
+    console.print(stages)
+    wire = RichTable(
+        "method",
+        "up",
+        "down",
+        *bandwidth.link_columns(link),
+        title="Bytes of one run (largest column)",
+        title_justify="left",
+    )
+    for method in plan.bytes_up:
+        up, down = plan.bytes_up[method], plan.bytes_down[method]
+        wire.add_row(method, f"{up:,}", f"{down:,}", *bandwidth.link_times(up, down, link))
+    console.print(wire)
+    console.print(
+        f"training samples: {plan.work.training_samples:,}; predictions:"
+        f" {plan.work.predicted_samples:,}; {plan.work.flops:.3g} FLOPs"
+    )
+    if here.speed and plan.work.flops:
+        console.print(
+            f"estimate: {here.hours(plan):,.2f} {here.device}-hours on this machine, at"
+            f" {here.speed:.1e} FLOP/s (measured just now, with the clients' network of most work);"
+            f" peak memory about {plan.peak_bytes / hours.GIB:.2f} GiB per process, beside the"
+            " framework",
+            soft_wrap=True,
+        )
+        for gpu in gpus:
+            console.print(
+                f"estimate: {plan.hours(gpu.speed):,.2f} GPU-hours on one {gpu.title}, at"
+                f" {gpu.speed:.1e} FLOP/s ({gpu.source})",
+                soft_wrap=True,
+            )
+    for work, cells in plan.unplanned.items():
+        console.print(f"not planned, cells: {cells}: {work}", soft_wrap=True)
+    for asked, label in plan.data.items():
+        console.print(f"data: {asked}: {label}")
+    for column, why in table.unmeasured:
+        console.print(
+            f"{published.format_column(dict(column))} is not measured: {why}", soft_wrap=True
+        )
+    if selection.profile == "paper":
+        _print_weights(console, expand(*registry.find_table(name), selection))
+
+
+def _print_weights(console: Console, cells: Sequence[Cell]) -> None:
+    """Which of the pre-trained networks that cells begin with are here."""
+    from models.networks.imagenet import IMAGENET, weight_path
+
+    configs = [dict(cell.config) for cell in cells]
+    named = {
+        str(value)
+        for config in configs
+        if config.get("network.pretrained") == "imagenet"
+        for entry, value in config.items()
+        if entry.startswith("network.")
+    }
+    for network, file in IMAGENET.items():
+        if network in named:
+            there = weight_path(network).exists()
+            console.print(
+                f"weights: {network}:"
+                f" {'present' if there else f'absent; put {file.url} at {weight_path(network)}'}"
+            )
+
+
+def print_sums(
+    console: Console,
+    plans: Mapping[str, Plan],
+    profile: str,
+    gpus: Sequence[GPU],
+    here: SpeedHere,
+) -> None:
+    """The table of hours, with the sums over papers and over everything."""
+    drawn = RichTable(
+        title=f"Together, profile {profile}; sums count once what tables share",
+        title_justify="left",
+    )
+    for number, heading in enumerate([*hours.headings(gpus), f"{here.device}-hours here"]):
+        drawn.add_column(heading, justify="right" if number else "left")
+    for row in hours.rows(plans, gpus):
+        plan = plans[row[0]]
+        style = "bold" if hours.is_sum(row[0]) else None
+        drawn.add_row(*row, hours.shown(here.hours(plan)), style=style)
+    console.print(drawn)
+    everything = plans[hours.SUITE]
+    for gpu in gpus:
+        console.print(f"{gpu.title}: {gpu.speed:.1e} FLOP/s, {gpu.source}", soft_wrap=True)
+    if here.speed:
+        console.print(f"here: {here.speed:.1e} FLOP/s, measured just now", soft_wrap=True)
+    for work, cells in everything.unplanned.items():
+        console.print(f"not planned, cells: {cells}: {work}", soft_wrap=True)
+    if everything.missing:
+        console.print(
+            f"data to get: {', '.join(sorted(everything.missing))}; `python -m benchmarks data`"
+            " says how",
+            soft_wrap=True,
+        )

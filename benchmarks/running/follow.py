@@ -1,0 +1,270 @@
+"""Follows cells on the `meta` device: the same code path as a run, with the work booked instead of
+done.
+
+What a cell asks for is kept by stage, so that stages which cells share can be counted once, in
+whatever set of cells. It is kept on disk too, under everything that determines it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks.running.execute import make_method
+from benchmarks.scenarios.assembly import Run, assemble
+from benchmarks.scenarios.configuration import Configuration
+from benchmarks.scenarios.scenario import DataSets, Parts
+from benchmarks.tables import registry
+from benchmarks.tables.cells import Cell
+from benchmarks.tables.spec import SpecError
+from datasets.catalogue import ResolvedData
+from datasets.source import REAL
+from federation.caching.cache import Stage, StageCache, StageRequest
+from federation.channel import Channel
+from federation.costs import Meter, Work, metering
+from federation.federation import Federation
+from federation.fitting import fit
+from federation.method import Method
+from federation.parts.networks import HeterogeneousClientsError
+from federation.seeds import Seeds
+from results.files import cache_home, digest, read_sealed_json, write_sealed_json
+from results.sourcecode import source_digest
+
+RECENT = 8
+"""Federations' parts that are kept: a column has as many as its rows use data in different ways."""
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A client's training, as far as its speed goes."""
+
+    network: str
+    image_shape: tuple[int, ...]
+    outputs: int
+    batch_size: int
+
+
+@dataclass(frozen=True)
+class PlannedStage:
+    """What a stage takes, beside the stages that it asks for itself."""
+
+    kind: str
+    work: Work
+    peak_bytes: int
+    needs: tuple[str, ...]
+    """Keys of the stages that it asks for, in order."""
+
+
+@dataclass(frozen=True)
+class PlannedCell:
+    """What a cell takes."""
+
+    method: str
+    asks: tuple[str, ...] = ()
+    """Keys of the stages that it asks for."""
+    rest: Work = field(default_factory=Work)
+    """Outside of stages."""
+    peak_bytes: int = 0
+    bytes_up: int = 0
+    bytes_down: int = 0
+    workload: Workload | None = None
+    unplanned: str = ""
+    """What it does beside, whose end nobody knows (`Measure.unplanned`)."""
+
+
+class Follower:
+    """Follows cells, and keeps what their stages take."""
+
+    def __init__(self) -> None:
+        self.stages: dict[str, PlannedStage] = {}
+        self._meter = Meter()
+        self._cache = _RecordingCache(self._meter)
+        self._parts = _RecentParts()
+
+    def follow(self, cell: Cell) -> PlannedCell:
+        """What a cell takes, from disk if it has been followed before.
+
+        Raises SpecError with the reason for a cell that cannot be planned, DataError for absent or
+        damaged data.
+        """
+        path = _path(cell)
+        try:
+            kept = read_sealed_json(path)
+        except FileNotFoundError:
+            kept = None
+        if kept is not None:
+            self.stages |= {key: _stage_from(value) for key, value in kept["stages"].items()}
+            return _cell_from(kept["cell"])
+        planned = self._followed(cell)
+        self.stages |= self._cache.stages
+        stages = {key: asdict(self.stages[key]) for key in self._closure(planned.asks)}
+        write_sealed_json(path, {"cell": asdict(planned), "stages": stages})
+        return planned
+
+    def _closure(self, keys: Sequence[str]) -> Iterator[str]:
+        for key in keys:
+            yield key
+            yield from self._closure(self.stages[key].needs)
+
+    def _followed(self, cell: Cell) -> PlannedCell:
+        config, meter = dict(cell.config), self._meter
+        measure = registry.find_measure(cell.measure)
+        unplanned = measure.unplanned(config)
+        if not measure.needs_fit(config):
+            return PlannedCell(cell.method, unplanned=unplanned)
+        data, seeds = _planned_sets(cell), Seeds.moving(cell.seed_axes, cell.seed)
+        method = make_method(registry.find_method(cell.method, cell.plugins), config)
+        channel = Channel()
+        used = data.target.used
+        meter.scope = digest([cell.method, sorted(config.items()), cell.seed, used])
+        with metering(meter), self._cache.recording() as asks, warnings.catch_warnings():
+            # The optimiser of a step that is not followed again has taken none.
+            warnings.filterwarnings("ignore", message="Detected call of `lr_scheduler.step")
+            try:
+                federation = assemble(
+                    self._parts.of(cell, data, seeds),
+                    Configuration.parse(config),
+                    type(method),
+                    Run(seeds, self._cache, "meta", channel),
+                )
+                meter.kind = _kind(method, federation)
+                fit(federation, method)
+            except (NotImplementedError, RuntimeError) as error:
+                raise SpecError(
+                    f"{cell} cannot be planned: on the `meta` device, where tensors have sizes and"
+                    f" no values, PyTorch says: {error}"
+                ) from error
+            except (ValueError, HeterogeneousClientsError) as error:
+                raise SpecError(f"{cell} cannot be planned: {error}") from error
+            return PlannedCell(
+                cell.method,
+                tuple(asks),
+                meter.work,
+                meter.peak_bytes,
+                channel.total("up"),
+                channel.total("down"),
+                Workload(
+                    federation.clients[0].network,
+                    federation.networks.image_shape,
+                    federation.task.outputs,
+                    federation.local.batch_size,
+                ),
+                unplanned,
+            )
+
+
+class _RecordingCache(StageCache):
+    """Keeps what every stage takes by itself, and which others it asks for."""
+
+    def __init__(self, meter: Meter):
+        super().__init__(None, device="meta")
+        self.stages: dict[str, PlannedStage] = {}
+        self._meter = meter
+        self._known: dict[str, Stage] = {}
+        self._asked: list[str] = []
+
+    @contextlib.contextmanager
+    def recording(self) -> Iterator[list[str]]:
+        """Inside, the meter has what is done from here on, without the stages that are asked for;
+        their keys are in the list.
+        """
+        outer, self._asked = self._asked, []
+        before = self._meter.reset()
+        try:
+            yield self._asked
+        finally:
+            self._asked = outer
+            self._meter.restore(before)
+
+    def get_all(self, requests: Sequence[StageRequest]) -> list[Stage]:
+        return [self._recorded(request, request.key) for request in requests]
+
+    def _recorded(self, request: StageRequest, key: str) -> Stage:
+        self._asked.append(key)
+        if key not in self._known:
+            with self.recording() as needs:
+                self._known[key] = request.compute()
+                work, peak_bytes = self._meter.work, self._meter.peak_bytes
+            self.stages[key] = PlannedStage(request.kind, work, peak_bytes, tuple(needs))
+        return self._known[key]
+
+
+def _path(cell: Cell) -> Path:
+    """Where a cell's plan is kept: by its configuration, its data and all code that follows it."""
+    key = digest([cell.key, cell.code, source_digest(__name__)])
+    return cache_home() / "plans" / key[:2] / f"{key}.json"
+
+
+def _stage_from(value: Mapping[str, Any]) -> PlannedStage:
+    return PlannedStage(
+        value["kind"], Work(**value["work"]), value["peak_bytes"], tuple(value["needs"])
+    )
+
+
+def _cell_from(value: Mapping[str, Any]) -> PlannedCell:
+    load = value["workload"]
+    if load is not None:
+        load = Workload(**{**load, "image_shape": tuple(load["image_shape"])})
+    return PlannedCell(
+        **{**value, "asks": tuple(value["asks"]), "rest": Work(**value["rest"]), "workload": load}
+    )
+
+
+def planned_data(data: ResolvedData, profile: str) -> ResolvedData:
+    """At the paper's scale the official set, present or not; in other profiles what a run would
+    use.
+    """
+    if profile != "paper" or data.used == data.asked:
+        return data
+    return ResolvedData(data.asked, data.asked, REAL, "", "not present")
+
+
+def _planned_sets(cell: Cell) -> DataSets:
+    """The data sets of a cell as they are planned with."""
+    return DataSets(
+        planned_data(cell.data, cell.profile),
+        None if cell.public is None else planned_data(cell.public, cell.profile),
+        None if cell.private is None else planned_data(cell.private, cell.profile),
+        tuple(planned_data(other, cell.profile) for other in cell.others),
+    )
+
+
+def _kind(method: Method, federation: Federation) -> str:
+    """What tells methods and federations apart whose steps cost differently (`Meter.kind`)."""
+    clients = [[client.network, repr(client.task)] for client in federation.clients]
+    protection = federation.privacy.protection
+    return digest(
+        [
+            repr(method),
+            clients,
+            federation.networks.server,
+            list(federation.networks.image_shape),
+            repr([federation.task, federation.local, federation.server, federation.augmentation]),
+            repr(protection.plan if protection is not None else None),
+        ]
+    )
+
+
+class _RecentParts:
+    """What scenarios contribute to cells' federations: once for cells that lie side by side and
+    differ in their methods' fields alone.
+    """
+
+    def __init__(self) -> None:
+        self._recent: dict[str, Parts] = {}
+
+    def of(self, cell: Cell, data: DataSets, seeds: Seeds) -> Parts:
+        """Raises DataError and ValueError as the cell's scenario."""
+        config = {n: v for n, v in cell.config if not n.startswith(f"{cell.method}.")}
+        key = digest([config, asdict(data), asdict(seeds)])
+        if key not in self._recent:
+            configuration = Configuration.parse(config)
+            scenario = registry.find_scenario(configuration.data.task).load()
+            if len(self._recent) == RECENT:
+                self._recent.clear()
+            self._recent[key] = scenario.parts(configuration, data, seeds, "meta")
+        return self._recent[key]

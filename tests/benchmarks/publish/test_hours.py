@@ -1,0 +1,32 @@
+"""The table of hours."""
+
+from collections import Counter
+
+from benchmarks.publish import hours
+from benchmarks.running.gpus import GPU
+from benchmarks.running.plan import Plan
+from federation.costs import Work
+
+SLOW = GPU("Slow (1 GB)", 1e15, "made up")
+PLAN = Plan(
+    cells=2,
+    distinct=Counter({"fit": 2, "teacher": 1}),
+    work=Work(flops=7_200 * 10**15),
+    peak_bytes=3 * 2**29,
+    bytes_sent=1_500_000_000,
+)
+
+
+def test_hours_are_work_over_speed_and_bytes_are_in_gb():
+    assert list(hours.rows({"a/b": PLAN}, [SLOW])) == [["a/b", "2", "3", "7.2", "2", "1.5", "1.50"]]
+
+
+def test_sums_are_set_apart_and_speeds_have_their_source():
+    text = hours.markdown({"a/b": PLAN, hours.SUITE: PLAN}, "cpu", [SLOW])
+    lines = text.splitlines()
+    assert "`--profile cpu`" in lines[2]
+    assert lines[6:8] == [
+        "| a/b | 2 | 3 | 7.2 | 2 | 1.5 | 1.50 |",
+        "| **all** | **2** | **3** | **7.2** | **2** | **1.5** | **1.50** |",
+    ]
+    assert lines[-1] == "- Slow (1 GB): 1e+15 FLOP/s, made up."
