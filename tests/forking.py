@@ -97,6 +97,9 @@ def serve() -> None:
     sys.path[0] = str(ROOT)
     for name in IMPORTED:
         importlib.import_module(name)
+    from results.sourcecode import folder_modules, source_digest
+
+    source_digest("benchmarks.running.execute", *folder_modules("benchmarks.measures"))
     gc.freeze()  # or each forked process would copy what the collector touches
     print("ready", flush=True)
     for line in sys.stdin:

@@ -85,7 +85,7 @@ def hasty(monkeypatch):
 def brief(monkeypatch, hasty):
     """The same, and loops of like steps run their first and their last."""
 
-    def steps(loops, count):
+    def steps(loops, count, name=""):
         yield from sorted({0, count - 1})
 
     monkeypatch.setattr(Rounds, "steps", steps)

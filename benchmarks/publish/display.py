@@ -175,7 +175,8 @@ def write_arrays(run: TableRun, records: Sequence[Record]) -> None:
     """
     path, arrays = run.files.path("safetensors"), find_kind(run.table.measure).arrays(records)
     if arrays:
-        write_atomic(path, arrays)
+        if not path.exists() or path.read_bytes() != arrays:
+            write_atomic(path, arrays)
     elif arrays is not None:
         path.unlink(missing_ok=True)
 

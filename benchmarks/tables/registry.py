@@ -149,14 +149,16 @@ class MethodEntry:
         """
         from federation.method import Method
 
-        if self.folder == "plugin" and self.module not in sys.modules:
-            path = Path(self.path)
+        path = Path(self.path)
+        source = path / "__init__.py" if path.is_dir() else path
+        loaded = getattr(sys.modules.get(self.module), "__file__", None)
+        if self.folder == "plugin" and loaded != str(source):  # another file may be called alike
             spec = (
                 importlib.util.spec_from_file_location(
-                    self.module, path / "__init__.py", submodule_search_locations=[self.path]
+                    self.module, source, submodule_search_locations=[self.path]
                 )
                 if path.is_dir()
-                else importlib.util.spec_from_file_location(self.module, path)
+                else importlib.util.spec_from_file_location(self.module, source)
             )
             assert spec is not None
             assert spec.loader is not None

@@ -12,7 +12,13 @@ from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import PROFILES, PROTOCOLS
 
 CASES = [
-    pytest.param(paper, profile, protocol, id=f"{paper}-{profile}-{protocol}")
+    pytest.param(
+        paper,
+        profile,
+        protocol,
+        id=f"{paper}-{profile}-{protocol}",
+        marks=[pytest.mark.slow] * (profile != "smoke"),
+    )
     for paper, spec in registry.papers().items()
     if spec.tables
     for protocol in PROTOCOLS

@@ -57,6 +57,15 @@ def test_a_plugin_that_does_not_import_says_why(tmp_path):
         registry.find_method("broken", [str(path)]).load()
 
 
+def test_two_plugins_of_one_name_in_two_folders_are_two(tmp_path):
+    paths = [tmp_path / name / "mine.py" for name in ("one", "other")]
+    for number, path in enumerate(paths):
+        path.parent.mkdir()
+        path.write_text(PART.format(name=f"Mine{number}", number=number))
+    names = [registry.find_method("mine", [str(path)]).load().__name__ for path in paths]
+    assert names == ["Mine0", "Mine1"]
+
+
 PART = """
 from dataclasses import dataclass
 
