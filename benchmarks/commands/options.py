@@ -88,6 +88,13 @@ Stacked = Annotated[
     ),
 ]
 Jobs = Annotated[int, typer.Option(min=0, help="worker processes; 0: one per core, one on a GPU")]
+Minutes = Annotated[
+    float,
+    typer.Option(
+        metavar="N",
+        help="stop after so long, before a cluster's limit does; the same command goes on",
+    ),
+]
 Fresh = Annotated[bool, typer.Option("--fresh", help="compute everything again, cached or not")]
 Results = Annotated[Path, typer.Option(help="folder for CSV, plots and records")]
 Plugins = Annotated[

@@ -23,6 +23,7 @@ from benchmarks.commands.options import (
     Fresh,
     Jobs,
     Methods,
+    Minutes,
     Only,
     Override,
     Plain,
@@ -50,6 +51,10 @@ if TYPE_CHECKING:
     from benchmarks.tables.spec import Paper, Table
 
 
+OUT_OF_TIME = 75
+"""Exit code of a run that has to go on: EX_TEMPFAIL of BSD's sysexits."""
+
+
 @app.command("reproduce")
 def reproduce_tables(
     tables: Tables = None,
@@ -74,6 +79,7 @@ def reproduce_tables(
     num_gpus: RayGpus = None,
     ray_cache: RayCache = "",
     plain: Plain = False,
+    minutes: Minutes = 0,
 ) -> None:
     """Regenerate tables: measured beside published, pictures, and the paper's claims judged.
 
@@ -110,6 +116,7 @@ def reproduce_tables(
         results,
         cluster,
         plain,
+        minutes,
     )
 
 
@@ -121,11 +128,14 @@ def run_tables(
     results: Path,
     cluster: Cluster | None = None,
     plain: bool = False,
+    minutes: float = 0,
 ) -> None:
-    """Regenerate `tables`; exit code 1 if a cell failed."""
+    """Regenerate `tables`; exit code 1 if a cell failed, `OUT_OF_TIME` if the time was over before
+    all were finished.
+    """
     from benchmarks.publish.regeneration import regenerate
 
-    runs = regenerate(console, tables, selection, jobs, fresh, results, cluster, plain)
+    runs = regenerate(console, tables, selection, jobs, fresh, results, cluster, plain, minutes)
     failed = sum(record.status != OK for run in runs for record in run.records.values())
     if failed:
         errors.print(
@@ -133,3 +143,10 @@ def run_tables(
             " table"
         )
         raise typer.Exit(1)
+    if left := sum(cell.key not in run.records for run in runs for cell in run.cells):
+        errors.print(
+            f"the {minutes:g} minutes are over with {left} cells to go. Finished cells and stages"
+            " are kept; the same command, without --fresh, goes on from there.",
+            soft_wrap=True,
+        )
+        raise typer.Exit(OUT_OF_TIME)

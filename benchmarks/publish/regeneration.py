@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from rich.markup import escape
 from benchmarks.publish.display import methods_of, print_table
 from benchmarks.publish.progress import Live
 from benchmarks.running import machine, runner
+from benchmarks.running.deadline import OutOfTime, time_limit
 from benchmarks.tables import cards
 
 if TYPE_CHECKING:
@@ -29,9 +31,10 @@ def regenerate(
     results: Path,
     cluster: Cluster | None = None,
     plain: bool = False,
+    minutes: float = 0,
 ) -> list[runner.TableRun]:
-    """Run the cells of `tables` that are not finished, and write and print each table, with
-    pictures without title and provenance if `plain`.
+    """Run the cells of `tables` that are not finished, for at most `minutes` if that is not 0, and
+    write and print each table that has any, with pictures without title and provenance if `plain`.
 
     A cell that fails ends nothing; its record says why. Raises SpecError, DataError or ResultsError
     before anything runs, if the tables cannot be run as selected or `results` cannot be written.
@@ -49,7 +52,7 @@ def regenerate(
         + (f", {where} on {device}" if todo else "")
     )
     if todo:
-        with Live(console, todo) as live:
+        with contextlib.suppress(OutOfTime), time_limit(minutes), Live(console, todo) as live:
             runner.execute(
                 runs,
                 jobs if cluster else workers,
@@ -60,7 +63,7 @@ def regenerate(
                 live.done,
                 cluster,
             )
-    for run in runs:
+    for run in (run for run in runs if run.records):
         print_table(console, run, plain)
         if profile != "paper":
             methods = methods_of(run, list(run.records.values()))

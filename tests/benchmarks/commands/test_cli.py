@@ -193,6 +193,18 @@ def test_ctrl_c_ends_with_a_word_and_keeps_what_is_finished(tmp_path):
     assert list((tmp_path / "cache" / "stages").rglob("*.json"))
 
 
+def test_out_of_time_it_ends_with_a_word_keeps_what_is_finished_and_goes_on(finished, tmp_path):
+    extra = ("--only", "row=global-avg", "--jobs", "1")
+    ended = run(tmp_path, "reproduce", "dlad/table2", *COLUMN, *extra, "--minutes", "0.02")
+    assert ended.returncode == 75, ended.stderr
+    assert "with 1 cells to go" in " ".join(ended.stderr.split())
+    assert not table_csv(tmp_path).exists()
+    again = run(tmp_path, "reproduce", "dlad/table2", *COLUMN, *extra, "--minutes", "60")
+    assert again.returncode == 0, again.stderr
+    of_row = [line["value"] for line in lines(finished) if line["row"] == "global-avg"]
+    assert [line["value"] for line in lines(tmp_path)] == of_row
+
+
 def test_a_damaged_stage_and_a_damaged_cell_are_computed_again_and_said(copy):
     before = table_csv(copy).read_bytes()
     for path in (copy / "cache" / "cells").rglob("*.json"):
