@@ -15,7 +15,7 @@ import pandas as pd
 
 from reports.kinds.kind import find_kind
 from reports.tables.budget import budget_rows, markdown_budget
-from reports.tables.page import markdown_page
+from reports.tables.markdown import markdown_page
 from reports.tables.table import Layout
 from results.files import ResultsError, write_atomic
 from results.record import OK, Record

@@ -84,7 +84,7 @@ def test_a_documented_command_works(line, shared, shared_command):
 
 
 @pytest.mark.parametrize("line", [line for line in COMMANDS if is_slow(line)])
-def test_a_slow_command_can_be_planned(line, shared, shared_command):
+def test_a_slow_command_can_be_planned(line, shared_command):
     words = line.split()[2:]
     done = shared_command(*("plan" if word == "reproduce" else word for word in words))
     assert done.returncode == 0, done.stderr

@@ -14,7 +14,7 @@ from reports.tables.budget import (
     terminal_budget,
     unequal_rows,
 )
-from reports.tables.page import markdown_page
+from reports.tables.markdown import markdown_page
 from reports.tables.table import legend, terminal_tables
 from results.record import FAILED
 from tests.reports.drawn import layout, line, table_of

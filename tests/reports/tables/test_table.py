@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from reports.tables.page import markdown_page
+from reports.tables.markdown import markdown_page
 from reports.tables.table import (
     best_rows,
     blocks,
