@@ -39,7 +39,11 @@ IMPORTED = (
     "matplotlib.pyplot",
     "typer",
     "rich.progress",
+    "pandas",
+    "torch._dynamo",
     "benchmarks.running.execute",
+    "benchmarks.publish.planning",
+    "benchmarks.publish.regeneration",
 )
 
 

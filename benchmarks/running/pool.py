@@ -79,6 +79,8 @@ def run_pool(cells: Sequence[Cell], context: Context, jobs: int) -> Iterator[Eve
                 process.terminate()
             else:
                 # An idle worker ends by itself, and takes down what compilation has set up in it
+                with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                    connection.send(None)
                 connection.close()
         for process, _ in workers.values():
             process.join(5)
@@ -111,8 +113,8 @@ def _worker(connection: Connection, context: Context, parent: int) -> None:
     from benchmarks.running.execute import run_cell
 
     with contextlib.suppress(EOFError, BrokenPipeError):
-        while True:
-            position, cell = connection.recv()
+        while (task := connection.recv()) is not None:
+            position, cell = task
             last = 0.0
 
             def progress(text: str, share: float, position: int = position) -> None:

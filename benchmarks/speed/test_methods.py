@@ -20,7 +20,7 @@ ONE_ROUND = FedAvg(rounds=1, participation=1.0)
     "method", [TEN_STEPS, ONE_ROUND], ids=["ten steps of FedIOD", "a round of FedAvg"]
 )
 def test_a_fit(benchmark, method):
-    federation = contract.Fit(method).federation
+    federation = contract.Fit(method, brief=False).federation
     federation.local_models()
     benchmark.pedantic(lambda: method.fit(federation), warmup_rounds=1, rounds=3)
 

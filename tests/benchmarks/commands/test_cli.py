@@ -75,7 +75,7 @@ def lines(folder: Path, name: str = "dlad/table2") -> list[dict[str, str]]:
 def finished(tmp_path_factory) -> Path:
     """One column of Table II, run with two workers."""
     folder = tmp_path_factory.mktemp("finished")
-    done = run_anew(folder, "reproduce", "dlad/table2", *COLUMN, "--jobs", "2")
+    done = run(folder, "reproduce", "dlad/table2", *COLUMN, "--jobs", "2")
     assert done.returncode == 0, done.stderr
     (folder / "output.txt").write_text(done.stdout)
     return folder
@@ -160,7 +160,7 @@ def test_killed_in_the_middle_it_goes_on_and_ends_with_the_same_csv(finished, tm
     process.wait()
     kept = {path.name: path.stat().st_mtime_ns for path in cells.rglob("*.json")}
     assert 1 <= len(kept) < 4
-    again = run_anew(tmp_path, "reproduce", "dlad/table2", *COLUMN)
+    again = run(tmp_path, "reproduce", "dlad/table2", *COLUMN)
     assert f"4 cells, {len(kept)} finished before" in again.stdout
     assert table_csv(tmp_path).read_bytes() == table_csv(finished).read_bytes()
     assert {

@@ -58,7 +58,7 @@ def run(cache):
             "OMP_NUM_THREADS": "1",
             **variables,
         }
-        if words[0] == "reports":
+        if checkout == ROOT:
             return run_forked(*map(str, words), timeout=900, env=environment)
         command = [sys.executable, "-m", *map(str, words)]
         return subprocess.run(

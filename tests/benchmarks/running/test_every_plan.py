@@ -17,7 +17,7 @@ CASES = [
         profile,
         protocol,
         id=f"{paper}-{profile}-{protocol}",
-        marks=[pytest.mark.slow] * (profile != "smoke"),
+        marks=[pytest.mark.slow] * ((profile, protocol) != ("smoke", "paper")),
     )
     for paper, spec in registry.papers().items()
     if spec.tables

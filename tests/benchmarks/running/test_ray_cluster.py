@@ -233,6 +233,7 @@ def test_a_cell_that_a_node_refuses_fails_with_the_nodes_reason(nodes):
     assert "cannot run it: --plugin" in told
 
 
+@pytest.mark.slow
 def test_an_interrupted_command_keeps_what_is_finished_and_leaves_the_cluster_alone(nodes):
     running = nodes.command(
         "interrupted", "--only", "distribution=niid1", "--ray", nodes.address, "--fresh"
