@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -44,6 +44,7 @@ def reproduce(
     fresh: bool = False,
     results: Path | str = "results",
     quiet: bool = False,
+    log: Callable[[str, str, int, float], None] | None = None,
 ) -> pd.DataFrame:
     """Regenerate `paper/table` and return its cells: a line per cell, metric and seed, with the
     published value beside the measured one (`results.frame.COLUMNS`), and a column for every key of
@@ -52,7 +53,9 @@ def reproduce(
     Arguments are the command's options. `only` maps keys to the values wanted, as in
     `{"dataset": "mnist", "row": ["global-avg", "global-dlad"]}`; `settings` are those of `--set`.
     The table's files are written to `results`, and its cells kept in the cache, as by the command;
-    `quiet` prints nothing. A cell that fails is a line with `status` `failed` and the reason.
+    `quiet` prints nothing. `log(cell, series, step, value)` is told what cells show while they run:
+    losses and metrics by epoch or round, bytes and epsilon by round. A cell that fails is a line
+    with `status` `failed` and the reason.
 
     Cells run in processes of their own, which import nothing of the notebook or script.
 
@@ -79,7 +82,7 @@ def reproduce(
     make_cluster("", 0, None, "", device, threads)
     console = Console(highlight=False, quiet=quiet)
     chosen = [registry.find_table(table)]
-    [run] = regenerate(console, chosen, selection, jobs, fresh, Path(results))
+    [run] = regenerate(console, chosen, selection, jobs, fresh, Path(results), log=log)
     return with_keys(
         tidy(run.records[cell.key] for cell in run.cells).assign(variant=selection.variant)
     )

@@ -95,6 +95,13 @@ Minutes = Annotated[
         help="stop after so long, before a cluster's limit does; the same command goes on",
     ),
 ]
+LogTo = Annotated[
+    str,
+    typer.Option(
+        metavar="tensorboard",
+        help="keep losses, metrics, bytes and epsilon as they grow, in RESULTS/tensorboard",
+    ),
+]
 Fresh = Annotated[bool, typer.Option("--fresh", help="compute everything again, cached or not")]
 Results = Annotated[Path, typer.Option(help="folder for CSV, plots and records")]
 Plugins = Annotated[

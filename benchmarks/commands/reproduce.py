@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ from benchmarks.commands.options import (
     Device,
     Fresh,
     Jobs,
+    LogTo,
     Methods,
     Minutes,
     Only,
@@ -43,14 +45,18 @@ from benchmarks.commands.options import (
     Threads,
 )
 from benchmarks.tables import registry
+from benchmarks.tables.spec import SpecError
+from results.names import near
 from results.record import OK
 
 if TYPE_CHECKING:
     from benchmarks.running.ray_executor import Cluster
+    from benchmarks.running.runner import Log
     from benchmarks.tables.selection import Selection
     from benchmarks.tables.spec import Paper, Table
 
 
+TENSORBOARD = "tensorboard"
 OUT_OF_TIME = 75
 """Exit code of a run that has to go on: EX_TEMPFAIL of BSD's sysexits."""
 
@@ -80,6 +86,7 @@ def reproduce_tables(
     ray_cache: RayCache = "",
     plain: Plain = False,
     minutes: Minutes = 0,
+    log_to: LogTo = "",
 ) -> None:
     """Regenerate tables: measured beside published, pictures, and the paper's claims judged.
 
@@ -108,16 +115,29 @@ def reproduce_tables(
     )
     check_execution(selection.execution, device)
     cluster = make_cluster(ray, num_cpus, num_gpus, ray_cache, device, threads)
-    run_tables(
-        [registry.find_table(name) for name in dict.fromkeys(names)],
-        selection,
-        jobs,
-        fresh,
-        results,
-        cluster,
-        plain,
-        minutes,
-    )
+    with _log_to(log_to, results) as log:
+        run_tables(
+            [registry.find_table(name) for name in dict.fromkeys(names)],
+            selection,
+            jobs,
+            fresh,
+            results,
+            cluster,
+            plain,
+            minutes,
+            log,
+        )
+
+
+def _log_to(where: str, results: Path) -> contextlib.AbstractContextManager[Log | None]:
+    """What takes the points of cells. Raises SpecError for what is not known or not installed."""
+    if not where:
+        return contextlib.nullcontext()
+    if where != TENSORBOARD:
+        raise SpecError(f"--log-to {where}: no such value; {near(where, (TENSORBOARD,))}")
+    from benchmarks.publish.tensorboard import TensorBoard
+
+    return TensorBoard(results / TENSORBOARD)
 
 
 def run_tables(
@@ -129,13 +149,16 @@ def run_tables(
     cluster: Cluster | None = None,
     plain: bool = False,
     minutes: float = 0,
+    log: Log | None = None,
 ) -> None:
     """Regenerate `tables`; exit code 1 if a cell failed, `OUT_OF_TIME` if the time was over before
     all were finished.
     """
     from benchmarks.publish.regeneration import regenerate
 
-    runs = regenerate(console, tables, selection, jobs, fresh, results, cluster, plain, minutes)
+    runs = regenerate(
+        console, tables, selection, jobs, fresh, results, cluster, plain, minutes, log
+    )
     failed = sum(record.status != OK for run in runs for record in run.records.values())
     if failed:
         errors.print(

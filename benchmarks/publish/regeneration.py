@@ -32,9 +32,11 @@ def regenerate(
     cluster: Cluster | None = None,
     plain: bool = False,
     minutes: float = 0,
+    log: runner.Log | None = None,
 ) -> list[runner.TableRun]:
     """Run the cells of `tables` that are not finished, for at most `minutes` if that is not 0, and
     write and print each table that has any, with pictures without title and provenance if `plain`.
+    `log` is told what the cells show while they run; what it raises ends the run.
 
     A cell that fails ends nothing; its record says why. Raises SpecError, DataError or ResultsError
     before anything runs, if the tables cannot be run as selected or `results` cannot be written.
@@ -62,6 +64,7 @@ def regenerate(
                 live.staged,
                 live.done,
                 cluster,
+                log,
             )
     for run in (run for run in runs if run.records):
         print_table(console, run, plain)

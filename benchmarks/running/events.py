@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from benchmarks.tables.cells import Cell
 from federation.caching.events import StageEvent
+from federation.watching import Point
 from results.record import FAILED, Record
 
 
@@ -20,12 +21,14 @@ class Context:
     commit: str = ""
     dirty: bool = False
     """Whether tracked files differ from the commit."""
+    watched: bool = False
+    """Whether somebody wants the points that cells show."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """Something happened to cell number `cell`: one of started, progress, stage, lost (it is run
-    again), done.
+    """Something happened to cell number `cell`: one of started, progress, stage, point, lost (it
+    is run again), done.
     """
 
     kind: str
@@ -35,6 +38,7 @@ class Event:
     share: float = 0.0
     """How much of the step in `text` is done, 0 to 1."""
     stage: StageEvent | None = None
+    point: Point | None = None
     record: Record | None = None
 
 

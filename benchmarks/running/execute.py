@@ -32,9 +32,11 @@ from federation.federation import Federation
 from federation.fitting import fit
 from federation.method import Method
 from federation.parties.checkpoint import Checkpoint
+from federation.parts.rounds import show_spent
 from federation.samples import LOCAL, SERVER, counted
 from federation.seeds import Seeds
 from federation.training.execution import Execution
+from federation.watching import Point, watched
 from privacy.plan import RELEASED, TRUST
 from results.record import FAILED, Record
 
@@ -89,6 +91,7 @@ def run_cell(
     context: Context,
     progress: Callable[[str, float], None] = lambda text, share: None,
     on_stage: Callable[[StageEvent], None] = lambda event: None,
+    on_point: Callable[[Point], None] | None = None,
     make_cache: Callable[..., StageCache] = StageCache,
 ) -> tuple[Record, str]:
     """Run a cell. Never raises for what goes wrong inside: the record says `failed` and why; also
@@ -119,7 +122,8 @@ def run_cell(
     trace = ""
     try:
         prepare_device(cell.device, cell.threads, cell.execution)
-        taken, entries = _measured(cell, stages, channel, progress)
+        with watched(on_point):
+            taken, entries = _measured(cell, stages, channel, progress)
         outcome: dict[str, Any] = {**vars(taken), **entries}
     except Exception as error:
         trace = traceback.format_exc()
@@ -165,6 +169,7 @@ def _measured(
         with counted() as samples:
             fitted = tuple(fit(federation, method))
         seen = samples.total()
+        show_spent(max(1, channel.round), channel, federation.privacy)
         _check_sent(cell.method, federation, method)
     taken = measure.take(
         Fitted(

@@ -22,6 +22,7 @@ from typing import Any
 from benchmarks.running.events import Context, Event, failed
 from benchmarks.tables.cells import Cell
 from federation.caching.events import StageEvent
+from federation.watching import Point
 from results.record import Record
 
 
@@ -126,7 +127,12 @@ def _worker(connection: Connection, context: Context, parent: int) -> None:
             def on_stage(stage: StageEvent, position: int = position) -> None:
                 connection.send(Event("stage", position, stage=stage))
 
-            record, trace = run_cell(cell, context, progress, on_stage)
+            def on_point(point: Point, position: int = position) -> None:
+                connection.send(Event("point", position, point=point))
+
+            record, trace = run_cell(
+                cell, context, progress, on_stage, on_point if context.watched else None
+            )
             connection.send(Event("done", position, text=trace, record=record))
 
 

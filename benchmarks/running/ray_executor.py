@@ -26,6 +26,7 @@ from benchmarks.tables.cells import Cell
 from benchmarks.tables.spec import SpecError
 from datasets import catalogue
 from federation.caching.events import StageEvent
+from federation.watching import Point
 from results.files import DataError, ResultsError, cache_home, write_atomic
 from results.names import near
 from results.record import Record
@@ -229,11 +230,13 @@ def _run_tasks(
             position = running.pop(ready)
             record: Record | None
             try:
-                record, text, stages = ray.get(ready)
+                record, text, stages, points = ray.get(ready)
                 if record is None:
                     record, text = failed(cells[position], text), ""
                 for stage in stages:
                     yield Event("stage", position, stage=stage)
+                for point in points:
+                    yield Event("point", position, point=point)
             except lost as error:
                 how = f"{type(error).__name__}: {error}".splitlines()[0].split(". ")[0]
                 if server is not None:
@@ -270,7 +273,7 @@ def _work(
     server: Any,
     holder: str,
     seen: str,
-) -> tuple[Record | None, str, list[StageEvent]]:
+) -> tuple[Record | None, str, list[StageEvent], list[Point]]:
     """Run a cell on this node, or refuse it: no record, and the reason."""
     reason = refusal(cell, code, packages)
     if not reason and server is None and not (Path(context.stages) / seen).exists():
@@ -278,19 +281,24 @@ def _work(
             f"does not see the command's stage folder {context.stages}; use --ray-cache {FETCH}"
         )
     if reason:
-        return None, f"node {platform.node()} {reason}", []
+        return None, f"node {platform.node()} {reason}", [], []
     from benchmarks.running.execute import run_cell
 
     events: list[StageEvent] = []
+    points: list[Point] = []
+    on_point = points.append if context.watched else None
     if server is None:
-        return *run_cell(cell, context, on_stage=events.append), events
+        return *run_cell(cell, context, on_stage=events.append, on_point=on_point), events, points
     from benchmarks.running.node_stages import NodeStages
 
     def make_stages(*arguments: Any) -> NodeStages:
         return NodeStages(*arguments, server=cast(StageServer, _Calls(server)), holder=holder)
 
     context = replace(context, stages=str(cache_home() / "stages"))
-    return *run_cell(cell, context, on_stage=events.append, make_cache=make_stages), events
+    done = run_cell(
+        cell, context, on_stage=events.append, on_point=on_point, make_cache=make_stages
+    )
+    return *done, events, points
 
 
 def refusal(cell: Cell, code: str, packages: dict[str, str]) -> str:

@@ -28,6 +28,11 @@ if TYPE_CHECKING:
     from federation.caching.events import StageEvent
 
 
+Log = Callable[[str, str, int, float], None]
+"""Takes what a cell shows while it runs: the cell as text, a series (`loss/client 1`), the step and
+the value (`federation.watching`)."""
+
+
 @dataclass
 class TableRun:
     """One table of a command: its cells, and the records as they come in."""
@@ -142,9 +147,10 @@ def execute(
     on_stage: Callable[[Cell, StageEvent], None],
     on_done: Callable[[int, Cell, Record], None],
     cluster: Cluster | None = None,
+    log: Log | None = None,
 ) -> None:
     """Run the unfinished cells here or on a Ray cluster; every record is in the cache the moment
-    its cell ends.
+    its cell ends. `log` gets what they show.
     """
     from benchmarks.running.events import Context
     from benchmarks.running.pool import run_pool
@@ -159,7 +165,10 @@ def execute(
     todo.sort(key=lambda cell: -place.get(cell.row, -1))
     cache = CellCache()
     context = Context(
-        str((cache_home() / "stages").resolve()), time.time() if fresh else 0.0, *git_commit()
+        str((cache_home() / "stages").resolve()),
+        time.time() if fresh else 0.0,
+        *git_commit(),
+        watched=log is not None,
     )
     if cluster is None:
         events = run_pool(todo, context, jobs)
@@ -178,6 +187,10 @@ def execute(
             assert event.stage is not None
             _log(run, _stage_line(cell, event.stage))
             on_stage(cell, event.stage)
+        elif event.kind == "point":
+            assert log is not None
+            assert event.point is not None
+            log(str(cell), event.point.series, event.point.step, event.point.value)
         elif event.kind == "lost":
             _log(run, f"{cell}: worker lost, run again ({event.text})")
         elif event.kind == "done":

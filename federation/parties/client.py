@@ -7,6 +7,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 import torch
 
+from federation import watching
 from federation.samples import on_client
 from federation.tasks.base import Task
 from federation.training.loops import Normalisation
@@ -102,7 +103,7 @@ class Client:
         """Run `function(shard, ...)` on the client. What it returns is still the client's: send it
         by the channel.
         """
-        with on_client():
+        with on_client(), watching.on_client(self.index):
             return function(self.__shard, *args, **kwargs)
 
     def __repr__(self) -> str:

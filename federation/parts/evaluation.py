@@ -10,6 +10,7 @@ from federation.parties.data import LabelledSet
 from federation.tasks.base import Task
 from federation.training.loops import Normalisation
 from federation.training.measuring import evaluate
+from federation.watching import show
 
 
 class OracleError(Exception):
@@ -47,6 +48,7 @@ class Evaluation:
         """
         for metric, value in self.test(model).items():
             self.history.setdefault(metric, []).append(value)
+            show(f"{metric}/global model", len(self.history[metric]), value)
 
     def test(self, model: nn.Module, task: Task | None = None) -> dict[str, float]:
         """Metrics on the test set (none while planning) of a network that was trained for the

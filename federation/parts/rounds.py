@@ -13,6 +13,7 @@ from federation.parts.evaluation import Evaluation
 from federation.parts.privacy import Privacy
 from federation.parts.stages import Stages
 from federation.samples import active_count
+from federation.watching import begin_round, is_watched, show
 
 
 class Rounds:
@@ -58,7 +59,9 @@ class Rounds:
         for number in range(done + 1, count + 1):
             self._channel.round = number
             self._progress(f"round {number}/{count}", (number - 1) / count)
+            begin_round(number)
             yield number
+            show_spent(number, self._channel, self._privacy)
             if snapshots is not None:
                 snapshots.offer(number, parts, self._evaluation.history, self._channel.ledger)
 
@@ -93,6 +96,16 @@ class Rounds:
         for message in step.messages:
             now = dataclasses.replace(message, round=self._channel.round)
             self._channel.book(now, count * meter.times)
+
+
+def show_spent(number: int, channel: Channel, privacy: Privacy) -> None:
+    """Show bytes and epsilon after round `number`, if somebody watches."""
+    if not is_watched():
+        return
+    for direction in ("up", "down"):
+        show(f"bytes/{direction}", number, channel.total(direction))
+    if privacy.protection is not None:
+        show("epsilon", number, privacy.protection.accountant.epsilon())
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from federation.training.loops import (
     train,
 )
 from federation.training.private_training import PrivateSteps, check_separable, train_privately
+from federation.watching import show_epoch, trained
 
 
 class Trainer:
@@ -80,8 +81,9 @@ class Trainer:
             if track:
                 for metric, value in self._evaluation.test(model, task).items():
                     history.setdefault(metric, []).append(value)
+                    show_epoch(metric, epoch, plan.epochs, value)
 
-        with self._streams.dropout(*names):
+        with self._streams.dropout(*names), trained(*names):
             common: dict[str, Any] = {
                 "normalise": normalise or self._setup.normalise,
                 "generator": self._streams.shuffling(*names).generator,

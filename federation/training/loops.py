@@ -17,6 +17,7 @@ from federation.costs import active_meter
 from federation.samples import see
 from federation.training.augmentation import Augmentation, augment, filled
 from federation.training.execution import DEFAULT, Execution
+from federation.watching import show_epoch
 
 M = TypeVar("M", bound=nn.Module)
 
@@ -274,6 +275,7 @@ def train(
                 f"the training loss is {total.item()} in epoch {epoch} of {plan.epochs}; lower lr"
                 f" (now {plan.lr:g})"
             )
+        show_epoch("loss", epoch, plan.epochs, total / max(1, len(images)))
         if schedule is not None and len(images):
             schedule.step()
         if after_epoch is not None:

@@ -18,6 +18,7 @@ import torch
 from federation.federation import Federation
 from federation.parties.checkpoint import Checkpoint
 from federation.seeds import Stream
+from federation.watching import show
 from methods.fediod.losses import (
     adversarial_loss,
     aggregate,
@@ -71,8 +72,10 @@ class FedIOD(Settings):
                 node.begin_epoch(epoch)
             generator.train()
             student.train()
+            mimic = torch.tensor(torch.nan)  # a plan takes the steps of one round for all
             for _ in federation.steps(self.steps_per_epoch(federation), name="distillation"):
-                self.distillation_step(federation, server, nodes, latents)
+                mimic = self.distillation_step(federation, server, nodes, latents)
+            show("loss/student", epoch, mimic)
             federation.networks.check_finite(student, generator)
             federation.evaluation.track(student)
         checkpoint = federation.networks.checkpoint(student)
@@ -80,8 +83,8 @@ class FedIOD(Settings):
 
     def distillation_step(
         self, federation: Federation, server: Server, nodes: list[Node], latents: Stream
-    ) -> None:
-        """One distillation step of Algorithm 1."""
+    ) -> torch.Tensor:
+        """One distillation step of Algorithm 1; returns L_mimic ()."""
         # Input distillation: every client trains D_k on x = G(w) and its own images, and answers.
         images = generate(self, federation, server.generator.module, latents)
         answers = [node.answer(images) for node in nodes]
@@ -105,10 +108,11 @@ class FedIOD(Settings):
         server.generator.step()
         if gradients is None:
             self.student_on_fresh_images(federation, server, nodes, latents)
-            return
+            return mimic.detach()
         for parameter, gradient in zip(parameters, gradients, strict=True):
             parameter.grad = gradient
         server.student.step()
+        return mimic.detach()
 
     def generator_loss(
         self, logits: torch.Tensor, scores: torch.Tensor, mimic: torch.Tensor, pi: torch.Tensor

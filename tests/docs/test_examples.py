@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -64,3 +66,17 @@ def test_the_command_takes_the_notebooks_cells_and_writes_the_same_files(
     table = pd.read_csv(tmp_path / "smoke/dlad/table2.csv").set_index("row")["value"]
     means = load(folder).groupby("row")["value"].mean()
     assert means.to_dict() == pytest.approx(table.to_dict())
+
+
+def test_the_lines_for_weights_and_biases_give_it_every_point(tmp_path, monkeypatch):
+    [code] = re.findall(
+        r"```python\n(.*?)```", (ROOT / "docs" / "watching.md").read_text(), re.DOTALL
+    )
+    logged = []
+    run = SimpleNamespace(log=logged.append, finish=lambda: logged.append("finished"))
+    wandb = SimpleNamespace(init=lambda project, name, reinit: run)
+    monkeypatch.setitem(sys.modules, "wandb", wandb)
+    monkeypatch.chdir(tmp_path)
+    exec(code, {})
+    assert logged[-1] == "finished"
+    assert any(point.keys() == {"bytes/up", "step"} and point["step"] == 3 for point in logged[:-1])

@@ -183,12 +183,12 @@ def nodes(tmp_path_factory):
 def test_nodes_with_folders_of_their_own_compute_every_stage_once_and_leave_all_with_the_command(
     nodes,
 ):
-    columns = ("--only", "distribution=niid1", *QUICK)
+    columns = ("--only", "distribution=niid1", "--only", "row=client-resnet,global-avg", *QUICK)
     finished(nodes.command("local", *columns, "--jobs", "2"))
     finished(nodes.command("fetched", *columns, "--ray", nodes.address))
     assert nodes.file("fetched", "csv").read_bytes() == nodes.file("local", "csv").read_bytes()
     wanted = nodes.stages("local")
-    assert nodes.computed("fetched") == nodes.computed("local") == len(wanted) > 20
+    assert nodes.computed("fetched") == nodes.computed("local") == len(wanted) > 10
     assert nodes.stages("fetched") == wanted
     for name in ("head", "second"):
         assert 0 < len(nodes.stages(name)) < len(wanted)
@@ -209,6 +209,7 @@ def test_a_cluster_that_cannot_run_the_cells_is_refused_at_once(nodes, address, 
     assert message in told
 
 
+@pytest.mark.slow
 def test_a_cell_that_a_node_refuses_fails_with_the_nodes_reason(nodes):
     plugin = nodes.folder / "own.py"
     plugin.write_text(PLUGIN)

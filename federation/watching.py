@@ -1,0 +1,100 @@
+"""What a run shows of itself while it goes on: losses, metrics, bytes and epsilon, to whoever
+watches. Nobody does unless a command asks, and then no number is another."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import SupportsFloat
+
+POSITIONS = ("client", "round", "server")
+"""Names of streams that say where and when, not what."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One value of a curve."""
+
+    series: str
+    """What is shown and of whom, as `loss/client 1` or `bytes/up`."""
+    step: int
+    """1, 2, ...: the round, or the epoch counted through all rounds."""
+    value: float
+
+
+class Watch:
+    """Takes the points of one run."""
+
+    def __init__(self, on_point: Callable[[Point], None]):
+        self.on_point = on_point
+        self.round = 1
+        """The round that goes on."""
+
+
+_watch: ContextVar[Watch | None] = ContextVar("watch", default=None)
+_place: ContextVar[str] = ContextVar("place", default="")
+_trained: ContextVar[tuple[str, ...]] = ContextVar("trained", default=())
+
+
+@contextlib.contextmanager
+def watched(on_point: Callable[[Point], None] | None) -> Iterator[None]:
+    """Give `on_point` all that is shown inside; None: nobody watches."""
+    token = _watch.set(Watch(on_point) if on_point is not None else None)
+    try:
+        yield
+    finally:
+        _watch.reset(token)
+
+
+def is_watched() -> bool:
+    """Whether anybody sees what is shown, where it costs something to find out."""
+    return _watch.get() is not None
+
+
+def begin_round(number: int) -> None:
+    """Epochs that are shown from now on are those of round `number`."""
+    watch = _watch.get()
+    if watch is not None:
+        watch.round = number
+
+
+def show(series: str, step: int, value: SupportsFloat) -> None:
+    """Show one value of a series; it is only read, if it is a tensor (), when somebody watches."""
+    watch = _watch.get()
+    if watch is not None:
+        watch.on_point(Point(series, step, float(value)))
+
+
+def show_epoch(what: str, epoch: int, epochs: int, value: SupportsFloat) -> None:
+    """Show a value of an epoch, the `epoch`-th of `epochs` in each round, of the model that is
+    `trained`, where it is.
+    """
+    watch = _watch.get()
+    if watch is not None:
+        whose = " ".join(word for word in (_place.get(), *_trained.get()) if word) or "server"
+        show(f"{what}/{whose}", (watch.round - 1) * epochs + epoch, value)
+
+
+@contextlib.contextmanager
+def on_client(index: int) -> Iterator[None]:
+    """What is trained inside is trained on client `index`."""
+    token = _place.set(f"client {index + 1}")
+    try:
+        yield
+    finally:
+        _place.reset(token)
+
+
+@contextlib.contextmanager
+def trained(*names: object) -> Iterator[None]:
+    """Epochs inside are those of the training whose stream has these names: what tells it from
+    others of its place, without numbers of clients and rounds.
+    """
+    words = (name for name in names if isinstance(name, str))
+    token = _trained.set(tuple(word for word in words if word not in POSITIONS))
+    try:
+        yield
+    finally:
+        _trained.reset(token)
