@@ -70,6 +70,8 @@ BRIEF: Mapping[str, Scalar] = {
     "server.epochs": 3,
 }
 """What differs where it is enough to compare two fits, or to see what they send."""
+BRIEF_STEPS = 40
+"""Most steps of a method's own loop in such a fit."""
 
 
 EPSILON = 50.0
@@ -90,7 +92,7 @@ class Fit:
 
     method: Method
     brief: bool = True
-    """By `BRIEF`: too short to learn much."""
+    """By `BRIEF` and `BRIEF_STEPS`: too short to learn much."""
     seed: int = 0
     shuffle_public_labels: bool = False
     shuffle_test_labels: bool = False
@@ -165,7 +167,12 @@ class Fit:
     @functools.cached_property
     def fitted(self) -> Fitted:
         self.data_before = data_digest(self.federation)
-        return self.method.fit(self.federation)
+        steps = {
+            f.name: min(BRIEF_STEPS, getattr(self.method, f.name))
+            for f in fields(self.method)
+            if self.brief and f.name in ("steps", "interval")
+        }
+        return replace(self.method, **steps).fit(self.federation)
 
     @functools.cached_property
     def modules(self) -> list[torch.nn.Module]:

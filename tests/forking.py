@@ -104,6 +104,7 @@ def serve() -> None:
     from results.sourcecode import folder_modules, source_digest
 
     source_digest("benchmarks.running.execute", *folder_modules("benchmarks.measures"))
+    _warm()
     gc.freeze()  # or each forked process would copy what the collector touches
     print("ready", flush=True)
     for line in sys.stdin:
@@ -112,6 +113,25 @@ def serve() -> None:
             _run(json.loads(line))
         _, status = os.waitpid(child, 0)
         print(os.waitstatus_to_exitcode(status), flush=True)
+
+
+def _warm() -> None:
+    """Do once what every process does first: digest the commonest data sets, and load Matplotlib's
+    fonts.
+    """
+    from matplotlib.figure import Figure
+
+    from datasets import catalogue
+
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["FEDTABLES_CACHE"] = folder  # a request brings its own
+        for name in ("digits", "shapes", "shapes-100"):
+            catalogue.resolve(name, home=Path(folder))
+        figure = Figure()
+        figure.subplots().set_title("fonts")
+        for suffix in ("png", "svg", "pdf"):
+            figure.savefig(Path(folder) / f"fonts.{suffix}")
+    catalogue.load.cache_clear()
 
 
 def _run(request: dict) -> NoReturn:

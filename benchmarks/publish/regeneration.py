@@ -13,7 +13,7 @@ from rich.markup import escape
 from benchmarks.publish.display import methods_of, print_table
 from benchmarks.publish.progress import Live
 from benchmarks.running import machine, runner
-from benchmarks.running.deadline import OutOfTime, time_limit
+from benchmarks.running.deadline import Deadline, OutOfTimeError
 from benchmarks.tables import cards
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ def regenerate(
     A cell that fails ends nothing; its record says why. Raises SpecError, DataError or ResultsError
     before anything runs, if the tables cannot be run as selected or `results` cannot be written.
     """
+    deadline = Deadline.after(minutes)
     device, profile = selection.device, selection.profile
     runs = runner.prepare(tables, selection, results)
     progress = runner.take_finished(runs, fresh)
@@ -54,7 +55,7 @@ def regenerate(
         + (f", {where} on {device}" if todo else "")
     )
     if todo:
-        with contextlib.suppress(OutOfTime), time_limit(minutes), Live(console, todo) as live:
+        with contextlib.suppress(OutOfTimeError), Live(console, todo) as live:
             runner.execute(
                 runs,
                 jobs if cluster else workers,
@@ -65,6 +66,7 @@ def regenerate(
                 live.done,
                 cluster,
                 log,
+                deadline,
             )
     for run in (run for run in runs if run.records):
         print_table(console, run, plain)

@@ -2,39 +2,41 @@
 
 from __future__ import annotations
 
-import contextlib
-import signal
-from collections.abc import Iterator
-from typing import NoReturn
+import math
+import time
+from dataclasses import dataclass
 
 from benchmarks.tables.spec import SpecError
 
 
-class OutOfTime(BaseException):
-    """The time that was allowed is over; nothing that takes errors for a cell's may take this."""
+class OutOfTimeError(Exception):
+    """The time that was allowed is over."""
 
 
-@contextlib.contextmanager
-def time_limit(minutes: float) -> Iterator[None]:
-    """Raise OutOfTime in the main thread when `minutes` are over; never if they are 0.
+@dataclass(frozen=True)
+class Deadline:
+    """When cells must have ended."""
 
-    Raises SpecError for less than 0, and where a process has no alarm clock.
-    """
-    if minutes < 0:
-        raise SpecError(f"--minutes takes minutes above 0, not {minutes:g}")
-    if not minutes:
-        yield
-        return
-    if not hasattr(signal, "setitimer"):
-        raise SpecError("--minutes needs a system with alarm signals; leave it out")
+    at: float = math.inf
+    """On the clock of `time.monotonic`."""
 
-    def end(*_: object) -> NoReturn:
-        raise OutOfTime
+    @classmethod
+    def after(cls, minutes: float) -> Deadline:
+        """In so many minutes; never for 0. Raises SpecError for less."""
+        if minutes < 0:
+            raise SpecError(f"--minutes takes minutes above 0, not {minutes:g}")
+        return cls(time.monotonic() + 60 * minutes if minutes else math.inf)
 
-    before = signal.signal(signal.SIGALRM, end)
-    signal.setitimer(signal.ITIMER_REAL, 60 * minutes)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+    def left(self) -> float | None:
+        """Seconds left to wait for something; None: as long as it takes. Raises OutOfTimeError if
+        there are none.
+        """
+        if self.at == math.inf:
+            return None
+        seconds = self.at - time.monotonic()
+        if seconds <= 0:
+            raise OutOfTimeError
+        return seconds
+
+
+NEVER = Deadline()

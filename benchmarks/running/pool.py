@@ -19,6 +19,7 @@ from dataclasses import replace
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
+from benchmarks.running.deadline import NEVER, Deadline
 from benchmarks.running.events import Context, Event, failed
 from benchmarks.tables.cells import Cell
 from federation.caching.events import StageEvent
@@ -26,8 +27,13 @@ from federation.watching import Point
 from results.record import Record
 
 
-def run_pool(cells: Sequence[Cell], context: Context, jobs: int) -> Iterator[Event]:
-    """`jobs` worker processes. A worker that dies fails its cell, and another takes its place."""
+def run_pool(
+    cells: Sequence[Cell], context: Context, jobs: int, deadline: Deadline = NEVER
+) -> Iterator[Event]:
+    """`jobs` worker processes. A worker that dies fails its cell, and another takes its place.
+
+    Raises OutOfTimeError at the deadline; cells that are not finished then are given up.
+    """
     spawn = multiprocessing.get_context("spawn")
     waiting = list(range(len(cells)))[::-1]
     workers: dict[Connection, tuple[Any, int]] = {}
@@ -53,7 +59,7 @@ def run_pool(cells: Sequence[Cell], context: Context, jobs: int) -> Iterator[Eve
         for connection in list(workers):
             yield assign(connection)
         while current:
-            for ready in wait(list(current)):
+            for ready in wait(list(current), deadline.left()):
                 assert isinstance(ready, Connection)
                 process, number = workers[ready]
                 try:

@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
+from benchmarks.running.deadline import NEVER, Deadline
 from benchmarks.running.events import Context, Event, failed
 from benchmarks.running.machine import default_jobs
 from benchmarks.running.stage_server import StageServer
@@ -120,20 +121,25 @@ class _Calls:
 
 
 def run_ray(
-    cells: Sequence[Cell], context: Context, cluster: Cluster, jobs: int = 0
+    cells: Sequence[Cell],
+    context: Context,
+    cluster: Cluster,
+    jobs: int = 0,
+    deadline: Deadline = NEVER,
 ) -> Iterator[Event]:
     """Cells as Ray tasks, at most `jobs` at a time (0: as many as fit). A cell whose worker or node
     is lost is run again.
 
-    Raises SpecError if Ray is not installed, there is no such cluster, or no node of it could take
-    a cell.
+    Raises OutOfTimeError at the deadline, and SpecError if Ray is not installed, there is no such
+    cluster, or no node of it could take a cell.
     """
     ray = _connect(cluster)
     seen = Path(context.stages) / f".seen-{uuid.uuid4().hex}"
     try:
         _check_resources(ray, cluster)
         write_atomic(seen, "")
-        yield from _run_tasks(ray, cells, context, cluster, jobs or len(cells), seen.name)
+        limit = jobs or len(cells)
+        yield from _run_tasks(ray, cells, context, cluster, limit, seen.name, deadline)
     finally:
         ray.shutdown()  # its tasks end with the command
         seen.unlink(missing_ok=True)
@@ -193,7 +199,13 @@ def _check_resources(ray: Any, cluster: Cluster) -> None:
 
 
 def _run_tasks(
-    ray: Any, cells: Sequence[Cell], context: Context, cluster: Cluster, limit: int, seen: str
+    ray: Any,
+    cells: Sequence[Cell],
+    context: Context,
+    cluster: Cluster,
+    limit: int,
+    seen: str,
+    deadline: Deadline,
 ) -> Iterator[Event]:
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -226,7 +238,10 @@ def _run_tasks(
                 running[task.remote(cell, cell.code, packages, context, server, holder, seen)] = (
                     position
                 )
-            (ready,), _ = ray.wait(list(running))
+            ended, _ = ray.wait(list(running), timeout=deadline.left())
+            if not ended:
+                continue
+            [ready] = ended
             position = running.pop(ready)
             record: Record | None
             try:

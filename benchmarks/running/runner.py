@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from benchmarks.running.deadline import NEVER, Deadline
 from benchmarks.running.machine import git_commit
 from benchmarks.tables.cells import Cell, expand
 from benchmarks.tables.selection import Selection, table_rows
@@ -148,9 +149,10 @@ def execute(
     on_done: Callable[[int, Cell, Record], None],
     cluster: Cluster | None = None,
     log: Log | None = None,
+    deadline: Deadline = NEVER,
 ) -> None:
     """Run the unfinished cells here or on a Ray cluster; every record is in the cache the moment
-    its cell ends. `log` gets what they show.
+    its cell ends. `log` gets what they show. Raises OutOfTimeError at the deadline.
     """
     from benchmarks.running.events import Context
     from benchmarks.running.pool import run_pool
@@ -171,11 +173,11 @@ def execute(
         watched=log is not None,
     )
     if cluster is None:
-        events = run_pool(todo, context, jobs)
+        events = run_pool(todo, context, jobs, deadline)
     else:
         from benchmarks.running.ray_executor import run_ray
 
-        events = run_ray(todo, context, cluster, jobs)
+        events = run_ray(todo, context, cluster, jobs, deadline)
     for event in events:
         cell = todo[event.cell]
         run = owner[cell.key]

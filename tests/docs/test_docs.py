@@ -40,10 +40,14 @@ SLOW_BEGINNINGS = (
     "reproduce fedad/",
     "reproduce fedsa/",
     "reproduce fediod/figure4",
+    "reproduce fediod/table1 --only method=fediod",
+    "reproduce fediod/table1 --only row=fedmd,fediod",
+    "reproduce fediod/table5",
     "reproduce fediod/table6",
     "sweep fediod/table1 --epsilon 2,10,50",
+    "plan dlad/table4 --profile paper",
 )
-"""How documented commands begin that take ten seconds and more. Tables are begun, of the two
+"""How documented commands begin that take five seconds and more. Tables are begun, of the two
 sweeps the shorter one is run; `tox run -e slow` runs them all, and the tests of each paper's tables
 run them in small."""
 

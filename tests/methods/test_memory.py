@@ -67,7 +67,7 @@ def memory(clients: int, method: str) -> int:
 @pytest.mark.parametrize(
     ("method", "clients"),
     [
-        ("fedavg", 300),
+        ("fedavg", 200),
         *(
             pytest.param(method, 1000, marks=pytest.mark.slow)
             for method in ("fedavg", "fedgen", "standalone")

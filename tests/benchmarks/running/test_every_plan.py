@@ -17,7 +17,7 @@ CASES = [
         profile,
         protocol,
         id=f"{paper}-{profile}-{protocol}",
-        marks=[pytest.mark.slow] * ((profile, protocol) != ("smoke", "paper")),
+        marks=[pytest.mark.slow] * ((profile, protocol) != ("smoke", "paper") or paper == "fedsa"),
     )
     for paper, spec in registry.papers().items()
     if spec.tables
