@@ -52,6 +52,7 @@ ROOMS = {
         "channel",
         "seeds",
         "samples",
+        "watching",
         "costs",
     ),
     "reports": ("pages", "comparing", "kinds", "drawing", "tables"),

@@ -100,6 +100,7 @@ def faulty_checkout(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow  # `tox run -e regression`, which .ci/run has, says the same of more tables
 def test_the_same_code_passes_with_a_cache_of_its_own(run, trusted, tmp_path):
     again = run(
         ROOT, "benchmarks", "reproduce", *TABLE, "--seeds", "0,1", "--fresh", "--results", tmp_path
