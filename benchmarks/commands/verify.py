@@ -35,6 +35,9 @@ def verify_results(
         float,
         typer.Option(metavar="SECONDS", min=0, help="draw among cells that took no longer"),
     ] = math.inf,
+    present: Annotated[
+        bool, typer.Option("--present", help="draw among cells whose data are here")
+    ] = False,
     jobs: Jobs = 0,
     plugin: Plugins = None,
 ) -> None:
@@ -45,7 +48,7 @@ def verify_results(
     from benchmarks.running.events import Context, Event
 
     try:
-        records = verifying.finished_records(results, within)
+        records = verifying.finished_records(results, within, present)
         pinned = verifying.pinned_tables(results)
     except ResultsError as error:
         errors.print(f"[red]error:[/] {escape(str(error))}", soft_wrap=True)

@@ -75,9 +75,10 @@ def pinned_tables(path: Path) -> dict[str, str]:
     return {row[0]: row[1] for row in rows[1:]}
 
 
-def finished_records(path: Path, within: float = math.inf) -> list[Record]:
+def finished_records(path: Path, within: float = math.inf, present: bool = False) -> list[Record]:
     """Records of finished cells that took at most `within` seconds: of a `.records.jsonl`, of the
-    one beside a table's CSV, or of all in a folder but those of its pinned tables.
+    one beside a table's CSV, or of all in a folder but those of its pinned tables. If `present`,
+    only of cells whose data sets are here.
 
     Raises ResultsError if there is none, or if a line is not a record.
     """
@@ -96,13 +97,25 @@ def finished_records(path: Path, within: float = math.inf) -> list[Record]:
         table = file.with_name(file.name.replace(".records.jsonl", ".csv"))
         if table.exists():
             check_agree(table, read_table(table), records)
-        finished += [r for r in records if r.status == OK and r.seconds <= within]
+        finished += [
+            record
+            for record in records
+            if record.status == OK
+            and record.seconds <= within
+            and (not present or all(map(catalogue.is_present, _data_of(record))))
+        ]
     if not finished:
         raise ResultsError(
             f"{path} holds no record of a finished cell that is asked for; give a folder, CSV or"
             " records of `reproduce`"
         )
     return finished
+
+
+def _data_of(record: Record) -> list[str]:
+    """The data sets that a cell read."""
+    kinds = (record.data, record.public, record.private, *record.others)
+    return [kind["used"] for kind in kinds if kind]
 
 
 def _table_of(file: Path) -> str:
