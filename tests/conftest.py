@@ -70,7 +70,6 @@ LONGEST_FIRST = (
     "docs/test_docs.py",
     "commands/test_cli.py",
     "test_contract.py",
-    "running/test_ray_cluster.py",
     "running/test_dogfood.py",
     "papers/test_fediod_tables.py",
 )

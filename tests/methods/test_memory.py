@@ -64,19 +64,11 @@ def memory(clients: int, method: str) -> int:
     return int(done.stdout)
 
 
-@pytest.mark.parametrize(
-    ("method", "clients"),
-    [
-        ("fedavg", 200),
-        *(
-            pytest.param(method, 1000, marks=pytest.mark.slow)
-            for method in ("fedavg", "fedgen", "standalone")
-        ),
-    ],
-)
-def test_many_clients_take_hardly_more_memory_than_twenty(method, clients):
-    few, many = memory(20, method), memory(clients, method)
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["fedavg", "fedgen", "standalone"])
+def test_a_thousand_clients_take_hardly_more_memory_than_twenty(method):
+    few, many = memory(20, method), memory(1000, method)
     # Below 1.5 times, as promised, and so far below it that their models of 78,042 weights each
     # cannot be in it.
     assert many < 1.5 * few
-    assert (many - few) * (1 if sys.platform == "darwin" else 1024) < clients * 4 * 78_042 / 3
+    assert (many - few) * (1 if sys.platform == "darwin" else 1024) < 1000 * 4 * 78_042 / 3

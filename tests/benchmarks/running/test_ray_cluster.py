@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("ray")
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[3]
 QUICK = ("--set", "local.epochs=3", "--set", "server.epochs=3")
@@ -183,12 +184,12 @@ def nodes(tmp_path_factory):
 def test_nodes_with_folders_of_their_own_compute_every_stage_once_and_leave_all_with_the_command(
     nodes,
 ):
-    columns = ("--only", "distribution=niid1", "--only", "row=client-resnet,global-avg", *QUICK)
+    columns = ("--only", "distribution=niid1", *QUICK)
     finished(nodes.command("local", *columns, "--jobs", "2"))
     finished(nodes.command("fetched", *columns, "--ray", nodes.address))
     assert nodes.file("fetched", "csv").read_bytes() == nodes.file("local", "csv").read_bytes()
     wanted = nodes.stages("local")
-    assert nodes.computed("fetched") == nodes.computed("local") == len(wanted) > 10
+    assert nodes.computed("fetched") == nodes.computed("local") == len(wanted) > 20
     assert nodes.stages("fetched") == wanted
     for name in ("head", "second"):
         assert 0 < len(nodes.stages(name)) < len(wanted)
@@ -209,7 +210,6 @@ def test_a_cluster_that_cannot_run_the_cells_is_refused_at_once(nodes, address, 
     assert message in told
 
 
-@pytest.mark.slow
 def test_a_cell_that_a_node_refuses_fails_with_the_nodes_reason(nodes):
     plugin = nodes.folder / "own.py"
     plugin.write_text(PLUGIN)
@@ -234,7 +234,6 @@ def test_a_cell_that_a_node_refuses_fails_with_the_nodes_reason(nodes):
     assert "cannot run it: --plugin" in told
 
 
-@pytest.mark.slow
 def test_an_interrupted_command_keeps_what_is_finished_and_leaves_the_cluster_alone(nodes):
     running = nodes.command(
         "interrupted", "--only", "distribution=niid1", "--ray", nodes.address, "--fresh"
@@ -250,7 +249,6 @@ def test_an_interrupted_command_keeps_what_is_finished_and_leaves_the_cluster_al
     nodes.wait_for(2)
 
 
-@pytest.mark.slow
 def test_a_table_is_completed_when_a_node_is_killed_in_the_middle_and_equals_the_local_one(nodes):
     columns = ("--only", "distribution=niid2,niid3", *QUICK)
     finished(nodes.command("whole", *columns, "--jobs", "2"))
@@ -267,7 +265,6 @@ def test_a_table_is_completed_when_a_node_is_killed_in_the_middle_and_equals_the
     assert nodes.file("killed", "csv").read_bytes() == nodes.file("whole", "csv").read_bytes()
 
 
-@pytest.mark.slow
 def test_a_folder_that_all_nodes_see_is_used_as_it_is(nodes):
     before = nodes.stages("head") | nodes.stages("second")
     columns = ("--only", "distribution=iid", "--only", "row=client-resnet,global-avg", *QUICK)
