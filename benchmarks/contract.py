@@ -70,8 +70,8 @@ BRIEF: Mapping[str, Scalar] = {
     "server.epochs": 3,
 }
 """What differs where it is enough to compare two fits, or to see what they send."""
-BRIEF_STEPS = 40
-"""Most steps of a method's own loop in such a fit."""
+BRIEF_STEPS: Mapping[str, int] = {"steps": 40, "interval": 20}
+"""Most steps of a method's own loop in such a fit, in all and between two of its evaluations."""
 
 
 EPSILON = 50.0
@@ -167,12 +167,7 @@ class Fit:
     @functools.cached_property
     def fitted(self) -> Fitted:
         self.data_before = data_digest(self.federation)
-        steps = {
-            f.name: min(BRIEF_STEPS, getattr(self.method, f.name))
-            for f in fields(self.method)
-            if self.brief and f.name in ("steps", "interval")
-        }
-        return replace(self.method, **steps).fit(self.federation)
+        return (shortened(self.method) if self.brief else self.method).fit(self.federation)
 
     @functools.cached_property
     def modules(self) -> list[torch.nn.Module]:
@@ -209,6 +204,19 @@ def data_digest(federation: Federation) -> str:
         for client in federation.clients
     ]
     return "".join([*shards, content_digest({"public": federation.public.images})])
+
+
+def shortened(method: Method) -> Method:
+    """The method with loops of its own of at most `BRIEF_STEPS`, if it can be had so."""
+    steps = {
+        name: min(most, getattr(method, name))
+        for name, most in BRIEF_STEPS.items()
+        if isinstance(getattr(method, name, None), int)
+    }
+    try:
+        return replace(method, **steps)
+    except ValueError:  # its other fields do not fit such short loops
+        return method
 
 
 @functools.lru_cache(maxsize=2)

@@ -9,6 +9,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import SupportsFloat
 
+from federation.costs import active_meter
+
 POSITIONS = ("client", "round", "server")
 """Names of streams that say where and when, not what."""
 
@@ -48,21 +50,26 @@ def watched(on_point: Callable[[Point], None] | None) -> Iterator[None]:
         _watch.reset(token)
 
 
+def _watching() -> Watch | None:
+    """Who sees what is shown here; nobody what a plan only follows."""
+    return _watch.get() if active_meter() is None else None
+
+
 def is_watched() -> bool:
     """Whether anybody sees what is shown, where it costs something to find out."""
-    return _watch.get() is not None
+    return _watching() is not None
 
 
 def begin_round(number: int) -> None:
     """Epochs that are shown from now on are those of round `number`."""
-    watch = _watch.get()
+    watch = _watching()
     if watch is not None:
         watch.round = number
 
 
 def show(series: str, step: int, value: SupportsFloat) -> None:
     """Show one value of a series; it is only read, if it is a tensor (), when somebody watches."""
-    watch = _watch.get()
+    watch = _watching()
     if watch is not None:
         watch.on_point(Point(series, step, float(value)))
 
@@ -71,7 +78,7 @@ def show_epoch(what: str, epoch: int, epochs: int, value: SupportsFloat) -> None
     """Show a value of an epoch, the `epoch`-th of `epochs` in each round, of the model that is
     `trained`, where it is.
     """
-    watch = _watch.get()
+    watch = _watching()
     if watch is not None:
         whose = " ".join(word for word in (_place.get(), *_trained.get()) if word) or "server"
         show(f"{what}/{whose}", (watch.round - 1) * epochs + epoch, value)

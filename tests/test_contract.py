@@ -283,6 +283,29 @@ def test_a_finding_has_the_line_of_the_methods_fit_of_its_class_or_of_the_error(
     assert line_of(Crasher(), raised.value) == "return size / 0"
 
 
+@dataclass(frozen=True)
+class Stepper(Method):
+    """Has a loop of its own, which must be longer than what it leaves out."""
+
+    steps: int = 100
+    interval: int = 25
+    ramp: int = 10
+
+    def __post_init__(self):
+        if self.steps <= self.ramp:
+            raise ValueError
+
+    def fit(self, federation):
+        return federation.networks.initial()
+
+
+def test_a_brief_fit_shortens_loops_where_the_method_can_be_had_so():
+    short = contract.shortened(Stepper())
+    assert (short.steps, short.interval) == (40, 20)
+    assert contract.shortened(Stepper(steps=100, ramp=60)) == Stepper(steps=100, ramp=60)
+    assert contract.shortened(Bare()) == Bare()
+
+
 def test_labels_of_the_public_set_need_a_declared_oracle():
     with pytest.raises(OracleError, match="unlabelled"):
         _ = contract.Fit(Thief()).fitted

@@ -115,7 +115,7 @@ def reproduce_tables(
     )
     check_execution(selection.execution, device)
     cluster = make_cluster(ray, num_cpus, num_gpus, ray_cache, device, threads)
-    with _log_to(log_to, results) as log:
+    with _log_to(log_to, results, selection) as log:
         run_tables(
             [registry.find_table(name) for name in dict.fromkeys(names)],
             selection,
@@ -129,7 +129,9 @@ def reproduce_tables(
         )
 
 
-def _log_to(where: str, results: Path) -> contextlib.AbstractContextManager[Log | None]:
+def _log_to(
+    where: str, results: Path, selection: Selection
+) -> contextlib.AbstractContextManager[Log | None]:
     """What takes the points of cells. Raises SpecError for what is not known or not installed."""
     if not where:
         return contextlib.nullcontext()
@@ -137,7 +139,8 @@ def _log_to(where: str, results: Path) -> contextlib.AbstractContextManager[Log 
         raise SpecError(f"--log-to {where}: no such value; {near(where, (TENSORBOARD,))}")
     from benchmarks.publish.tensorboard import TensorBoard
 
-    return TensorBoard(results / TENSORBOARD)
+    variant = [selection.profile, *filter(None, [selection.variant])]
+    return TensorBoard(results / TENSORBOARD / ".".join(variant))
 
 
 def run_tables(

@@ -8,6 +8,9 @@ from typing import Any
 
 from benchmarks.tables.spec import SpecError
 
+OPEN = 32
+"""Most files that are written at a time; more are closed, and gone on with in another."""
+
 
 class TensorBoard:
     """Takes points, as `benchmarks.reproduce(log=...)` gives them, into folders below `home`.
@@ -29,6 +32,8 @@ class TensorBoard:
 
     def __call__(self, cell: str, series: str, step: int, value: float) -> None:
         if cell not in self._writers:
+            if len(self._writers) == OPEN:
+                self._writers.pop(next(iter(self._writers))).close()
             self._writers[cell] = self._make_writer(str(self.home / cell.replace("/", "-")))
         self._writers[cell].add_scalar(series, value, step)
 

@@ -23,20 +23,20 @@ class Deadline:
     @classmethod
     def after(cls, minutes: float) -> Deadline:
         """In so many minutes; never for 0. Raises SpecError for less."""
-        if minutes < 0:
+        if not minutes >= 0:
             raise SpecError(f"--minutes takes minutes above 0, not {minutes:g}")
         return cls(time.monotonic() + 60 * minutes if minutes else math.inf)
 
     def left(self) -> float | None:
-        """Seconds left to wait for something; None: as long as it takes. Raises OutOfTimeError if
-        there are none.
+        """Seconds to wait for something before asking again, at most an hour of those left; None:
+        as long as it takes. Raises OutOfTimeError if none are left.
         """
         if self.at == math.inf:
             return None
         seconds = self.at - time.monotonic()
         if seconds <= 0:
             raise OutOfTimeError
-        return seconds
+        return min(seconds, 3600)  # more overflows what `poll` takes, from 25 days on
 
 
 NEVER = Deadline()

@@ -169,7 +169,8 @@ def _measured(
         with counted() as samples:
             fitted = tuple(fit(federation, method))
         seen = samples.total()
-        show_spent(max(1, channel.round), channel, federation.privacy)
+        if channel.round == 0 and any(e.kind == "fit" and e.computed for e in stages.events):
+            show_spent(1, channel, federation.privacy)  # rounds show it themselves
         _check_sent(cell.method, federation, method)
     taken = measure.take(
         Fitted(

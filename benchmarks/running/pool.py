@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 from multiprocessing.connection import Connection, wait
 from typing import Any
@@ -29,7 +29,7 @@ from results.record import Record
 
 def run_pool(
     cells: Sequence[Cell], context: Context, jobs: int, deadline: Deadline = NEVER
-) -> Iterator[Event]:
+) -> Generator[Event]:
     """`jobs` worker processes. A worker that dies fails its cell, and another takes its place.
 
     Raises OutOfTimeError at the deadline; cells that are not finished then are given up.

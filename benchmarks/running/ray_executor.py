@@ -14,7 +14,7 @@ import platform
 import socket
 import uuid
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
@@ -126,7 +126,7 @@ def run_ray(
     cluster: Cluster,
     jobs: int = 0,
     deadline: Deadline = NEVER,
-) -> Iterator[Event]:
+) -> Generator[Event]:
     """Cells as Ray tasks, at most `jobs` at a time (0: as many as fit). A cell whose worker or node
     is lost is run again.
 

@@ -178,34 +178,35 @@ def execute(
         from benchmarks.running.ray_executor import run_ray
 
         events = run_ray(todo, context, cluster, jobs, deadline)
-    for event in events:
-        cell = todo[event.cell]
-        run = owner[cell.key]
-        if event.kind == "started":
-            on_start(event.worker, cell)
-        elif event.kind == "progress":
-            on_progress(event.worker, event.text, event.share)
-        elif event.kind == "stage":
-            assert event.stage is not None
-            _log(run, _stage_line(cell, event.stage))
-            on_stage(cell, event.stage)
-        elif event.kind == "point":
-            assert log is not None
-            assert event.point is not None
-            log(str(cell), event.point.series, event.point.step, event.point.value)
-        elif event.kind == "lost":
-            _log(run, f"{cell}: worker lost, run again ({event.text})")
-        elif event.kind == "done":
-            assert event.record is not None
-            run.records[cell.key] = event.record
-            if event.record.status == OK:
-                cache.put(event.record)
-            _log(
-                run,
-                f"{cell}: {event.record.status} {event.record.reason} in {event.record.seconds:.1f}"
-                f" s\n{event.text}".rstrip(),
-            )
-            on_done(event.worker, cell, event.record)
+    with contextlib.closing(events):  # whatever ends the loop ends the workers
+        for event in events:
+            cell = todo[event.cell]
+            run = owner[cell.key]
+            if event.kind == "started":
+                on_start(event.worker, cell)
+            elif event.kind == "progress":
+                on_progress(event.worker, event.text, event.share)
+            elif event.kind == "stage":
+                assert event.stage is not None
+                _log(run, _stage_line(cell, event.stage))
+                on_stage(cell, event.stage)
+            elif event.kind == "point":
+                assert log is not None
+                assert event.point is not None
+                log(str(cell), event.point.series, event.point.step, event.point.value)
+            elif event.kind == "lost":
+                _log(run, f"{cell}: worker lost, run again ({event.text})")
+            elif event.kind == "done":
+                assert event.record is not None
+                run.records[cell.key] = event.record
+                if event.record.status == OK:
+                    cache.put(event.record)
+                _log(
+                    run,
+                    f"{cell}: {event.record.status} {event.record.reason} in"
+                    f" {event.record.seconds:.1f} s\n{event.text}".rstrip(),
+                )
+                on_done(event.worker, cell, event.record)
 
 
 def _stage_line(cell: Cell, event: StageEvent) -> str:

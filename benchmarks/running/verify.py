@@ -102,7 +102,7 @@ def finished_records(path: Path, within: float = math.inf, present: bool = False
             for record in records
             if record.status == OK
             and record.seconds <= within
-            and (not present or all(map(catalogue.is_present, _data_of(record))))
+            and (not present or _has_data(record))
         ]
     if not finished:
         raise ResultsError(
@@ -112,10 +112,15 @@ def finished_records(path: Path, within: float = math.inf, present: bool = False
     return finished
 
 
-def _data_of(record: Record) -> list[str]:
-    """The data sets that a cell read."""
+def _has_data(record: Record) -> bool:
+    """Whether the data sets that a cell read are here; of sets that nobody knows `rebuild` tells
+    more.
+    """
     kinds = (record.data, record.public, record.private, *record.others)
-    return [kind["used"] for kind in kinds if kind]
+    try:
+        return all(catalogue.is_present(kind["used"]) for kind in kinds if kind)
+    except (DataError, KeyError):
+        return True
 
 
 def _table_of(file: Path) -> str:

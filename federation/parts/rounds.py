@@ -14,6 +14,7 @@ from federation.parts.privacy import Privacy
 from federation.parts.stages import Stages
 from federation.samples import active_count
 from federation.watching import begin_round, is_watched, show
+from privacy.plan import RELEASED
 
 
 class Rounds:
@@ -104,7 +105,7 @@ def show_spent(number: int, channel: Channel, privacy: Privacy) -> None:
         return
     for direction in ("up", "down"):
         show(f"bytes/{direction}", number, channel.total(direction))
-    if privacy.protection is not None:
+    if privacy.protection is not None and privacy.mechanism != RELEASED:
         show("epsilon", number, privacy.protection.accountant.epsilon())
 
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
+from federation.channel import Channel
+from federation.costs import Meter, metering
 from federation.fitting import fit
+from federation.parts.rounds import show_spent
 from federation.watching import (
     Point,
     begin_round,
+    is_watched,
     on_client,
     show,
     show_epoch,
@@ -17,6 +23,7 @@ from federation.watching import (
 )
 from methods.fedavg import FedAvg
 from methods.fedmd import FedMD
+from privacy.plan import DP_SGD, RELEASED
 from tests.federation.tiny import make_federation
 
 METHOD = FedAvg(rounds=2, participation=1.0)
@@ -57,6 +64,26 @@ def test_nothing_is_read_that_nobody_watches():
     show("loss/server", 1, Unread())
     with watched(None):
         show_epoch("loss", 1, 1, Unread())
+
+
+def test_what_a_plan_only_follows_is_not_shown():
+    points: list[Point] = []
+    with watched(points.append), metering(Meter()):
+        show("loss/server", 1, torch.empty((), device="meta"))
+        show_epoch("loss", 1, 1, torch.empty((), device="meta"))
+        assert not is_watched()
+    assert points == []
+
+
+def test_epsilon_is_shown_where_an_accountant_has_one():
+    channel = Channel()
+    for mechanism, shown in ((DP_SGD, ["bytes/up", "bytes/down", "epsilon"]), (RELEASED, None)):
+        protection = SimpleNamespace(accountant=SimpleNamespace(epsilon=lambda: 2.0))
+        privacy = SimpleNamespace(protection=protection, mechanism=mechanism)
+        points: list[Point] = []
+        with watched(points.append):
+            show_spent(2, channel, privacy)
+        assert [point.series for point in points] == (shown or ["bytes/up", "bytes/down"])
 
 
 def test_a_fit_shows_losses_metrics_and_bytes_of_every_round():

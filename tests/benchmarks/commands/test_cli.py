@@ -463,6 +463,7 @@ def test_the_curves_of_figure_two_have_every_epoch(tmp_path):
         (("reproduce", "dlad/table2", "--seeds", "0,0"), "different whole numbers"),
         (("reproduce", "dlad/table2", "--seeds", "-1"), "from 0"),
         (("reproduce", "dlad/table2", "--device", "gpu"), "no such value"),
+        (("reproduce", "dlad/table2", "--log-to", "wandb"), "--log-to wandb: no such value"),
         (("reproduce", "dlad/table2", "--plugin", "nowhere.py"), "no such file"),
         (("reproduce", "dlad/table2", "--require-real"), "--require-real: MNIST is needed"),
         (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import multiprocessing
+
 import pytest
 
 import benchmarks
@@ -69,6 +71,16 @@ def test_what_a_worker_shows_reaches_the_notebook(tmp_path):
     assert shown["bytes/up"] == line["bytes_up"]
     assert 100 * shown["accuracy/global model"] == pytest.approx(line["value"])
     assert any(series.startswith("loss/client ") for series in shown)
+
+
+def test_what_raises_at_a_point_ends_the_run_and_its_workers(tmp_path):
+    def log(*point):
+        raise ArithmeticError
+
+    where = {"dataset": "cifar10", "alpha": 1, "row": "fedavg"}
+    with pytest.raises(ArithmeticError):
+        benchmarks.reproduce("fediod/table1", only=where, log=log, results=tmp_path, quiet=True)
+    assert multiprocessing.active_children() == []
 
 
 @pytest.mark.parametrize(

@@ -210,6 +210,8 @@ def test_cells_whose_data_are_elsewhere_are_left_out_where_that_is_asked(tmp_pat
         path.write_text(json.dumps(json.loads(path.read_text()) | {"data": {"used": used}}) + "\n")
     assert len(finished_records(tmp_path)) == 2
     assert [r.table for r in finished_records(tmp_path, present=True)] == ["dlad/table2"]
+    path.write_text(path.read_text().replace('"mnist"', '"mnits"'))
+    assert len(finished_records(tmp_path, present=True)) == 2  # `rebuild` says what is wrong
 
 
 @pytest.mark.parametrize("what", ["nowhere", "empty", "broken.records.jsonl"])
