@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from benchmarks.commands.asked import (
     parse_settings,
 )
 from benchmarks.publish.regeneration import regenerate
+from benchmarks.running.runner import Log
 from benchmarks.tables import registry
 from benchmarks.tables.spec import Scalar
 from results.frame import tidy, with_keys
@@ -44,7 +45,7 @@ def reproduce(
     fresh: bool = False,
     results: Path | str = "results",
     quiet: bool = False,
-    log: Callable[[str, str, int, float], None] | None = None,
+    log: Log | None = None,
 ) -> pd.DataFrame:
     """Regenerate `paper/table` and return its cells: a line per cell, metric and seed, with the
     published value beside the measured one (`results.frame.COLUMNS`), and a column for every key of
