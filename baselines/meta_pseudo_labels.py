@@ -93,8 +93,8 @@ class MetaPseudoLabels(Method):
         "mu": 2,
         "lr": 0.1,
         "unlabelled_weight": 1.0,
-        "ramp": 20,
-        "student_wait": 10,
+        "ramp": 10,
+        "student_wait": 5,
         "ema_decay": 0.8,
     }
 

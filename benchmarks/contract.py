@@ -67,10 +67,10 @@ fit takes about two seconds."""
 BRIEF: Mapping[str, Scalar] = {
     "partition.public_limit": 100,
     "local.epochs": 2,
-    "server.epochs": 3,
+    "server.epochs": 2,
 }
 """What differs where it is enough to compare two fits, or to see what they send."""
-BRIEF_STEPS: Mapping[str, int] = {"steps": 40, "interval": 20}
+BRIEF_STEPS: Mapping[str, int] = {"steps": 20, "interval": 10}
 """Most steps of a method's own loop in such a fit, in all and between two of its evaluations."""
 
 

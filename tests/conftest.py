@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import os
 import subprocess
 from pathlib import Path
@@ -83,3 +84,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return next(long, len(LONGEST_FIRST))
 
     items.sort(key=place)
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests and a framework live to the end: no collection need look at them again."""
+    gc.freeze()

@@ -37,6 +37,7 @@ SLOW = {
 anyway."""
 SLOW_BEGINNINGS = (
     "reproduce dlad/table2 --seeds",
+    "reproduce dlad/table2 --plugin",
     "reproduce fedad/",
     "reproduce fedsa/",
     "reproduce fediod/figure4",

@@ -24,7 +24,9 @@ from benchmarks.tables.selection import Selection
 from tests.forking import run_forked
 
 ROOT = Path(__file__).resolve().parents[3]
-COLUMN = ("--only", "dataset=mnist", "--only", "distribution=niid1")
+BRIEF = ("--set", "local.epochs=6", "--set", "server.epochs=5", "--set", "dlad.classifier_epochs=1")
+"""Half of the smoke profile's epochs, where no number is compared with one of another run."""
+COLUMN = (*BRIEF, "--only", "dataset=mnist", "--only", "distribution=niid1")
 
 
 def options(folder: Path, *arguments: str) -> list[str]:
@@ -65,7 +67,10 @@ def run_anew(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def table_csv(folder: Path, name: str = "dlad/table2") -> Path:
-    return folder / "results" / "smoke" / f"{name}.csv"
+    """The table's file, whatever its settings."""
+    whole = folder / "results" / "smoke" / f"{name}.csv"
+    files = (p for p in whole.parent.glob(f"{whole.stem}*.csv") if "claims" not in p.name)
+    return next(files, whole)
 
 
 def lines(folder: Path, name: str = "dlad/table2") -> list[dict[str, str]]:
@@ -108,11 +113,11 @@ def test_a_table_is_written_beside_the_published_numbers_and_labelled(finished):
     assert "profile smoke (reduced)" in output
     assert "digits (surrogate)" in output
     for suffix in ("md", "png", "records.jsonl", "claims.csv"):
-        assert table_csv(finished).with_name(f"table2.{suffix}").stat().st_size > 0
+        assert table_csv(finished).with_suffix(f".{suffix}").stat().st_size > 0
 
 
 def test_a_record_carries_what_a_reader_needs_to_trust_it(finished):
-    text = table_csv(finished).with_name("table2.records.jsonl").read_text()
+    text = table_csv(finished).with_suffix(".records.jsonl").read_text()
     record = json.loads(text.splitlines()[-1])
     assert record["row"] == "global-dlad"
     assert set(record["seeds"]) == {
@@ -239,8 +244,11 @@ def test_a_table_is_filled_column_by_column(copy):
             copy,
             "reproduce",
             "dlad/table2",
+            *BRIEF,
             "--only",
             "dataset=mnist",
+            "--only",
+            "distribution=iid,niid3",
             "--only",
             "row=client-resnet",
         ).returncode
@@ -248,7 +256,7 @@ def test_a_table_is_filled_column_by_column(copy):
     )
     found = {(line["row"], line["column"].split("=")[-1]) for line in lines(copy)}
     assert ("global-dlad", "niid1") in found
-    assert {("client-resnet", d) for d in ("iid", "niid1", "niid2", "niid3")} <= found
+    assert {("client-resnet", d) for d in ("iid", "niid1", "niid3")} <= found
 
 
 def test_several_seeds_give_mean_and_deviation(copy):
@@ -258,14 +266,14 @@ def test_several_seeds_give_mean_and_deviation(copy):
         "dlad/table2",
         *COLUMN,
         "--only",
-        "row=client-resnet,global-dlad",
+        "row=global-avg",
         "--seeds",
         "0,1",
     )
     assert done.returncode == 0
-    dlad = next(line for line in lines(copy) if line["row"] == "global-dlad")
-    assert (dlad["n"], dlad["seeds"]) == ("2", "0 1")
-    assert float(dlad["std"]) > 0
+    found = next(line for line in lines(copy) if line["row"] == "global-avg")
+    assert (found["n"], found["seeds"]) == ("2", "0 1")
+    assert float(found["std"]) > 0
 
 
 PLUGIN = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
@@ -390,6 +398,7 @@ def test_table_one_is_printed_from_the_partition_itself(tmp_path):
 
 def test_clients_are_trained_once_for_all_rows_and_client_counts(tmp_path):
     only = (
+        *BRIEF,
         "--only",
         "distribution=niid1",
         "--only",
@@ -406,7 +415,7 @@ def test_clients_are_trained_once_for_all_rows_and_client_counts(tmp_path):
     assert int(trainings[2]) == 15
     done = run(tmp_path, "reproduce", "dlad/table4", *only, "--only", "row=global-dlad")
     assert done.returncode == 0, done.stderr
-    log = table_csv(tmp_path, "dlad/table4").with_name("table4.log").read_text()
+    log = table_csv(tmp_path, "dlad/table4").with_suffix(".log").read_text()
     assert len(re.findall(r"local-model .* computed", log)) == 15
     assert len(re.findall(r"client-classifier .* computed", log)) == 15
     mixed = [

@@ -705,6 +705,7 @@ def test_a_loop_of_a_methods_own_is_compiled_and_predictions_are_not(compiler):
     assert compiler.sizes == [3]
 
 
+@pytest.mark.slow  # the compiler alone takes a dozen seconds
 @pytest.mark.skipif(
     not any(map(shutil.which, [os.environ.get("CXX", "g++"), "g++", "clang++"])),
     reason="no C++ compiler",
