@@ -37,7 +37,6 @@ SLOW = {
 anyway."""
 SLOW_BEGINNINGS = (
     "reproduce dlad/table2 --seeds",
-    "reproduce dlad/table2 --plugin",
     "reproduce fedad/",
     "reproduce fedsa/",
     "reproduce fediod/figure4",
