@@ -55,17 +55,18 @@ def assemble(
     """A federation of a scenario's parts.
 
     Raises ValueError if differential privacy is asked for in a form that the method does not have,
-    or an augmentation of images that have targets for every pixel.
+    or an augmentation of images whose targets are values of every pixel.
     """
     networks, plan = configuration.network, configuration.privacy
     if plan is not None and plan.mechanism not in method.protections():
         raise ValueError(f"{method.__name__} has no private form under {plan.mechanism}")
     if configuration.augmentation is not None and any(
-        task.dense for task in (parts.task, *(c.task for c in parts.clients if c.task))
+        task.dense and task.classes is None
+        for task in (parts.task, *(c.task for c in parts.clients if c.task))
     ):
         raise ValueError(
-            "images with targets for every pixel are not augmented: the targets would stay; leave"
-            " augmentation.* off"
+            "images with values for every pixel are not augmented: a direction among them would not"
+            " turn with its image; leave augmentation.* off"
         )
     roles, dims = networks.client_roles(len(parts.clients)), len(parts.image_shape) - 1
     return Federation(

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import torch
 
+from federation.training.windows import Window
+
 
 @dataclass(frozen=True)
 class PublicData:
@@ -29,3 +31,5 @@ class LabelledSet:
     digest: str
     groups: torch.Tensor | None = None
     """Whose each image is (n,), if metrics are to be aggregated by that too."""
+    window: Window | None = None
+    """How a network sees images larger than it takes; None where it takes them whole."""

@@ -73,6 +73,7 @@ class Evaluation:
             task=self._task,
             normalise=self._normalise,
             trained_for=trained_for,
+            window=held.window,
         )
 
     def require_validation(self) -> LabelledSet:

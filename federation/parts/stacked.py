@@ -24,7 +24,7 @@ from federation.training.loops import (
     Normalisation,
     TrainingPlan,
     batches,
-    network_inputs,
+    training_pairs,
 )
 
 Batch = tuple[torch.Tensor, torch.Tensor]
@@ -150,5 +150,4 @@ def _feed(
     for batch in batches(len(shard), plan.batch_size, generator):
         with on_client():
             see(len(batch))
-        inputs = network_inputs(images[batch], normalise, augmentation, generator)
-        yield inputs, targets[batch]
+        yield training_pairs(images[batch], targets[batch], normalise, augmentation, generator)

@@ -5,7 +5,7 @@ RandAugment for strong views.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -29,6 +29,10 @@ class Augmentation:
     clipped."""
     horizontal_flip: bool = False
     """Mirror left and right with probability one half."""
+    vertical_flip: bool = False
+    """Mirror top and bottom with probability one half."""
+    quarter_turns: bool = False
+    """Turn by 0, 90, 180 or 270 degrees, each as often, exactly; of images as high as wide."""
     crop: int = 0
     """Black pixels added on every side, before a random window of the original size is cut out."""
     cutout: int = 0
@@ -45,14 +49,30 @@ def augment(
     """Augment images (n, c, h, w); points from outside take the border's value (nearest),
     bilinear inside.
 
-    Crop and cutout follow, in whole pixels. `mean` (of each channel) fills a cutout: after
-    normalisation it is the zero of DeVries and Taylor (2017). Next to a crop or cutout alone a flip
-    mirrors exactly, without resampling. A channel shift clips to [0, 1], all else takes any values.
-    Without `how`, and while planning, when there is no generator, images stay as they are. Raises
-    ValueError for volumes, and if a cutout is asked and no mean given.
+    Quarter turns and vertical flips, crop and cutout follow, in whole pixels. `mean` (of each
+    channel) fills a cutout: after normalisation it is the zero of DeVries and Taylor (2017). Next
+    to a crop or cutout alone a flip mirrors exactly, without resampling. A channel shift clips to
+    [0, 1], all else takes any values. Without `how`, and while planning, when there is no
+    generator, images stay as they are. Raises ValueError for volumes, for quarter turns of images
+    that are not square, and if a cutout is asked and no mean given.
+    """
+    return augment_pairs(images, None, how, generator, mean)[0]
+
+
+def augment_pairs(
+    images: torch.Tensor,
+    maps: torch.Tensor | None,
+    how: Augmentation | None,
+    generator: torch.Generator | None,
+    mean: Sequence[float] | None = None,
+) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """The same of images with `maps` of their pixels, which are moved as they are: whole numbers
+    (n, h, w), each pixel the nearest one's, or values (n, k, h, w), bilinear.
+
+    A crop's border has 0 in the maps, what a channel shift or a cutout changes they do not show.
     """
     if how is None or images.is_meta:
-        return images
+        return images, maps
     assert generator is not None
     if images.ndim != 4:
         raise ValueError("only images are augmented, not volumes; leave augmentation.* off")
@@ -89,16 +109,62 @@ def augment(
         images = F.grid_sample(
             images, grid, mode="bilinear", padding_mode="border", align_corners=False
         )
+        maps = _everywhere(
+            maps,
+            lambda layers, mode: F.grid_sample(
+                layers, grid, mode=mode, padding_mode="border", align_corners=False
+            ),
+        )
     if how.channel_shift:
         images = (images + uniform(n, 1, 1, 1) * how.channel_shift).clamp(0, 1)
     if exact_flip:
-        images = torch.where(flipped[:, None, None, None], images.flip(3), images)
+        images, maps = _where(flipped, images, maps, lambda layers: layers.flip(-1))
+    if how.vertical_flip:
+        images, maps = _where(uniform(n) < 0, images, maps, lambda layers: layers.flip(-2))
+    if how.quarter_turns:
+        if images.shape[2] != images.shape[3]:
+            raise ValueError(
+                "quarter turns are for square images; leave augmentation.quarter_turns off"
+            )
+        turns = torch.randint(4, (n,), generator=generator, device=device)
+        for bit in (1, 2):
+            turned = (turns & bit) > 0
+            images, maps = _where(
+                turned, images, maps, lambda layers, bit=bit: layers.rot90(bit, (-2, -1))
+            )
     if how.crop:
-        images = _windows(images, how.crop, pixels(2 * how.crop + 1), pixels(2 * how.crop + 1))
+        place = pixels(2 * how.crop + 1), pixels(2 * how.crop + 1)
+        images = _windows(images, how.crop, *place)
+        maps = _everywhere(maps, lambda layers, mode: _windows(layers, how.crop, *place))
     if how.cutout and mean is not None:
         hole = _squares(images, how.cutout, pixels(images.shape[2]), pixels(images.shape[3]))
         images = torch.where(hole, filled(mean, images)[:, None, None], images)
-    return images
+    return images, maps
+
+
+def _everywhere(
+    maps: torch.Tensor | None, move: Callable[[torch.Tensor, str], torch.Tensor]
+) -> torch.Tensor | None:
+    """Maps moved as float32 layers (n, k, h, w), with the mode of interpolation that suits them."""
+    if maps is None:
+        return None
+    if maps.is_floating_point():
+        return move(maps, "bilinear")
+    return move(maps[:, None].float(), "nearest")[:, 0].to(maps.dtype)  # exact below 2^24
+
+
+def _where(
+    chosen: torch.Tensor,
+    images: torch.Tensor,
+    maps: torch.Tensor | None,
+    change: Callable[[torch.Tensor], torch.Tensor],
+) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """Images, and their maps, changed where `chosen` (n,) says so."""
+
+    def changed(layers: torch.Tensor) -> torch.Tensor:
+        return torch.where(chosen.view(-1, *[1] * (layers.ndim - 1)), change(layers), layers)
+
+    return changed(images), None if maps is None else changed(maps)
 
 
 @dataclass(frozen=True)

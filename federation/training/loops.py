@@ -15,8 +15,9 @@ from torch import nn
 
 from federation.costs import active_meter
 from federation.samples import see
-from federation.training.augmentation import Augmentation, augment, filled
+from federation.training.augmentation import Augmentation, augment, augment_pairs, filled
 from federation.training.execution import DEFAULT, Execution
+from federation.training.windows import Window
 from federation.watching import show_epoch
 
 M = TypeVar("M", bound=nn.Module)
@@ -153,24 +154,38 @@ def augmented(
 
     Raises ValueError for samples that the augmentation is not made for.
     """
+    _check_shift(samples, how)
+    return augment(unit_range(samples), how, generator, mean=mean)
+
+
+def _check_shift(samples: torch.Tensor, how: Augmentation | None) -> None:
     if how is not None and how.channel_shift and samples.dtype != torch.uint8:
         raise ValueError(
             "a channel shift is a share of the pixel range, and float32 samples have none; set"
             " augmentation.channel_shift to 0"
         )
-    return augment(unit_range(samples), how, generator, mean=mean)
 
 
-def network_inputs(
+def training_pairs(
     samples: torch.Tensor,
+    targets: torch.Tensor,
     normalise: Normalisation,
     augmentation: Augmentation | None = None,
     generator: torch.Generator | None = None,
-) -> torch.Tensor:
-    """What a network is trained on: stored samples (n, c, *sides), `augmented` if that is asked
-    for, then normalised.
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """What a network is trained on: stored samples (n, c, *sides), augmented if that is asked for,
+    then normalised; and their targets, those of pixels (n, *sides) or (n, k, *sides) moved along.
+
+    Raises ValueError for samples that the augmentation is not made for.
     """
-    return normalise(augmented(samples, augmentation, generator, normalise.mean))
+    _check_shift(samples, augmentation)
+    sides = samples.shape[2:]
+    of_pixels = targets.ndim > len(sides) and targets.shape[-len(sides) :] == sides
+    maps = targets if of_pixels else None
+    changed, moved = augment_pairs(
+        unit_range(samples), maps, augmentation, generator, normalise.mean
+    )
+    return normalise(changed), targets if moved is None else moved
 
 
 def batches(samples: int, batch_size: int, generator: torch.Generator) -> Iterator[torch.Tensor]:
@@ -256,14 +271,16 @@ def train(
         total = torch.zeros((), device=images.device)
         for batch in batches(len(images), plan.batch_size, generator):
             see(len(batch))
-            inputs = network_inputs(images[batch], normalise, augmentation, generator)
+            inputs, wanted = training_pairs(
+                images[batch], targets[batch], normalise, augmentation, generator
+            )
             outputs = forward[len(batch) == plan.batch_size](model, inputs)
-            losses = loss(outputs, targets[batch])
+            losses = loss(outputs, wanted)
             if sample_weights is not None:
                 losses = losses * sample_weights[batch]
             objective = losses.mean()
             if penalty is not None:
-                objective = objective + penalty(model, outputs, targets[batch])
+                objective = objective + penalty(model, outputs, wanted)
             optimizer.zero_grad(set_to_none=True)
             objective.backward()
             if plan.clip_norm:
@@ -290,20 +307,31 @@ def prediction_batch(samples: torch.Tensor) -> int:
 
 
 def predictions(
-    model: nn.Module, images: torch.Tensor, *, normalise: Normalisation
+    model: nn.Module,
+    images: torch.Tensor,
+    *,
+    normalise: Normalisation,
+    window: Window | None = None,
 ) -> Iterator[torch.Tensor]:
     """Outputs of `model` in evaluation mode for stored `images` (n, c, *sides), without gradients,
-    batch by batch; the mode is restored between batches.
+    batch by batch, and of each by the windows of `window` if there is one; the mode is restored
+    between batches.
     """
     for part in images.split(prediction_batch(images)):
-        yield _predicted(model, part, normalise)  # and not held here meanwhile
+        yield _predicted(model, part, normalise, window)  # and not held here meanwhile
 
 
-def _predicted(model: nn.Module, part: torch.Tensor, normalise: Normalisation) -> torch.Tensor:
+def _predicted(
+    model: nn.Module, part: torch.Tensor, normalise: Normalisation, window: Window | None
+) -> torch.Tensor:
     was_training = model.training
     model.eval()
     with torch.inference_mode():
-        outputs = model(normalise(unit_range(part)))
+        inputs = normalise(unit_range(part))
+        if window is None:
+            outputs = model(inputs)
+        else:
+            outputs = window.stitched(model, inputs, prediction_batch(window.seen(part[:1])))
     model.train(was_training)
     return outputs
 

@@ -11,6 +11,7 @@ from federation.costs import active_meter
 from federation.tasks.base import Task
 from federation.tasks.multi_label import placed
 from federation.training.loops import Normalisation, predictions
+from federation.training.windows import Window
 
 
 def evaluate(
@@ -22,20 +23,22 @@ def evaluate(
     task: Task,
     normalise: Normalisation,
     trained_for: Task | None = None,
+    window: Window | None = None,
 ) -> dict[str, float]:
     """Metrics of `task` by name on stored `images` (n, c, *sides) with targets (n, ...), of a
     network that was trained for it, or for `trained_for`; none while planning.
 
-    `groups` (n,) adds metrics by group (`metrics.running`). Raises ValueError where the metrics are
-    undefined, as without any image.
+    A `window` goes over images that are larger than the network takes. `groups` (n,) adds metrics
+    by group (`metrics.running`). Raises ValueError where the metrics are undefined, as without any
+    image.
     """
     meter = active_meter()
     if meter is not None:
-        meter.book_prediction(model, images)
+        meter.book_prediction(model, images if window is None else window.seen(images))
         return {}
     running = task.metrics()
     start = 0
-    for outputs in predictions(model, images, normalise=normalise):
+    for outputs in predictions(model, images, normalise=normalise, window=window):
         part = slice(start, start + len(outputs))
         start = part.stop
         batch_groups = None if groups is None else groups[part]

@@ -23,7 +23,7 @@ from federation.training.loops import (
     Normalisation,
     Penalty,
     TrainingPlan,
-    network_inputs,
+    training_pairs,
 )
 from privacy.accounting import GaussianSteps
 
@@ -118,12 +118,14 @@ def train_privately(
             see(len(batch))
             optimizer.zero_grad(set_to_none=True)
             if len(batch):
-                inputs = network_inputs(images[batch], normalise, augmentation, generator)
+                inputs, wanted = training_pairs(
+                    images[batch], targets[batch], normalise, augmentation, generator
+                )
                 with (
                     warnings.catch_warnings()
                 ):  # Opacus's hooks are meant to fire without a gradient of the images
                     warnings.filterwarnings("ignore", message="Full backward hook is firing")
-                    loss(wrapped(inputs), targets[batch]).sum().backward()
+                    loss(wrapped(inputs), wanted).sum().backward()
             else:  # nobody was drawn: the step is noise alone, as it has to be
                 for parameter in parameters:
                     parameter.grad_sample = parameter.new_zeros((0, *parameter.shape))  # type: ignore[attr-defined]

@@ -571,8 +571,11 @@ def test_compiling_without_a_compiler_is_refused_before_anything_runs(tmp_path):
 def test_another_way_of_running_has_files_of_its_own_that_say_so(
     tmp_path, name, row, options, label, held
 ):
-    only = COLUMN if name == "dlad/table2" else ("--only", "dataset=cifar10", "--only", "alpha=1")
-    selected = ("reproduce", name, *only, "--only", f"row={row}", "--jobs", "1")
+    columns = {
+        "dlad/table2": ("--only", "dataset=mnist", "--only", "distribution=niid1"),
+        "fediod/table1": ("--only", "dataset=cifar10", "--only", "alpha=1"),
+    }
+    selected = ("reproduce", name, *columns[name], "--only", f"row={row}", "--jobs", "1")
     plain, other = run(tmp_path, *selected), run(tmp_path, *selected, *options)
     assert (plain.returncode, other.returncode) == (0, 0), plain.stderr + other.stderr
     assert "0 finished before, 1 to run" in other.stdout

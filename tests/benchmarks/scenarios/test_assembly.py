@@ -20,6 +20,7 @@ from federation.parties.data import LabelledSet, PublicData
 from federation.parts.evaluation import OracleError
 from federation.seeds import Seeds
 from federation.tasks.classification import Classification
+from federation.tasks.dense_regression import DenseRegression
 from federation.tasks.segmentation import Segmentation
 from federation.training.loops import Normalisation
 from methods.fedavg import FedAvg
@@ -105,9 +106,11 @@ def test_privacy_is_of_the_forms_that_the_method_has():
         assembled(parts(), FedAvg, **{**private, "privacy.mechanism": "pate"})
 
 
-def test_images_with_targets_for_their_pixels_are_not_augmented():
+def test_images_with_values_for_their_pixels_are_not_augmented():
+    flips = {"augmentation.horizontal_flip": True}
     with pytest.raises(ValueError, match=r"not augmented.*leave augmentation\.\* off"):
-        assembled(parts(Segmentation(4)), **{"augmentation.horizontal_flip": True})
+        assembled(parts(DenseRegression(3)), **flips)
+    assert assembled(parts(Segmentation(4)), **flips).augmentation is not None
 
 
 def test_a_task_without_a_scenario_is_refused():

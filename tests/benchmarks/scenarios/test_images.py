@@ -675,8 +675,9 @@ def test_server_and_teachers_see_other_images_of_one_set():
     )
 
 
-@pytest.mark.parametrize("task", ["segmentation", "classification"])
-def test_images_with_targets_for_their_pixels_are_not_augmented(task):
+def test_images_are_not_augmented_where_a_teacher_learns_values_of_their_pixels():
+    flips = {"augmentation.horizontal_flip": True}
+    both = {"partition.clients": 2, "partition.teachers": "class+normal"}
     with pytest.raises(ValueError, match=r"not augmented.*leave augmentation\.\* off"):
-        rooms(task, **{"augmentation.horizontal_flip": True})
-    assert rooms(task).augmentation is None
+        rooms(**both, **flips)
+    assert rooms(**both).augmentation is None

@@ -26,10 +26,10 @@ from federation.training.loops import (
     batches,
     channels_last,
     forward_pass,
-    network_inputs,
     predict,
     prediction_batch,
     train,
+    training_pairs,
     unit_range,
 )
 from tests.federation.tiny import CLASSES, bright_images, make_federation
@@ -759,7 +759,8 @@ def test_a_transform_comes_before_the_mean_is_taken_off_in_training_and_predicti
     normalise = Normalisation((1.0,), (0.5,), EveryOtherRow())
     seen = [[0.0, -2.0]] * 2  # a row as it is, and one that is lost
     assert predict(nn.Flatten(), stored, normalise=normalise).tolist() == seen
-    assert network_inputs(stored, normalise).flatten(1).tolist() == seen
+    labels = torch.zeros(2, dtype=torch.int64)
+    assert training_pairs(stored, labels, normalise)[0].flatten(1).tolist() == seen
     assert repr(normalise) != repr(Normalisation((1.0,), (0.5,), EveryOtherRow(3)))
 
 
@@ -767,13 +768,48 @@ def test_what_has_no_pixels_or_is_a_volume_is_not_augmented():
     flips = Augmentation(horizontal_flip=True)
     shifted = Augmentation(channel_shift=0.1)
     images, volumes = torch.randn(2, 1, 4, 6), torch.zeros(2, 1, 2, 4, 4, dtype=torch.uint8)
-    found = network_inputs(images, PLAIN, flips, generator())
+    labels = torch.zeros(2, dtype=torch.int64)
+    found, _ = training_pairs(images, labels, PLAIN, flips, generator())
     for image, own in zip(found, images, strict=True):
         assert any(torch.allclose(image, view, atol=1e-5) for view in (own, own.flip(2)))
     with pytest.raises(ValueError, match="float32 samples have none"):
-        network_inputs(images, PLAIN, shifted, generator())
+        training_pairs(images, labels, PLAIN, shifted, generator())
     with pytest.raises(ValueError, match=r"only images are augmented, not volumes; leave"):
-        network_inputs(volumes, PLAIN, flips, generator())
+        training_pairs(volumes, labels, PLAIN, flips, generator())
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        Augmentation(horizontal_flip=True),
+        Augmentation(vertical_flip=True, quarter_turns=True),
+        Augmentation(horizontal_flip=True, crop=2, cutout=2),
+        Augmentation(rotation=20, scale=0.2, horizontal_flip=True),
+    ],
+)
+def test_targets_of_pixels_move_with_their_images(how):
+    numbers = torch.arange(1, 65).view(1, 1, 8, 8).repeat(16, 1, 1, 1)
+    images, labels = numbers.to(torch.uint8), numbers[:, 0] * (2**18)
+    inputs, moved = training_pairs(images, labels, PLAIN, how, generator())
+    assert moved.dtype == torch.int64
+    kept = inputs[:, 0] * 255
+    exact = not how.rotation
+    if exact:
+        same = (kept.round() * 2**18 == moved) | (kept == 0)  # a hole, or a crop's border
+    else:
+        same = (kept - moved / 2**18).abs() < 6  # bilinear beside the nearest, rows differ by 8
+    assert same.float().mean() == (1 if exact else pytest.approx(1, abs=0.1))
+    assert not torch.equal(moved, labels)
+    values = torch.cat([numbers, -numbers], dim=1).float()
+    _, both = training_pairs(images, values, PLAIN, how, generator())
+    assert both.shape == values.shape
+    assert torch.allclose(both[:, 0], -both[:, 1])
+
+
+def test_a_quarter_turn_is_of_square_images():
+    images, labels = torch.zeros(2, 1, 4, 6), torch.zeros(2, dtype=torch.int64)
+    with pytest.raises(ValueError, match="square images"):
+        training_pairs(images, labels, PLAIN, Augmentation(quarter_turns=True), generator())
 
 
 def test_a_network_of_volumes_learns_from_float32_samples():

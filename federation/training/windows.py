@@ -1,0 +1,66 @@
+"""Samples larger than a network takes: overlapping windows, whose outputs are stitched."""
+
+from __future__ import annotations
+
+import functools
+import math
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+
+@dataclass(frozen=True)
+class Window:
+    """Sliding windows over (n, c, *sides), by MONAI's `sliding_window_inference`.
+
+    Where windows overlap, outputs are averaged, all alike or, `gaussian`, more of what lies in a
+    window's middle. A sample with shorter sides than the window is filled up with zeros, of which
+    the outputs are cut off again.
+    """
+
+    sides: tuple[int, ...]
+    """Of a window in pixels: what the network takes."""
+    overlap: float = 0.25
+    """Share of a window's side that its neighbour has too."""
+    blend: str = "gaussian"
+    """`gaussian` or `constant`."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.overlap < 1 or min(self.sides) < 1:
+            raise ValueError(f"windows have sides from 1 pixel and overlap by less than 1: {self}")
+        if self.blend not in ("gaussian", "constant"):
+            raise ValueError(f"windows are blended gaussian or constant, not {self.blend!r}")
+
+    def count(self, sides: tuple[int, ...]) -> int:
+        """Windows over a sample of these sides."""
+        steps = [max(1, int(side * (1 - self.overlap))) for side in self.sides]
+        return math.prod(
+            1 + max(0, math.ceil((length - side) / step))
+            for length, side, step in zip(sides, self.sides, steps, strict=True)
+        )
+
+    def seen(self, samples: torch.Tensor) -> torch.Tensor:
+        """As many samples of a window's sides as a network sees of `samples`: for planning."""
+        windows = len(samples) * self.count(tuple(samples.shape[2:]))
+        return samples.new_empty((windows, samples.shape[1], *self.sides))
+
+    def stitched(
+        self, model: Callable[[torch.Tensor], torch.Tensor], inputs: torch.Tensor, batch: int
+    ) -> torch.Tensor:
+        """Outputs (n, k, *sides) of inputs (n, c, *sides), from at most `batch` windows at once."""
+        outputs: torch.Tensor = _sliding()(
+            inputs, self.sides, batch, model, overlap=self.overlap, mode=self.blend
+        )
+        return outputs
+
+
+@functools.cache
+def _sliding() -> Callable[..., Any]:
+    """Its import takes seconds, which only those pay whose samples are larger."""
+    with warnings.catch_warnings():  # importing it calls what torch has deprecated
+        warnings.simplefilter("ignore", FutureWarning)
+        from monai.inferers import sliding_window_inference
+    return sliding_window_inference

@@ -1,0 +1,61 @@
+"""Windows over samples that are larger than a network takes."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from federation.training.loops import Normalisation, predict, predictions
+from federation.training.windows import Window
+
+PLAIN = Normalisation((0.0,), (1.0,))
+
+
+class Recorder(nn.Module):
+    """Gives back what it sees, and notes its shapes."""
+
+    def __init__(self):
+        super().__init__()
+        self.shapes = []
+
+    def forward(self, inputs):
+        self.shapes.append(tuple(inputs.shape))
+        return inputs
+
+
+@pytest.mark.parametrize("blend", ["gaussian", "constant"])
+@pytest.mark.parametrize(
+    ("sides", "window", "overlap"),
+    [((20, 13), (8, 8), 0.5), ((5, 20), (8, 8), 0.25), ((6, 9, 7), (4, 4, 4), 0.0)],
+)
+def test_stitching_is_the_inverse_of_patching(sides, window, overlap, blend):
+    samples = torch.rand(3, 1, *sides, generator=torch.Generator().manual_seed(0))
+    model = Recorder()
+    how = Window(window, overlap, blend)
+    whole = torch.cat(list(predictions(model, samples, normalise=PLAIN, window=how)))
+    torch.testing.assert_close(whole, samples)
+    assert {shape[2:] for shape in model.shapes} == {window}
+    assert sum(shape[0] for shape in model.shapes) == 3 * how.count(sides)
+    assert how.seen(samples).shape == (3 * how.count(sides), 1, *window)
+
+
+def test_windows_are_counted_by_hand():
+    # Steps of 6 pixels over 20: windows begin at 0, 6 and 12, which is the last that fits.
+    assert Window((8, 8), 0.25).count((20, 8)) == 3
+    assert Window((8, 8), 0.25).count((21, 8)) == 4
+    assert Window((8, 8), 0.25).count((3, 3)) == 1
+
+
+def test_a_sample_of_a_windows_sides_is_seen_whole():
+    model = Recorder()
+    samples = torch.rand(2, 1, 8, 8)
+    [both] = predictions(model, samples, normalise=PLAIN, window=Window((8, 8)))
+    torch.testing.assert_close(both, predict(model, samples, normalise=PLAIN))
+    assert model.shapes[0] == (2, 1, 8, 8)
+
+
+@pytest.mark.parametrize("wrong", [{"overlap": 1.0}, {"sides": (0, 8)}, {"blend": "median"}])
+def test_impossible_windows_are_refused(wrong):
+    with pytest.raises(ValueError, match="windows"):
+        Window(**{"sides": (8, 8), **wrong})
