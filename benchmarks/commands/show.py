@@ -69,7 +69,7 @@ def show_table(
             )
     spec = registry.all_tables()[table]
     if spec is not None:
-        console.print(cards.terminal(registry.papers()[paper], profile, protocol))
+        console.print(cards.terminal(registry.papers()[paper], spec, profile, protocol))
         for line in cards.table_settings(spec):
             console.print(escape(line))
         for note in registry.papers()[paper].notes:

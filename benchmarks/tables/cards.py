@@ -53,7 +53,7 @@ def settings_of(paper: Paper, table: Table, methods: Collection[str]) -> list[Se
     """
     own = {*methods, *registry.find_measure(table.measure).settings}
     others = (registry.methods().keys() | registry.measure_settings()) - own
-    return [s for s in paper.settings if s.name.partition(".")[0] not in others]
+    return [s for s in paper.settings_of(table) if s.name.partition(".")[0] not in others]
 
 
 def markdown(
@@ -121,13 +121,13 @@ def conventions(mechanism: Mechanism) -> list[str]:
     ]
 
 
-def terminal(paper: Paper, profile: str, protocol: str) -> RichTable:
-    """The same for a terminal, without rows and notes."""
+def terminal(paper: Paper, shown: Table, profile: str, protocol: str) -> RichTable:
+    """The same for a terminal, without rows and notes, of all methods."""
     title = f"Protocol card, profile {profile}"
     table = RichTable(title=title, title_justify="left", padding=(0, 1))
     for heading in ("setting", "paper", profile, "source", "where"):
         table.add_column(heading, overflow="fold", no_wrap=heading in ("setting", "source"))
-    for setting in paper.settings:
+    for setting in paper.settings_of(shown):
         here = setting.value(profile, protocol)
         table.add_row(
             setting.name,

@@ -49,7 +49,7 @@ def parse_overrides(
 
     Raises SpecError for an unknown one or a value of another kind.
     """
-    known: dict[str, Value] = {setting.name: setting.paper for setting in paper.settings}
+    known: dict[str, Value] = {setting.name: setting.paper for setting in paper.every_setting}
     overrides: dict[str, Scalar] = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")

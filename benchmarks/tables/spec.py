@@ -166,6 +166,9 @@ class Table:
     own: str | None = None
     """The row of the paper's own method, which pictures and pages set apart: the last if None, none
     if empty."""
+    settings: tuple[Setting, ...] = ()
+    """What this table has in place of the paper's settings of the same names, and beside them: for
+    a task of its own."""
     unmeasured: tuple[tuple[Mapping[str, str], str], ...] = ()
     """Columns of the paper's table that the suite does not measure, each with the reason."""
 
@@ -186,13 +189,23 @@ class Paper:
     notes: tuple[str, ...] = ()
     """Oddities of print and other things a reader of the tables must know."""
 
+    def settings_of(self, table: Table) -> tuple[Setting, ...]:
+        """The settings of a table: its own, and those of the paper that it does not replace."""
+        own = {setting.name for setting in table.settings}
+        return (*table.settings, *(s for s in self.settings if s.name not in own))
+
+    @functools.cached_property
+    def every_setting(self) -> tuple[Setting, ...]:
+        """The settings of the paper and of all its tables."""
+        return (*self.settings, *(s for table in self.tables for s in table.settings))
+
     @functools.cached_property
     def methods(self) -> frozenset[str]:
         """The methods that its rows or settings name."""
         rows = (row for table in self.tables for row in (*table.rows, *table.offered))
         pairs = (
             pair.partition("=")
-            for setting in self.settings
+            for setting in self.every_setting
             for value in (setting.paper, setting.cpu, setting.smoke, setting.released)
             if isinstance(value, Mapping)
             for condition in value
@@ -200,7 +213,7 @@ class Paper:
         )
         return frozenset(
             {row.method for row in rows}
-            | {setting.name.partition(".")[0] for setting in self.settings}
+            | {setting.name.partition(".")[0] for setting in self.every_setting}
             | {name for key, _, names in pairs if key == "method" for name in names.split("|")}
         )
 
@@ -242,7 +255,7 @@ class Paper:
             **column,
             **facts,
         }
-        for setting in self.settings:
+        for setting in self.settings_of(table):
             config.setdefault(setting.name, pick(setting.value(profile, protocol), known))
         return config
 

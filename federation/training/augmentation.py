@@ -4,6 +4,7 @@ RandAugment for strong views.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -128,10 +129,8 @@ def augment_pairs(
             )
         turns = torch.randint(4, (n,), generator=generator, device=device)
         for bit in (1, 2):
-            turned = (turns & bit) > 0
-            images, maps = _where(
-                turned, images, maps, lambda layers, bit=bit: layers.rot90(bit, (-2, -1))
-            )
+            turn = functools.partial(torch.rot90, k=bit, dims=(-2, -1))
+            images, maps = _where((turns & bit) > 0, images, maps, turn)
     if how.crop:
         place = pixels(2 * how.crop + 1), pixels(2 * how.crop + 1)
         images = _windows(images, how.crop, *place)

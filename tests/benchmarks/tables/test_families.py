@@ -211,7 +211,7 @@ def test_papers_set_by_name_what_they_set_for_the_family_of_a_method_they_name()
     takes from its family must be in the spec.
     """
     for paper in registry.papers().values():
-        names = {setting.name for setting in paper.settings}
+        names = {setting.name for setting in paper.every_setting}
         for method in paper.methods & registry.methods().keys():
             has = {about.name for about in fields(registry.find_method(method).load())}
             for base in registry.lineage(method)[1:]:

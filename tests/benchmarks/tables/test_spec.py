@@ -236,6 +236,38 @@ def test_only_fediods_ablations_cannot_follow_the_released_code():
     assert refusing == {"fediod/table6", "fediod/table7"}
 
 
+def test_a_tables_own_settings_replace_the_papers_of_the_same_names():
+    table = Table(
+        "table1",
+        "Table 1",
+        "",
+        (Row("mine", "fedavg", "Mine"),),
+        ({"dataset": "mnist"},),
+        {"dataset": "data.name"},
+        settings=(
+            Setting("local.lr", 0.5, "paper", "its own"),
+            Setting("local.momentum", 0.9, "paper", "its own"),
+        ),
+    )
+    other = dataclasses.replace(table, key="table2", settings=())
+    both = (Setting("local.lr", 0.1, "paper", ""), Setting("local.epochs", 3, "paper", ""))
+    paper = Paper("key", "Title", "", both, (table, other), released_code=False, seed_axes=())
+
+    def resolved(of):
+        return paper.config(of, of.rows[0], {"dataset": "mnist"}, "paper", "paper")
+
+    assert resolved(table) == {
+        "data.name": "mnist",
+        "local.lr": 0.5,
+        "local.momentum": 0.9,
+        "local.epochs": 3,
+    }
+    assert resolved(other) == {"data.name": "mnist", "local.lr": 0.1, "local.epochs": 3}
+    names = [setting.name for setting in paper.settings_of(table)]
+    assert names == ["local.lr", "local.momentum", "local.epochs"]
+    assert len(paper.every_setting) == 4
+
+
 def test_a_row_is_absent_from_columns_that_hold_any_of_its_pairs():
     row = Row("transfer", "transfer", "Transfer", absent=("setting=heterogeneous", "fraction=1.00"))
     exists = {

@@ -132,7 +132,7 @@ def test_what_is_neither_a_setting_nor_a_field_is_refused(table1, name, message)
 @pytest.mark.parametrize("paper", registry.papers().values(), ids=lambda paper: paper.key)
 def test_a_setting_of_a_method_has_the_kind_of_its_field(paper):
     """So that a value of --set is of one kind, whether the card or the method says which."""
-    for setting in paper.settings:
+    for setting in paper.every_setting:
         method, _, name = setting.name.partition(".")
         if method in registry.methods():
             kinds = {
