@@ -60,10 +60,12 @@ class Federation:
         pretrained: bool = False,
         oracle_labels: torch.Tensor | None = None,
         oracle_allowed: frozenset[str] = frozenset(),
+        tracked: bool = True,
         progress: Callable[[str, float], None] = lambda text, share: None,
     ):
         """`network` is that of the global model, `image_shape` channels and sides, `test`
-        the test set, `oracle_labels` the public images' true labels.
+        the test set, of which metrics are `tracked` after every epoch and round or taken once at
+        the end, `oracle_labels` the public images' true labels.
 
         Raises ValueError for a private run with other than the plain execution.
         """
@@ -106,7 +108,7 @@ class Federation:
         self._probe = probe
 
         self.evaluation = Evaluation(
-            task, normalise, test, validation, oracle_labels, oracle_allowed
+            task, normalise, test, validation, oracle_labels, oracle_allowed, tracked
         )
         self.streams = Streams(setup)
         self.privacy = Privacy(setup, protection)

@@ -107,5 +107,6 @@ def assemble(
         pretrained=networks.pretrained == "imagenet",
         oracle_labels=parts.oracle_labels,
         oracle_allowed=method.oracle,
+        tracked=configuration.evaluation.track,
         progress=run.progress,
     )

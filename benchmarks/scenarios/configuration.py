@@ -149,6 +149,8 @@ class EvaluationSettings:
     """Epochs at the end whose median counts."""
     at: float = 1.0
     """Share of the epochs after which a run is looked at."""
+    track: bool = True
+    """Whether the test set is looked at after every epoch and round, or only at the end."""
     extractor: str = ""
     """The network whose features measure images."""
     selecting: str = ""

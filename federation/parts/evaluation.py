@@ -28,6 +28,7 @@ class Evaluation:
         validation_set: LabelledSet | None,
         labels_of_public: torch.Tensor | None,
         oracle: frozenset[str],
+        tracked: bool = True,
     ):
         self.test_set = test_set
         """For measures alone: no method may choose anything by it, and a contract test sees to
@@ -35,6 +36,8 @@ class Evaluation:
         self.validation_set = validation_set
         self.history: History = {}
         """What `track` has measured so far; a checkpoint takes it along."""
+        self.tracked = tracked
+        """Whether test metrics are taken as a run goes on; at its end they are in any case."""
         self.oracle = oracle
         """What knowledge that no server has the method declares."""
         self._task = task
@@ -43,9 +46,11 @@ class Evaluation:
         """True labels (n,) of the public images, if they are known; methods ask `public_labels`."""
 
     def track(self, model: nn.Module) -> None:
-        """Note the test metrics of the global model after a round. No method may choose anything by
-        them.
+        """Note the test metrics of the global model after a round, where these are tracked. No
+        method may choose anything by them.
         """
+        if not self.tracked:
+            return
         for metric, value in self.test(model).items():
             self.history.setdefault(metric, []).append(value)
             show(f"{metric}/global model", len(self.history[metric]), value)

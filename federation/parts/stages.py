@@ -294,6 +294,7 @@ class Stages:
             "task": _described(setup.task),
             "pretrained": setup.pretrained,
             "test": self._evaluation.test_set.digest,
+            **({} if self._evaluation.tracked else {"tracked": False}),
             "device": self._device(),
             "parts": list(parts),
         }

@@ -78,7 +78,7 @@ class Trainer:
 
         def after_epoch(epoch: int) -> None:
             self._progress(f"{label} epoch {epoch}/{plan.epochs}", epoch / plan.epochs)
-            if track:
+            if track and self._evaluation.tracked:
                 for metric, value in self._evaluation.test(model, task).items():
                     history.setdefault(metric, []).append(value)
                     show_epoch(metric, epoch, plan.epochs, value)

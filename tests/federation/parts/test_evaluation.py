@@ -3,9 +3,12 @@
 import pytest
 import torch
 
+from federation.caching.cache import StageCache
 from federation.costs import Meter, metering
+from federation.fitting import fit
 from federation.parties.data import LabelledSet
 from federation.parts.evaluation import OracleError
+from methods.fedavg import FedAvg
 from tests.federation.tiny import CLASSES, make_federation
 
 
@@ -92,3 +95,18 @@ def test_an_upper_bound_that_declares_the_oracle_gets_the_labels():
     labels = torch.tensor([0, 1, 2, 0, 1, 2])
     federation = make_federation(oracle_labels=labels, oracle_allowed=frozenset({"public-labels"}))
     assert torch.equal(federation.evaluation.public_labels(), labels)
+
+
+@pytest.mark.parametrize("tracked", [True, False])
+def test_metrics_are_tracked_or_taken_once_at_the_end(tracked, tmp_path):
+    federation = make_federation(tracked=tracked, stages=StageCache(tmp_path))
+    epochs = [len(model.history.get("accuracy", ())) for model in federation.local_models()]
+    assert epochs == [3 * tracked] * 2
+    [model] = fit(federation, FedAvg(rounds=4))
+    assert len(model.history["accuracy"]) == (4 if tracked else 1)
+
+
+def test_local_models_with_a_history_are_no_others(tmp_path):
+    for tracked in (True, False):
+        make_federation(tracked=tracked, stages=StageCache(tmp_path)).local_models()
+    assert len([*tmp_path.rglob("local-model/**/*.safetensors")]) == 4
