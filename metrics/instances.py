@@ -1,0 +1,283 @@
+"""Objects in label maps, 0 for background and one number for each: the three classes that networks
+learn of them, how objects are recovered from these, and how well they are: AJI, object Dice and
+object Hausdorff distance.
+
+Numbers may have gaps, and their order says nothing but who goes first in a tie; memory grows with
+the largest.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from metrics.masks import PERCENTILE, contour
+
+Labels = NDArray[np.integer]
+
+BACKGROUND, INSIDE, BOUNDARY = 0, 1, 2
+"""The classes of `ternary`."""
+
+Match = Literal["jaccard", "pixels"]
+"""Which object of the other map is compared with one: `jaccard`, that with the highest Jaccard
+index (J of FedIOD's text), or `pixels`, that with the most pixels in common (GlaS). Of equal ones
+that of the lowest number; without a pixel in common, none."""
+
+
+def ternary(labels: Tensor) -> Tensor:
+    """Background (0), inside of objects (1) and their boundary (2), int64 (n, h, w), of integer
+    label maps (n, h, w), on their device.
+
+    Boundary is where the dilation and the erosion of the labels by a 3 x 3 cross differ: every
+    pixel of which a neighbour, above, below, left or right, has another label. It is two pixels
+    wide, one in each object or in the background, and lies between objects that touch; at the edge
+    of the image there is none. FedIOD's nuclei, after FullNet (Qu et al. 2019), radius 1.
+
+    Raises ValueError for another number of dimensions.
+    """
+    if labels.ndim != 3:
+        raise ValueError(f"expected label maps (n, h, w), not {tuple(labels.shape)}")
+    classes = (labels > 0).long()
+    below = labels[:, 1:] != labels[:, :-1]
+    beside = labels[:, :, 1:] != labels[:, :, :-1]
+    for part, differs in (
+        (classes[:, 1:], below),
+        (classes[:, :-1], below),
+        (classes[:, :, 1:], beside),
+        (classes[:, :, :-1], beside),
+    ):
+        part.masked_fill_(differs, BOUNDARY)
+    return classes
+
+
+def instances_of(ternary_prediction: Labels, minimum: int = 20, radius: int = 2) -> Labels:
+    """The objects (h, w), numbered from 1, in a map (h, w) of the likeliest classes of `ternary`.
+
+    As the code does that FedIOD's authors released: of what is inside, pieces of fewer than
+    `minimum` pixels are removed (pieces of pixels that share a side; of exactly as many they stay,
+    which `skimage.morphology.remove_small_objects(min_size=...)` no longer does from 0.26 on);
+    what is left and touches, corners included, is one object; objects grow by a disk of that
+    radius, those of higher numbers, further down, over those of lower.
+    """
+    from scipy import ndimage
+
+    pieces, _ = ndimage.label(ternary_prediction == INSIDE)
+    large = np.bincount(pieces.ravel()) >= minimum
+    large[0] = False
+    labels, _ = ndimage.label(large[pieces], structure=np.ones((3, 3)))
+    return _numbered(_grown(labels, radius))
+
+
+def components(labels: Labels) -> Labels:
+    """A label map (h, w) in which pieces of one object that do not touch, not even at corners, are
+    objects of their own, numbered from 1. The released code does it to the truth.
+    """
+    from skimage.measure import label
+
+    return label(labels, background=BACKGROUND, connectivity=2)
+
+
+def aji(pred: Labels, truth: Labels, reuse: bool = False) -> float:
+    """Aggregated Jaccard Index, in [0, 1], of predicted and true label maps (h, w): pixels that
+    objects share with theirs, over the pixels of both and of predictions that are nobody's.
+
+    Without `reuse`, FedIOD's Eq. 12, "sorted and nonrepeated": pairs of a true and a predicted
+    object that overlap are sorted by Jaccard index, the highest first (of equal ones the lower true
+    number, then the lower predicted), and each is taken whose two objects are both still free. A
+    true object without a prediction adds its pixels to the union, so does a prediction without a
+    true object. NaN if there is no object in either, 0 if there is none in one.
+
+    With `reuse` what the authors' released code does: every true object gets the prediction of the
+    highest Jaccard index, which several may get, whose pixels then count once for each; one that
+    overlaps none gets the prediction of the lowest number, whose pixels are added to the union and
+    which is nobody's no longer. 0 if there is no object in either, or none in one.
+
+    Raises ValueError for maps of other shapes and types.
+    """
+    pairs = _Pairs.of(pred, truth)
+    if not reuse:
+        shared = sum(pairs.overlap[t, p] for t, p in pairs.one_to_one())
+        union = pairs.in_truth.sum() + pairs.in_pred.sum() - shared
+        return float(shared / union) if union else math.nan
+    if not all(pairs.overlap.shape):
+        return 0.0
+    best = pairs.jaccard.argmax(axis=1)
+    shared = pairs.overlap[np.arange(len(best)), best].sum()
+    nobodys = np.ones(len(pairs.in_pred), dtype=bool)
+    nobodys[best] = False
+    union = pairs.in_truth.sum() + pairs.in_pred[best].sum() - shared
+    return float(shared / (union + pairs.in_pred[nobodys].sum()))
+
+
+def object_dice(pred: Labels, truth: Labels, match: Match = "pixels") -> float:
+    """Object Dice, in [0, 1], of predicted and true label maps (h, w): the Dice of every true
+    object and the prediction that matches it, weighted by the object's pixels, and the same the
+    other way about, in the mean of both (GlaS, Sirinukunwattana et al. 2017; Chen et al. 2016).
+
+    An object that nothing matches has Dice 0. NaN if there is no object in either map, 0 if there
+    is none in one. Raises ValueError for maps of other shapes and types, and for another match.
+    """
+    pairs = _Pairs.of(pred, truth)
+    scores = pairs.scores(match)
+    if not all(scores.shape):
+        return 0.0 if any(scores.shape) else math.nan
+    values = 2 * pairs.overlap / (pairs.in_truth[:, None] + pairs.in_pred)
+    of_truth = values[np.arange(len(scores)), scores.argmax(axis=1)]
+    of_pred = values[scores.argmax(axis=0), np.arange(scores.shape[1])]
+    return float(
+        np.average(of_truth, weights=pairs.in_truth) / 2
+        + np.average(of_pred, weights=pairs.in_pred) / 2
+    )
+
+
+def object_hausdorff(
+    pred: Labels, truth: Labels, quantile: float = PERCENTILE, match: Match = "pixels"
+) -> float:
+    """Object Hausdorff distance in pixels of predicted and true label maps (h, w), weighted and
+    taken both ways as `object_dice` (GlaS, Sirinukunwattana et al. 2017).
+
+    Of two objects it is the larger of the two directed quantiles, in percent, of the distances
+    between their contours (FedIOD's Eq. 13; 100 gives the maximum), where the edge of the image is
+    contour too. An object that nothing matches is compared with the nearest: the one from which
+    this distance is least. NaN if there is no object in one of the maps. Raises ValueError as
+    `object_dice` does.
+    """
+    pairs = _Pairs.of(pred, truth)
+    scores = pairs.scores(match)
+    if not all(scores.shape):
+        return math.nan
+    there, here = _Objects(_numbered(truth)), _Objects(_numbered(pred))
+    of_truth = there.distances(here, scores, quantile)
+    of_pred = here.distances(there, scores.T, quantile)
+    return float(
+        np.average(of_truth, weights=pairs.in_truth) / 2
+        + np.average(of_pred, weights=pairs.in_pred) / 2
+    )
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """Pixels that true objects (rows) and predicted ones (columns) have, and have in common."""
+
+    overlap: NDArray[np.int64]
+    in_truth: NDArray[np.int64]
+    in_pred: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, pred: Labels, truth: Labels) -> _Pairs:
+        if pred.shape != truth.shape or truth.ndim != 2:
+            raise ValueError(
+                f"expected label maps (h, w) of one shape, not {pred.shape} and {truth.shape}"
+            )
+        for labels in (pred, truth):
+            if not np.issubdtype(labels.dtype, np.integer) or (labels.size and labels.min() < 0):
+                raise ValueError("expected label maps of integers from 0 on")
+        pred, truth = _numbered(pred), _numbered(truth)
+        rows, columns = (int(labels.max(initial=0)) + 1 for labels in (truth, pred))
+        table = np.bincount((truth * columns + pred).ravel(), minlength=rows * columns)
+        table = table.reshape(rows, columns)
+        return cls(table[1:, 1:], table.sum(axis=1)[1:], table.sum(axis=0)[1:])
+
+    @cached_property
+    def jaccard(self) -> NDArray[np.float64]:
+        return self.overlap / (self.in_truth[:, None] + self.in_pred - self.overlap)
+
+    def scores(self, match: Match) -> NDArray[Any]:
+        if match == "jaccard":
+            return self.jaccard
+        if match == "pixels":
+            return self.overlap
+        raise ValueError(f"objects are matched by jaccard or pixels, not {match!r}")
+
+    def one_to_one(self) -> list[tuple[int, int]]:
+        """Pairs that overlap, the highest Jaccard index first, no object twice."""
+        truths, preds = self.overlap.nonzero()
+        order = np.lexsort((preds, truths, -self.jaccard[truths, preds]))
+        free = [True] * len(self.in_truth), [True] * len(self.in_pred)
+        pairs = []
+        for t, p in zip(truths[order].tolist(), preds[order].tolist(), strict=True):
+            if free[0][t] and free[1][p]:
+                free[0][t] = free[1][p] = False
+                pairs.append((t, p))
+        return pairs
+
+
+class _Objects:
+    """Contours of the objects of one map."""
+
+    def __init__(self, labels: Labels):
+        from scipy import ndimage
+        from scipy.spatial import cKDTree
+
+        self.contours: list[NDArray[np.int64]] = []
+        for number, box in enumerate(ndimage.find_objects(labels), 1):
+            points = np.argwhere(contour(labels[box] == number, at_edge=True))
+            self.contours.append(points + [side.start for side in box])
+        self._low = np.array([points.min(axis=0) for points in self.contours])
+        self._high = np.array([points.max(axis=0) for points in self.contours])
+        self._trees = [cKDTree(points) for points in self.contours]
+
+    def distances(
+        self, others: _Objects, scores: NDArray[Any], quantile: float
+    ) -> NDArray[np.float64]:
+        """Of every object, from that of `others` with the highest score (objects, others), or, if
+        none has any, from the nearest.
+        """
+        values = []
+        for number, other in enumerate(scores.argmax(axis=1).tolist()):
+            if scores[number, other]:
+                values.append(self._distance(number, others, other, quantile))
+            else:
+                values.append(self._nearest(number, others, quantile))
+        return np.array(values)
+
+    def _distance(self, number: int, others: _Objects, other: int, quantile: float) -> float:
+        there = others._trees[other].query(self.contours[number])[0]
+        back = self._trees[number].query(others.contours[other])[0]
+        return float(max(np.percentile(there, quantile), np.percentile(back, quantile)))
+
+    def _nearest(self, number: int, others: _Objects, quantile: float) -> float:
+        """Objects are tried in the order of how near their boxes are, up to those whose boxes are
+        farther than the nearest object.
+        """
+        points = self.contours[number][:, None]
+        beyond = np.maximum(0, np.maximum(others._low - points, points - others._high))
+        bounds = np.percentile(np.linalg.norm(beyond, axis=2), quantile, axis=0)
+        least = math.inf
+        for other in bounds.argsort().tolist():
+            if bounds[other] >= least:
+                break
+            least = min(least, self._distance(number, others, other, quantile))
+        return least
+
+
+def _numbered(labels: Labels) -> NDArray[np.int64]:
+    """The same objects numbered from 1 without gaps, in their order."""
+    present = np.bincount(labels.ravel(), minlength=1) > 0
+    present[BACKGROUND] = False
+    return (present.cumsum() * present)[labels]
+
+
+def _grown(labels: Labels, radius: int) -> Labels:
+    """Grey dilation by a disk; where objects meet, the higher number wins."""
+    grown = labels.copy()
+    height, width = labels.shape
+    for down in range(-radius, radius + 1):
+        for right in range(-radius, radius + 1):
+            if down**2 + right**2 > radius**2 or abs(down) >= height or abs(right) >= width:
+                continue
+            rows, columns = _shift(down, height), _shift(right, width)
+            part = grown[rows[0], columns[0]]
+            np.maximum(part, labels[rows[1], columns[1]], out=part)
+    return grown
+
+
+def _shift(by: int, side: int) -> tuple[slice, slice]:
+    """Where pixels go that are moved, and where they come from."""
+    return slice(max(by, 0), side + min(by, 0)), slice(max(-by, 0), side - max(by, 0))

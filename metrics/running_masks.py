@@ -1,0 +1,246 @@
+"""Running metrics of masks: one object in each sample, nuclei, and regions of a tumour, as
+`metrics.running` has others.
+
+What is undefined where a mask is empty is settled by a rule (`metrics.masks.Empty`); by `skip` it
+is left out of the mean, which is NaN if nothing is left.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, get_args
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from metrics import masks
+from metrics.instances import aji, components, instances_of, object_dice, object_hausdorff
+from metrics.masks import RELEASED_LOGIT, Empty, Reading, counts, hd95, settled
+from metrics.names import BY_GROUP
+from metrics.running import GroupSums
+
+NO_LABEL = 255
+"""In targets: what the pixel is, is not known, and it does not count."""
+
+BRATS: Mapping[str, frozenset[int]] = {
+    "whole-tumour": frozenset({1, 2, 4}),
+    "tumour-core": frozenset({1, 4}),
+    "enhancing": frozenset({4}),
+}
+"""Labels of the tumour's regions in BraTS 2017 to 2021: 1 necrotic core, 2 oedema, 4 enhancing."""
+BRATS_2023: Mapping[str, frozenset[int]] = {
+    name: frozenset(3 if label == 4 else label for label in labels)
+    for name, labels in BRATS.items()
+}
+"""The same in files from 2023 on, where 3 is enhancing."""
+
+OVERLAPS = {
+    "dice": masks.dice,
+    "sensitivity": masks.sensitivity,
+    "specificity": masks.specificity,
+}
+"""What is computed from `metrics.masks.counts`, by name."""
+NUCLEI = ("dice", "obj-dice", "aji", "hd95")
+
+
+class BinaryOverlap:
+    """Dice, sensitivity, specificity and HD95 of one object, means over samples, of logits (n, 1,
+    *sides) and targets (n, *sides) of 0 and 1, images or volumes; pixels of 255 do not count, and
+    are background to HD95. Object is what has a probability above 0.5.
+
+    By group there are Dice, sensitivity and specificity: the mean over groups of what they are from
+    all pixels of a group together. HD95 has no such value, for a group's slices have no order.
+
+    `reading`, `empty` and `spacing` as `metrics.masks.hd95` has them, which by `released` takes
+    masks of raw logits above `RELEASED_LOGIT`, and leaves out samples with an empty prediction; the
+    authors' Dice, sensitivity and specificity are those of `empty="zero"`.
+    """
+
+    def __init__(
+        self,
+        reading: Reading = "paper",
+        empty: Empty = "skip",
+        spacing: float | Sequence[float] = 1.0,
+    ):
+        self._reading, self._empty, self._spacing = reading, empty, spacing
+        self._counts: list[Tensor] = []
+        self._distances: list[Tensor] = []
+        self._groups = GroupSums()
+
+    def update(self, outputs: Tensor, targets: Tensor, groups: Tensor | None = None) -> None:
+        """Raises ValueError for outputs and targets of other shapes."""
+        if outputs.shape != (len(targets), 1, *targets.shape[1:]):
+            raise ValueError(
+                f"expected logits (n, 1, *sides) of targets (n, *sides), not"
+                f" {tuple(outputs.shape)} of {tuple(targets.shape)}"
+            )
+        logits, labelled, truth = outputs[:, 0], targets != NO_LABEL, targets == 1
+        predicted = logits.sigmoid() > 0.5
+        counted = counts(predicted, truth, labelled)
+        self._counts.append(counted.cpu())
+        self._groups.add(counted, groups)
+        contoured = logits > RELEASED_LOGIT if self._reading == "released" else predicted
+        self._distances.append(
+            hd95(contoured & labelled, truth, self._reading, self._empty, self._spacing)
+        )
+
+    def compute(self) -> dict[str, float]:
+        counted = _of_samples(self._counts)
+        values = {name: _mean(of(counted, self._empty)) for name, of in OVERLAPS.items()}
+        values["hd95"] = _mean(torch.cat(self._distances))
+        if (sums := self._groups.stacked()) is not None:
+            for name, of in OVERLAPS.items():
+                values[name + BY_GROUP] = _mean(of(sums, self._empty))
+        return values
+
+
+class NucleiOverlap:
+    """Dice, object Dice, AJI and HD95 of objects in images, means over images, of logits (n, 3, h,
+    w) of background, inside and boundary (`metrics.instances.ternary`) and targets that are label
+    maps (n, h, w), 0 for background and a number for each object.
+
+    Objects are recovered from the likeliest classes by `metrics.instances.instances_of`, with
+    `minimum` and `radius`; the Dice is that of the pixels in any object. By group each is the mean
+    over groups of the mean over a group's images.
+
+    - `reading`: by `paper` AJI takes every prediction once; by `released`, as the authors' code, it
+      may take one for several nuclei, and true objects that are in pieces are several
+      (`metrics.instances.components`). Their code has no object Dice and no HD95 of nuclei.
+    - `distance`: HD95 of `objects`, weighted by their size, in pixels, or of the `mask` of all
+      pixels in any object, as `metrics.masks.hd95` has it in that reading. FedIOD's text counts the
+      Hausdorff distance among the metrics of semantic segmentation, which speaks for `mask`.
+    - `empty` settles an image without objects, in the truth, the prediction or both. With objects
+      in one of them alone, Dice, object Dice and AJI are 0 by every rule, and HD95 is left out by
+      `skip`. The AJI of `released` is 0 without a prediction, whatever the rule.
+
+    An object is matched by its Jaccard index (J of FedIOD's text, before Eq. 12).
+    """
+
+    def __init__(
+        self,
+        reading: Reading = "paper",
+        empty: Empty = "skip",
+        distance: Literal["objects", "mask"] = "objects",
+        minimum: int = 20,
+        radius: int = 2,
+    ):
+        if reading not in get_args(Reading):
+            raise ValueError(f"there is no reading {reading!r} of AJI; paper and released are")
+        if distance not in ("objects", "mask"):
+            raise ValueError(f"HD95 is that of objects or of the mask, not of {distance!r}")
+        self._reading, self._empty, self._distance = reading, empty, distance
+        self._minimum, self._radius = minimum, radius
+        self._values: list[Tensor] = []
+        self._groups: list[Tensor] = []
+
+    def update(self, outputs: Tensor, targets: Tensor, groups: Tensor | None = None) -> None:
+        """Raises ValueError for outputs and targets of other shapes."""
+        if targets.ndim != 3 or outputs.shape != (len(targets), 3, *targets.shape[1:]):
+            raise ValueError(
+                f"expected logits (n, 3, h, w) of label maps (n, h, w), not"
+                f" {tuple(outputs.shape)} of {tuple(targets.shape)}"
+            )
+        truths = targets.cpu().numpy()
+        if self._reading == "released":
+            truths = np.array([components(truth) for truth in truths]).reshape(truths.shape)
+        classes = outputs.argmax(dim=1).cpu().numpy()
+        preds = [instances_of(map_, self._minimum, self._radius) for map_ in classes]
+        pairs = [*zip(preds, truths, strict=True)]
+        predicted = torch.from_numpy(np.array(preds).reshape(truths.shape) > 0)
+        truth = torch.from_numpy(truths > 0)
+        right = ~predicted.flatten(1).any(dim=1) & ~truth.flatten(1).any(dim=1)
+
+        def of_objects(values: Iterable[float], best: float = 1, worst: float = 0) -> Tensor:
+            found = torch.tensor([*values], dtype=torch.float64)
+            return settled(found, right, self._empty, best, worst)
+
+        reuse = self._reading == "released"
+        columns = [
+            masks.dice(counts(predicted, truth), self._empty),
+            of_objects(object_dice(p, t, match="jaccard") for p, t in pairs),
+            of_objects(aji(p, t, reuse) for p, t in pairs),
+            of_objects(
+                (object_hausdorff(p, t, match="jaccard") for p, t in pairs),
+                best=0,
+                worst=math.hypot(*targets.shape[1:]),
+            )
+            if self._distance == "objects"
+            else hd95(predicted, truth, self._reading, self._empty),
+        ]
+        self._values.append(torch.stack(columns, dim=1))
+        if groups is not None:
+            self._groups.append(groups.cpu())
+
+    def compute(self) -> dict[str, float]:
+        values = _of_samples(self._values)
+        means = dict(zip(NUCLEI, map(_mean, values.T), strict=True))
+        if self._groups:
+            groups = torch.cat(self._groups)
+            of_group = [values[groups == group].nanmean(dim=0) for group in groups.unique()]
+            by_group = map(_mean, torch.stack(of_group).T)
+            means |= {n + BY_GROUP: mean for n, mean in zip(NUCLEI, by_group, strict=True)}
+        return means
+
+
+class RegionOverlap:
+    """Dice of regions that overlap, of logits (n, regions, *sides), one channel for each of
+    `regions` in their order, a region being where its probability is above 0.5, and targets (n,
+    *sides) of labels; pixels of 255 do not count.
+
+    `dice-REGION` is the mean over samples, and `dice` the mean over the regions that have one; by
+    group both are means over groups (of a subject's volumes, pixels are counted together). `empty`
+    settles regions that are in neither truth nor prediction; `one` is the BraTS challenges' rule.
+    """
+
+    def __init__(self, regions: Mapping[str, Iterable[int]] = BRATS, empty: Empty = "skip"):
+        self._regions = {name: sorted(labels) for name, labels in regions.items()}
+        self._empty = empty
+        self._counts: list[Tensor] = []
+        self._groups = GroupSums()
+
+    def update(self, outputs: Tensor, targets: Tensor, groups: Tensor | None = None) -> None:
+        """Raises ValueError for outputs and targets of other shapes."""
+        if outputs.shape != (len(targets), len(self._regions), *targets.shape[1:]):
+            raise ValueError(
+                f"expected logits (n, {len(self._regions)}, *sides) of targets (n, *sides), not"
+                f" {tuple(outputs.shape)} of {tuple(targets.shape)}"
+            )
+        predicted, labelled = outputs.sigmoid() > 0.5, targets != NO_LABEL
+        by_region = []
+        for channel, labels in enumerate(self._regions.values()):
+            truth = torch.isin(targets, torch.tensor(labels, device=targets.device))
+            by_region.append(counts(predicted[:, channel], truth, labelled))
+        counted = torch.stack(by_region, dim=1)
+        self._counts.append(counted.cpu())
+        self._groups.add(counted, groups)
+
+    def compute(self) -> dict[str, float]:
+        values = self._dice(_of_samples(self._counts))
+        if (sums := self._groups.stacked()) is not None:
+            values |= {name + BY_GROUP: value for name, value in self._dice(sums).items()}
+        return values
+
+    def _dice(self, counted: Tensor) -> dict[str, float]:
+        of_region = {
+            f"dice-{name}": _mean(masks.dice(counted[:, channel], self._empty))
+            for channel, name in enumerate(self._regions)
+        }
+        return {
+            "dice": _mean(torch.tensor([*of_region.values()], dtype=torch.float64)),
+            **of_region,
+        }
+
+
+def _of_samples(batches: list[Tensor]) -> Tensor:
+    samples = torch.cat(batches) if batches else torch.empty(0)
+    if not len(samples):
+        raise ValueError("the metrics of no samples are undefined")
+    return samples
+
+
+def _mean(values: Tensor) -> float:
+    """Of those that are defined, the same in any order; NaN if none is."""
+    defined = values[~values.isnan()].tolist()
+    return math.fsum(defined) / len(defined) if defined else math.nan

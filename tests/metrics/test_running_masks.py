@@ -1,0 +1,286 @@
+"""Running metrics of masks: by hand by sample and by group, in both readings, and the same however
+the samples are cut into batches.
+"""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from metrics.instances import ternary
+from metrics.running import measured
+from metrics.running_masks import (
+    BRATS,
+    BRATS_2023,
+    BinaryOverlap,
+    NucleiOverlap,
+    RegionOverlap,
+)
+
+NAN = math.nan
+
+
+def pixels(*pictures):
+    """Integers (n, h, w): a digit for each pixel, 0 where there is a dot, 255 at each ?."""
+    values = {".": 0, "?": 255}
+    return torch.tensor(
+        [
+            [[values.get(c) if c in values else int(c) for c in row] for row in p.split()]
+            for p in pictures
+        ]
+    )
+
+
+def logits(picture):
+    """(1, 1, h, w): 0.9 at each 9, 0.3 at each 3, else -1."""
+    return torch.tensor(
+        [[[[{"9": 0.9, "3": 0.3}.get(c, -1.0) for c in row] for row in picture.split()]]]
+    )
+
+
+# Two slices of one patient and one of another, which has nothing.
+OUTPUTS = torch.cat([logits("99.. ...."), logits("93.. ...9"), logits(".... ....")])
+TARGETS = pixels("1... ....", "11.. ...?", ".... ....")
+PATIENTS = torch.tensor([5, 5, 2])
+
+
+def test_shares_and_distance_of_one_object_by_hand():
+    values = measured(BinaryOverlap(), OUTPUTS, TARGETS, PATIENTS)
+    # Of the first: 1 of 1 found, 1 of 7 too many. Of the second all, for one pixel has no label.
+    assert values["dice"] == pytest.approx((2 / 3 + 1) / 2)
+    assert values["sensitivity"] == 1
+    assert values["specificity"] == pytest.approx((6 / 7 + 1 + 1) / 3)
+    # The farther of the first's two pixels is 1 off: 0.95 of the way from 0 to 1.
+    assert values["hd95"] == pytest.approx(0.95 / 2)
+    assert values["dice-by-group"] == 2 * 3 / (4 + 3)
+    assert values["sensitivity-by-group"] == 1
+    assert values["specificity-by-group"] == pytest.approx((11 / 12 + 1) / 2)
+    assert [*values] == [
+        "dice",
+        "sensitivity",
+        "specificity",
+        "hd95",
+        "dice-by-group",
+        "sensitivity-by-group",
+        "specificity-by-group",
+    ]
+
+
+def test_empty_slices_by_rule():
+    zero = measured(BinaryOverlap(empty="zero"), OUTPUTS, TARGETS, PATIENTS)
+    one = measured(BinaryOverlap(empty="one"), OUTPUTS, TARGETS, PATIENTS)
+    assert (zero["dice"], one["dice"]) == pytest.approx(((2 / 3 + 1) / 3, (2 / 3 + 1 + 1) / 3))
+    assert (zero["sensitivity"], one["sensitivity"]) == pytest.approx((2 / 3, 1))
+    assert (zero["hd95"], one["hd95"]) == pytest.approx(((0.95 + math.sqrt(20)) / 3, 0.95 / 3))
+    assert (zero["dice-by-group"], one["dice-by-group"]) == pytest.approx((3 / 7, (6 / 7 + 1) / 2))
+
+
+def test_the_released_reading_takes_hd95_of_other_masks_than_dice():
+    # 0.3 is above a probability of 0.5, and not above a raw logit of 0.5: one pixel of two is left,
+    # and of the three distances 0, 0 and 1 the 95th percentile is 0.9. The first slice has it too.
+    values = measured(BinaryOverlap("released", "zero"), OUTPUTS, TARGETS)
+    assert values["hd95"] == pytest.approx(0.9)
+    assert values["dice"] == pytest.approx((2 / 3 + 1) / 3)
+
+
+def test_the_spacing_is_that_of_the_distances():
+    values = measured(BinaryOverlap(spacing=(7, 2)), OUTPUTS, TARGETS)
+    assert values["hd95"] == pytest.approx(2 * 0.95 / 2)
+
+
+def test_of_samples_without_any_object_nothing_but_the_specificity_is_a_number():
+    values = measured(BinaryOverlap(), OUTPUTS[2:], TARGETS[2:])
+    assert values.pop("specificity") == 1
+    assert all(map(math.isnan, values.values()))
+
+
+def test_volumes_of_one_object():
+    outputs = torch.full((1, 1, 2, 3, 3), -1.0)
+    outputs[0, 0, :, 1, 1] = 1
+    targets = torch.zeros(1, 2, 3, 3, dtype=torch.long)
+    targets[0, 0, 1, 1] = 1
+    values = measured(BinaryOverlap(spacing=(3, 1, 1)), outputs, targets)
+    assert values["dice"] == 2 / 3
+    assert values["hd95"] == pytest.approx(0.95 * 3)
+
+
+def classes(*maps):
+    """Logits (n, 3, h, w) of maps of classes."""
+    return torch.nn.functional.one_hot(torch.cat(maps), 3).movedim(-1, 1).float()
+
+
+# Two objects of 3 x 4 pixels with 3 columns between them; both found, one found, and none there.
+NUCLEI = pixels(*[" ".join(3 * ["1111...2222"])] * 2, " ".join(3 * ["..........."]))
+FOUND = torch.cat([NUCLEI[:1].clamp(max=1), NUCLEI[1:2] % 2, NUCLEI[2:]])
+
+
+def nuclei(found=FOUND, truth=NUCLEI, groups=None, **settings):
+    settings = {"minimum": 1, "radius": 0, **settings}
+    return measured(NucleiOverlap(**settings), classes(found), truth, groups)
+
+
+def test_nuclei_by_hand():
+    # The second image has 12 of 24 pixels and nothing else. Its other object is 7 columns off.
+    values = nuclei(groups=torch.tensor([1, 1, 8]))
+    assert [*values][:4] == ["dice", "obj-dice", "aji", "hd95"]
+    assert values["dice"] == pytest.approx((1 + 2 / 3) / 2)
+    assert values["obj-dice"] == pytest.approx((1 + (1 / 2 + 1) / 2) / 2)
+    assert values["aji"] == pytest.approx((1 + 1 / 2) / 2)
+    assert values["hd95"] == pytest.approx((0 + 7 / 2 / 2) / 2)
+    for name in ("dice", "obj-dice", "aji", "hd95"):
+        assert values[f"{name}-by-group"] == values[name]
+
+
+def test_images_without_nuclei_by_rule():
+    one, zero = nuclei(empty="one"), nuclei(empty="zero")
+    assert (one["aji"], zero["aji"]) == pytest.approx((2.5 / 3, 1.5 / 3))
+    assert (one["dice"], zero["dice"]) == pytest.approx((8 / 9, 5 / 9))
+    assert one["hd95"] == pytest.approx(7 / 4 / 3)
+    assert zero["hd95"] == pytest.approx((7 / 4 + math.hypot(3, 11)) / 3)
+    # Nothing is found: HD95 is left out by one rule, the diagonal by the others.
+    missed = torch.zeros_like(NUCLEI[:1])
+    values = [nuclei(missed, NUCLEI[:1], empty=rule) for rule in ("skip", "zero", "one")]
+    assert all(v["dice"] == v["obj-dice"] == v["aji"] == 0 for v in values)
+    diagonal = math.hypot(3, 11)
+    assert [v["hd95"] for v in values] == pytest.approx([NAN, diagonal, diagonal], nan_ok=True)
+
+
+def test_groups_of_nuclei_are_means_of_images():
+    values = nuclei(groups=torch.tensor([3, 4, 4]), empty="one")
+    assert values["aji-by-group"] == pytest.approx((1 + (0.5 + 1) / 2) / 2)
+    assert values["aji"] == pytest.approx((1 + 0.5 + 1) / 3)
+
+
+def test_one_prediction_over_two_nuclei_in_both_readings():
+    both = torch.ones_like(NUCLEI[:1])
+    assert nuclei(both, NUCLEI[:1])["aji"] == 12 / (33 + 12)
+    assert nuclei(both, NUCLEI[:1], reading="released")["aji"] == 24 / 66
+
+
+def test_the_released_reading_takes_pieces_for_nuclei():
+    # Two pieces of one number: in print one object, of which one prediction has half, and the
+    # other prediction is nobody's.
+    pieces = NUCLEI[:1].clamp(max=1)
+    assert nuclei(pieces, pieces)["aji"] == 12 / (24 + 12)
+    assert nuclei(pieces, pieces, reading="released")["aji"] == 1
+
+
+def test_hd95_of_the_mask_of_all_nuclei():
+    # All contours, of 10 pixels each: of the second image's truth half lie 4 to 7 columns off.
+    offs = np.sort([4, 4, 4, 5, 5, 6, 6, 7, 7, 7] + 10 * [0])
+    values = nuclei(FOUND[1:2], NUCLEI[1:2], distance="mask")
+    assert values["hd95"] == pytest.approx(np.quantile(offs, 0.95))
+    with pytest.raises(ValueError, match="not of 'pixels'"):
+        NucleiOverlap(distance="pixels")
+
+
+def test_other_readings_and_rules_are_refused():
+    with pytest.raises(ValueError, match="no reading 'printed'"):
+        NucleiOverlap("printed")
+    with pytest.raises(ValueError, match="no reading 'printed'"):
+        measured(BinaryOverlap("printed"), OUTPUTS, TARGETS)
+    with pytest.raises(ValueError, match="no rule 'none'"):
+        nuclei(empty="none")
+
+
+def test_nuclei_are_recovered_from_what_is_inside():
+    # Two squares of 8 x 8 that touch: inside are 6 x 6, which grow by a disk of radius 2.
+    truth = torch.zeros(1, 20, 30, dtype=torch.int32)
+    truth[0, 5:13, 5:13] = 1
+    truth[0, 5:13, 13:21] = 2
+    values = measured(NucleiOverlap(), classes(ternary(truth)), truth)
+    # Of 88 pixels each 12 are in both, and go to the second, 6 of them of the first true square.
+    assert 36 + 4 * 2 * 6 + 4 == 88
+    assert values["dice"] == pytest.approx(2 * 128 / (128 + 88 + 88 - 12))
+    assert values["aji"] == pytest.approx((58 + 64) / (128 + 164 - 122))
+    small = measured(NucleiOverlap(minimum=37), classes(ternary(truth)), truth)
+    assert small["dice"] == 0
+
+
+VOLUMES = pixels("1244 ....", "22.. ....", ".... ....")[:, None]
+CHANNELS = (
+    torch.stack(
+        [
+            pixels("1111 1...", "1... ....", ".... ....")[:, None],
+            pixels("1.11 ....", ".... ....", ".... ...1")[:, None],
+            pixels("..1. ....", ".... ....", ".... ....")[:, None],
+        ],
+        dim=1,
+    ).float()
+    - 0.5
+)
+
+
+def test_regions_by_hand():
+    values = measured(RegionOverlap(), CHANNELS, VOLUMES, torch.tensor([6, 6, 7]))
+    assert values["dice-whole-tumour"] == pytest.approx((2 * 4 / 9 + 2 / 3) / 2)
+    # The third has one pixel of core that is not there, the second neither; only the first has
+    # enhancing tumour, and half of it is found.
+    assert values["dice-tumour-core"] == pytest.approx((1 + 0) / 2)
+    assert values["dice-enhancing"] == pytest.approx(2 / 3)
+    assert values["dice"] == pytest.approx(((8 / 9 + 2 / 3) / 2 + 1 / 2 + 2 / 3) / 3)
+    assert values["dice-whole-tumour-by-group"] == pytest.approx(2 * 5 / (6 + 6))
+    assert values["dice-tumour-core-by-group"] == pytest.approx((1 + 0) / 2)
+    assert values["dice-by-group"] == pytest.approx((10 / 12 + 1 / 2 + 2 / 3) / 3)
+    assert [*values][:4] == ["dice", "dice-whole-tumour", "dice-tumour-core", "dice-enhancing"]
+
+
+def test_regions_that_are_nowhere_by_rule():
+    zero, one = (measured(RegionOverlap(empty=e), CHANNELS, VOLUMES) for e in ("zero", "one"))
+    assert (zero["dice-enhancing"], one["dice-enhancing"]) == pytest.approx((2 / 9, 8 / 9))
+    assert one["dice-whole-tumour"] == pytest.approx((8 / 9 + 2 / 3 + 1) / 3)
+
+
+def test_enhancing_tumour_is_3_in_newer_files():
+    newer = VOLUMES.where(VOLUMES != 4, 3)
+    values = measured(RegionOverlap(BRATS_2023), CHANNELS, newer)
+    assert values == measured(RegionOverlap(BRATS), CHANNELS, VOLUMES)
+    assert [*values] == ["dice", *(f"dice-{region}" for region in BRATS)]
+
+
+def test_regions_of_ones_own():
+    outputs = torch.tensor([1.0, 1.0]).view(1, 2, 1, 1)
+    values = measured(RegionOverlap({"organ": [5], "rest": [1, 2]}), outputs, pixels("5"))
+    assert values == {"dice": 0.5, "dice-organ": 1, "dice-rest": 0}
+
+
+def test_other_shapes_are_refused():
+    for metrics, outputs in (
+        (BinaryOverlap(), torch.zeros(3, 2, 2, 4)),
+        (NucleiOverlap(), torch.zeros(3, 1, 2, 4)),
+        (RegionOverlap(), torch.zeros(3, 2, 2, 4)),
+    ):
+        with pytest.raises(ValueError, match="expected logits"):
+            metrics.update(outputs, TARGETS)
+
+
+@pytest.mark.parametrize("kind", [BinaryOverlap, NucleiOverlap, RegionOverlap])
+def test_the_metrics_of_no_samples_are_refused(kind):
+    with pytest.raises(ValueError, match="of no samples are undefined"):
+        kind().compute()
+
+
+def random_case(kind):
+    rng = torch.Generator().manual_seed(3)
+    groups = torch.randint(0, 4, (7,), generator=rng)
+    if kind is NucleiOverlap:
+        truth = torch.randint(0, 3, (7, 3, 4), generator=rng).repeat_interleave(6, 1)
+        truth = truth.repeat_interleave(6, 2)
+        noise = torch.randn(7, 3, 18, 24, generator=rng) / 3
+        return classes(ternary(truth)) + noise, truth, groups
+    channels, highest = (1, 2) if kind is BinaryOverlap else (3, 5)
+    outputs = torch.randn(7, channels, 3, 4, 5, generator=rng)
+    return outputs, torch.randint(highest, (7, 3, 4, 5), generator=rng), groups
+
+
+@pytest.mark.parametrize("kind", [BinaryOverlap, NucleiOverlap, RegionOverlap])
+@pytest.mark.parametrize("batch", [1, 3])
+@pytest.mark.parametrize("grouped", [True, False])
+def test_batches_give_what_all_samples_at_once_give(kind, batch, grouped):
+    outputs, targets, groups = random_case(kind)
+    running = kind()
+    for start in range(0, len(outputs), batch):
+        part = slice(start, start + batch)
+        running.update(outputs[part], targets[part], groups[part] if grouped else None)
+    assert running.compute() == measured(kind(), outputs, targets, groups if grouped else None)
