@@ -100,7 +100,8 @@ class FedAvg(Method):
                 group, federation.local, "round", number, penalties=penalties
             )
             for client, worker in group:
-                yield federation.channel.up(client.index, "parameters", worker.state_dict())
+                payload = self.payload(federation, client, worker, sent, number)
+                yield federation.channel.up(client.index, "parameters", payload)
 
     def server_state(self, federation: Federation, model: nn.Module) -> dict[str, Any]:
         """What the server has beside the global model, by name; an interrupted fit restores what
@@ -121,6 +122,19 @@ class FedAvg(Method):
         """
         return None
 
+    def payload(
+        self,
+        federation: Federation,
+        client: Client,
+        worker: nn.Module,
+        received: State,
+        number: int,
+    ) -> State:
+        """What a client sends of `worker`, which it has trained from the global model `received`:
+        all of it.
+        """
+        return worker.state_dict()
+
     def aggregate(
         self,
         federation: Federation,
@@ -132,7 +146,7 @@ class FedAvg(Method):
     ) -> None:
         """w <- sum_k n_k / n w_k, BatchNorm's buffers included; in place in `model`.
 
-        `states` come as clients finish, in their order, so that the average never holds more than
-        one of them.
+        `states`, the payloads, come as clients finish, in their order, so that the average never
+        holds more than one of them.
         """
         model.load_state_dict(average_states(states, [client.size for client in clients]))

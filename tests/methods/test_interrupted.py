@@ -11,6 +11,7 @@ from baselines.fedgen import FedGEN
 from baselines.fedkd import FedKD
 from baselines.fedmd_plus import FedMDPlus
 from baselines.fedprox_plus import FedProxPlus
+from baselines.li_2019 import Li2019
 from federation.caching.snapshots import Snapshots
 from federation.training.loops import TrainingPlan
 from methods.fedavg import FedAvg
@@ -26,6 +27,7 @@ METHODS = [
     FedAvg(rounds=4),
     FedProx(rounds=4),
     FedAvgM(rounds=4),
+    Li2019(rounds=4),
     FedGEN(rounds=4, noise=4, hidden=8, generator_steps=3),
     FedDF(rounds=4, distillation_steps=6, evaluation_interval=2),
     FedMD(rounds=4, public_samples=4, revisit_epochs=1),

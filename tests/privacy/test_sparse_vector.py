@@ -1,0 +1,296 @@
+"""Sparse vectors: budgets and scales by hand, what is selected with and without noise, and in what
+the generations differ.
+"""
+
+import math
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+import torch
+from scipy import stats
+
+from privacy.sparse_vector import (
+    GENERATIONS,
+    Budgets,
+    Scales,
+    SparseVector,
+    answers,
+    declared,
+    drawn,
+    first_passes,
+    guaranteed,
+    laplace,
+    packed,
+    passing,
+    sanitise,
+    scales,
+    unpacked,
+    uploads,
+)
+
+HALF = SparseVector(share=0.5, eps1=1.0, eps3=0.5, gamma=1.0, tau=0.1)
+"""Of 8 entries it uploads m = 4, and (2 m)^(2/3) = 4."""
+SILENT = SparseVector(1.0, math.inf, math.inf, gamma=0.6, tau=0.1)
+UPDATE = torch.tensor([0.5, -0.2, 0.05, 0.0, -0.9, 0.1, -0.09, 0.7], dtype=torch.float64)
+ABOVE = UPDATE.abs() >= 0.1
+
+
+def seeded(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+@pytest.mark.parametrize(("share", "entries", "m"), [(0.9, 10, 9), (0.4, 7, 3), (1.0, 5, 5)])
+def test_the_number_of_uploads_is_the_share_rounded_up(share, entries, m):
+    assert uploads(replace(HALF, share=share), entries) == m
+
+
+BY_HAND = {
+    # eps2 = 1 (2 * 4 * 1)^(2/3); 1/1, 2 * 4 * 1/4, 4 * 1/0.5.
+    "paper": (Budgets(1.0, 4.0, 0.5), Scales(1.0, 2.0, 8.0)),
+    # eps2 = 1 (2 * 4)^(2/3), 4 answers of 0.5; 2/1, 4 * 4/4, 2/0.5.
+    "released": (Budgets(1.0, 4.0, 2.0), Scales(2.0, 4.0, 4.0)),
+    # 1 is split as 1 : 4, 4 answers of 0.5; 1/0.2, 2 * 4/0.8, 2/0.5.
+    "revised": (Budgets(0.2, 0.8, 2.0), Scales(5.0, 10.0, 4.0)),
+}
+
+
+def close(found, expected):
+    return vars(found) == pytest.approx(vars(expected))
+
+
+@pytest.mark.parametrize("generation", GENERATIONS)
+def test_budgets_and_scales_by_hand(generation):
+    settings = replace(HALF, generation=generation)
+    budgets, noise = BY_HAND[generation]
+    assert close(declared(settings, 8), budgets)
+    assert close(scales(settings, 8), noise)
+
+
+def test_eps2_of_the_paper_alone_depends_on_the_clipping_bound():
+    # (2 * 4 / 8)^(2/3) = 1.
+    paper, released = (
+        declared(replace(HALF, gamma=1 / 8, generation=generation), 8).queries
+        for generation in ("paper", "released")
+    )
+    assert (paper, released) == pytest.approx((1.0, 4.0))
+
+
+def test_totals_are_sums():
+    totals = [declared(replace(HALF, generation=name), 8).total for name in GENERATIONS]
+    assert totals == pytest.approx([5.5, 7.0, 3.0])
+
+
+def test_what_holds_counts_every_entry_and_true_sensitivities():
+    """A clipped magnitude moves by gamma at most, for which `released` scales twice; of 8 entries
+    any number may be accepted, not 4.
+    """
+    assert close(guaranteed(replace(HALF, generation="revised"), 8), Budgets(0.2, 1.6, 2.0))
+    assert close(guaranteed(HALF, 8), Budgets(0.5, 4.0, math.inf))
+    assert guaranteed(replace(HALF, generation="paper"), 8).total == math.inf
+
+
+def test_the_shipped_settings_cost_what_the_page_on_privacy_says():
+    """eps1 = eps3 = 1 of 4,702,227 numbers, 90 % of which are uploaded."""
+    table = SparseVector(0.9, 1.0, 1.0, 1e-4, 1e-6)
+    said = {name: declared(replace(table, generation=name), 4_702_227) for name in GENERATIONS}
+    assert uploads(table, 4_702_227) == 4_232_005
+    assert [round(said[name].queries, 2) for name in GENERATIONS] == [89.48, 41_532.12, 1.0]
+    assert [round(said[name].total) for name in GENERATIONS] == [91, 4_273_538, 4_232_006]
+    noise = {name: scales(replace(table, generation=name), 4_702_227) for name in GENERATIONS}
+    assert [round(noise[name].queries / 1e-4) for name in GENERATIONS] == [94_593, 408, 8_464_214]
+    assert [round(noise[name].answers / 1e-4) for name in GENERATIONS] == [4_232_005, 2, 2]
+
+
+# -- without noise --
+
+
+@pytest.mark.parametrize("generation", GENERATIONS)
+def test_without_noise_exactly_what_reaches_the_threshold_is_uploaded_and_clipped(generation):
+    settings = replace(SILENT, generation=generation)
+    chosen, values = sanitise(UPDATE, settings, generator=seeded())
+    assert torch.equal(chosen, ABOVE)
+    assert values.tolist() == [0.5, -0.2, -0.6, 0.1, 0.6]
+
+
+def test_without_noise_a_share_of_what_reaches_the_threshold_is_drawn():
+    settings = replace(SILENT, share=3 / 8, generation="paper")
+    found = Counter()
+    for seed in range(200):
+        chosen, _ = sanitise(UPDATE, settings, generator=seeded(seed))
+        assert chosen.sum() == 3
+        assert not (chosen & ~ABOVE).any()
+        found.update(chosen.nonzero().flatten().tolist())
+    assert min(found[i] for i in ABOVE.nonzero().flatten().tolist()) > 80  # of 120 on average
+
+
+@pytest.mark.parametrize("generation", ["released", "revised"])
+def test_the_code_draws_with_replacement_so_that_fewer_entries_cross(generation):
+    settings = replace(SILENT, share=1.0, tau=0.0, generation=generation)
+    numbers = [
+        sanitise(UPDATE.repeat(50), settings, generator=seeded(s))[0].sum() for s in range(9)
+    ]
+    # 400 draws from 400 reach 1 - 1/e of them.
+    assert sum(numbers) / 9 == pytest.approx(400 * (1 - 1 / math.e), rel=0.03)
+    assert sanitise(UPDATE.repeat(50), replace(settings, generation="paper"), generator=seeded())[
+        0
+    ].all()
+
+
+def test_nothing_is_uploaded_where_nothing_reaches_the_threshold():
+    for generation in GENERATIONS:
+        chosen, values = sanitise(
+            UPDATE, replace(SILENT, tau=2.0, generation=generation), generator=seeded()
+        )
+        assert not chosen.any()
+        assert values.shape == (0,)
+
+
+@pytest.mark.parametrize("generation", GENERATIONS)
+def test_an_entry_that_is_no_number_never_leaves(generation):
+    update = torch.tensor([math.nan, 1.0, -1.0, math.inf])
+    chosen, values = sanitise(
+        update, replace(HALF, share=0.75, generation=generation), generator=seeded()
+    )
+    assert not chosen[0]
+    assert values.isfinite().all()
+
+
+# -- the noise --
+
+
+@pytest.mark.parametrize(
+    ("generation", "expected"), [("paper", 1.0), ("released", 1.0), ("revised", 1.5)]
+)
+def test_an_answer_is_clipped_after_its_noise_or_before(generation, expected):
+    update, noise = torch.tensor([2.0, -2.0, 0.25]), torch.tensor([0.5, 0.5, 0.5])
+    first, second, third = answers(update, noise, replace(HALF, generation=generation)).tolist()
+    assert (first, third) == (expected, 0.75)
+    assert second == (-0.5 if generation == "revised" else -1.0)
+
+
+def test_only_revised_answers_lie_beyond_the_bound():
+    update = torch.randn(2000, generator=seeded(3))
+    largest = {
+        name: sanitise(update, replace(HALF, generation=name), generator=seeded())[1].abs().max()
+        for name in GENERATIONS
+    }
+    assert largest["paper"] == largest["released"] == 1.0
+    assert largest["revised"] > 10
+
+
+def test_the_noise_is_laplaces():
+    drawn_now = laplace(torch.zeros(20_000, dtype=torch.float64), 3.0, seeded())
+    assert stats.kstest(drawn_now.numpy(), stats.laplace(scale=3.0).cdf).pvalue > 0.01
+    assert torch.equal(laplace(UPDATE, 0.0, seeded()), torch.zeros(8, dtype=torch.float64))
+
+
+def test_the_chance_to_pass_is_that_of_laplaces_tail():
+    magnitudes, threshold = torch.tensor([0.0, 0.3, 0.6, 1.0]), torch.tensor([0.4])
+    expected = stats.laplace(scale=0.5).sf((threshold - magnitudes).numpy())
+    assert passing(magnitudes, threshold, 0.5).tolist() == pytest.approx(expected.tolist())
+    assert passing(magnitudes, threshold, 0.0).tolist() == [0, 0, 1, 1]
+
+
+def literally(magnitudes, threshold, scale, m, replacement, generator):
+    """Pass after pass over those that have failed, with noise for each; then m of the accepted."""
+    accepted = torch.zeros(len(magnitudes), dtype=torch.bool)
+    while accepted.sum() < m:
+        noisy = magnitudes + laplace(magnitudes, scale, generator)
+        accepted |= noisy >= threshold
+    places = accepted.nonzero().flatten()
+    if replacement:
+        return places[torch.randint(len(places), (m,), generator=generator)].unique()
+    return places[torch.randperm(len(places), generator=generator)[:m]]
+
+
+@pytest.mark.parametrize("replacement", [False, True])
+def test_drawing_the_pass_at_once_selects_as_often_as_pass_after_pass(replacement):
+    magnitudes, threshold = torch.tensor([0.0, 0.3, 0.5, 1.0]), torch.tensor([0.8])
+    times, looped, at_once, generator = 3000, torch.zeros(4), torch.zeros(4), seeded()
+    for _ in range(times):
+        looped[literally(magnitudes, threshold, 0.3, 2, replacement, generator)] += 1 / times
+        passes = first_passes(magnitudes, threshold, 0.3, generator)
+        at_once += drawn(passes, 2, replacement, generator) / times
+    torch.testing.assert_close(at_once, looped, atol=0.04, rtol=0)  # 4 standard deviations
+    assert looped[3] > looped[0] + 0.3  # larger entries cross more often
+
+
+@pytest.mark.parametrize("generation", GENERATIONS)
+def test_a_seeded_vector_step_by_step(generation):
+    settings = replace(HALF, share=0.25, generation=generation)
+    chosen, values = sanitise(UPDATE, settings, generator=seeded(5))
+    generator, noise = seeded(5), scales(settings, 8)
+    threshold = 0.1 + laplace(UPDATE[:1], noise.threshold, generator)
+    passes = first_passes(UPDATE.abs(), threshold, noise.queries, generator)
+    accepted = passes <= passes.sort().values[1]
+    if generation == "paper":
+        places = torch.rand(8, generator=generator, dtype=torch.float64)
+        places[~accepted] = 2
+        expected = places.argsort()[:2]
+    else:
+        first = torch.rand(2, generator=generator, dtype=torch.float64) * accepted.sum()
+        expected = passes.argsort(stable=True)[first.long()].unique()
+    released = answers(UPDATE, laplace(UPDATE, noise.answers, generator), settings)
+    assert chosen.nonzero().flatten().tolist() == sorted(expected.tolist())
+    assert torch.equal(values, released[chosen])
+
+
+def test_the_same_generator_gives_the_same_upload_and_another_does_not():
+    update = torch.randn(500, generator=seeded(1))
+    first, again, other = (sanitise(update, HALF, generator=seeded(s)) for s in (1, 1, 2))
+    assert torch.equal(first[0], again[0])
+    assert torch.equal(first[1], again[1])
+    assert first[1].dtype == torch.float32
+    assert not torch.equal(first[0], other[0])
+
+
+def test_the_generations_upload_different_values_of_one_update():
+    update = torch.randn(64, generator=seeded(1))
+    values = [
+        sanitise(update, replace(HALF, generation=name), generator=seeded())[1]
+        for name in GENERATIONS
+    ]
+    assert len({tuple(v.tolist()) for v in values}) == 3
+
+
+# -- what crosses --
+
+
+def test_a_bit_for_every_entry_says_which_crossed():
+    chosen = torch.tensor([1, 0, 1, 0, 0, 0, 0, 0, 1], dtype=torch.bool)
+    assert packed(chosen).tolist() == [5, 1]
+    whole = unpacked(packed(chosen), torch.tensor([7.0, 8.0, 9.0]), 9)
+    assert whole.tolist() == [7, 0, 8, 0, 0, 0, 0, 0, 9]
+
+
+def test_without_content_as_many_values_cross_as_at_most_can():
+    chosen, values = sanitise(torch.empty(10, device="meta"), HALF, generator=None)
+    assert (chosen.shape, values.shape, packed(chosen).shape) == ((10,), (5,), (2,))
+    assert unpacked(packed(chosen), values, 10).shape == (10,)
+
+
+# -- what makes no sense --
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"generation": "next"}, "unknown generation 'next'; known: paper, released, revised"),
+        ({"share": 0.0}, "share lies in"),
+        ({"share": 1.1}, "share lies in"),
+        ({"eps1": 0.0}, "above 0"),
+        ({"eps3": math.nan}, "above 0"),
+        ({"gamma": math.inf}, "both are finite"),
+        ({"tau": -1.0}, "both are finite"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(changes, message):
+    with pytest.raises(ValueError, match=message):
+        replace(HALF, **changes)
+
+
+@pytest.mark.parametrize("update", [torch.zeros(0), torch.zeros(2, 2)])
+def test_an_update_of_another_shape_is_refused(update):
+    with pytest.raises(ValueError, match=r"has the shape \(n,\)"):
+        sanitise(update, HALF, generator=seeded())
