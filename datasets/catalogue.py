@@ -160,8 +160,8 @@ def load(name: str, home: Path | None = None) -> dict[str, Split]:
     check_groups(entry.title, splits)
     for split, size in entry.sizes.items():
         samples = splits[split]
-        most = isinstance(entry, AnnotatedSource) and entry.up_to
-        size = min(size, len(samples)) if most else size
+        if isinstance(entry, AnnotatedSource) and (entry.up_to or entry.about):
+            size = len(samples) if entry.about else min(size, len(samples))
         if (
             samples.images.shape != (size, *entry.shape)
             or not 0 <= samples.labels.min() <= samples.labels.max() < entry.classes

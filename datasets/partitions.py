@@ -4,7 +4,7 @@ generator.
 Every function returns index arrays into the labels it was given. Sources: DLAD (Ma et al. 2020),
 section V-A and Table I; FedKD (Gong et al. 2022) and FedIOD (Gong et al. 2024), released split
 code; FedDF (Lin et al. 2020), released split code; FedSA (Xie et al. 2022), section 4.1 and
-released split code.
+released split code; AsynDGAN (Chang et al. 2020), released split code.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class PartitionError(DataError):
     """The partition asked for cannot exist; the message says why and what would."""
 
 
-def _require_samples(samples: int, clients: int) -> None:
+def _require_samples(samples: int, clients: int, what: str = "samples") -> None:
     if clients < 1:
         raise PartitionError(f"a partition needs at least one client, not {clients}")
     if samples < clients:
         raise PartitionError(
-            f"{clients} clients cannot share {samples} samples; use at most {samples} clients"
+            f"{clients} clients cannot share {samples} {what}; use at most {samples} clients"
         )
 
 
@@ -280,6 +280,60 @@ def draw_share_by_class(
         else:
             drawn[rng.choice(indices, count, replace=False)] = True
     return np.flatnonzero(drawn), np.flatnonzero(~drawn)
+
+
+def by_size(groups: np.ndarray, sizes: np.ndarray, clients: int) -> list[np.ndarray]:
+    """Clients of consecutive sizes, as AsynDGAN and FedIOD (Table 2) share subjects by tumour.
+
+    `groups` (n,) says whose each sample is and `sizes` (n,) how much of it a sample has, such as
+    its voxels of tumour. Groups in ascending order of their sums, and of their numbers where these
+    are equal, are cut into as many consecutive chunks as there are clients, the first of them one
+    group larger where it does not come out even; a client gets all samples of its groups, in file
+    order. Raises PartitionError for more clients than groups.
+    """
+    names, places = np.unique(groups, return_inverse=True)
+    _require_samples(len(names), clients, "groups")
+    totals = np.bincount(places, weights=sizes, minlength=len(names))
+    order = np.lexsort((names, totals))
+    return [np.flatnonzero(np.isin(places, chunk)) for chunk in np.array_split(order, clients)]
+
+
+def by_site(groups: np.ndarray, sites: np.ndarray, clients: int) -> list[np.ndarray]:
+    """Clients of whole sites, or of parts of sites that keep groups together.
+
+    `groups` (n,) says whose each sample is and `sites` (n,) where that is; a group has one site.
+    With as many clients as sites each has one, in the order of the sites' numbers. With fewer,
+    sites are dealt in descending order of their groups to whoever has the fewest groups so far, and
+    with more, the site with the most groups for each of its clients is divided again, its groups in
+    ascending order into consecutive chunks. Raises PartitionError for more clients than groups and
+    for a group of two sites.
+    """
+    names, firsts, places = np.unique(groups, return_index=True, return_inverse=True)
+    _require_samples(len(names), clients, "groups")
+    site_of = sites[firsts]
+    if (site_of[places] != sites).any():
+        split = names[places[np.flatnonzero(site_of[places] != sites)[0]]]
+        raise PartitionError(f"group {split} has samples of two sites")
+    members = [np.flatnonzero(site_of == site) for site in np.unique(site_of)]
+    if clients >= len(members):
+        parts = [1] * len(members)
+        for _ in range(clients - len(members)):
+            largest = max(range(len(members)), key=lambda k: (len(members[k]) / parts[k], -k))
+            parts[largest] += 1
+        chosen = [
+            chunk
+            for own, count in zip(members, parts, strict=True)
+            for chunk in np.array_split(own, count)
+        ]
+    else:
+        dealt: list[list[int]] = [[] for _ in range(clients)]
+        for site in sorted(range(len(members)), key=lambda k: (-len(members[k]), k)):
+            fewest = min(
+                range(clients), key=lambda k: (sum(len(members[own]) for own in dealt[k]), k)
+            )
+            dealt[fewest].append(site)
+        chosen = [np.concatenate([members[site] for site in own]) for own in dealt]
+    return [np.flatnonzero(np.isin(places, own)) for own in chosen]
 
 
 def label_counts(labels: np.ndarray, parts: Sequence[np.ndarray], classes: int) -> np.ndarray:

@@ -8,6 +8,7 @@ import pytest
 from datasets import catalogue
 from datasets.annotations import (
     FINDINGS,
+    INSTANCES,
     MAP,
     SEGMENTS,
     AnnotatedSource,
@@ -233,3 +234,65 @@ def test_volumes_of_any_sides_have_classes_and_values_per_voxel():
 def test_an_annotation_of_voxels_of_other_sides_is_refused(array):
     with pytest.raises(DataError, match="annotation 'organ': expected uint8"):
         AnnotatedSplit(VOLUMES, LABELS, {"organ": array})
+
+
+# -- instances --
+
+OBJECTS = np.zeros((2, 4, 4), np.uint16)
+OBJECTS[0, 0, :2], OBJECTS[0, 3], OBJECTS[1, 1, 1] = 1, 2, 1
+CELLS = replace(SOURCE, annotations={"cells": Annotation(INSTANCES, 1)})
+
+
+def cells(objects):
+    return AnnotatedSplit(IMAGES, LABELS, {"cells": objects})
+
+
+def test_every_sample_has_any_number_of_objects(rooms):
+    split = cells(OBJECTS)
+    loaded = rooms(replace(CELLS, load=lambda home: {"train": split, "test": split}))
+    assert annotated(loaded["test"], "cells") is OBJECTS
+    assert annotations_of(CELLS)["cells"].size == 1
+    check_annotations(CELLS, cells(np.zeros_like(OBJECTS)))  # none at all
+    many = np.arange(1, 2 * 16 + 1).reshape(2, 4, 4).astype(np.uint16)
+    many[1] -= 16
+    check_annotations(CELLS, cells(many))
+
+
+def test_objects_of_voxels_may_be_many():
+    objects = np.zeros((2, 3, 4, 5), np.uint16)
+    assert annotated(AnnotatedSplit(VOLUMES, LABELS, {"cells": objects}), "cells") is objects
+
+
+@pytest.mark.parametrize(
+    "array", [OBJECTS[:, None], OBJECTS[:1], OBJECTS[..., :3], OBJECTS.astype(np.int32)]
+)
+def test_instances_of_other_type_or_sides_are_refused(array):
+    with pytest.raises(DataError, match=r"annotation 'cells': expected .* uint16 \(n, \*sides\)"):
+        cells(array)
+
+
+def test_object_numbers_with_gaps_are_refused():
+    gap = OBJECTS.copy()
+    gap[1, 2, 2] = 3
+    with pytest.raises(DataError, match="of sample 1 leaves out object numbers; they are 1 to 3"):
+        check_annotations(CELLS, cells(gap))
+
+
+def test_only_instances_are_uint16():
+    with pytest.raises(DataError, match="'cells' of kind instances is uint8"):
+        check_annotations(CELLS, cells(OBJECTS.astype(np.uint8)))
+    segments = replace(SOURCE, annotations={"cells": Annotation(SEGMENTS, 3)})
+    with pytest.raises(DataError, match="'cells' of kind segments is uint16"):
+        check_annotations(segments, cells(OBJECTS))
+
+
+def test_instances_have_size_one():
+    with pytest.raises(ValueError, match="instances have size 1, not 2"):
+        Annotation(INSTANCES, 2)
+
+
+def test_sizes_that_a_paper_states_are_not_checked(rooms):
+    stated = {"train": 5, "test": 1}
+    assert len(rooms(replace(SOURCE, sizes=stated, about=True))["train"]) == 2
+    with pytest.raises(DataError, match="not the official ones"):
+        rooms(replace(SOURCE, sizes=stated))

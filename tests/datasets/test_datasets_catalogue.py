@@ -55,6 +55,24 @@ def test_every_source_is_known_by_its_name():
         "phantom-films",
         "phantom-films-shifted",
         "phantom-films-public",
+        "monuseg",
+        "monuseg-kumar",
+        "monuseg-half",
+        "monuseg-half-all",
+        "tnbc",
+        "cell17",
+        "dsb2018-stain",
+        "brats2018",
+        "brats2018-slices",
+        "brats2020",
+        "lgg-mri",
+        "lgg-mri-volumes",
+        "phantom-nuclei",
+        "phantom-nuclei-shifted",
+        "phantom-nuclei-third",
+        "phantom-tumours",
+        "phantom-volumes",
+        "phantom-volumes-public",
     }
     assert all(entry.name == name for name, entry in sources().items())
 
@@ -84,7 +102,7 @@ def test_an_unknown_name_is_refused_with_near_ones():
 
 
 def test_a_name_like_no_other_is_refused_with_all_names():
-    with pytest.raises(DataError, match=r"known: caltech100, .*, shapes-shifted"):
+    with pytest.raises(DataError, match=r"known: brats2018, .*, tnbc"):
         source("zzzzz")
 
 
@@ -105,6 +123,12 @@ def test_bundled_and_generated_sets_are_always_present(tmp_path):
         "phantom-films",
         "phantom-films-shifted",
         "phantom-films-public",
+        "phantom-nuclei",
+        "phantom-nuclei-shifted",
+        "phantom-nuclei-third",
+        "phantom-tumours",
+        "phantom-volumes",
+        "phantom-volumes-public",
     }
 
 
@@ -125,6 +149,16 @@ def test_bundled_and_generated_sets_are_always_present(tmp_path):
         ("nih-cxr14", "phantom-films", "synthetic"),
         ("chexpert", "phantom-films-shifted", "synthetic"),
         ("rsna-pneumonia", "phantom-films-public", "synthetic"),
+        ("monuseg", "phantom-nuclei", "synthetic"),
+        ("monuseg-kumar", "phantom-nuclei", "synthetic"),
+        ("monuseg-half", "phantom-nuclei", "synthetic"),
+        ("tnbc", "phantom-nuclei-shifted", "synthetic"),
+        ("cell17", "phantom-nuclei-third", "synthetic"),
+        ("brats2018", "phantom-volumes", "synthetic"),
+        ("brats2018-slices", "phantom-tumours", "synthetic"),
+        ("brats2020", "phantom-volumes-public", "synthetic"),
+        ("lgg-mri", "phantom-tumours", "synthetic"),
+        ("lgg-mri-volumes", "phantom-volumes", "synthetic"),
         ("digits", "digits", "real"),
         ("shapes", "shapes", "synthetic"),
     ],
@@ -215,7 +249,11 @@ def test_imagenet32_has_stand_ins_of_a_tenth_of_its_classes():
     assert (entry.classes, [source(s).classes for s in entry.stand_ins]) == (1000, [100, 100])
 
 
-@pytest.mark.parametrize("name", sorted(set(sources()) - {"imagenet32", "taskonomy"}))
+OTHER_SITES = {"brats2018", "brats2018-slices", "brats2020", "lgg-mri", "lgg-mri-volumes"}
+"""Whose classes are where a sample comes from."""
+
+
+@pytest.mark.parametrize("name", sorted(set(sources()) - {"imagenet32", "taskonomy"} - OTHER_SITES))
 def test_a_stand_in_has_as_many_classes_as_the_set_it_stands_for(name):
     entry = source(name)
     assert {source(s).classes for s in (*entry.stand_ins, entry.embedded or name)} == {
@@ -232,6 +270,14 @@ def test_the_stand_in_for_taskonomy_has_fewer_classes_but_the_same_annotations()
     assert all(
         real[name].size == entry.size for name, entry in stand_in.items() if entry.kind == MAP
     )
+
+
+def test_what_stands_in_for_a_segmented_set_is_annotated_by_the_same_names():
+    for name in (*OTHER_SITES, "monuseg", "monuseg-kumar", "tnbc", "cell17"):
+        entry = source(name)
+        kinds = {key: a.kind for key, a in annotations_of(entry).items()}
+        for used in (*entry.stand_ins, entry.embedded):
+            assert {key: a.kind for key, a in annotations_of(source(used)).items()} == kinds
 
 
 def test_the_data_home_of_the_environment_is_searched_by_default(tmp_path, monkeypatch):

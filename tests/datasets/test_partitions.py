@@ -1,5 +1,6 @@
 """Partitions: exact counts, every sample placed once, impossible wishes refused."""
 
+import itertools
 import math
 
 import numpy as np
@@ -10,6 +11,8 @@ from hypothesis import strategies as st
 from datasets.partitions import (
     CLASS_SETS,
     PartitionError,
+    by_site,
+    by_size,
     class_groups,
     class_set_probabilities,
     dirichlet_feddf,
@@ -543,3 +546,93 @@ def test_a_sample_counts_as_one_of_its_positives_each_equally_likely():
     assert 240 < (drawn[0] == 0).sum() < 360  # within five standard deviations of 300
     assert set(drawn[1]) == {1}
     assert set(drawn[2]) == {3}
+
+
+# -- by what groups are, such as subjects of a tumour's size and of a site --
+
+
+@st.composite
+def subjects(draw, clients):
+    """Groups, sizes and sites of samples, with at least as many groups as clients."""
+    count = draw(st.integers(clients, 12))
+    groups = [*draw(st.lists(st.integers(0, count - 1), max_size=30)), *range(count)]
+    of_group = draw(st.lists(st.integers(0, 4), min_size=count, max_size=count))
+    sizes = draw(st.lists(st.integers(0, 50), min_size=len(groups), max_size=len(groups)))
+    order = draw(st.permutations(range(len(groups))))
+    names = np.array(groups)[list(order)]
+    return names + 100, np.array(sizes), np.array(of_group)[names]
+
+
+def assert_groups_stay_together(parts, groups):
+    assert_a_partition(parts, len(groups))
+    owners = [set(groups[part].tolist()) for part in parts]
+    assert sum(map(len, owners)) == len(set(groups.tolist()))
+    assert all(owners)
+    assert all((np.diff(part) > 0).all() for part in parts)
+
+
+def test_subjects_are_cut_into_chunks_of_ascending_tumours():
+    groups = np.array([7, 7, 8, 8, 9, 10, 10])
+    sizes = np.array([3, 4, 1, 1, 30, 2, 3])  # 7, 2, 30 and 5 of subjects 7, 8, 9 and 10
+    assert [part.tolist() for part in by_size(groups, sizes, 2)] == [[2, 3, 5, 6], [0, 1, 4]]
+    assert [part.tolist() for part in by_size(groups, sizes, 3)] == [[2, 3, 5, 6], [0, 1], [4]]
+
+
+def test_170_subjects_are_ten_clients_of_17():
+    sizes = rng().permutation(170)
+    parts = by_size(np.arange(170), sizes, 10)
+    assert [sorted(sizes[part]) for part in parts] == np.arange(170).reshape(10, 17).tolist()
+
+
+@given(st.data(), st.integers(1, 6))
+def test_clients_by_size_have_whole_groups_in_ascending_order(data, clients):
+    groups, sizes, _ = data.draw(subjects(clients))
+    parts = by_size(groups, sizes, clients)
+    assert_groups_stay_together(parts, groups)
+    totals = {group: sizes[groups == group].sum() for group in groups.tolist()}
+    of_client = [[totals[group] for group in groups[part].tolist()] for part in parts]
+    assert all(max(a) <= min(b) for a, b in itertools.pairwise(of_client))
+    counts = [len(set(groups[part].tolist())) for part in parts]
+    assert max(counts) - min(counts) <= 1
+
+
+def test_as_many_clients_as_sites_have_one_each():
+    groups, sites = np.array([1, 2, 2, 3, 4]), np.array([5, 0, 0, 5, 3])
+    assert [part.tolist() for part in by_site(groups, sites, 3)] == [[1, 2], [4], [0, 3]]
+
+
+def test_fewer_clients_share_the_sites_as_evenly_as_they_come():
+    sites = np.array([0] * 45 + [1] * 34 + [2] * 16 + [3] * 14 + [4])
+    parts = by_site(np.arange(110), sites, 3)
+    assert [set(sites[part].tolist()) for part in parts] == [{0}, {1}, {2, 3, 4}]
+
+
+def test_more_clients_divide_the_largest_site():
+    sites = np.array([0] * 6 + [1] * 2)
+    parts = by_site(np.arange(8), sites, 4)
+    assert [part.tolist() for part in parts] == [[0, 1], [2, 3], [4, 5], [6, 7]]
+
+
+@given(st.data(), st.integers(1, 6))
+def test_clients_by_site_have_whole_groups_of_whole_sites_or_of_one(data, clients):
+    groups, _, sites = data.draw(subjects(clients))
+    parts = by_site(groups, sites, clients)
+    assert len(parts) == clients
+    assert_groups_stay_together(parts, groups)
+    if clients >= len(set(sites.tolist())):
+        assert all(len(set(sites[part].tolist())) == 1 for part in parts)
+    else:
+        held = [set(sites[part].tolist()) for part in parts]
+        assert sum(map(len, held)) == len(set(sites.tolist()))
+
+
+def test_a_group_of_two_sites_is_refused():
+    with pytest.raises(PartitionError, match="group 8 has samples of two sites"):
+        by_site(np.array([7, 8, 8]), np.array([0, 1, 0]), 2)
+
+
+def test_more_clients_than_groups_are_refused():
+    groups = np.array([1, 1, 2])
+    for split in (by_size, by_site):
+        with pytest.raises(PartitionError, match="3 clients cannot share 2 groups"):
+            split(groups, np.array([0, 0, 1]), 3)

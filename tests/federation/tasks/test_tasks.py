@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from datasets.annotations import CLASS, MAP, SEGMENTS, Annotation
+from datasets.annotations import CLASS, INSTANCES, MAP, SEGMENTS, Annotation
 from federation.tasks.classification import Classification
 from federation.tasks.dense_regression import DenseRegression
 from federation.tasks.multi_label import MultiLabel, placed
@@ -166,6 +166,13 @@ def test_classes_and_segments_become_integers_and_maps_values_from_0_to_1():
     assert (classes.dtype, segments.dtype, maps.dtype) == (torch.int64, torch.int64, torch.float32)
     assert (classes.tolist(), segments.tolist()) == ([2, 0], [[[2, 255]]])
     torch.testing.assert_close(maps, torch.tensor([[[[0.0, 0.2, 1.0]]]]))
+
+
+def test_object_numbers_become_integers_that_are_no_larger_or_smaller():
+    objects = np.array([[[0, 1], [300, 65_535]]], np.uint16)
+    targets = targets_of(Annotation(INSTANCES, 1), objects)
+    assert targets.dtype == torch.int64
+    assert targets.tolist() == [[[0, 1], [300, 65_535]]]
 
 
 def test_smaller_segments_take_the_middle_and_smaller_maps_the_mean():

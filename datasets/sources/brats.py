@@ -1,0 +1,365 @@
+"""BraTS (Menze et al. 2015; Bakas et al. 2018): MRI of gliomas in four modalities, of 240 x 240 x
+155 voxels of 1 mm, registered and without the skull, with the tumour in three parts.
+
+The layouts are the official ones, in the data home. Of 2018: `MICCAI_BraTS_2018_Data_Training` with
+210 folders `HGG/CASE` and 75 `LGG/CASE`, each with `CASE_t1`, `_t1ce`, `_t2`, `_flair` and `_seg`,
+`.nii.gz` or `.nii`. Of 2020: `MICCAI_BraTS2020_TrainingData` with 369 cases and `name_mapping.csv`,
+and `MICCAI_BraTS2020_ValidationData` with 125 cases without segmentation and, where it is there,
+`name_mapping_validation_data.csv`.
+
+The class of a case is the institution that its name, or in 2020 its name of an earlier year, begins
+with (`INSTITUTIONS`): 2013, CBICA and the several of TCIA, which is the natural reading of three
+clients "according to the originating institution" (FedAD, Gong et al.). Its group is its place
+among the names of all cases.
+
+`brats2018` has volumes uint8 (4, 155, 240, 240), a quarter of what float32 would take, of whole
+numbers: each modality is scaled so that 255 is what 0.1 % of its voxels other than 0 exceed, and
+what exceeds it is cut off; normalising to mean 0 and deviation 1 afterwards gives what it gives
+without that, to within a 255th of the range. 10 GB of memory. The test split is the 43 cases of
+`TESTED`, the validation list of the example of Li et al. (2019) in NVFlare, whose 242 and 43 FedAD
+states. `brats2020` is scaled alike; its test split is the validation data, whose voxels are all
+unlabelled (255).
+
+`brats2018-slices` is what FedIOD and AsynDGAN (Chang et al. 2020) take: axial T2 slices of the 210
+HGG cases with at least ten voxels of tumour, each scaled so that its maximum is 255 and three times
+the same as channels, with the whole tumour; the first 40 cases by name are the test split, as in
+the released code. The paper states 11,057 and 2,616 slices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+from datasets.annotations import IGNORE, SEGMENTS, AnnotatedSource, AnnotatedSplit, Annotation
+from datasets.films import read_table
+from datasets.nifti import read_volume, whole_numbers
+from datasets.source import DataError, Split
+
+INSTITUTIONS = ("2013", "CBICA", "TCIA", "other")
+"""By class."""
+MODALITIES = ("t1", "t1ce", "t2", "flair")
+"""By channel."""
+SIDES = (155, 240, 240)
+CASES = {"HGG": 210, "LGG": 75}
+"""Cases of 2018 by grade."""
+CASES_2020 = {"train": 369, "test": 125}
+SLICES_TESTED = 40
+LEAST = 10
+"""Voxels of tumour that a slice must have."""
+_TESTED = """
+2013_3 2013_5 2013_10 2013_12 2013_14 2013_18 2013_20 2013_22 CBICA_AAB CBICA_ALN CBICA_AOH
+CBICA_AQJ CBICA_AQZ CBICA_ASO CBICA_ATX CBICA_AVJ CBICA_AXJ CBICA_AXQ CBICA_AYW TCIA01_150
+TCIA01_378 TCIA02_117 TCIA02_226 TCIA02_368 TCIA02_605 TCIA03_296 TCIA04_343 TCIA05_444 TCIA06_211
+TCIA06_603 TCIA08_205 2013_1 2013_8 2013_15 2013_24 TCIA09_141 TCIA09_620 TCIA10_276 TCIA10_393
+TCIA10_629 TCIA12_470 TCIA13_623 TCIA13_642
+"""
+TESTED = tuple(f"Brats18_{name}_1" for name in _TESTED.split())
+"""Cases of the test split of `brats2018`."""
+FOLDER = "MICCAI_BraTS_2018_Data_Training"
+FOLDERS_2020 = {
+    "train": ("MICCAI_BraTS2020_TrainingData", "name_mapping.csv"),
+    "test": ("MICCAI_BraTS2020_ValidationData", "name_mapping_validation_data.csv"),
+}
+_LICENCE = (
+    "the terms of the BraTS challenge: for research, after registration; cite Menze et al. 2015 and"
+    " Bakas et al. 2017 and 2018"
+)
+_HOW = (
+    f"Register at https://www.med.upenn.edu/cbica/brats2018.html and unpack {FOLDER} in the data"
+    " home."
+)
+_HOW_2020 = (
+    "Register at https://www.med.upenn.edu/cbica/brats2020 and unpack"
+    " MICCAI_BraTS2020_TrainingData and MICCAI_BraTS2020_ValidationData in the data home."
+)
+
+
+def _file(folder: Path, what: str) -> Path:
+    """`CASE_WHAT.nii.gz` of the folder of a case, or `.nii` if that is there."""
+    plain = folder / f"{folder.name}_{what}.nii"
+    return plain if plain.is_file() else folder / f"{folder.name}_{what}.nii.gz"
+
+
+def _cases(folder: Path, count: int, how: str) -> list[Path]:
+    """The folders of all cases in order, or none. Raises DataError for some of them."""
+    there = sorted(p for p in folder.iterdir() if p.is_dir()) if folder.is_dir() else []
+    there = [path for path in there if path.name.lower().startswith("brats")]
+    if there and len(there) != count:
+        raise DataError(
+            f"{folder} has {len(there)} of {count} cases. Complete it, or take it away for another"
+            f" set to stand in. {how}"
+        )
+    return there
+
+
+def _files_of(cases: Sequence[Path], parts: Sequence[str], how: str) -> list[Path]:
+    """The files of cases. Raises DataError if one is missing."""
+    paths = [_file(case, part) for case in cases for part in parts]
+    missing = [path for path in paths if not path.is_file()]
+    if missing:
+        raise DataError(
+            f"{missing[0].parent.name} lacks {missing[0].name}; {len(missing):,} of {len(paths):,}"
+            f" files are missing. Complete it, or take its set away. {how}"
+        )
+    return paths
+
+
+def _cases_2018(home: Path) -> dict[str, list[Path]]:
+    """The folders of all cases by grade, or none. Raises DataError for one grade without the
+    other.
+    """
+    found = {grade: _cases(home / FOLDER / grade, n, _HOW) for grade, n in CASES.items()}
+    if any(found.values()) and not all(found.values()):
+        raise DataError(f"{home / FOLDER} has only one of {' and '.join(CASES)}. {_HOW}")
+    return found
+
+
+def _files(home: Path) -> list[Path]:
+    cases = [case for of_grade in _cases_2018(home).values() for case in of_grade]
+    return _files_of(cases, (*MODALITIES, "seg"), _HOW)
+
+
+def _slices_files(home: Path) -> list[Path]:
+    return _files_of(_cases(home / FOLDER / "HGG", CASES["HGG"], _HOW), ("t2", "seg"), _HOW)
+
+
+# -- what a file holds --
+
+
+def _volume(path: Path) -> np.ndarray:
+    """Whole numbers (155, 240, 240). Raises DataError for other sides."""
+    volume = whole_numbers(path, read_volume(path))
+    if volume.shape != SIDES:
+        raise DataError(
+            f"{path} has {' x '.join(map(str, volume.shape))} voxels, expected"
+            f" {' x '.join(map(str, SIDES))}. Get it again."
+        )
+    if abs(volume).max() > 65_535:
+        raise DataError(f"{path} has values beyond 16 bits. Get it again.")
+    return volume
+
+
+def _parts(path: Path) -> np.ndarray:
+    """Labels uint8 of 0, 1, 2 and 4. Raises DataError for others."""
+    labels = _volume(path)
+    if not np.isin(labels, (0, 1, 2, 4)).all():
+        raise DataError(f"{path} has labels other than 0, 1, 2 and 4. Get it again.")
+    return labels.astype(np.uint8)
+
+
+def scaled(values: np.ndarray, top: int) -> np.ndarray:
+    """Whole numbers as uint8, rounded: 0 and less is 0, `top` and more is 255."""
+    if top <= 0:
+        return np.zeros(values.shape, np.uint8)
+    return ((values.clip(0, top) * 510 + top) // (2 * top)).astype(np.uint8)
+
+
+def as_bytes(volume: np.ndarray) -> np.ndarray:
+    """A modality as uint8, 255 for the value that at most 0.1 % of the voxels above 0 exceed."""
+    counts = np.bincount(volume[volume > 0])
+    below = np.cumsum(counts)
+    top = int(np.searchsorted(below, 0.999 * below[-1])) if len(counts) else 0
+    return scaled(volume, top)
+
+
+def institution(name: str) -> int:
+    """Class of a case by its name, such as `Brats18_TCIA02_491_1`."""
+    word = name.split("_")[1] if "_" in name else ""
+    return next(
+        (number for number, start in enumerate(INSTITUTIONS) if word.startswith(start)),
+        len(INSTITUTIONS) - 1,
+    )
+
+
+def _read(
+    cases: Sequence[Path], labels: Sequence[int], groups: Sequence[int], labelled: bool = True
+) -> Split:
+    images = np.empty((len(cases), len(MODALITIES), *SIDES), np.uint8)  # filled in place: large
+    parts = np.full((len(cases), *SIDES), IGNORE, np.uint8)
+
+    def read(index: int) -> None:
+        for channel, name in enumerate(MODALITIES):
+            images[index, channel] = as_bytes(_volume(_file(cases[index], name)))
+        if labelled:
+            parts[index] = _parts(_file(cases[index], "seg"))
+
+    with ThreadPoolExecutor(4) as pool:  # each holds a volume of whole numbers
+        list(pool.map(read, range(len(cases))))
+    return AnnotatedSplit(
+        images,
+        np.array(labels, np.int64),
+        {"tumour": parts},
+        groups=np.array(groups, np.int64),
+    )
+
+
+def _load(home: Path) -> dict[str, Split]:
+    cases = sorted(
+        (case for of_grade in _cases_2018(home).values() for case in of_grade),
+        key=lambda case: case.name,
+    )
+    names = [case.name for case in cases]
+    unknown = set(TESTED) - set(names)
+    if unknown:
+        raise DataError(f"{home / FOLDER} lacks the case {min(unknown)}. {_HOW}")
+    splits = {}
+    for split in ("train", "test"):
+        rows = [row for row, name in enumerate(names) if (name in TESTED) == (split == "test")]
+        splits[split] = _read(
+            [cases[row] for row in rows], [institution(names[row]) for row in rows], rows
+        )
+    return splits
+
+
+def slices_of(case: Path) -> tuple[np.ndarray, np.ndarray]:
+    """T2 slices uint8 (n, 240, 240) with enough of a tumour, and their masks of it."""
+    t2, tumour = _volume(_file(case, "t2")), _parts(_file(case, "seg")) > 0
+    shown = np.flatnonzero(tumour.sum(axis=(1, 2)) >= LEAST)
+    slices = [scaled(t2[row], int(t2[row].max())) for row in shown]
+    return np.array(slices, np.uint8).reshape(-1, *SIDES[1:]), tumour[shown].astype(np.uint8)
+
+
+def _load_slices(home: Path) -> dict[str, Split]:
+    cases = _cases(home / FOLDER / "HGG", CASES["HGG"], _HOW)
+    if not cases:
+        raise DataError(f"BraTS 2018 is not under {home}. {_HOW}")
+    with ThreadPoolExecutor(4) as pool:
+        read = list(pool.map(slices_of, cases))
+    splits: dict[str, Split] = {}
+    for split, rows in (
+        ("train", range(SLICES_TESTED, len(cases))),
+        ("test", range(SLICES_TESTED)),
+    ):
+        counts = [len(read[row][0]) for row in rows]
+        slices = np.concatenate([read[row][0] for row in rows])
+        splits[split] = AnnotatedSplit(
+            slices[:, None].repeat(3, axis=1),
+            np.repeat([institution(cases[row].name) for row in rows], counts).astype(np.int64),
+            {"tumour": np.concatenate([read[row][1] for row in rows])},
+            groups=np.repeat(np.array(rows, np.int64), counts),
+        )
+    return splits
+
+
+# -- 2020 --
+
+
+def _cases_2020(home: Path) -> dict[str, list[Path]]:
+    """The folders of both splits, or none. Raises DataError for one without the other."""
+    found = {
+        split: _cases(home / folder, CASES_2020[split], _HOW_2020)
+        for split, (folder, _) in FOLDERS_2020.items()
+    }
+    if any(found.values()) and not all(found.values()):
+        missing = next(FOLDERS_2020[split][0] for split, cases in found.items() if not cases)
+        raise DataError(f"{home} has BraTS 2020 without {missing}. {_HOW_2020}")
+    return found
+
+
+def _files_2020(home: Path) -> list[Path]:
+    cases = _cases_2020(home)
+    if not any(cases.values()):
+        return []
+    folder, table = FOLDERS_2020["train"]
+    if not (home / folder / table).is_file():
+        raise DataError(f"{home / folder} lacks {table}. {_HOW_2020}")
+    tables = [home / folder / table for folder, table in FOLDERS_2020.values()]
+    return [
+        *(path for path in tables if path.is_file()),
+        *_files_of(cases["train"], (*MODALITIES, "seg"), _HOW_2020),
+        *_files_of(cases["test"], MODALITIES, _HOW_2020),
+    ]
+
+
+def earlier_names(table: Path) -> dict[str, str]:
+    """The name that each case of 2020 had in 2019, 2018 or 2017, where it had one."""
+    if not table.is_file():
+        return {}
+    known = {}
+    for row in read_table(table, ("BraTS_2020_subject_ID",), _HOW_2020):
+        years = (row.get(f"BraTS_{year}_subject_ID") or "NA" for year in (2019, 2018, 2017))
+        known[row["BraTS_2020_subject_ID"]] = next((name for name in years if name != "NA"), "")
+    return known
+
+
+def _load_2020(home: Path) -> dict[str, Split]:
+    splits: dict[str, Split] = {}
+    first = 0
+    for split, cases in _cases_2020(home).items():
+        folder, table = FOLDERS_2020[split]
+        earlier = earlier_names(home / folder / table)
+        labels = [institution(earlier.get(case.name, "")) for case in cases]
+        groups = range(first, first + len(cases))
+        splits[split] = _read(cases, labels, groups, labelled=split == "train")
+        first += len(cases)
+    return splits
+
+
+def _source(
+    name: str,
+    title: str,
+    sizes: dict[str, int],
+    files: Callable[[Path], list[Path]],
+    load: Callable[[Path], dict[str, Split]],
+    stand_ins: tuple[str, ...],
+    note: str,
+    slices: bool = False,
+) -> AnnotatedSource:
+    channels = 3 if slices else len(MODALITIES)
+    whole = Annotation(SEGMENTS, 2, "1 for the whole tumour")
+    parts = Annotation(SEGMENTS, 5, "1 necrosis, 2 oedema, 4 enhancing tumour; no voxel has 3")
+    return AnnotatedSource(
+        name=name,
+        title=title,
+        classes=len(INSTITUTIONS),
+        shape=(channels, *(SIDES[1:] if slices else SIDES)),
+        sizes=sizes,
+        mean=(0.5,) * channels,
+        std=(0.5,) * channels,
+        licence=_LICENCE,
+        how_to_get=_HOW_2020 if load is _load_2020 else _HOW,
+        files=files,
+        load=load,
+        about=slices,
+        stand_ins=stand_ins,
+        embedded=stand_ins[-1],
+        note=note,
+        annotations={"tumour": whole if slices else parts},
+    )
+
+
+SOURCES = [
+    _source(
+        "brats2018",
+        "BraTS 2018",
+        {"train": sum(CASES.values()) - len(TESTED), "test": len(TESTED)},
+        _files,
+        _load,
+        ("lgg-mri-volumes", "phantom-volumes"),
+        "285 volumes of uint8, 10 GB of memory; split as in NVFlare's example",
+    ),
+    _source(
+        "brats2018-slices",
+        "BraTS 2018, T2 slices",
+        {"train": 11_057, "test": 2_616},
+        _slices_files,
+        _load_slices,
+        ("lgg-mri", "phantom-tumours"),
+        "high grade only; one channel three times; the first 40 cases by name are the test split",
+        slices=True,
+    ),
+    _source(
+        "brats2020",
+        "BraTS 2020",
+        dict(CASES_2020),
+        _files_2020,
+        _load_2020,
+        ("lgg-mri-volumes", "phantom-volumes-public"),
+        "494 volumes of uint8, 18 GB of memory; the test split is the validation data, which have"
+        " no labels; its training data hold those of BraTS 2018",
+    ),
+]

@@ -1,0 +1,233 @@
+"""LGG MRI (Buda et al. 2019; TCGA-LGG): 1,808 axial slices of 110 patients of five institutions, at
+128 x 128 pixels, with masks of the FLAIR abnormality.
+
+Read from `lgg_mri.npz`: `images` (n, 128, 128, 3) of T1 before contrast, FLAIR and T1 after
+contrast, `masks` (n, 128, 128) of 0 and 1, and `patient`, `slice` and `site` of each. It has the
+slices with a tumour, all of them next to each other, and about four others of each patient. Nine
+patients have no T1 after contrast and six none before it; there, as published, FLAIR takes its
+place.
+
+The class of a slice is its institution by `SITES`, its group the patient. No split is published: of
+each institution's patients, a quarter is in the test split (`datasets.folders.held_out`).
+
+`lgg-mri-volumes` has one volume of each patient, of 16 slices at 64 x 64 pixels: those around the
+middle of the tumour that follow one another, at half the width and height (2 x 2 means; masks where
+two of four pixels have the tumour). What is missing above and below, 27 % of all slices, is black.
+Of longer tumours the ends are cut off.
+"""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+from datasets.annotations import SEGMENTS, AnnotatedSource, AnnotatedSplit, Annotation
+from datasets.folders import held_out
+from datasets.source import SURROGATE, DataError, Split
+
+SIDE = 128
+DEPTH, SMALL = 16, 64
+"""Slices of a volume, and pixels of its width and height."""
+SITES = ("CS", "DU", "EZ", "FG", "HT")
+"""By class: the tissue source sites of the patients' TCGA barcodes."""
+SHARE = 0.25
+"""Of each site's patients in the test split."""
+_ARRAYS = ("images", "masks", "patient", "slice", "site")
+_LICENCE = (
+    "CC BY-NC-SA 4.0 (the Kaggle data set mateuszbuda/lgg-mri-segmentation; MRI of TCGA-LGG): not"
+    " for commercial use; cite Buda et al., Computers in Biology and Medicine 2019"
+)
+_HOW = (
+    "Get https://www.kaggle.com/datasets/mateuszbuda/lgg-mri-segmentation and write lgg_mri.npz,"
+    " with images, masks, patient, slice and site, at 128 x 128 pixels, into the data home."
+)
+
+
+def check(path: Path) -> None:
+    """Raise DataError unless `path` is a whole npz archive with the five arrays."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            there = set(archive.namelist())
+    except (zipfile.BadZipFile, OSError) as error:
+        raise DataError(
+            f"{path} is damaged or truncated ({error}). Delete it and get it again. {_HOW}"
+        ) from error
+    missing = [name for name in _ARRAYS if f"{name}.npy" not in there]
+    if missing:
+        raise DataError(f"{path} lacks the arrays {', '.join(missing)}. {_HOW}")
+
+
+def _files(home: Path) -> list[Path]:
+    path = home / "lgg_mri.npz"
+    return [path] if path.is_file() else []
+
+
+def _read(home: Path) -> dict[str, np.ndarray]:
+    """The five arrays, in the order of patients and slices. Raises DataError if they do not fit."""
+    path = home / "lgg_mri.npz"
+    check(path)
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in _ARRAYS}
+    except (
+        ValueError,
+        OSError,
+        zipfile.BadZipFile,
+        EOFError,
+        zlib.error,
+        RuntimeError,
+        AttributeError,
+    ) as error:
+        raise DataError(
+            f"{path} is damaged ({error}). Delete it and get it again. {_HOW}"
+        ) from error
+    images, masks = arrays["images"], arrays["masks"]
+    count = len(images)
+    if images.shape != (count, SIDE, SIDE, 3) or images.dtype != np.uint8:
+        raise DataError(f"{path}: images are {images.dtype} {images.shape}. {_HOW}")
+    if masks.shape != (count, SIDE, SIDE) or (masks > 1).any():
+        raise DataError(f"{path}: masks {masks.shape} are not 0 and 1 of every pixel. {_HOW}")
+    if any(len(arrays[name]) != count for name in _ARRAYS):
+        raise DataError(f"{path}: there are not as many patients, slices and sites. {_HOW}")
+    unknown = set(arrays["site"].tolist()) - set(SITES)
+    if unknown:
+        raise DataError(f"{path}: unknown sites {', '.join(sorted(unknown))}. {_HOW}")
+    order = np.lexsort((arrays["slice"], arrays["patient"]))
+    return {name: array[order] for name, array in arrays.items()}
+
+
+def patients_to_test(patients: np.ndarray, sites: np.ndarray) -> set[str]:
+    """The patients of the test split, a quarter of each site's."""
+    return {name for site in SITES for name in held_out(patients[sites == site].tolist(), SHARE)}
+
+
+def _load(home: Path) -> dict[str, Split]:
+    arrays = _read(home)
+    patients = arrays["patient"]
+    images = np.ascontiguousarray(arrays["images"].transpose(0, 3, 1, 2))
+    groups = np.unique(patients, return_inverse=True)[1].astype(np.int64)
+    labels = np.searchsorted(SITES, arrays["site"]).astype(np.int64)
+    tested = np.isin(patients, [*patients_to_test(patients, arrays["site"])])
+    return {
+        split: AnnotatedSplit(
+            images[chosen],
+            labels[chosen],
+            {"tumour": arrays["masks"][chosen].astype(np.uint8)},
+            groups=groups[chosen],
+        )
+        for split, chosen in (("train", ~tested), ("test", tested))
+    }
+
+
+def around_tumour(numbers: np.ndarray, tumour: np.ndarray) -> dict[int, int]:
+    """Which slices of a patient a volume holds, by their place in it, 0 to 15.
+
+    `numbers` are those of the slices, ascending, and `tumour` says which show it. The middle of the
+    tumour is at place 8; slices follow one another from there up to the first that is missing.
+    """
+    first, last = numbers[tumour][[0, -1]].tolist()
+    middle = (first + last + 1) // 2
+    index = {int(number): place for place, number in enumerate(numbers)}
+    found = {}
+    for steps in (range(DEPTH // 2, DEPTH), range(DEPTH // 2 - 1, -1, -1)):
+        for place in steps:
+            slice_index = index.get(middle + place - DEPTH // 2)
+            if slice_index is None:
+                break
+            found[place] = slice_index
+    return found
+
+
+def _halved(slices: np.ndarray) -> np.ndarray:
+    """Sums over 2 x 2 pixels of uint8 (..., 128, 128)."""
+    wide = slices.astype(np.uint16)
+    return wide[..., ::2, ::2] + wide[..., 1::2, ::2] + wide[..., ::2, 1::2] + wide[..., 1::2, 1::2]
+
+
+def stacked(split: AnnotatedSplit, numbers: np.ndarray) -> AnnotatedSplit:
+    """Volumes (patients, 3, 16, 64, 64) of slices (n, 3, 128, 128), `numbers` those of the slices.
+
+    Raises DataError for a patient without a tumour.
+    """
+    assert split.groups is not None
+    patients, starts = np.unique(split.groups, return_index=True)
+    images = np.zeros((len(patients), 3, DEPTH, SMALL, SMALL), np.uint8)
+    masks = np.zeros((len(patients), DEPTH, SMALL, SMALL), np.uint8)
+    for row, patient in enumerate(patients):
+        own = np.flatnonzero(split.groups == patient)
+        tumours = split.annotations["tumour"][own]
+        if not tumours.any():
+            raise DataError(f"lgg_mri.npz: patient {patient} has no slice with a tumour. {_HOW}")
+        places = around_tumour(numbers[own], np.asarray(tumours.any(axis=(1, 2))))
+        depths, chosen = [*places], own[[*places.values()]]
+        means = (_halved(split.images[chosen]) + 2) // 4
+        images[row][:, depths] = means.transpose(1, 0, 2, 3)
+        masks[row, depths] = _halved(split.annotations["tumour"][chosen]) >= 2
+    return AnnotatedSplit(
+        images, split.labels[starts], {"tumour": masks}, groups=patients.astype(np.int64)
+    )
+
+
+def _load_volumes(home: Path) -> dict[str, Split]:
+    arrays = _read(home)
+    tested = np.isin(arrays["patient"], [*patients_to_test(arrays["patient"], arrays["site"])])
+    numbers = {"train": arrays["slice"][~tested], "test": arrays["slice"][tested]}
+    return {
+        name: stacked(split, numbers[name])
+        for name, split in _load(home).items()
+        if isinstance(split, AnnotatedSplit)
+    }
+
+
+_ANNOTATIONS = {"tumour": Annotation(SEGMENTS, 2, "1 where FLAIR is abnormal: the whole tumour")}
+
+SOURCES = [
+    AnnotatedSource(
+        name="lgg-mri",
+        title="LGG MRI",
+        classes=len(SITES),
+        shape=(3, SIDE, SIDE),
+        sizes={"train": 1382, "test": 426},
+        mean=(0.10, 0.09, 0.10),
+        std=(0.13,) * 3,
+        licence=_LICENCE,
+        how_to_get=_HOW,
+        files=_files,
+        load=_load,
+        check=check,
+        stand_ins=("phantom-tumours",),
+        embedded="phantom-tumours",
+        note=(
+            "slices of low-grade tumours at half resolution, as T1 before contrast, FLAIR and T1"
+            " after it, a quarter of them without tumour; masks of the whole tumour only; split by"
+            " patient, of this suite's own"
+        ),
+        annotations=_ANNOTATIONS,
+    ),
+    AnnotatedSource(
+        name="lgg-mri-volumes",
+        title="LGG MRI, volumes",
+        classes=len(SITES),
+        shape=(3, DEPTH, SMALL, SMALL),
+        sizes={"train": 83, "test": 27},
+        mean=(0.07,) * 3,
+        std=(0.12,) * 3,
+        licence=_LICENCE,
+        how_to_get=_HOW,
+        files=_files,
+        load=_load_volumes,
+        check=check,
+        kind=SURROGATE,
+        stand_ins=("phantom-volumes",),
+        embedded="phantom-volumes",
+        note=(
+            f"{DEPTH} slices of low-grade tumours at {SMALL} x {SMALL} pixels, padded with black;"
+            " three modalities; only the whole tumour is marked, neither its core nor the enhancing"
+            " part, so that those two regions cannot be measured"
+        ),
+        annotations=_ANNOTATIONS,
+    ),
+]

@@ -1,0 +1,144 @@
+"""TNBC (Naylor et al. 2018): 50 H&E images of 512 x 512 pixels at 40x, of eleven patients with
+triple-negative breast cancer at the Institut Curie, with a mask of the nuclei.
+
+Two layouts are read. The official one of Zenodo, in the folder `TNBC_NucleiSegmentation` of the
+data home, has `Slide_XX/XX_I.png` and `GT_XX/XX_I.png` for each patient XX; a nucleus is a
+connected part of the mask, corners included, which gives 4,028 of the published 4,022. The packed
+one, in the folder `tnbc_naylor`, has `index.csv` with the columns id and patient, `images/ID.jpg`
+or `.png` and `labels/ID.png` with a number for each nucleus.
+
+The paper validates across patients and states no split, and neither does FedIOD (Gong et al. 2024).
+Here patients 1 to 8 are the training split, 37 images, and 9 to 11 the test split, 13 images.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+
+from datasets.annotations import AnnotatedSource, AnnotatedSplit
+from datasets.folders import all_there
+from datasets.nuclei import (
+    NUCLEI,
+    indexed_files,
+    indexed_pairs,
+    read_all,
+    read_index,
+    read_objects,
+    read_rgb,
+    same_sides,
+    separated,
+)
+from datasets.source import DataError, Split
+
+SIDES = (512, 512)
+PER_PATIENT = (7, 3, 5, 8, 4, 3, 3, 4, 6, 4, 3)
+"""Images of patients 1 to 11."""
+LAST_OF_TRAIN = 8
+"""Patients after this one are the test split."""
+_HOW = (
+    "Download TNBC_NucleiSegmentation.zip from https://zenodo.org/records/1175282 (or the later"
+    " https://zenodo.org/records/2579118) and unpack it in the data home."
+)
+
+Images = dict[int, list[tuple[Path, Path]]]
+"""Image and annotation of all images of each patient."""
+
+
+def _official(home: Path) -> Images:
+    folder = home / "TNBC_NucleiSegmentation"
+    return {
+        patient: [
+            (
+                folder / f"Slide_{patient:02}" / f"{patient:02}_{number}.png",
+                folder / f"GT_{patient:02}" / f"{patient:02}_{number}.png",
+            )
+            for number in range(1, count + 1)
+        ]
+        for patient, count in enumerate(PER_PATIENT, 1)
+    }
+
+
+def _packed(home: Path) -> Images:
+    """Raises DataError for an index with other numbers of images than the set has."""
+    folder = home / "tnbc_naylor"
+    rows = read_index(folder, ("patient",), _HOW)
+    found: Images = {}
+    for row, pair in zip(rows, indexed_pairs(folder, rows, (".jpg", ".png")), strict=True):
+        if not re.fullmatch("[0-9]{1,2}", row["patient"]):
+            raise DataError(
+                f"{folder / 'index.csv'}: the patient of {row['id']} is {row['patient']!r}, which"
+                f" is no number. {_HOW}"
+            )
+        found.setdefault(int(row["patient"]), []).append(pair)
+    counts = tuple(len(found.get(patient, [])) for patient in range(1, len(PER_PATIENT) + 1))
+    if counts != PER_PATIENT or len(found) > len(PER_PATIENT):
+        raise DataError(
+            f"{folder / 'index.csv'} has {len(rows)} images of {len(found)} patients, not"
+            f" {sum(PER_PATIENT)} of {len(PER_PATIENT)}, or another number of one of them. {_HOW}"
+        )
+    return found
+
+
+def _files(home: Path) -> list[Path]:
+    paths = [path for pairs in _official(home).values() for pair in pairs for path in pair]
+    if all_there("TNBC", paths, _HOW):
+        return paths
+    if not (home / "tnbc_naylor" / "index.csv").is_file():
+        return []
+    pairs = [pair for of_one in _packed(home).values() for pair in of_one]
+    return indexed_files("TNBC", home / "tnbc_naylor", pairs, _HOW)
+
+
+def _from_mask(path: Path, sides: tuple[int, int]) -> np.ndarray:
+    mask = read_rgb(path).max(axis=-1) > 0
+    same_sides(path, mask, sides)
+    return separated(mask)
+
+
+def _load(home: Path) -> dict[str, Split]:
+    images = _official(home)
+    official = images[1][0][0].is_file()
+    images = images if official else _packed(home)
+    splits: dict[str, Split] = {}
+    for split, of_test in (("train", False), ("test", True)):
+        chosen = [
+            (patient, pair)
+            for patient, pairs in sorted(images.items())
+            if (patient > LAST_OF_TRAIN) == of_test
+            for pair in pairs
+        ]
+        pixels, objects = read_all(
+            [pair for _, pair in chosen], SIDES, _from_mask if official else read_objects
+        )
+        patients = np.array([patient for patient, _ in chosen], np.int64)
+        splits[split] = AnnotatedSplit(
+            pixels, np.zeros(len(chosen), np.int64), {"nuclei": objects}, groups=patients
+        )
+    return splits
+
+
+SOURCES = [
+    AnnotatedSource(
+        name="tnbc",
+        title="TNBC",
+        classes=1,
+        shape=(3, *SIDES),
+        sizes={"train": sum(PER_PATIENT[:LAST_OF_TRAIN]), "test": sum(PER_PATIENT[LAST_OF_TRAIN:])},
+        mean=(0.794, 0.721, 0.799),
+        std=(0.106, 0.130, 0.088),
+        licence="CC BY 4.0 (Zenodo 1175282); cite Naylor et al., IEEE TMI 2018",
+        how_to_get=_HOW,
+        files=_files,
+        load=_load,
+        stand_ins=("phantom-nuclei-shifted",),
+        embedded="phantom-nuclei-shifted",
+        note=(
+            "a split by patient of this suite's own, 1 to 8 and 9 to 11; the packed form's images"
+            " are JPEG"
+        ),
+        annotations=NUCLEI,
+    )
+]

@@ -1,0 +1,270 @@
+"""BraTS: the official folders, slices, volumes and institutions."""
+
+import gzip
+import struct
+
+import numpy as np
+import pytest
+
+from datasets import catalogue
+from datasets.source import DataError
+from datasets.sources import brats
+from datasets.sources.brats import INSTITUTIONS, MODALITIES, as_bytes, institution, scaled
+
+SOURCES = {entry.name: entry for entry in brats.SOURCES}
+SIDES = (4, 6, 5)
+HIGH = ("Brats18_2013_10_1", "Brats18_CBICA_AAB_1", "Brats18_TCIA02_491_1")
+LOW = ("Brats18_2013_1_1", "Brats18_TCIA09_141_1")
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    monkeypatch.setattr(brats, "SIDES", SIDES)
+    monkeypatch.setattr(brats, "CASES", {"HGG": len(HIGH), "LGG": len(LOW)})
+    monkeypatch.setattr(brats, "CASES_2020", {"train": 3, "test": 2})
+    monkeypatch.setattr(brats, "TESTED", (HIGH[1], LOW[0]))
+    monkeypatch.setattr(brats, "SLICES_TESTED", 1)
+    catalogue.load.cache_clear()
+    yield
+    catalogue.load.cache_clear()
+
+
+def save(path, volume):
+    """A volume (z, y, x) as NIfTI, in 16 bits."""
+    header = bytearray(352)
+    struct.pack_into("<i", header, 0, 348)
+    struct.pack_into("<8h", header, 40, 3, *volume.shape[::-1], 1, 1, 1, 1)
+    struct.pack_into("<2h", header, 70, 4, 16)
+    struct.pack_into("<3f", header, 108, 352.0, 1.0, 0.0)
+    header[344:348] = b"n+1\0"
+    content = bytes(header) + volume.astype("<i2").tobytes()
+    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+
+
+def case(folder, number, labelled=True, suffix=".nii.gz"):
+    """A case whose voxels rise to 100 (1 + number) times the place of the modality; slice 1 has ten
+    voxels of tumour, slice 2 nine, and slice 3 twelve of all three parts.
+    """
+    folder.mkdir(parents=True)
+    ramp = np.arange(np.prod(SIDES)).reshape(SIDES)
+    for place, name in enumerate(MODALITIES, 1):
+        top = 100 * (1 + number) * place
+        save(folder / f"{folder.name}_{name}{suffix}", ramp * top // ramp.max())
+    parts = np.zeros(SIDES, int)
+    parts[1, :2] = 2
+    parts[2].reshape(-1)[:9] = 1
+    parts[3, :4, :3] = [1, 2, 4]
+    if labelled:
+        save(folder / f"{folder.name}_seg{suffix}", parts)
+    return folder
+
+
+def official(home, suffix=".nii.gz"):
+    folder = home / "MICCAI_BraTS_2018_Data_Training"
+    for number, name in enumerate((*HIGH, *LOW)):
+        case(folder / ("HGG" if name in HIGH else "LGG") / name, number, suffix=suffix)
+    (folder / "survival_data.csv").write_text("")
+    return folder
+
+
+def of_2020(home):
+    training = home / "MICCAI_BraTS2020_TrainingData"
+    validation = home / "MICCAI_BraTS2020_ValidationData"
+    for number in range(3):
+        case(training / f"BraTS20_Training_00{number + 1}", number)
+    for number in range(2):
+        case(validation / f"BraTS20_Validation_00{number + 1}", number, labelled=False)
+    (training / "name_mapping.csv").write_text(
+        "Grade,BraTS_2017_subject_ID,BraTS_2018_subject_ID,TCGA_TCIA_subject_ID,"
+        "BraTS_2019_subject_ID,BraTS_2020_subject_ID\n"
+        "HGG,Brats17_CBICA_AAB_1,Brats18_CBICA_AAB_1,NA,BraTS19_CBICA_AAB_1,BraTS20_Training_001\n"
+        "HGG,NA,Brats18_TCIA02_491_1,NA,NA,BraTS20_Training_002\n"
+        "HGG,NA,NA,NA,NA,BraTS20_Training_003\n"
+    )
+    return training, validation
+
+
+# -- numbers --
+
+
+def test_the_official_numbers(monkeypatch):
+    monkeypatch.undo()
+    assert SOURCES["brats2018"].shape == (4, 155, 240, 240)
+    assert dict(SOURCES["brats2018"].sizes) == {"train": 242, "test": 43}
+    assert SOURCES["brats2018-slices"].shape == (3, 240, 240)
+    assert dict(SOURCES["brats2020"].sizes) == {"train": 369, "test": 125}
+    assert len(set(brats.TESTED)) == 43
+    assert [institution(name) for name in ("Brats18_2013_8_1", "Brats18_CBICA_AYW_1")] == [0, 1]
+
+
+def test_a_case_belongs_to_the_institution_of_its_name():
+    names = ["Brats18_2013_3_1", "BraTS19_CBICA_AAB_1", "Brats17_TCIA13_642_1", "BraTS19_TMC_1_1"]
+    assert [INSTITUTIONS[institution(name)] for name in names] == ["2013", "CBICA", "TCIA", "other"]
+    assert INSTITUTIONS[institution("")] == INSTITUTIONS[institution("BraTS20")] == "other"
+
+
+def test_scaling_rounds_and_cuts_off():
+    assert scaled(np.array([-5, 0, 1, 50, 99, 100, 300]), 100).tolist() == [
+        0,
+        0,
+        3,
+        128,
+        252,
+        255,
+        255,
+    ]
+    assert scaled(np.arange(256), 255).tolist() == [*range(256)]
+    assert not scaled(np.array([0, 0]), 0).any()
+
+
+def test_one_bright_voxel_of_a_thousand_does_not_set_the_scale():
+    volume = np.append(np.full(999, 200), [4000, 0, 0])
+    assert as_bytes(volume).tolist() == [255] * 1000 + [0, 0]
+    assert as_bytes(np.array([0, 0])).tolist() == [0, 0]
+    assert as_bytes(np.array([0, 100, 200])).tolist() == [0, 128, 255]
+
+
+# -- volumes of 2018 --
+
+
+@pytest.mark.parametrize("suffix", [".nii.gz", ".nii"])
+def test_volumes_have_four_modalities_and_their_parts(tmp_path, suffix):
+    official(tmp_path, suffix)
+    assert len(SOURCES["brats2018"].files(tmp_path)) == 25
+    splits = SOURCES["brats2018"].load(tmp_path)
+    assert {name: split.images.shape for name, split in splits.items()} == {
+        "train": (3, 4, *SIDES),
+        "test": (2, 4, *SIDES),
+    }
+    test = splits["test"]
+    assert [INSTITUTIONS[label] for label in test.labels] == ["2013", "CBICA"]  # sorted by name
+    assert {name: split.groups.tolist() for name, split in splits.items()} == {
+        "train": [0, 3, 4],
+        "test": [1, 2],
+    }
+    assert (test.images.reshape(2, 4, -1)[:, :, -1] == 255).all()
+    assert (np.diff(test.images[0, 0].reshape(-1).astype(int)) >= 0).all()
+    parts = test.annotations["tumour"][0]
+    assert [(parts[3] == part).sum() for part in (1, 2, 4)] == [4, 4, 4]
+    assert (parts[1, :2] == 2).all()
+
+
+def test_the_set_is_used_when_it_is_there(tmp_path):
+    official(tmp_path)
+    of_2020(tmp_path)
+    assert {
+        name: catalogue.resolve(name, home=tmp_path).origin for name in SOURCES
+    } == dict.fromkeys(SOURCES, "real")
+
+
+# -- slices --
+
+
+def test_slices_with_enough_of_a_tumour_are_taken(tmp_path):
+    official(tmp_path)
+    assert len(SOURCES["brats2018-slices"].files(tmp_path)) == 6
+    splits = SOURCES["brats2018-slices"].load(tmp_path)
+    assert {name: len(split) for name, split in splits.items()} == {"train": 4, "test": 2}
+    train = splits["train"]
+    assert train.groups.tolist() == [1, 1, 2, 2]
+    assert splits["test"].groups.tolist() == [0, 0]
+    assert [INSTITUTIONS[label] for label in train.labels] == ["CBICA", "CBICA", "TCIA", "TCIA"]
+    assert train.annotations["tumour"].sum(axis=(1, 2)).tolist() == [10, 12, 10, 12]
+    assert set(np.unique(train.annotations["tumour"])) == {0, 1}
+    assert (train.images.max(axis=(2, 3)) == 255).all()  # each slice on its own scale
+    assert np.array_equal(train.images[:, 0], train.images[:, 2])
+
+
+def test_slices_need_no_low_grade_and_no_other_modality(tmp_path):
+    folder = official(tmp_path)
+    for path in [*(folder / "LGG").rglob("*.nii.gz"), *(folder / "HGG").rglob("*_flair.nii.gz")]:
+        path.unlink()
+    assert len(SOURCES["brats2018-slices"].files(tmp_path)) == 6
+    with pytest.raises(DataError, match="lacks Brats18_2013_10_1_flair"):
+        SOURCES["brats2018"].files(tmp_path)
+
+
+# -- 2020 --
+
+
+def test_the_validation_data_of_2020_are_unlabelled(tmp_path):
+    of_2020(tmp_path)
+    assert len(SOURCES["brats2020"].files(tmp_path)) == 1 + 15 + 8
+    splits = SOURCES["brats2020"].load(tmp_path)
+    assert [INSTITUTIONS[label] for label in splits["train"].labels] == ["CBICA", "TCIA", "other"]
+    assert [INSTITUTIONS[label] for label in splits["test"].labels] == ["other", "other"]
+    assert (splits["test"].annotations["tumour"] == 255).all()
+    assert set(np.unique(splits["train"].annotations["tumour"])) == {0, 1, 2, 4}
+    assert [*splits["train"].groups, *splits["test"].groups] == [*range(5)]
+
+
+def test_institutions_of_the_validation_data_are_read_where_their_table_is(tmp_path):
+    _, validation = of_2020(tmp_path)
+    (validation / "name_mapping_validation_data.csv").write_text(
+        "BraTS_2018_subject_ID,BraTS_2020_subject_ID\n"
+        "Brats18_2013_30_1,BraTS20_Validation_001\nNA,BraTS20_Validation_002\n"
+    )
+    labels = SOURCES["brats2020"].load(tmp_path)["test"].labels
+    assert [INSTITUTIONS[label] for label in labels] == ["2013", "other"]
+
+
+@pytest.mark.parametrize("missing", ["MICCAI_BraTS2020_ValidationData", "name_mapping.csv"])
+def test_2020_half_there_is_refused(tmp_path, missing):
+    training, validation = of_2020(tmp_path)
+    if missing.endswith(".csv"):
+        (training / missing).unlink()
+    else:
+        validation.rename(tmp_path / "elsewhere")
+    with pytest.raises(DataError, match=missing):
+        SOURCES["brats2020"].files(tmp_path)
+
+
+# -- damage --
+
+
+def test_a_volume_without_a_segmentation_is_refused_and_never_replaced(tmp_path):
+    folder = official(tmp_path)
+    (folder / "HGG" / HIGH[2] / f"{HIGH[2]}_seg.nii.gz").unlink()
+    for name in ("brats2018", "brats2018-slices"):
+        with pytest.raises(DataError, match=rf"{HIGH[2]} lacks {HIGH[2]}_seg\.nii\.gz; 1 of"):
+            catalogue.resolve(name, home=tmp_path)
+
+
+def test_a_folder_with_some_cases_is_refused(tmp_path):
+    folder = official(tmp_path)
+    (folder / "LGG" / LOW[1]).rename(tmp_path / "elsewhere")
+    with pytest.raises(DataError, match=r"LGG has 1 of 2 cases\. Complete it"):
+        catalogue.resolve("brats2018", home=tmp_path)
+    (folder / "LGG").rename(tmp_path / "away")
+    with pytest.raises(DataError, match="has only one of HGG and LGG"):
+        catalogue.resolve("brats2018", home=tmp_path)
+
+
+def test_an_unreadable_volume_is_refused(tmp_path):
+    path = official(tmp_path) / "HGG" / HIGH[0] / f"{HIGH[0]}_t2.nii.gz"
+    path.write_bytes(path.read_bytes()[:60])
+    for name in ("brats2018", "brats2018-slices"):
+        with pytest.raises(DataError, match=r"_t2\.nii\.gz is not a readable NIfTI volume"):
+            SOURCES[name].load(tmp_path)
+
+
+@pytest.mark.parametrize("what", ["t2", "seg"])
+def test_a_volume_of_another_size_is_refused(tmp_path, what):
+    path = official(tmp_path) / "HGG" / HIGH[0] / f"{HIGH[0]}_{what}.nii.gz"
+    save(path, np.zeros((4, 6, 4), int))
+    with pytest.raises(DataError, match=rf"_{what}\.nii\.gz has 4 x 6 x 4 voxels, expected 4 x 6"):
+        SOURCES["brats2018"].load(tmp_path)
+
+
+def test_other_labels_are_refused(tmp_path):
+    path = official(tmp_path) / "HGG" / HIGH[0] / f"{HIGH[0]}_seg.nii.gz"
+    save(path, np.full(SIDES, 3))
+    with pytest.raises(DataError, match="labels other than 0, 1, 2 and 4"):
+        SOURCES["brats2018"].load(tmp_path)
+
+
+def test_another_case_in_the_place_of_one_of_the_test_split_is_refused(tmp_path, monkeypatch):
+    official(tmp_path)
+    monkeypatch.setattr(brats, "TESTED", ("Brats18_2013_99_1",))
+    with pytest.raises(DataError, match="lacks the case Brats18_2013_99_1"):
+        SOURCES["brats2018"].load(tmp_path)

@@ -1,0 +1,97 @@
+"""Cell17: both layouts, images of several sizes."""
+
+import numpy as np
+import pytest
+from PIL import Image
+from scipy.io import savemat
+
+from datasets import catalogue
+from datasets.source import DataError
+from datasets.sources import cell17
+from datasets.sources.cell17 import COUNT
+
+SOURCE = cell17.SOURCES[0]
+SIDE = 6
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    monkeypatch.setattr(cell17, "SIDES", (SIDE, SIDE))
+    catalogue.load.cache_clear()
+    yield
+    catalogue.load.cache_clear()
+
+
+def write(home, texts=False):
+    """Every third image is smaller; object 5 of each lies in its last pixel."""
+    for split in ("train", "test"):
+        folder = home / "cpm17" / split
+        images, labels = (folder, folder) if texts else (folder / "Images", folder / "Labels")
+        images.mkdir(parents=True)
+        labels.mkdir(exist_ok=True)
+        for number in range(COUNT):
+            side = SIDE - 1 if number % 3 == 0 else SIDE
+            objects = np.zeros((side, side), int)
+            objects[0, 1], objects[-1, -1] = 2, 5
+            pixels = np.full((side, side, 3), number, np.uint8)
+            name = f"image{number:02}" if texts else f"image_{number:02}"
+            Image.fromarray(pixels).save(images / f"{name}.png")
+            if texts:
+                Image.fromarray(pixels).save(images / f"{name}_poly.png")
+                text = f"{side} {side}\n" + "\n".join(map(str, objects.reshape(-1)))
+                (labels / f"{name}_mask.txt").write_text(text)
+            else:
+                savemat(labels / f"{name}.mat", {"inst_map": objects.astype(float)})
+    return home / "cpm17"
+
+
+@pytest.mark.parametrize("texts", [False, True])
+def test_both_layouts_are_read_alike_and_filled_up(tmp_path, texts):
+    write(tmp_path, texts)
+    assert len(SOURCE.files(tmp_path)) == 128
+    splits = SOURCE.load(tmp_path)
+    for split in splits.values():
+        assert split.images.shape == (COUNT, 3, SIDE, SIDE)
+        assert split.images[:, 0, 0, 0].tolist() == [*range(COUNT)]
+        assert (split.images[0, :, -1] == 255).all()
+        assert (split.images[0, :, :, -1] == 255).all()
+        nuclei = split.annotations["nuclei"]
+        assert np.argwhere(nuclei[0]).tolist() == [[0, 1], [4, 4]]
+        assert np.argwhere(nuclei[1] == 2).tolist() == [[5, 5]]
+        assert nuclei.max() == 2
+    assert len({*splits["train"].groups, *splits["test"].groups}) == 64
+
+
+def test_it_is_used_when_it_is_there(tmp_path):
+    write(tmp_path)
+    assert catalogue.resolve("cell17", home=tmp_path).origin == "real"
+
+
+def test_a_folder_half_there_is_refused(tmp_path):
+    folder = write(tmp_path)
+    (folder / "test" / "Images" / "image_07.png").unlink()
+    with pytest.raises(DataError, match=r"test has 31 of 32 images\. Complete it"):
+        catalogue.resolve("cell17", home=tmp_path)
+
+
+def test_an_image_without_its_map_is_refused(tmp_path):
+    folder = write(tmp_path)
+    (folder / "train" / "Labels" / "image_07.mat").unlink()
+    with pytest.raises(DataError, match=r"Cell17: 1 of 128 files are missing, .*image_07\.mat"):
+        catalogue.resolve("cell17", home=tmp_path)
+
+
+def test_a_map_of_another_size_than_its_image_is_refused(tmp_path):
+    folder = write(tmp_path)
+    path = folder / "train" / "Labels" / "image_07.mat"
+    savemat(path, {"inst_map": np.zeros((SIDE, SIDE - 1))})
+    with pytest.raises(DataError, match=r"image_07\.mat has 6 x 5 pixels, its image 6 x 6"):
+        SOURCE.load(tmp_path)
+
+
+def test_a_larger_image_is_refused(tmp_path):
+    folder = write(tmp_path)
+    pixels = np.zeros((SIDE, SIDE + 1, 3), np.uint8)
+    Image.fromarray(pixels).save(folder / "test" / "Images" / "image_03.png")
+    with pytest.raises(DataError, match="6 x 7 pixels, expected at most 6 x 6"):
+        SOURCE.load(tmp_path)

@@ -1,0 +1,119 @@
+"""The stained group of DSB 2018: what belongs together, and stays on one side of the split."""
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from datasets import catalogue
+from datasets.source import DataError
+from datasets.sources import dsb2018
+from datasets.sources.dsb2018 import GROUP, TESTED, of_test, touching
+
+SOURCE = dsb2018.SOURCES[0]
+SIDES = (8, 10)
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    monkeypatch.setattr(dsb2018, "SIDES", SIDES)
+    monkeypatch.setattr(dsb2018, "COUNT", 6)
+    monkeypatch.setattr(dsb2018, "TESTED", 2)
+    catalogue.load.cache_clear()
+    yield
+    catalogue.load.cache_clear()
+
+
+def smooth(seed, sides):
+    """A picture (3, *sides) whose neighbours differ by 3 at most and whose far pixels do not."""
+    height, width = sides
+    rows, columns = np.indices(sides)
+    start = 20 + 40 * seed
+    return np.stack([start + 3 * rows + 2 * columns] * 3).astype(np.uint8)[:, :height, :width]
+
+
+def quarters(picture):
+    _, height, width = picture.shape
+    return [
+        picture[:, row : row + height // 2, column : column + width // 2]
+        for row in (0, height // 2)
+        for column in (0, width // 2)
+    ]
+
+
+def tiles():
+    """Four quarters of one picture, and two others."""
+    large = smooth(0, (2 * SIDES[0], 2 * SIDES[1]))
+    return np.stack([*quarters(large), 250 - smooth(1, SIDES), smooth(3, SIDES)])
+
+
+def write(home, images=None):
+    folder = home / "nuclei_dsb2018"
+    lines = ["id,full_id,group,height,width,n_nuclei"]
+    for name in ("images", "labels"):
+        (folder / name).mkdir(parents=True)
+    for number, pixels in enumerate(tiles() if images is None else images):
+        lines.append(f"{number:03},x,{GROUP},8,10,1")
+        Image.fromarray(pixels.transpose(1, 2, 0)).save(folder / "images" / f"{number:03}.png")
+        objects = np.full(SIDES, 6, np.uint16)
+        Image.fromarray(objects).save(folder / "labels" / f"{number:03}.png")
+    lines.append("zzz,x,fluo_256x256,256,256,1")
+    (folder / "index.csv").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def test_quarters_of_one_picture_belong_together_in_any_order():
+    assert touching(tiles()).tolist() == [0, 0, 0, 0, 4, 5]
+    order = [4, 3, 0, 5, 1, 2]
+    assert touching(tiles()[order]).tolist() == [0, 1, 1, 3, 1, 1]
+
+
+def test_a_group_is_tested_as_a_whole_and_enough_are(monkeypatch):
+    monkeypatch.setattr(dsb2018, "TESTED", 5)
+    names, groups = [*"abcdefgh"], np.array([0, 0, 0, 3, 3, 5, 6, 6])
+    tested = of_test(names, groups)
+    assert 5 <= tested.sum() <= 7
+    assert set(groups[tested]).isdisjoint(groups[~tested])
+    mixed = [7, 0, 3, 4, 1, 6, 2, 5]
+    assert of_test([names[i] for i in mixed], groups[mixed]).tolist() == tested[mixed].tolist()
+
+
+def test_only_the_stained_group_is_read_and_groups_stay_together(tmp_path):
+    write(tmp_path)
+    assert len(SOURCE.files(tmp_path)) == 13
+    splits = SOURCE.load(tmp_path)
+    assert sum(len(split) for split in splits.values()) == 6
+    assert set(splits["train"].groups).isdisjoint(splits["test"].groups)
+    assert len(splits["test"]) >= 2
+    assert all((split.annotations["nuclei"] == 1).all() for split in splits.values())
+
+
+def test_it_stands_in_for_cell17_and_is_real_by_its_own_name(tmp_path):
+    write(tmp_path)
+    data = catalogue.resolve("cell17", home=tmp_path)
+    assert (data.used, data.origin) == ("dsb2018-stain", "surrogate")
+    assert catalogue.resolve("dsb2018-stain", home=tmp_path).origin == "real"
+
+
+def test_as_many_are_tested_as_cell17_tests():
+    assert catalogue.source("cell17").sizes["test"] == TESTED
+    assert dict(SOURCE.sizes) == {"train": 72, "test": 35}
+
+
+def test_another_number_of_images_is_refused(tmp_path):
+    write(tmp_path, tiles()[:5])
+    with pytest.raises(DataError, match="has 5 images of the group stain_colour_256x320, not 6"):
+        SOURCE.files(tmp_path)
+
+
+def test_rows_without_files_are_refused(tmp_path):
+    folder = write(tmp_path)
+    (folder / "labels" / "004.png").unlink()
+    with pytest.raises(DataError, match=r"DSB 2018: 1 of 13 files are missing, .*004\.png"):
+        catalogue.resolve("cell17", home=tmp_path)
+
+
+def test_a_map_of_another_size_than_its_image_is_refused(tmp_path):
+    folder = write(tmp_path)
+    Image.fromarray(np.zeros((8, 9), np.uint16)).save(folder / "labels" / "004.png")
+    with pytest.raises(DataError, match=r"004\.png has 8 x 9 pixels, its image 8 x 10"):
+        SOURCE.load(tmp_path)

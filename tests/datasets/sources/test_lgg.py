@@ -1,0 +1,184 @@
+"""LGG MRI: slices by site and patient, and volumes around the tumour."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from datasets import catalogue
+from datasets.source import DataError
+from datasets.sources import lgg
+from datasets.sources.lgg import DEPTH, SIDE, SITES, SMALL, around_tumour, patients_to_test
+
+SLICES, VOLUMES = lgg.SOURCES
+
+
+@pytest.fixture(autouse=True)
+def fresh_loads():
+    catalogue.load.cache_clear()
+    yield
+    catalogue.load.cache_clear()
+
+
+def arrays():
+    """Of each site but one four patients with the slices 2, 5, 6, 7 and 20; tumours in 5 to 7."""
+    rows = [
+        (f"TCGA_{site}_{number}", number_of, site)
+        for site in SITES
+        for number in range(1 if site == "EZ" else 4)
+        for number_of in (2, 5, 6, 7, 20)
+    ]
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 256, (len(rows), SIDE, SIDE, 3), np.uint8)
+    masks = np.zeros((len(rows), SIDE, SIDE), np.uint8)
+    for row, (_, number, _) in enumerate(rows):
+        if number in (5, 6, 7):
+            masks[row, 10:14, 20:25] = 1
+    patient, numbers, site = (np.array(column) for column in zip(*rows, strict=True))
+    return {
+        "images": images,
+        "masks": masks,
+        "patient": patient,
+        "slice": numbers.astype(np.int16),
+        "site": site,
+    }
+
+
+def write(home, **changes):
+    home.mkdir(exist_ok=True)
+    np.savez(home / "lgg_mri.npz", **{**arrays(), **changes})
+    return home
+
+
+def test_slices_are_split_by_patient_and_by_a_quarter_of_each_site(tmp_path):
+    splits = SLICES.load(write(tmp_path))
+    patients = {
+        name: Counter(dict(zip(split.groups.tolist(), split.labels.tolist(), strict=True)).values())
+        for name, split in splits.items()
+    }
+    assert patients["test"] == {SITES.index(site): 1 for site in SITES if site != "EZ"}
+    assert patients["train"] == {SITES.index(site): 1 if site == "EZ" else 3 for site in SITES}
+    assert set(splits["train"].groups).isdisjoint(splits["test"].groups)
+    assert splits["train"].images.shape == (13 * 5, 3, SIDE, SIDE)
+    assert splits["train"].annotations["tumour"].sum() == 13 * 3 * 20
+
+
+def test_channels_come_first_and_stay_as_they_are(tmp_path):
+    splits = SLICES.load(write(tmp_path))
+    given = arrays()["images"].transpose(0, 3, 1, 2)
+    together = np.concatenate([split.images for split in splits.values()])
+    assert {image.tobytes() for image in together} == {image.tobytes() for image in given}
+
+
+def test_the_split_does_not_follow_the_order_of_the_file(tmp_path):
+    given = arrays()
+    order = np.random.default_rng(1).permutation(len(given["slice"]))
+    mixed = write(tmp_path / "mixed", **{name: array[order] for name, array in given.items()})
+    for source in lgg.SOURCES:
+        first, other = source.load(write(tmp_path / "sorted")), source.load(mixed)
+        for split, content in first.items():
+            assert np.array_equal(content.images, other[split].images)
+            assert np.array_equal(content.groups, other[split].groups)
+
+
+def test_a_quarter_of_each_site_s_patients_is_tested():
+    patients = np.array([f"{site}_{number}" for site in SITES[:2] for number in range(40)])
+    sites = np.array([name[:2] for name in patients])
+    chosen = patients_to_test(patients, sites)
+    assert Counter(name[:2] for name in chosen) == {"CS": 10, "DU": 10}
+
+
+# -- volumes --
+
+
+def test_the_middle_of_the_tumour_is_in_the_middle_and_slices_follow_one_another():
+    numbers = np.array([2, 5, 6, 7, 8, 20])
+    tumour = np.array([False, False, True, True, False, False])
+    assert around_tumour(numbers, tumour) == {8: 3, 9: 4, 7: 2, 6: 1}
+
+
+def test_a_long_tumour_is_cut_off_on_both_ends():
+    numbers = np.arange(10, 46)
+    places = around_tumour(numbers, np.ones(36, bool))
+    assert sorted(places) == [*range(DEPTH)]
+    assert [int(numbers[places[depth]]) for depth in range(DEPTH)] == [*range(20, 36)]
+
+
+def test_a_volume_has_halved_slices_and_black_ones(tmp_path):
+    splits = VOLUMES.load(write(tmp_path))
+    assert {name: split.images.shape for name, split in splits.items()} == {
+        "train": (13, 3, DEPTH, SMALL, SMALL),
+        "test": (4, 3, DEPTH, SMALL, SMALL),
+    }
+    train = splits["train"]
+    assert (
+        train.images.any(axis=(1, 3, 4)).tolist()
+        == [[7 <= depth <= 9 for depth in range(DEPTH)]] * 13
+    )
+    slices = SLICES.load(tmp_path)["train"]
+    own = slices.images[slices.groups == train.groups[0]][2].astype(float)  # slice 6
+    means = own.reshape(3, SMALL, 2, SMALL, 2).mean(axis=(2, 4))
+    assert abs(train.images[0, :, 8] - means).max() <= 0.5
+    masks = train.annotations["tumour"][0]
+    assert masks[8].sum() == 2 * 3  # rows 10 to 13, columns 20 to 24, of which the last is half
+    assert np.argwhere(masks[8])[[0, -1]].tolist() == [[5, 10], [6, 12]]
+    assert not masks[[6, 10]].any()
+    assert train.labels.tolist() == [
+        slices.labels[slices.groups == group][0] for group in train.groups
+    ]
+
+
+def test_a_patient_without_a_tumour_is_refused(tmp_path):
+    masks = arrays()["masks"]
+    masks[:5] = 0
+    home = write(tmp_path, masks=masks)
+    with pytest.raises(DataError, match="patient 0 has no slice with a tumour"):
+        VOLUMES.load(home)
+
+
+# -- what is stated, and damage --
+
+
+def test_it_stands_in_for_brats_and_says_what_it_lacks(tmp_path):
+    write(tmp_path)
+    slices = catalogue.resolve("brats2018-slices", home=tmp_path)
+    volumes = catalogue.resolve("brats2018", home=tmp_path)
+    assert (slices.used, slices.origin) == ("lgg-mri", "surrogate")
+    assert (volumes.used, volumes.origin) == ("lgg-mri-volumes", "surrogate")
+    assert "only the whole tumour is marked" in volumes.note
+    assert catalogue.resolve("lgg-mri", home=tmp_path).origin == "real"
+    assert catalogue.resolve("lgg-mri-volumes", home=tmp_path).origin == "surrogate"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"images": np.zeros((85, 64, 64, 3), np.uint8)}, r"images are uint8 \(85, 64, 64, 3\)"),
+        ({"images": np.zeros((85, SIDE, SIDE, 3), np.float32)}, "images are float32"),
+        ({"masks": np.zeros((85, 64, 64), np.uint8)}, r"masks \(85, 64, 64\) are not 0 and 1"),
+        ({"masks": np.full((85, SIDE, SIDE), 2, np.uint8)}, "are not 0 and 1 of every pixel"),
+        ({"slice": np.zeros(3, np.int16)}, "not as many patients, slices and sites"),
+        ({"site": np.array(["XX"] * 85)}, "unknown sites XX"),
+        ({"patient": np.array([None] * 85)}, "is damaged"),
+    ],
+)
+def test_arrays_that_do_not_fit_are_refused(tmp_path, changes, message):
+    home = write(tmp_path, **changes)
+    with pytest.raises(DataError, match=message):
+        SLICES.load(home)
+
+
+def test_a_truncated_archive_is_refused_and_never_replaced(tmp_path):
+    path = write(tmp_path) / "lgg_mri.npz"
+    path.write_bytes(path.read_bytes()[:5000])
+    for name in ("lgg-mri", "lgg-mri-volumes", "brats2018-slices"):
+        with pytest.raises(DataError, match=r"lgg_mri\.npz is damaged or truncated .* Delete it"):
+            catalogue.resolve(name, home=tmp_path)
+
+
+def test_an_archive_without_an_array_is_refused_naming_it(tmp_path):
+    given = arrays()
+    del given["site"]
+    np.savez(tmp_path / "lgg_mri.npz", **given)
+    with pytest.raises(DataError, match=r"lacks the arrays site\. Get https"):
+        catalogue.resolve("lgg-mri", home=tmp_path)

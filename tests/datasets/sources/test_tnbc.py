@@ -1,0 +1,156 @@
+"""TNBC: Zenodo's folders and the packed ones, split by patient."""
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from datasets import catalogue
+from datasets.source import DataError
+from datasets.sources import tnbc
+from datasets.sources.tnbc import PER_PATIENT
+
+SOURCE = tnbc.SOURCES[0]
+SIDE = 5
+MASK = np.zeros((SIDE, SIDE), np.uint8)
+MASK[0, :2], MASK[1, 2], MASK[4, 4] = 255, 255, 255  # the first three touch, one by a corner
+OBJECTS = np.zeros((SIDE, SIDE), np.uint16)
+OBJECTS[0, 0], OBJECTS[0, 1] = 3, 8
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    monkeypatch.setattr(tnbc, "SIDES", (SIDE, SIDE))
+    catalogue.load.cache_clear()
+    yield
+    catalogue.load.cache_clear()
+
+
+def image(path, array):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(array).save(path)
+
+
+def all_images():
+    return [
+        (patient, number)
+        for patient, count in enumerate(PER_PATIENT, 1)
+        for number in range(1, count + 1)
+    ]
+
+
+def official(home):
+    folder = home / "TNBC_NucleiSegmentation"
+    for patient, number in all_images():
+        name = f"{patient:02}_{number}.png"
+        pixels = np.full((SIDE, SIDE, 4), 10 * patient + number, np.uint8)
+        pixels[..., 3] = 255
+        image(folder / f"Slide_{patient:02}" / name, pixels)
+        image(folder / f"GT_{patient:02}" / name, MASK)
+    return folder
+
+
+def packed(home):
+    folder = home / "tnbc_naylor"
+    lines = ["id,patient,n_nuclei"]
+    for patient, number in all_images():
+        name = f"{patient:02}_{number}"
+        lines.append(f"{name},{patient},2")
+        image(folder / "images" / f"{name}.jpg", np.full((SIDE, SIDE, 3), 7, np.uint8))
+        image(folder / "labels" / f"{name}.png", OBJECTS)
+    (folder / "index.csv").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def test_there_are_fifty_images_of_eleven_patients():
+    assert (sum(PER_PATIENT), len(PER_PATIENT)) == (50, 11)
+    assert dict(SOURCE.sizes) == {"train": 37, "test": 13}
+
+
+def test_the_official_folders_are_read(tmp_path):
+    official(tmp_path)
+    assert len(SOURCE.files(tmp_path)) == 100
+    splits = SOURCE.load(tmp_path)
+    assert {name: set(split.groups.tolist()) for name, split in splits.items()} == {
+        "train": set(range(1, 9)),
+        "test": {9, 10, 11},
+    }
+    assert {name: len(split) for name, split in splits.items()} == dict(SOURCE.sizes)
+    assert splits["train"].images[:3, 0, 0, 0].tolist() == [11, 12, 13]
+    nuclei = splits["test"].annotations["nuclei"]
+    assert nuclei.dtype == np.uint16
+    assert nuclei[0].tolist() == [
+        [1, 1, 0, 0, 0],
+        [0, 0, 1, 0, 0],
+        [0] * 5,
+        [0] * 5,
+        [0, 0, 0, 0, 2],
+    ]
+
+
+def test_the_packed_folder_is_read_with_its_own_numbers(tmp_path):
+    packed(tmp_path)
+    assert len(SOURCE.files(tmp_path)) == 101
+    splits = SOURCE.load(tmp_path)
+    assert {name: len(split) for name, split in splits.items()} == dict(SOURCE.sizes)
+    assert splits["train"].groups.tolist() == [p for p, _ in all_images() if p < 9]
+    assert splits["train"].annotations["nuclei"][0, 0, :3].tolist() == [1, 2, 0]
+
+
+def test_the_official_folders_come_before_the_packed_one(tmp_path):
+    official(tmp_path)
+    packed(tmp_path)
+    assert len(SOURCE.files(tmp_path)) == 100
+    assert SOURCE.load(tmp_path)["train"].images[0, 0, 0, 0] == 11
+    assert catalogue.resolve("tnbc", home=tmp_path).origin == "real"
+
+
+def test_empty_folders_are_no_set(tmp_path):
+    (tmp_path / "TNBC_NucleiSegmentation" / "Slide_01").mkdir(parents=True)
+    assert SOURCE.files(tmp_path) == []
+    packed(tmp_path)
+    assert len(SOURCE.load(tmp_path)["test"]) == len(SOURCE.files(tmp_path)) // 2 - 37
+
+
+def test_a_folder_half_there_is_refused(tmp_path):
+    folder = official(tmp_path)
+    (folder / "GT_04" / "04_2.png").unlink()
+    with pytest.raises(DataError, match=r"TNBC: 1 of 100 files are missing, .*04_2\.png"):
+        catalogue.resolve("tnbc", home=tmp_path)
+
+
+def test_a_mask_of_another_size_than_its_image_is_refused(tmp_path):
+    folder = official(tmp_path)
+    image(folder / "GT_04" / "04_2.png", MASK[1:])
+    with pytest.raises(DataError, match=r"04_2\.png has 4 x 5 pixels, its image 5 x 5"):
+        SOURCE.load(tmp_path)
+
+
+def test_an_unreadable_image_is_refused(tmp_path):
+    folder = official(tmp_path)
+    (folder / "Slide_11" / "11_3.png").write_bytes(b"no picture")
+    with pytest.raises(DataError, match=r"11_3\.png is not a readable image"):
+        SOURCE.load(tmp_path)
+
+
+def test_rows_without_files_are_refused(tmp_path):
+    folder = packed(tmp_path)
+    (folder / "images" / "03_1.jpg").unlink()
+    with pytest.raises(DataError, match=r"TNBC: 1 of 101 files are missing, .*03_1\.jpg"):
+        SOURCE.files(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("02_1,2,2", "02_1,3,2", "or another number of one of them"),
+        ("02_1,2,2", "02_1,12,2", "50 images of 12 patients, not 50 of 11"),
+        ("02_1,2,2\n", "", "49 images of 11 patients, not 50 of 11"),
+        ("02_1,2,2", "02_1,two,2", "the patient of 02_1 is 'two', which is no number"),
+    ],
+)
+def test_an_index_of_other_patients_is_refused(tmp_path, old, new, message):
+    folder = packed(tmp_path)
+    text = (folder / "index.csv").read_text()
+    (folder / "index.csv").write_text(text.replace(old, new))
+    with pytest.raises(DataError, match=message):
+        SOURCE.files(tmp_path)

@@ -1,0 +1,36 @@
+"""Folders of many files: all of them or none; a test split by a hash."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from datasets.folders import all_there, hashed, held_out
+from datasets.source import DataError
+
+
+def test_all_or_none_are_there_and_some_are_refused(tmp_path):
+    paths = [tmp_path / name for name in "ab"]
+    assert not all_there("A set", paths, "Get it.")
+    assert not all_there("A set", [], "Get it.")
+    paths[1].touch()
+    with pytest.raises(
+        DataError, match=r"A set: 1 of 2 files are missing, the first is .*a\. Complete .* Get it\."
+    ):
+        all_there("A set", paths, "Get it.")
+    paths[0].touch()
+    assert all_there("A set", paths, "Get it.")
+
+
+def test_the_order_of_names_is_that_of_their_hashes():
+    # SHA-256 of a begins with ca97, of b with 3e23, of c with 2e7d.
+    assert hashed("abcab") == ["c", "b", "a"]
+    assert held_out("abc", 1 / 3) == {"c"}
+    assert held_out("abc", 0.1) == set()
+
+
+@given(st.lists(st.text(), max_size=30), st.floats(0, 1))
+def test_as_many_names_are_held_out_as_the_share_says_in_any_order(names, share):
+    held = held_out(names, share)
+    assert held <= set(names)
+    assert len(held) == round(share * len(set(names)))
+    assert held == held_out(names[::-1], share)
