@@ -48,7 +48,7 @@ class AsynDGAN(GanSettings, Method):
         "features": "vgg16-random",
         "generator_lr": 2e-3,
         "batch_size": 4,
-        "constant_epochs": 3,
+        "constant_epochs": 4,
         "decay_epochs": 2,
     }
 

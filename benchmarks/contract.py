@@ -37,8 +37,14 @@ BRIEF: Mapping[str, Scalar] = {
     "server.epochs": 2,
 }
 """What differs where it is enough to compare two fits, or to see what they send."""
-BRIEF_STEPS: Mapping[str, int] = {"steps": 20, "interval": 10}
-"""Most steps of a method's own loop in such a fit, in all and between two of its evaluations."""
+BRIEF_STEPS: Mapping[str, int] = {
+    "steps": 20,
+    "interval": 10,
+    "constant_epochs": 1,
+    "decay_epochs": 1,
+}
+"""Most steps of a method's own loop in such a fit, in all and between two of its evaluations; and
+most epochs with and after a constant learning rate."""
 
 
 EPSILON = 50.0

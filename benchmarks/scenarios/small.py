@@ -62,9 +62,9 @@ DENSE: Mapping[str, Scalar] = {
 """Two clients with some 45 generated rooms of 16 x 16 pixels each, whose every pixel is wall, floor
 or one of six solids; a fit takes a few seconds."""
 
-LEAST: Mapping[str, float] = {"accuracy": 0.25, "miou": 0.12}
+LEAST: Mapping[str, float] = {"accuracy": 0.25, "miou": 0.11}
 """What a method that learns reaches, by the task's headline: of ten digits; of eight classes, of
-which the floor everywhere has a mean IoU of 0.055."""
+which the floor everywhere has a mean IoU of 0.055, half as much."""
 
 
 def small_config(method: type[Method]) -> Mapping[str, Scalar]:
