@@ -17,7 +17,7 @@ import torch
 
 from benchmarks.scenarios.assembly import Run, build_federation
 from benchmarks.scenarios.configuration import Configuration
-from benchmarks.scenarios.small import CONFIG, LEAST, small_config, small_data
+from benchmarks.scenarios.small import LEAST, small_config, small_data
 from benchmarks.tables.registry import MethodEntry
 from benchmarks.tables.spec import Scalar
 from federation.caching.cache import StageCache, content_digest

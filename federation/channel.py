@@ -33,8 +33,8 @@ PAYLOADS = frozenset(
         "losses",
     }
 )
-"""What may cross. A class list or a count of labels is `labels`; annotations of every pixel, of which
-a server makes images, are `conditions`; what a party says of images in a number each is
+"""What may cross. A class list or a count of labels is `labels`; annotations of every pixel, of
+which a server makes images, are `conditions`; what a party says of images in a number each is
 `losses`."""
 
 _DTYPES = {

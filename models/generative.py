@@ -95,13 +95,18 @@ class PairDiscriminator(nn.Module):
     """
 
     def __init__(
-        self, channels: int, conditions: int, sides: tuple[int, ...], width: int = 64, layers: int = 3
+        self,
+        channels: int,
+        conditions: int,
+        sides: tuple[int, ...],
+        width: int = 64,
+        layers: int = 3,
     ):
         super().__init__()
         if layers < 1 or min(sides) // 2**layers < 3:
             raise ValueError(
-                f"a patch discriminator of {layers} layers takes sides of {3 * 2**layers} pixels and"
-                f" more, not {' x '.join(map(str, sides))}; give it other layers"
+                f"a patch discriminator of {layers} layers takes sides of {3 * 2**layers} pixels"
+                f" and more, not {' x '.join(map(str, sides))}; give it other layers"
             )
         self.critic = isola_discriminator(channels + conditions, width, layers)
 

@@ -41,7 +41,10 @@ class FeatureNetwork(nn.Module):
     std: Tensor
 
     def __init__(
-        self, stages: Callable[[Tensor], Sequence[Tensor]], mean: Sequence[float], std: Sequence[float]
+        self,
+        stages: Callable[[Tensor], Sequence[Tensor]],
+        mean: Sequence[float],
+        std: Sequence[float],
     ):
         super().__init__()
         self.stages = stages
@@ -55,13 +58,13 @@ class FeatureNetwork(nn.Module):
 
 class VGGStages(nn.Module):
     """VGG-16's layers (Simonyan and Zisserman 2015) up to relu4_3: images (n, 3, h, w) to the maps
-    relu1_2, relu2_2, relu3_3 and relu4_3. `share` is that of the channels; sides are of eight pixels
-    at least.
+    relu1_2, relu2_2, relu3_3 and relu4_3. `share` is that of the channels; sides are of eight
+    pixels at least.
     """
 
     def __init__(self, share: float = 1.0):
         super().__init__()
-        before, blocks = 3, []
+        before, blocks = 3, list[nn.Module]()
         for channels in BLOCKS:
             layers: list[nn.Module] = [nn.MaxPool2d(2)] if blocks else []
             for wide in channels:
@@ -100,9 +103,7 @@ def _vgg16_random() -> FeatureNetwork:
 
 
 def _lite0() -> FeatureNetwork:
-    """The maps after the stages with an eighth of the image's sides and more, and the one with a
-    sixteenth.
-    """
+    """Maps with a half, a quarter, an eighth and a sixteenth of the image's sides."""
     network = timm.create_model(
         "tf_efficientnet_lite0", pretrained=False, features_only=True, out_indices=(0, 1, 2, 3)
     )
@@ -123,8 +124,8 @@ NETWORKS: dict[str, Callable[[], FeatureNetwork]] = {
 
 
 def feature_network(name: str, channels: int) -> FeatureNetwork:
-    """The feature network `name` for images of `channels`, frozen, in evaluation mode; where weights
-    are random they are drawn from torch's generator. On `meta` no file is read.
+    """The feature network `name` for images of `channels`, frozen, in evaluation mode; where
+    weights are random they are drawn from torch's generator. On `meta` no file is read.
 
     Raises ValueError with near names if it is unknown, and for other channels than one or three;
     DataError, saying how to get the file, if its weights are absent or damaged.
@@ -137,8 +138,8 @@ def feature_network(name: str, channels: int) -> FeatureNetwork:
 
 
 def perceptual_distance(network: FeatureNetwork, images: Tensor, others: Tensor) -> Tensor:
-    """The feature reconstruction loss of Johnson et al. (2016), Eq. 2, of each image (n, c, h, w) in
-    [0, 1] and another, (n,): the mean squared difference of their features, mean over the four maps.
+    """The feature reconstruction loss of Johnson et al. (2016), Eq. 2, of each image (n, c, h, w)
+    in [0, 1] and another, (n,): the mean squared difference of their features, mean over the maps.
     """
     pairs = zip(network(images), network(others), strict=True)
     return torch.stack([(a - b).square().flatten(1).mean(dim=1) for a, b in pairs]).mean(dim=0)

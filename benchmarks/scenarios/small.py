@@ -1,5 +1,5 @@
-"""The small federations on which the contract judges methods, of data that come with the suite: real
-digits, and generated rooms for methods of dense tasks.
+"""The small federations on which the contract judges methods, of data that come with the suite:
+real digits, and generated rooms for methods of dense tasks.
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 that stay on the clients (Chang et al. 2020, AsynDGAN; the networks are those of pix2pix, Isola et
 al. 2017).
 
-Each client sends its label maps once, as `conditions`. In every step the server makes an image of
-some of each client's maps and sends it there; the client trains D_k to tell pairs of a condition and
-such an image from pairs of a condition and the image that it holds, and answers with D_k's scores
-and, as `losses`, how far each image is from its own one of the same condition. The server gets
-gradients with respect to the images. The clients' images never leave them.
+Each client sends its label maps once, as `conditions`. In every step the server makes images of
+some of each client's maps and sends them there; the client trains D_k to tell pairs of a condition
+and such an image from pairs of a condition and the image that it holds, and answers with D_k's
+scores and, as `losses`, how far each image is from its own one of the same condition. The server
+gets gradients with respect to the images. The clients' images never leave them.
 
 D_k is the probability that a pair is generated.
 """
@@ -321,7 +321,9 @@ def synthesise(
 
 def snapshot_parts(critics: Sequence[Critic], **learners: Learner) -> dict[str, Any]:
     """What a snapshot keeps of clients and server, by name."""
-    kept = {name: part for key, learner in learners.items() for name, part in learner.parts(key).items()}
+    kept = {
+        name: part for key, learner in learners.items() for name, part in learner.parts(key).items()
+    }
     for critic in critics:
         parts = critic.discriminator.parts("discriminator")
         kept |= {f"{critic.client.index} {name}": part for name, part in parts.items()}
