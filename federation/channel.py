@@ -29,9 +29,13 @@ PAYLOADS = frozenset(
         "discriminator-outputs",
         "labels",
         "votes",
+        "conditions",
+        "losses",
     }
 )
-"""What may cross. A class list or a count of labels is `labels`."""
+"""What may cross. A class list or a count of labels is `labels`; annotations of every pixel, of
+which a server makes images, are `conditions`; what a party says of images in a number each is
+`losses`."""
 
 _DTYPES = {
     torch.float64: "F64",

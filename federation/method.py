@@ -37,6 +37,9 @@ class Method(ABC):
     oracle: ClassVar[frozenset[str]] = frozenset()
     """Knowledge no real server has, for upper bounds: `public-labels`, `private-samples`. Tables
     mark such rows."""
+    dense: ClassVar[bool] = False
+    """Whether it makes images of label maps, and so learns tasks with a class for every pixel
+    alone (`federation.tasks.base.ConditionedTask`)."""
 
     privacy: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {"mechanism": DP_SGD}}
     """By protocol, the settings `privacy.*` of a private run that nobody has set: mechanism, and

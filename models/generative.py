@@ -1,5 +1,5 @@
 """The image generator and the patch discriminator of FedIOD, which are those of MosaicKD (Fang et
-al. 2021).
+al. 2021), and the discriminators of pix2pix, which judge an image alone or beside its condition.
 """
 
 from __future__ import annotations
@@ -76,10 +76,40 @@ class PatchDiscriminator(nn.Module):
         return logits
 
 
-def isola_discriminator(in_channels: int) -> nn.Module:
+def isola_discriminator(in_channels: int, width: int = 64, layers: int = 3) -> nn.Module:
     """The patch discriminator of pix2pix (Isola et al. 2017), as MONAI has it: images (n,
     in_channels, h, w) to the maps after each of its layers, the last (n, 1, h / 8 - 2, w / 8 - 2)
     logits, each of a patch of 70 x 70 pixels.
+
+    With fewer `layers` patches are smaller: of 34 x 34 pixels with two, of 16 x 16 with one.
     """
-    model: nn.Module = monai_networks().PatchDiscriminator(2, 64, in_channels)
+    model: nn.Module = monai_networks().PatchDiscriminator(2, width, in_channels, 1, layers)
     return model
+
+
+class PairDiscriminator(nn.Module):
+    """Images (n, channels, h, w) beside their condition maps (n, conditions, h, w), joined along
+    the channels, to one logit per patch, (n, h', w') of `isola_discriminator`.
+
+    Raises ValueError where the sides, in pixels, leave no patch of so many layers.
+    """
+
+    def __init__(
+        self,
+        channels: int,
+        conditions: int,
+        sides: tuple[int, ...],
+        width: int = 64,
+        layers: int = 3,
+    ):
+        super().__init__()
+        if layers < 1 or min(sides) // 2**layers < 3:
+            raise ValueError(
+                f"a patch discriminator of {layers} layers takes sides of {3 * 2**layers} pixels"
+                f" and more, not {' x '.join(map(str, sides))}; give it other layers"
+            )
+        self.critic = isola_discriminator(channels + conditions, width, layers)
+
+    def forward(self, pairs: torch.Tensor) -> torch.Tensor:
+        logits: torch.Tensor = self.critic(pairs)[-1].squeeze(1)
+        return logits

@@ -21,9 +21,8 @@ from benchmarks import contract
 from benchmarks.running.execute import prepare_device
 from benchmarks.scenarios.assembly import Run, build_federation
 from benchmarks.scenarios.configuration import Configuration
-from benchmarks.scenarios.scenario import DataSets
+from benchmarks.scenarios.small import small_config, small_data
 from benchmarks.tables import registry
-from datasets import catalogue
 from federation.blocks.remote import ask
 from federation.caching import snapshots
 from federation.caching.cache import StageCache
@@ -42,7 +41,7 @@ from privacy.plan import RELEASED
 from tests.fakecuda import backward, fake_cuda, grad
 from tests.methods.shards import same_bits
 
-CONFIG = contract.CONFIG | {
+SMALLER = {
     "partition.kind": "dirichlet-fedkd",
     "partition.alpha": 10,
     "partition.clients": 2,
@@ -51,13 +50,15 @@ CONFIG = contract.CONFIG | {
     "partition.test_limit": 16,
     "local.epochs": 1,
     "server.epochs": 2,
+}
+AUGMENTED = {
     "augmentation.shift": 0.1,
     "augmentation.channel_shift": 0.1,
     "augmentation.horizontal_flip": True,
     "augmentation.crop": 1,
     "augmentation.cutout": 2,
 }
-"""Two clients with one batch each, every augmentation."""
+"""Every augmentation, of two clients with one batch each; images of dense tasks have none."""
 
 METHODS = sorted(registry.methods())
 
@@ -110,9 +111,10 @@ def variants(name):
 
 def federation_on(device, method, folder=None, progress=lambda text, share: None, **changes):
     stages = StageCache(folder, device=device)
+    config = {**small_config(type(method)), **SMALLER, **({} if method.dense else AUGMENTED)}
     return build_federation(
-        Configuration.parse(CONFIG | changes),
-        DataSets(catalogue.resolve("digits")),
+        Configuration.parse(config | changes),
+        small_data(type(method)),
         type(method),
         Run(Seeds(), stages, device, progress=progress),
     )
@@ -163,7 +165,7 @@ def test_fediods_other_terms_keep_to_their_device(tmp_path, brief):
     follow(replace(method, **OF_THE_AUTHORS), tmp_path)
 
 
-@pytest.mark.parametrize("name", ["fedgen", "fedkd", "fediod"])
+@pytest.mark.parametrize("name", ["asyndgan", "fedgen", "fedkd", "fediod", "fediod-segmentation"])
 def test_what_crosses_is_what_crosses_in_a_true_run(name, tmp_path, brief):
     method, *_ = variants(name)
     with_buffers = {"network.cnn": "resnet8-narrow"}

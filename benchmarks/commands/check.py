@@ -33,7 +33,7 @@ def check_method(
 
     prepare_device("cpu", 1, DEFAULT)
     subject = contract_method(entry)
-    console.print(f"{method}: {len(CHECKS)} promises, each with a small federation of real digits")
+    console.print(f"{method}: {len(CHECKS)} promises, each with a small federation")
     broken = 0
     for contract_check in CHECKS:
         promise = " ".join(str(contract_check.__doc__).split("\n\n")[0].split())

@@ -17,6 +17,7 @@ from federation.method import Method
 from federation.parties.client import Client
 from federation.parts.protection import Protection
 from federation.seeds import Seeds
+from federation.tasks.base import conditioned
 from federation.training.execution import DEFAULT, Execution
 from models.catalogue import network_for
 
@@ -55,9 +56,12 @@ def assemble(
     """A federation of a scenario's parts.
 
     Raises ValueError if differential privacy is asked for in a form that the method does not have,
-    or an augmentation of images whose targets are values of every pixel.
+    an augmentation of images whose targets are values of every pixel, and a task that a method of
+    dense tasks cannot learn.
     """
     networks, plan = configuration.network, configuration.privacy
+    if method.dense:
+        conditioned(parts.task)
     if plan is not None and plan.mechanism not in method.protections():
         raise ValueError(f"{method.__name__} has no private form under {plan.mechanism}")
     if configuration.augmentation is not None and any(

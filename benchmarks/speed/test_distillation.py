@@ -20,7 +20,7 @@ import pytest
 import torch
 
 from baselines.fedkd import FedKD
-from benchmarks import contract
+from benchmarks.scenarios import small
 from benchmarks.scenarios.assembly import Run, build_federation
 from benchmarks.scenarios.configuration import Configuration
 from benchmarks.scenarios.scenario import DataSets
@@ -42,7 +42,7 @@ EPOCH = PUBLIC // BATCH
 FEDDF_STEPS = 4 * EPOCH
 """Enough that the average of the clients' weights, once a round, hardly counts."""
 CONFIG = {
-    **contract.CONFIG,
+    **small.CONFIG,
     "data.name": "shapes",
     "data.image_size": 16,
     "partition.public_limit": PUBLIC,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, cast
 
 import torch
 
@@ -43,6 +43,30 @@ class Task(Protocol):
 
     def metrics(self) -> RunningMetrics:
         """What outputs are measured by, without any yet; `metric_names`, and with groups more."""
+
+
+class ConditionedTask(Task, Protocol):
+    """A dense task of classes, of whose targets (n, *sides) a generator can make images."""
+
+    @property
+    def condition_channels(self) -> int:
+        """Channels of `condition`."""
+
+    def condition(self, targets: torch.Tensor) -> torch.Tensor:
+        """Condition maps of samples, float32 (n, condition_channels, *sides) in [-1, 1]."""
+
+    def pixel_counts(self, targets: torch.Tensor) -> torch.Tensor:
+        """How many pixels of all samples each class has, int64 (classes,)."""
+
+
+def conditioned(task: Task) -> ConditionedTask:
+    """`task` as one with condition maps. Raises ValueError for a task that has none."""
+    if not hasattr(task, "condition"):
+        raise ValueError(
+            "this method makes images of label maps, so it needs a task with a class for every"
+            f" pixel, not {task}"
+        )
+    return cast(ConditionedTask, task)
 
 
 def mean_over_pixels(values: torch.Tensor) -> torch.Tensor:

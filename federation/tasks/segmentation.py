@@ -55,5 +55,21 @@ class Segmentation:
         """
         return mean_over_pixels(F.cross_entropy(outputs, targets, reduction="none"))
 
+    @property
+    def condition_channels(self) -> int:
+        return self.classes
+
+    def condition(self, targets: torch.Tensor) -> torch.Tensor:
+        """A map for each class: 1 where it is, -1 elsewhere and where there is no label."""
+        return 2 * self._one_hot(targets).float() - 1
+
+    def pixel_counts(self, targets: torch.Tensor) -> torch.Tensor:
+        return self._one_hot(targets).flatten(2).sum(dim=(0, 2))
+
+    def _one_hot(self, targets: torch.Tensor) -> torch.Tensor:
+        """bool (n, classes, *sides); false for all classes where there is no label."""
+        classes = torch.arange(self.classes, device=targets.device)
+        return targets[:, None] == classes.view(-1, *[1] * (targets.ndim - 1))
+
     def metrics(self) -> Overlap:
         return Overlap(self.classes, IGNORE)

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from federation.blocks.learner import Learner
 from federation.blocks.remote import ask
 from federation.federation import Federation
 from federation.parties.checkpoint import Checkpoint
@@ -22,29 +23,6 @@ from methods.fediod.released import noisy_scores
 from methods.fediod.settings import Settings
 from models.generative import Generator, PatchDiscriminator
 from privacy.plan import RELEASED
-
-
-@dataclass
-class Learner:
-    """A network in training, with its optimiser and schedule."""
-
-    module: nn.Module
-    optimizer: torch.optim.Optimizer
-    schedule: torch.optim.lr_scheduler.LRScheduler
-
-    def step(self) -> None:
-        """A step down the gradient, and one along the schedule; then the gradients are dropped."""
-        self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
-        self.schedule.step()
-
-    def parts(self, name: str) -> dict[str, Any]:
-        """What a snapshot keeps, by name."""
-        return {
-            name: self.module,
-            f"{name} optimizer": self.optimizer,
-            f"{name} schedule": self.schedule,
-        }
 
 
 @dataclass

@@ -10,6 +10,7 @@ from federation.parties.client import Client, Shard
 from federation.parties.data import LabelledSet, PublicData
 from federation.seeds import Seeds
 from federation.tasks.classification import Classification
+from federation.tasks.segmentation import Segmentation
 from federation.training.loops import Normalisation, TrainingPlan
 
 CLASSES = 3
@@ -65,3 +66,41 @@ def make_federation(clients=2, device="cpu", network="cnn-small", **changes):
         "device": device,
     }
     return Federation(**{**settings, **changes})
+
+
+def rectangles(count, seed, side=16):
+    """Grey images uint8 (n, 1, side, side) of a bright rectangle each, and where it is, int64 (n,
+    side, side): 1 inside, 0 outside.
+    """
+    draws = torch.Generator().manual_seed(seed)
+    masks = torch.zeros(count, side, side, dtype=torch.int64)
+    for mask in masks:
+        top, left = torch.randint(0, side // 2, (2,), generator=draws).tolist()
+        mask[top : top + side // 2, left : left + side // 2] = 1
+    noise = torch.randint(-30, 30, (count, 1, side, side), generator=draws)
+    return (60 + 140 * masks[:, None] + noise).to(torch.uint8), masks
+
+
+def make_dense_federation(sizes=(8, 8), device="cpu", network="cnn-small+dense", **changes):
+    """Client k holds as many images of a rectangle as `sizes` says; the test set has eight, of
+    which every pixel is to be told inside or outside.
+    """
+
+    def put(*tensors):
+        return [tensor.to(device) for tensor in tensors]
+
+    clients = [
+        Client(index, "cnn", network, Shard(*put(*rectangles(n, index))), (), f"{index} of {n}")
+        for index, n in enumerate(sizes)
+    ]
+    images, masks = put(*rectangles(8, 200))
+    settings = {
+        "clients": clients,
+        "public": PublicData(images[:0], "nothing"),
+        "test": LabelledSet(images, masks, "test"),
+        "task": Segmentation(2),
+        "image_shape": (1, 16, 16),
+        "local": TrainingPlan(epochs=20, batch_size=4, lr=0.01),
+        "server": TrainingPlan(epochs=20, batch_size=4, lr=0.01),
+    }
+    return make_federation(device=device, network=network, **{**settings, **changes})

@@ -5,6 +5,7 @@ nothing had happened.
 import pytest
 import torch
 
+from baselines.asyndgan import AsynDGAN
 from baselines.fedavg_plus import FedAvgPlus
 from baselines.fedavgm import FedAvgM
 from baselines.fedgen import FedGEN
@@ -17,12 +18,21 @@ from federation.training.loops import TrainingPlan
 from methods.fedavg import FedAvg
 from methods.feddf import FedDF
 from methods.fediod import FedIOD
+from methods.fediod_segmentation import FedIODSegmentation
+from methods.fediod_segmentation.settings import RELEASED
 from methods.fedmd import FedMD
 from methods.fedprox import FedProx
 from methods.fedsa import FedSA
-from tests.federation.tiny import make_federation
+from tests.federation.tiny import make_dense_federation, make_federation
 from tests.methods.shards import same_bits, validation_set
 
+CONDITIONAL = {
+    "generator": "resnet-generator-narrow",
+    "discriminator_width": 4,
+    "discriminator_layers": 1,
+    "features": "vgg16-random",
+    "steps": 2,
+}
 METHODS = [
     FedAvg(rounds=4),
     FedProx(rounds=4),
@@ -68,11 +78,28 @@ METHODS = [
         student_steps=2,
         weights="size",
     ),
+    AsynDGAN(**CONDITIONAL, constant_epochs=2, decay_epochs=2),
+    FedIODSegmentation(**CONDITIONAL, warmup_epochs=1, epochs=3, decay_epochs=1),
+    FedIODSegmentation(**CONDITIONAL, **RELEASED | {"decay_epochs": 2}, warmup_epochs=2, epochs=2),
 ]
 
 
 class PowerCutError(Exception):
     """Not a bug."""
+
+
+def federation_of(method, progress):
+    """Three clients with samples of the method's kind."""
+    server = TrainingPlan(epochs=4, batch_size=3, lr=0.01, schedule="cosine")
+    if method.dense:
+        return make_dense_federation((4, 3, 2), server=server, progress=progress)
+    return make_federation(
+        clients=3,
+        server=server,
+        validation=validation_set(),
+        probe=validation_set(),
+        progress=progress,
+    )
 
 
 def fit(method, folder=None, cut=False):
@@ -84,14 +111,7 @@ def fit(method, folder=None, cut=False):
         if cut and text.startswith("round 3/"):
             raise PowerCutError
 
-    server = TrainingPlan(epochs=4, batch_size=3, lr=0.01, schedule="cosine")
-    federation = make_federation(
-        clients=3,
-        server=server,
-        validation=validation_set(),
-        probe=validation_set(),
-        progress=progress,
-    )
+    federation = federation_of(method, progress)
     if folder is not None:
         federation.stages.snapshots = Snapshots(folder / "snapshot", every=0)
     return method.fit(federation), federation
@@ -119,13 +139,12 @@ def test_a_resumed_fit_does_not_start_again(method, tmp_path):
     with pytest.raises(PowerCutError):
         fit(method, tmp_path, cut=True)
     rounds = []
-    federation = make_federation(
-        clients=3,
-        server=TrainingPlan(epochs=4, batch_size=3, lr=0.01, schedule="cosine"),
-        validation=validation_set(),
-        probe=validation_set(),
-        progress=lambda text, share: rounds.append(text) if text.startswith("round ") else None,
-    )
+
+    def progress(text, share):
+        if text.startswith("round "):
+            rounds.append(text)
+
+    federation = federation_of(method, progress)
     federation.stages.snapshots = Snapshots(tmp_path / "snapshot", every=0)
     method.fit(federation)
     assert rounds == ["round 3/4", "round 4/4"]

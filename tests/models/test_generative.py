@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from models.generative import Generator, PatchDiscriminator, isola_discriminator
+from models.generative import Generator, PairDiscriminator, PatchDiscriminator, isola_discriminator
 
 
 def parameters(model):
@@ -142,3 +142,20 @@ def test_the_discriminator_of_pix2pix_scores_patches_of_70_pixels():
     (gradient,) = torch.autograd.grad(scores(image)[-1][0, 0, 7, 7], image)
     seen = gradient[0, 0].nonzero()
     assert (seen.max(dim=0).values - seen.min(dim=0).values + 1).tolist() == [70, 70]
+
+
+@pytest.mark.parametrize(
+    ("layers", "side", "patches"), [(3, 32, 2), (3, 64, 6), (2, 16, 2), (1, 16, 6)]
+)
+def test_a_discriminator_of_pairs_sees_an_image_beside_its_condition(layers, side, patches):
+    critic = PairDiscriminator(3, 2, (side, side), width=4, layers=layers)
+    pairs = torch.rand(2, 5, side, side, requires_grad=True)
+    scores = critic(pairs)
+    assert scores.shape == (2, patches, patches)
+    scores.square().sum().backward()
+    assert (pairs.grad.abs().amax(dim=(0, 2, 3)) > 0).all()  # of the condition's channels too
+
+
+def test_a_discriminator_of_pairs_refuses_images_that_leave_it_no_patch():
+    with pytest.raises(ValueError, match="3 layers takes sides of 24 pixels and more, not 16 x 32"):
+        PairDiscriminator(3, 2, (16, 32))

@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from baselines.standalone import Standalone
-from benchmarks import contract
 from benchmarks.scenarios.assembly import Run, assemble, build_federation
 from benchmarks.scenarios.configuration import Configuration
 from benchmarks.scenarios.scenario import ClientPart, DataSets, Parts
+from benchmarks.scenarios.small import CONFIG
 from benchmarks.tables.spec import SpecError
 from datasets import catalogue
 from federation.caching.cache import StageCache
@@ -49,7 +49,7 @@ def parts(task=None, **changes):
 
 
 def assembled(made, method=Standalone, **changes):
-    config = {**contract.CONFIG, "augmentation.rotation": 0, **changes}
+    config = {**CONFIG, "augmentation.rotation": 0, **changes}
     return assemble(made, Configuration.parse(config), method, Run(Seeds(), StageCache(None)))
 
 
@@ -114,7 +114,7 @@ def test_images_with_values_for_their_pixels_are_not_augmented():
 
 
 def test_a_task_without_a_scenario_is_refused():
-    configuration = Configuration.parse({**contract.CONFIG, "data.task": "poetry"})
+    configuration = Configuration.parse({**CONFIG, "data.task": "poetry"})
     run = Run(Seeds(), StageCache(None))
     with pytest.raises(SpecError, match="no scenario has the task 'poetry'"):
         build_federation(configuration, DataSets(catalogue.resolve("digits")), Standalone, run)

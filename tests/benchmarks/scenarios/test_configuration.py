@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import pytest
 
-from benchmarks import contract
 from benchmarks.scenarios.configuration import (
     SECTIONS,
     Configuration,
@@ -15,6 +14,7 @@ from benchmarks.scenarios.configuration import (
     PartitionSettings,
     read_section,
 )
+from benchmarks.scenarios.small import CONFIG
 from benchmarks.tables import registry
 from benchmarks.tables.cells import expand
 from benchmarks.tables.selection import Selection
@@ -27,7 +27,7 @@ PRIVATE = {"privacy.dp": "yes", "privacy.epsilon": 10, "privacy.mechanism": "dp-
 
 
 def parse(**changes):
-    return Configuration.parse({**contract.CONFIG, **changes})
+    return Configuration.parse({**CONFIG, **changes})
 
 
 def test_sections_hold_their_settings_and_defaults_for_the_others():
@@ -90,7 +90,7 @@ def test_a_value_of_another_kind_is_refused(changes, message):
 
 
 def test_a_missing_setting_is_named():
-    config = {name: value for name, value in contract.CONFIG.items() if name != "local.epochs"}
+    config = {name: value for name, value in CONFIG.items() if name != "local.epochs"}
     with pytest.raises(SpecError, match=r"local\.epochs is not set"):
         Configuration.parse(config)
 

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from datasets.annotations import CLASS, INSTANCES, MAP, SEGMENTS, Annotation
+from federation.tasks.base import conditioned
 from federation.tasks.classification import Classification
 from federation.tasks.dense_regression import DenseRegression
 from federation.tasks.multi_label import MultiLabel, placed
@@ -118,6 +119,25 @@ def test_the_headline_metric_of_segmentation_is_the_mean_iou():
 
 
 # -- maps --
+
+
+def test_a_condition_has_a_map_for_each_class_and_none_where_there_is_no_label():
+    task, targets = Segmentation(3), torch.tensor([[[0, 2], [255, 2]], [[1, 1], [1, 0]]])
+    conditions = task.condition(targets)
+    assert conditions.shape == (2, task.condition_channels, 2, 2)
+    assert conditions.dtype == torch.float32
+    assert conditions[0].tolist() == [
+        [[1, -1], [-1, -1]],
+        [[-1, -1], [-1, -1]],
+        [[-1, 1], [-1, 1]],
+    ]
+    assert task.pixel_counts(targets).tolist() == [2, 3, 2]
+    assert conditioned(task) is task
+
+
+def test_a_task_without_label_maps_has_no_conditions():
+    with pytest.raises(ValueError, match=r"not DenseRegression\(channels=2\)"):
+        conditioned(DenseRegression(2))
 
 
 def test_regression_is_measured_by_the_absolute_error():

@@ -1,0 +1,268 @@
+"""Algorithm 1 of FedIOD with a class for every pixel, and a generator that makes images of label
+maps.
+
+Clients train their models T_k to completion; these never leave, nor do their images. Their label
+maps do: w of Algorithm 1 is a condition map, x = G(w) its image. First G and the clients' D_k learn
+alone, against the perceptual distance from the real image of the same map too; then a student S
+learns with them, from the teachers' logits for each pixel of x. What holds for a sample of the
+paper's equations holds here for a pixel, but D_k(x) of Eq. 8, which is the mean over patches of x.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from federation.blocks.conditional_gan import (
+    Critic,
+    adversarial_loss,
+    client_weights,
+    label_maps_at,
+    make_critics,
+    make_generator,
+    snapshot_parts,
+)
+from federation.blocks.learner import Learner
+from federation.federation import Federation
+from federation.parties.checkpoint import Checkpoint
+from federation.tasks.base import conditioned
+from federation.watching import show
+from methods.fediod.losses import (
+    aggregate,
+    confidence_loss,
+    ensemble_weights,
+    jensen_shannon,
+    mimic_loss,
+    size_weights,
+)
+from methods.fediod_segmentation.settings import Settings
+
+
+@dataclass(frozen=True)
+class FedIODSegmentation(Settings):
+    """Algorithm 1 with Eq. 2 to 11, for segmentation."""
+
+    title = "FedIOD"
+    sends = frozenset({"conditions", "logits", "discriminator-outputs", "losses", "gradients"})
+    dense = True
+
+    def fit(self, federation: Federation) -> Checkpoint:
+        server, critics = make_parties(self, federation)
+        generator, student = server.generator.module, server.student.module
+        steps = self.steps_per_epoch(federation)
+        parts = snapshot_parts(critics, generator=server.generator, student=server.student)
+        for epoch in federation.rounds(self.warmup_epochs + self.epochs, **parts):
+            warming = epoch <= self.warmup_epochs
+            take = self.warmup_step if warming else self.distillation_step
+            name = "warm-up" if warming else "distillation"
+            for critic in critics:
+                critic.begin_epoch(epoch, steps)
+            student.train()
+            loss = torch.tensor(torch.nan)  # a plan takes the steps of one round for all
+            with federation.streams.dropout(name, epoch):
+                for step in federation.steps(steps, name=name):
+                    loss = take(federation, server, critics, step)
+            show("loss/generator" if warming else "loss/student", epoch, loss)
+            federation.networks.check_finite(student, generator)
+            if not warming:
+                federation.evaluation.track(student)
+        return federation.networks.checkpoint(student)
+
+    def warmup_step(
+        self, federation: Federation, server: Server, critics: list[Critic], step: int
+    ) -> torch.Tensor:
+        """A step of every D_k, then of G against them; returns L_gan ()."""
+        labels = torch.cat(label_maps_at(critics, server.maps, step))
+        answered = self.ask_all(federation, server, critics, labels, step, teach=False)
+        loss = self.realism_loss(critics, answered)
+        loss.backward(inputs=list(server.generator.module.parameters()))
+        server.generator.step()
+        return loss.detach()
+
+    def distillation_step(
+        self, federation: Federation, server: Server, critics: list[Critic], step: int
+    ) -> torch.Tensor:
+        """One distillation step of Algorithm 1; returns L_mimic ()."""
+        labels = torch.cat(label_maps_at(critics, server.maps, step))
+        # Input distillation: every client trains D_k on x = G(w) and its own images, and answers.
+        answered = self.ask_all(federation, server, critics, labels, step, teach=True)
+        # Output distillation, for each pixel.
+        weights = self.teacher_weights(server, answered)
+        outputs = federation.forward(server.student.module, as_inputs(federation, answered.images))
+        ensemble = aggregate(answered.logits, weights[..., None, None])
+        mimic = mimic_loss(by_pixel(as_classes(outputs)), by_pixel(ensemble), self.temperature)
+        learnt = self.distillation * mimic
+        if self.supervised:
+            learnt = learnt + self.supervised * federation.task.loss(outputs, labels).mean()
+        # Update: G against the student, then S.
+        parameters = list(server.student.module.parameters())
+        gradients = torch.autograd.grad(learnt, parameters, retain_graph=True)
+        realism = self.realism_loss(critics, answered)
+        loss = self.generator_loss(realism, answered.logits, mimic, server.pi)
+        loss.backward(inputs=list(server.generator.module.parameters()))
+        server.generator.step()
+        for parameter, gradient in zip(parameters, gradients, strict=True):
+            parameter.grad = gradient
+        server.student.step()
+        return mimic.detach()
+
+    def realism_loss(self, critics: list[Critic], answered: Answered) -> torch.Tensor:
+        """L_gan of Eq. 2 with the clients' distances from their real images, as G minimises it."""
+        weights = client_weights(self, critics)
+        apart = weights @ answered.losses.mean(dim=1)
+        return self.generator_scale * (adversarial_loss(answered.scores, weights) + apart)
+
+    def generator_loss(
+        self, realism: torch.Tensor, logits: torch.Tensor, mimic: torch.Tensor, pi: torch.Tensor
+    ) -> torch.Tensor:
+        """L_conf + L_unique - L_mimic + `realism` of Algorithm 1, as G minimises it; logits
+        (clients, n, classes, h, w).
+        """
+        probabilities = by_pixel(logits.softmax(dim=2))
+        terms: tuple[tuple[float, Callable[[], torch.Tensor]], ...] = (
+            (-self.mimic, lambda: mimic),
+            (self.confidence, lambda: confidence_loss(probabilities, pi)),
+            (-self.uniqueness, lambda: jensen_shannon(probabilities, pi).mean()),
+        )
+        # A term that is off asks nothing of the clients.
+        return torch.stack([realism, *(weight * term() for weight, term in terms if weight)]).sum()
+
+    def teacher_weights(self, server: Server, answered: Answered) -> torch.Tensor:
+        """pi_k^c(x) of Eq. 8, to broadcast to (clients, n, classes): one for all pixels of x."""
+        if self.weights == "sum":
+            return torch.ones_like(server.pi)[:, None, None]
+        scores, own_scores = answered.scores.detach(), answered.own_scores
+        return ensemble_weights(self.weights, server.pi, server.counts, scores, own_scores)
+
+    def ask_all(
+        self,
+        federation: Federation,
+        server: Server,
+        critics: list[Critic],
+        labels: torch.Tensor,
+        step: int,
+        *,
+        teach: bool,
+    ) -> Answered:
+        """x = G(w) for label maps (n, h, w), the batches of all clients in turn, and what the
+        clients say of it; their teachers too with `teach`.
+        """
+        channel, task = federation.channel, conditioned(federation.task)
+        conditions = task.condition(labels)
+        images = federation.forward(server.generator.module, conditions)
+        answers, own_scores = [], []
+        for number, critic in enumerate(critics):
+            own = slice(number * self.batch_size, (number + 1) * self.batch_size)
+            client, others = critic.client.index, server.teachers[number] if teach else {}
+            if self.judges == "all":
+                maps = {"maps": labels.to(torch.int16)}
+                received = channel.down(client, "conditions", maps)["maps"].long()
+                answer = critic.answer(images, task.condition(received), step, own, others)
+            elif teach:
+                answer = critic.answer(images, conditions[own], step, own, others)
+            else:
+                first = slice(0, self.batch_size)
+                answer = critic.answer(images[own], conditions[own], step, first, others)
+            answers.append(answer)
+            if teach and self.weights.startswith("eq8"):
+                score = {"own": critic.own_score}
+                own_scores.append(channel.up(client, "discriminator-outputs", score)["own"])
+        scores, losses, outputs = zip(*answers, strict=True)
+        none = images.new_empty(0)
+        return Answered(
+            images,
+            torch.stack(scores),
+            torch.stack(losses),
+            as_classes(torch.stack([logits for (logits,) in outputs])) if teach else none,
+            torch.stack(own_scores) if own_scores else none,
+        )
+
+
+@dataclass
+class Answered:
+    """What the clients said in a step."""
+
+    images: torch.Tensor
+    """x = G(w), (n, c, h, w) in [-1, 1]."""
+    scores: torch.Tensor
+    """Patch logits (clients, n or batch size, h', w') of what each D_k judged."""
+    losses: torch.Tensor
+    """Distances (clients, batch size) of x from the real images of the same label maps."""
+    logits: torch.Tensor
+    """T_k(x), (clients, n, classes, h, w); empty in the warm-up."""
+    own_scores: torch.Tensor
+    """E[D_k(x')], (clients,); empty where no weight asks for it."""
+
+
+@dataclass
+class Server:
+    """What the server holds."""
+
+    generator: Learner
+    student: Learner
+    maps: list[torch.Tensor]
+    """Label maps of each client, int64 (n_k, h, w)."""
+    pi: torch.Tensor
+    """n_k / n, (clients,)."""
+    counts: torch.Tensor
+    """N_k^c, pixels of each class, (clients, classes)."""
+    teachers: list[dict[str, Callable[[torch.Tensor], torch.Tensor]]]
+    """T_k of each client as it answers; only the client calls it."""
+
+
+def make_parties(settings: Settings, federation: Federation) -> tuple[Server, list[Critic]]:
+    """T_k, trained to completion and frozen; G, S and all D_k before training; and the label maps
+    that the clients send.
+    """
+    epochs, task = settings.warmup_epochs + settings.epochs, conditioned(federation.task)
+    trained = federation.local_models()
+    critics = make_critics(settings, federation, epochs)
+    maps = [critic.send_conditions() for critic in critics]
+    counts = torch.stack([task.pixel_counts(held) for held in maps]).float()
+    sizes = counts.new_tensor([critic.client.size for critic in critics])
+    teachers = [
+        as_others(federation, federation.networks.module(trained[critic.client.index]))
+        for critic in critics
+    ]
+    student = federation.networks.initial()
+    optimizer = torch.optim.Adam(
+        student.parameters(),
+        settings.lr,
+        betas=(settings.student_beta, 0.999),
+        weight_decay=settings.weight_decay,
+        amsgrad=settings.amsgrad,
+    )
+    constant = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1.0)
+    generator = make_generator(settings, federation, epochs)
+    learner = Learner(student, optimizer, constant)
+    return Server(generator, learner, maps, size_weights(sizes), counts, teachers), critics
+
+
+def as_inputs(federation: Federation, images: torch.Tensor) -> torch.Tensor:
+    """Images in [-1, 1] as the segmentation networks see them."""
+    return federation.normalise((images + 1) / 2)
+
+
+def as_others(
+    federation: Federation, teacher: nn.Module
+) -> dict[str, Callable[[torch.Tensor], torch.Tensor]]:
+    """A client's teacher as what it answers: logits (n, outputs, h, w) of images in [-1, 1]."""
+    teacher.requires_grad_(False)
+    return {"logits": lambda images: federation.forward(teacher, as_inputs(federation, images))}
+
+
+def as_classes(logits: torch.Tensor) -> torch.Tensor:
+    """Logits (..., outputs, h, w) with one channel for each class: of a task with a single logit z,
+    the foreground's, (0, z), whose softmax has the sigmoid of z.
+    """
+    if logits.shape[-3] > 1:
+        return logits
+    return torch.cat([torch.zeros_like(logits), logits], dim=-3)
+
+
+def by_pixel(maps: torch.Tensor) -> torch.Tensor:
+    """Maps (..., n, classes, h, w) as (..., n * h * w, classes): every pixel a sample."""
+    return maps.movedim(-3, -1).flatten(-4, -2)

@@ -1,0 +1,145 @@
+"""Networks whose features a perceptual loss compares (Johnson, Alahi and Fei-Fei 2016), by name.
+
+`vgg16` is that of the paper: torchvision's ImageNet weights, a file that the user puts there. What
+stands in for it where the file is not: `efficientnet-lite0`, whose ImageNet weights come as a
+package, and `vgg16-random`, the layers of VGG-16 with a quarter of the channels and random weights.
+Distances of one are no distances of another, so a table says whose they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import timm
+import torch
+from torch import Tensor, nn
+
+from models.extractors import RECIPES
+from models.networks.imagenet import read_weights
+from models.weight_files import WeightFile
+from results.names import near
+
+VGG16 = WeightFile(
+    "vgg16-397923af.pth",
+    "https://download.pytorch.org/models/vgg16-397923af.pth",
+    "397923af",
+)
+"""torchvision's VGG-16."""
+
+BLOCKS = ((64, 64), (128, 128), (256, 256, 256), (512, 512, 512))
+"""Channels of VGG-16's convolutions up to relu4_3; a map is taken at the end of each block, before
+it is pooled."""
+IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+
+
+class FeatureNetwork(nn.Module):
+    """Images (n, 1 or 3, h, w) in [0, 1], grey ones as three equal channels, to four maps of
+    features; not to be trained.
+    """
+
+    mean: Tensor
+    std: Tensor
+
+    def __init__(
+        self,
+        stages: Callable[[Tensor], Sequence[Tensor]],
+        mean: Sequence[float],
+        std: Sequence[float],
+    ):
+        super().__init__()
+        self.stages = stages
+        self.register_buffer("mean", torch.tensor(mean).view(1, 3, 1, 1))
+        self.register_buffer("std", torch.tensor(std).view(1, 3, 1, 1))
+
+    def forward(self, images: Tensor) -> Sequence[Tensor]:
+        coloured = images.expand(-1, 3, -1, -1) if images.shape[1] == 1 else images
+        return self.stages((coloured - self.mean) / self.std)
+
+
+class VGGStages(nn.Module):
+    """VGG-16's layers (Simonyan and Zisserman 2015) up to relu4_3: images (n, 3, h, w) to the maps
+    relu1_2, relu2_2, relu3_3 and relu4_3. `share` is that of the channels; sides are of eight
+    pixels at least.
+    """
+
+    def __init__(self, share: float = 1.0):
+        super().__init__()
+        before, blocks = 3, list[nn.Module]()
+        for channels in BLOCKS:
+            layers: list[nn.Module] = [nn.MaxPool2d(2)] if blocks else []
+            for wide in channels:
+                after = int(wide * share)
+                layers += [nn.Conv2d(before, after, 3, padding=1), nn.ReLU()]
+                before = after
+            blocks.append(nn.Sequential(*layers))
+        self.blocks = nn.ModuleList(blocks)
+
+    def forward(self, images: Tensor) -> Sequence[Tensor]:
+        maps: list[Tensor] = []
+        for block in self.blocks:
+            images = block(images)
+            maps.append(images)
+        return maps
+
+
+def _vgg16() -> FeatureNetwork:
+    stages = VGGStages()
+    if not next(stages.parameters()).is_meta:
+        state = read_weights(VGG16.path, VGG16)
+        names = [name for name in state if name.startswith("features.")]
+        ours = stages.state_dict()  # the same layers in the same order
+        stages.load_state_dict({own: state[name] for own, name in zip(ours, names, strict=False)})
+    return FeatureNetwork(stages, IMAGENET_MEAN, IMAGENET_STD)
+
+
+def _vgg16_random() -> FeatureNetwork:
+    stages = VGGStages(share=0.25)
+    for name, parameter in stages.named_parameters():  # so that no map fades (He et al. 2015)
+        if name.endswith("weight"):
+            nn.init.kaiming_normal_(parameter, nonlinearity="relu")
+        else:
+            nn.init.zeros_(parameter)
+    return FeatureNetwork(stages, IMAGENET_MEAN, IMAGENET_STD)
+
+
+def _lite0() -> FeatureNetwork:
+    """Maps with a half, a quarter, an eighth and a sixteenth of the image's sides."""
+    network = timm.create_model(
+        "tf_efficientnet_lite0", pretrained=False, features_only=True, out_indices=(0, 1, 2, 3)
+    )
+    recipe = RECIPES["efficientnet-lite0"]
+    if not next(network.parameters()).is_meta:
+        state = recipe.rename(read_weights(recipe.path(), recipe.weights))
+        held = network.state_dict()
+        network.load_state_dict({name: state[name] for name in held})
+    _, centre, scale = recipe.prepare
+    return FeatureNetwork(network, [centre / 255] * 3, [scale / 255] * 3)
+
+
+NETWORKS: dict[str, Callable[[], FeatureNetwork]] = {
+    "vgg16": _vgg16,
+    "efficientnet-lite0": _lite0,
+    "vgg16-random": _vgg16_random,
+}
+
+
+def feature_network(name: str, channels: int) -> FeatureNetwork:
+    """The feature network `name` for images of `channels`, frozen, in evaluation mode; where
+    weights are random they are drawn from torch's generator. On `meta` no file is read.
+
+    Raises ValueError with near names if it is unknown, and for other channels than one or three;
+    DataError, saying how to get the file, if its weights are absent or damaged.
+    """
+    if name not in NETWORKS:
+        raise ValueError(f"unknown feature network {name!r}; {near(name, NETWORKS)}")
+    if channels not in (1, 3):
+        raise ValueError(f"{name} takes images of one or three channels, not {channels}")
+    return NETWORKS[name]().eval().requires_grad_(False)
+
+
+def perceptual_distance(network: FeatureNetwork, images: Tensor, others: Tensor) -> Tensor:
+    """The feature reconstruction loss of Johnson et al. (2016), Eq. 2, of each image (n, c, h, w)
+    in [0, 1] and another, (n,): the mean squared difference of their features, mean over the maps.
+    """
+    pairs = zip(network(images), network(others), strict=True)
+    return torch.stack([(a - b).square().flatten(1).mean(dim=1) for a, b in pairs]).mean(dim=0)
