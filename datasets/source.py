@@ -92,6 +92,8 @@ class DataSource:
     note: str = ""
     dtype: str = "uint8"
     """Of its samples: `uint8`, or `float32`, which are not rescaled."""
+    class_names: tuple[str, ...] = ()
+    """Of the classes, where a table names them."""
     content: Mapping[str, str] = field(default_factory=dict)
     """SHA-256 by split of the official images and labels (see `content_digest`), where known."""
 

@@ -8,6 +8,7 @@ own model's attention by what all of them look at and what any of them looks at.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -38,7 +39,8 @@ def importance_weights(counts: torch.Tensor) -> torch.Tensor:
 
 
 def ensemble_logits(logits: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-    """Eq. 4: the sum of logits (clients, n, C) or (clients, n, C, h, w) with weights (clients, C).
+    """Eq. 4: the sum of logits (clients, n, C) or (clients, n, C, *sides) with weights (clients,
+    C).
 
     Logits whose weight is 0 do not count, whatever they are: NaN where a client does not know the
     class.
@@ -81,12 +83,13 @@ def upper_loss(
 
 
 def _support(weights: torch.Tensor, values: torch.Tensor, scale: str) -> torch.Tensor:
-    """Minus the weighted mean of maps (n, C, h, w) over their pixels, times 1 / HW if the scale is
-    `printed`; (n, C).
+    """Minus the weighted mean of maps (n, C, *sides) over their pixels, times 1 / HW if the scale
+    is `printed`; (n, C).
     """
-    total = weights.sum(dim=(2, 3))
-    mean = (weights * values).sum(dim=(2, 3)) / torch.where(total > 0, total, 1.0)
-    return -mean / (weights.shape[2] * weights.shape[3] if scale == "printed" else 1)
+    sides = tuple(range(2, weights.ndim))
+    total = weights.sum(dim=sides)
+    mean = (weights * values).sum(dim=sides) / torch.where(total > 0, total, 1.0)
+    return -mean / (math.prod(weights.shape[2:]) if scale == "printed" else 1)
 
 
 def logit_loss(student: torch.Tensor, ensemble: torch.Tensor) -> torch.Tensor:
@@ -96,7 +99,8 @@ def logit_loss(student: torch.Tensor, ensemble: torch.Tensor) -> torch.Tensor:
     The paper names no order of the norm; of a single number all are the same.
     """
     difference = (student - ensemble).abs()
-    return difference if difference.ndim == 2 else difference.mean(dim=(2, 3))
+    sides = tuple(range(2, difference.ndim))
+    return difference.mean(dim=sides) if sides else difference
 
 
 @dataclass(frozen=True)
@@ -104,7 +108,7 @@ class Ensemble:
     """What the clients say together of n public images."""
 
     logits: torch.Tensor
-    """Of Eq. 4; (n, C), or (n, C, h, w) of a dense task."""
+    """Of Eq. 4; (n, C), or (n, C, *sides) of a dense task."""
     known: torch.Tensor
     """Which classes any client holds; bool (C,)."""
     consensus: torch.Tensor | None

@@ -4,6 +4,7 @@ The classification tables. Values marked `code` are those of the authors' releas
 comparator's: FedKD (gong-xuan/FedKD), FedDF (epfml), FedGEN (zhuangdizhu), FedMD (diogenes0319).
 """
 
+from benchmarks.papers import fediod_segmentation
 from benchmarks.papers.private import PRIVACY
 from benchmarks.tables.spec import Mechanism, Paper, Row, Setting, Table, grid
 
@@ -242,6 +243,7 @@ PAPER = Paper(
             unit="percent",
             offered=OFFERED,
         ),
+        *(t for t in fediod_segmentation.TABLES if t.key < "table5"),
         Table(
             key="table5",
             title="Table 5",
@@ -353,6 +355,7 @@ PAPER = Paper(
             metrics=("inception-score", "adapted-inception-score"),
             unit="",
         ),
+        *(t for t in fediod_segmentation.TABLES if t.key > "table5"),
         Table(
             key="figure4",
             title="Figure 4",

@@ -40,12 +40,16 @@ class DataSettings:
 
     image_size: int
     """Pixels of a side, as networks see it."""
+    depth: int = 0
+    """Of a volume in voxels, where it is another than the other sides'."""
     name: str = ""
     """The data set; of several sites `nih-cxr14+chexpert`."""
     task: str = TASK
     """What is learnt; it decides on the scenario."""
+    called: Scalar = ""
+    """What a table's column calls the data set; it tells columns apart and sets nothing."""
     train: Scalar = ""
-    """What a table's column calls the sites that train; it tells columns apart and sets nothing."""
+    """What a table's column calls the sites that train; a scenario may read it."""
     public_size: Scalar = ""
     """The same of the public set's size."""
 

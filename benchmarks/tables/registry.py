@@ -37,6 +37,7 @@ RESERVED = frozenset(
         "local",
         "network",
         "partition",
+        "pixels",
         "privacy",
         "private",
         "public",

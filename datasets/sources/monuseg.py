@@ -219,6 +219,7 @@ def _source(
         name=name,
         title=title,
         classes=len(ORGANS),
+        class_names=ORGANS,
         shape=(3, *(HALF if half else FULL)),
         sizes={split: len(names) for split, names in splits.items()},
         mean=TCGA_MEAN,

@@ -172,6 +172,7 @@ def _source(
         name=name,
         title=title,
         classes=classes,
+        class_names=ORGANS[:classes] if classes > 1 else (),
         shape=(3, SIDE, SIDE),
         sizes=sizes,
         mean=(0.83, 0.70, 0.84),

@@ -28,15 +28,16 @@ def aligned(
 def attention_bounds(
     maps: torch.Tensor, holders: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """FedAD's Eq. 6: consensus I and diversity U, (n, C, h, w), the least and the greatest of maps
-    (clients, n, C, h, w) in [0, 1].
+    """FedAD's Eq. 6: consensus I and diversity U, (n, C, *sides), the least and the greatest of
+    maps (clients, n, C, *sides) in [0, 1].
 
     Only clients that hold samples of a class count for it, `holders` (clients, C): the paper does
     not say so, but a model knows nothing of a class that it has never seen. Both are 0 for a class
     that no client holds.
     """
-    held = holders[:, None, :, None, None]
+    pixels = [1] * (maps.ndim - 3)
+    held = holders.view(len(holders), 1, -1, *pixels)
     least = torch.where(held, maps, 1.0).amin(dim=0)
-    return torch.where(holders.any(dim=0)[:, None, None], least, 0.0), torch.where(
+    return torch.where(holders.any(dim=0).view(-1, *pixels), least, 0.0), torch.where(
         held, maps, 0.0
     ).amax(dim=0)

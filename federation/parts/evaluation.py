@@ -59,15 +59,15 @@ class Evaluation:
         """Metrics on the test set (none while planning) of a network that was trained for the
         federation's task, or for `task`.
         """
-        return self._measured(model, self.test_set, task)
+        return self.measured(model, self.test_set, task)
 
     def validate(self, model: nn.Module) -> dict[str, float]:
         """Metrics on the server's validation set (none while planning). Raises ValueError if it has
         none.
         """
-        return self._measured(model, self.require_validation())
+        return self.measured(model, self.require_validation())
 
-    def _measured(
+    def measured(
         self, model: nn.Module, held: LabelledSet, trained_for: Task | None = None
     ) -> dict[str, float]:
         return evaluate(

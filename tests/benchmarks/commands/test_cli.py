@@ -454,7 +454,7 @@ def test_the_curves_of_figure_two_have_every_epoch(tmp_path):
     [
         (("reproduce", "dlad/tabel2"), "did you mean .*dlad/table2"),
         (("reproduce",), "Try first: python -m benchmarks reproduce dlad/table2"),
-        (("reproduce", "fediod/table2"), "not yet reproducible"),
+        (("reproduce", "fediod/table9"), "not yet reproducible"),
         (("reproduce", "dlad/table2", "--profile", "cpuu"), "did you mean cpu"),
         (("reproduce", "dlad/table2", "--protocol", "released"), "released no code"),
         (

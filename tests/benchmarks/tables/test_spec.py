@@ -207,7 +207,7 @@ FEDIOD = registry.papers()["fediod"]
 
 @pytest.mark.parametrize("table", FEDIOD.tables, ids=lambda table: table.key)
 def test_every_field_of_a_method_of_fediods_tables_stands_on_the_card_or_in_its_row(table):
-    stated = {setting.name for setting in FEDIOD.settings}
+    stated = {setting.name for setting in FEDIOD.settings_of(table)}
     for row in (*table.rows, *table.offered):
         fields = {
             f"{row.method}.{field.name}"

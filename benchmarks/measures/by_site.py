@@ -1,0 +1,72 @@
+"""The task's metrics at the end of a run, on the test samples of the site that a cell names, or the
+mean of all sites'.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from benchmarks.measures.final import counted
+from benchmarks.tables.measure import Fitted, Measure, Taken
+from benchmarks.tables.registry import find_scenario
+from results.record import Measurement
+
+if TYPE_CHECKING:
+    from federation.federation import Federation
+    from federation.parties.checkpoint import Checkpoint
+    from federation.parties.data import LabelledSet
+
+
+class BySite(Measure):
+    """One number per metric; mean over models, and over sites where several are tested."""
+
+    numbers = True
+
+    def take(self, run: Fitted) -> Taken:
+        from benchmarks.scenarios.configuration import Configuration
+
+        configuration = Configuration.parse(run.config)
+        scenario = find_scenario(configuration.data.task).load()
+        device = str(run.federation.networks.device)
+        sites = scenario.test_sets(configuration, run.sources, device)
+        return Taken(*measure(run.federation, counted(run), sites, run.metrics, run.scale))
+
+
+def measure(
+    federation: Federation,
+    models: Sequence[Checkpoint],
+    sites: Mapping[str, LabelledSet],
+    metrics: Sequence[str],
+    scale: Callable[[str], float] = lambda metric: 1.0,
+) -> tuple[tuple[Measurement, ...], str]:
+    """Metrics by name, each times its `scale`, and how they came about. A metric that is not
+    defined for one model and site, as a distance from nothing, is left out of the mean, and the
+    text says of how many it is; nothing is left if it is for none.
+    """
+    found = [
+        federation.evaluation.measured(federation.networks.module(model), held)
+        for model in models
+        for held in sites.values()
+    ]
+    samples = sum(len(held.images) for held in sites.values())
+    text = [f"on {samples} test samples of {', '.join(sites)}, after training"]
+    if len(sites) > 1:
+        text.append("mean over sites")
+    if len(models) > 1:
+        text.append("mean over models")
+    measurements = []
+    for metric in metrics:
+        values = [one.get(metric, math.nan) for one in found]
+        defined = [value for value in values if not math.isnan(value)]
+        if defined:
+            measurements.append(Measurement(metric, float(np.mean(defined)) * scale(metric)))
+        if len(defined) < len(values):
+            text.append(f"{metric} of {len(defined)} of {len(values)}")
+    return tuple(measurements), "; ".join(text)
+
+
+MEASURE = BySite()

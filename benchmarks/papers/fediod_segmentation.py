@@ -1,0 +1,188 @@
+"""FedIOD's segmentation tables: brain tumours (Table 2) and nuclei (Tables 3, 4 and 8).
+
+Values marked `code` are those of its author's segmentation code (lsl001006/brats_nuclei_seg and
+asyndgan), or of AsynDGAN's (tommy-qichang/AsynDGAN).
+"""
+
+from benchmarks.tables.spec import Row, Setting, Table
+
+TUMOUR = "table=table2"
+ORGANS = ("breast", "liver", "kidney", "prostate")
+SITES = ("cell17", "tcga", "tnbc")
+TOGETHER = ",".join(SITES)
+METRICS = ("dice", "obj-dice", "aji", "hd95")
+
+OFFERED = (
+    Row("fedprox", "fedprox", "FedProx"),
+    Row("fediod-released", "fediod-segmentation", "FedIOD", protocol="released"),
+)
+CENTRALIZED = Row("centralized", "centralized", "Centralized", upper_bound=True)
+
+GAN = ("asyndgan", "fediod-segmentation")
+
+SETTINGS = (
+    Setting("data.task", {TUMOUR: "tumour", "": "nuclei"}, "paper", "the experiments on segmentation"),
+    Setting("data.image_size", {TUMOUR: 224, "": 256}, "paper",
+            "BraTS: crops of 224 (ours: slices resized); nuclei: patches of 256, at cpu of images at half resolution",
+            cpu={TUMOUR: 64, "": 128}, smoke={TUMOUR: 32, "": 48}),
+    Setting("pixels.cut", {TUMOUR: False, "": True}, "paper", "nuclei: cropped to patches, stitched for the metrics"),
+    Setting("pixels.patches", {TUMOUR: 0, "": 4}, "code", "16 overlapping patches of an image", smoke={TUMOUR: 0, "": 2}),
+    Setting("pixels.overlap", 80 / 256, "code", "windows of 256 with 80 pixels in common; here blended, there the middle is kept"),
+    Setting("pixels.weights", "1+2+4", "assumed",
+            "appendix: foreground and contour are given more weight than background; the code has a map per image"),
+    Setting("pixels.cross_entropy", 1.0, "code", "BCE and soft Dice with equal weights"),
+    Setting("pixels.dice", 1.0, "code", "the same; here of each slice, there of the whole batch"),
+    Setting("pixels.distance", "mask", "assumed", "the text counts HD95 among the metrics of semantic segmentation"),
+    Setting("pixels.reading", "paper", "paper", "Eq. 12: sorted and nonrepeated", released="released"),
+    Setting("pixels.smallest", 20, "code", "pixels of the smallest object that is kept", cpu=5, smoke=5),
+    Setting("public.name", "", "paper", "no auxiliary data"),
+    Setting("partition.kind", {TUMOUR: "by-size", "": "by-site"}, "paper", "BraTS: sorted by tumour size; nuclei: organs or sites"),
+    Setting("partition.clients", {TUMOUR: 10, "train=all": 4, f"train={TOGETHER}": 3, "": 1}, "paper", "K"),
+    Setting("partition.validation_share", 0.0, "paper", "the code validates on the test images; here on nothing"),
+    Setting("partition.public_share", 0.0, "paper", "nothing is public"),
+    Setting("partition.public_limit", 0, "paper", "nothing is public"),
+    Setting("partition.pool_limit", 0, "paper", "all (0 means no limit)", smoke={TUMOUR: 0, "": 6}),
+    Setting("network.client", "unet", "paper", "AsynDGAN's U-Net"),
+    Setting("network.server", "unet", "paper", "the same"),
+    Setting("network.unet", "unet-64-bn", "code", "64 to 1,024 channels, activation before normalisation",
+            cpu="unet-16-bn", smoke="unet-narrow"),
+    Setting("network.pretrained", "none", "paper", "none is named"),
+    Setting("local.optimizer", "adam", "paper", "appendix"),
+    Setting("local.lr", {TUMOUR: 2e-3, "": 2.5e-4}, "paper", "appendix", released=1e-3,
+            cpu=1e-3, smoke=5e-3),
+    Setting("local.momentum", 0.0, "paper", "Adam"),
+    Setting("local.weight_decay", 0.0, "paper", "appendix names none", released=1e-4),
+    Setting("local.schedule", "constant", "paper", "appendix"),
+    Setting("local.final_lr", 0.0, "paper", "constant"),
+    Setting("local.batch_size", {TUMOUR: 16, "": 4}, "paper", "appendix", released=16, smoke=4),
+    Setting("local.epochs", {"method=fedavg|fedprox": 1, TUMOUR: 50, "": 100}, "paper",
+            "appendix; FedAvg: an epoch a round (assumed)", cpu={"method=fedavg|fedprox": 1, "": 8},
+            smoke={"method=fedavg|fedprox": 1, "": 2}),
+    *(Setting(f"{name}.rounds", {TUMOUR: 50, "": 100}, "assumed", "as many epochs in all as Standalone has", cpu=8, smoke=2)
+      for name in ("fedavg", "fedprox")),
+    *(Setting(f"{name}.participation", 1.0, "assumed", "all clients in every round") for name in ("fedavg", "fedprox")),
+    Setting("server.optimizer", "adam", "code", "AsynDGAN's downstream U-Net is trained as local ones are (assumed)"),
+    Setting("server.lr", {TUMOUR: 2e-3, "": 2.5e-4}, "assumed", "the same", cpu=1e-3, smoke=5e-3),
+    Setting("server.batch_size", {TUMOUR: 16, "": 4}, "assumed", "the same", smoke=4),
+    Setting("server.epochs", {TUMOUR: 50, "": 100}, "assumed", "the same", cpu=8, smoke=2),
+    Setting("augmentation.rotation", {TUMOUR: 10.0, "": 0.0}, "code", "BraTS: up to 10 degrees", smoke=0.0),
+    Setting("augmentation.crop", 0, "paper", "patches are cut before"),
+    Setting("augmentation.cutout", 0, "paper", "none"),
+    Setting("augmentation.horizontal_flip", True, "paper", "appendix"),
+    Setting("augmentation.vertical_flip", {TUMOUR: False, "": True}, "paper", "appendix: nuclei both ways"),
+    Setting("augmentation.quarter_turns", {TUMOUR: False, "": True}, "paper", "appendix: random rotation; by 90 degrees in the code"),
+    *(Setting(f"{name}.generator", "resnet-generator", "paper", "9-block ResNet",
+              cpu="resnet-generator-narrow", smoke="resnet-generator-narrow") for name in GAN),
+    *(Setting(f"{name}.discriminator_width", 64, "code", "pix2pix", cpu=32, smoke=8) for name in GAN),
+    *(Setting(f"{name}.discriminator_layers", 3, "code", "patches of 70 pixels", cpu=2, smoke=1) for name in GAN),
+    *(Setting(f"{name}.batch_size", {TUMOUR: 1, "": 2}, "code", "of each client; 8 of four clients", cpu=2) for name in GAN),
+    *(Setting(f"{name}.steps", 0, "code", "as many as the largest client has batches", smoke=3) for name in GAN),
+    *(Setting(f"{name}.features", "vgg16", "code", "relu1_2, 2_2, 3_3 and 4_3", cpu="efficientnet-lite0",
+              smoke="efficientnet-lite0") for name in GAN),
+    *(Setting(f"{name}.l1", {TUMOUR: 100.0 if name == "asyndgan" else 0.0, "": 0.0}, "code", "nuclei: 0") for name in GAN),
+    *(Setting(f"{name}.perceptual", {TUMOUR: 1.0 if name == "asyndgan" else 10.0, "": 10.0}, "code", "") for name in GAN),
+    *(Setting(f"{name}.generator_beta", 0.5, "code", "pix2pix") for name in GAN),
+    Setting("asyndgan.gan_weights", "one", "code", "every client alike"),
+    Setting("asyndgan.generator_scale", 0.1, "code", ""),
+    Setting("asyndgan.discriminator_scale", 0.05, "code", ""),
+    Setting("fediod-segmentation.gan_weights", "size", "paper", "Eq. 2", released="one"),
+    Setting("fediod-segmentation.generator_scale", 1.0, "paper", "Eq. 11 has no weights", released=0.1),
+    Setting("fediod-segmentation.discriminator_scale", 1.0, "paper", "the same", released=0.05),
+    Setting("fediod-segmentation.judges", "all", "paper", "Algorithm 1: every D_k judges every image", released="own"),
+    Setting("fediod-segmentation.weights", "eq8", "paper", "Eq. 8", released="sum"),
+    Setting("fediod-segmentation.temperature", 0.0, "paper", "Eq. 10; 0 stands for infinity", released=5.0),
+    Setting("fediod-segmentation.distillation", 1.0, "paper", "Eq. 10", released=0.04),
+    Setting("fediod-segmentation.supervised", 0.0, "paper", "Algorithm 1: the student learns from the teachers alone", released=1.0),
+    Setting("fediod-segmentation.mimic", 1.0, "paper", "Eq. 11; less in the few steps of reduced profiles, as in the classification "
+            "tables", cpu={"protocol=released": 0.0, "": 1e-4}, smoke={"protocol=released": 0.0, "": 1e-4}, released=0.0),
+    Setting("fediod-segmentation.confidence", 1.0, "paper", "Eq. 11; the same", cpu={"protocol=released": 0.0, "": 0.1}, smoke={"protocol=released": 0.0, "": 0.1}, released=0.0),
+    Setting("fediod-segmentation.uniqueness", 1.0, "paper", "Eq. 11; the same", cpu={"protocol=released": 0.0, "": 0.1}, smoke={"protocol=released": 0.0, "": 0.1}, released=0.0),
+    Setting("fediod-segmentation.student_beta", 0.9, "paper", "Adam", released=0.5),
+    Setting("fediod-segmentation.weight_decay", 0.0, "paper", "none is named", released=1e-4),
+    Setting("fediod-segmentation.amsgrad", False, "paper", "Adam", released=True),
+    Setting("asyndgan.generator_lr", 2e-4, "code", "", cpu=1e-3, smoke=2e-3),
+    Setting("asyndgan.constant_epochs", {TUMOUR: 100, "": 200}, "code", "", cpu=8, smoke=2),
+    Setting("asyndgan.decay_epochs", {TUMOUR: 100, "": 200}, "code", "", cpu=4, smoke=1),
+    Setting("fediod-segmentation.generator_lr", {TUMOUR: 2e-4, "": 1e-4}, "paper", "appendix", cpu=1e-3, smoke=2e-3),
+    Setting("fediod-segmentation.warmup_epochs", {TUMOUR: 0, "": 100}, "paper", "appendix", cpu=4, smoke=1),
+    Setting("fediod-segmentation.epochs", {TUMOUR: 400, "": 300}, "paper", "appendix", cpu=8, smoke=2),
+    Setting("fediod-segmentation.decay_epochs", 0, "paper", "appendix names none", cpu=4, smoke=0),
+    Setting("fediod-segmentation.lr", {TUMOUR: 2e-4, "": 1e-4}, "paper", "appendix", cpu=1e-3, smoke=5e-3),
+    Setting("evaluation.track", False, "assumed", "metrics are taken at the end"),
+    Setting("evaluation.statistic", "last", "assumed", "the code takes the best epoch by the test images"),
+    Setting("evaluation.last_epochs", 1, "assumed", "the end"),
+    Setting("evaluation.at", 1.0, "assumed", "the end"),
+)  # fmt: skip
+
+NUCLEI_ROWS = (
+    Row("fedavg", "fedavg", "FedAvg", absent=tuple(f"train={organ}" for organ in ORGANS)),
+    Row("asyndgan", "asyndgan", "AsynDGAN", absent=tuple(f"train={organ}" for organ in ORGANS)),
+    Row("fediod", "fediod-segmentation", "FedIOD", absent=tuple(f"train={organ}" for organ in ORGANS)),
+)  # fmt: skip
+
+TABLES = (
+    Table(
+        key="table2",
+        title="Table 2",
+        caption="Segmentation of whole tumours in T2 slices of BraTS2018, ten clients by tumour size",
+        rows=(
+            Row("standalone", "standalone", "Standalone"),
+            CENTRALIZED,
+            Row("fedavg", "fedavg", "FedAvg"),
+            Row("asyndgan", "asyndgan", "AsynDGAN"),
+            Row("fediod", "fediod-segmentation", "FedIOD"),
+        ),
+        columns=({"dataset": "brats2018"},),
+        axes={"dataset": "data.called"},
+        fixed={"data.name": "brats2018-slices"},
+        measure="by-site",
+        metrics=("dice", "sensitivity", "specificity", "hd95"),
+        unit="percent",
+        settings=SETTINGS,
+        offered=OFFERED,
+    ),
+    Table(
+        key="table3",
+        title="Table 3",
+        caption="Segmentation of nuclei, one organ on each client (TCGA)",
+        rows=(Row("standalone", "standalone", "Standalone", absent=("train=all",)), *NUCLEI_ROWS),
+        columns=tuple({"dataset": "tcga", "train": train} for train in (*ORGANS, "all")),
+        axes={"dataset": "data.called", "train": "data.train"},
+        fixed={"data.name": "monuseg-kumar", "pixels.labels": "+".join(ORGANS)},
+        measure="by-site",
+        metrics=METRICS,
+        unit="percent",
+        settings=SETTINGS,
+        offered=(*OFFERED, CENTRALIZED),
+    ),
+    Table(
+        key="table4",
+        title="Table 4",
+        caption="Segmentation of nuclei, one site on each client",
+        rows=NUCLEI_ROWS,
+        columns=tuple({"train": TOGETHER, "test": test} for test in (*SITES, "average")),
+        axes={"train": "data.train", "test": "pixels.test"},
+        fixed={"data.name": "cell17+monuseg+tnbc", "pixels.called": "monuseg=tcga"},
+        measure="by-site",
+        metrics=METRICS,
+        unit="percent",
+        settings=SETTINGS,
+        offered=(*OFFERED, CENTRALIZED),
+    ),
+    Table(
+        key="table8",
+        title="Table 8",
+        caption="Every site's own model on every site's test images",
+        rows=(Row("standalone", "standalone", "Standalone"),),
+        columns=tuple(
+            {"train": train, "test": test} for train in SITES for test in (*SITES, "average")
+        ),
+        axes={"train": "data.train", "test": "pixels.test"},
+        fixed={"data.name": "cell17+monuseg+tnbc", "pixels.called": "monuseg=tcga"},
+        measure="by-site",
+        metrics=METRICS,
+        unit="percent",
+        settings=SETTINGS,
+        own="",
+    ),
+)

@@ -1,0 +1,94 @@
+"""Objects that touch each other: background, inside or boundary of every pixel, and from these the
+objects.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+
+from federation.tasks.base import mean_over_pixels
+from metrics.instances import ternary
+from metrics.masks import Reading
+from metrics.running_masks import NucleiOverlap
+
+Distance = Literal["objects", "mask"]
+CLASSES = 3
+"""Background, inside and boundary."""
+
+
+@dataclass(frozen=True)
+class Nuclei:
+    """Three classes per pixel of object maps; targets int64 (n, h, w), 0 for background, an object
+    number elsewhere.
+    """
+
+    weights: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    """Of the classes in the cross-entropy."""
+    reading: Reading = "paper"
+    """How metrics are read where a paper and its code differ (`metrics.instances`)."""
+    distance: Distance = "mask"
+    """HD95 of `objects`, or of all their pixels together."""
+    smallest: int = 20
+    """Objects of fewer pixels are dropped from a prediction."""
+
+    @property
+    def outputs(self) -> int:
+        return CLASSES
+
+    @property
+    def dense(self) -> bool:
+        return True
+
+    @property
+    def classes(self) -> int | None:
+        return CLASSES
+
+    @property
+    def metric_names(self) -> tuple[str, ...]:
+        return ("dice", "obj-dice", "aji", "hd95")
+
+    @property
+    def condition_channels(self) -> int:
+        return CLASSES
+
+    def pixel_counts(self, targets: torch.Tensor) -> torch.Tensor:
+        """How many pixels of all targets are of each class, (3,)."""
+        return _one_hot(ternary(targets)).flatten(2).sum(dim=(0, 2))
+
+    def condition(self, targets: torch.Tensor) -> torch.Tensor:
+        """What a generator is told of an image: a layer per class, -1 where a pixel is not of it,
+        1 where it is.
+        """
+        return 2 * _one_hot(ternary(targets)).float() - 1
+
+    def loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        """Weighted cross-entropy with the classes of the objects' pixels, mean over pixels,
+        (n,).
+        """
+        classes = ternary(targets)
+        weights = sum(weight * (classes == n) for n, weight in enumerate(self.weights))
+        pixels = outputs.flatten(2).transpose(1, 2).flatten(0, 1)  # deterministic on CUDA
+        losses = F.cross_entropy(pixels, classes.flatten(), reduction="none").view(classes.shape)
+        return mean_over_pixels(losses * weights)
+
+    def probabilities(self, outputs: torch.Tensor) -> torch.Tensor:
+        return outputs.softmax(dim=1)
+
+    def distillation_loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        """Mean over all pixels, (n,), of the cross-entropy with teacher probabilities (n, 3, h,
+        w).
+        """
+        return mean_over_pixels(F.cross_entropy(outputs, targets, reduction="none"))
+
+    def metrics(self) -> NucleiOverlap:
+        return NucleiOverlap(self.reading, distance=self.distance, minimum=self.smallest)
+
+
+def _one_hot(classes: torch.Tensor) -> torch.Tensor:
+    """bool (n, 3, h, w) of classes (n, h, w)."""
+    numbers = torch.arange(CLASSES, device=classes.device)
+    return classes[:, None] == numbers.view(-1, 1, 1)
