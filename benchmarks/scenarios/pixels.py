@@ -200,18 +200,25 @@ def training_sites(configuration: Configuration, sites: Mapping[str, Site]) -> l
 def test_sets(
     configuration: Configuration, sources: Sequence[ResolvedData], device: str
 ) -> dict[str, LabelledSet]:
-    """The test samples on which a cell is measured, by site."""
+    """The test samples on which a cell is measured, by site: of all classes of a data set
+    together, where these are the sites and none is named. Raises DataError for an unknown site.
+    """
     sites = sites_of(configuration, sources)
     how = read_section(configuration.others, "pixels", PixelSettings)
-    if how.labels and not how.test:  # all classes of one data set together
+    if how.labels and not how.test:
         first, *_ = sites.values()
-        every = np.sort(np.concatenate([site.samples("test") for site in sites.values()]))
-        return {first.data.asked: first.whole("test", every, device)}
+        return {first.data.asked: _of_all_classes(sites, device)}
     wanted = list(sites) if how.test in ("", AVERAGE) else [how.test]
     for name in wanted:
         if name not in sites:
             raise DataError(f"pixels.test: unknown site {name!r}; {near(name, sites)}")
     return {n: sites[n].whole("test", sites[n].samples("test"), device) for n in wanted}
+
+
+def _of_all_classes(sites: Mapping[str, Site], device: str) -> LabelledSet:
+    first, *_ = sites.values()
+    every = np.sort(np.concatenate([site.samples("test") for site in sites.values()]))
+    return first.whole("test", every, device)
 
 
 def divide(
@@ -271,12 +278,18 @@ def parts(configuration: Configuration, data: DataSets, seeds: Seeds, device: st
         clients.append(ClientPart(shard, (), site.identity("train", indices[rest])))
     site = held[0][0]
     source = catalogue.source(site.data.used)
-    first, *_ = test_sets(configuration, (data.target, *data.others), device).values()
+    first, *_ = sites.values()
+    # Whatever a cell is measured on, so that cells share their fits.
+    test = (
+        _of_all_classes(sites, device)
+        if first.how.labels
+        else first.whole("test", first.samples("test"), device)
+    )
     shown: dict[str, Any] = {"device": device}
     return Parts(
         clients=clients,
         public=_public(configuration, data, site, **shown),
-        test=first,
+        test=test,
         validation=_pooled(validation, **shown) if partition.validation_share else None,
         task=site.how.task(annotations_of(source)[site.annotation]),
         image_shape=(source.shape[0], *site.size),

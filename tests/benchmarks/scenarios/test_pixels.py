@@ -110,6 +110,8 @@ def test_each_set_is_a_site_of_its_own_name_and_a_cell_is_measured_on_one_or_on_
         test: list(measured_on(SITES, **{"pixels.test": test})) for test in ("bluer", "average")
     }
     assert names == {"bluer": ["bluer"], "average": ["phantom-nuclei", "bluer"]}
+    digests = {made(SITES, **{"pixels.test": test}).test.digest for test in names}
+    assert digests == {parts.test.digest}  # so that both share their fits
     with pytest.raises(DataError, match=r"unknown site 'blue'.*bluer"):
         measured_on(SITES, **{"pixels.test": "blue"})
     with pytest.raises(DataError, match=r"data\.train: unknown site 'red'"):
