@@ -229,6 +229,7 @@ PAPER = Paper(
         "seeds move the noise alone, so that columns without DP have no spread and verdicts say nothing of other partitions. With "
         "DP the students learn from privacy.queries images with the class that noisy votes elect, without DP from logits on all; "
         "FedIOD's generator then learns by L_gan alone, for fewer epochs at cpu. The cost of DP is that of all this together.",
+        *fediod_segmentation.NOTES,
         "Figure 8 counts all clients and both ways; training of local models before the first round sends nothing. A row has "
         "reached an accuracy the first time that it is there.",
     ),
