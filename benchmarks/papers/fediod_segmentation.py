@@ -6,7 +6,7 @@ asyndgan), or of AsynDGAN's (tommy-qichang/AsynDGAN).
 
 from benchmarks.tables.spec import Row, Setting, Table
 
-TUMOUR = "table=table2"
+TUMOUR = "table=table2|figure5|figure8b"
 ORGANS = ("breast", "liver", "kidney", "prostate")
 SITES = ("cell17", "tcga", "tnbc")
 TOGETHER = ",".join(SITES)
@@ -135,7 +135,13 @@ NOTES = (
     "(pixels.distance=objects gives the other).",
 )
 
-TABLES = (
+DISTRIBUTED = (
+    Row("asyndgan", "asyndgan", "AsynDGAN"),
+    Row("fedavg", "fedavg", "FedAvg"),
+    Row("fediod", "fediod-segmentation", "FedIOD"),
+)
+
+_TABLES = (
     Table(
         key="table2",
         title="Table 2",
@@ -185,6 +191,52 @@ TABLES = (
         offered=(*OFFERED, CENTRALIZED),
     ),
     Table(
+        key="figure3",
+        title="Figure 3",
+        caption="Contours of nuclei that each method finds in a test image of each site",
+        rows=DISTRIBUTED,
+        columns=({"train": TOGETHER},),
+        axes={"train": "data.train"},
+        fixed={
+            "data.name": "cell17+monuseg+tnbc",
+            "pixels.called": "monuseg=tcga",
+            "pixels.test": "average",
+        },
+        measure="contours",
+        metrics=METRICS,
+        unit="percent",
+        settings=SETTINGS,
+        offered=(*OFFERED, CENTRALIZED),
+    ),
+    Table(
+        key="figure5",
+        title="Figure 5",
+        caption="Contours of tumours that each method finds in a test slice of BraTS2018",
+        rows=DISTRIBUTED,
+        columns=({"dataset": "brats2018"},),
+        axes={"dataset": "data.called"},
+        fixed={"data.name": "brats2018-slices"},
+        measure="contours",
+        metrics=("dice", "sensitivity", "specificity", "hd95"),
+        unit="percent",
+        settings=SETTINGS,
+        offered=(*OFFERED, CENTRALIZED),
+    ),
+    Table(
+        key="figure8b",
+        title="Figure 8b",
+        caption="Dice against bandwidth on BraTS2018",
+        rows=(Row("fedavg", "fedavg", "FedAvg"), Row("fediod", "fediod-segmentation", "FedIOD")),
+        columns=({"panel": "brats2018"},),
+        axes={"panel": "data.called"},
+        fixed={"data.name": "brats2018-slices", "evaluation.track": True},
+        measure="bandwidth",
+        metrics=("dice",),
+        unit="percent",
+        settings=SETTINGS,
+        offered=(*OFFERED, Row("asyndgan", "asyndgan", "AsynDGAN")),
+    ),
+    Table(
         key="table8",
         title="Table 8",
         caption="Every site's own model on every site's test images",
@@ -201,3 +253,6 @@ TABLES = (
         own="",
     ),
 )
+
+TABLES = {table.key: table for table in _TABLES}
+"""By key."""

@@ -7,11 +7,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 
 from federation.tasks.base import mean_over_pixels
-from metrics.instances import ternary
+from metrics.instances import instances_of, ternary
 from metrics.masks import Reading
 from metrics.running_masks import NucleiOverlap
 
@@ -83,6 +84,12 @@ class Nuclei:
         w).
         """
         return mean_over_pixels(F.cross_entropy(outputs, targets, reduction="none"))
+
+    def found(self, outputs: torch.Tensor) -> torch.Tensor:
+        """The objects of outputs (n, 3, h, w), int64 (n, h, w): 0 for none, else a number."""
+        classes = outputs.argmax(dim=1).cpu().numpy()
+        maps = [instances_of(image, minimum=self.smallest) for image in classes]
+        return torch.from_numpy(np.stack(maps).astype(np.int64))
 
     def metrics(self) -> NucleiOverlap:
         return NucleiOverlap(self.reading, distance=self.distance, minimum=self.smallest)

@@ -107,6 +107,10 @@ class Regions:
             F.binary_cross_entropy_with_logits(outputs, targets, reduction="none")
         )
 
+    def found(self, outputs: torch.Tensor) -> torch.Tensor:
+        """The first region of outputs (n, regions, *sides), int64 (n, *sides) of 0 and 1."""
+        return (outputs[:, 0] > 0).long()
+
     def metrics(self) -> RunningMetrics:
         if len(self.regions) == 1:
             released = self.reading == "released"

@@ -67,8 +67,7 @@ class FedIODSegmentation(Settings):
                     loss = take(federation, server, critics, step)
             show("loss/generator" if warming else "loss/student", epoch, loss)
             federation.networks.check_finite(student, generator)
-            if not warming:
-                federation.evaluation.track(student)
+            federation.evaluation.track(student)
         return federation.networks.checkpoint(student)
 
     def warmup_step(

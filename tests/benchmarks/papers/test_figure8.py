@@ -124,7 +124,7 @@ def test_the_claim_is_judged_with_its_accuracy_and_the_panel_that_is_missing(fin
     ):
         shown = " ".join(text.split())
         assert (
-            "panel=brats2018 is not measured: segmentation has no runner yet, so there is no Dice"
+            "panel=brats2018 is not measured: panel b has settings of its own: fediod/figure8b"
             in shown
         )
         assert (

@@ -1,0 +1,76 @@
+"""Pictures of segmentations: what each row's model finds in a test sample of each site, beside the
+numbers on all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from benchmarks.measures import by_site
+from benchmarks.measures.final import counted
+from benchmarks.tables.measure import Fitted, Measure, Taken
+from benchmarks.tables.registry import find_scenario
+from results.arrays import pack
+
+if TYPE_CHECKING:
+    from federation.federation import Federation
+    from federation.parties.checkpoint import Checkpoint
+    from federation.parties.data import LabelledSet
+
+SHOWN = 160
+"""Pixels of a side of what is shown of a sample, its middle."""
+
+
+class Contours(Measure):
+    """The numbers of `by-site`, and of each site the sample with most that is labelled."""
+
+    def take(self, run: Fitted) -> Taken:
+        from benchmarks.scenarios.configuration import Configuration
+
+        configuration = Configuration.parse(run.config)
+        scenario = find_scenario(configuration.data.task).load()
+        device = str(run.federation.networks.device)
+        sites = scenario.test_sets(configuration, run.sources, device)
+        models = counted(run)
+        numbers = by_site.measure(run.federation, models, sites, run.metrics, run.scale)
+        return Taken(*numbers, found(run.federation, models[0], sites))
+
+
+def found(federation: Federation, model: Checkpoint, sites: Mapping[str, LabelledSet]) -> str:
+    """By site an image, its true objects and those that the model finds, packed; nothing while
+    planning. Raises ValueError for volumes and for a task without objects.
+    """
+    import torch
+
+    from federation.training.loops import predictions
+
+    task = federation.task
+    if not hasattr(task, "found") or any(held.images.ndim != 4 for held in sites.values()):
+        raise ValueError(f"contours are of objects in images, and the task is {task}")
+    arrays: dict[str, np.ndarray] = {}
+    module = federation.networks.module(model)
+    for name, held in sites.items():
+        if held.images.is_meta:
+            return ""
+        place = int((held.targets > 0).flatten(1).sum(dim=1).argmax())
+        image, target = held.images[place : place + 1], held.targets[place : place + 1]
+        [outputs] = predictions(module, image, normalise=federation.normalise, window=held.window)
+        maps = {"image": image[0], "target": target[0], "predicted": task.found(outputs)[0]}
+        for kind, values in maps.items():
+            kept = torch.as_tensor(values)[..., middle(target.shape[1]), middle(target.shape[2])]
+            arrays[f"{kind}/{name}"] = (
+                kept.cpu().numpy().astype(np.uint8 if kind == "image" else np.uint16)
+            )
+    return pack(arrays)
+
+
+def middle(side: int) -> slice:
+    """The middle `SHOWN` pixels of a side, or all."""
+    start = max(0, (side - SHOWN) // 2)
+    return slice(start, start + min(side, SHOWN))
+
+
+MEASURE = Contours()
