@@ -23,6 +23,7 @@ from federation.blocks.conditional_gan import (
     make_generator,
     snapshot_parts,
     synthesise,
+    with_samples,
 )
 from federation.blocks.learner import Learner
 from federation.federation import Federation
@@ -74,7 +75,8 @@ class AsynDGAN(GanSettings, Method):
             show("loss/generator", epoch, loss)
             federation.networks.check_finite(generator.module)
         images = [synthesise(federation, generator.module, held) for held in maps]
-        return federation.distill(torch.cat(maps), federation.task.loss, torch.cat(images))
+        student = federation.distill(torch.cat(maps), federation.task.loss, torch.cat(images))
+        return with_samples(self, federation, student, generator.module, maps)
 
     def adversarial_step(
         self,

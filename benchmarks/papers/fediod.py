@@ -414,6 +414,6 @@ PAPER = Paper(
                 ),
             ),
         ),
-        *(fediod_segmentation.TABLES[key] for key in ("figure3", "figure5", "figure8b")),
+        *(fediod_segmentation.TABLES[key] for key in ("figure3", "figure5", "figure6", "figure8b")),
     ),
 )

@@ -14,7 +14,7 @@ D_k is the probability that a pair is generated.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import torch
@@ -24,6 +24,7 @@ from federation.blocks.learner import Learner
 from federation.blocks.remote import ask
 from federation.costs import values
 from federation.federation import Federation
+from federation.parties.checkpoint import Checkpoint
 from federation.parties.client import Client, Shard
 from federation.tasks.base import conditioned
 from federation.training.loops import Normalisation, predict, unit_range
@@ -72,6 +73,9 @@ class GanSettings:
     """What G's loss against the clients is multiplied by."""
     discriminator_scale: float = 0.05
     """What D_k's loss is multiplied by; Adam hardly notices."""
+    samples: int = 0
+    """Label maps of each client, its first, of which the last generator's images are kept for
+    pictures."""
 
     def __post_init__(self) -> None:
         check_known(self, gan_weights=("one", "size"))
@@ -317,6 +321,20 @@ def synthesise(
         predict(generator, task.condition(part), normalise=as_they_are) for part in maps.split(500)
     ]
     return torch.cat(images).add(1).mul(127.5).round().to(torch.uint8)
+
+
+def with_samples(
+    settings: GanSettings,
+    federation: Federation,
+    student: Checkpoint,
+    generator: torch.nn.Module,
+    maps: Sequence[torch.Tensor],
+) -> Checkpoint:
+    """The student with `samples` images of each client's label maps, if any are wanted."""
+    if not settings.samples:
+        return student
+    made = [synthesise(federation, generator, held[: settings.samples]) for held in maps]
+    return replace(student, samples=torch.cat(made))
 
 
 def snapshot_parts(critics: Sequence[Critic], **learners: Learner) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from federation.blocks.conditional_gan import (
     make_critics,
     make_generator,
     snapshot_parts,
+    with_samples,
 )
 from federation.blocks.learner import Learner
 from federation.federation import Federation
@@ -68,7 +69,8 @@ class FedIODSegmentation(Settings):
             show("loss/generator" if warming else "loss/student", epoch, loss)
             federation.networks.check_finite(student, generator)
             federation.evaluation.track(student)
-        return federation.networks.checkpoint(student)
+        checkpoint = federation.networks.checkpoint(student)
+        return with_samples(self, federation, checkpoint, generator, server.maps)
 
     def warmup_step(
         self, federation: Federation, server: Server, critics: list[Critic], step: int

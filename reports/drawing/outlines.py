@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from matplotlib.axes import Axes
 from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
@@ -41,34 +40,79 @@ def draw_outlines(source: Path, path: Path, rows: Mapping[str, str], about: Layo
     `target/SITE` and `ROW/SITE` (h, w); rows that it lacks are left out. Raises ResultsError for a
     file that holds something else.
     """
+    arrays, sites, shown = _read(source, rows)
+    lines = []
+    for site in sites:
+        image = _rgb(arrays[f"{IMAGE}/{site}"])
+        found = [_outlined(image, arrays[f"{key}/{site}"], FOUND) for key in shown]
+        lines.append([image, *found, _outlined(image, arrays[f"{TARGET}/{site}"], TRUE)])
+    _draw(lines, sites, ["input", *(rows[key] for key in shown), "ground truth"], path, about)
+
+
+@styled
+def draw_made(source: Path, path: Path, rows: Mapping[str, str], about: Layout) -> None:
+    """A picture with a line per client: a label map, the images that each of `rows` (title by key)
+    makes of it, and the real one.
+
+    `source` is a safetensors file of `image/CLIENT` and `ROW/CLIENT` uint8 (c, h, w), and of
+    `target/CLIENT`, objects numbered from 1 (h, w); rows that it lacks are left out. Raises
+    ResultsError for a file that holds something else.
+    """
+    arrays, clients, shown = _read(source, rows)
+    lines = []
+    for client in clients:
+        objects = arrays[f"{TARGET}/{client}"]
+        inside = np.repeat((objects > 0)[None].astype(np.uint8) * 255, 3, axis=0)
+        made = [_rgb(arrays[f"{key}/{client}"]) for key in shown]
+        label_map = _outlined(_rgb(inside), objects, "#000000")
+        lines.append([label_map, *made, _rgb(arrays[f"{IMAGE}/{client}"])])
+    _draw(lines, clients, ["label map", *(rows[key] for key in shown), "real"], path, about)
+
+
+def _read(
+    source: Path, rows: Mapping[str, str]
+) -> tuple[dict[str, np.ndarray], list[str], list[str]]:
+    """The arrays of a file, the names behind `image/`, and the rows that have an array of each."""
     try:
         arrays = load_file(source)
     except (OSError, SafetensorError) as error:
         raise ResultsError(f"{source} is not readable ({error}). Regenerate it.") from error
-    sites = [name.partition("/")[2] for name in arrays if name.startswith(f"{IMAGE}/")]
-    shown = [key for key in rows if all(f"{key}/{site}" in arrays for site in sites)]
-    if not sites or any(f"{TARGET}/{site}" not in arrays for site in sites):
+    names = [name.partition("/")[2] for name in arrays if name.startswith(f"{IMAGE}/")]
+    if not names or any(f"{TARGET}/{name}" not in arrays for name in names):
         raise ResultsError(f"{source} has no images with their true objects. Regenerate it.")
-    across = len(shown) + 2
+    shown = [key for key in rows if all(f"{key}/{name}" in arrays for name in names)]
+    return arrays, names, shown
+
+
+def _draw(
+    lines: Sequence[Sequence[np.ndarray]],
+    names: Sequence[str],
+    titles: Sequence[str],
+    path: Path,
+    about: Layout,
+) -> None:
+    across = len(titles)
     width = ONE_COLUMN if across < FEW else TWO_COLUMNS
-    figure = blank((width, (width - 0.2) / across * len(sites) + 0.3), 0.015)
-    axes = figure.subplots(len(sites), across, squeeze=False)
-    titles = ["input", *(rows[key] for key in shown), "ground truth"]
-    for line, site in zip(axes, sites, strict=True):
-        image = arrays[f"{IMAGE}/{site}"]
-        maps = [None, *(arrays[f"{key}/{site}"] for key in shown), arrays[f"{TARGET}/{site}"]]
-        for axis, objects in zip(line, maps, strict=True):
-            _show(axis, image, objects, TRUE if axis is line[-1] else FOUND)
-        line[0].set_ylabel(site, fontsize=TICK)
+    figure = blank((width, (width - 0.2) / across * len(lines) + 0.3), 0.015)
+    axes = figure.subplots(len(lines), across, squeeze=False)
+    for places, images, name in zip(axes, lines, names, strict=True):
+        for axis, image in zip(places, images, strict=True):
+            axis.set(xticks=[], yticks=[])
+            axis.imshow(image, interpolation="nearest")
+        places[0].set_ylabel(name, fontsize=TICK)
     for axis, title in zip(axes[0], titles, strict=True):
         axis.set_title("\n".join(textwrap.wrap(title, 16)), fontsize=TICK)
     finish(figure, [], about, path)
 
 
-def _show(axis: Axes, image: np.ndarray, objects: np.ndarray | None, colour: str) -> None:
-    axis.set(xticks=[], yticks=[])
+def _rgb(image: np.ndarray) -> np.ndarray:
+    """An image uint8 (c, h, w) as (h, w, 3); of other than three channels the first, in grey."""
     pixels = image.transpose(1, 2, 0)
-    pixels = np.repeat(pixels[..., :1], 3, axis=2) if pixels.shape[2] != 3 else pixels.copy()
-    if objects is not None:
-        pixels[outline(objects)] = [int(colour[place : place + 2], 16) for place in (1, 3, 5)]
-    axis.imshow(pixels, interpolation="nearest")
+    return pixels if pixels.shape[2] == 3 else np.repeat(pixels[..., :1], 3, axis=2)
+
+
+def _outlined(pixels: np.ndarray, objects: np.ndarray, colour: str) -> np.ndarray:
+    """Pixels (h, w, 3) with the outlines of objects (h, w)."""
+    painted = pixels.copy()
+    painted[outline(objects)] = [int(colour[place : place + 2], 16) for place in (1, 3, 5)]
+    return painted

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from reports.drawing.outlines import FOUND, TRUE, draw_outlines, outline
+from reports.drawing.outlines import FOUND, TRUE, draw_made, draw_outlines, outline
 from results.files import ResultsError
 from tests.reports.drawn import layout
 
@@ -51,6 +51,18 @@ def test_a_line_per_site_has_the_image_each_row_and_the_truth(drawn, tmp_path):
         {"#090909", FOUND},
         {"#090909", TRUE},
     ]
+
+
+def test_a_line_per_client_has_its_label_map_what_each_row_makes_and_the_real_image(
+    drawn, tmp_path
+):
+    made, real = (np.full((3, 5, 6), value, np.uint8) for value in (7, 9))
+    arrays = {"image/client 1": real, "target/client 1": TWO, "a/client 1": made}
+    save_file(arrays, tmp_path / "f.safetensors")
+    draw_made(tmp_path / "f.safetensors", tmp_path / "f.png", {"a": "Row A"}, layout())
+    axes = drawn[0].axes
+    assert [axis.get_title() for axis in axes] == ["label map", "Row A", "real"]
+    assert [colours(axis) for axis in axes] == [{"#000000", "#ffffff"}, {"#070707"}, {"#090909"}]
 
 
 @pytest.mark.parametrize("arrays", [{"x": TWO}, {"image/here": TWO[None].astype(np.uint8)}])
