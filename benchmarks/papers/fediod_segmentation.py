@@ -16,7 +16,8 @@ OFFERED = (
     Row("fedprox", "fedprox", "FedProx"),
     Row("fediod-released", "fediod-segmentation", "FedIOD", protocol="released"),
 )
-CENTRALIZED = Row("centralized", "centralized", "Centralized", upper_bound=True)
+ALONE = tuple(f"train={organ}" for organ in ORGANS)
+CENTRALIZED = Row("centralized", "centralized", "Centralized", upper_bound=True, absent=ALONE)
 
 GAN = ("asyndgan", "fediod-segmentation")
 
@@ -119,9 +120,9 @@ SETTINGS = (
 )  # fmt: skip
 
 NUCLEI_ROWS = (
-    Row("fedavg", "fedavg", "FedAvg", absent=tuple(f"train={organ}" for organ in ORGANS)),
-    Row("asyndgan", "asyndgan", "AsynDGAN", absent=tuple(f"train={organ}" for organ in ORGANS)),
-    Row("fediod", "fediod-segmentation", "FedIOD", absent=tuple(f"train={organ}" for organ in ORGANS)),
+    Row("fedavg", "fedavg", "FedAvg", absent=ALONE),
+    Row("asyndgan", "asyndgan", "AsynDGAN", absent=ALONE),
+    Row("fediod", "fediod-segmentation", "FedIOD", absent=ALONE),
 )  # fmt: skip
 
 NOTES = (
