@@ -4,6 +4,7 @@ training and seen through windows in tests, or resized.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +23,7 @@ from benchmarks.scenarios.samples import (
 )
 from benchmarks.scenarios.scenario import ClientPart, DataSets, Parts
 from datasets import catalogue, partitions
-from datasets.annotations import INSTANCES, Annotation, annotations_of
+from datasets.annotations import INSTANCES, Annotation, annotated, annotations_of
 from datasets.catalogue import ResolvedData
 from datasets.patches import starts
 from datasets.source import DataError
@@ -74,23 +75,33 @@ class PixelSettings:
     """HD95 of nuclei: of `objects`, or of the `mask` of all together."""
     smallest: int = 20
     """Nuclei of fewer pixels are dropped from a prediction."""
+    radius: int = 2
+    """Pixels by which those that are left grow."""
+    least: int = 0
+    """Labelled pixels of a sample, as stored; samples with fewer are left out."""
 
     def task(self, annotation: Annotation) -> Task:
         """The task of an annotation: objects, the one region of a mask, or those of BraTS."""
         if annotation.kind == INSTANCES:
             outside, inside, boundary = map(float, self.weights.split("+"))
             weights = (outside, inside, boundary)
-            return Nuclei(weights, self.reading, self.distance, self.smallest)
+            return Nuclei(weights, self.reading, self.distance, self.smallest, self.radius)
         regions = TUMOUR if annotation.size == 2 else BRATS
         return Regions(regions, self.cross_entropy, self.dice, reading=self.reading)
 
 
 def patches(maps: torch.Tensor, sides: tuple[int, ...], count: int) -> torch.Tensor:
     """Patches (n x patches, c, *sides) of maps (n, c, *larger), `count` along a side, evenly
-    spread, or as few as cover it. Raises ValueError for sides that are larger than the maps'.
+    spread, or as few as cover it where these are more. Raises DataError for maps with a shorter
+    side.
     """
     for axis, side in enumerate(sides, 2):
-        corners = starts(maps.shape[axis], side, count or None)
+        length = maps.shape[axis]
+        if length < side:
+            raise DataError(
+                f"samples of {length} pixels hold no patches of {side}; lower data.image_size"
+            )
+        corners = starts(length, side, max(count, math.ceil(length / side)))
         maps = torch.cat([maps.narrow(axis, corner, side) for corner in corners])
     return maps
 
@@ -111,8 +122,12 @@ class Site:
     def samples(self, split: str) -> np.ndarray:
         """Indices of the site's samples in a split."""
         labels = official_labels(self.data)[split]
-        every = np.arange(len(labels))
-        return every if self.label is None else every[labels == self.label]
+        chosen = np.arange(len(labels))
+        if self.label is not None:
+            chosen = chosen[labels == self.label]
+        if self.how.least and self.data.digest:
+            chosen = chosen[self.sizes(split, chosen) >= self.how.least]
+        return chosen
 
     def groups(self, split: str, indices: np.ndarray) -> np.ndarray:
         """Whose each sample is, (n,); while planning each of its own."""
@@ -123,9 +138,8 @@ class Site:
         """Labelled pixels of each sample, (n,); while planning 0."""
         if not self.data.digest:
             return np.zeros(len(indices), np.int64)
-        sides = catalogue.source(self.data.used).shape[1:]
-        whole = targets_at(self.data, split, indices, self.annotation, sides, "cpu")
-        return (whole > 0).flatten(1).sum(dim=1).numpy()
+        values = annotated(catalogue.load(self.data.used)[split], self.annotation)[indices]
+        return np.count_nonzero(values.reshape(len(values), -1), axis=1)
 
     def _sides(self) -> tuple[int, ...]:
         return catalogue.source(self.data.used).shape[1:] if self.how.cut else self.size
@@ -157,7 +171,7 @@ class Site:
 
     def identity(self, split: str, indices: np.ndarray) -> str:
         """What identifies these samples, with their targets, in stage keys."""
-        about = (self.annotation, self.how.cut, self.how.patches)
+        about = (self.annotation, self.how.cut, self.how.patches, self.how.overlap)
         return identity(self.data, split, indices, self.size, *about)
 
 

@@ -35,6 +35,8 @@ class Nuclei:
     """HD95 of `objects`, or of all their pixels together."""
     smallest: int = 20
     """Objects of fewer pixels are dropped from a prediction."""
+    radius: int = 2
+    """Pixels by which a prediction's objects grow, of which the boundary has taken one."""
 
     @property
     def outputs(self) -> int:
@@ -88,11 +90,13 @@ class Nuclei:
     def found(self, outputs: torch.Tensor) -> torch.Tensor:
         """The objects of outputs (n, 3, h, w), int64 (n, h, w): 0 for none, else a number."""
         classes = outputs.argmax(dim=1).cpu().numpy()
-        maps = [instances_of(image, minimum=self.smallest) for image in classes]
+        maps = [instances_of(image, self.smallest, self.radius) for image in classes]
         return torch.from_numpy(np.stack(maps).astype(np.int64))
 
     def metrics(self) -> NucleiOverlap:
-        return NucleiOverlap(self.reading, distance=self.distance, minimum=self.smallest)
+        return NucleiOverlap(
+            self.reading, distance=self.distance, minimum=self.smallest, radius=self.radius
+        )
 
 
 def _one_hot(classes: torch.Tensor) -> torch.Tensor:

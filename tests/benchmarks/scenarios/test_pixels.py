@@ -133,6 +133,22 @@ def test_subjects_are_divided_by_the_size_of_their_tumours_and_none_is_on_two_si
     assert not seen & {bytes(image.numpy()) for image in parts.test.images}
 
 
+def test_samples_with_too_little_that_is_labelled_are_left_out_in_training_and_tests():
+    parts = made(TUMOURS, **{"pixels.least": 10})
+    stored = {
+        name: (split.annotations["tumour"] > 0).sum(axis=(1, 2))
+        for name, split in catalogue.load("phantom-tumours").items()
+    }
+    assert sum(len(client.shard) for client in parts.clients) == (stored["train"] >= 10).sum()
+    assert len(parts.test.images) == (stored["test"] >= 10).sum()
+
+
+def test_a_larger_image_is_covered_by_more_patches_than_are_asked_for():
+    images = torch.arange(100).view(1, 1, 10, 10)
+    assert len(pixels.patches(images, (4, 4), 2)) == 9
+    assert len(pixels.patches(images, (4, 4), 4)) == 16
+
+
 def test_volumes_have_three_regions_and_a_depth_of_their_own():
     volumes = {**TUMOURS, "data.name": "phantom-volumes", "partition.kind": "by-class"}
     parts = made(volumes, **{"data.depth": 16})
@@ -158,7 +174,7 @@ def test_a_plan_knows_as_many_samples_of_the_same_shapes(config):
         ({"partition.clients": 3}, PartitionError, "4 sites are as many clients, not 3"),
         ({"pixels.labels": "breast+brian"}, DataError, "unknown class 'brian'.*brain"),
         ({"pixels.cutt": True}, SpecError, r"unknown setting 'pixels.cutt'.*pixels\.cut"),
-        ({"data.image_size": 112}, ValueError, "patches of 112 pixels do not fit into 96"),
+        ({"data.image_size": 112}, DataError, "samples of 96 pixels hold no patches of 112"),
     ],
 )
 def test_what_cannot_be_is_said(changes, error, message):
