@@ -94,6 +94,9 @@ class DataSource:
     """Of its samples: `uint8`, or `float32`, which are not rescaled."""
     class_names: tuple[str, ...] = ()
     """Of the classes, where a table names them."""
+    class_labels: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """By split the class of every sample, where it is known without the files: what a plan takes,
+    which otherwise has as many of each."""
     content: Mapping[str, str] = field(default_factory=dict)
     """SHA-256 by split of the official images and labels (see `content_digest`), where known."""
 

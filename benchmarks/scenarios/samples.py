@@ -22,13 +22,16 @@ Size = int | tuple[int, ...]
 
 
 def official_labels(data: ResolvedData) -> dict[str, np.ndarray]:
-    """Labels of every split; for planning without the files, balanced labels of the official
-    sizes.
+    """Labels of every split; for planning without the files, those that the source states, or
+    balanced labels of the official sizes.
     """
     source = catalogue.source(data.used)
     if data.digest:
         return {name: split.labels for name, split in catalogue.load(data.used).items()}
-    return {name: np.arange(size) % source.classes for name, size in source.sizes.items()}
+    return {
+        name: np.array(source.class_labels.get(name, np.arange(size) % source.classes))
+        for name, size in source.sizes.items()
+    }
 
 
 def images_of(

@@ -220,6 +220,10 @@ def _source(
         title=title,
         classes=len(ORGANS),
         class_names=ORGANS,
+        class_labels={
+            split: tuple(ORGANS.index(ORGANS_OF[name]) for name in names)
+            for split, names in splits.items()
+        },
         shape=(3, *(HALF if half else FULL)),
         sizes={split: len(names) for split, names in splits.items()},
         mean=TCGA_MEAN,

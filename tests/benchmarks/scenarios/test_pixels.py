@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
 from benchmarks.scenarios import pixels
 from benchmarks.scenarios.configuration import Configuration
+from benchmarks.scenarios.samples import official_labels
 from benchmarks.scenarios.scenario import DataSets
 from benchmarks.tables.spec import SpecError
 from datasets import catalogue
@@ -165,6 +168,15 @@ def test_a_plan_knows_as_many_samples_of_the_same_shapes(config):
         for a, b in zip(held(one), held(other), strict=True):
             assert (a.shape, a.dtype) == (b.shape, b.dtype)
     assert real.test.images.shape == planned.test.images.shape
+
+
+def test_a_plan_without_the_files_knows_how_many_images_there_are_of_an_organ():
+    source = catalogue.source("monuseg-kumar")
+    absent = replace(catalogue.resolve("phantom-nuclei"), used=source.name, digest="")
+    labels = official_labels(absent)
+    organs = [source.class_names.index(name) for name in ORGANS.split("+")]
+    assert [int((labels["train"] == organ).sum()) for organ in organs] == [4] * 4
+    assert [int((labels["test"] == organ).sum()) for organ in organs] == [2] * 4
 
 
 @pytest.mark.parametrize(
