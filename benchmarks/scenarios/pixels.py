@@ -7,7 +7,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -299,12 +298,11 @@ def parts(configuration: Configuration, data: DataSets, seeds: Seeds, device: st
         if first.how.labels
         else first.whole("test", first.samples("test"), device)
     )
-    shown: dict[str, Any] = {"device": device}
     return Parts(
         clients=clients,
-        public=_public(configuration, data, site, **shown),
+        public=_public(configuration, data, site, device),
         test=test,
-        validation=_pooled(validation, **shown) if partition.validation_share else None,
+        validation=_pooled(validation, device) if partition.validation_share else None,
         task=site.how.task(annotations_of(source)[site.annotation]),
         image_shape=(source.shape[0], *site.size),
         normalise=Normalisation(source.mean, source.std),
@@ -322,10 +320,10 @@ def _pooled(held: Sequence[tuple[Site, np.ndarray]], device: str) -> LabelledSet
 def _public(configuration: Configuration, data: DataSets, site: Site, device: str) -> PublicData:
     """Public samples of another data set, or none."""
     if data.public is None:
-        empty = torch.empty(
-            0, *images_of(site.data, "train", np.arange(0), site.size, device).shape[1:]
+        channels = catalogue.source(site.data.used).shape[0]
+        return PublicData(
+            torch.empty(0, channels, *site.size, dtype=torch.uint8, device=device), ""
         )
-        return PublicData(empty.to(torch.uint8).to(device), "")
     check_channels(site.data, data.public, "public")
     partition = configuration.partition
     public = Site("public", data.public, site.annotation, site.how, site.size)
