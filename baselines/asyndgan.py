@@ -49,6 +49,7 @@ class AsynDGAN(GanSettings, Method):
         "features": "vgg16-random",
         "generator_lr": 2e-3,
         "batch_size": 4,
+        "steps": 12,
         "constant_epochs": 4,
         "decay_epochs": 2,
     }

@@ -38,13 +38,15 @@ BRIEF: Mapping[str, Scalar] = {
 }
 """What differs where it is enough to compare two fits, or to see what they send."""
 BRIEF_STEPS: Mapping[str, int] = {
-    "steps": 20,
-    "interval": 10,
+    "steps": 8,
+    "interval": 4,
+    "epochs": 2,
+    "warmup_epochs": 1,
     "constant_epochs": 1,
     "decay_epochs": 1,
 }
 """Most steps of a method's own loop in such a fit, in all and between two of its evaluations; and
-most epochs with and after a constant learning rate."""
+most of its own epochs, of all kinds."""
 
 
 EPSILON = 50.0

@@ -79,7 +79,9 @@ def reader_digest(name: str) -> str:
 def _content(name: str, home: Path) -> str:
     """Digest of a source's content. Once per process, since files can be many."""
     entry, reader = _modules()[name]
-    return data_digest(entry, reader, home)
+    generated = not entry.files(home)  # and small: what is made to be digested is kept
+    read = functools.partial(load, name) if generated else functools.partial(entry.load, home)
+    return data_digest(entry, reader, home, read)
 
 
 def is_present(name: str, home: Path | None = None) -> bool:

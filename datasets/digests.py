@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import metadata
 from pathlib import Path
 
@@ -70,8 +70,10 @@ def _fingerprint(entry: DataSource, reader: str, home: Path) -> str:
     return digest([entry.name, listing, source_digest(reader), versions])
 
 
-def data_digest(entry: DataSource, reader: str, home: Path) -> str:
-    """`splits_digest` of a source as the module `reader` decodes it from `home`.
+def data_digest(
+    entry: DataSource, reader: str, home: Path, read: Callable[[], Mapping[str, Split]]
+) -> str:
+    """`splits_digest` of what `read` returns, as the module `reader` decodes it from `home`.
 
     Computed once for the same files and reader, then taken from the cache; a cache that cannot be
     written only costs time. Raises DataError if the data are damaged.
@@ -84,7 +86,7 @@ def data_digest(entry: DataSource, reader: str, home: Path) -> str:
     with contextlib.suppress(OSError):
         known = read_sealed_json(note)
     if known is None:
-        known = {"set": entry.name, "digest": splits_digest(entry, entry.load(home))}
+        known = {"set": entry.name, "digest": splits_digest(entry, read())}
         with contextlib.suppress(ResultsError):
             write_sealed_json(note, known)
     _of_fingerprints[fingerprint] = str(known["digest"])

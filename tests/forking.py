@@ -116,8 +116,8 @@ def serve() -> None:
 
 
 def _warm() -> None:
-    """Do once what every process does first: digest the commonest data sets, and load Matplotlib's
-    fonts.
+    """Do once what every process does first: make and digest the commonest data sets, and load
+    Matplotlib's fonts.
     """
     from matplotlib.figure import Figure
 
@@ -125,13 +125,12 @@ def _warm() -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         os.environ["FEDTABLES_CACHE"] = folder  # a request brings its own
-        for name in ("digits", "shapes", "shapes-100"):
+        for name in ("digits", "shapes", "shapes-100", "scenes"):
             catalogue.resolve(name, home=Path(folder))
         figure = Figure()
         figure.subplots().set_title("fonts")
         for suffix in ("png", "svg", "pdf"):
             figure.savefig(Path(folder) / f"fonts.{suffix}")
-    catalogue.load.cache_clear()
 
 
 def _run(request: dict) -> NoReturn:

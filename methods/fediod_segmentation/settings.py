@@ -45,6 +45,7 @@ class Settings(GanSettings, Method):
         "generator_lr": 5e-3,
         "lr": 0.01,
         "batch_size": 4,
+        "steps": 12,
         "warmup_epochs": 1,
         "epochs": 4,
         "decay_epochs": 0,

@@ -47,21 +47,24 @@ def test_a_command_that_only_tells_imports_no_framework(command):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("dlad/table1",),
-        (
-            "dlad/table2",
-            "--only",
-            "dataset=mnist",
-            "--only",
-            "distribution=niid1",
-            "--only",
-            "row=global-avg",
-            "--set",
-            "local.epochs=1",
+        pytest.param(("dlad/table1",), marks=pytest.mark.slow, id="a partition"),
+        pytest.param(
+            (
+                "dlad/table2",
+                "--only",
+                "dataset=mnist",
+                "--only",
+                "distribution=niid1",
+                "--only",
+                "row=global-avg",
+                "--set",
+                "local.epochs=1",
+            ),
+            marks=pytest.mark.slow,
+            id="a method",
         ),
-        ("fediod/table7", "--only", "row=gan"),
+        pytest.param(("fediod/table7", "--only", "row=gan"), id="generated images"),
     ],
-    ids=["a partition", "a method", "generated images"],
 )
 def test_a_finished_table_starts_no_worker_computes_no_stage_and_imports_no_framework(
     command, arguments, tmp_path

@@ -78,11 +78,11 @@ def test_the_digest_is_kept_in_the_cache_until_files_or_reader_change(
     counted, tmp_path, monkeypatch
 ):
     entry, times, path = counted
-    first = data_digest(entry, READER, tmp_path)
+    first = data_digest(entry, READER, tmp_path, lambda: entry.load(tmp_path))
 
     def again():
         digests._of_fingerprints.clear()  # as another process
-        return data_digest(entry, READER, tmp_path)
+        return data_digest(entry, READER, tmp_path, lambda: entry.load(tmp_path))
 
     assert again() == first
     assert len(times) == 1
@@ -96,11 +96,11 @@ def test_the_digest_is_kept_in_the_cache_until_files_or_reader_change(
 
 def test_a_damaged_note_in_the_cache_is_made_anew(counted, tmp_path):
     entry, times, _ = counted
-    first = data_digest(entry, READER, tmp_path)
+    first = data_digest(entry, READER, tmp_path, lambda: entry.load(tmp_path))
     for note in (tmp_path / "cache" / "data").iterdir():
         note.write_text(note.read_text().replace(first, "0" * 64))
     digests._of_fingerprints.clear()
-    assert data_digest(entry, READER, tmp_path) == first
+    assert data_digest(entry, READER, tmp_path, lambda: entry.load(tmp_path)) == first
     assert len(times) == 2
 
 
@@ -108,5 +108,5 @@ def test_a_cache_that_cannot_be_written_costs_no_more_than_time(counted, tmp_pat
     entry, times, _ = counted
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("FEDTABLES_CACHE", str(tmp_path / "file"))
-    assert data_digest(entry, READER, tmp_path)
+    assert data_digest(entry, READER, tmp_path, lambda: entry.load(tmp_path))
     assert len(times) == 1

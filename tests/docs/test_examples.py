@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 from types import SimpleNamespace
 
@@ -13,6 +12,7 @@ import pytest
 
 from results.frame import load
 from results.sourcecode import ROOT
+from tests.forking import run_forked
 
 
 @pytest.fixture(scope="module")
@@ -24,16 +24,8 @@ def example(tmp_path_factory, shared_home):
         "PYTHONPATH": str(ROOT),
         **shared_home,
     }
-    script = ROOT / "docs" / "examples" / "notebook.py"
-    done = subprocess.run(
-        [sys.executable, str(script), str(folder / "results")],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    script = "docs.examples.notebook"
+    done = run_forked(script, str(folder / "results"), timeout=300, env=environment)
     assert done.returncode == 0, done.stderr
     return done.stdout, folder / "results", environment
 
@@ -68,6 +60,7 @@ def test_the_command_takes_the_notebooks_cells_and_writes_the_same_files(
     assert means.to_dict() == pytest.approx(table.to_dict())
 
 
+@pytest.mark.slow
 def test_the_lines_for_weights_and_biases_give_it_every_point(tmp_path, monkeypatch):
     [code] = re.findall(
         r"```python\n(.*?)```", (ROOT / "docs" / "watching.md").read_text(), re.DOTALL

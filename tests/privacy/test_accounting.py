@@ -121,7 +121,7 @@ steps = st.integers(1, 10_000)
 deltas = st.floats(1e-8, 1e-2)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(noises, rates, steps, deltas, st.floats(1.0, 4.0), st.integers(0, 10_000))
 def test_less_noise_more_steps_and_a_smaller_delta_never_cost_less(
     noise, rate, count, delta, factor, more
@@ -133,7 +133,7 @@ def test_less_noise_more_steps_and_a_smaller_delta_never_cost_less(
     assert epsilon([GaussianSteps(noise, rate, count)], delta / factor) >= cost - slack
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(noises, rates, rates, steps, deltas)
 def test_a_higher_rate_never_costs_less(noise, first, second, count, delta):
     low, high = (
@@ -219,7 +219,7 @@ def test_prv_refuses_what_it_cannot_compose():
         epsilon([REFERENCE, LaplaceSteps(1.0, 1)], 1e-5, "prv")
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=3, deadline=None)
 @given(st.floats(0.2, 200.0), st.sampled_from([0.01, 0.1, 1.0]), st.integers(1, 5000))
 def test_calibration_finds_the_noise_that_was_paid_for(target, rate, count):
     noise = calibrate(lambda sigma: [GaussianSteps(sigma, rate, count)], target, 1e-5)

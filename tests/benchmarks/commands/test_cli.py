@@ -24,8 +24,8 @@ from benchmarks.tables.selection import Selection
 from tests.forking import run_forked
 
 ROOT = Path(__file__).resolve().parents[3]
-BRIEF = ("--set", "local.epochs=6", "--set", "server.epochs=5", "--set", "dlad.classifier_epochs=1")
-"""Half of the smoke profile's epochs, where no number is compared with one of another run."""
+BRIEF = ("--set", "local.epochs=4", "--set", "server.epochs=3", "--set", "dlad.classifier_epochs=1")
+"""A third of the smoke profile's epochs, where no number is compared with one of another run."""
 COLUMN = (*BRIEF, "--only", "dataset=mnist", "--only", "distribution=niid1")
 
 
@@ -51,19 +51,6 @@ def run(folder: Path, *arguments: str, **environment: str) -> subprocess.Complet
     """A command with its own cache, data home and results folder inside `folder`."""
     env = environment_of(folder, **environment)
     return run_forked("benchmarks", *options(folder, *arguments), timeout=900, env=env)
-
-
-def run_anew(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """The same in a process, and with workers, that share nothing with those of other commands."""
-    return subprocess.run(
-        [sys.executable, "-m", "benchmarks", *options(folder, *arguments)],
-        cwd=ROOT,
-        env=environment_of(folder),
-        capture_output=True,
-        text=True,
-        timeout=900,
-        check=False,
-    )
 
 
 def table_csv(folder: Path, name: str = "dlad/table2") -> Path:
@@ -147,7 +134,7 @@ def test_the_same_command_again_computes_nothing_and_writes_the_same_csv(copy):
 
 
 def test_one_worker_writes_the_same_csv_as_two(finished, tmp_path):
-    assert run_anew(tmp_path, "reproduce", "dlad/table2", *COLUMN, "--jobs", "1").returncode == 0
+    assert run(tmp_path, "reproduce", "dlad/table2", *COLUMN, "--jobs", "1").returncode == 0
     assert table_csv(tmp_path).read_bytes() == table_csv(finished).read_bytes()
 
 
@@ -177,9 +164,15 @@ def test_killed_in_the_middle_it_goes_on_and_ends_with_the_same_csv(finished, tm
     } == kept
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_with_a_word_and_keeps_what_is_finished(tmp_path):
     process = subprocess.Popen(
-        [sys.executable, "-m", "benchmarks", *options(tmp_path, "reproduce", "dlad/table2")],
+        [
+            sys.executable,
+            "-m",
+            "benchmarks",
+            *options(tmp_path, "reproduce", "dlad/table2", *COLUMN),
+        ],
         cwd=ROOT,
         env=environment_of(tmp_path),
         stdout=subprocess.DEVNULL,

@@ -42,6 +42,7 @@ def test_a_table_comes_back_as_a_frame_and_its_files_lie_in_the_folder(tmp_path,
     assert "0 to run" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_cell_that_fails_is_a_line_with_its_reason(tmp_path):
     (tmp_path / "broken.py").write_text(BROKEN)
     cells = benchmarks.reproduce(
@@ -73,6 +74,7 @@ def test_what_a_worker_shows_reaches_the_notebook(tmp_path):
     assert any(series.startswith("loss/client ") for series in shown)
 
 
+@pytest.mark.slow
 def test_what_raises_at_a_point_ends_the_run_and_its_workers(tmp_path):
     def log(*point):
         raise ArithmeticError

@@ -11,13 +11,14 @@ from benchmarks.tables.cells import expand
 from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import PROFILES, PROTOCOLS
 
+QUICK = (("smoke", "paper", "dlad"), ("smoke", "paper", "fedad"))
 CASES = [
     pytest.param(
         paper,
         profile,
         protocol,
         id=f"{paper}-{profile}-{protocol}",
-        marks=[pytest.mark.slow] * ((profile, protocol) != ("smoke", "paper") or paper == "fedsa"),
+        marks=[pytest.mark.slow] * ((profile, protocol, paper) not in QUICK),
     )
     for paper, spec in registry.papers().items()
     if spec.tables

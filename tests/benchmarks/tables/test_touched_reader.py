@@ -77,6 +77,7 @@ def checkout(tmp_path):
     return copy
 
 
+@pytest.mark.slow
 def test_a_touched_reader_changes_no_draw_and_no_data_but_the_code_of_its_cells(checkout, tmp_path):
     before, after = outcome(ROOT, tmp_path), outcome(checkout, tmp_path)
     assert {used for used, _ in before["data"]} == {"shapes", "shapes-100-shifted"}
