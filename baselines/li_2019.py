@@ -77,6 +77,10 @@ class Li2019(FedAvg):
         """Whether all is uploaded as it is."""
         return math.isinf(self.eps1) and math.isinf(self.eps3)
 
+    @property
+    def declared_budgets(self) -> Mapping[str, float]:
+        return {} if self.naive else {"eps1": self.eps1, "eps3": self.eps3}
+
     def server_state(self, federation: Federation, model: nn.Module) -> dict[str, Any]:
         if federation.privacy.mechanism and not self.naive:
             cost = declared(self.mechanism, len(flat(model.state_dict())))

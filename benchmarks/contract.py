@@ -38,8 +38,8 @@ BRIEF: Mapping[str, Scalar] = {
 }
 """What differs where it is enough to compare two fits, or to see what they send."""
 BRIEF_STEPS: Mapping[str, int] = {
-    "steps": 8,
-    "interval": 4,
+    "steps": 16,
+    "interval": 8,
     "epochs": 2,
     "warmup_epochs": 1,
     "constant_epochs": 1,

@@ -178,8 +178,8 @@ class Federation:
         model = self.networks.initial()
         self.evaluation.history = self.train(
             model,
-            self.public.images if images is None else images,
-            targets,
+            self.public.cut(self.public.images if images is None else images),
+            self.public.cut(targets),
             loss or self.task.distillation_loss,
             self.server,
             "server",

@@ -63,6 +63,13 @@ class Method(ABC):
         settings = {**cls.privacy["paper"], **cls.privacy.get(protocol, {})}
         return {f"privacy.{name}": value for name, value in settings.items()}
 
+    @property
+    def declared_budgets(self) -> Mapping[str, float]:
+        """By name, such as `eps1`, the epsilons of noise of its own, as its authors count them and
+        no accountant does; empty where it adds none.
+        """
+        return {}
+
     @abstractmethod
     def fit(self, federation: Federation) -> Fitted:
         """Run the method and return what it learnt."""

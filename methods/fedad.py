@@ -239,16 +239,17 @@ class FedAD(Method):
             learner = Attentive(student, second_order=self.second_order, eager=compiled)
         optimizer = plan.make_optimizer(student.parameters(), fused=False)
         schedule = plan.make_schedule(optimizer)
-        images = federation.public.images
+        images, cut = federation.public.images, federation.public.cut
         once = self.transfer(federation, able, teachers, counts, images) if self.one_shot else None
-        parts: dict[str, Any] = {"student": student, "optimizer": optimizer, "schedule": schedule}
-        for number in federation.rounds(plan.epochs, alike=True, **parts):
+        saved: dict[str, Any] = {"student": student, "optimizer": optimizer, "schedule": schedule}
+        for number in federation.rounds(plan.epochs, alike=True, **saved):
             images = images if once else self.view(federation, number)
             source = once or self.transfer(federation, able, teachers, counts, images)
+            parts = cut(images)
             federation.train(
                 learner,
-                images,
-                torch.arange(len(images), device=images.device),
+                parts,
+                torch.arange(len(parts), device=parts.device),
                 self.loss(federation, source, federation.streams.shuffling("dropped", number)),
                 replace(plan, epochs=1),
                 "student",
@@ -303,17 +304,16 @@ class FedAD(Method):
         counts: torch.Tensor,
         images: torch.Tensor,
     ) -> Answers | Ensemble:
-        """Clients answer for uint8 images; the ensemble of their answers, or the answers where
-        steps draw from them.
+        """Clients answer for uint8 images, whole; the ensemble of their answers, or the answers
+        where steps draw from them, of what the server trains on of these images.
         """
         task, side = federation.task, self.side(federation, federation.networks.server)
         logits, maps, labelled = [], [], []
         for client, teacher in zip(clients, teachers, strict=True):
             federation.progress(f"client {client.index + 1}/{len(federation.clients)} answers", 0.0)
             client_logits, seen = self.answer(federation, client, teacher, images)
-            logits.append(
-                placed(self.send(federation, client, "logits", client_logits), client.task, task)
-            )
+            received = federation.public.cut(self.send(federation, client, "logits", client_logits))
+            logits.append(placed(received, client.task, task))
             labelled.append(
                 ~placed(torch.zeros_like(client_logits[:1]), client.task, task).isnan()[0]
             )
@@ -340,7 +340,8 @@ class FedAD(Method):
         w) if attention is that.
         """
         if not self.grad_cam(federation):
-            return predict(teacher, images, normalise=federation.normalise), None
+            window = federation.public.window
+            return predict(teacher, images, normalise=federation.normalise, window=window), None
         side = self.side(federation, client.network)
         both = predict(Attentive(teacher, always=True), images, normalise=federation.normalise)
         return apart(both, (client.task or federation.task).outputs, side)

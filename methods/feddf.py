@@ -64,7 +64,8 @@ class FedDF(FedAvg):
         number: int,
         server: dict[str, Any],
     ) -> None:
-        images = federation.public.images
+        public = federation.public
+        images = public.cut(public.images)
         teacher = federation.networks.initial()
         ensemble = torch.zeros(
             ()
@@ -74,7 +75,14 @@ class FedDF(FedAvg):
             nonlocal ensemble
             for count, state in enumerate(states):
                 teacher.load_state_dict(state)
-                outputs = predict(teacher, images, normalise=federation.normalise)
+                outputs = public.cut(
+                    predict(
+                        teacher,
+                        public.images,
+                        normalise=federation.normalise,
+                        window=public.window,
+                    )
+                )
                 ensemble = outputs if count == 0 else ensemble + outputs
                 yield state
 

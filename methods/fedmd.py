@@ -84,6 +84,7 @@ class FedMD(Method):
         digest = TrainingPlan(
             epochs=self.digest_epochs, batch_size=self.digest_batch_size, lr=self.digest_lr
         )
+        cut = federation.public.cut
         for number in federation.rounds(self.rounds, **parts):
             # Drawn from a seed that all know, so that no image has to cross.
             chosen = federation.streams.shuffling("public", number).shuffled(
@@ -97,7 +98,7 @@ class FedMD(Method):
                     "consensus"
                 ]
                 names = ("digest", client.index, number)
-                client.run(learn, federation, model, images, target, digest, *names)
+                client.run(learn, federation, model, cut(images), cut(target), digest, *names)
                 federation.train_on_clients([(client, model)], revisit, "revisit", number)
         federation.channel.round = self.rounds + 1
         return federation.distill(
@@ -111,13 +112,14 @@ class FedMD(Method):
         models: dict[int, torch.nn.Module],
         images: torch.Tensor,
     ) -> torch.Tensor:
-        """The consensus: the mean of the clients' logits (n, classes) for public images."""
+        """The consensus: the mean of the clients' logits (n, classes, ...) for public images."""
+        normalise, window = federation.normalise, federation.public.window
+
+        def answers(client: Client) -> torch.Tensor:
+            return predict(models[client.index], images, normalise=normalise, window=window)
+
         logits = [
-            federation.channel.up(
-                client.index,
-                "logits",
-                {"logits": predict(models[client.index], images, normalise=federation.normalise)},
-            )["logits"]
+            federation.channel.up(client.index, "logits", {"logits": answers(client)})["logits"]
             for client in clients
         ]
         return torch.stack(logits).mean(dim=0)

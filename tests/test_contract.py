@@ -301,7 +301,7 @@ class Stepper(Method):
 
 def test_a_brief_fit_shortens_loops_where_the_method_can_be_had_so():
     short = contract.shortened(Stepper())
-    assert (short.steps, short.interval) == (20, 10)
+    assert (short.steps, short.interval) == (16, 8)
     assert contract.shortened(Stepper(steps=100, ramp=60)) == Stepper(steps=100, ramp=60)
     assert contract.shortened(Bare()) == Bare()
 

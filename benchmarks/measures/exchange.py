@@ -1,16 +1,18 @@
-"""FedAD's Table 4: what kind of things a run exchanges, read off its ledger and off what its fit
-looks at.
+"""FedAD's Tables 4 and 5: what kind of things a run exchanges, how many bytes and at what cost to
+privacy, read off its ledger, its method and what its fit looks at.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, cast
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
 
 from benchmarks.measures import final
 from benchmarks.tables.measure import Fitted, Measure, Taken
-from metrics.names import PROPERTY
+from metrics.names import BANDWIDTH, PROPERTY
 from results.record import Measurement
 
 if TYPE_CHECKING:
@@ -29,15 +31,21 @@ of a class it has."""
 
 class Exchange(Measure):
     """The numbers of `final`, and under the column key `property` whether each property holds;
-    only the numbers of a method with an oracle, which exchanges what no real client would.
+    only the numbers of a method with an oracle, which exchanges what no real client would. Of what
+    is exchanged the table may ask for `bandwidth-gb`, `privacy-cost` and `privacy-NAME` of the
+    budgets that a method declares.
     """
 
     def take(self, run: Fitted) -> Taken:
-        numbers = final.MEASURE.take(run)
+        learnt = tuple(name for name in run.metrics if not of_exchange(name))
+        numbers = final.MEASURE.take(replace(run, metrics=learnt))
         if run.method.oracle:
             return numbers
-        held = properties(run.federation.channel.ledger, uses_public(run.method, run.on_meta()))
-        return Taken((*numbers.measurements, *measurements(held)), numbers.statistic)
+        ledger = run.federation.channel.ledger
+        spent = costs(ledger, run.method.declared_budgets)
+        held = properties(ledger, uses_public(run.method, run.on_meta()))
+        asked = (Measurement(name, spent[name]) for name in run.metrics if name in spent)
+        return Taken((*numbers.measurements, *asked, *measurements(held)), numbers.statistic)
 
 
 class _Watched:
@@ -45,11 +53,13 @@ class _Watched:
 
     def __init__(self, public: PublicData):
         self._public = public
-        self.digest = public.digest
         self.seen = False
 
     def __len__(self) -> int:
         return len(self._public)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._public, name)
 
     @property
     def images(self) -> torch.Tensor:
@@ -71,6 +81,25 @@ def uses_public(method: Method, federation: Federation) -> bool:
     with metering(Meter()):
         method.fit(federation)
     return watched.seen
+
+
+def of_exchange(metric: str) -> bool:
+    """Whether a metric is of what is exchanged, rather than of what is learnt."""
+    return metric == BANDWIDTH or metric.startswith("privacy-")
+
+
+def costs(ledger: Sequence[Transfer], budgets: Mapping[str, float]) -> dict[str, float]:
+    """What a whole run's exchange costs, by metric: GB of all clients, both ways, and either the
+    budgets that its method declares or, in one number, what the paper counts: infinite where
+    anything but answers leaves a client, else 0. Nothing where nothing crosses.
+    """
+    if not ledger:
+        return {}
+    spent = {BANDWIDTH: sum(transfer.bytes for transfer in ledger) / 1e9}
+    if budgets:
+        return spent | {f"privacy-{name}": value for name, value in budgets.items()}
+    up = {transfer.kind for transfer in ledger if transfer.direction == "up"}
+    return spent | {"privacy-cost": 0.0 if up <= ANSWERS else math.inf}
 
 
 def properties(ledger: Sequence[Transfer], public: bool) -> dict[str, bool]:

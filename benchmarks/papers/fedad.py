@@ -1,12 +1,13 @@
 """FedAD: "Federated Learning with Privacy-Preserving Ensemble Attention Distillation" (Gong et al., IEEE TMI).
 
-The tables of chest films, 1 to 4, and Figure 3; the bytes of Tables 5 and 7, which have no runner, are in
-`bytes/fedad.py`. The authors released no code. Values marked `code` are those of the code that the paper names (jfhealthcare/Chexpert, its reference 59) or of a
+The tables of chest films, 1 to 4, and Figure 3; Table 5 is in `fedad_segmentation.py`, and the bytes of Table 7, which has
+no runner, with Table 5's printed ones in `bytes/fedad.py`. The authors released no code. Values marked `code` are those of the code that the paper names (jfhealthcare/Chexpert, its reference 59) or of a
 comparator: FedDF (epfml), FedMD (diogenes0319).
 """
 
 from dataclasses import replace
 
+from benchmarks.papers import fedad_segmentation as segmentation
 from benchmarks.tables.spec import Paper, Row, Setting, Table, grid
 
 # -- Tables 1 to 4, Figure 3: chest films -----------------------------------------------------------------------------
@@ -187,6 +188,7 @@ PAPER = Paper(
         "Films are dealt to clients, as in the paper, not patients: a patient's films may be at several clients of a site.",
         "At cpu and smoke FedAD is one-shot (fedad-online answers in every epoch), sizes of the public set in Table 3 are scaled, "
         "and the sentence below the table says to what; at cpu every size has as many steps, where the paper has as many epochs.",
+        *segmentation.NOTES,
     ),
     tables=(
         Table(
@@ -232,7 +234,7 @@ PAPER = Paper(
                 replace(FEDAD, absent=NO_PUBLIC),
             ),
             columns=grid(dataset=(CHEXPERT,), **{"public-size": ("none", *map(str, SIZES))}),
-            axes={"dataset": "data.name", "public-size": "data.public_size"},
+            axes={"dataset": "data.name", "public-size": ""},
             metrics=("mauc",),
             unit="percent",
             x_axis="public-size",
@@ -257,6 +259,7 @@ PAPER = Paper(
             unit="percent",
             offered=OFFERED,
         ),
+        *segmentation.TABLES,
         Table(
             key="figure3",
             title="Figure 3",

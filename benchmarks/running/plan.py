@@ -99,21 +99,24 @@ class Plan:
 
     def measured_speed(self, device: str, seconds: float = 1.0) -> float:
         """FLOP/s at which `device`, or one core, trains the client network of most of the work, on
-        random images; 0 for no work.
+        random images, smaller ones where two of their size would take long; 0 for no work.
         """
         if not self.workloads:
             return 0.0
         load = self.workloads.most_common(1)[0][0]
         channels, *sides = load.image_shape
-        with torch.device("meta"):
-            counted = build(load.network, channels, load.outputs, sides)
-        meter = Meter()
-        meter.book_training(counted, torch.empty((1, *load.image_shape)), epochs=1, batch_size=1)
-        count = 8 * load.batch_size
+        flops, count = _flops_per_sample(load, sides), 8 * load.batch_size
         if device == "cpu":
-            count = max(2, min(count, int(SAMPLE / meter.flops)))
+            made = entry(load.network)
+            while 2 * flops > SAMPLE and all(
+                side % (2 * made.multiple) == 0 and side >= 2 * made.smallest for side in sides
+            ):
+                sides = [side // 2 for side in sides]
+                flops = _flops_per_sample(load, sides)
+            count = max(2, min(count, int(SAMPLE / flops)))
         batch_size = min(load.batch_size, count)
-        images = torch.randint(0, 256, (count, *load.image_shape), dtype=torch.uint8, device=device)
+        shape = (count, channels, *sides)
+        images = torch.randint(0, 256, shape, dtype=torch.uint8, device=device)
         dense = entry(load.network).makes == "maps"
         task: Task = Segmentation(load.outputs) if dense else Classification(load.outputs)
         targets = torch.randint(0, load.outputs, (count, *(sides if dense else ())), device=device)
@@ -139,7 +142,17 @@ class Plan:
         finally:
             torch.set_num_threads(threads)
         # The first is slower: memory is fetched, kernels are chosen.
-        return count * meter.flops / min(times)
+        return count * flops / min(times)
+
+
+def _flops_per_sample(load: Workload, sides: Sequence[int]) -> float:
+    """Of a training step."""
+    channels = load.image_shape[0]
+    with torch.device("meta"):
+        counted = build(load.network, channels, load.outputs, sides)
+    meter = Meter()
+    meter.book_training(counted, torch.empty((1, channels, *sides)), epochs=1, batch_size=1)
+    return meter.flops
 
 
 def _availability(data: ResolvedData) -> str:

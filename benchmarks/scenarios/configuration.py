@@ -46,12 +46,8 @@ class DataSettings:
     """The data set; of several sites `nih-cxr14+chexpert`."""
     task: str = TASK
     """What is learnt; it decides on the scenario."""
-    called: Scalar = ""
-    """What a table's column calls the data set; it tells columns apart and sets nothing."""
     train: Scalar = ""
     """What a table's column calls the sites that train; a scenario may read it."""
-    public_size: Scalar = ""
-    """The same of the public set's size."""
 
 
 @dataclass(frozen=True)

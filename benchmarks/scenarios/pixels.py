@@ -4,7 +4,6 @@ training and seen through windows in tests, or resized.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -24,7 +23,6 @@ from benchmarks.scenarios.scenario import ClientPart, DataSets, Parts
 from datasets import catalogue, partitions
 from datasets.annotations import INSTANCES, Annotation, annotated, annotations_of
 from datasets.catalogue import ResolvedData
-from datasets.patches import starts
 from datasets.source import DataError
 from federation.parties.client import Shard
 from federation.parties.data import LabelledSet, PublicData
@@ -33,7 +31,7 @@ from federation.tasks.base import Task
 from federation.tasks.nuclei import Distance, Nuclei
 from federation.tasks.regions import BRATS, TUMOUR, Regions
 from federation.training.loops import Normalisation
-from federation.training.windows import Window
+from federation.training.windows import Window, patches
 from metrics.masks import Reading
 from results.files import digest
 from results.names import near
@@ -89,22 +87,6 @@ class PixelSettings:
         return Regions(regions, self.cross_entropy, self.dice, reading=self.reading)
 
 
-def patches(maps: torch.Tensor, sides: tuple[int, ...], count: int) -> torch.Tensor:
-    """Patches (n x patches, c, *sides) of maps (n, c, *larger), `count` along a side, evenly
-    spread, or as few as cover it where these are more. Raises DataError for maps with a shorter
-    side.
-    """
-    for axis, side in enumerate(sides, 2):
-        length = maps.shape[axis]
-        if length < side:
-            raise DataError(
-                f"samples of {length} pixels hold no patches of {side}; lower data.image_size"
-            )
-        corners = starts(length, side, max(count, math.ceil(length / side)))
-        maps = torch.cat([maps.narrow(axis, corner, side) for corner in corners])
-    return maps
-
-
 @dataclass(frozen=True)
 class Site:
     """What one site holds: the samples of a data set, or those of one of its classes."""
@@ -117,6 +99,11 @@ class Site:
     """Sides in pixels, as networks see samples."""
     label: int | None = None
     """The class of the samples; None for all."""
+
+    @property
+    def window(self) -> Window | None:
+        """How networks see whole samples, where training cuts them."""
+        return Window(self.size, self.how.overlap) if self.how.cut else None
 
     def samples(self, split: str) -> np.ndarray:
         """Indices of the site's samples in a split."""
@@ -151,7 +138,7 @@ class Site:
             targets_at(self.data, split, indices, self.annotation, self._sides(), device),
             self.identity(split, indices),
             groups,
-            Window(self.size, self.how.overlap) if self.how.cut else None,
+            self.window,
         )
 
     def parts(
@@ -329,7 +316,9 @@ def _public(configuration: Configuration, data: DataSets, site: Site, device: st
     public = Site("public", data.public, site.annotation, site.how, site.size)
     split = partition.public_split or "train"
     shown = np.arange(len(official_labels(data.public)[split]))[: partition.public_limit or None]
-    images = images_of(data.public, split, shown, public._sides(), device)
-    if site.how.cut:
-        images = patches(images, site.size, site.how.patches)
-    return PublicData(images, public.identity(split, shown))
+    return PublicData(
+        images_of(data.public, split, shown, public._sides(), device),
+        public.identity(split, shown),
+        site.window,
+        site.how.patches,
+    )

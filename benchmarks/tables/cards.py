@@ -30,7 +30,7 @@ def table_settings(table: Table) -> list[str]:
     lines = []
     for key, entry in table.axes.items():
         values = dict.fromkeys(column[key] for column in table.columns if key in column)
-        if values:
+        if values and entry:
             lines.append(f"columns set {entry}: {', '.join(values)}")
     lines += [f"all columns have {entry} = {value}" for entry, value in table.fixed.items()]
     rows = [

@@ -140,7 +140,8 @@ class Table:
     rows: tuple[Row, ...]
     columns: tuple[Mapping[str, str], ...]
     axes: Mapping[str, str]
-    """Which configuration entry each column key sets: `{"dataset": "data.name"}`."""
+    """Which configuration entry each column key sets: `{"dataset": "data.name"}`; an empty one if
+    it tells columns apart and sets none by itself."""
     fixed: Mapping[str, Scalar] = field(default_factory=dict)
     """Configuration that is the same in all columns of this table only."""
     measure: str = "final"
@@ -233,7 +234,9 @@ class Paper:
         `lineage` are the row's method and those that it derives from, nearest first, where the
         paper does not name it.
         """
-        of_column = {table.axes[key]: _scalar(value) for key, value in column.items()}
+        of_column = {
+            entry: _scalar(value) for key, value in column.items() if (entry := table.axes[key])
+        }
         config: dict[str, Scalar] = {**table.fixed, **of_column, **row.config}
         asked = {**overrides, **config}
         private = (

@@ -358,7 +358,7 @@ SOURCES = [
         dict(CASES_2020),
         _files_2020,
         _load_2020,
-        ("lgg-mri-volumes", "phantom-volumes-public"),
+        ("lgg-mri-volumes-public", "phantom-volumes-public"),
         "494 volumes of uint8, 18 GB of memory; the test split is the validation data, which have"
         " no labels; its training data hold those of BraTS 2018",
     ),

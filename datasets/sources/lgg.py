@@ -13,18 +13,23 @@ each institution's patients, a quarter is in the test split (`datasets.folders.h
 `lgg-mri-volumes` has one volume of each patient, of 16 slices at 64 x 64 pixels: those around the
 middle of the tumour that follow one another, at half the width and height (2 x 2 means; masks where
 two of four pixels have the tumour). What is missing above and below, 27 % of all slices, is black.
-Of longer tumours the ends are cut off.
+Of longer tumours the ends are cut off. Of each institution's patients that are not in the test
+split, three tenths have no volume there: they are the test split of `lgg-mri-volumes-public`, whose
+voxels are all unlabelled (255), for a server's public data of no client's patients.
 """
 
 from __future__ import annotations
 
+import functools
 import zipfile
 import zlib
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from datasets.annotations import SEGMENTS, AnnotatedSource, AnnotatedSplit, Annotation
+from datasets.annotations import IGNORE, SEGMENTS, AnnotatedSource, AnnotatedSplit, Annotation
 from datasets.folders import held_out
 from datasets.source import SURROGATE, DataError, Split
 
@@ -35,6 +40,8 @@ SITES = ("CS", "DU", "EZ", "FG", "HT")
 """By class: the tissue source sites of the patients' TCGA barcodes."""
 SHARE = 0.25
 """Of each site's patients in the test split."""
+PUBLIC_SHARE = 0.3
+"""Of each site's other patients in the public volumes."""
 _ARRAYS = ("images", "masks", "patient", "slice", "site")
 _LICENCE = (
     "CC BY-NC-SA 4.0 (the Kaggle data set mateuszbuda/lgg-mri-segmentation; MRI of TCGA-LGG): not"
@@ -99,9 +106,9 @@ def _read(home: Path) -> dict[str, np.ndarray]:
     return {name: array[order] for name, array in arrays.items()}
 
 
-def patients_to_test(patients: np.ndarray, sites: np.ndarray) -> set[str]:
-    """The patients of the test split, a quarter of each site's."""
-    return {name for site in SITES for name in held_out(patients[sites == site].tolist(), SHARE)}
+def patients_to_test(patients: np.ndarray, sites: np.ndarray, share: float = SHARE) -> set[str]:
+    """The patients of the test split, a quarter or another share of each site's."""
+    return {name for site in SITES for name in held_out(patients[sites == site].tolist(), share)}
 
 
 def _load(home: Path) -> dict[str, Split]:
@@ -171,18 +178,70 @@ def stacked(split: AnnotatedSplit, numbers: np.ndarray) -> AnnotatedSplit:
     )
 
 
-def _load_volumes(home: Path) -> dict[str, Split]:
+def _load_volumes(home: Path, public: bool = False) -> dict[str, Split]:
     arrays = _read(home)
-    tested = np.isin(arrays["patient"], [*patients_to_test(arrays["patient"], arrays["site"])])
-    numbers = {"train": arrays["slice"][~tested], "test": arrays["slice"][tested]}
-    return {
-        name: stacked(split, numbers[name])
-        for name, split in _load(home).items()
-        if isinstance(split, AnnotatedSplit)
-    }
+    patients, sites = arrays["patient"], arrays["site"]
+    tested = np.isin(patients, [*patients_to_test(patients, sites)])
+    shown = np.isin(patients, [*patients_to_test(patients[~tested], sites[~tested], PUBLIC_SHARE)])
+    slices = _load(home)
+
+    def volumes(split: str, chosen: np.ndarray) -> AnnotatedSplit:
+        """Of the chosen slices, bool (n,), all of them of one split."""
+        held = slices[split]
+        assert isinstance(held, AnnotatedSplit)
+        assert held.groups is not None
+        kept = chosen[tested == (split == "test")]
+        of_volumes = AnnotatedSplit(
+            held.images[kept],
+            held.labels[kept],
+            {"tumour": held.annotations["tumour"][kept]},
+            groups=held.groups[kept],
+        )
+        return stacked(of_volumes, arrays["slice"][chosen])
+
+    private = volumes("train", ~tested & ~shown)
+    if not public:
+        return {"train": private, "test": volumes("test", tested)}
+    offered = volumes("train", shown)
+    unlabelled = {"tumour": np.full_like(offered.annotations["tumour"], IGNORE)}
+    return {"train": private, "test": replace(offered, annotations=unlabelled)}
 
 
 _ANNOTATIONS = {"tumour": Annotation(SEGMENTS, 2, "1 where FLAIR is abnormal: the whole tumour")}
+
+
+def _volumes(
+    name: str,
+    title: str,
+    sizes: dict[str, int],
+    load: Callable[[Path], dict[str, Split]],
+    stand_in: str,
+    note: str,
+) -> AnnotatedSource:
+    return AnnotatedSource(
+        name=name,
+        title=title,
+        classes=len(SITES),
+        shape=(3, DEPTH, SMALL, SMALL),
+        sizes=sizes,
+        mean=(0.07,) * 3,
+        std=(0.12,) * 3,
+        licence=_LICENCE,
+        how_to_get=_HOW,
+        files=_files,
+        load=load,
+        check=check,
+        kind=SURROGATE,
+        stand_ins=(stand_in,),
+        embedded=stand_in,
+        note=(
+            f"{DEPTH} slices of low-grade tumours at {SMALL} x {SMALL} pixels, padded with black;"
+            " three modalities; only the whole tumour is marked, neither its core nor the enhancing"
+            f" part, so that those two regions cannot be measured; {note}"
+        ),
+        annotations=_ANNOTATIONS,
+    )
+
 
 SOURCES = [
     AnnotatedSource(
@@ -207,27 +266,21 @@ SOURCES = [
         ),
         annotations=_ANNOTATIONS,
     ),
-    AnnotatedSource(
-        name="lgg-mri-volumes",
-        title="LGG MRI, volumes",
-        classes=len(SITES),
-        shape=(3, DEPTH, SMALL, SMALL),
-        sizes={"train": 83, "test": 27},
-        mean=(0.07,) * 3,
-        std=(0.12,) * 3,
-        licence=_LICENCE,
-        how_to_get=_HOW,
-        files=_files,
-        load=_load_volumes,
-        check=check,
-        kind=SURROGATE,
-        stand_ins=("phantom-volumes",),
-        embedded="phantom-volumes",
-        note=(
-            f"{DEPTH} slices of low-grade tumours at {SMALL} x {SMALL} pixels, padded with black;"
-            " three modalities; only the whole tumour is marked, neither its core nor the enhancing"
-            " part, so that those two regions cannot be measured"
-        ),
-        annotations=_ANNOTATIONS,
+    _volumes(
+        "lgg-mri-volumes",
+        "LGG MRI, volumes",
+        {"train": 58, "test": 27},
+        _load_volumes,
+        "phantom-volumes",
+        "split by patient",
+    ),
+    _volumes(
+        "lgg-mri-volumes-public",
+        "LGG MRI, public volumes",
+        {"train": 58, "test": 25},
+        functools.partial(_load_volumes, public=True),
+        "phantom-volumes-public",
+        "the test split has other patients than those volumes, of the same institutions, without"
+        " labels",
     ),
 ]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from federation.training.windows import Window
+from federation.training.windows import Window, patches
 
 
 @dataclass(frozen=True)
@@ -17,6 +17,19 @@ class PublicData:
     """As stored, (n, c, *sides), on the run's device."""
     digest: str
     """Identifies the content in stage keys."""
+    window: Window | None = None
+    """How a network sees images larger than it takes, when a client answers for them; None where it
+    takes them whole."""
+    patches: int = 0
+    """Patches along a side of such an image in training; 0 for as few as cover it."""
+
+    def cut(self, maps: torch.Tensor) -> torch.Tensor:
+        """What is trained on of images or of answers for them, (n, c, *sides): their patches, all
+        of them in one order; where networks take images whole, what is given.
+        """
+        if self.window is None:
+            return maps
+        return patches(maps, self.window.sides, self.patches)
 
     def __len__(self) -> int:
         return len(self.images)

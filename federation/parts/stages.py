@@ -219,7 +219,7 @@ class Stages:
             checkpoint,
             public.images,
             public.digest,
-            lambda model, images: predict(model, images, normalise=normalise),
+            lambda model, images: predict(model, images, normalise=normalise, window=public.window),
             code=__name__,
         )
 

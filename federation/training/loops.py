@@ -336,9 +336,18 @@ def _predicted(
     return outputs
 
 
-def predict(model: nn.Module, images: torch.Tensor, *, normalise: Normalisation) -> torch.Tensor:
+def predict(
+    model: nn.Module,
+    images: torch.Tensor,
+    *,
+    normalise: Normalisation,
+    window: Window | None = None,
+) -> torch.Tensor:
     """`predictions` of all images at once, (n, ...)."""
     meter = active_meter()
-    if meter is not None:
+    if meter is not None and window is None:
         return meter.book_prediction(model, images)
-    return torch.cat(list(predictions(model, images, normalise=normalise)))
+    if meter is not None and window is not None:
+        outputs = meter.book_prediction(model, window.seen(images))
+        return outputs.new_empty((len(images), outputs.shape[1], *images.shape[2:]))
+    return torch.cat(list(predictions(model, images, normalise=normalise, window=window)))

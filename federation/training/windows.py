@@ -1,4 +1,6 @@
-"""Samples larger than a network takes: overlapping windows, whose outputs are stitched."""
+"""Samples larger than a network takes: patches to train on, and overlapping windows, whose outputs
+are stitched.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+
+from datasets.patches import starts
+from results.files import DataError
 
 
 @dataclass(frozen=True)
@@ -64,3 +69,19 @@ def _sliding() -> Callable[..., Any]:
         warnings.simplefilter("ignore", FutureWarning)
         from monai.inferers import sliding_window_inference
     return sliding_window_inference
+
+
+def patches(maps: torch.Tensor, sides: tuple[int, ...], count: int) -> torch.Tensor:
+    """Patches (n x patches, c, *sides) of maps (n, c, *larger), `count` along a side, evenly
+    spread, or as few as cover it where these are more. Raises DataError for maps with a shorter
+    side.
+    """
+    for axis, side in enumerate(sides, 2):
+        length = maps.shape[axis]
+        if length < side:
+            raise DataError(
+                f"samples of {length} pixels hold no patches of {side}; lower data.image_size"
+            )
+        corners = starts(length, side, max(count, math.ceil(length / side)))
+        maps = torch.cat([maps.narrow(axis, corner, side) for corner in corners])
+    return maps

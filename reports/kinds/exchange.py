@@ -12,8 +12,8 @@ PROPERTIES: Mapping[str, str] = {
     "param-transfer": "parameters or gradients cross, in either direction",
     "privacy": (
         "nothing leaves a client but outputs, attention, votes and labels or their counts: no"
-        " parameters, gradients, features or images; what these outputs tell of its films is"
-        " bounded by nothing, and labelled films that a server holds for validation (FedDF) are"
+        " parameters, gradients, features or images; what these outputs tell of its samples is"
+        " bounded by nothing, and labelled samples that a server holds for validation (FedDF) are"
         " counted as its own"
     ),
     "asynchronous": (

@@ -67,6 +67,7 @@ def test_every_source_is_known_by_its_name():
         "brats2020",
         "lgg-mri",
         "lgg-mri-volumes",
+        "lgg-mri-volumes-public",
         "phantom-nuclei",
         "phantom-nuclei-shifted",
         "phantom-nuclei-third",
@@ -249,7 +250,14 @@ def test_imagenet32_has_stand_ins_of_a_tenth_of_its_classes():
     assert (entry.classes, [source(s).classes for s in entry.stand_ins]) == (1000, [100, 100])
 
 
-OTHER_SITES = {"brats2018", "brats2018-slices", "brats2020", "lgg-mri", "lgg-mri-volumes"}
+OTHER_SITES = {
+    "brats2018",
+    "brats2018-slices",
+    "brats2020",
+    "lgg-mri",
+    "lgg-mri-volumes",
+    "lgg-mri-volumes-public",
+}
 """Whose classes are where a sample comes from."""
 
 

@@ -111,7 +111,12 @@ def test_label_counts_are_sent_by_every_client():
 
 
 def test_the_public_set_has_no_labels():
-    assert {field.name for field in dataclasses.fields(PublicData)} == {"images", "digest"}
+    assert {field.name for field in dataclasses.fields(PublicData)} == {
+        "images",
+        "digest",
+        "window",
+        "patches",
+    }
     assert len(make_federation().public) == 6
 
 

@@ -10,6 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from baselines.average_distillation import AverageDistillation
 from baselines.centralized import Centralized
 from baselines.standalone import Standalone
 from federation.caching.snapshots import Snapshots
@@ -23,7 +24,8 @@ from federation.tasks.dense_regression import DenseRegression
 from federation.tasks.multi_label import MultiLabel
 from federation.tasks.segmentation import Segmentation
 from federation.training.augmentation import Augmentation
-from federation.training.loops import TrainingPlan
+from federation.training.loops import TrainingPlan, predict
+from federation.training.windows import Window
 from methods.fedad import (
     Answers,
     FedAD,
@@ -535,13 +537,13 @@ def dense_client(index, samples=4):
 
 def dense_federation(**changes):
     labels = torch.arange(6) % CLASSES
+    pixels = labels[:, None, None].expand(-1, 8, 8).contiguous()
     return make_federation(
         [dense_client(0, 4), dense_client(1, 12)],
         network="cnn-small+dense",
         task=Segmentation(CLASSES),
-        test=LabelledSet(
-            bright_images(labels, 200), labels[:, None, None].expand(-1, 8, 8).contiguous(), "test"
-        ),
+        test=LabelledSet(bright_images(labels, 200), pixels, "test"),
+        validation=LabelledSet(bright_images(labels, 300), pixels, "validation"),
         **changes,
     )
 
@@ -581,6 +583,56 @@ def test_it_segments_and_sends_logits_alone():
     model = FedAD(one_shot=True).fit(federation)
     assert model.history["miou"][-1] > model.history["miou"][0]
     assert set(federation.channel.by_kind()) == {"up/logits"}
+
+
+def larger(count=6):
+    """Public images of 12 x 12 pixels, which networks see through windows of 8 x 8."""
+    images = bright_images(torch.arange(count) % CLASSES, 100, side=12)
+    return PublicData(images, "larger", Window((8, 8), 0.5))
+
+
+def test_larger_images_are_answered_for_whole_and_trained_on_in_patches():
+    channel = Channel()
+    federation = dense_federation(public=larger(), channel=channel)
+    method = FedAD(one_shot=True)
+    teachers = [federation.networks.module(model) for model in federation.local_models()]
+    found = method.transfer(
+        federation,
+        federation.clients,
+        teachers,
+        method.class_counts(federation),
+        federation.public.images,
+    )
+    whole = sum(transfer.bytes for transfer in channel.ledger) / 2
+    assert 0 <= whole - 6 * CLASSES * 12 * 12 * 4 < 200  # the rest is the message's header
+    assert found.logits.shape == (6 * 4, CLASSES, 8, 8)  # from 0 and 4 along either side
+    answers = [
+        predict(
+            teacher,
+            federation.public.images,
+            normalise=federation.normalise,
+            window=Window((8, 8), 0.5),
+        )
+        for teacher in teachers
+    ]
+    together = 0.25 * answers[0] + 0.75 * answers[1]
+    torch.testing.assert_close(found.logits[-6:], together[:, :, 4:, 4:])
+    torch.testing.assert_close(found.logits[6:12], together[:, :, 4:, :8])
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        FedAD(one_shot=True),
+        FedMD(rounds=1, public_samples=4, digest_lr=0.01, digest_batch_size=4),
+        FedDF(rounds=1, participation=1.0, distillation_steps=4, evaluation_interval=2),
+        AverageDistillation(),
+    ],
+    ids=["fedad", "fedmd", "feddf", "average-distillation"],
+)
+def test_what_learns_of_answers_takes_larger_images_too(method):
+    model = method.fit(dense_federation(public=larger()))
+    assert model.history["miou"][-1] > 0
 
 
 def test_values_of_pixels_have_no_attention_of_this_kind():

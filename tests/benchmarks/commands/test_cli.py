@@ -223,6 +223,7 @@ def test_a_damaged_stage_and_a_damaged_cell_are_computed_again_and_said(copy):
     assert table_csv(copy).read_bytes() == before
 
 
+@pytest.mark.slow
 def test_fresh_computes_everything_again(copy):
     before = table_csv(copy).read_bytes()
     again = run(copy, "reproduce", "dlad/table2", *COLUMN, "--fresh")
@@ -389,6 +390,7 @@ def test_table_one_is_printed_from_the_partition_itself(tmp_path):
     assert {line["difference"] for line in found} == {"same"}
 
 
+@pytest.mark.slow
 def test_clients_are_trained_once_for_all_rows_and_client_counts(tmp_path):
     only = (
         *BRIEF,
@@ -425,6 +427,7 @@ def test_clients_are_trained_once_for_all_rows_and_client_counts(tmp_path):
     }
 
 
+@pytest.mark.slow
 def test_the_curves_of_figure_two_have_every_epoch(tmp_path):
     done = run(
         tmp_path,

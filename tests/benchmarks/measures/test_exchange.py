@@ -1,7 +1,10 @@
-"""FedAD's Table 4: what a run exchanges is read off its ledger, and off what its fit looks at."""
+"""FedAD's Tables 4 and 5: what a run exchanges is read off its ledger, and off what its fit looks
+at.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import pytest
@@ -87,6 +90,29 @@ def test_what_the_ledger_says(ledger, private, asynchronous, weights):
         "privacy": private,
         "asynchronous": asynchronous,
     }
+
+
+@pytest.mark.parametrize(
+    ("ledger", "budgets", "expected"),
+    [
+        ([], {}, {}),
+        (ONE_SHOT, {}, {"bandwidth-gb": 48e-9, "privacy-cost": 0.0}),
+        (
+            [*ONE_SHOT, transfer("parameters", "down")],
+            {},
+            {"bandwidth-gb": 56e-9, "privacy-cost": 0.0},
+        ),
+        ([transfer("parameters")], {}, {"bandwidth-gb": 8e-9, "privacy-cost": math.inf}),
+        ([transfer("images")], {}, {"bandwidth-gb": 8e-9, "privacy-cost": math.inf}),
+        (
+            [transfer("parameters")],
+            {"eps1": 1.0, "eps3": 0.01},
+            {"bandwidth-gb": 8e-9, "privacy-eps1": 1.0, "privacy-eps3": 0.01},
+        ),
+    ],
+)
+def test_what_an_exchange_costs(ledger, budgets, expected):
+    assert exchange.costs(ledger, budgets) == pytest.approx(expected)
 
 
 @dataclass(frozen=True)

@@ -92,7 +92,7 @@ def test_every_cells_method_can_be_made_and_no_two_are_the_same_cell(table, prof
 
 
 def test_every_field_of_every_rows_method_is_on_the_card():
-    names = {setting.name for setting in PAPER.settings}
+    names = {setting.name for setting in PAPER.every_setting}
     methods = {row.method for table in PAPER.tables for row in (*table.rows, *table.offered)}
     fields = {
         f"{name}.{field.name}"
@@ -193,7 +193,7 @@ def test_one_run_is_shared_between_the_tables(profile):
     """A fit is a stage of what a configuration says of the run, whatever measures it: only headings
     differ.
     """
-    shown = {"data.train", "data.public_size", "evaluation.test"}
+    shown = {"data.train", "evaluation.test"}
 
     def own(**where):
         cell, *_ = cells(profile=profile, **where)

@@ -146,12 +146,6 @@ def test_samples_with_too_little_that_is_labelled_are_left_out_in_training_and_t
     assert len(parts.test.images) == (stored["test"] >= 10).sum()
 
 
-def test_a_larger_image_is_covered_by_more_patches_than_are_asked_for():
-    images = torch.arange(100).view(1, 1, 10, 10)
-    assert len(pixels.patches(images, (4, 4), 2)) == 9
-    assert len(pixels.patches(images, (4, 4), 4)) == 16
-
-
 def test_volumes_have_three_regions_and_a_depth_of_their_own():
     volumes = {**TUMOURS, "data.name": "phantom-volumes", "partition.kind": "by-class"}
     parts = made(volumes, **{"data.depth": 16})

@@ -247,7 +247,7 @@ def test_rows_of_a_family_train_alike_in_every_table(profile):
                     for name in names & of_root.keys():
                         assert own[name] == of_root[name], (paper.key, table.key, method, name)
                     compared.add(method)
-    assert compared == {"fedprox", "fedavgm", "fedgen", "feddf", "fedprox-plus"}
+    assert compared == {"fedprox", "fedavgm", "fedgen", "feddf", "fedprox-plus", "li-2019"}
 
 
 def test_the_documented_derived_method_has_fedavgs_budget(damped, tmp_path):

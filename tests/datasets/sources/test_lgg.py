@@ -10,7 +10,7 @@ from datasets.source import DataError
 from datasets.sources import lgg
 from datasets.sources.lgg import DEPTH, SIDE, SITES, SMALL, around_tumour, patients_to_test
 
-SLICES, VOLUMES = lgg.SOURCES
+SLICES, VOLUMES, PUBLIC = lgg.SOURCES
 
 
 @pytest.fixture(autouse=True)
@@ -107,13 +107,13 @@ def test_a_long_tumour_is_cut_off_on_both_ends():
 def test_a_volume_has_halved_slices_and_black_ones(tmp_path):
     splits = VOLUMES.load(write(tmp_path))
     assert {name: split.images.shape for name, split in splits.items()} == {
-        "train": (13, 3, DEPTH, SMALL, SMALL),
+        "train": (9, 3, DEPTH, SMALL, SMALL),
         "test": (4, 3, DEPTH, SMALL, SMALL),
     }
     train = splits["train"]
     assert (
         train.images.any(axis=(1, 3, 4)).tolist()
-        == [[7 <= depth <= 9 for depth in range(DEPTH)]] * 13
+        == [[7 <= depth <= 9 for depth in range(DEPTH)]] * 9
     )
     slices = SLICES.load(tmp_path)["train"]
     own = slices.images[slices.groups == train.groups[0]][2].astype(float)  # slice 6
@@ -126,6 +126,20 @@ def test_a_volume_has_halved_slices_and_black_ones(tmp_path):
     assert train.labels.tolist() == [
         slices.labels[slices.groups == group][0] for group in train.groups
     ]
+
+
+def test_public_volumes_are_of_patients_of_no_client_and_no_test_and_have_no_labels(tmp_path):
+    private, public = VOLUMES.load(write(tmp_path)), PUBLIC.load(tmp_path)
+    assert np.array_equal(public["train"].images, private["train"].images)
+    offered = public["test"]
+    assert offered.images.shape == (4, 3, DEPTH, SMALL, SMALL)
+    assert offered.images.any()
+    assert (offered.annotations["tumour"] == 255).all()
+    assert Counter(offered.labels.tolist()) == {
+        SITES.index(site): 1 for site in SITES if site != "EZ"
+    }
+    held = [set(split.groups.tolist()) for split in (*private.values(), offered)]
+    assert sum(map(len, held)) == len(set.union(*held)) == 17
 
 
 def test_a_patient_without_a_tumour_is_refused(tmp_path):
@@ -146,6 +160,8 @@ def test_it_stands_in_for_brats_and_says_what_it_lacks(tmp_path):
     assert (slices.used, slices.origin) == ("lgg-mri", "surrogate")
     assert (volumes.used, volumes.origin) == ("lgg-mri-volumes", "surrogate")
     assert "only the whole tumour is marked" in volumes.note
+    public = catalogue.resolve("brats2020", home=tmp_path, but_not=volumes.used)
+    assert public.used == "lgg-mri-volumes-public"
     assert catalogue.resolve("lgg-mri", home=tmp_path).origin == "real"
     assert catalogue.resolve("lgg-mri-volumes", home=tmp_path).origin == "surrogate"
 

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from federation.training.loops import Normalisation, predict, predictions
-from federation.training.windows import Window
+from federation.training.windows import Window, patches
 
 PLAIN = Normalisation((0.0,), (1.0,))
 
@@ -59,3 +59,9 @@ def test_a_sample_of_a_windows_sides_is_seen_whole():
 def test_impossible_windows_are_refused(wrong):
     with pytest.raises(ValueError, match="windows"):
         Window(**{"sides": (8, 8), **wrong})
+
+
+def test_a_larger_image_is_covered_by_more_patches_than_are_asked_for():
+    images = torch.arange(100).view(1, 1, 10, 10)
+    assert len(patches(images, (4, 4), 2)) == 9
+    assert len(patches(images, (4, 4), 4)) == 16
