@@ -60,6 +60,7 @@ def test_every_source_is_known_by_its_name():
         "monuseg-half",
         "monuseg-half-all",
         "tnbc",
+        "tnbc-half",
         "cell17",
         "dsb2018-stain",
         "brats2018",

@@ -5,6 +5,7 @@ import pytest
 from PIL import Image
 
 from datasets import catalogue
+from datasets.annotations import AnnotatedSplit
 from datasets.source import DataError
 from datasets.sources import tnbc
 from datasets.sources.tnbc import PER_PATIENT
@@ -64,6 +65,18 @@ def packed(home):
 def test_there_are_fifty_images_of_eleven_patients():
     assert (sum(PER_PATIENT), len(PER_PATIENT)) == (50, 11)
     assert dict(SOURCE.sizes) == {"train": 37, "test": 13}
+
+
+def test_halved_images_are_means_and_a_nucleus_keeps_the_first_of_four_pixels():
+    image = np.array([[1, 2, 9, 9], [3, 4, 9, 9], [0, 0, 0, 0], [0, 0, 0, 255]], np.uint8)
+    nuclei = np.array([[0, 5, 8, 0], [5, 5, 0, 0], [0, 0, 2, 2], [0, 0, 2, 2]], np.uint16)
+    split = AnnotatedSplit(
+        np.broadcast_to(image, (1, 3, 4, 4)), np.zeros(1, np.int64), {"nuclei": nuclei[None]}
+    )
+    half = tnbc.halved(split)
+    assert half.images.tolist() == [[[[3, 9], [0, 64]]] * 3]  # halves are rounded up
+    # The first has no such pixel and is lost; numbers follow one another again.
+    assert half.annotations["nuclei"].tolist() == [[[0, 2], [0, 1]]]
 
 
 def test_the_official_folders_are_read(tmp_path):
