@@ -135,7 +135,7 @@ def halved(split: Split) -> AnnotatedSplit:
     ]
     nuclei = split.annotations["nuclei"][:, ::2, ::2]
     return AnnotatedSplit(
-        ((sum(quarters) + 2) // 4).astype(np.uint8),
+        ((np.sum(quarters, axis=0) + 2) // 4).astype(np.uint8),
         split.labels,
         {"nuclei": np.stack([relabel_sequential(objects)[0] for objects in nuclei])},
         groups=split.groups,

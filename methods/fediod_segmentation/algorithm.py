@@ -30,6 +30,7 @@ from federation.blocks.learner import Learner
 from federation.federation import Federation
 from federation.parties.checkpoint import Checkpoint
 from federation.tasks.base import conditioned
+from federation.tasks.regions import Regions
 from federation.watching import show
 from methods.fediod.losses import (
     aggregate,
@@ -217,7 +218,15 @@ class Server:
 def make_parties(settings: Settings, federation: Federation) -> tuple[Server, list[Critic]]:
     """T_k, trained to completion and frozen; G, S and all D_k before training; and the label maps
     that the clients send.
+
+    Raises ValueError for regions that may lie inside each other: Eq. 3 to 10 are of classes.
     """
+    if isinstance(federation.task, Regions) and federation.task.outputs > 1:
+        names = ", ".join(name for name, _ in federation.task.regions)
+        raise ValueError(
+            "FedIOD distils classes that exclude each other, and a pixel may be of several of"
+            f" {names}"
+        )
     epochs, task = settings.warmup_epochs + settings.epochs, conditioned(federation.task)
     trained = federation.local_models()
     critics = make_critics(settings, federation, epochs)

@@ -7,6 +7,7 @@ from torch import nn
 from federation.channel import encoded_size
 from federation.costs import Meter, metering
 from federation.seeds import Seeds
+from federation.tasks.regions import BRATS, Regions
 from federation.training.loops import DivergedError
 from methods.fediod.losses import aggregate, entropy, mimic_loss
 from methods.fediod_segmentation import FedIODSegmentation
@@ -273,3 +274,9 @@ def test_the_hyper_parameters_are_those_of_the_paper():
     assert (method.l1, method.perceptual, method.features) == (0.0, 10.0, "vgg16")
     assert (method.mimic, method.confidence, method.uniqueness) == (1.0, 1.0, 1.0)
     assert (method.distillation, method.supervised) == (1.0, 0.0)
+
+
+def test_regions_that_may_lie_inside_each_other_are_refused():
+    federation = make_dense_federation(task=Regions(BRATS))
+    with pytest.raises(ValueError, match="may be of several of whole-tumour, tumour-core"):
+        FedIODSegmentation(warmup_epochs=1, epochs=1).fit(federation)
