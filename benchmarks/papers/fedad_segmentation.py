@@ -67,7 +67,7 @@ SETTINGS = (
     Setting("li-2019.eps1", {"eps1=1": 1.0, "": INFINITE}, "paper", "Table 5"),
     Setting("li-2019.eps3", {"eps3=1": 1.0, "eps3=0.01": 0.01, "": INFINITE}, "paper", "Table 5"),
     Setting("li-2019.share", 0.9, "code", "from 2.1 on"),
-    Setting("li-2019.gamma", 1e-4, "code", "from 2.1 on; per local step"),
+    Setting("li-2019.gamma", 1e-4, "code", "from 2.1 on; per local step, as large as its learning rate; so too at cpu", cpu=3e-3, smoke=5e-3),
     Setting("li-2019.tau", 1e-6, "code", "threshold of an entry's magnitude"),
     Setting("li-2019.generation", "released", "assumed", "NVFlare when FedAD was written"),
     *(Setting(f"{name}.rounds", 600, "code", "an epoch each", cpu=40, smoke=4) for name in ("li-2019", "fedavg")),

@@ -58,6 +58,7 @@ def test_a_cell_that_fails_is_a_line_with_its_reason(tmp_path):
     assert line["value"] != line["value"]  # not a number
 
 
+@pytest.mark.slow
 def test_what_a_worker_shows_reaches_the_notebook(tmp_path):
     points = []
 

@@ -52,6 +52,7 @@ def values(figure):
         }
 
 
+@pytest.mark.slow  # `tox run -e regression` makes this figure too
 def test_a_distance_for_every_client_and_their_mean(figure):
     found = values(figure)
     rows = ("fedavg", "fediod", "private", "noise")
@@ -76,6 +77,7 @@ def test_what_dlg_recovers_lies_nearer_than_other_private_images_and_these_neare
     assert private < noise
 
 
+@pytest.mark.slow  # `tox run -e regression` makes this figure too
 def test_only_an_attack_has_a_private_image_to_be_likened_to(figure):
     found = values(figure)
     assert {row for row, _, metric in found if metric == "psnr"} == {"fedavg"}
@@ -85,6 +87,7 @@ def test_only_an_attack_has_a_private_image_to_be_likened_to(figure):
     ]  # images of 8 x 8 are smaller than its window
 
 
+@pytest.mark.slow  # `tox run -e regression` makes this figure too
 def test_the_statistic_names_network_number_and_clients_and_that_they_are_too_few(figure):
     (statistic,) = {line["statistic"] for line in values(figure).values()}
     assert re.fullmatch(
@@ -96,12 +99,14 @@ def test_the_statistic_names_network_number_and_clients_and_that_they_are_too_fe
     assert statistic in (figure[0] / "figure4.md").read_text()
 
 
+@pytest.mark.slow  # `tox run -e regression` makes this figure too
 def test_the_papers_claim_is_judged_on_what_was_measured(figure):
     with (figure[0] / "figure4.claims.csv").open(newline="") as stream:
         (claim,) = csv.DictReader(stream)
     assert (claim["id"], claim["verdict"], claim["held"]) == ("fediod-f4", "holds", "3")
 
 
+@pytest.mark.slow  # `tox run -e regression` makes this figure too
 def test_the_fit_is_table_1s_and_a_second_command_attacks_nothing(figure):
     folder, again = figure
     log = (folder / "figure4.log").read_text()
@@ -111,6 +116,7 @@ def test_the_fit_is_table_1s_and_a_second_command_attacks_nothing(figure):
     assert (folder / "figure4.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow  # `tox run -e regression` makes this figure too
 def test_the_attacks_settings_are_in_its_cells_alone(figure):
     records = [
         json.loads(text) for text in (figure[0] / "figure4.records.jsonl").read_text().splitlines()
