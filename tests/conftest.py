@@ -71,6 +71,7 @@ LONGEST_FIRST = (
     "docs/test_docs.py",
     "commands/test_cli.py",
     "test_contract.py",
+    "tests/test_devices.py",
     "running/test_dogfood.py",
     "papers/test_fediod_tables.py",
 )

@@ -5,6 +5,7 @@ be done is said.
 from __future__ import annotations
 
 import csv
+import functools
 import json
 
 import numpy as np
@@ -95,17 +96,22 @@ def test_the_number_of_processes_changes_nothing(attacked):
     assert only(folder / "1", "csv").read_bytes() == only(folder / "2", "csv").read_bytes()
 
 
+in_a_worker = functools.partial(pytest.param, marks=pytest.mark.slow)  # which has to be started
+
+
 @pytest.mark.parametrize(
     ("options", "why"),
     [
         ({"kind": "dgl"}, "--attack dgl: no such value"),
         ({"target": "fedmd"}, "--target fedmd: no such value"),
         ({"shares": "weights"}, "--shares weights: no such value"),
-        ({"network": "lenet"}, "unknown network 'lenet'.*lenet-sigmoid"),
-        ({"kind": "idlg", "batch_size": 2}, "iDLG reads the label off the gradient of one image"),
+        in_a_worker({"network": "lenet"}, "unknown network 'lenet'.*lenet-sigmoid"),
+        in_a_worker(
+            {"kind": "idlg", "batch_size": 2}, "iDLG reads the label off the gradient of one image"
+        ),
         ({"local_steps": 2}, "several steps make an update"),
         ({"images": 3, "batch_size": 2}, "3 images are not whole messages of 2"),
-        ({"images": 10_000}, "10000 images are more than the 1437"),
+        in_a_worker({"images": 10_000}, "10000 images are more than the 1437"),
         ({"target": "fedkd", "batch_size": 2}, "with one dummy image, not 2"),
         ({"dataset": "mnist", "require_real": True}, "--require-real: MNIST is needed"),
     ],

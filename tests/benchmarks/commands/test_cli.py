@@ -560,7 +560,10 @@ def test_compiling_without_a_compiler_is_refused_before_anything_runs(tmp_path):
 @pytest.mark.parametrize(
     ("name", "row", "options", "label", "held"),
     [
-        ("dlad/table2", "client-resnet", ("--precision", "bf16"), "bf16", ("bf16", "off", 1)),
+        pytest.param(
+            *("dlad/table2", "client-resnet", ("--precision", "bf16"), "bf16", ("bf16", "off", 1)),
+            marks=pytest.mark.slow,
+        ),
         ("fediod/table1", "fedavg", ("--stacked", "3"), "stacked3", ("fp32", "off", 3)),
     ],
 )
