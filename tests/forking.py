@@ -16,7 +16,9 @@ import multiprocessing
 import os
 import random
 import runpy
+import selectors
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -25,6 +27,8 @@ import traceback
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NoReturn
+
+from filelock import FileLock
 
 ROOT = Path(__file__).resolve().parent.parent
 IMPORTED = (
@@ -54,9 +58,6 @@ def run_forked(
     environment `env`. Raises TimeoutExpired after `timeout` seconds.
     """
     command = [sys.executable, "-m", module, *arguments]
-    server = _server()
-    assert server.stdin is not None
-    assert server.stdout is not None
     with tempfile.TemporaryDirectory() as folder:
         printed, errors = Path(folder) / "stdout", Path(folder) / "stderr"
         request = {
@@ -65,24 +66,49 @@ def run_forked(
             "env": dict(env),
             "streams": [str(printed), str(errors)],
         }
-        server.stdin.write(json.dumps(request) + "\n")
-        server.stdin.flush()
-        timer = threading.Timer(timeout, os.killpg, (server.pid, signal.SIGKILL))
-        timer.start()
-        answer = server.stdout.readline()
-        timer.cancel()
+        with _connected() as connection, connection.makefile("rw") as lines:
+            lines.write(json.dumps(request) + "\n")
+            lines.flush()
+            leader = int(lines.readline())
+            timer = threading.Timer(timeout, os.killpg, (leader, signal.SIGKILL))
+            timer.start()
+            answer = lines.readline()
+            timer.cancel()
         if not answer:
-            _server.cache_clear()
             raise subprocess.TimeoutExpired(command, timeout)
         return subprocess.CompletedProcess(
             command, int(answer), printed.read_text(), errors.read_text()
         )
 
 
-@functools.lru_cache(maxsize=1)
-def _server() -> subprocess.Popen[str]:
+def _connected() -> socket.socket:
+    """A connection to the server of all workers of a run of tests, which the first that needs it
+    starts, and which ends with that worker; then another starts the next.
+    """
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
+    address = Path(tempfile.gettempdir()) / f"fedtables-{run[:12]}.sock"
+    with FileLock(f"{address}.lock"):
+        try:
+            return _connection(address)
+        except OSError:
+            _start_server(address)
+            return _connection(address)
+
+
+def _connection(address: Path) -> socket.socket:
+    connection = socket.socket(socket.AF_UNIX)
+    try:
+        connection.connect(str(address))
+    except OSError:
+        connection.close()
+        raise
+    return connection
+
+
+def _start_server(address: Path) -> None:
+    address.unlink(missing_ok=True)
     server = subprocess.Popen(
-        [sys.executable, str(Path(__file__))],
+        [sys.executable, str(Path(__file__)), str(address)],
         cwd=ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -93,11 +119,12 @@ def _server() -> subprocess.Popen[str]:
     assert server.stdout is not None
     atexit.register(server.stdin.close)
     server.stdout.readline()  # it is ready
-    return server
 
 
-def serve() -> None:
-    """Fork for every request on the standard input; in the forked process, run what it names."""
+def serve(address: Path) -> None:
+    """Fork for every connection at the address, until the standard input ends; in the forked
+    process, run what is asked for.
+    """
     sys.path[0] = str(ROOT)
     for name in IMPORTED:
         importlib.import_module(name)
@@ -106,13 +133,38 @@ def serve() -> None:
     source_digest("benchmarks.running.execute", *folder_modules("benchmarks.measures"))
     _warm()
     gc.freeze()  # or each forked process would copy what the collector touches
-    print("ready", flush=True)
-    for line in sys.stdin:
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that end
+    with socket.socket(socket.AF_UNIX) as listener, selectors.DefaultSelector() as waiting:
+        listener.bind(str(address))
+        listener.listen()
+        waiting.register(listener, selectors.EVENT_READ)
+        waiting.register(sys.stdin, selectors.EVENT_READ)
+        print("ready", flush=True)
+        while not any(key.fileobj is sys.stdin for key, _ in waiting.select()):
+            connection, _ = listener.accept()
+            with connection:
+                if os.fork() == 0:
+                    listener.close()
+                    _answer(connection)
+    for left in (address, Path(f"{address}.lock")):
+        left.unlink(missing_ok=True)
+
+
+def _answer(connection: socket.socket) -> NoReturn:
+    """Lead a process group of the command, and tell its number and then the command's code."""
+    os.setsid()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    with connection, connection.makefile("rw") as lines:
+        request = json.loads(lines.readline())
+        lines.write(f"{os.getpid()}\n")
+        lines.flush()
         child = os.fork()
         if child == 0:
-            _run(json.loads(line))
+            os.close(connection.detach())  # whoever waits at the other end waits for its leader
+            _run(request)
         _, status = os.waitpid(child, 0)
-        print(os.waitstatus_to_exitcode(status), flush=True)
+        lines.write(f"{os.waitstatus_to_exitcode(status)}\n")
+    os._exit(0)
 
 
 def _warm() -> None:
@@ -174,4 +226,4 @@ def _forking(get_context, method=None):
 
 
 if __name__ == "__main__":
-    serve()
+    serve(Path(sys.argv[1]))

@@ -21,7 +21,6 @@ def test_code_streams_and_environment_are_the_commands_own():
     assert "why" in failed.stderr
 
 
-@pytest.mark.slow  # the next one begins with a new server
 def test_a_command_that_takes_too_long_is_ended_and_the_next_one_runs():
     with pytest.raises(subprocess.TimeoutExpired):
         run_forked("timeit", "-n", "1", "import time; time.sleep(60)", timeout=1, env=os.environ)
