@@ -27,7 +27,7 @@ from federation.seeds import Stream
 from federation.tasks.multi_label import placed
 from federation.training.loops import Loss, predict
 from models.catalogue import feature_shape
-from models.saliency import Attentive, apart
+from models.saliency import Attentive, NonLocalAttentive, apart, images_apart
 from privacy.plan import DP_SGD
 
 BOUND_SCALES = ("printed", "mean")
@@ -181,9 +181,11 @@ class FedAD(Method):
     clients.
 
     For segmentation a class's attention is its predicted probability (section 3.3.1, at temperature
-    1), which the server computes from the logits. Clients weigh by their samples there, as Eq. 13
-    has it of reconstruction: section 3.3.1 names no weights, and how many pixels of a class a
-    client holds would be one more thing to send.
+    1), which the server computes from the logits. For reconstruction it is that of the networks'
+    non-local block (Eq. 14), between any two positions of its map, which clients send beside the
+    images (Eq. 16). Clients weigh by their samples in both, as Eq. 13 has it of reconstruction:
+    section 3.3.1 names no weights, and how many pixels of a class a client holds would be one more
+    thing to send.
     """
 
     title = "FedAD"
@@ -221,9 +223,7 @@ class FedAD(Method):
             raise ValueError(f"dropped must be at least 0 and rho above 0: {self}")
 
     def fit(self, federation: Federation) -> Checkpoint:
-        task, plan = federation.task, federation.server
-        if task.dense and task.classes is None:
-            raise ValueError(f"FedAD takes attention from scores of classes, and {task} has none")
+        plan = federation.server
         able = [client for client in federation.clients if client.size]
         if self.dropped >= len(able):
             raise ValueError(
@@ -233,10 +233,7 @@ class FedAD(Method):
         teachers = [federation.networks.module(local[client.index]) for client in able]
         counts = self.class_counts(federation)[[client.index for client in able]]
         student = federation.networks.initial()
-        learner: nn.Module = student
-        if self.grad_cam(federation):
-            compiled = federation.networks.execution.compile != "off"
-            learner = Attentive(student, second_order=self.second_order, eager=compiled)
+        learner = self.attentive(federation, student)
         optimizer = plan.make_optimizer(student.parameters(), fused=False)
         schedule = plan.make_schedule(optimizer)
         images, cut = federation.public.images, federation.public.cut
@@ -262,15 +259,45 @@ class FedAD(Method):
             federation.evaluation.track(learner)
         return federation.networks.checkpoint(student)
 
-    def grad_cam(self, federation: Federation) -> bool:
-        """Whether attention is Grad-CAM, rather than what the outputs of a dense task are."""
-        return self.bounds and not federation.task.dense
+    def attention(self, federation: Federation) -> str:
+        """What attention is: `grad-cam` of the scores of whole images, the `outputs` themselves of
+        a dense task of classes, that of the network's `non-local` block of another dense task, or
+        empty without bounds.
+        """
+        task = federation.task
+        if not self.bounds:
+            return ""
+        return "grad-cam" if not task.dense else "non-local" if task.classes is None else "outputs"
+
+    def attentive(
+        self, federation: Federation, model: nn.Module, *, always: bool = False
+    ) -> nn.Module:
+        """The network with its attention beside its outputs, where attention is the network's."""
+        kind = self.attention(federation)
+        if kind == "grad-cam":
+            compiled = federation.networks.execution.compile != "off" and not always
+            second = self.second_order and not always
+            return Attentive(model, always=always, second_order=second, eager=compiled)
+        return NonLocalAttentive(model, always=always) if kind == "non-local" else model
+
+    def parted(
+        self, federation: Federation, both: torch.Tensor, outputs: int, network: str
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Outputs and attention maps of what `attentive` gives, of a network with so many
+        outputs; None where attention is not the network's.
+        """
+        kind = self.attention(federation)
+        if kind == "grad-cam":
+            return apart(both, outputs, self.side(federation, network))
+        if kind == "non-local":
+            return images_apart(both, (outputs, *federation.networks.image_shape[1:]))
+        return both, None
 
     def side(self, federation: Federation, network: str) -> tuple[int, int]:
         """Height and width of the map at which a network's Grad-CAM is taken, the encoder's last;
         (0, 0) where there is none.
         """
-        if not self.grad_cam(federation):
+        if self.attention(federation) != "grad-cam":
             return 0, 0
         channels, *sides = federation.networks.image_shape
         return feature_shape(network, channels, tuple(sides))[1:]
@@ -318,12 +345,9 @@ class FedAD(Method):
                 ~placed(torch.zeros_like(client_logits[:1]), client.task, task).isnan()[0]
             )
             if seen is not None:
-                maps.append(
-                    aligned(
-                        self.send(federation, client, "attention", seen), side, client.task, task
-                    )
-                )
-        if self.bounds and task.dense:
+                sent = self.send(federation, client, "attention", seen)
+                maps.append(aligned(sent, side, client.task, task) if any(side) else sent)
+        if self.attention(federation) == "outputs":
             maps = [task.probabilities(client_logits) for client_logits in logits]
         # What a client's label set lacks it holds no samples of, whatever its counts say; of a
         # pixel one class does for all.
@@ -336,15 +360,17 @@ class FedAD(Method):
     def answer(
         self, federation: Federation, client: Client, teacher: nn.Module, images: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """On the client: logits of its own classes (n, c, ...), and their Grad-CAM maps (n, c, h,
-        w) if attention is that.
+        """On the client: outputs of its own classes (n, c, ...), and their attention maps (n, c, h,
+        w) if these are the network's own.
         """
-        if not self.grad_cam(federation):
-            window = federation.public.window
-            return predict(teacher, images, normalise=federation.normalise, window=window), None
-        side = self.side(federation, client.network)
-        both = predict(Attentive(teacher, always=True), images, normalise=federation.normalise)
-        return apart(both, (client.task or federation.task).outputs, side)
+        both = predict(
+            self.attentive(federation, teacher, always=True),
+            images,
+            normalise=federation.normalise,
+            window=federation.public.window,
+        )
+        outputs = (client.task or federation.task).outputs
+        return self.parted(federation, both, outputs, client.network)
 
     def send(
         self, federation: Federation, client: Client, kind: str, values: torch.Tensor
@@ -361,8 +387,7 @@ class FedAD(Method):
         As typeset the formula may also average only the logit loss. A class is known if a client in
         the ensemble holds it.
         """
-        task = federation.task
-        side = self.side(federation, federation.networks.server)
+        task, server = federation.task, federation.networks.server
 
         def of(outputs: torch.Tensor, batch: torch.Tensor) -> torch.Tensor:
             if isinstance(source, Answers):
@@ -370,10 +395,8 @@ class FedAD(Method):
                 target = source.some(kept, batch).ensemble()
             else:
                 target = source.at(batch)
-            logits, attention = outputs, None
-            if self.grad_cam(federation):
-                logits, attention = apart(outputs, task.outputs, side)
-            elif self.bounds:
+            logits, attention = self.parted(federation, outputs, task.outputs, server)
+            if self.attention(federation) == "outputs":
                 attention = task.probabilities(outputs)
             terms = logit_loss(logits, target.logits)
             if (

@@ -6,11 +6,15 @@ outputs.
 
 from __future__ import annotations
 
+import math
+from typing import cast
+
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 from models.cut import decode, encode
+from models.entry import ModelError
 
 PART = 100
 """Images whose maps are taken at a time where no graph is kept: each needs memory for all classes
@@ -172,6 +176,40 @@ class Attentive(nn.Module):
         return torch.cat([side_by_side(*part) for part in parts])
 
 
+class NonLocalAttentive(nn.Module):
+    """`model` with the attention of its non-local block beside its outputs: images to (n, k * h * w
+    + p * p), the outputs (n, k, h, w) and the attention (n, p, p) between the p positions of the
+    last level's map (FedAD, Eq. 14), as `side_by_side` puts them.
+
+    In evaluation mode that is so only if `always`, as of `Attentive`. Raises ModelError for a
+    network without such a block.
+    """
+
+    def __init__(self, model: nn.Module, *, always: bool = False):
+        super().__init__()
+        self.model = model
+        self.always = always
+        block = getattr(model, "bottom", None)
+        if not hasattr(block, "attention"):
+            raise ModelError(
+                f"a {type(model).__name__} has no non-local block, whose attention this method"
+                " needs; use a network with one, such as unet-32-in-nonlocal"
+            )
+        self.train(model.training)
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        seen: list[torch.Tensor] = []
+        block = cast("nn.Module", self.model.bottom)
+        handle = block.register_forward_pre_hook(lambda module, inputs: seen.append(inputs[0]))
+        try:
+            outputs: torch.Tensor = self.model(images)
+        finally:
+            handle.remove()
+        if not (self.training or self.always):
+            return outputs
+        return side_by_side(outputs.flatten(1), block.attention(seen[0]))  # type: ignore[operator]
+
+
 def side_by_side(outputs: torch.Tensor, maps: torch.Tensor) -> torch.Tensor:
     """Outputs (n, C) and maps (n, C, h, w) as one tensor (n, C + C * h * w), which training and
     prediction loops can carry.
@@ -184,6 +222,13 @@ def apart(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The inverse of `side_by_side`, for maps of that height and width."""
     return both[:, :classes], both[:, classes:].unflatten(1, (classes, *side))
+
+
+def images_apart(both: torch.Tensor, shape: tuple[int, ...]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Outputs (n, *shape) and attention (n, 1, p, p) of what `NonLocalAttentive` gives."""
+    length = math.prod(shape)
+    places = math.isqrt(both.shape[1] - length)
+    return both[:, :length].unflatten(1, shape), both[:, length:].unflatten(1, (1, places, places))
 
 
 def unit_scaled(values: torch.Tensor) -> torch.Tensor:

@@ -20,14 +20,15 @@ from federation.parties.checkpoint import state_of
 from federation.parties.client import Client, Shard
 from federation.parties.data import LabelledSet, PublicData
 from federation.parts.protection import Protection
-from federation.tasks.dense_regression import DenseRegression
 from federation.tasks.multi_label import MultiLabel
+from federation.tasks.reconstruction import Reconstruction
 from federation.tasks.segmentation import Segmentation
 from federation.training.augmentation import Augmentation
 from federation.training.loops import TrainingPlan, predict
 from federation.training.windows import Window
 from methods.fedad import (
     Answers,
+    Ensemble,
     FedAD,
     ensemble_logits,
     importance_weights,
@@ -42,6 +43,7 @@ from methods.fedavg import FedAvg
 from methods.feddf import FedDF
 from methods.fedmd import FedMD
 from models.cut import encode
+from models.entry import ModelError
 from models.saliency import class_attention
 from privacy.plan import DP_SGD, PrivacyPlan
 from tests.federation.tiny import CLASSES, bright_images, make_federation
@@ -635,9 +637,106 @@ def test_what_learns_of_answers_takes_larger_images_too(method):
     assert model.history["miou"][-1] > 0
 
 
-def test_values_of_pixels_have_no_attention_of_this_kind():
-    with pytest.raises(ValueError, match="attention from scores of classes, and DenseRegression"):
-        FedAD().fit(make_federation(task=DenseRegression(3)))
+# -- images --
+
+POSITIONS = 4
+"""Of the last level's map of images of 32 x 32 pixels."""
+
+
+def image_federation(sizes=(3, 9), **changes):
+    """Clients with `sizes` grey images of 32 x 32 pixels, which are to be made of darker ones."""
+
+    def pair(count, seed):
+        images = torch.rand(count, 1, 32, 32, generator=torch.Generator().manual_seed(seed))
+        return images / 2, images
+
+    clients = [
+        Client(
+            index, "unet", "unet-8-in-nonlocal", Shard(*pair(size, index)), (), f"{index} {size}"
+        )
+        for index, size in enumerate(sizes)
+    ]
+    settings = {
+        "network": "unet-8-in-nonlocal",
+        "task": Reconstruction(),
+        "image_shape": (1, 32, 32),
+        "public": PublicData(pair(5, 100)[0], "public"),
+        "test": LabelledSet(*pair(4, 200), "test"),
+        "validation": None,
+        "local": TrainingPlan(epochs=1, batch_size=4, lr=1e-3),
+        "server": TrainingPlan(epochs=2, batch_size=4, lr=1e-3),
+    }
+    return make_federation(clients, **{**settings, **changes})
+
+
+def test_of_images_attention_is_that_of_the_non_local_block_and_crosses_beside_them():
+    federation = image_federation()
+    method = FedAD(one_shot=True)
+    teachers = [federation.networks.module(model) for model in federation.local_models()]
+    counts = method.class_counts(federation)
+    assert counts.tolist() == [[3], [9]]  # Eq. 13
+    images = federation.public.images
+    found = method.transfer(federation, federation.clients, teachers, counts, images)
+    made, attention = [], []
+    for teacher in teachers:
+        seen = []
+        teacher.bottom.register_forward_pre_hook(
+            lambda block, inputs, seen=seen: seen.append(*inputs)
+        )
+        with torch.no_grad():
+            made.append(teacher(federation.normalise(images)))
+            attention.append(teacher.bottom.attention(seen[0])[:, None])
+    torch.testing.assert_close(found.logits, 0.25 * made[0] + 0.75 * made[1], atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(found.consensus, torch.minimum(*attention), atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(found.diversity, torch.maximum(*attention), atol=1e-5, rtol=1e-4)
+    assert found.consensus.shape == (5, 1, POSITIONS, POSITIONS)
+    sent = federation.channel.by_kind()
+    assert set(sent) == {"up/logits", "up/attention"}
+    assert 0 <= sent["up/attention"] - 2 * 5 * POSITIONS**2 * 4 < 400
+
+
+def test_the_loss_of_images_is_the_sum_of_its_three_terms_and_reaches_the_block():
+    federation = image_federation()
+    method = FedAD(one_shot=True, bound_scale="mean")
+    student = federation.networks.initial()
+    learner = method.attentive(federation, student)
+    ensemble = Ensemble(
+        torch.rand(5, 1, 32, 32),
+        torch.tensor([True]),
+        torch.full((5, 1, POSITIONS, POSITIONS), 0.2),
+        torch.full((5, 1, POSITIONS, POSITIONS), 0.3),
+    )
+    batch = torch.tensor([0, 3])
+    both = learner.train()(federation.normalise(federation.public.images[batch]))
+    loss = method.loss(federation, ensemble, federation.streams.shuffling("any"))(both, batch)
+    made, attention = method.parted(federation, both, 1, "unet-8-in-nonlocal")
+    how = (method.rho, method.threshold, "mean")
+    expected = (
+        logit_loss(made, ensemble.logits[batch])
+        + lower_loss(attention, ensemble.consensus[batch], *how)
+        + upper_loss(attention, ensemble.diversity[batch], *how)
+    )
+    torch.testing.assert_close(loss, expected[:, 0])
+    torch.testing.assert_close(attention.sum(dim=2), torch.ones(2, 1, POSITIONS))
+    bounds = loss.sum() - logit_loss(made, ensemble.logits[batch]).sum()
+    (gradient,) = torch.autograd.grad(bounds, student.down[0][0][0].weight)
+    assert gradient.abs().sum() > 0
+
+
+def test_without_bounds_any_network_reconstructs():
+    federation = image_federation(
+        network="unet-8-in",
+        local=TrainingPlan(epochs=20, batch_size=3, lr=5e-3),
+        server=TrainingPlan(epochs=20, batch_size=4, lr=5e-3),
+    )
+    model = FedAD(one_shot=True, bounds=False).fit(federation)
+    assert model.history["psnr"][-1] > model.history["psnr"][0]
+    assert set(federation.channel.by_kind()) == {"up/logits"}
+
+
+def test_a_network_without_a_non_local_block_has_no_attention_of_images():
+    with pytest.raises(ModelError, match="no non-local block, whose attention this method needs"):
+        FedAD(one_shot=True).fit(image_federation(network="unet-8-in"))
 
 
 # -- label sets of their own --

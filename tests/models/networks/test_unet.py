@@ -1,10 +1,12 @@
 """U-Nets of two convolutions a level: their numbers by hand, and what joins their levels."""
 
+import functools
+
 import pytest
 import torch
 from torch import nn
 
-from models.networks.unet import UNet, unet_32_in, unet_64_bn
+from models.networks.unet import NonLocal, UNet, unet_64_bn, unet_in
 
 
 def by_hand(inputs, outputs, width, bias, norm):
@@ -21,7 +23,10 @@ def by_hand(inputs, outputs, width, bias, norm):
 
 @pytest.mark.parametrize(
     ("builder", "inputs", "arguments", "count"),
-    [(unet_64_bn, 3, (64, 1, 2), 31_043_521), (unet_32_in, 1, (32, 0, 0), 7_756_097)],
+    [
+        (unet_64_bn, 3, (64, 1, 2), 31_043_521),
+        (functools.partial(unet_in, width=32), 1, (32, 0, 0), 7_756_097),
+    ],
 )
 def test_parameters_by_hand(builder, inputs, arguments, count):
     with torch.device("meta"):
@@ -91,3 +96,28 @@ def test_half_of_the_last_level_is_left_out_in_training_alone():
     model.train()(image)
     model.eval()(image)
     assert shares == [pytest.approx(0.5, abs=0.05), 1.0]
+
+
+def test_attention_is_the_softmax_of_similarities_and_its_columns_add_up_to_one():
+    maps = torch.tensor([[[[1.0, 0.0]], [[0.0, 2.0]]]])  # positions (1, 0) and (0, 2)
+    attention = NonLocal().attention(maps)
+    e, e4 = torch.e, torch.e**4
+    expected = torch.tensor([[[e / (e + 1), 1 / (1 + e4)], [1 / (e + 1), e4 / (1 + e4)]]])
+    torch.testing.assert_close(attention, expected)
+    torch.testing.assert_close(attention.sum(dim=1), torch.ones(1, 2))
+
+
+def test_what_is_added_is_gathered_by_attention():
+    maps = torch.rand(2, 3, 4, 5, generator=torch.Generator().manual_seed(0))
+    block = NonLocal()
+    attention, flat = block.attention(maps), maps.flatten(2)
+    added = torch.einsum("npq,njq->njp", attention, flat).view_as(maps)
+    torch.testing.assert_close(block(maps), maps + added)
+
+
+def test_a_non_local_block_adds_no_parameter():
+    plain, wide = (unet_in(1, 1, 8, bottom) for bottom in (None, NonLocal()))
+    assert plain.state_dict().keys() == wide.state_dict().keys()
+    wide.load_state_dict(plain.state_dict())
+    images = torch.rand(1, 1, 32, 32)
+    assert not torch.equal(plain(images), wide(images))

@@ -1,0 +1,97 @@
+"""Undersampled k-space: transforms by hand, and masks by their counts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from monai.apps.reconstruction.transforms.array import RandomKspaceMask
+
+from federation.training.kspace import (
+    consistent,
+    random_columns,
+    to_images,
+    to_kspace,
+    zero_filled,
+)
+
+IMAGES = torch.rand(3, 1, 12, 16, generator=torch.Generator().manual_seed(0))
+
+
+def test_a_flat_image_has_its_energy_in_the_middle():
+    kspace = to_kspace(torch.full((4, 6), 0.5))
+    expected = torch.zeros(4, 6, dtype=torch.complex64)
+    expected[2, 3] = 0.5 * 24 / 24**0.5
+    torch.testing.assert_close(kspace, expected)
+
+
+def test_there_and_back_is_the_image_and_keeps_its_energy():
+    kspace = to_kspace(IMAGES)
+    torch.testing.assert_close(to_images(kspace).real, IMAGES)
+    assert to_images(kspace).imag.abs().max() < 1e-6
+    torch.testing.assert_close(kspace.abs().square().sum(), IMAGES.square().sum())
+
+
+@given(
+    width=st.integers(16, 400),
+    acceleration=st.sampled_from([2.0, 4.0, 8.0]),
+    centre=st.sampled_from([0.0, 0.04, 0.08]),
+    seed=st.integers(0, 100),
+)
+def test_the_middle_is_measured_and_the_rest_by_chance(width, acceleration, centre, seed):
+    columns = random_columns(width, acceleration, centre, np.random.default_rng(seed))
+    low = round(width * centre)
+    first = (width - low + 1) // 2
+    assert columns[first : first + low].all()
+    drawn, chance = columns.sum() - low, (width / acceleration - low) / (width - low)
+    spread = ((width - low) * chance * (1 - chance)) ** 0.5
+    assert abs(drawn - chance * (width - low)) <= 6 * spread + 1
+
+
+def test_a_quarter_is_measured_on_average():
+    rng = np.random.default_rng(0)
+    shares = [random_columns(320, 4, 0.08, rng).mean() for _ in range(400)]
+    assert np.mean(shares) == pytest.approx(0.25, abs=0.005)
+
+
+def test_monai_measures_the_same_middle_and_as_many():
+    other = RandomKspaceMask([0.08], [4.0], spatial_dims=2, is_complex=True)
+    other.set_random_state(seed=0)
+    counts, middles = [], []
+    for _ in range(200):
+        other(np.zeros((1, 2, 64, 2), np.float32))
+        columns = other.mask.flatten().bool()
+        counts.append(int(columns.sum()))
+        middles.append(bool(columns[30:35].all()))
+    rng = np.random.default_rng(1)
+    ours = [random_columns(64, 4, 0.08, rng) for _ in range(200)]
+    assert all(middles)
+    assert all(columns[30:35].all() for columns in ours)
+    assert np.mean([columns.sum() for columns in ours]) == pytest.approx(np.mean(counts), abs=0.8)
+
+
+@pytest.mark.parametrize(("acceleration", "centre"), [(4, 0.3), (0.5, 0.08)])
+def test_a_centre_that_is_more_than_all_is_refused(acceleration, centre):
+    with pytest.raises(ValueError, match="lower the centre's share"):
+        random_columns(100, acceleration, centre, np.random.default_rng(0))
+
+
+def test_all_columns_give_the_image_and_the_middle_one_the_mean_of_rows():
+    every = torch.ones(1, 16)
+    torch.testing.assert_close(zero_filled(IMAGES, every), IMAGES)
+    middle = torch.zeros(1, 16)
+    middle[0, 8] = 1
+    means = IMAGES.mean(dim=-1, keepdim=True).expand_as(IMAGES)
+    torch.testing.assert_close(zero_filled(IMAGES, middle), means)
+
+
+def test_measured_columns_replace_those_of_another_image():
+    columns = torch.zeros(1, 16)
+    columns[0, 6:11] = 1
+    measured = to_kspace(IMAGES) * columns
+    together = consistent(torch.zeros_like(IMAGES), measured, columns)
+    torch.testing.assert_close(together.abs(), zero_filled(IMAGES, columns))
+    whole = to_kspace(consistent(IMAGES, measured, columns))
+    torch.testing.assert_close(whole, to_kspace(IMAGES))
