@@ -9,7 +9,7 @@ own model's attention by what all of them look at and what any of them looks at.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -31,6 +31,9 @@ from models.saliency import Attentive, NonLocalAttentive, apart, images_apart
 from privacy.plan import DP_SGD
 
 BOUND_SCALES = ("printed", "mean")
+
+Cut = Callable[[torch.Tensor], torch.Tensor]
+"""Takes answers for whole images (n, c, *sides), and gives those for their patches."""
 
 
 def importance_weights(counts: torch.Tensor) -> torch.Tensor:
@@ -123,6 +126,13 @@ class Ensemble:
         ]
         return Ensemble(self.logits[images], self.known, *bounds)
 
+    def cut(self, cut: Cut) -> Ensemble:
+        """The same for what the server trains on of larger images."""
+        bounds = [
+            None if bound is None else cut(bound) for bound in (self.consensus, self.diversity)
+        ]
+        return Ensemble(cut(self.logits), self.known, *bounds)
+
 
 @dataclass(frozen=True)
 class Answers:
@@ -143,6 +153,11 @@ class Answers:
             None if self.maps is None else self.maps[chosen],
             self.counts[clients],
         )
+
+    def cut(self, cut: Cut) -> Answers:
+        """The answers for what the server trains on of larger images."""
+        maps = None if self.maps is None else torch.stack([cut(seen) for seen in self.maps])
+        return Answers(torch.stack([cut(said) for said in self.logits]), maps, self.counts)
 
     def ensemble(self) -> Ensemble:
         """Eq. 4 and 6."""
@@ -274,6 +289,8 @@ class FedAD(Method):
     ) -> nn.Module:
         """The network with its attention beside its outputs, where attention is the network's."""
         kind = self.attention(federation)
+        if kind == "non-local" and federation.public.window is not None:
+            raise ValueError("attention between positions is of whole images, not of windows")
         if kind == "grad-cam":
             compiled = federation.networks.execution.compile != "off" and not always
             second = self.second_order and not always
@@ -339,7 +356,7 @@ class FedAD(Method):
         for client, teacher in zip(clients, teachers, strict=True):
             federation.progress(f"client {client.index + 1}/{len(federation.clients)} answers", 0.0)
             client_logits, seen = self.answer(federation, client, teacher, images)
-            received = federation.public.cut(self.send(federation, client, "logits", client_logits))
+            received = self.send(federation, client, "logits", client_logits)
             logits.append(placed(received, client.task, task))
             labelled.append(
                 ~placed(torch.zeros_like(client_logits[:1]), client.task, task).isnan()[0]
@@ -355,7 +372,8 @@ class FedAD(Method):
         answers = Answers(
             torch.stack(logits), torch.stack(maps) if maps else None, torch.where(known, counts, 0)
         )
-        return answers if self.dropped else answers.ensemble()
+        cut = federation.public.cut
+        return answers.cut(cut) if self.dropped else answers.ensemble().cut(cut)
 
     def answer(
         self, federation: Federation, client: Client, teacher: nn.Module, images: torch.Tensor

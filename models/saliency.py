@@ -197,6 +197,7 @@ class NonLocalAttentive(nn.Module):
             )
         self.train(model.training)
 
+    @torch.compiler.disable  # a hook that comes and goes would be compiled anew in every pass
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         seen: list[torch.Tensor] = []
         block = cast("nn.Module", self.model.bottom)

@@ -31,6 +31,8 @@ from typing import NoReturn
 from filelock import FileLock
 
 ROOT = Path(__file__).resolve().parent.parent
+ENVIRONMENT = dict(os.environ)
+"""As it was before any test changed it."""
 IMPORTED = (
     "torch",
     "torchvision",
@@ -71,11 +73,16 @@ def run_forked(
             lines.flush()
             leader = int(lines.readline())
             timer = threading.Timer(timeout, os.killpg, (leader, signal.SIGKILL))
+            timer.daemon = True
             timer.start()
-            answer = lines.readline()
-            timer.cancel()
-        if not answer:
+            try:
+                answer = lines.readline()
+            finally:
+                over = not timer.is_alive()
+                timer.cancel()
+        if not answer and over:
             raise subprocess.TimeoutExpired(command, timeout)
+        assert answer, f"the process that leads {' '.join(command)} has died"
         return subprocess.CompletedProcess(
             command, int(answer), printed.read_text(), errors.read_text()
         )
@@ -110,6 +117,7 @@ def _start_server(address: Path) -> None:
     server = subprocess.Popen(
         [sys.executable, str(Path(__file__)), str(address)],
         cwd=ROOT,
+        env=ENVIRONMENT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -117,8 +125,16 @@ def _start_server(address: Path) -> None:
     )
     assert server.stdin is not None
     assert server.stdout is not None
-    atexit.register(server.stdin.close)
-    server.stdout.readline()  # it is ready
+    atexit.register(_stop_server, server, address)
+    assert server.stdout.readline() == "ready\n", "the fork server did not start"
+
+
+def _stop_server(server: subprocess.Popen[str], address: Path) -> None:
+    """End it, so that no other worker finds it from then on."""
+    assert server.stdin is not None
+    with FileLock(f"{address}.lock"):
+        address.unlink(missing_ok=True)
+    server.stdin.close()
 
 
 def serve(address: Path) -> None:
@@ -140,14 +156,15 @@ def serve(address: Path) -> None:
         waiting.register(listener, selectors.EVENT_READ)
         waiting.register(sys.stdin, selectors.EVENT_READ)
         print("ready", flush=True)
-        while not any(key.fileobj is sys.stdin for key, _ in waiting.select()):
+        while True:
+            ready = {key.fileobj for key, _ in waiting.select()}
+            if listener not in ready:
+                return  # the standard input has ended, and nobody waits
             connection, _ = listener.accept()
             with connection:
                 if os.fork() == 0:
                     listener.close()
                     _answer(connection)
-    for left in (address, Path(f"{address}.lock")):
-        left.unlink(missing_ok=True)
 
 
 def _answer(connection: socket.socket) -> NoReturn:

@@ -8,7 +8,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from benchmarks.measures import final
 from benchmarks.tables.measure import Fitted, Measure, Taken
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from federation.federation import Federation
     from federation.method import Method
     from federation.parties.data import PublicData
+    from federation.training.windows import Window
 
 WEIGHTS = frozenset({"parameters", "gradients"})
 ANSWERS = frozenset({"logits", "attention", "votes", "labels"})
@@ -58,8 +59,16 @@ class _Watched:
     def __len__(self) -> int:
         return len(self._public)
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._public, name)
+    @property
+    def digest(self) -> str:
+        return self._public.digest
+
+    @property
+    def window(self) -> Window | None:
+        return self._public.window
+
+    def cut(self, maps: torch.Tensor) -> torch.Tensor:
+        return self._public.cut(maps)
 
     @property
     def images(self) -> torch.Tensor:

@@ -93,6 +93,9 @@ NOTES = (
     "Table 5's privacy cost is as the paper counts: infinite where parameters cross as they are, 0 where only answers for public "
     "data do, which says nothing of what these answers tell of private data. eps1 and eps3 of Li et al. are its own, of one upload; "
     "no accountant counts them, and what they guarantee is weaker (docs/privacy.md).",
+    "Table 5 at the paper's scale: an epoch has eight fixed crops of every volume, where NVFlare's job draws one at random, so the 600 "
+    "rounds of Li et al. train for eight times as many steps (the printed GB count rounds), and FedMD's epochs likewise; and the "
+    "crops of three maps for 125 volumes do not fit one GPU, 87 GB each of answers, consensus and diversity.",
     "Table 5's Dice is the mean over whole tumour, core and enhancing tumour. The stand-in for BraTS at cpu has the whole tumour "
     "alone.",
 )

@@ -9,6 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch.nn.modules.module import register_module_forward_pre_hook
 
 from baselines.average_distillation import AverageDistillation
 from baselines.centralized import Centralized
@@ -632,9 +633,20 @@ def test_larger_images_are_answered_for_whole_and_trained_on_in_patches():
     ],
     ids=["fedad", "fedmd", "feddf", "average-distillation"],
 )
-def test_what_learns_of_answers_takes_larger_images_too(method):
-    model = method.fit(dense_federation(public=larger()))
-    assert model.history["miou"][-1] > 0
+def test_of_larger_images_no_network_sees_more_than_it_takes(method):
+    seen = set()
+
+    def note(module, inputs):
+        if inputs and inputs[0].ndim == 4 and inputs[0].shape[1] == 1:
+            seen.add(tuple(inputs[0].shape[2:]))
+
+    handle = register_module_forward_pre_hook(note)
+    try:
+        method.fit(dense_federation(public=larger()))
+    finally:
+        handle.remove()
+    assert (8, 8) in seen
+    assert (12, 12) not in seen
 
 
 # -- images --
@@ -732,6 +744,12 @@ def test_without_bounds_any_network_reconstructs():
     model = FedAD(one_shot=True, bounds=False).fit(federation)
     assert model.history["psnr"][-1] > model.history["psnr"][0]
     assert set(federation.channel.by_kind()) == {"up/logits"}
+
+
+def test_attention_between_positions_is_of_whole_images():
+    public = PublicData(torch.rand(2, 1, 48, 48), "larger", Window((32, 32)))
+    with pytest.raises(ValueError, match="of whole images, not of windows"):
+        FedAD(one_shot=True).fit(image_federation(public=public))
 
 
 def test_a_network_without_a_non_local_block_has_no_attention_of_images():

@@ -1,1 +1,1 @@
-"""The bytes of each paper's tables that have no runner, from first principles."""
+"""The bytes of papers' tables from first principles."""

@@ -1,4 +1,4 @@
-"""FedAD's Tables 5 and 7, which have no runner: what their rows send.
+"""FedAD's Tables 5 and 7 from first principles: what their rows send. Table 7 has no runner.
 
 Values marked `code` are those of a comparator: FedMD (diogenes0319), NVFlare's BraTS18 job for Li
 et al. 2019, FL-MRCM (guopengf/FL-MRCM).

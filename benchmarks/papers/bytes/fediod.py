@@ -1,4 +1,4 @@
-"""FedIOD's Figure 8, panel b: bytes of BraTS2018, without a Dice, since segmentation has no runner.
+"""FedIOD's Figure 8, panel b: bytes of BraTS2018, from first principles.
 
 Values marked `code` are those of the authors' release (lsl001006/FedIOD).
 """
