@@ -7,7 +7,7 @@ comparator: FedDF (epfml), FedMD (diogenes0319).
 
 from dataclasses import replace
 
-from benchmarks.papers import fedad_segmentation as segmentation
+from benchmarks.papers import fedad_segmentation
 from benchmarks.tables.spec import Paper, Row, Setting, Table, grid
 
 # -- Tables 1 to 4, Figure 3: chest films -----------------------------------------------------------------------------
@@ -188,7 +188,7 @@ PAPER = Paper(
         "Films are dealt to clients, as in the paper, not patients: a patient's films may be at several clients of a site.",
         "At cpu and smoke FedAD is one-shot (fedad-online answers in every epoch), sizes of the public set in Table 3 are scaled, "
         "and the sentence below the table says to what; at cpu every size has as many steps, where the paper has as many epochs.",
-        *segmentation.NOTES,
+        *fedad_segmentation.NOTES,
     ),
     tables=(
         Table(
@@ -259,7 +259,7 @@ PAPER = Paper(
             unit="percent",
             offered=OFFERED,
         ),
-        *segmentation.TABLES,
+        *fedad_segmentation.TABLES,
         Table(
             key="figure3",
             title="Figure 3",

@@ -1,4 +1,4 @@
-"""Bytes of tables that have no runner yet, at the paper's scale, from first principles.
+"""Bytes of tables at the paper's scale, from first principles.
 
 An account says what a row of a table would send: products of factors, each with its source. Where
 the paper leaves open what it counted, an account has several readings, and print decides which

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from federation.tasks.base import mean_over_pixels
-from metrics.running import AbsoluteError
+from metrics.running import AbsoluteError, RunningMetrics
 
 
 @dataclass(frozen=True)
@@ -46,5 +46,5 @@ class DenseRegression:
         """Mean absolute difference from a teacher's outputs, (n,)."""
         return self.loss(outputs, targets)
 
-    def metrics(self) -> AbsoluteError:
+    def metrics(self) -> RunningMetrics:
         return AbsoluteError()

@@ -1,5 +1,5 @@
-"""How many numbers the networks have of tables that have no runner yet: they are built on the
-`meta` device, without weights.
+"""How many numbers the networks have whose bytes are counted from first principles: they are built
+on the `meta` device, without weights.
 
 torch is imported only when something is counted: `list` reads the papers' spec files, and has no
 use for it.
