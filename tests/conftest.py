@@ -69,7 +69,7 @@ def shared_command(shared_home):
 
 LONGEST_FIRST = (
     "docs/test_docs.py",
-    "commands/test_cli.py",
+    "commands/test_reproduce.py",
     "test_contract.py",
     "tests/test_devices.py",
     "running/test_dogfood.py",

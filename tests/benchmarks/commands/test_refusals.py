@@ -1,0 +1,240 @@
+"""What a user does wrong, and what is wrong with a method of the user's own: one clear message."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from tests.benchmarks.commands.tables_of_cli import COLUMN, lines, run
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("reproduce", "dlad/tabel2"), "did you mean .*dlad/table2"),
+        (("reproduce",), "Try first: python -m benchmarks reproduce dlad/table2"),
+        (("reproduce", "fediod/table9"), "not yet reproducible"),
+        (("reproduce", "dlad/table2", "--profile", "cpuu"), "did you mean cpu"),
+        (("reproduce", "dlad/table2", "--protocol", "released"), "released no code"),
+        (
+            ("reproduce", "dlad/table2", "--methods", "+dald"),
+            "unknown method 'dald'; did you mean dlad",
+        ),
+        (("reproduce", "dlad/table2", "--methods", "dlad"), r"\+dlad or -dlad"),
+        (
+            ("reproduce", "dlad/table2", "--only", "dataset=mnits"),
+            "no such value; did you mean mnist",
+        ),
+        (("reproduce", "dlad/table2", "--only", "datset=mnist"), "did you mean dataset"),
+        (("reproduce", "dlad/table2", "--only", "mnist"), "key=value"),
+        (("reproduce", "dlad/table2", "--seeds", "one"), "whole numbers"),
+        (("reproduce", "dlad/table2", "--seeds", "0,0"), "different whole numbers"),
+        (("reproduce", "dlad/table2", "--seeds", "-1"), "from 0"),
+        (("reproduce", "dlad/table2", "--device", "gpu"), "no such value"),
+        (("reproduce", "dlad/table2", "--log-to", "wandb"), "--log-to wandb: no such value"),
+        (("reproduce", "dlad/table2", "--plugin", "nowhere.py"), "no such file"),
+        (("reproduce", "dlad/table2", "--require-real"), "--require-real: MNIST is needed"),
+        (
+            ("reproduce", "dlad/table2", "--profile", "cpu", "--require-real"),
+            "Run `python -m benchmarks data --download mnist`",
+        ),
+        (
+            ("reproduce", "dlad/table2", "--precision", "bf61"),
+            "--precision bf61: no such value; did you mean bf16",
+        ),
+        (
+            ("reproduce", "dlad/table2", "--compile", "of"),
+            "--compile of: no such value; did you mean off",
+        ),
+        (
+            ("reproduce", "dlad/table2", "--precision", "tf32"),
+            "only CUDA devices have it, this run is on cpu; use fp32 or bf16",
+        ),
+        (
+            ("reproduce", "dlad/table2", "--compile", "reduce-overhead"),
+            "this run is on cpu; use --compile default",
+        ),
+        (
+            ("reproduce", "dlad/table2", "--stacked", "4", "--precision", "bf16"),
+            "--stacked 4: .* in fp32 or tf32 and uncompiled",
+        ),
+        (
+            ("reproduce", "dlad/table2", "--set", "privacy.epsilon=3"),
+            "global-.*|dlad has no private form",
+        ),
+        (
+            ("reproduce", "fediod/table1", "--set", "privacy.epsilon=3"),
+            "fedgen has no private form under dp-sgd; it has none at all",
+        ),
+        (
+            (
+                "reproduce",
+                "fediod/table1",
+                "--only",
+                "row=fedavg",
+                "--set",
+                "privacy.epsilon=3",
+                "--set",
+                "privacy.mechanism=pate",
+            ),
+            "fedavg has no private form under pate; it has one under dp-sgd",
+        ),
+        (("sweep", "fediod/table1", "--epsilon", "1,x"), "different positive numbers"),
+        (("sweep", "fediod/table1", "--epsilon", "1,1"), "different positive numbers"),
+        (("sweep", "fediod/table1", "--epsilon", "0"), "different positive numbers"),
+        (("sweep", "fediod/table7"), "no number per row and column to sweep"),
+        (("sweep", "fediod/tabel1"), "did you mean .*fediod/table1"),
+        (("check", "dlda"), "did you mean dlad"),
+        (("data", "--download", "cinic10"), "cannot be fetched by a program"),
+        (("partition", "--clients", "7", "--dataset", "digits"), "use 5 or 10"),
+        (
+            ("partition", "--clients", "9000", "--kind", "dirichlet-fedkd", "--dataset", "digits"),
+            "cannot share 1437 samples",
+        ),
+    ],
+)
+def test_what_a_user_does_wrong_gets_one_clear_message(tmp_path, arguments, message):
+    done = run(tmp_path, *arguments)
+    assert done.returncode == 1
+    assert re.search(message, " ".join(done.stderr.split())), done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_compiling_without_a_compiler_is_refused_before_anything_runs(tmp_path):
+    (tmp_path / "empty").mkdir()
+    done = run(
+        tmp_path,
+        "reproduce",
+        "dlad/table2",
+        *COLUMN,
+        "--compile",
+        "default",
+        PATH=str(tmp_path / "empty"),
+        CXX="",
+    )
+    assert done.returncode == 1
+    assert (
+        "torch.compile needs a C++ compiler; install g++ or clang++, or leave --compile off"
+        in " ".join(done.stderr.split())
+    )
+    assert not (tmp_path / "cache" / "cells").exists()
+
+
+def test_a_truncated_npz_is_named_before_anything_runs(tmp_path):
+    home = tmp_path / "data"
+    home.mkdir()
+    np.savez(home / "mnist.npz", x_train=np.zeros((2, 28, 28), np.uint8))
+    whole = (home / "mnist.npz").read_bytes()
+    (home / "mnist.npz").write_bytes(whole[: len(whole) // 2])
+    done = run(tmp_path, "reproduce", "dlad/table2", "--profile", "cpu", "--only", "dataset=mnist")
+    assert done.returncode == 1
+    assert "damaged or truncated" in done.stderr
+    assert "get it again" in done.stderr
+
+
+def test_a_results_folder_that_cannot_be_written_is_refused_at_once(tmp_path):
+    (tmp_path / "results").write_text("a file where the folder should be")
+    done = run(tmp_path, "reproduce", "dlad/table2", *COLUMN)
+    assert done.returncode == 1
+    assert "cannot write" in done.stderr
+    assert "--results FOLDER" in done.stderr
+    assert not (tmp_path / "cache" / "cells").exists()
+
+
+# -- methods of the user's own --
+
+
+def test_check_names_the_broken_promise(tmp_path):
+    path = tmp_path / "silent.py"
+    path.write_text(
+        "from dataclasses import dataclass\nfrom federation.method import Method\n\n\n"
+        "@dataclass(frozen=True)\nclass Silent(Method):\n    sends = frozenset({'logits'})\n\n"
+        "    def fit(self, federation):\n        return federation.local_models()\n"
+    )
+    check = run(tmp_path, "check", "silent", "--plugin", str(path))
+    assert check.returncode == 1
+    assert "broken" in check.stdout
+    assert f"ledger shows [] going up ({path}:9)" in check.stdout
+
+
+def test_check_tells_a_wrong_type_in_one_line_and_where(tmp_path):
+    path = tmp_path / "bare.py"
+    path.write_text(
+        "from dataclasses import dataclass\nfrom federation.method import Method\n\n\n"
+        "@dataclass(frozen=True)\nclass Bare(Method):\n    def fit(self, federation):\n"
+        "        return [m.state for m in federation.local_models()]\n"
+    )
+    check = run(tmp_path, "check", "bare", "--plugin", str(path))
+    assert check.returncode == 1
+    found = check.stdout.splitlines()
+    [broken] = [line for line in found if line.startswith("broken")]
+    assert "fit returned list of dict; it must return a module" in broken
+    assert broken.endswith(f"({path}:7)")
+    judged = [line for line in found if line.startswith("not judged")]
+    assert len(judged) == 4
+    assert all(line.endswith(f"({path}:7)") for line in judged)
+
+
+def test_check_tells_where_a_method_that_does_not_run_ends(tmp_path):
+    path = tmp_path / "crash.py"
+    path.write_text(
+        "from dataclasses import dataclass\nfrom federation.method import Method\n\n\n"
+        "@dataclass(frozen=True)\nclass Crash(Method):\n    def fit(self, federation):\n"
+        "        nothing = 0\n        return 1 / nothing\n"
+    )
+    check = run(tmp_path, "check", "crash", "--plugin", str(path))
+    assert check.returncode == 1
+    text = " ".join(check.stderr.split())
+    assert f"crash does not run: ZeroDivisionError: division by zero ({path}:9)" in text
+
+
+def test_a_diverged_run_is_shown_as_failed_and_the_others_are_kept(tmp_path):
+    path = tmp_path / "exploding.py"
+    path.write_text(
+        "from dataclasses import dataclass\nimport torch\nfrom federation.method import"
+        " Method\n\n\n@dataclass(frozen=True)\nclass Exploding(Method):\n    def fit(self,"
+        " federation):\n        return federation.distill(torch.full((len(federation.public), 10),"
+        " torch.inf))\n"
+    )
+    extra = (
+        "--only",
+        "row=client-resnet,exploding",
+        "--plugin",
+        str(path),
+        "--methods",
+        "+exploding",
+    )
+    done = run(tmp_path, "reproduce", "dlad/table2", *COLUMN, *extra)
+    assert done.returncode == 1
+    assert "DivergedError" in done.stdout
+    found = {line["row"]: line for line in lines(tmp_path)}
+    assert found["exploding"]["status"].startswith("failed: DivergedError")
+    assert found["exploding"]["value"] == ""
+    assert found["client-resnet"]["status"] == "ok"
+    again = (
+        *COLUMN,
+        "--only",
+        "row=client-resnet",
+        "--plugin",
+        str(path),
+        "--methods",
+        "+exploding",
+    )
+    assert run(tmp_path, "reproduce", "dlad/table2", *again).returncode == 0
+    assert [line["status"].split(":")[0] for line in lines(tmp_path)] == ["ok", "failed"]
+
+
+def test_a_method_that_returns_nothing_is_told_what_to_return(tmp_path):
+    path = tmp_path / "nothing.py"
+    path.write_text(
+        "from dataclasses import dataclass\nfrom federation.method import"
+        " Method\n\n\n@dataclass(frozen=True)\nclass Nothing(Method):\n    def fit(self,"
+        " federation):\n        return None\n"
+    )
+    extra = ("--only", "row=nothing", "--plugin", str(path), "--methods", "+nothing")
+    done = run(tmp_path, "reproduce", "dlad/table2", *COLUMN, *extra)
+    assert done.returncode == 1
+    assert "fit returned NoneType; it must return a module, a checkpoint" in done.stdout
+    assert run(tmp_path, "check", "nothing", "--plugin", str(path)).returncode == 1

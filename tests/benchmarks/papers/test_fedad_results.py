@@ -1,0 +1,238 @@
+"""FedAD's tables with numbers in them: claims judged, what is printed, and Table 4 as a run."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+from dataclasses import asdict
+
+import pytest
+from rich.console import Console
+
+from benchmarks.publish.display import print_table
+from benchmarks.publish.layout import _scaled
+from benchmarks.publish.verdicts import judge_claims
+from benchmarks.running.runner import TableRun
+from benchmarks.tables.selection import Selection
+from results.published import claims, parse_column, published_table
+from results.record import Measurement, Record
+from results.store import TableFiles
+from tests.benchmarks.papers.fedad_cells import PAPER, PRINTED, cells, of_cell, table_of
+
+# -- claims --
+
+
+def printed_records(table):
+    """Records of the table's cells as if they had given what the paper prints."""
+    return [
+        Record(
+            table=cell.table,
+            row=cell.row,
+            column=cell.column,
+            seed=0,
+            seeds={},
+            profile=cell.profile,
+            protocol=cell.protocol,
+            cell=cell.key,
+            code=cell.code,
+            config=dict(cell.config),
+            data=asdict(cell.data),
+            statistic="as printed",
+            measurements=tuple(
+                Measurement(p.metric, p.value, p.column.removeprefix(cell.column).strip())
+                for p in of_cell(cell)
+            ),
+        )
+        for cell in cells(table)
+    ]
+
+
+def run_of(table, folder):
+    return TableRun(
+        PAPER,
+        table_of(table),
+        Selection(),
+        cells(table),
+        TableFiles(folder, "smoke", f"fedad/{table}"),
+    )
+
+
+@pytest.mark.parametrize("table", PRINTED)
+def test_every_claim_is_decided_as_in_print_by_the_printed_numbers(table, tmp_path):
+    """Whatever a claim needs is in the cells of its own table, so that a whole table decides it."""
+    judged = {
+        line["id"]: line for line in judge_claims(run_of(table, tmp_path), printed_records(table))
+    }
+    expected = {claim.id: claim for claim in claims("fedad") if claim.table == table}
+    assert judged.keys() == expected.keys()
+    for name, line in judged.items():
+        held, _, whole = expected[name].cells.partition("/")
+        assert (line["held"], line["failed"], line["undecided"]) == (
+            held,
+            str(int(whole) - int(held)),
+            "0",
+        ), name
+
+
+# -- what is printed --
+
+
+@pytest.fixture
+def printed(tmp_path, monkeypatch):
+    """Prints a table from records; returns what is shown and the folder."""
+    monkeypatch.setattr(TableRun, "all_records", lambda run: list(run.records.values()))
+
+    def show(table, records):
+        run = run_of(table, tmp_path)
+        run.records = {record.cell: record for record in records}
+        console = Console(file=io.StringIO(), width=250)
+        print_table(console, run)
+        return run, console.file.getvalue()
+
+    return show
+
+
+def test_table_3_says_how_many_films_its_columns_have(printed):
+    _, text = printed("table3", printed_records("table3"))
+    sizes = [
+        dict(cell.config)["partition.public_limit"]
+        for cell in cells("table3", only={"row": "fedad"})
+    ]
+    told = (
+        f"public-size 1000, 5000, 10000, 15000, 20000, 26684 are {', '.join(map(str, sizes))} here"
+        " (partition.public_limit)"
+    )
+    assert told in text
+
+
+def test_at_the_papers_scale_nothing_is_scaled(tmp_path):
+    paper = [
+        dataclasses.replace(record, config={**record.config, "partition.public_limit": int(size)})
+        for record in printed_records("table3")
+        if (size := parse_column(record.column)["public-size"]) != "none"
+    ]
+    assert len(paper) == 6
+    run = run_of("table3", tmp_path)
+    assert _scaled(run, paper) == []
+    official = [dataclasses.replace(record, public={"used": "rsna-pneumonia"}) for record in paper]
+    assert _scaled(run, official) == []
+    # A set of 4,708 films that stands in has no more, whatever is asked for.
+    small = [dataclasses.replace(record, public={"used": "pneumoniamnist"}) for record in paper]
+    assert _scaled(run, small) == [
+        "public-size 5000, 10000, 15000, 20000, 26684 are 4708, 4708, 4708, 4708, 4708 here"
+        " (partition.public_limit)"
+    ]
+
+
+def test_table_1_is_drawn_metric_by_metric_without_columns_of_other_metrics(printed):
+    run, _ = printed("table1", printed_records("table1"))
+    text = run.files.path("md").read_text()
+    auc, count, mauc = (
+        text.index(f"## {title}") for title in ("AUC", "Number of classes", "Mean AUC")
+    )
+    assert auc < mauc
+    assert auc < count
+    assert "overlap" not in text[auc : min(count, mauc)]
+    assert run.files.path("png").exists()
+
+
+# -- from the command line --
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, module_command):
+    """Table 4 of a few films, and the cross-domain columns of Table 1, into one cache."""
+    results = tmp_path_factory.mktemp("fedad")
+    few = [
+        "partition.pool_limit=120",
+        "partition.test_limit=0",
+        "local.epochs=1",
+        "server.epochs=1",
+        "fedavg.rounds=1",
+        "feddf.rounds=1",
+        "fedmd.rounds=1",
+    ]
+    settings = [text for setting in few for text in ("--set", setting)]
+    done = module_command(
+        "benchmarks",
+        "reproduce",
+        "fedad/table4",
+        "--jobs",
+        "1",
+        "--results",
+        str(results),
+        *settings,
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr
+    one = module_command(
+        "benchmarks",
+        "reproduce",
+        "fedad/table1",
+        "--jobs",
+        "1",
+        "--only",
+        "train=cross-domain",
+        "--results",
+        str(results),
+        *settings,
+    )
+    assert one.returncode == 0, one.stdout[-3000:] + one.stderr
+    return results / "smoke" / "fedad", done.stdout, one.stdout
+
+
+def lines(folder, table):
+    (path,) = (p for p in folder.glob(f"{table}.set-*.csv") if "claims" not in p.name)
+    with path.open(newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def test_table_4s_properties_are_those_of_its_runs(folder):
+    found = {
+        (line["row"], parse_column(line["column"])["property"]): line["value"]
+        for line in lines(folder[0], "table4")
+        if line["metric"] == "property"
+    }
+    names = ("distillation", "param-transfer", "privacy", "asynchronous")
+    assert {
+        row: [found[row, name] for name in names] for row in ("fedavg", "feddf", "fedmd", "fedad")
+    } == {
+        "fedavg": ["no", "yes", "no", "no"],
+        "feddf": ["yes", "yes", "no", "no"],
+        "fedmd": ["yes", "no", "yes", "no"],
+        "fedad": ["yes", "no", "yes", "yes"],
+    }
+    assert not any(
+        row == "centralized" for row, _ in found
+    )  # an upper bound is no way to exchange anything
+    notes = {
+        cell.row: cell.note for cell in published_table("fedad/table4")
+    }  # of the two columns whose ticks were not lost
+    for row in ("fedavg", "feddf", "fedmd", "fedad"):
+        for name in ("distillation", "param-transfer"):
+            assert f"{name}={found[row, name][0].upper()}" in notes[row]
+    assert "FedAD: attention, labels, logits up and nothing down" in " ".join(folder[1].split())
+    assert "param-transfer: parameters or gradients cross" in " ".join(folder[1].split())
+
+
+def test_a_cross_domain_model_is_measured_on_both_sites(folder):
+    found = lines(folder[0], "table1")
+    assert {line["row"] for line in found} == {"fedad"}
+    for site, count in (("nih-cxr14", 12), ("chexpert", 8)):
+        own = [line for line in found if f"test={site} " in line["column"]]
+        aucs = {
+            parse_column(line["column"])["class"]: float(line["value"])
+            for line in own
+            if line["metric"] == "auc"
+        }
+        assert len(aucs) == count
+        assert all(0 <= value <= 100 for value in aucs.values())
+        means = {
+            parse_column(line["column"])["class"]: float(line["value"])
+            for line in own
+            if line["metric"] != "auc"
+        }
+        assert means["all"] == count
+        assert means["total"] == pytest.approx(sum(aucs.values()) / count)
+        six = ("cardiomegaly", "atelectasis", "pneumothorax", "pneumonia", "edema", "consolidation")
+        assert means["overlap"] == pytest.approx(sum(aucs[name] for name in six) / 6)

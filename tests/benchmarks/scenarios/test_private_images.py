@@ -1,0 +1,303 @@
+"""Federations whose clients hold another set than the target, or tasks of their own."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from datasets import catalogue
+from datasets.catalogue import ResolvedData
+from datasets.partitions import PartitionError
+from federation.parts.evaluation import OracleError
+from federation.resizing import resize
+from federation.seeds import Seeds
+from federation.tasks.classification import Classification
+from federation.tasks.dense_regression import DenseRegression
+from federation.tasks.segmentation import Segmentation
+from models.entry import ModelError
+from results.files import DataError
+from tests.benchmarks.scenarios.image_federations import (
+    build,
+    divide,
+    federation_of,
+    fediod_config,
+    fedsa_config,
+)
+
+# -- private data of another set, and labelled target data at the server --
+
+
+def build_fedsa(config, device="cpu", name="cifar10", private="imagenet32"):
+    data, own = (catalogue.resolve(asked, embedded=True) for asked in (name, private))
+    return federation_of(config, data, device=device, private=own)
+
+
+TARGET = {
+    "train": np.repeat(np.arange(10), 50)[np.random.default_rng(0).permutation(500)],
+    "test": np.arange(40) % 10,
+}
+
+
+PRIVATE = {"train": np.arange(400) % 20, "test": np.arange(20)}
+
+
+def divide_fedsa(**changes):
+    quiet = {
+        "partition.clients": 4,
+        "partition.target_limit": 0,
+        "partition.public_limit": 0,
+        "partition.pool_limit": 0,
+    }
+    return divide(
+        {**fedsa_config(fraction="0.10"), **quiet, **changes}, TARGET, Seeds(), None, PRIVATE, 20
+    )
+
+
+def test_clients_hold_groups_of_the_other_sets_classes():
+    division = divide_fedsa()
+    assert division.groups == [range(0, 5), range(5, 10), range(10, 15), range(15, 20)]
+    assert sorted(np.concatenate(division.clients)) == list(range(400))
+    for own, group in zip(division.clients, division.groups, strict=True):
+        assert set(PRIVATE["train"][own]) == set(group)
+
+
+@pytest.mark.parametrize(("share", "per_class"), [(0.01, 1), (0.05, 2), (0.10, 5), (1.0, 50)])
+def test_the_server_holds_a_share_of_every_class_and_the_rest_is_public(share, per_class):
+    division = divide_fedsa(**{"partition.probe_share": share})
+    assert (
+        np.bincount(TARGET["train"][division.probe]).tolist() == [per_class] * 10
+    )  # round(2.5) = 2
+    assert sorted([*division.probe, *division.public]) == list(range(500))
+    assert (division.public_split, len(division.validation), len(division.test)) == ("train", 0, 40)
+
+
+def test_limits_of_target_public_and_private_images_are_told_apart():
+    limits = {
+        "partition.target_limit": 200,
+        "partition.public_limit": 30,
+        "partition.pool_limit": 100,
+        "partition.test_limit": 7,
+    }
+    division = divide_fedsa(**limits)
+    assert (len(division.public), len(division.test)) == (30, 7)
+    assert sum(map(len, division.clients)) == 100
+    assert 10 <= len(division.probe) <= 30  # a tenth of each class's share of 200
+    assert not set(division.probe) & set(division.public)
+
+
+def test_the_target_data_may_come_from_another_split():
+    labels = {"train": np.zeros(5, int), "valid": TARGET["train"], "test": TARGET["test"]}
+    config = {**fedsa_config(fraction="0.10"), "partition.clients": 4, "partition.public_limit": 0}
+    division = divide(
+        {**config, "partition.target_split": "valid"}, labels, Seeds(), None, PRIVATE, 20
+    )
+    assert division.public_split == "valid"
+    assert np.bincount(labels["valid"][division.probe]).tolist() == [5] * 10
+    assert len(division.public) == 450
+
+
+def test_private_data_of_another_set_are_not_divided_in_another_way():
+    with pytest.raises(
+        PartitionError, match="not divided by 'niid1'; use class-groups or everyone"
+    ):
+        divide_fedsa(**{"partition.kind": "niid1"})
+    everyone = divide_fedsa(**{"partition.kind": "everyone"})
+    assert [len(own) for own in everyone.clients] == [400] * 4
+    assert everyone.groups == []
+
+
+@pytest.fixture(scope="module")
+def servers():
+    return build_fedsa(
+        fedsa_config(fraction="0.10", dataset="cifar10", changes={"partition.clients": 8})
+    )
+
+
+def test_clients_number_their_own_classes_from_zero(servers):
+    private = catalogue.load("shapes-100-shifted")["train"]
+    assert [client.task.classes for client in servers.clients] == [13, 13, 13, 13, 12, 12, 12, 12]
+    start = 0
+    for client in servers.clients:
+        images, targets = client.run(lambda shard: (shard.images, shard.targets))
+        assert targets.min() == 0
+        assert targets.max() == client.task.classes - 1
+        assert client.label_counts == tuple(
+            np.bincount(targets.numpy(), minlength=client.task.classes)
+        )
+        own = np.flatnonzero(
+            (private.labels >= start) & (private.labels < start + client.task.classes)
+        )
+        shown = resize(torch.from_numpy(private.images[own]), 8)
+        official = {
+            image.numpy().tobytes(): label
+            for image, label in zip(shown, private.labels[own], strict=True)
+        }
+        assert [official[image.numpy().tobytes()] - start for image in images] == targets.tolist()
+        start += client.task.classes
+    assert start == 100
+
+
+def test_the_servers_data_are_the_targets(servers):
+    target = catalogue.load("shapes")["train"]
+    assert servers.task.classes == 10
+    assert servers.normalise.mean == catalogue.source("shapes").mean
+    known = {
+        image.numpy().tobytes(): int(label)
+        for image, label in zip(
+            resize(torch.from_numpy(target.images), 8), target.labels, strict=True
+        )
+    }
+    probe = servers.probe()
+    assert [known[image.numpy().tobytes()] for image in probe.images] == probe.targets.tolist()
+    public = {image.numpy().tobytes() for image in servers.public.images}
+    assert public <= set(known)
+    assert not public & {image.numpy().tobytes() for image in probe.images}
+    assert servers.probe().digest != servers.public.digest
+
+
+def test_labels_of_the_public_images_stay_an_oracles(servers):
+    with pytest.raises(OracleError):
+        servers.evaluation.public_labels()
+
+
+def test_a_planned_federation_knows_the_sizes_of_both_sets():
+    data = {
+        name: ResolvedData(name, name, "real", "", "not present")
+        for name in ("cifar100", "imagenet32")
+    }
+    config = fedsa_config("table1", "paper", fraction="0.05", dataset="cifar100")
+    planned = federation_of(config, data["cifar100"], device="meta", private=data["imagenet32"])
+    assert planned.probe().images.shape == (2_500, 3, 32, 32)
+    assert planned.probe().images.is_meta
+    assert len(planned.public) == 47_500
+    assert [client.task.classes for client in planned.clients] == [100] * 10
+    assert (
+        sum(client.size for client in planned.clients)
+        == catalogue.source("imagenet32").sizes["train"]
+    )
+
+
+def test_the_probe_set_comes_from_the_training_images_though_the_public_set_does_not():
+    config = {
+        **fediod_config(),
+        "partition.probe_share": 0.1,
+        "partition.public_split": "test",
+        "partition.public_limit": 0,
+    }
+    probe = build(config, other="cifar100").probe()
+    official = {
+        resize(torch.from_numpy(i[None]), probe.images.shape[-1]).numpy().tobytes()
+        for i in catalogue.load("shapes")["train"].images
+    }
+    assert {image.numpy().tobytes() for image in probe.images} <= official
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_private_data_that_are_the_targets_own_under_another_name_are_refused(device):
+    message = (
+        r"clients would hold the server's own data: caltech100 and cifar100 are both shapes-100"
+        r" here.*--set private\.name"
+    )
+    with pytest.raises(PartitionError, match=message):
+        build_fedsa(fedsa_config(dataset="cifar100"), device, "cifar100", "caltech100")
+
+
+def test_private_images_with_another_number_of_channels_are_refused():
+    with pytest.raises(DataError, match="private images of digits have another number of channels"):
+        build_fedsa(fedsa_config(), private="digits")
+
+
+# -- several tasks in one federation --
+
+
+def rooms(task="segmentation", **changes):
+    """Table 4, of which nothing is loaded."""
+    data = ResolvedData("taskonomy", "scenes", "synthetic", "", "not loaded")
+    limits = {"partition.pool_limit": 1000, "partition.target_limit": 1000}
+    config = fedsa_config("table4", task=task, changes={**limits, **changes})
+    return federation_of(config, data, device="meta", private=data)
+
+
+def test_teachers_have_tasks_of_their_own_and_networks_to_suit():
+    federation = rooms()
+    assert federation.task == Segmentation(8)
+    assert federation.networks.server == "resnet8-narrow+dense"
+    assert [client.task for client in federation.clients] == [
+        DenseRegression(1),
+        DenseRegression(3),
+        DenseRegression(1),
+        DenseRegression(3),
+        DenseRegression(1),
+        Classification(6),
+    ]
+    assert [client.network for client in federation.clients] == ["resnet8-narrow+dense"] * 5 + [
+        "resnet8-narrow"
+    ]
+    assert federation.probe().targets.shape == (len(federation.probe().images), 16, 16)
+    shapes = [client.run(lambda shard: shard.targets.shape) for client in federation.clients]
+    assert shapes == [
+        (1000, 1, 16, 16),
+        (1000, 3, 16, 16),
+        (1000, 1, 16, 16),
+        (1000, 3, 16, 16),
+        (1000, 1, 16, 16),
+        (1000,),
+    ]
+    assert [bool(client.label_counts) for client in federation.clients] == [False] * 5 + [True]
+    assert (
+        len({client.digest for client in federation.clients}) == 6
+    )  # the same images with other targets
+
+
+def test_a_network_that_makes_maps_is_used_as_it_is():
+    federation = rooms(**{"network.server": "unet-narrow"})
+    assert federation.networks.server == "unet-narrow"
+    outputs = federation.networks.initial("unet-narrow")(torch.empty(2, 3, 16, 16, device="meta"))
+    assert outputs.shape == (2, 8, 16, 16)
+
+
+def test_a_network_that_makes_maps_is_refused_for_classification():
+    with pytest.raises(ModelError, match=r"^unet-narrow makes maps, and the task needs scores"):
+        rooms("classification", **{"network.server": "unet-narrow"})
+
+
+def test_the_target_of_the_other_column_is_a_teacher_of_this_one():
+    federation = rooms("classification")
+    assert federation.task == Classification(6)
+    assert federation.networks.server == "resnet8-narrow"
+    assert federation.clients[-1].task == Segmentation(8)
+    assert federation.probe().targets.ndim == 1
+    assert federation.probe().digest != rooms().probe().digest
+
+
+def test_tasks_are_given_in_turn_to_more_teachers_than_there_are():
+    tasks = [
+        client.task
+        for client in rooms(
+            **{"partition.clients": 3, "partition.teachers": "class+normal"}
+        ).clients
+    ]
+    assert tasks == [Classification(6), DenseRegression(3), Classification(6)]
+
+
+def test_server_and_teachers_see_other_images_of_one_set():
+    federation = rooms()
+    assert (
+        len(federation.probe().images) == 102
+    )  # of 1,000 images of six classes: a tenth of 167 or 166 is 17
+    assert (
+        len(
+            {client.digest for client in federation.clients}
+            | {federation.public.digest, federation.probe().digest}
+        )
+        == 8
+    )
+
+
+def test_images_are_not_augmented_where_a_teacher_learns_values_of_their_pixels():
+    flips = {"augmentation.horizontal_flip": True}
+    both = {"partition.clients": 2, "partition.teachers": "class+normal"}
+    with pytest.raises(ValueError, match=r"not augmented.*leave augmentation\.\* off"):
+        rooms(**both, **flips)
+    assert rooms(**both).augmentation is None

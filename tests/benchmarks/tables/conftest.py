@@ -1,0 +1,17 @@
+"""Tables whose cells are looked at."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.tables import registry
+
+
+@pytest.fixture
+def table1():
+    return registry.find_table("fediod/table1")
+
+
+@pytest.fixture
+def table2():
+    return registry.find_table("dlad/table2")

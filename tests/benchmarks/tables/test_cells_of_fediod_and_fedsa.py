@@ -1,0 +1,283 @@
+"""Cells of tables with other public or private data, rows of another protocol and offered rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from benchmarks.running.execute import make_method
+from benchmarks.tables import registry
+from benchmarks.tables.cells import expand
+from benchmarks.tables.selection import Selection
+from benchmarks.tables.spec import SpecError
+from results.files import DataError
+
+# -- FedIOD's tables: other public data, rows of another protocol, offered rows --
+
+
+def test_a_cell_knows_the_data_set_of_its_public_images(table1, table2):
+    found = {cell.data.asked: cell for cell in expand(*table1, Selection(only={"row": "fedkd"}))}
+    assert {asked: cell.public.asked for asked, cell in found.items()} == {
+        "cifar10": "cifar100",
+        "cifar100": "cifar10",
+    }
+    assert found["cifar10"].public.used == found["cifar100"].data.used
+    assert {cell.public for cell in expand(*table2, Selection())} == {None}
+
+
+@pytest.mark.parametrize("protocol", ["paper", "released"])
+def test_only_methods_that_use_public_images_have_any(table1, protocol):
+    added = (
+        "centralized",
+        "fedkd-online",
+        "fediod-own",
+        "fediod-printed",
+        "fediod-released",
+        "dlad",
+    )
+    found = expand(*table1, Selection(protocol=protocol, add=added))
+    with_public, without = (
+        {cell.row for cell in found if (cell.public is not None) is wanted}
+        for wanted in (True, False)
+    )
+    assert with_public == {"feddf", "fedmd", "fedkd", "fedkd-online", "dlad"}
+    assert not with_public & without
+    assert {dict(cell.config)["public.name"] for cell in found if cell.row in without} == {""}
+
+
+@pytest.mark.parametrize("name", ["fediod/table6", "fediod/table7"])
+def test_ablations_of_a_method_without_public_images_have_none(name):
+    assert {cell.public for cell in expand(*registry.find_table(name), Selection())} == {None}
+
+
+def test_metrics_and_unit_are_the_tables(table1, table2):
+    def kinds(paper, table):
+        return {
+            (cell.metrics, cell.unit, cell.measure) for cell in expand(paper, table, Selection())
+        }
+
+    assert kinds(*table1) == {(("accuracy",), "percent", "final")}
+    assert kinds(*table2) == {(("accuracy",), "fraction", "final")}
+    scores = (("inception-score", "adapted-inception-score"), "", "samples")
+    assert kinds(*registry.find_table("fediod/table7")) == {scores}
+
+
+def test_an_offered_row_joins_by_its_key_with_its_own_configuration(table1):
+    plain, more = expand(*table1, Selection()), expand(*table1, Selection(add=("fediod-own",)))
+    assert (len(plain), len(more)) == (36, 40)
+    assert [cell for cell in more if cell.row != "fediod-own"] == plain
+    own, printed = (
+        next(dict(c.config) for c in more if c.row == row) for row in ("fediod-own", "fediod")
+    )
+    assert {name for name in own if own[name] != printed[name]} == {"fediod.weights"}
+    assert own["fediod.weights"] == "eq8-own"
+    only = expand(
+        *table1, Selection(add=("fediod-own",), only={"row": "fediod-own", "dataset": "cifar10"})
+    )
+    assert [cell.row for cell in only] == ["fediod-own"] * 2
+
+
+def test_an_offered_row_cannot_be_added_twice(table1):
+    with pytest.raises(SpecError, match="has that row already"):
+        expand(*table1, Selection(add=("fediod-own", "fediod-own")))
+
+
+def test_a_row_of_another_protocol_is_run_under_it_whatever_the_command_says(table1):
+    rows = {
+        "add": ("fediod-released",),
+        "only": {"row": "fediod,fediod-released", "dataset": "cifar10", "alpha": "0.1"},
+    }
+    both = {cell.row: cell for cell in expand(*table1, Selection(profile="paper", **rows))}
+    assert {row: cell.protocol for row, cell in both.items()} == {
+        "fediod": "paper",
+        "fediod-released": "released",
+    }
+    values = [
+        [
+            dict(cell.config)[name]
+            for name in ("fediod.epochs", "fediod.weights", "evaluation.statistic")
+        ]
+        for cell in both.values()
+    ]
+    assert values == [[300, "eq8", "last"], [500, "class-count", "best"]]
+    released = {
+        cell.row: cell
+        for cell in expand(*table1, Selection(profile="paper", protocol="released", **rows))
+    }
+    assert {cell.protocol for cell in released.values()} == {"released"}
+    assert released["fediod-released"].key == both["fediod-released"].key
+    assert released["fediod"].config == released["fediod-released"].config
+
+
+def test_a_method_that_reads_public_labels_has_no_cell_where_these_are_of_other_classes(
+    table1, table2
+):
+    added = Selection(add=("public-only", "labeled-distillation", "centralized"))
+    assert {cell.row for cell in expand(*table1, added)} - {row.key for row in table1[1].rows} == {
+        "centralized"
+    }
+    assert {cell.row for cell in expand(*table2, Selection(add=("public-only",)))} >= {
+        "public-only",
+        "global-labeled",
+    }
+
+
+def test_when_nothing_is_left_of_a_selection_the_reason_is_told(table1):
+    with pytest.raises(
+        SpecError,
+        match=(
+            r"nothing of table1 is left to run.*reads public labels has no cell.*another data set"
+        ),
+    ):
+        expand(*table1, Selection(add=("public-only",), only={"row": "public-only"}))
+
+
+def test_another_public_set_that_is_not_there_is_told_like_the_clients(
+    table1, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("FEDTABLES_DATA", str(tmp_path))
+    small = np.zeros((1, 32, 32, 3), np.uint8)
+    np.savez(tmp_path / "cifar10.npz", x_train=small, y_train=[0], x_test=small, y_test=[0])
+    real = Selection(profile="cpu", require_real=True, only={"row": "fedkd", "dataset": "cifar10"})
+    with pytest.raises(DataError, match="CIFAR-100 is needed"):
+        expand(*table1, real)
+    with pytest.raises(SpecError, match="nothing of table1 is left"):
+        expand(*table1, real, skip_unusable=True)
+
+
+def test_a_method_without_public_images_needs_the_clients_data_alone(table1, tmp_path, monkeypatch):
+    monkeypatch.setenv("FEDTABLES_DATA", str(tmp_path))
+    small = np.zeros((1, 32, 32, 3), np.uint8)
+    np.savez(tmp_path / "cifar10.npz", x_train=small, y_train=[0], x_test=small, y_test=[0])
+    real = Selection(profile="cpu", require_real=True, only={"dataset": "cifar10"})
+    found = expand(*table1, replace(real, only={"row": "fediod", "dataset": "cifar10"}))
+    assert {(cell.data.used, cell.data.origin, cell.public) for cell in found} == {
+        ("cifar10", "real", None)
+    }
+    rows = {cell.row for cell in expand(*table1, real, skip_unusable=True)}
+    assert rows == {"standalone", "fedavg", "fedprox", "fedavgm", "fedgen", "fediod"}
+
+
+# -- the released code --
+
+
+@pytest.mark.parametrize("name", ["fediod/table6", "fediod/table7"])
+def test_tables_of_variants_that_the_released_code_lacks_refuse_its_protocol(name):
+    with pytest.raises(
+        SpecError, match=rf"--protocol released: the rows of {name.split('/')[1]} are variants"
+    ):
+        expand(*registry.find_table(name), Selection(protocol="released"))
+    assert expand(*registry.find_table(name), Selection())
+
+
+def test_variants_of_the_papers_equations_keep_to_the_paper_in_a_table_of_the_released_code(table1):
+    rows = ("fediod-own", "fediod-printed")
+    only = {"row": "fediod,fediod-own,fediod-printed", "dataset": "cifar10", "alpha": "0.1"}
+    found = {
+        cell.row: cell
+        for cell in expand(*table1, Selection("paper", "released", add=rows, only=only))
+    }
+    assert {row: cell.protocol for row, cell in found.items()} == {
+        "fediod": "released",
+        "fediod-own": "paper",
+        "fediod-printed": "paper",
+    }
+    configs = {row: dict(cell.config) for row, cell in found.items()}
+    assert {row: config["fediod.student_steps"] for row, config in configs.items()} == {
+        "fediod": 5,
+        "fediod-own": 1,
+        "fediod-printed": 1,
+    }
+    for row in rows:  # no combination that the method refuses
+        make_method(registry.find_method("fediod"), configs[row])
+    beside = {cell.row: cell for cell in expand(*table1, Selection("paper", add=rows, only=only))}
+    assert [found[row].key for row in rows] == [beside[row].key for row in rows]
+
+
+# -- FedSA's tables: private data of another set --
+
+
+@pytest.fixture
+def teachers():
+    return registry.find_table("fedsa/table1")
+
+
+def test_a_cell_knows_the_data_set_of_its_clients(teachers, table1):
+    found = expand(*teachers, Selection(only={"fraction": "0.10", "setting": "homogeneous"}))
+    assert {(cell.data.asked, cell.private.asked, cell.private.used) for cell in found} == {
+        ("cifar10", "imagenet32", "shapes-100-shifted"),
+        ("cifar100", "imagenet32", "shapes-100-shifted"),
+    }
+    assert {cell.public for cell in found} == {None}
+    assert {cell.private for cell in expand(*table1, Selection())} == {None}
+
+
+def test_a_cell_is_another_with_other_private_data(teachers):
+    first = expand(*teachers, Selection())[0]
+    assert (
+        len(
+            {
+                first.key,
+                replace(first, private=None).key,
+                replace(first, private=replace(first.private, digest="x")).key,
+            }
+        )
+        == 3
+    )
+
+
+def test_where_target_and_clients_share_a_set_it_is_resolved_once():
+    cell, *_ = expand(*registry.find_table("fedsa/table4"), Selection(only={"row": "fedsa"}))
+    assert cell.private is cell.data
+    assert cell.data.used == "scenes"
+
+
+def caltech(home, names):
+    """A data home with these sets, by the names of their files."""
+    home.mkdir(exist_ok=True)
+    small = np.zeros((1, 32, 32, 3), np.uint8)
+    for name in names:
+        np.savez(home / f"{name}.npz", x_train=small, y_train=[0], x_test=small, y_test=[0])
+
+
+def used(table, column):
+    only = {"row": "fedsa", "dataset": column, "fraction": "0.10", "setting": "homogeneous"}
+    (cell,) = expand(*table, Selection("cpu", only=only))
+    return cell.data.used, cell.private.used
+
+
+def test_what_stands_in_for_the_target_does_not_stand_in_for_the_private_data_too(
+    teachers, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("FEDTABLES_DATA", str(tmp_path))
+    caltech(tmp_path, ["caltech100_32"])
+    assert used(teachers, "cifar10") == ("shapes", "caltech100")
+    assert used(teachers, "cifar100") == ("caltech100", "shapes-100-shifted")
+    caltech(tmp_path, ["caltech100_32", "cifar10", "cifar100"])
+    assert used(teachers, "cifar10") == ("cifar10", "caltech100")
+    assert used(teachers, "cifar100") == ("cifar100", "caltech100")
+
+
+def test_private_data_that_are_not_there_are_told_like_the_targets(teachers, tmp_path, monkeypatch):
+    monkeypatch.setenv("FEDTABLES_DATA", str(tmp_path))
+    caltech(tmp_path, ["cifar10"])
+    real = Selection(
+        profile="cpu",
+        require_real=True,
+        only={"dataset": "cifar10", "row": "fedsa", "fraction": "0.10"},
+    )
+    with pytest.raises(DataError, match=r"ImageNet.* is needed"):
+        expand(*teachers, real)
+
+
+def test_a_teacher_of_table_3_carries_the_settings_of_the_selection_and_of_no_other_method():
+    found = expand(*registry.find_table("fedsa/table3"), Selection())
+    assert len(found) == 20
+    prefixes = {name.partition(".")[0] for cell in found for name, _ in cell.config} & set(
+        registry.methods()
+    )
+    assert prefixes == {"transfer", "fedsa"}
+    assert [dict(cell.config)["transfer.teacher"] for cell in found[:10]] == list(range(1, 11))
+    assert {dict(cell.config)["transfer.frozen"] for cell in found} == {True}

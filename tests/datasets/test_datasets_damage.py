@@ -1,0 +1,149 @@
+"""Data sets that must be real and whole: `--require-real`, damage and identity."""
+
+import numpy as np
+import pytest
+
+from datasets.catalogue import load, resolve, source
+from datasets.source import DataError
+from tests.datasets.npz import write_npz
+
+
+@pytest.fixture(autouse=True)
+def fresh_loads():
+    load.cache_clear()
+    yield
+    load.cache_clear()
+
+
+# -- --require-real --
+
+
+def test_require_real_refuses_a_stand_in_and_says_how_to_get_the_data(tmp_path):
+    with pytest.raises(
+        DataError,
+        match=(
+            r"MNIST is needed, but it is not under .* Run `python -m benchmarks data --download"
+            r" mnist`"
+        ),
+    ):
+        resolve("mnist", require_real=True, home=tmp_path)
+
+
+def test_require_real_accepts_the_real_set(tmp_path):
+    write_npz(tmp_path, "mnist", 28)
+    assert resolve("mnist", require_real=True, home=tmp_path).origin == "real"
+    assert resolve("digits", require_real=True, home=tmp_path).origin == "real"
+
+
+def test_require_real_refuses_a_synthetic_set_even_if_it_was_asked_for(tmp_path):
+    with pytest.raises(DataError, match="--require-real"):
+        resolve("shapes", require_real=True, home=tmp_path)
+
+
+def test_require_real_refuses_caltech_in_the_place_of_cifar100(tmp_path):
+    write_npz(tmp_path, "caltech100_32", 32, channels=3)
+    with pytest.raises(
+        DataError, match=r"CIFAR-100 is needed, but it is not under .* --download cifar100"
+    ):
+        resolve("cifar100", require_real=True, home=tmp_path)
+
+
+def test_require_real_refuses_the_embedded_data_of_the_smoke_profile(tmp_path):
+    write_npz(tmp_path, "mnist", 28)
+    with pytest.raises(
+        DataError, match="this profile always uses embedded data; take --profile cpu or paper"
+    ):
+        resolve("mnist", embedded=True, require_real=True, home=tmp_path)
+
+
+# -- damage and identity --
+
+
+def test_a_damaged_file_is_refused_and_never_replaced_by_a_stand_in(tmp_path):
+    write_npz(tmp_path, "mnist", 28)
+    raw = (tmp_path / "mnist.npz").read_bytes()
+    (tmp_path / "mnist.npz").write_bytes(raw[: len(raw) // 2])
+    with pytest.raises(DataError, match=r"mnist\.npz is damaged or truncated .* Delete it"):
+        resolve("mnist", home=tmp_path)
+
+
+def test_the_digest_follows_the_content_of_the_files(tmp_path):
+    homes = [tmp_path / name for name in "abc"]
+    for home, value in zip(homes, (1, 1, 2), strict=True):
+        write_npz(home, "mnist", 28, value=value)
+    first, same, other = (resolve("mnist", home=home).digest for home in homes)
+    assert first == same != other
+
+
+def test_data_sets_have_different_digests(tmp_path):
+    assert (
+        resolve("shapes", home=tmp_path).digest != resolve("shapes-shifted", home=tmp_path).digest
+    )
+
+
+def test_loading_an_absent_set_is_refused_with_advice(tmp_path):
+    with pytest.raises(DataError, match=r"CIFAR-10 is not under .* --download cifar10"):
+        load("cifar10", tmp_path)
+
+
+def test_loading_a_set_of_the_wrong_size_is_refused(tmp_path):
+    write_npz(tmp_path, "mnist", 28, train=3)
+    with pytest.raises(
+        DataError,
+        match=(
+            r"\(3, 1, 28, 28\), .* 'train', expected \(60000, 1, 28, 28\) .* not the official ones"
+        ),
+    ):
+        load("mnist", tmp_path)
+
+
+@pytest.mark.parametrize(("side", "label"), [(8, 0), (28, 10)])
+def test_a_set_of_the_right_size_with_other_images_or_labels_is_refused(tmp_path, side, label):
+    images, labels = np.zeros((60_000, side, side), np.uint8), np.full(60_000, label)
+    np.savez_compressed(
+        tmp_path / "mnist.npz",
+        x_train=images,
+        y_train=labels,
+        x_test=images[:10_000],
+        y_test=labels[:10_000],
+    )
+    with pytest.raises(DataError, match="not the official ones"):
+        load("mnist", tmp_path)
+
+
+def test_a_set_of_samples_in_another_dtype_than_it_states_is_refused(tmp_path):
+    images = np.zeros((60_000, 28, 28), np.float32)
+    np.savez_compressed(
+        tmp_path / "mnist.npz",
+        x_train=images,
+        y_train=np.zeros(60_000, np.uint8),
+        x_test=images[:10_000],
+        y_test=np.ones(10_000),
+    )
+    with pytest.raises(DataError, match=r"MNIST: samples are float32 in .*, expected uint8\."):
+        load("mnist", tmp_path)
+
+
+def test_a_set_of_the_official_size_loads(tmp_path):
+    images = np.zeros((60_000, 28, 28), np.uint8)
+    np.savez_compressed(
+        tmp_path / "mnist.npz",
+        x_train=images,
+        y_train=np.zeros(60_000, np.uint8),
+        x_test=images[:10_000],
+        y_test=np.ones(10_000),
+    )
+    assert {name: len(split) for name, split in load("mnist", tmp_path).items()} == {
+        "train": 60_000,
+        "test": 10_000,
+    }
+
+
+@pytest.mark.parametrize(
+    "name", ["digits", "shapes", "shapes-shifted", "shapes-100", "shapes-100-shifted"]
+)  # scenes and generated films: their own tests
+def test_bundled_sets_load_with_the_shape_and_classes_they_state(tmp_path, name):
+    entry = source(name)
+    for split, content in load(name, tmp_path).items():
+        assert content.images.shape == (entry.sizes[split], *entry.shape)
+        assert np.unique(content.labels).tolist() == list(range(entry.classes))

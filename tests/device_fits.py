@@ -1,0 +1,49 @@
+"""Small federations on a device, which may be one that is not there."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from benchmarks.scenarios.assembly import Run, build_federation
+from benchmarks.scenarios.configuration import Configuration
+from benchmarks.scenarios.small import small_config, small_data
+from federation.caching.cache import StageCache
+from federation.seeds import Seeds
+
+SMALLER = {
+    "partition.kind": "dirichlet-fedkd",
+    "partition.alpha": 10,
+    "partition.clients": 2,
+    "partition.pool_limit": 30,
+    "partition.public_limit": 16,
+    "partition.test_limit": 16,
+    "local.epochs": 1,
+    "server.epochs": 2,
+}
+AUGMENTED = {
+    "augmentation.shift": 0.1,
+    "augmentation.channel_shift": 0.1,
+    "augmentation.horizontal_flip": True,
+    "augmentation.crop": 1,
+    "augmentation.cutout": 2,
+}
+"""Every augmentation, of two clients with one batch each; images of dense tasks have none."""
+
+NEEDS_CUDA_CODE = pytest.mark.skipif(
+    not torch.backends.cuda.is_built(),
+    reason=(
+        "without CUDA's code in torch no CUDA tensor can be indexed, not even one without content"
+    ),
+)
+
+
+def federation_on(device, method, folder=None, progress=lambda text, share: None, **changes):
+    stages = StageCache(folder, device=device)
+    config = {**small_config(type(method)), **SMALLER, **({} if method.dense else AUGMENTED)}
+    return build_federation(
+        Configuration.parse(config | changes),
+        small_data(type(method)),
+        type(method),
+        Run(Seeds(), stages, device, progress=progress),
+    )

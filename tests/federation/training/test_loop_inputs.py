@@ -1,0 +1,239 @@
+"""What goes through the two loops of learning: batches, inputs and samples of all kinds."""
+
+import functools
+from dataclasses import dataclass
+
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from federation.costs import Meter, metering
+from federation.training.augmentation import Augmentation
+from federation.training.loops import (
+    Normalisation,
+    TrainingPlan,
+    batches,
+    channels_last,
+    predict,
+    prediction_batch,
+    train,
+    training_pairs,
+    unit_range,
+)
+from tests.federation.training.one_pixel import (
+    PLAIN,
+    DropsHalf,
+    fit,
+    generator,
+    line,
+    pixels,
+    sgd,
+    weight_of,
+)
+
+# -- batches --
+
+
+def test_no_samples_make_no_batch():
+    assert list(batches(0, 3, generator())) == list(batches(0, 1, generator())) == []
+
+
+def test_a_last_batch_of_one_sample_is_left_out():
+    assert [len(batch) for batch in batches(7, 3, generator())] == [3, 3]
+
+
+def test_a_last_batch_of_two_samples_is_kept():
+    assert [len(batch) for batch in batches(8, 3, generator())] == [3, 3, 2]
+
+
+def test_a_single_sample_is_a_batch():
+    assert [batch.tolist() for batch in batches(1, 3, generator())] == [[0]]
+
+
+def test_batches_of_one_hold_every_sample():
+    assert sorted(batch.item() for batch in batches(5, 1, generator())) == [0, 1, 2, 3, 4]
+
+
+@settings(deadline=None)
+@given(st.integers(0, 60), st.integers(2, 20), st.integers(0, 9))
+def test_batches_hold_every_sample_once_but_for_a_lonely_last_one(samples, batch_size, seed):
+    drawn = [
+        index for batch in batches(samples, batch_size, generator(seed)) for index in batch.tolist()
+    ]
+    lonely = samples % batch_size == 1 and samples > 1
+    assert len(set(drawn)) == len(drawn) == samples - lonely
+    assert set(drawn) <= set(range(samples))
+
+
+def test_batches_are_shuffled_anew_in_every_epoch():
+    stream = generator()
+    assert [b.tolist() for b in batches(50, 10, stream)] != [
+        b.tolist() for b in batches(50, 10, stream)
+    ]
+
+
+# -- inputs and prediction --
+
+
+def test_unit_range_divides_by_255_and_leaves_the_images():
+    images = pixels(0, 51, 255)
+    torch.testing.assert_close(unit_range(images).flatten(), torch.tensor([0.0, 0.2, 1.0]))
+    assert images.dtype == torch.uint8
+
+
+def test_normalisation_works_channel_by_channel():
+    images = torch.tensor([0.5, 0.5, 0.5]).view(1, 3, 1, 1)
+    out = Normalisation((0.5, 0.3, 0.0), (1.0, 0.1, 0.5))(images)
+    torch.testing.assert_close(out.flatten(), torch.tensor([0.0, 2.0, 1.0]))
+
+
+def test_predictions_are_made_in_evaluation_mode_without_gradients():
+    model = DropsHalf()
+    first, second = (predict(model, pixels(255, 51), normalise=PLAIN) for _ in range(2))
+    torch.testing.assert_close(first, torch.tensor([[3.0], [0.6]]), atol=1e-4, rtol=0)
+    assert torch.equal(first, second)
+    assert not first.requires_grad
+    assert model.norm.num_batches_tracked == 0
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_predicting_restores_the_mode(training):
+    model = DropsHalf().train(training)
+    predict(model, pixels(1, 2), normalise=PLAIN)
+    assert all(module.training == training for module in model.modules())
+
+
+def test_an_image_is_predicted_the_same_wherever_it_stands_among_many():
+    images = pixels(*range(250)).repeat(3, 1, 1, 1)  # more than go through the network at once
+    predicted = predict(line(), images, normalise=PLAIN)
+    assert predicted.shape == (750, 1)
+    torch.testing.assert_close(predicted[:250], predict(line(), images[:250], normalise=PLAIN))
+    torch.testing.assert_close(predicted[250:500], predicted[:250])
+    torch.testing.assert_close(predicted[500:], predicted[:250])
+
+
+def test_under_a_meter_nothing_is_learnt_and_all_is_booked():
+    model, epochs = line(2.0), []
+    with metering(Meter()) as meter:
+        fit(
+            model,
+            pixels(255, 0),
+            torch.zeros(2),
+            sgd(epochs=3),
+            generator=None,
+            after_epoch=epochs.append,
+        )
+    # What comes after an epoch is followed once, and booked three times.
+    assert (weight_of(model), epochs, meter.training_samples) == (2.0, [1], 6)
+
+
+# -- samples of other kinds --
+
+
+@dataclass(frozen=True)
+class EveryOtherRow:
+    """A transform that a test can undo: rows in between are lost."""
+
+    rows: int = 2
+
+    def __call__(self, samples):
+        kept = torch.zeros_like(samples)
+        kept[..., :: self.rows, :] = samples[..., :: self.rows, :]
+        return kept
+
+
+def test_float32_samples_are_not_rescaled_and_others_are_refused():
+    stored = torch.tensor([-3.0, 500.0]).view(2, 1, 1, 1)
+    assert unit_range(stored) is stored
+    with pytest.raises(ValueError, match=r"^samples are uint8 or float32, not torch.float64$"):
+        unit_range(stored.double())
+
+
+def test_volumes_are_normalised_channel_by_channel_whatever_their_sides():
+    volumes = torch.tensor([4.0, -2.0]).view(1, 2, 1, 1, 1).expand(3, 2, 4, 5, 6)
+    out = Normalisation((2.0, 0.0), (4.0, 0.5))(volumes)
+    assert out.shape == volumes.shape
+    assert out.is_contiguous(memory_format=torch.channels_last_3d)
+    assert torch.equal(out[:, 0], torch.full((3, 4, 5, 6), 0.5))
+    assert torch.equal(out[:, 1], torch.full((3, 4, 5, 6), -4.0))
+
+
+def test_a_transform_comes_before_the_mean_is_taken_off_in_training_and_prediction():
+    stored = torch.full((2, 1, 2, 1), 255, dtype=torch.uint8)
+    normalise = Normalisation((1.0,), (0.5,), EveryOtherRow())
+    seen = [[0.0, -2.0]] * 2  # a row as it is, and one that is lost
+    assert predict(nn.Flatten(), stored, normalise=normalise).tolist() == seen
+    labels = torch.zeros(2, dtype=torch.int64)
+    assert training_pairs(stored, labels, normalise)[0].flatten(1).tolist() == seen
+    assert repr(normalise) != repr(Normalisation((1.0,), (0.5,), EveryOtherRow(3)))
+
+
+def test_what_has_no_pixels_or_is_a_volume_is_not_augmented():
+    flips = Augmentation(horizontal_flip=True)
+    shifted = Augmentation(channel_shift=0.1)
+    images, volumes = torch.randn(2, 1, 4, 6), torch.zeros(2, 1, 2, 4, 4, dtype=torch.uint8)
+    labels = torch.zeros(2, dtype=torch.int64)
+    found, _ = training_pairs(images, labels, PLAIN, flips, generator())
+    for image, own in zip(found, images, strict=True):
+        assert any(torch.allclose(image, view, atol=1e-5) for view in (own, own.flip(2)))
+    with pytest.raises(ValueError, match="float32 samples have none"):
+        training_pairs(images, labels, PLAIN, shifted, generator())
+    with pytest.raises(ValueError, match=r"only images are augmented, not volumes; leave"):
+        training_pairs(volumes, labels, PLAIN, flips, generator())
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        Augmentation(horizontal_flip=True),
+        Augmentation(vertical_flip=True, quarter_turns=True),
+        Augmentation(horizontal_flip=True, crop=2, cutout=2),
+        Augmentation(rotation=20, scale=0.2, horizontal_flip=True),
+    ],
+)
+def test_targets_of_pixels_move_with_their_images(how):
+    numbers = torch.arange(1, 65).view(1, 1, 8, 8).repeat(16, 1, 1, 1)
+    images, labels = numbers.to(torch.uint8), numbers[:, 0] * (2**18)
+    inputs, moved = training_pairs(images, labels, PLAIN, how, generator())
+    assert moved.dtype == torch.int64
+    kept = inputs[:, 0] * 255
+    exact = not how.rotation
+    if exact:
+        same = (kept.round() * 2**18 == moved) | (kept == 0)  # a hole, or a crop's border
+    else:
+        same = (kept - moved / 2**18).abs() < 6  # bilinear beside the nearest, rows differ by 8
+    assert same.float().mean() == (1 if exact else pytest.approx(1, abs=0.1))
+    assert not torch.equal(moved, labels)
+    values = torch.cat([numbers, -numbers], dim=1).float()
+    _, both = training_pairs(images, values, PLAIN, how, generator())
+    assert both.shape == values.shape
+    assert torch.allclose(both[:, 0], -both[:, 1])
+
+
+def test_a_quarter_turn_is_of_square_images():
+    images, labels = torch.zeros(2, 1, 4, 6), torch.zeros(2, dtype=torch.int64)
+    with pytest.raises(ValueError, match="square images"):
+        training_pairs(images, labels, PLAIN, Augmentation(quarter_turns=True), generator())
+
+
+def test_a_network_of_volumes_learns_from_float32_samples():
+    torch.manual_seed(0)
+    labels = torch.tensor([0, 1] * 8)
+    volumes = torch.randn(16, 1, 3, 4, 5) + 40 * labels.view(-1, 1, 1, 1, 1)
+    model = channels_last(
+        nn.Sequential(nn.Conv3d(1, 4, 3, padding=1), nn.ReLU(), nn.Flatten(), nn.Linear(240, 2))
+    )
+    normalise = Normalisation((20.0,), (20.0,))
+    plan = TrainingPlan(epochs=5, batch_size=4, lr=0.01)
+    loss = functools.partial(F.cross_entropy, reduction="none")
+    train(model, volumes, labels, loss, plan, normalise=normalise, generator=generator())
+    assert predict(model, volumes, normalise=normalise).argmax(dim=1).tolist() == labels.tolist()
+
+
+def test_large_samples_are_predicted_fewer_at_a_time():
+    small, large = (torch.empty(1, 1, side, 128, 128, dtype=torch.uint8) for side in (1, 12))
+    assert [prediction_batch(samples) for samples in (small, large)] == [250, 62]
+    assert prediction_batch(torch.empty(1, 1).expand(1, 10**9)) == 1

@@ -1,0 +1,222 @@
+"""The two loops of learning in bf16 and compiled."""
+
+import copy
+import os
+import shutil
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from federation.training import loops as training
+from federation.training.execution import DEFAULT, Execution
+from federation.training.loops import Normalisation, forward_pass, predict, train, unit_range
+from tests.federation.tiny import CLASSES, bright_images, make_federation
+from tests.federation.training.one_pixel import generator, sgd
+
+# -- precision --
+
+CPU = torch.device("cpu")
+GREY = Normalisation((0.5,), (0.25,))
+
+
+class Listening(nn.Module):
+    """A linear layer that notes of every pass whether it is under autocast, and in what type it
+    answers.
+    """
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(64, CLASSES)
+        self.heard = []
+
+    def forward(self, images):
+        outputs = self.linear(images.flatten(1))
+        self.heard.append((torch.is_autocast_enabled("cpu"), outputs.dtype))
+        return outputs
+
+
+def cross_entropy(outputs, targets):
+    return F.cross_entropy(outputs, targets, reduction="none")
+
+
+def bright_task():
+    labels = torch.arange(30) % CLASSES
+    return bright_images(labels, 0), labels
+
+
+def learn(model, execution=DEFAULT, epochs=20, batch_size=5, **changes):
+    images, labels = bright_task()
+    plan = sgd(epochs, batch_size, 0.02)
+    train(
+        model,
+        images,
+        labels,
+        cross_entropy,
+        plan,
+        normalise=GREY,
+        generator=generator(),
+        execution=execution,
+        **changes,
+    )
+    return model
+
+
+def test_a_pass_in_bf16_is_close_to_one_in_single_precision_and_not_the_same():
+    model, inputs = (
+        make_federation().networks.initial("cnn-small"),
+        GREY(unit_range(bright_task()[0])),
+    )
+    plain, half = (
+        forward_pass(DEFAULT, CPU)(model, inputs),
+        forward_pass(Execution("bf16"), CPU)(model, inputs),
+    )
+    assert torch.equal(plain, model(inputs))
+    assert half.dtype == torch.float32
+    assert 0 < (half - plain).abs().max() < 0.05
+    assert forward_pass(Execution("bf16"), CPU, full_batch=False)(model, inputs).equal(
+        half
+    )  # precision is not a matter of size
+
+
+def test_autocast_ends_with_the_pass():
+    model = Listening()
+    forward_pass(Execution("bf16"), CPU)(model, torch.ones(2, 1, 8, 8))
+    assert model.heard == [(True, torch.bfloat16)]
+    assert not torch.is_autocast_enabled("cpu")
+
+
+def test_training_in_bf16_learns_the_same_with_other_weights_in_single_precision():
+    federation = make_federation()
+    images, labels = bright_task()
+    states = []
+    for execution in (DEFAULT, Execution("bf16")):
+        model = learn(federation.networks.initial("cnn-small"), execution)
+        assert (predict(model, images, normalise=GREY).argmax(1) == labels).double().mean() == 1
+        states.append(model.state_dict())
+    assert {tensor.dtype for tensor in states[1].values()} == {torch.float32}
+    assert 0 < max((states[0][name] - states[1][name]).abs().max() for name in states[0]) < 0.1
+
+
+def test_every_training_step_is_in_bf16_and_no_prediction_is():
+    model, (images, _) = Listening(), bright_task()
+    learn(
+        model,
+        Execution("bf16"),
+        epochs=2,
+        batch_size=20,
+        after_epoch=lambda epoch: predict(model, images, normalise=GREY),
+    )
+    half, whole = (True, torch.bfloat16), (False, torch.float32)
+    assert model.heard == [half, half, whole] * 2  # batches of 20 and 10, and a prediction
+    model.eval()
+    assert predict(model, images, normalise=GREY).equal(model(GREY(unit_range(images))))
+
+
+def test_a_federation_trains_in_its_precision_and_evaluates_in_single():
+    federation = make_federation(execution=Execution("bf16"))
+    model = Listening()
+    federation.train_on_clients([(federation.clients[0], model)], sgd(batch_size=4))
+    assert set(model.heard) == {(True, torch.bfloat16)}
+    assert federation.forward(model, torch.ones(2, 1, 8, 8)).dtype == torch.float32
+    assert model.heard.pop() == (True, torch.bfloat16)
+    model.heard.clear()
+    federation.evaluation.test(model)
+    federation.evaluation.validate(model)
+    assert model.heard == [(False, torch.float32)] * 2
+
+
+# -- compilation --
+
+
+@pytest.fixture
+def nothing_compiled():
+    """Before the test, and after it."""
+    training._compiled.cache_clear()
+    yield
+    training._compiled.cache_clear()
+    torch.compiler.reset()
+
+
+@pytest.fixture
+def compiler(monkeypatch, nothing_compiled):
+    """In place of torch.compile one that notes modes, and the sizes of the batches that go through
+    what it made.
+    """
+
+    class Compiler:
+        def __init__(self):
+            self.modes, self.sizes = [], []
+
+        def __call__(self, function, *, mode=None, **options):
+            self.modes.append(mode)
+
+            def compiled(autocast, model, inputs):
+                self.sizes.append(len(inputs))
+                return function(autocast, model, inputs)
+
+            return compiled
+
+    found = Compiler()
+    monkeypatch.setattr(torch, "compile", found)
+    return found
+
+
+def test_full_batches_are_compiled_and_a_smaller_last_one_is_not(compiler):
+    plain, compiled = learn(Listening(), epochs=2, batch_size=8), Listening()
+    learn(compiled, Execution(compile="default"), epochs=2, batch_size=8)
+    assert compiler.sizes == [8, 8, 8] * 2  # of 30 samples; six are left
+    assert len(compiled.heard) == len(plain.heard) == 8
+
+
+def test_what_is_not_to_be_compiled_is_not(compiler):
+    learn(Listening())
+    learn(Listening(), Execution("bf16"))
+    predict(Listening(), bright_task()[0], normalise=GREY)
+    assert (compiler.modes, compiler.sizes) == ([], [])
+
+
+def test_all_clients_and_networks_share_one_compiled_function_for_each_mode(compiler):
+    federation = make_federation(4, execution=Execution(compile="default"))
+    for network in ("cnn-small", "resnet8-narrow"):
+        for client in federation.clients:
+            model = federation.networks.initial(network)
+            federation.train_on_clients([(client, model)], sgd(batch_size=5))
+    assert compiler.modes == [None]
+    assert compiler.sizes == [5, 5] * 8  # of twelve samples
+    learn(Listening(), Execution(compile="reduce-overhead"), epochs=1, batch_size=30)
+    learn(Listening(), Execution("tf32", "reduce-overhead"), epochs=1, batch_size=30)
+    assert compiler.modes == [None, "reduce-overhead"]
+
+
+def test_compiled_passes_may_be_in_bf16(compiler):
+    model = learn(Listening(), Execution("bf16", "default"), epochs=1, batch_size=20)
+    assert compiler.sizes == [20]
+    assert model.heard == [(True, torch.bfloat16)] * 2  # the smaller batch too
+
+
+def test_a_loop_of_a_methods_own_is_compiled_and_predictions_are_not(compiler):
+    federation = make_federation(execution=Execution(compile="default"))
+    model = Listening()
+    federation.forward(model, torch.ones(3, 1, 8, 8))
+    federation.evaluation.test(model)
+    assert compiler.sizes == [3]
+
+
+@pytest.mark.slow  # the compiler alone takes a dozen seconds
+@pytest.mark.skipif(
+    not any(map(shutil.which, [os.environ.get("CXX", "g++"), "g++", "clang++"])),
+    reason="no C++ compiler",
+)
+@pytest.mark.usefixtures("nothing_compiled")
+def test_compiled_training_takes_the_steps_of_eager_training(monkeypatch, tmp_path):
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "compiled"))
+    eager = nn.Sequential(nn.Flatten(), nn.Linear(64, 8), nn.Tanh(), nn.Linear(8, CLASSES))
+    compiled = copy.deepcopy(eager)
+    learn(eager, epochs=2, batch_size=8)
+    learn(compiled, Execution(compile="default"), epochs=2, batch_size=8)
+    torch.testing.assert_close(compiled.state_dict(), eager.state_dict(), rtol=1e-4, atol=1e-4)
+    assert [
+        path for path in (tmp_path / "compiled").rglob("*") if path.is_file()
+    ]  # else nothing was compiled

@@ -1,0 +1,158 @@
+"""FedAD among sites with label sets of their own."""
+
+import pytest
+import torch
+
+from baselines.centralized import Centralized
+from baselines.standalone import Standalone
+from federation.parties.client import Client, Shard
+from federation.parties.data import LabelledSet, PublicData
+from federation.parts.protection import Protection
+from federation.tasks.multi_label import MultiLabel
+from federation.training.loops import TrainingPlan
+from methods.fedad import FedAD
+from methods.fedavg import FedAvg
+from methods.feddf import FedDF
+from methods.fedmd import FedMD
+from privacy.plan import DP_SGD, PrivacyPlan
+from tests.federation.tiny import make_federation
+from tests.methods.fedad.cases import attention_of
+
+ALL = ("left", "right", "top")
+SITES = [("left", "right"), ("left", "right"), ("top", "left"), ("top", "left")]
+"""Which findings each of four clients labels, in its own order; `top` is labelled at two sites,
+`right` at the others."""
+
+
+def films(count, seed):
+    """Dark images (n, 1, 8, 8), bright at the left, at the right, in the top rows' middle; and
+    which of the three each is.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    found = torch.rand(count, 3, generator=generator) < 0.5
+    images = torch.randint(0, 60, (count, 1, 8, 8), generator=generator)
+    for finding, (rows, columns) in enumerate(
+        [((0, 8), (0, 2)), ((0, 8), (6, 8)), ((0, 4), (3, 5))]
+    ):
+        images[:, :, rows[0] : rows[1], columns[0] : columns[1]] += 180 * found[:, finding].view(
+            -1, 1, 1, 1
+        )
+    return images.to(torch.uint8), found.to(torch.uint8)
+
+
+def film_client(index, own, samples=32):
+    images, targets = films(samples, index)
+    counts = tuple(
+        int(targets[:, c].sum()) if finding in own else 0 for c, finding in enumerate(ALL)
+    )
+    columns = [ALL.index(finding) for finding in own]
+    task = MultiLabel(own) if own != ALL else None
+    return Client(
+        index,
+        "cnn",
+        "cnn-small",
+        Shard(images, targets[:, columns]),
+        counts,
+        f"films {index} {own}",
+        task,
+    )
+
+
+def film_federation(sites=SITES, **changes):
+    settings = {
+        "clients": [film_client(index, own) for index, own in enumerate(sites)],
+        "task": MultiLabel(ALL),
+        "public": PublicData(films(40, 100)[0], "films"),
+        "test": LabelledSet(*films(60, 200), "test films"),
+        "validation": LabelledSet(*films(30, 300), "validation films"),
+        "local": TrainingPlan(epochs=8, batch_size=8, lr=0.01),
+        "server": TrainingPlan(epochs=8, batch_size=8, lr=0.01),
+    }
+    return make_federation(**{**settings, **changes})
+
+
+@pytest.mark.parametrize(
+    "method", [FedAD(), FedAD(one_shot=True, bound_scale="mean"), FedAD(dropped=1, quantised=True)]
+)
+def test_sites_with_other_findings_teach_a_student_all_of_them(method):
+    federation = film_federation()
+    model = method.fit(federation)
+    assert model.outputs == 3
+    assert model.history["mauc"][-1] > 0.9
+    sent = [t.bytes for t in federation.channel.ledger if t.kind == "attention"]
+    assert len(set(sent)) == 1  # of two classes each
+
+
+def test_the_ensemble_of_a_finding_is_of_the_clients_that_label_it():
+    federation = film_federation()
+    method = FedAD(one_shot=True)
+    teachers = [federation.networks.module(model) for model in federation.local_models()]
+    counts = method.class_counts(federation)
+    found = method.transfer(
+        federation, federation.clients, teachers, counts, federation.public.images
+    )
+    logits, maps = zip(
+        *(attention_of(teacher, federation.public.images) for teacher in teachers), strict=True
+    )
+    right = counts[:2, 1] / counts[:2, 1].sum()
+    torch.testing.assert_close(
+        found.logits[:, 1],
+        right[0] * logits[0][:, 1] + right[1] * logits[1][:, 1],
+        atol=1e-5,
+        rtol=1e-4,
+    )
+    torch.testing.assert_close(
+        found.consensus[:, 1], torch.minimum(maps[0][:, 1], maps[1][:, 1]), atol=1e-5, rtol=1e-4
+    )
+    # `top` comes first in the label set of the last two.
+    torch.testing.assert_close(
+        found.diversity[:, 2], torch.maximum(maps[2][:, 0], maps[3][:, 0]), atol=1e-5, rtol=1e-4
+    )
+    assert found.known.tolist() == [True] * 3
+
+
+def test_a_client_is_not_heard_on_a_finding_that_it_does_not_label_whatever_its_counts_say():
+    federation = film_federation()
+    method = FedAD(one_shot=True, dropped=1)
+    teachers = [federation.networks.module(model) for model in federation.local_models()]
+    wrong = torch.full((4, 3), 5.0)
+    found = method.transfer(
+        federation, federation.clients, teachers, wrong, federation.public.images
+    )
+    assert found.counts.tolist() == [[5, 5, 0]] * 2 + [[5, 0, 5]] * 2
+    assert found.ensemble().logits.isfinite().all()
+
+
+def test_counts_of_findings_have_no_private_form():
+    protection = Protection(PrivacyPlan(DP_SGD, 50.0), FedAD.protections()[DP_SGD])
+    with pytest.raises(ValueError, match="one sample more changes several counts"):
+        film_federation(protection=protection).label_counts()
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        FedAvg(rounds=2, participation=1.0),
+        FedDF(rounds=2, participation=1.0, distillation_steps=10, evaluation_interval=10),
+        FedMD(rounds=1, public_samples=40, digest_batch_size=8),
+        Centralized(),
+        Standalone(),
+    ],
+    ids=lambda method: method.title,
+)
+def test_what_fedad_is_compared_with_learns_findings_too(method):
+    allowed = frozenset({"private-samples"}) if method.oracle else frozenset()
+    federation = film_federation([ALL] * 3, oracle_allowed=allowed)
+    fitted = method.fit(federation)
+    models = fitted if isinstance(fitted, list | tuple) else [fitted]
+    assert all(
+        federation.evaluation.test(federation.networks.module(model))["mauc"] > 0.85
+        for model in models
+    )
+
+
+def test_a_site_alone_is_measured_by_its_own_findings():
+    federation = film_federation()
+    for model, own in zip(Standalone().fit(federation), SITES, strict=True):
+        assert model.outputs == len(own)
+        assert model.history["mauc"][-1] > 0.85

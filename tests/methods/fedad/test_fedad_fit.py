@@ -1,0 +1,299 @@
+"""A fit of FedAD: what the student descends, what crosses, and what every party sees."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from federation.caching.snapshots import Snapshots
+from federation.channel import Channel, encoded_size
+from federation.costs import Meter, metering
+from federation.parties.checkpoint import state_of
+from federation.parties.data import PublicData
+from federation.parts.protection import Protection
+from federation.training.augmentation import Augmentation
+from federation.training.loops import TrainingPlan
+from methods.fedad import FedAD, lower_loss, quantised, restored, upper_loss
+from models.cut import encode
+from models.saliency import class_attention
+from privacy.plan import DP_SGD, PrivacyPlan
+from tests.federation.tiny import CLASSES, make_federation
+from tests.methods.fedad.cases import SIDE, attention_of
+from tests.methods.shards import (
+    client_with,
+    copied,
+    distance,
+    mixed_clients,
+    network_inputs,
+    same_bits,
+    validation_set,
+)
+
+SHIFTED = Augmentation(rotation=20, shift=0.2)
+
+
+@pytest.mark.parametrize(
+    "method", [FedAD(one_shot=True), FedAD(one_shot=True, second_order=False, bound_scale="mean")]
+)
+def test_the_student_descends_eq_12(method):
+    federation = make_federation(
+        server=TrainingPlan(epochs=3, batch_size=100, lr=0.05, optimizer="sgd")
+    )
+    fitted = method.fit(federation)
+
+    images = federation.public.images
+    teachers = [federation.networks.module(model) for model in federation.local_models()]
+    logits, maps = zip(*(attention_of(teacher, images) for teacher in teachers), strict=True)
+    counts = torch.tensor([[6.0, 6.0, 0.0], [0.0, 6.0, 6.0]])
+    ensemble = sum(w * own for w, own in zip(counts / counts.sum(dim=0), logits, strict=True))
+    shared = torch.stack(maps)[:, :, 1]
+    consensus, diversity = (
+        torch.stack([maps[0][:, 0], bound, maps[1][:, 2]], 1)
+        for bound in (shared.amin(0), shared.amax(0))
+    )
+
+    student = federation.networks.initial("cnn-small")
+    for _ in range(3):
+        own, seen = class_attention(
+            student, encode(student, network_inputs(images)), create_graph=method.second_order
+        )
+        how = (method.rho, method.threshold, method.bound_scale)
+        loss = (
+            (own - ensemble).abs()
+            + lower_loss(seen, consensus, *how)
+            + upper_loss(seen, diversity, *how)
+        )
+        gradients = torch.autograd.grad(loss.mean(), list(student.parameters()))
+        with torch.no_grad():
+            for weight, gradient in zip(student.parameters(), gradients, strict=True):
+                weight -= 0.05 * gradient
+    torch.testing.assert_close(fitted.state, state_of(student), atol=1e-5, rtol=1e-4)
+    without = replace(method, bounds=False).fit(make_federation(server=federation.server))
+    assert distance(fitted.state, without.state) > 100 * distance(fitted.state, state_of(student))
+
+
+def test_teachers_stay_as_they_are():
+    federation = make_federation()
+    before = [dict(model.state) for model in federation.local_models()]
+    taught = []
+    module = federation.networks.module
+    federation.networks.module = lambda checkpoint: taught.append(module(checkpoint)) or taught[-1]
+    FedAD(one_shot=True).fit(federation)
+    assert len(taught) == 2
+    for state, teacher in zip(before, taught, strict=True):
+        assert same_bits(state, state_of(teacher))
+        assert all(p.grad is None for p in teacher.parameters())
+        assert not teacher.training
+
+
+COUNTS = encoded_size({"counts": torch.empty(CLASSES, dtype=torch.long)})
+LOGITS = encoded_size({"logits": torch.empty(6, CLASSES)})
+ATTENTION = encoded_size({"attention": torch.empty(6, CLASSES, SIDE, SIDE)})
+
+
+def booked(federation):
+    return {
+        (t.round, t.direction, t.kind, t.client): (t.bytes, t.messages)
+        for t in federation.channel.ledger
+    }
+
+
+def test_in_one_shot_clients_answer_once_for_all_epochs():
+    federation = make_federation(server=TrainingPlan(epochs=5, batch_size=3, lr=0.01))
+    FedAD(one_shot=True).fit(federation)
+    kinds = {"labels": COUNTS, "logits": LOGITS, "attention": ATTENTION}
+    assert booked(federation) == {
+        (0, "up", kind, k): (size, 1) for k in range(2) for kind, size in kinds.items()
+    }
+
+
+def test_online_clients_answer_in_every_epoch():
+    federation = make_federation(server=TrainingPlan(epochs=5, batch_size=3, lr=0.01))
+    FedAD().fit(federation)
+    expected = {(0, "up", "labels", k): (COUNTS, 1) for k in range(2)}
+    for number in range(1, 6):
+        expected |= {(number, "up", "logits", k): (LOGITS, 1) for k in range(2)}
+        expected |= {(number, "up", "attention", k): (ATTENTION, 1) for k in range(2)}
+    assert booked(federation) == expected
+
+
+def test_without_bounds_no_attention_crosses():
+    federation = make_federation()
+    FedAD(bounds=False).fit(federation)
+    assert federation.channel.by_kind() == {"up/labels": 2 * COUNTS, "up/logits": 2 * 2 * LOGITS}
+
+
+def test_a_client_without_samples_answers_nothing():
+    federation = make_federation([client_with(0, [0, 1, 2]), client_with(1, [])])
+    FedAD(one_shot=True).fit(federation)
+    assert {t.client for t in federation.channel.ledger if t.kind != "labels"} == {0}
+
+
+def test_in_bytes_values_take_a_quarter_and_a_scale_for_each_class():
+    federation = make_federation()
+    FedAD(one_shot=True, quantised=True).fit(federation)
+    scales = {"least": torch.empty(CLASSES), "step": torch.empty(CLASSES)}
+
+    def size(*shape):
+        return encoded_size({"values": torch.empty(*shape, dtype=torch.uint8), **scales})
+
+    found = federation.channel.by_kind()
+    assert found["up/logits"] == 2 * size(6, CLASSES)
+    assert found["up/attention"] == 2 * size(6, CLASSES, SIDE, SIDE)
+    assert encoded_size({"a": torch.empty(1000, CLASSES)}) / size(1000, CLASSES) == pytest.approx(
+        4, rel=0.1
+    )
+
+
+@settings(deadline=None)
+@given(st.integers(0, 10_000))
+def test_in_bytes_values_are_within_half_a_step(seed):
+    generator = torch.Generator().manual_seed(seed)
+    values = torch.randn(7, 3, 2, 2, generator=generator) * torch.tensor([0.01, 1.0, 100.0]).view(
+        3, 1, 1
+    )
+    values[:, 1, 1, 1] = 0.5
+    found = restored(quantised(values))
+    by_class = values.transpose(0, 1).flatten(1)
+    step = (by_class.amax(dim=1) - by_class.amin(dim=1)) / 255
+    assert ((found - values).abs() <= 0.51 * step.view(3, 1, 1)).all()
+
+
+def test_a_class_of_equal_values_survives_in_bytes():
+    values = torch.tensor([[2.5, 0.0], [2.5, 0.0]])
+    assert restored(quantised(values)).tolist() == values.tolist()
+
+
+def test_in_bytes_the_student_is_nearly_the_same():
+    plan = TrainingPlan(epochs=3, batch_size=100, lr=0.05, optimizer="sgd")
+    whole, small, without = (
+        FedAD(one_shot=True, **fields).fit(make_federation(server=plan)).state
+        for fields in ({}, {"quantised": True}, {"bounds": False})
+    )
+    assert 0 < distance(whole, small) < 0.5 * distance(whole, without)
+
+
+def test_online_all_parties_see_the_same_images_and_other_ones_in_every_epoch():
+    federation = make_federation(
+        augmentation=SHIFTED, server=TrainingPlan(epochs=2, batch_size=100, lr=0.01)
+    )
+    shown, train = [], federation.train
+    federation.train = lambda model, images, *rest, **named: (
+        shown.append(images) or train(model, images, *rest, **named)
+    )
+    seen = []
+    hook = torch.nn.modules.module.register_module_forward_pre_hook(
+        lambda module, inputs: (
+            seen.append(inputs[0]) if type(module).__name__ == "Attentive" else None
+        )
+    )
+    try:
+        federation.local_models()
+        shown.clear()
+        FedAD().fit(federation)
+    finally:
+        hook.remove()
+    assert len(shown) == 2
+    assert not torch.equal(*shown)
+    for own, images in zip(
+        shown, (seen[0:3], seen[4:7]), strict=True
+    ):  # two clients, the student, a look at the test set
+        for batch in images:
+            assert (batch[:, None] - network_inputs(own)).abs().flatten(2).amax(dim=2).amin(
+                dim=1
+            ).max() < 1e-5
+
+
+def test_in_one_shot_images_are_plain():
+    federation = make_federation(augmentation=SHIFTED)
+    federation.local_models()
+    shown, train = [], federation.train
+    federation.train = lambda model, images, *rest, **named: (
+        shown.append(images) or train(model, images, *rest, **named)
+    )
+    FedAD(one_shot=True).fit(federation)
+    assert len(shown) == 2
+    assert all(torch.equal(images, federation.public.images) for images in shown)
+
+
+def test_networks_may_differ_and_their_maps_are_made_to_fit():
+    federation = make_federation(mixed_clients())
+    sent = []
+    federation.channel.inspect = lambda t, tensors: sent.append((t.kind, copied(tensors)))
+    model = FedAD(one_shot=True).fit(federation)
+    assert [
+        tuple(tensors["attention"].shape[2:]) for kind, tensors in sent if kind == "attention"
+    ] == [(2, 2), (2, 2)]
+    assert len(model.history["accuracy"]) == federation.server.epochs
+
+
+@pytest.mark.parametrize(
+    "method", [FedAD(), FedAD(one_shot=True), FedAD(bounds=False, dropped=1, quantised=True)]
+)
+def test_a_plan_books_the_bytes_of_the_run(method):
+    real, planned = (
+        make_federation(augmentation=SHIFTED),
+        make_federation(device="meta", augmentation=SHIFTED),
+    )
+    method.fit(real)
+    with metering(Meter()) as meter:
+        method.fit(planned)
+    assert planned.channel.by_kind() == real.channel.by_kind()
+    assert (
+        meter.training_samples == 2 * 3 * 12 + 2 * 6
+    )  # two clients for three epochs, the student for two
+
+
+@pytest.mark.parametrize(
+    "method", [FedAD(), FedAD(one_shot=True, dropped=1), FedAD(dropped=2, quantised=True)]
+)
+def test_an_interrupted_fit_ends_as_if_nothing_had_happened(method, tmp_path):
+    def federation(progress=lambda text, share: None):
+        plan = TrainingPlan(
+            epochs=4, batch_size=3, lr=0.01, optimizer="sgd", momentum=0.9, schedule="cosine"
+        )
+        return make_federation(clients=3, augmentation=SHIFTED, server=plan, progress=progress)
+
+    def cut(text, share):
+        if text.startswith("round 3/"):
+            raise KeyboardInterrupt
+
+    undisturbed, stopped, resumed = federation(), federation(cut), federation()
+    expected = method.fit(undisturbed)
+    stopped.stages.snapshots = Snapshots(tmp_path / "snapshot", every=0)
+    with pytest.raises(KeyboardInterrupt):
+        method.fit(stopped)
+    resumed.stages.snapshots = Snapshots(tmp_path / "snapshot", every=0)
+    found = method.fit(resumed)
+    assert same_bits(found.state, expected.state)
+    assert found.history == expected.history
+    assert len(found.history["accuracy"]) == 4
+    assert booked(resumed) == booked(undisturbed)
+
+
+def test_with_noisy_counts_it_takes_weights_from_the_noise():
+    protection = Protection(PrivacyPlan(DP_SGD, 50.0), FedAD.protections()[DP_SGD])
+    sent = []
+    channel = Channel(
+        inspect=lambda t, tensors: sent.append(copied(tensors)) if t.kind == "labels" else None
+    )
+    federation = make_federation(protection=protection, channel=channel)
+    model = FedAD(one_shot=True).fit(federation)
+    assert [tensors["counts"].dtype for tensors in sent] == [torch.float32] * 2
+    assert all(tensor.isfinite().all() for tensor in model.state.values())
+    assert (
+        len(protection.accountant.releases(0)) == 2
+    )  # counts and training; what a noisy model says costs no more
+
+
+@pytest.mark.parametrize("method", [FedAD(), FedAD(one_shot=True, bound_scale="mean")])
+def test_it_learns(method):
+    federation = make_federation(
+        [client_with(index, [0, 1, 2] * 4) for index in range(2)],
+        local=TrainingPlan(epochs=10, batch_size=4, lr=0.01),
+        server=TrainingPlan(epochs=10, batch_size=5, lr=0.01),
+        public=PublicData(validation_set().images, "thirty"),
+    )
+    assert method.fit(federation).history["accuracy"][-1] >= 5 / 6
