@@ -64,7 +64,7 @@ FOLDERS_2020 = {
     "train": ("MICCAI_BraTS2020_TrainingData", "name_mapping.csv"),
     "test": ("MICCAI_BraTS2020_ValidationData", "name_mapping_validation_data.csv"),
 }
-_LICENCE = (
+LICENCE = (
     "the terms of the BraTS challenge: for research, after registration; cite Menze et al. 2015 and"
     " Bakas et al. 2017 and 2018"
 )
@@ -72,7 +72,7 @@ _HOW = (
     f"Register at https://www.med.upenn.edu/cbica/brats2018.html and unpack {FOLDER} in the data"
     " home."
 )
-_HOW_2020 = (
+HOW_2020 = (
     "Register at https://www.med.upenn.edu/cbica/brats2020 and unpack"
     " MICCAI_BraTS2020_TrainingData and MICCAI_BraTS2020_ValidationData in the data home."
 )
@@ -96,7 +96,7 @@ def _cases(folder: Path, count: int, how: str) -> list[Path]:
     return there
 
 
-def _files_of(cases: Sequence[Path], parts: Sequence[str], how: str) -> list[Path]:
+def files_of(cases: Sequence[Path], parts: Sequence[str], how: str) -> list[Path]:
     """The files of cases. Raises DataError if one is missing."""
     paths = [_file(case, part) for case in cases for part in parts]
     missing = [path for path in paths if not path.is_file()]
@@ -120,11 +120,11 @@ def _cases_2018(home: Path) -> dict[str, list[Path]]:
 
 def _files(home: Path) -> list[Path]:
     cases = [case for of_grade in _cases_2018(home).values() for case in of_grade]
-    return _files_of(cases, (*MODALITIES, "seg"), _HOW)
+    return files_of(cases, (*MODALITIES, "seg"), _HOW)
 
 
 def _slices_files(home: Path) -> list[Path]:
-    return _files_of(_cases(home / FOLDER / "HGG", CASES["HGG"], _HOW), ("t2", "seg"), _HOW)
+    return files_of(_cases(home / FOLDER / "HGG", CASES["HGG"], _HOW), ("t2", "seg"), _HOW)
 
 
 # -- what a file holds --
@@ -248,30 +248,30 @@ def _load_slices(home: Path) -> dict[str, Split]:
 # -- 2020 --
 
 
-def _cases_2020(home: Path) -> dict[str, list[Path]]:
+def cases_2020(home: Path) -> dict[str, list[Path]]:
     """The folders of both splits, or none. Raises DataError for one without the other."""
     found = {
-        split: _cases(home / folder, CASES_2020[split], _HOW_2020)
+        split: _cases(home / folder, CASES_2020[split], HOW_2020)
         for split, (folder, _) in FOLDERS_2020.items()
     }
     if any(found.values()) and not all(found.values()):
         missing = next(FOLDERS_2020[split][0] for split, cases in found.items() if not cases)
-        raise DataError(f"{home} has BraTS 2020 without {missing}. {_HOW_2020}")
+        raise DataError(f"{home} has BraTS 2020 without {missing}. {HOW_2020}")
     return found
 
 
 def _files_2020(home: Path) -> list[Path]:
-    cases = _cases_2020(home)
+    cases = cases_2020(home)
     if not any(cases.values()):
         return []
     folder, table = FOLDERS_2020["train"]
     if not (home / folder / table).is_file():
-        raise DataError(f"{home / folder} lacks {table}. {_HOW_2020}")
+        raise DataError(f"{home / folder} lacks {table}. {HOW_2020}")
     tables = [home / folder / table for folder, table in FOLDERS_2020.values()]
     return [
         *(path for path in tables if path.is_file()),
-        *_files_of(cases["train"], (*MODALITIES, "seg"), _HOW_2020),
-        *_files_of(cases["test"], MODALITIES, _HOW_2020),
+        *files_of(cases["train"], (*MODALITIES, "seg"), HOW_2020),
+        *files_of(cases["test"], MODALITIES, HOW_2020),
     ]
 
 
@@ -280,7 +280,7 @@ def earlier_names(table: Path) -> dict[str, str]:
     if not table.is_file():
         return {}
     known = {}
-    for row in read_table(table, ("BraTS_2020_subject_ID",), _HOW_2020):
+    for row in read_table(table, ("BraTS_2020_subject_ID",), HOW_2020):
         years = (row.get(f"BraTS_{year}_subject_ID") or "NA" for year in (2019, 2018, 2017))
         known[row["BraTS_2020_subject_ID"]] = next((name for name in years if name != "NA"), "")
     return known
@@ -289,7 +289,7 @@ def earlier_names(table: Path) -> dict[str, str]:
 def _load_2020(home: Path) -> dict[str, Split]:
     splits: dict[str, Split] = {}
     first = 0
-    for split, cases in _cases_2020(home).items():
+    for split, cases in cases_2020(home).items():
         folder, table = FOLDERS_2020[split]
         earlier = earlier_names(home / folder / table)
         labels = [institution(earlier.get(case.name, "")) for case in cases]
@@ -320,8 +320,8 @@ def _source(
         sizes=sizes,
         mean=(0.5,) * channels,
         std=(0.5,) * channels,
-        licence=_LICENCE,
-        how_to_get=_HOW_2020 if load is _load_2020 else _HOW,
+        licence=LICENCE,
+        how_to_get=HOW_2020 if load is _load_2020 else _HOW,
         files=files,
         load=load,
         about=slices,

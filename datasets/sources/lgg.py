@@ -43,11 +43,11 @@ SHARE = 0.25
 PUBLIC_SHARE = 0.3
 """Of each site's other patients in the public volumes."""
 _ARRAYS = ("images", "masks", "patient", "slice", "site")
-_LICENCE = (
+LICENCE = (
     "CC BY-NC-SA 4.0 (the Kaggle data set mateuszbuda/lgg-mri-segmentation; MRI of TCGA-LGG): not"
     " for commercial use; cite Buda et al., Computers in Biology and Medicine 2019"
 )
-_HOW = (
+HOW = (
     "Get https://www.kaggle.com/datasets/mateuszbuda/lgg-mri-segmentation and write lgg_mri.npz,"
     " with images, masks, patient, slice and site, at 128 x 128 pixels, into the data home."
 )
@@ -60,14 +60,14 @@ def check(path: Path) -> None:
             there = set(archive.namelist())
     except (zipfile.BadZipFile, OSError) as error:
         raise DataError(
-            f"{path} is damaged or truncated ({error}). Delete it and get it again. {_HOW}"
+            f"{path} is damaged or truncated ({error}). Delete it and get it again. {HOW}"
         ) from error
     missing = [name for name in _ARRAYS if f"{name}.npy" not in there]
     if missing:
-        raise DataError(f"{path} lacks the arrays {', '.join(missing)}. {_HOW}")
+        raise DataError(f"{path} lacks the arrays {', '.join(missing)}. {HOW}")
 
 
-def _files(home: Path) -> list[Path]:
+def files(home: Path) -> list[Path]:
     path = home / "lgg_mri.npz"
     return [path] if path.is_file() else []
 
@@ -89,19 +89,19 @@ def _read(home: Path) -> dict[str, np.ndarray]:
         AttributeError,
     ) as error:
         raise DataError(
-            f"{path} is damaged ({error}). Delete it and get it again. {_HOW}"
+            f"{path} is damaged ({error}). Delete it and get it again. {HOW}"
         ) from error
     images, masks = arrays["images"], arrays["masks"]
     count = len(images)
     if images.shape != (count, SIDE, SIDE, 3) or images.dtype != np.uint8:
-        raise DataError(f"{path}: images are {images.dtype} {images.shape}. {_HOW}")
+        raise DataError(f"{path}: images are {images.dtype} {images.shape}. {HOW}")
     if masks.shape != (count, SIDE, SIDE) or (masks > 1).any():
-        raise DataError(f"{path}: masks {masks.shape} are not 0 and 1 of every pixel. {_HOW}")
+        raise DataError(f"{path}: masks {masks.shape} are not 0 and 1 of every pixel. {HOW}")
     if any(len(arrays[name]) != count for name in _ARRAYS):
-        raise DataError(f"{path}: there are not as many patients, slices and sites. {_HOW}")
+        raise DataError(f"{path}: there are not as many patients, slices and sites. {HOW}")
     unknown = set(arrays["site"].tolist()) - set(SITES)
     if unknown:
-        raise DataError(f"{path}: unknown sites {', '.join(sorted(unknown))}. {_HOW}")
+        raise DataError(f"{path}: unknown sites {', '.join(sorted(unknown))}. {HOW}")
     order = np.lexsort((arrays["slice"], arrays["patient"]))
     return {name: array[order] for name, array in arrays.items()}
 
@@ -111,7 +111,7 @@ def patients_to_test(patients: np.ndarray, sites: np.ndarray, share: float = SHA
     return {name for site in SITES for name in held_out(patients[sites == site].tolist(), share)}
 
 
-def _load(home: Path) -> dict[str, Split]:
+def load_slices(home: Path) -> dict[str, Split]:
     arrays = _read(home)
     patients = arrays["patient"]
     images = np.ascontiguousarray(arrays["images"].transpose(0, 3, 1, 2))
@@ -167,7 +167,7 @@ def stacked(split: AnnotatedSplit, numbers: np.ndarray) -> AnnotatedSplit:
         own = np.flatnonzero(split.groups == patient)
         tumours = split.annotations["tumour"][own]
         if not tumours.any():
-            raise DataError(f"lgg_mri.npz: patient {patient} has no slice with a tumour. {_HOW}")
+            raise DataError(f"lgg_mri.npz: patient {patient} has no slice with a tumour. {HOW}")
         places = around_tumour(numbers[own], np.asarray(tumours.any(axis=(1, 2))))
         depths, chosen = [*places], own[[*places.values()]]
         means = (_halved(split.images[chosen]) + 2) // 4
@@ -183,7 +183,7 @@ def _load_volumes(home: Path, public: bool = False) -> dict[str, Split]:
     patients, sites = arrays["patient"], arrays["site"]
     tested = np.isin(patients, [*patients_to_test(patients, sites)])
     shown = np.isin(patients, [*patients_to_test(patients[~tested], sites[~tested], PUBLIC_SHARE)])
-    slices = _load(home)
+    slices = load_slices(home)
 
     def volumes(split: str, chosen: np.ndarray) -> AnnotatedSplit:
         """Of the chosen slices, bool (n,), all of them of one split."""
@@ -226,9 +226,9 @@ def _volumes(
         sizes=sizes,
         mean=(0.07,) * 3,
         std=(0.12,) * 3,
-        licence=_LICENCE,
-        how_to_get=_HOW,
-        files=_files,
+        licence=LICENCE,
+        how_to_get=HOW,
+        files=files,
         load=load,
         check=check,
         kind=SURROGATE,
@@ -252,10 +252,10 @@ SOURCES = [
         sizes={"train": 1382, "test": 426},
         mean=(0.10, 0.09, 0.10),
         std=(0.13,) * 3,
-        licence=_LICENCE,
-        how_to_get=_HOW,
-        files=_files,
-        load=_load,
+        licence=LICENCE,
+        how_to_get=HOW,
+        files=files,
+        load=load_slices,
         check=check,
         stand_ins=("phantom-tumours",),
         embedded="phantom-tumours",

@@ -1,0 +1,86 @@
+"""fastMRI brain (Zbontar et al. 2018): multi-coil k-space of 0.7 to 3 T scanners, of which the
+root-sum-of-squares images are taken.
+
+The layout is the official one: `multicoil_train` and `multicoil_val` of the data home's
+`fastmri_brain`, with files such as `file_brain_AXT1_201_6002725.h5`, whose `reconstruction_rss` is
+float32 (slices, h, w). `fastmri-t1` has those whose name has `AXT1`, with or without contrast
+(AXT1PRE, AXT1POST), and `fastmri-t2` those with `AXT2`. FedAD states 3,443 and 3,832 subjects, a
+quarter of them for testing, and about 15 slices of each; no list is published: of the names in the
+order of their SHA-256, the first quarter is the test split.
+"""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+from datasets.folders import held_out
+from datasets.mri import slices_source, splits_of
+from datasets.source import DataError, Split
+
+SUBJECTS = {"t1": (2_583, 860), "t2": (2_874, 958)}
+"""For training and testing (FedAD, section 4.3.1)."""
+SLICES = 15
+FOLDERS = ("multicoil_train", "multicoil_val")
+_HOW = (
+    "Register at https://fastmri.med.nyu.edu, get the brain multicoil train and validation batches"
+    " and unpack multicoil_train and multicoil_val in fastmri_brain of the data home."
+)
+
+
+def _files(modality: str, home: Path) -> list[Path]:
+    """The subjects' files, by name, or none."""
+    paths = (
+        path
+        for folder in FOLDERS
+        for path in (home / "fastmri_brain" / folder).glob(f"file_brain_AX{modality.upper()}*.h5")
+    )
+    return sorted(paths, key=lambda path: path.name)
+
+
+def slices_of(path: Path) -> np.ndarray:
+    """Slices float32 (n, h, w). Raises DataError for a file that cannot be read or lacks them."""
+    try:
+        with h5py.File(path) as content:
+            if "reconstruction_rss" not in content:
+                raise DataError(
+                    f"{path} has no reconstruction_rss, as the files of the test set do not. {_HOW}"
+                )
+            slices = np.asarray(content["reconstruction_rss"])
+    except OSError as error:
+        raise DataError(f"{path} is not a readable HDF5 file ({error}). {_HOW}") from error
+    if slices.ndim != 3 or slices.dtype.kind != "f":
+        raise DataError(f"{path}: reconstruction_rss is {slices.dtype} {slices.shape}. {_HOW}")
+    return slices
+
+
+def _load(modality: str, home: Path) -> dict[str, Split]:
+    paths = {path.name: path for path in _files(modality, home)}
+    tested = held_out(paths, 0.25)
+    subjects = {
+        "train": [path for name, path in paths.items() if name not in tested],
+        "test": [path for name, path in paths.items() if name in tested],
+    }
+    return splits_of(subjects, slices_of)
+
+
+SOURCES = [
+    slices_source(
+        f"fastmri-{modality}",
+        f"fastMRI brain, {modality.upper()}",
+        {"train": train * SLICES, "test": test * SLICES},
+        functools.partial(_files, modality),
+        functools.partial(_load, modality),
+        licence="the fastMRI data sharing agreement: for research, after registration",
+        how_to_get=_HOW,
+        stand_ins=(
+            f"lgg-mri-ht-{'t1' if modality == 't1' else 'flair'}",
+            f"phantom-brains-f-{modality}",
+        ),
+        note="root-sum-of-squares images; split by subject, of this suite's own",
+    )
+    for modality, (train, test) in SUBJECTS.items()
+]

@@ -1,0 +1,151 @@
+"""IXI: brain MRI of healthy subjects of three London hospitals, and a part of it at 2 mm.
+
+`ixi-t1` and `ixi-t2` read the official archives unpacked in the data home: `IXI-T1` and `IXI-T2`
+with `IXI002-Guys-0828-T1.nii.gz` and so on. Slices are those along a file's last axis, of which
+there are about 150 (T1, which were measured sagittally) and 130 (T2, axial), the numbers that
+FL-MRCM (Guo et al. 2021) and FedAD state; both use 581 and 578 subjects: the first of that number
+are taken, by name. No list of theirs is published: of the names in the order of their SHA-256 the
+first 90 and 89 subjects are the test split, the next 55 are left aside as their validation set, the
+others train.
+
+`ixi-hh-t1` has six axial T1 slices each of 143 subjects of Hammersmith Hospital at 2 mm without the
+skull, from `ixi_hh.npz` (`slices_t1` (143, 6, 96, 80), `subject`), each volume scaled to its own
+greatest value; a quarter of the subjects is the test split.
+"""
+
+from __future__ import annotations
+
+import functools
+import zipfile
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+from datasets.folders import hashed, held_out
+from datasets.mri import fitted, slices_source, splits_of
+from datasets.nifti import read_volume
+from datasets.source import SURROGATE, DataError, Split
+
+SUBJECTS = {"t1": (436, 55, 90), "t2": (434, 55, 89)}
+"""For training, validation and testing (FedAD, section 4.3.1)."""
+SLICES = {"t1": 150, "t2": 130}
+_LICENCE = "CC BY-SA 3.0, the IXI dataset (https://brain-development.org/ixi-dataset/); share alike"
+_HOW = (
+    "Get IXI-T1.tar and IXI-T2.tar from https://brain-development.org/ixi-dataset/ and unpack them"
+    " in the data home as the folders IXI-T1 and IXI-T2."
+)
+_HOW_HH = "Write ixi_hh.npz with slices_t1 (143, 6, 96, 80) and subject into the data home."
+SIDE_HH = 96
+
+
+def _volumes(modality: str, home: Path) -> list[Path]:
+    """The subjects' files, by name, or none. Raises DataError for some of them."""
+    folder = home / f"IXI-{modality.upper()}"
+    paths = sorted(folder.glob("IXI*.nii*"))
+    wanted = sum(SUBJECTS[modality])
+    if paths and len(paths) < wanted - 5:  # as downloaded there are 581 and 578
+        raise DataError(
+            f"{folder} has {len(paths)} of {wanted} subjects. Complete it, or take it away for"
+            f" another set to stand in. {_HOW}"
+        )
+    return paths[:wanted]
+
+
+def splits(names: list[str], modality: str) -> dict[str, list[str]]:
+    """Which names train and which are tested."""
+    _, aside, tested = SUBJECTS[modality]
+    order = hashed(names)
+    return {"train": sorted(order[tested + aside :]), "test": sorted(order[:tested])}
+
+
+def slices_of(path: Path) -> np.ndarray:
+    """Slices (n, h, w) along the file's last axis, without those that are black."""
+    volume = read_volume(path)
+    return volume[volume.reshape(len(volume), -1).any(axis=1)]
+
+
+def _load(modality: str, home: Path) -> dict[str, Split]:
+    paths = {path.name: path for path in _volumes(modality, home)}
+    parts = splits([*paths], modality)
+    return splits_of({s: [paths[name] for name in names] for s, names in parts.items()}, slices_of)
+
+
+def _file_hh(home: Path) -> list[Path]:
+    path = home / "ixi_hh.npz"
+    return [path] if path.is_file() else []
+
+
+def check_hh(path: Path) -> None:
+    """Raise DataError unless `path` is a whole npz archive with the two arrays."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            missing = {"slices_t1.npy", "subject.npy"} - set(archive.namelist())
+    except (zipfile.BadZipFile, OSError) as error:
+        raise DataError(f"{path} is damaged or truncated ({error}). {_HOW_HH}") from error
+    if missing:
+        raise DataError(f"{path} lacks the arrays {', '.join(sorted(missing))}. {_HOW_HH}")
+
+
+def _load_hh(home: Path) -> dict[str, Split]:
+    path = home / "ixi_hh.npz"
+    check_hh(path)
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            volumes, subjects = arrays["slices_t1"], [str(name) for name in arrays["subject"]]
+    except (ValueError, OSError, zipfile.BadZipFile, EOFError, zlib.error) as error:
+        raise DataError(f"{path} is damaged ({error}). {_HOW_HH}") from error
+    if volumes.ndim != 4 or volumes.dtype != np.uint8 or len(volumes) != len(set(subjects)):
+        raise DataError(f"{path}: slices_t1 are {volumes.dtype} {volumes.shape}. {_HOW_HH}")
+    tested = held_out(subjects, 0.25)
+    rows = {
+        "train": [row for row, name in enumerate(subjects) if name not in tested],
+        "test": [row for row, name in enumerate(subjects) if name in tested],
+    }
+    each = volumes.shape[1]
+    return {
+        split: Split(
+            fitted(np.concatenate(volumes[chosen]), SIDE_HH)[:, None],
+            np.zeros(each * len(chosen), np.int64),
+            groups=np.repeat(np.array(chosen, np.int64), each),
+        )
+        for split, chosen in rows.items()
+    }
+
+
+SOURCES = [
+    *(
+        slices_source(
+            f"ixi-{modality}",
+            f"IXI, {modality.upper()}",
+            {"train": train * SLICES[modality], "test": test * SLICES[modality]},
+            functools.partial(_volumes, modality),
+            functools.partial(_load, modality),
+            licence=_LICENCE,
+            how_to_get=_HOW,
+            stand_ins=(
+                *(("ixi-hh-t1", "lgg-mri-cs-t1") if modality == "t1" else ("lgg-mri-cs-flair",)),
+                f"phantom-brains-i-{modality}",
+            ),
+            note="slices along the files' last axis; split by subject, of this suite's own",
+        )
+        for modality, (train, _, test) in SUBJECTS.items()
+    ),
+    slices_source(
+        "ixi-hh-t1",
+        "IXI of Hammersmith Hospital, T1",
+        {"train": 642, "test": 216},
+        _file_hh,
+        _load_hh,
+        licence=_LICENCE,
+        how_to_get=_HOW_HH,
+        stand_ins=("phantom-brains-i-t1",),
+        side=SIDE_HH,
+        kind=SURROGATE,
+        check=check_hh,
+        note=(
+            "six axial slices each of 143 healthy subjects of one hospital, at 2 mm, without the"
+            " skull; split by subject, of this suite's own"
+        ),
+    ),
+]

@@ -1,0 +1,65 @@
+"""OASIS-3 (LaMontagne et al. 2019): brain MRI of ageing adults, the server's public images in
+FedAD's reconstruction.
+
+The layout is that of the download scripts in BIDS form: `OASIS3` of the data home with
+`sub-OAS30001/ses-d0129/anat/sub-OAS30001_ses-d0129_T1w.nii.gz`, `_T2w` beside it, at any depth.
+FedAD counts 3,388 and 3,598 sessions and does not say which slices: the 120 axial ones around the
+middle, as many as FL-MRCM keeps of BraTS. The last session by name is the test split, since every
+source has one; nothing is measured on it.
+"""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+
+import nibabel
+import numpy as np
+
+from datasets.mri import slices_source, splits_of
+from datasets.nifti import readable
+from datasets.source import Split
+
+SESSIONS = {"t1": 3_388, "t2": 3_598}
+SLICES = 120
+_HOW = (
+    "Apply at https://sites.wustl.edu/oasisbrains/home/oasis-3/, get the T1w and T2w scans in BIDS"
+    " form and put them in OASIS3 of the data home."
+)
+
+
+def _files(modality: str, home: Path) -> list[Path]:
+    return sorted((home / "OASIS3").rglob(f"sub-*_{modality.upper()}w.nii*"))
+
+
+def slices_of(path: Path) -> np.ndarray:
+    """The middle axial slices (n, h, w), the front of the head at the top."""
+    with readable(path):
+        image = nibabel.as_closest_canonical(nibabel.load(path))
+        volume = np.asarray(image.dataobj)
+    first = max(0, (volume.shape[2] - SLICES) // 2)
+    return volume[:, ::-1, first : first + SLICES].transpose(2, 1, 0)
+
+
+def _load(modality: str, home: Path) -> dict[str, Split]:
+    paths = _files(modality, home)
+    return splits_of({"train": paths[:-1], "test": paths[-1:]}, slices_of)
+
+
+SOURCES = [
+    slices_source(
+        f"oasis3-{modality}",
+        f"OASIS-3, {modality.upper()}",
+        {"train": (sessions - 1) * SLICES, "test": SLICES},
+        functools.partial(_files, modality),
+        functools.partial(_load, modality),
+        licence="the OASIS-3 data use agreement: for research, after application",
+        how_to_get=_HOW,
+        stand_ins=(
+            f"lgg-mri-fg-{'t1' if modality == 't1' else 'flair'}",
+            f"phantom-brains-public-{modality}",
+        ),
+        note="the middle axial slices of every session",
+    )
+    for modality, sessions in SESSIONS.items()
+]
