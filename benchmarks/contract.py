@@ -57,6 +57,14 @@ class BrokenContractError(AssertionError):
     """A method does not keep the contract; the message says which part, and what to do."""
 
 
+def invert(images: torch.Tensor) -> None:
+    """Stored images turned dark for bright, in place: uint8, or float32 in [0, 1]."""
+    if images.is_floating_point():
+        images.neg_().add_(1)
+    else:
+        images.bitwise_not_()
+
+
 class NotJudgedError(Exception):
     """Another broken promise leaves no way to tell whether this one is kept."""
 
@@ -129,15 +137,15 @@ class Fit:
             Run(seeds, StageCache(None), channel=channel),
         )
         if self.replay is not None:
-            federation.clients[0].run(
-                lambda shard: shard._images.bitwise_not_()
-            )  # all shards are views of one tensor
+            held = [client.run(lambda shard: shard._images) for client in federation.clients]
+            for images in {images.data_ptr(): images for images in held}.values():
+                invert(images)  # where shards are views of one tensor, once
         order = torch.Generator().manual_seed(1)
         if self.shuffle_public_labels:
             labels = federation.evaluation.labels_of_public
-            assert labels is not None
-            shuffled = labels[torch.randperm(len(labels), generator=order)]
-            federation.evaluation.labels_of_public = shuffled
+            if labels is not None:  # the scenario may have none to be read
+                shuffled = labels[torch.randperm(len(labels), generator=order)]
+                federation.evaluation.labels_of_public = shuffled
         if self.shuffle_test_labels:
             test = federation.evaluation.test_set
             federation.evaluation.test_set = replace(

@@ -40,6 +40,8 @@ class Method(ABC):
     dense: ClassVar[bool] = False
     """Whether it makes images of label maps, and so learns tasks with a class for every pixel
     alone (`federation.tasks.base.ConditionedTask`)."""
+    reconstructs: ClassVar[bool] = False
+    """Whether it learns the reconstruction of undersampled images alone."""
 
     privacy: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {"mechanism": DP_SGD}}
     """By protocol, the settings `privacy.*` of a private run that nobody has set: mechanism, and

@@ -31,6 +31,7 @@ from models.saliency import Attentive, NonLocalAttentive, apart, images_apart
 from privacy.plan import DP_SGD
 
 BOUND_SCALES = ("printed", "mean")
+ENSEMBLES = ("weighted", "average")
 
 Cut = Callable[[torch.Tensor], torch.Tensor]
 """Takes answers for whole images (n, c, *sides), and gives those for their patches."""
@@ -209,6 +210,10 @@ class FedAD(Method):
 
     bounds: bool = True
     """Whether attention is bounded, by Eq. 7 and 9; without, none is computed or sent (Table 2)."""
+    upper: bool = True
+    """Whether the bounds are both, or Eq. 7's alone (Table 6)."""
+    ensemble: str = "weighted"
+    """Weights of clients: `weighted`, Eq. 4 and 13, or `average` (Table 6's first column)."""
     dropped: int = 0
     """Local models left out of a step's ensemble, drawn anew in every step (assumed): K times Table
     2's dropout rate, which the paper does not define."""
@@ -234,6 +239,8 @@ class FedAD(Method):
             raise ValueError(
                 f"unknown bound_scale {self.bound_scale!r}; use {' or '.join(BOUND_SCALES)}"
             )
+        if self.ensemble not in ENSEMBLES:
+            raise ValueError(f"unknown ensemble {self.ensemble!r}; use {' or '.join(ENSEMBLES)}")
         if self.dropped < 0 or not self.rho > 0:
             raise ValueError(f"dropped must be at least 0 and rho above 0: {self}")
 
@@ -321,13 +328,16 @@ class FedAD(Method):
 
     def class_counts(self, federation: Federation) -> torch.Tensor:
         """N_k^c of all clients, (clients, C), as they send it; of a dense task |D_k|, which the
-        server knows.
+        server knows. What there is of each is one if clients count alike.
         """
         if not federation.task.dense:
-            return federation.label_counts()
+            counts = federation.label_counts()
+            return counts if self.ensemble == "weighted" else (counts > 0).to(counts)
         sizes = torch.tensor(
             [client.size for client in federation.clients], device=federation.public.images.device
         )
+        if self.ensemble == "average":
+            sizes = torch.ones_like(sizes)
         return sizes[:, None].expand(-1, federation.task.outputs)
 
     def view(self, federation: Federation, number: int) -> torch.Tensor:
@@ -423,11 +433,9 @@ class FedAD(Method):
                 and target.diversity is not None
             ):
                 how = (self.rho, self.threshold, self.bound_scale)
-                terms = (
-                    terms
-                    + lower_loss(attention, target.consensus, *how)
-                    + upper_loss(attention, target.diversity, *how)
-                )
+                terms = terms + lower_loss(attention, target.consensus, *how)
+                if self.upper:
+                    terms = terms + upper_loss(attention, target.diversity, *how)
             return (terms * target.known).sum(dim=1) / target.known.sum().clamp(min=1)
 
         return of

@@ -7,7 +7,6 @@ outputs.
 from __future__ import annotations
 
 import math
-from typing import cast
 
 import torch
 import torch.nn.functional as F
@@ -15,6 +14,7 @@ from torch import nn
 
 from models.cut import decode, encode
 from models.entry import ModelError
+from models.latent import bottom_of, when_passed
 
 PART = 100
 """Images whose maps are taken at a time where no graph is kept: each needs memory for all classes
@@ -189,8 +189,7 @@ class NonLocalAttentive(nn.Module):
         super().__init__()
         self.model = model
         self.always = always
-        block = getattr(model, "bottom", None)
-        if not hasattr(block, "attention"):
+        if not hasattr(bottom_of(model), "attention"):
             raise ModelError(
                 f"a {type(model).__name__} has no non-local block, whose attention this method"
                 " needs; use a network with one, such as unet-32-in-nonlocal"
@@ -200,15 +199,15 @@ class NonLocalAttentive(nn.Module):
     @torch.compiler.disable  # a hook that comes and goes would be compiled anew in every pass
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         seen: list[torch.Tensor] = []
-        block = cast("nn.Module", self.model.bottom)
-        handle = block.register_forward_pre_hook(lambda module, inputs: seen.append(inputs[0]))
+        handle = when_passed(self.model, seen.append)
         try:
             outputs: torch.Tensor = self.model(images)
         finally:
             handle.remove()
         if not (self.training or self.always):
             return outputs
-        return side_by_side(outputs.flatten(1), block.attention(seen[0]))  # type: ignore[operator]
+        attention = bottom_of(self.model).attention(seen[0])  # type: ignore[operator]
+        return side_by_side(outputs.flatten(1), attention)
 
 
 def side_by_side(outputs: torch.Tensor, maps: torch.Tensor) -> torch.Tensor:

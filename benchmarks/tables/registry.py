@@ -42,6 +42,7 @@ RESERVED = frozenset(
         "private",
         "public",
         "server",
+        "slices",
     }
 )
 """First words of settings, which no method may be called; nor what measures add to them."""

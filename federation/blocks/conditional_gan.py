@@ -160,16 +160,19 @@ class Critic:
     """E[D_k(x')] of the last step's batch, a constant; the client's."""
 
     def send_conditions(self) -> torch.Tensor:
-        """The client's label maps as they reach the server, int64 (n_k, h, w): the task's targets.
+        """The client's label maps as they reach the server, int64 (n_k, h, w): what the task makes
+        of its targets.
 
         Raises ValueError for numbers above `MOST`.
         """
+        task = conditioned(self.federation.task)
 
         def label_maps(shard: Shard) -> torch.Tensor:
-            highest = int(values(shard.targets.amax()))
+            held = task.label_maps(shard.targets)
+            highest = int(values(held.amax()))
             if highest > MOST:
                 raise ValueError(f"label maps have numbers up to {MOST}, not {highest}")
-            return shard.targets.to(torch.int16)
+            return held.to(torch.int16)
 
         maps = {"maps": self.client.run(label_maps)}
         sent = self.federation.channel.up(self.client.index, "conditions", maps)
@@ -204,7 +207,11 @@ class Critic:
         def on_client(shard: Shard, received: torch.Tensor) -> dict[str, torch.Tensor]:
             mine = received[own]
             judged = received if len(conditions) == len(received) else mine
-            real = 2 * unit_range(shard.images_at(self.positions(step))) - 1
+            own_samples = self.positions(step)
+            pictured = conditioned(self.federation.task).pictured(
+                shard.images_at(own_samples), shard.targets_at(own_samples)
+            )
+            real = 2 * unit_range(pictured) - 1
             real_conditions = conditions[own] if judged is received else conditions
             self.train_discriminator(judged.detach(), conditions, real, real_conditions)
             answers = {kind: output(received) for kind, output in others.items()}

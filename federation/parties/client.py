@@ -50,6 +50,10 @@ class Shard:
         """A copy of the images at some positions (m,) of the shard; (m, c, *sides)."""
         return self._images[self._indices[positions]]
 
+    def targets_at(self, positions: torch.Tensor) -> torch.Tensor:
+        """A copy of the targets at some positions (m,) of the shard; (m, ...)."""
+        return self._targets[self._indices[positions]]
+
 
 def _taken(samples: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
     """`samples[indices]`; while planning, where indexing takes long, its shape alone."""

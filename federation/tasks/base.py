@@ -46,17 +46,37 @@ class Task(Protocol):
 
 
 class ConditionedTask(Task, Protocol):
-    """A dense task of classes, of whose targets (n, *sides) a generator can make images."""
+    """A dense task, of whose targets a generator is told enough to make images."""
 
     @property
     def condition_channels(self) -> int:
         """Channels of `condition`."""
 
-    def condition(self, targets: torch.Tensor) -> torch.Tensor:
-        """Condition maps of samples, float32 (n, condition_channels, *sides) in [-1, 1]."""
+    def label_maps(self, targets: torch.Tensor) -> torch.Tensor:
+        """What a client sends of its targets for a generator, whole numbers (n, *sides)."""
 
-    def pixel_counts(self, targets: torch.Tensor) -> torch.Tensor:
-        """How many pixels of all samples each class has, int64 (classes,)."""
+    def condition(self, maps: torch.Tensor) -> torch.Tensor:
+        """What a generator is told of `label_maps`, float32 (n, condition_channels, *sides) in
+        [-1, 1].
+        """
+
+    def pictured(self, images: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        """Which of a sample's images and targets a generator imitates, (n, c, *sides)."""
+
+    def pixel_counts(self, maps: torch.Tensor) -> torch.Tensor:
+        """How many pixels of all label maps each class has, int64 (classes,)."""
+
+
+class LabelMaps:
+    """What a generator is told and imitates where targets are classes of pixels."""
+
+    def label_maps(self, targets: torch.Tensor) -> torch.Tensor:
+        """The targets themselves."""
+        return targets
+
+    def pictured(self, images: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        """The images."""
+        return images
 
 
 def conditioned(task: Task) -> ConditionedTask:
@@ -64,7 +84,7 @@ def conditioned(task: Task) -> ConditionedTask:
     if not hasattr(task, "condition"):
         raise ValueError(
             "this method makes images of label maps, so it needs a task with a class for every"
-            f" pixel, not {task}"
+            f" pixel or another target that tells of the image, not {task}"
         )
     return cast(ConditionedTask, task)
 

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from federation.tasks.base import mean_over_pixels
+from federation.tasks.base import LabelMaps, mean_over_pixels
 from metrics.instances import instances_of, ternary
 from metrics.masks import Reading
 from metrics.running_masks import NucleiOverlap
@@ -22,7 +22,7 @@ CLASSES = 3
 
 
 @dataclass(frozen=True)
-class Nuclei:
+class Nuclei(LabelMaps):
     """Three classes per pixel of object maps; targets int64 (n, h, w), 0 for background, an object
     number elsewhere.
     """

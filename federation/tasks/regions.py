@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from datasets.annotations import IGNORE
-from federation.tasks.base import mean_over_pixels
+from federation.tasks.base import LabelMaps, mean_over_pixels
 from metrics.masks import Reading
 from metrics.running import RunningMetrics
 from metrics.running_masks import BinaryOverlap, RegionOverlap
@@ -20,7 +20,7 @@ BRATS = (("whole-tumour", (1, 2, 4)), ("tumour-core", (1, 4)), ("enhancing", (4,
 
 
 @dataclass(frozen=True)
-class Regions:
+class Regions(LabelMaps):
     """Overlapping regions of label maps, each by a sigmoid of its own; targets int64 (n, *sides),
     255 where there is no label.
     """

@@ -8,12 +8,12 @@ import torch
 import torch.nn.functional as F
 
 from datasets.annotations import IGNORE
-from federation.tasks.base import mean_over_pixels
+from federation.tasks.base import LabelMaps, mean_over_pixels
 from metrics.running import Overlap
 
 
 @dataclass(frozen=True)
-class Segmentation:
+class Segmentation(LabelMaps):
     """One label out of `classes` per pixel or voxel; targets int64 (n, *sides), 255 where there is
     no label.
     """

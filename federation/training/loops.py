@@ -49,7 +49,7 @@ class TrainingPlan:
     batch_size: int
     lr: float = 1e-3
     optimizer: str = "adam"
-    """`adam` or `sgd`."""
+    """`adam`, `rmsprop` or `sgd`."""
     momentum: float = 0.0
     """Of SGD."""
     weight_decay: float = 0.0
@@ -62,8 +62,8 @@ class TrainingPlan:
     def __post_init__(self) -> None:
         if self.epochs < 1 or self.batch_size < 1 or not self.lr > 0:
             raise ValueError(f"epochs and batch_size must be at least 1 and lr above 0: {self}")
-        if self.optimizer not in ("adam", "sgd"):
-            raise ValueError(f"unknown optimizer {self.optimizer!r}; use adam or sgd")
+        if self.optimizer not in ("adam", "rmsprop", "sgd"):
+            raise ValueError(f"unknown optimizer {self.optimizer!r}; use adam, rmsprop or sgd")
         if self.schedule not in ("constant", "cosine"):
             raise ValueError(f"unknown schedule {self.schedule!r}; use constant or cosine")
 
@@ -78,6 +78,8 @@ class TrainingPlan:
         options: dict[str, Any] = {"lr": self.lr, "weight_decay": self.weight_decay, "fused": fused}
         if self.optimizer == "sgd":
             return torch.optim.SGD(parameters, momentum=self.momentum, **options)
+        if self.optimizer == "rmsprop":  # which has no fused form
+            return torch.optim.RMSprop(parameters, lr=self.lr, weight_decay=self.weight_decay)
         return torch.optim.Adam(parameters, **options)
 
     def make_schedule(

@@ -93,9 +93,11 @@ class FedIODSegmentation(Settings):
         answered = self.ask_all(federation, server, critics, labels, step, teach=True)
         # Output distillation, for each pixel.
         weights = self.teacher_weights(server, answered)
-        outputs = federation.forward(server.student.module, as_inputs(federation, answered.images))
+        seen = self.seen(federation, answered.images, step)
+        outputs = federation.forward(server.student.module, seen)
         ensemble = aggregate(answered.logits, weights[..., None, None])
-        mimic = mimic_loss(by_pixel(as_classes(outputs)), by_pixel(ensemble), self.temperature)
+        scores = self.as_scores(outputs)
+        mimic = mimic_loss(by_pixel(scores), by_pixel(ensemble), self.temperature)
         learnt = self.distillation * mimic
         if self.supervised:
             learnt = learnt + self.supervised * federation.task.loss(outputs, labels).mean()
@@ -132,6 +134,14 @@ class FedIODSegmentation(Settings):
         # A term that is off asks nothing of the clients.
         return torch.stack([realism, *(weight * term() for weight, term in terms if weight)]).sum()
 
+    def seen(self, federation: Federation, images: torch.Tensor, step: int) -> torch.Tensor:
+        """Generated images (n, c, h, w) in [-1, 1] as teachers and student see them in a step."""
+        return federation.normalise((images + 1) / 2)
+
+    def as_scores(self, outputs: torch.Tensor) -> torch.Tensor:
+        """A network's outputs (..., outputs, h, w) as what Eq. 3 to 10 are of."""
+        return as_classes(outputs)
+
     def teacher_weights(self, server: Server, answered: Answered) -> torch.Tensor:
         """pi_k^c(x) of Eq. 8, to broadcast to (clients, n, classes): one for all pixels of x."""
         if self.weights == "sum":
@@ -158,7 +168,8 @@ class FedIODSegmentation(Settings):
         answers, own_scores = [], []
         for number, critic in enumerate(critics):
             own = slice(number * self.batch_size, (number + 1) * self.batch_size)
-            client, others = critic.client.index, server.teachers[number] if teach else {}
+            client = critic.client.index
+            others = {"logits": self.teacher(federation, server, number, step)} if teach else {}
             if self.judges == "all":
                 maps = {"maps": labels.to(torch.int16)}
                 received = channel.down(client, "conditions", maps)["maps"].long()
@@ -178,9 +189,16 @@ class FedIODSegmentation(Settings):
             images,
             torch.stack(scores),
             torch.stack(losses),
-            as_classes(torch.stack([logits for (logits,) in outputs])) if teach else none,
+            self.as_scores(torch.stack([o for (o,) in outputs])) if teach else none,
             torch.stack(own_scores) if own_scores else none,
         )
+
+    def teacher(
+        self, federation: Federation, server: Server, number: int, step: int
+    ) -> Callable[[torch.Tensor], torch.Tensor]:
+        """T_k as it answers in a step: outputs (n, outputs, h, w) of images in [-1, 1]."""
+        module = server.teachers[number]
+        return lambda images: federation.forward(module, self.seen(federation, images, step))
 
 
 @dataclass
@@ -211,8 +229,8 @@ class Server:
     """n_k / n, (clients,)."""
     counts: torch.Tensor
     """N_k^c, pixels of each class, (clients, classes)."""
-    teachers: list[dict[str, Callable[[torch.Tensor], torch.Tensor]]]
-    """T_k of each client as it answers; only the client calls it."""
+    teachers: list[nn.Module]
+    """T_k of each client; only the client calls it."""
 
 
 def make_parties(settings: Settings, federation: Federation) -> tuple[Server, list[Critic]]:
@@ -234,7 +252,7 @@ def make_parties(settings: Settings, federation: Federation) -> tuple[Server, li
     counts = torch.stack([task.pixel_counts(held) for held in maps]).float()
     sizes = counts.new_tensor([critic.client.size for critic in critics])
     teachers = [
-        as_others(federation, federation.networks.module(trained[critic.client.index]))
+        federation.networks.module(trained[critic.client.index]).requires_grad_(False)
         for critic in critics
     ]
     student = federation.networks.initial()
@@ -249,19 +267,6 @@ def make_parties(settings: Settings, federation: Federation) -> tuple[Server, li
     generator = make_generator(settings, federation, epochs)
     learner = Learner(student, optimizer, constant)
     return Server(generator, learner, maps, size_weights(sizes), counts, teachers), critics
-
-
-def as_inputs(federation: Federation, images: torch.Tensor) -> torch.Tensor:
-    """Images in [-1, 1] as the segmentation networks see them."""
-    return federation.normalise((images + 1) / 2)
-
-
-def as_others(
-    federation: Federation, teacher: nn.Module
-) -> dict[str, Callable[[torch.Tensor], torch.Tensor]]:
-    """A client's teacher as what it answers: logits (n, outputs, h, w) of images in [-1, 1]."""
-    teacher.requires_grad_(False)
-    return {"logits": lambda images: federation.forward(teacher, as_inputs(federation, images))}
 
 
 def as_classes(logits: torch.Tensor) -> torch.Tensor:

@@ -20,6 +20,8 @@ from torch import nn
 from models.entry import NetworkEntry
 
 LEVELS = 5
+LARGEST = 6.0
+"""Deviations from the mean at which an image is cut off."""
 
 Layer = Callable[[int, int], nn.Module]
 """Takes the channels before it and after it."""
@@ -89,6 +91,20 @@ class UNet(nn.Module):
         return outputs
 
 
+class RescaledUNet(UNet):
+    """A U-Net that sees each image with mean 0 and deviation 1, cut off at `LARGEST`, and whose
+    output is scaled back, as FL-MRCM's code does around its network (Guo et al. 2021): without it
+    InstanceNorm would hide how bright an image is. As many outputs as channels.
+    """
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        sides = (1, 2, 3)
+        mean = images.mean(dim=sides, keepdim=True)
+        deviation = images.std(dim=sides, keepdim=True) + 1e-11
+        seen = ((images - mean) / deviation).clamp(-LARGEST, LARGEST)
+        return super().forward(seen) * deviation + mean
+
+
 def activated_first(before: int, after: int) -> nn.Module:
     """3 x 3 convolution, ReLU and BatchNorm, in this order."""
     return nn.Sequential(nn.Conv2d(before, after, 3, padding=1), nn.ReLU(), nn.BatchNorm2d(after))
@@ -128,9 +144,9 @@ def unet_16_bn(in_channels: int, outputs: int) -> UNet:
 
 
 def unet_in(in_channels: int, outputs: int, width: int, bottom: nn.Module | None = None) -> UNet:
-    """fastMRI's, with average pooling; its own width is 32."""
+    """fastMRI's, with average pooling, for images of images; its own width is 32."""
     layers = (instance_normalised, enlarged_normalised, nn.AvgPool2d(2))
-    return UNet(in_channels, outputs, width, *layers, bottom=bottom)
+    return RescaledUNet(in_channels, outputs, width, *layers, bottom=bottom)
 
 
 def _in(width: int, bottom: Callable[[], nn.Module] | None = None) -> NetworkEntry:

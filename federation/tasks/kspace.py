@@ -9,7 +9,6 @@ image that a network begins with.
 
 from __future__ import annotations
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -44,23 +43,22 @@ def consistent(images: Tensor, measured: Tensor, columns: Tensor) -> Tensor:
     return to_images(torch.where(columns.bool(), measured, to_kspace(images)))
 
 
-def random_columns(
-    width: int, acceleration: float, centre: float, rng: np.random.Generator
-) -> np.ndarray:
-    """Which of `width` columns are measured, bool (width,): round(centre x width) in the middle,
-    and each other one with the probability that makes width / acceleration of them in expectation
-    (fastMRI's random masks; MONAI's `RandomKspaceMask` draws so too, from a generator of its own).
+def random_columns(draws: Tensor, acceleration: float, centre: float) -> Tensor:
+    """Which columns are measured, bool of the shape of `draws` (..., w), which are uniform in
+    [0, 1): round(centre x w) in the middle, and each other one with the probability that makes w /
+    acceleration of them in expectation (fastMRI's random masks; MONAI's `RandomKspaceMask` draws so
+    too, from a generator of its own).
 
     Raises ValueError if the centre alone has more.
     """
+    width = draws.shape[-1]
     low = round(width * centre)
     if acceleration < 1 or not 0 <= low <= width / acceleration:
         raise ValueError(
             f"a centre of {low} of {width} columns leaves none to draw at acceleration"
             f" {acceleration}; lower the centre's share or the acceleration"
         )
-    chance = (width / acceleration - low) / max(1, width - low)
-    columns = rng.random(width) < chance
+    columns = draws < (width / acceleration - low) / max(1, width - low)
     first = (width - low + 1) // 2
-    columns[first : first + low] = True
+    columns[..., first : first + low] = True
     return columns

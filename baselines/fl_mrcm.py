@@ -1,0 +1,164 @@
+"""FL-MRCM: federated MR image reconstruction with cross-site modelling (Guo et al., CVPR 2021).
+
+FedAvg of U-Nets, whose latent features a client aligns with those of another: a discriminator on
+the client learns to tell them apart, and the encoder to be taken for the other's. For that, clients
+send the features of their private images.
+
+The released code trains for one target client at a time, to whose features all others are aligned,
+with RMSprop. Here one model is for all: in every round each client is aligned with another one, in
+turn, by the features that this one computed after the round before; so the first round has none.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from federation.federation import Federation
+from federation.parties.client import Client
+from federation.training.loops import Penalty, predict
+from methods.fedavg import FedAvg, State
+from models.latent import Latent, pooled, when_passed
+
+POOLED = 2
+"""Sides of the pooled features."""
+
+
+def domain_loss(own: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    """L_adv of the discriminator: the cross-entropy of logits (n, 2) of the client's own features
+    against domain 0, plus that of the other's (m, 2) against domain 1.
+    """
+    as_own = F.cross_entropy(own, own.new_zeros(len(own), dtype=torch.long))
+    return as_own + F.cross_entropy(other, other.new_ones(len(other), dtype=torch.long))
+
+
+def alignment_loss(own: torch.Tensor) -> torch.Tensor:
+    """L_adv of the encoder: that of logits (n, 2) of the client's own features against domain 1."""
+    return F.cross_entropy(own, own.new_ones(len(own), dtype=torch.long))
+
+
+class Aligner(nn.Module):
+    """What a client keeps from round to round: its discriminator, and the features (n, features) of
+    its images that it has sent last.
+    """
+
+    def __init__(self, samples: int, features: int, hidden: int):
+        super().__init__()
+        self.discriminator = nn.Sequential(
+            nn.Linear(features, hidden), nn.ReLU(), nn.Linear(hidden, 2)
+        )
+        self.sent: torch.Tensor
+        self.register_buffer("sent", torch.zeros(samples, features))
+
+
+@dataclass(frozen=True)
+class FLMRCM(FedAvg):
+    """FedAvg with cross-site modelling (Algorithm 1 of Guo et al.)."""
+
+    title = "FL-MRCM"
+    sends = frozenset({"parameters", "features"})
+    reconstructs = True
+    quick: ClassVar[Mapping[str, Any]] = {"rounds": 3, "hidden": 16}
+
+    rounds: int = 50
+    """Rounds of communication (released code)."""
+    participation: float = 1.0
+    """All clients in every round (released code)."""
+    adversarial: float = 1.0
+    """Weight of the encoder's loss against the discriminator (released code)."""
+    hidden: int = 256
+    """Units of the discriminator's layer (released code)."""
+    discriminator_lr: float = 1e-3
+    """Of RMSprop for the discriminator (released code: ten times that of the network)."""
+
+    def server_state(self, federation: Federation, model: nn.Module) -> dict[str, Any]:
+        """Every client's aligner with its optimiser, which stay on the clients."""
+        image = torch.zeros(1, *federation.networks.image_shape, device=federation.networks.device)
+        with torch.no_grad():
+            features = Latent(model, POOLED)(image).shape[1]
+        kept: dict[str, Any] = {}
+        for client in federation.clients:
+            build = functools.partial(Aligner, client.size, features, self.hidden)
+            aligner = federation.networks.new_module(build, "aligner")
+            kept[f"aligner {client.index}"] = aligner
+            kept[f"optimizer {client.index}"] = torch.optim.RMSprop(
+                aligner.discriminator.parameters(), self.discriminator_lr
+            )
+        return kept
+
+    def penalty(
+        self,
+        federation: Federation,
+        client: Client,
+        worker: nn.Module,
+        number: int,
+        server: dict[str, Any],
+    ) -> Penalty | None:
+        """L_adv of the encoder; on every batch the discriminator takes its step before."""
+        partner = self.partner(federation, client, number)
+        if partner is None:
+            return None
+        shared = {"features": server[f"aligner {partner.index}"].sent}
+        others = federation.channel.down(client.index, "features", shared)["features"]
+        aligner, optimizer = server[f"aligner {client.index}"], server[f"optimizer {client.index}"]
+        stream = federation.streams.shuffling("cross-site", client.index, number)
+
+        def align(model: nn.Module, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+            own = pooled(server["latents"][worker], POOLED)
+            other = others[stream.choose(len(others), len(own))]
+            judge = aligner.discriminator
+            optimizer.zero_grad()
+            domain_loss(judge(own.detach()), judge(other)).backward()
+            optimizer.step()
+            return self.adversarial * alignment_loss(judge(own))
+
+        return align
+
+    def partner(self, federation: Federation, client: Client, number: int) -> Client | None:
+        """The client with whose features those of `client` are aligned in a round: of all others
+        that have sent any, one after another; None in the first round.
+        """
+        sent = {
+            other.index: other
+            for before in range(1, number)
+            for other in federation.streams.participants(before, self.participation)
+            if other.index != client.index
+        }
+        others = [sent[index] for index in sorted(sent)]
+        return others[number % len(others)] if others else None
+
+    def client_updates(
+        self,
+        federation: Federation,
+        clients: Sequence[Client],
+        model: nn.Module,
+        workers: Sequence[nn.Module],
+        number: int,
+        server: dict[str, Any],
+    ) -> Iterator[State]:
+        """As FedAvg's; each client also sends the features of its images under what it has
+        trained, which others get in later rounds.
+        """
+        latents: dict[nn.Module, torch.Tensor] = {}
+        server["latents"] = latents  # of the batch that a worker has seen last
+        handles = [when_passed(w, functools.partial(latents.__setitem__, w)) for w in workers]
+        sent = {}
+        states = super().client_updates(federation, clients, model, workers, number, server)
+        for position, (client, state) in enumerate(zip(clients, states, strict=True)):
+            encoder = Latent(workers[position % len(workers)], POOLED)
+            images = client.run(lambda shard: shard.images)
+            features = predict(encoder, images, normalise=federation.normalise)
+            sent[client.index] = federation.channel.up(
+                client.index, "features", {"features": features}
+            )
+            yield state
+        for index, kept in sent.items():
+            server[f"aligner {index}"].sent.copy_(kept["features"])
+        for handle in handles:
+            handle.remove()

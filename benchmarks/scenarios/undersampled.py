@@ -1,0 +1,81 @@
+"""What a site of slices holds, and what undersampling its k-space leaves of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from benchmarks.scenarios.samples import identity, images_of, official_labels
+from datasets import catalogue
+from datasets.catalogue import ResolvedData
+from federation.tasks.kspace import random_columns, zero_filled
+from federation.training.loops import unit_range
+from results.files import digest
+
+PART = 500
+"""Slices that are transformed at a time."""
+
+
+@dataclass(frozen=True)
+class SliceSettings:
+    """`slices.*`: what sites are called, whose test subjects count, what is measured of them."""
+
+    called: str = ""
+    """What a table's columns call a data set: `ixi-t1=i`."""
+    test: str = ""
+    """The sites on whose test subjects, all together, a cell is measured: `b,f`; empty for all."""
+    acceleration: float = 4.0
+    """Columns for each one that is measured (FedAD, section 4.3.2)."""
+    centre: float = 0.08
+    """Share of the columns, in the middle, that are measured always."""
+
+
+@dataclass(frozen=True)
+class Site:
+    """The subjects of a data set."""
+
+    data: ResolvedData
+    how: SliceSettings
+    side: int
+
+    def subjects(self, split: str) -> np.ndarray:
+        """Whose each slice of a split is, (n,), one subject's after another's; while planning each
+        of its own.
+        """
+        if not self.data.digest:
+            return np.arange(len(official_labels(self.data)[split]))
+        held = catalogue.load(self.data.used)[split].groups
+        assert held is not None
+        return held
+
+    def columns(self, split: str, indices: np.ndarray) -> torch.Tensor:
+        """Which columns are measured of each slice, bool (n, 1, 1, side): in tests the same of all
+        slices of a subject, as FL-MRCM's code seeds by file, in training of each its own. No seed
+        of a run moves them.
+        """
+        names = self.subjects(split)[indices] if split == "test" else indices
+        drawn = {}
+        for name in set(names.tolist()):
+            seed = int(digest([self.data.asked, split, name])[:16], 16)
+            drawn[name] = np.random.default_rng(seed).random(self.side)
+        draws = np.array([drawn[name] for name in names.tolist()]).reshape(-1, 1, 1, self.side)
+        return random_columns(torch.from_numpy(draws), self.how.acceleration, self.how.centre)
+
+    def pairs(
+        self, split: str, indices: np.ndarray, device: str
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Zero-filled slices and fully sampled ones, both float32 (n, 1, side, side)."""
+        stored = images_of(self.data, split, indices, self.side, device)
+        if device == "meta":
+            return stored.float(), stored.float()
+        truth = unit_range(stored)
+        columns = self.columns(split, indices).to(device)
+        parts = zip(truth.split(PART), columns.split(PART), strict=True)
+        return torch.cat([zero_filled(part, seen) for part, seen in parts]), truth
+
+    def identity(self, split: str, indices: np.ndarray) -> str:
+        """What identifies these slices and what is measured of them in stage keys."""
+        how = (self.data.asked, self.how.acceleration, self.how.centre)
+        return identity(self.data, split, indices, self.side, *how)

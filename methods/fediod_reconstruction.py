@@ -1,0 +1,66 @@
+"""FedIOD's reconstruction of undersampled MRI (Gong et al., AAAI 2024; Table 9): the generator
+makes fully sampled images of the contour of the brain.
+
+As in its segmentation, but a client's label map is the foreground of an image, of which the
+generator is told the contour; teachers and student see what k-space undersampling leaves of a
+generated image. Outputs are images and no scores of classes: L_mimic is Eq. 10 of their pixels, the
+weights of Eq. 8 are D_k's factor alone, and L_conf and L_unique, which are of classes, have no
+meaning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, cast
+
+import torch
+
+from federation.federation import Federation
+from federation.tasks.reconstruction import Reconstruction
+from methods.fediod_segmentation import FedIODSegmentation
+from methods.fediod_segmentation.settings import Settings
+
+
+@dataclass(frozen=True)
+class FedIODReconstruction(FedIODSegmentation):
+    """Algorithm 1 with Eq. 2, 8 to 11, for reconstruction."""
+
+    title = "FedIOD"
+    reconstructs = True
+    quick: ClassVar[Mapping[str, Any]] = {
+        **Settings.quick,
+        "confidence": 0.0,
+        "uniqueness": 0.0,
+        "l1": 30.0,
+        "perceptual": 0.1,
+    }
+
+    warmup_epochs: int = 0
+    """Epochs in which G and D_k learn alone (the paper names one stage)."""
+    epochs: int = 100
+    """Epochs of distillation (appendix: as FedAD's comparison, a constant learning rate)."""
+    confidence: float = 0.0
+    """L_conf needs classes."""
+    uniqueness: float = 0.0
+    """L_unique needs classes."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.confidence or self.uniqueness or self.supervised:
+            raise ValueError(
+                "L_conf and L_unique are of classes, and a foreground is no target; set"
+                " confidence, uniqueness and supervised to 0 for reconstruction"
+            )
+
+    def seen(self, federation: Federation, images: torch.Tensor, step: int) -> torch.Tensor:
+        """What undersampling leaves of generated images (n, 1, h, w) in [-1, 1]; in a step the same
+        columns for all teachers and the student.
+        """
+        task = cast(Reconstruction, federation.task)
+        columns = federation.streams.shuffling("columns", step)
+        draws = columns.uniform(len(images), images.shape[-1])
+        return federation.normalise(task.seen((images + 1) / 2, draws))
+
+    def as_scores(self, outputs: torch.Tensor) -> torch.Tensor:
+        return outputs
