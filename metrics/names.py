@@ -12,6 +12,8 @@ BY_GROUP = "-by-group"
 """Ends the name of a metric that is the mean over groups (patients, volumes, slides)."""
 BANDWIDTH = "bandwidth-gb"
 """Bytes between clients and server, in GB of 10^9 bytes."""
+SUBJECTS = "num-test-subjects"
+"""How many subjects a mean is of."""
 PROPERTY = "property"
 """What a run is said to have or not, `yes` or `no`; which one is in the column."""
 TEXTS = frozenset({"classes", PROPERTY})
@@ -110,7 +112,7 @@ METRICS: Mapping[str, Metric] = {
     "classes": Metric("Classes", digits=0, scale=0),
     PROPERTY: Metric("Property", digits=0, scale=0),
     "num-classes": Metric("Number of classes", digits=0, scale=0),
-    "num-test-subjects": Metric("Test subjects", digits=0, scale=0),
+    SUBJECTS: Metric("Test subjects", digits=0, scale=0),
 }
 
 

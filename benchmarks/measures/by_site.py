@@ -13,6 +13,7 @@ import numpy as np
 from benchmarks.measures.final import counted
 from benchmarks.tables.measure import Fitted, Measure, Taken
 from benchmarks.tables.registry import find_scenario
+from metrics.names import BANDWIDTH, SUBJECTS
 from results.record import Measurement
 
 if TYPE_CHECKING:
@@ -43,12 +44,19 @@ def measure(
     metrics: Sequence[str],
     scale: Callable[[str], float] = lambda metric: 1.0,
 ) -> tuple[tuple[Measurement, ...], str]:
-    """Metrics by name, each times its `scale`, and how they came about. A metric that is not
+    """Metrics by name, each times its `scale`, and how they came about; of what a table may ask
+    beside the task's, GB of the whole run (`bandwidth-gb`) and subjects. A metric that is not
     defined for one model and site, as a distance from nothing, is left out of the mean, and the
     text says of how many it is; nothing is left if it is for none.
     """
+    sent = sum(transfer.bytes for transfer in federation.channel.ledger) / 1e9
+    exchanged = {BANDWIDTH: sent} if sent else {}
     found = [
-        federation.evaluation.measured(federation.networks.module(model), held)
+        {
+            **federation.evaluation.measured(federation.networks.module(model), held),
+            **subjects(held),
+            **exchanged,
+        }
         for model in models
         for held in sites.values()
     ]
@@ -67,6 +75,13 @@ def measure(
         if len(defined) < len(values):
             text.append(f"{metric} of {len(defined)} of {len(values)}")
     return tuple(measurements), "; ".join(text)
+
+
+def subjects(held: LabelledSet) -> dict[str, float]:
+    """How many subjects are tested, where samples are known to be someone's."""
+    if held.groups is None or held.groups.is_meta:
+        return {}
+    return {SUBJECTS: float(len(held.groups.unique()))}
 
 
 MEASURE = BySite()

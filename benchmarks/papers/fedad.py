@@ -7,7 +7,7 @@ comparator: FedDF (epfml), FedMD (diogenes0319).
 
 from dataclasses import replace
 
-from benchmarks.papers import fedad_segmentation
+from benchmarks.papers import fedad_reconstruction, fedad_segmentation
 from benchmarks.tables.spec import Paper, Row, Setting, Table, grid
 
 # -- Tables 1 to 4, Figure 3: chest films -----------------------------------------------------------------------------
@@ -189,6 +189,7 @@ PAPER = Paper(
         "At cpu and smoke FedAD is one-shot (fedad-online answers in every epoch), sizes of the public set in Table 3 are scaled, "
         "and the sentence below the table says to what; at cpu every size has as many steps, where the paper has as many epochs.",
         *fedad_segmentation.NOTES,
+        *fedad_reconstruction.NOTES,
     ),
     tables=(
         Table(
@@ -260,6 +261,7 @@ PAPER = Paper(
             offered=OFFERED,
         ),
         *fedad_segmentation.TABLES,
+        *fedad_reconstruction.TABLES,
         Table(
             key="figure3",
             title="Figure 3",

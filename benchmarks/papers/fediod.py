@@ -4,7 +4,7 @@ The classification tables. Values marked `code` are those of the authors' releas
 comparator's: FedKD (gong-xuan/FedKD), FedDF (epfml), FedGEN (zhuangdizhu), FedMD (diogenes0319).
 """
 
-from benchmarks.papers import fediod_segmentation
+from benchmarks.papers import fediod_reconstruction, fediod_segmentation
 from benchmarks.papers.private import PRIVACY
 from benchmarks.tables.spec import Mechanism, Paper, Row, Setting, Table, grid
 
@@ -230,6 +230,7 @@ PAPER = Paper(
         "DP the students learn from privacy.queries images with the class that noisy votes elect, without DP from logits on all; "
         "FedIOD's generator then learns by L_gan alone, for fewer epochs at cpu. The cost of DP is that of all this together.",
         *fediod_segmentation.NOTES,
+        *fediod_reconstruction.NOTES,
         "Figure 8 counts all clients and both ways; training of local models before the first round sends nothing. A row has "
         "reached an accuracy the first time that it is there.",
     ),
@@ -415,5 +416,6 @@ PAPER = Paper(
             ),
         ),
         *(fediod_segmentation.TABLES[key] for key in ("figure3", "figure5", "figure6", "figure8b")),
+        *fediod_reconstruction.TABLES,
     ),
 )

@@ -16,6 +16,7 @@ from benchmarks.publish.layout import layout_of
 from benchmarks.publish.verdicts import judge_claims
 from benchmarks.running.runner import TableRun, write_table
 from benchmarks.tables import cards, registry
+from benchmarks.tables.derived import with_derived
 from benchmarks.tables.selection import matches
 from reports.kinds.kind import Regenerated, find_kind, module_of
 from reports.pages.sheet import Sheet, is_measured
@@ -90,7 +91,8 @@ def _print(
     console: Console, run: TableRun, sheet: Sheet, lines: pd.DataFrame, asked: Sequence[Record]
 ) -> None:
     """Print the numbers of the records that were asked for, and what a reader must know of them."""
-    layout, shown = layout_of(run, asked), sheet.shown(lines_of(asked, lines))
+    of_asked = lines_of(with_derived(asked, run.table.derived), lines)
+    layout, shown = layout_of(run, asked), sheet.shown(of_asked)
     console.print(
         f"\n[bold]{run.name}: {escape(layout.title)}.[/]"
         f" {escape(layout.caption)}\n{escape('; '.join(layout.labels))}"

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from benchmarks.running.runner import TableRun
+from benchmarks.tables.derived import with_derived
 from benchmarks.tables.spec import Table
 from datasets import catalogue
 from reports.kinds.kind import find_kind
@@ -23,7 +24,9 @@ def layout_of(run: TableRun, records: Sequence[Record]) -> Layout:
     """
     seeds = sorted({r.seed for r in records})
     profile = run.selection.profile
-    rows, columns = {record.row for record in records}, {record.column for record in records}
+    rows = {record.row for record in records}
+    derived = [rule.column for rule in run.table.derived]
+    columns = {record.column for record in with_derived(records, run.table.derived)}
     titles = {row.key: row for row in run.rows}
     layout = Layout(
         key=run.name,
@@ -39,7 +42,7 @@ def layout_of(run: TableRun, records: Sequence[Record]) -> Layout:
         x_axis=run.table.x_axis,
         columns=tuple(
             column
-            for column in (format_column(dict(keys)) for keys in run.table.columns)
+            for column in (format_column(dict(keys)) for keys in (*run.table.columns, *derived))
             if column in columns
         ),
         labels=(

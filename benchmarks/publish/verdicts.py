@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.running.runner import TableRun, finished_records
 from benchmarks.tables import registry
+from benchmarks.tables.derived import with_derived
 from benchmarks.tables.spec import Table
 from metrics.names import BANDWIDTH
 from reports.kinds.kind import find_kind
@@ -45,7 +46,7 @@ def judge_claims(run: TableRun, records: Sequence[Record]) -> list[dict[str, str
     from reports.tables.claims import judge_claim
 
     judged, at_which = find_kind(run.table.measure).judged(
-        records, run.table.metrics, run.table.unit
+        with_derived(records, run.table.derived), run.table.metrics, run.table.unit
     )
     ours = {run.table.key: judged}
     plain = replace(run.selection, add=(), drop=())
@@ -57,7 +58,8 @@ def judge_claims(run: TableRun, records: Sequence[Record]) -> list[dict[str, str
                 f"{run.paper.key}/{table.key}",
                 plain.variant,
             )
-            ours[table.key] = finished_records(run.paper, table, plain, files)
+            finished = finished_records(run.paper, table, plain, files)
+            ours[table.key] = with_derived(finished, table.derived)
     seeds = sorted({r.seed for r in records})
     origins = " ".join(sorted({f"{r.data['asked']}:{r.data['origin']}" for r in records if r.data}))
     shape = None

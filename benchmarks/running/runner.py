@@ -17,6 +17,7 @@ import pandas as pd
 from benchmarks.running.deadline import NEVER, Deadline
 from benchmarks.running.machine import git_commit
 from benchmarks.tables.cells import Cell, expand
+from benchmarks.tables.derived import with_derived
 from benchmarks.tables.selection import Selection, table_rows
 from benchmarks.tables.spec import Paper, Row, Table
 from reports.kinds.kind import find_kind
@@ -232,7 +233,8 @@ def write_table(run: TableRun) -> tuple[pd.DataFrame, list[Record]]:
     with CellCache().lock(str(run.files.base.resolve())):
         records = run.all_records()
         kind = find_kind(run.table.measure)
-        lines = summarise(kind.completed(records, run.table.metrics))
+        whole = with_derived(records, run.table.derived)
+        lines = summarise(kind.completed(whole, run.table.metrics))
         run.files.write_records(records)
         write_csv(run.files.path("csv"), lines)
     return lines, records

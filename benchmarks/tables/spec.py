@@ -130,6 +130,19 @@ class Mechanism:
 
 
 @dataclass(frozen=True)
+class Derived:
+    """A column whose numbers are computed from other columns of the same row and seed."""
+
+    column: Mapping[str, str]
+    of: tuple[Mapping[str, str], ...]
+    metrics: tuple[str, ...]
+    weights: str = ""
+    """The metric that weighs the columns in a mean; empty for their sum."""
+    alone: bool = False
+    """Whether no other column has these metrics, as in print."""
+
+
+@dataclass(frozen=True)
 class Table:
     """A table, or a figure with numbers."""
 
@@ -170,6 +183,8 @@ class Table:
     settings: tuple[Setting, ...] = ()
     """What this table has in place of the paper's settings of the same names, and beside them: for
     a task of its own."""
+    derived: tuple[Derived, ...] = ()
+    """Columns that no cell measures."""
     unmeasured: tuple[tuple[Mapping[str, str], str], ...] = ()
     """Columns of the paper's table that the suite does not measure, each with the reason."""
 

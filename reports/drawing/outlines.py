@@ -40,7 +40,7 @@ def draw_outlines(source: Path, path: Path, rows: Mapping[str, str], about: Layo
     `target/SITE` and `ROW/SITE` (h, w); rows that it lacks are left out. Raises ResultsError for a
     file that holds something else.
     """
-    arrays, sites, shown = _read(source, rows)
+    arrays, sites, shown = read_pictures(source, rows)
     lines = []
     for site in sites:
         image = _rgb(arrays[f"{IMAGE}/{site}"])
@@ -58,7 +58,7 @@ def draw_made(source: Path, path: Path, rows: Mapping[str, str], about: Layout) 
     `target/CLIENT`, objects numbered from 1 (h, w); rows that it lacks are left out. Raises
     ResultsError for a file that holds something else.
     """
-    arrays, clients, shown = _read(source, rows)
+    arrays, clients, shown = read_pictures(source, rows)
     lines = []
     for client in clients:
         objects = arrays[f"{TARGET}/{client}"]
@@ -69,7 +69,7 @@ def draw_made(source: Path, path: Path, rows: Mapping[str, str], about: Layout) 
     _draw(lines, clients, ["label map", *(rows[key] for key in shown), "real"], path, about)
 
 
-def _read(
+def read_pictures(
     source: Path, rows: Mapping[str, str]
 ) -> tuple[dict[str, np.ndarray], list[str], list[str]]:
     """The arrays of a file, the names behind `image/`, and the rows that have an array of each."""

@@ -1,0 +1,99 @@
+"""FedIOD's Table 9 and Figure 7: reconstruction of undersampled brain MRI at the sites of FedAD's
+Table 7, with its settings but for FedIOD's own.
+"""
+
+from benchmarks.papers.fedad_reconstruction import (
+    ALL,
+    AXES,
+    CENTRALIZED,
+    DATA,
+    MODALITIES,
+    MRCM,
+    QUALITY,
+    SITES,
+    ZERO_FILLED,
+)
+from benchmarks.tables.spec import Row, Setting, Table
+
+ROUNDS = "method=fedavg|feddf|fl-mrcm"
+
+SETTINGS = (
+    *DATA,
+    Setting("public.name", {f"method=fedad modality={m}": f"oasis3-{m}" for m in MODALITIES} | {"": ""}, "paper",
+            "no public images but FedAD's, which are those of its own paper"),
+    Setting("partition.validation_share", 0.1, "assumed", "as in FedAD's tables, whose rows these are"),
+    Setting("partition.public_share", 0.0, "paper", "nothing of the clients' is public"),
+    Setting("network.client", "plain", "paper", "appendix: FL-MRCM's U-Net"),
+    Setting("network.server", "plain", "paper", "the same"),
+    Setting("network.unet", "unet-32-in-nonlocal", "paper", "FedAD's row", cpu="unet-8-in-nonlocal", smoke="unet-8-in-nonlocal"),
+    Setting("local.epochs", {ROUNDS: 2, "": 20}, "paper", "appendix; averaging methods: two in a round, as FL-MRCM's code",
+            cpu={ROUNDS: 2, "": 20}, smoke={ROUNDS: 2, "row=zero-filled": 1, "": 6}),
+    Setting("server.optimizer", "rmsprop", "assumed", "FedAD's row: its own paper, section 4.3.2"),
+    Setting("server.lr", 1e-4, "assumed", "the same", cpu=1e-3, smoke=2e-3),
+    Setting("server.momentum", 0.0, "assumed", "the same"),
+    Setting("server.weight_decay", 0.0, "assumed", "the same"),
+    Setting("server.schedule", "constant", "assumed", "the same"),
+    Setting("server.final_lr", 0.0, "assumed", "the same"),
+    Setting("server.batch_size", 16, "assumed", "the same", smoke=8),
+    Setting("server.epochs", 5, "assumed", "the same", cpu=60, smoke=10),
+    Setting("fedad.one_shot", True, "assumed", "the same"),
+    Setting("fedad.bounds", True, "assumed", "the same"),
+    Setting("fediod-reconstruction.generator", "resnet-generator", "paper", "appendix: as for brain tumours",
+            cpu="resnet-generator-narrow", smoke="resnet-generator-narrow"),
+    Setting("fediod-reconstruction.discriminator_width", 64, "paper", "the same", cpu=32, smoke=8),
+    Setting("fediod-reconstruction.discriminator_layers", 3, "paper", "the same", cpu=2, smoke=1),
+    Setting("fediod-reconstruction.features", "vgg16", "paper", "the same", cpu="efficientnet-lite0", smoke="efficientnet-lite0"),
+    Setting("fediod-reconstruction.l1", 0.0, "assumed", "as for brain tumours; reduced: contrast comes in some hundred steps by it alone",
+            cpu=30.0, smoke=30.0),
+    Setting("fediod-reconstruction.perceptual", 10.0, "assumed", "as for brain tumours", cpu=0.02, smoke=0.02),
+    Setting("fediod-reconstruction.batch_size", 2, "assumed", "as for brain tumours", cpu=4, smoke=4),
+    Setting("fediod-reconstruction.steps", 0, "assumed", "as many as the largest client has batches", cpu=48, smoke=3),
+    Setting("fediod-reconstruction.generator_lr", 1e-4, "paper", "appendix: Adam, constant", cpu=2e-3, smoke=2e-3),
+    Setting("fediod-reconstruction.decay_epochs", 0, "paper", "constant"),
+    Setting("fediod-reconstruction.lr", 1e-4, "paper", "appendix", cpu=2e-3, smoke=5e-3),
+    Setting("fediod-reconstruction.warmup_epochs", 0, "paper", "one stage is named"),
+    Setting("fediod-reconstruction.epochs", 100, "paper", "appendix", cpu=16, smoke=3),
+    Setting("fediod-reconstruction.mimic", 1.0, "paper", "Eq. 11; less in the few steps of reduced profiles", cpu=1e-3, smoke=1e-3),
+)  # fmt: skip
+
+NOTES = (
+    "Table 9: its rows FL-MRCM and FedAD are those of FedAD's Table 7 in print, and have that paper's settings here; FedAD's alone has "
+    "public images and the non-local block. FedIOD's outputs are images: L_mimic is Eq. 10 of their pixels, a teacher's weight D_k's "
+    "factor of Eq. 8, and L_conf and L_unique, which are of classes, are left out.",
+    "Table 9: FedIOD's conditions are contours of the foreground of every client's training slices, which clients send once as filled "
+    "masks. The step weights between the losses and the number of conditions are not stated.",
+)  # fmt: skip
+
+_FEDIOD = Row("fediod", "fediod-reconstruction", "FedIOD")
+_FEDAVG = Row("fedavg", "fedavg", "FedAvg")
+_UNET = {"network.client": "unet", "network.server": "unet"}
+_FEDAD = Row("fedad", "fedad", "FedAD", config=_UNET)
+
+TABLES = (
+    Table(
+        key="table9",
+        title="Table 9",
+        caption="Reconstruction of brain MRI with fastMRI, BraTS2020 and IXI on a client each",
+        rows=(_FEDAVG, MRCM, _FEDAD, _FEDIOD),
+        columns=tuple({"train": ALL, "test": t, "modality": m} for t in SITES for m in MODALITIES),
+        axes=AXES,
+        measure="by-site",
+        metrics=QUALITY,
+        unit="fraction",
+        settings=SETTINGS,
+        offered=(ZERO_FILLED, CENTRALIZED),
+    ),
+    Table(
+        key="figure7",
+        title="Figure 7",
+        caption="Reconstructions of a test slice of each site, and their errors",
+        rows=(_FEDAVG, MRCM, _FEDIOD),
+        columns=tuple({"train": ALL, "test": t, "modality": m} for t in SITES for m in MODALITIES),
+        axes=AXES,
+        measure="error-maps",
+        metrics=QUALITY,
+        unit="fraction",
+        settings=SETTINGS,
+        offered=(ZERO_FILLED, CENTRALIZED, _FEDAD),
+    ),
+)  # fmt: skip

@@ -1,0 +1,52 @@
+"""Columns that are computed from other columns: means over test sets, sums over modalities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from benchmarks.tables.spec import Derived
+from results.published import format_column
+from results.record import OK, Measurement, Record
+
+
+def with_derived(records: Sequence[Record], derived: Sequence[Derived]) -> list[Record]:
+    """The records, and after them one for each row, seed and derived column of whose parts all are
+    there and have its metrics.
+    """
+    made = []
+    for row, seed in dict.fromkeys((record.row, record.seed) for record in records):
+        own = {r.column: r for r in records if (r.row, r.seed, r.status) == (row, seed, OK)}
+        for rule in derived:
+            parts = [own.get(format_column(dict(keys))) for keys in rule.of]
+            whole = [part for part in parts if part is not None]
+            if len(whole) == len(parts) and (numbers := combined(whole, rule)):
+                column = format_column(dict(rule.column))
+                made.append(replace(whole[0], column=column, measurements=numbers, arrays=""))
+    moved = {metric for rule in derived if rule.alone for metric in rule.metrics}
+    kept = [
+        replace(r, measurements=tuple(m for m in r.measurements if m.metric not in moved))
+        for r in records
+    ]
+    return [*kept, *made]
+
+
+def combined(parts: Sequence[Record], rule: Derived) -> tuple[Measurement, ...]:
+    """The sum of each metric over records, or its mean with their weights; nothing of a metric
+    that one of them lacks.
+    """
+    values = [
+        {m.metric: m.value for m in part.measurements if isinstance(m.value, float)}
+        for part in parts
+    ]
+    made = []
+    for metric in rule.metrics:
+        if not all(metric in of_part for of_part in values):
+            continue
+        if rule.weights:
+            weights = [of_part[rule.weights] for of_part in values]
+            total = sum(w * of_part[metric] for w, of_part in zip(weights, values, strict=True))
+            made.append(Measurement(metric, total / sum(weights)))
+        else:
+            made.append(Measurement(metric, sum(of_part[metric] for of_part in values)))
+    return tuple(made)
