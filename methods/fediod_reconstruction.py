@@ -33,7 +33,9 @@ class FedIODReconstruction(FedIODSegmentation):
         "confidence": 0.0,
         "uniqueness": 0.0,
         "l1": 30.0,
-        "perceptual": 0.1,
+        "perceptual": 0.0,
+        "steps": 6,
+        "epochs": 3,
     }
 
     warmup_epochs: int = 0

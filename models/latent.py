@@ -52,5 +52,8 @@ class Latent(nn.Module):
 
 
 def pooled(maps: torch.Tensor, side: int) -> torch.Tensor:
-    """Maps (n, c, h, w) averaged to `side` x `side` and flat, (n, c * side^2)."""
-    return F.adaptive_avg_pool2d(maps, side).flatten(1)
+    """Maps (n, c, h, w) averaged to `side` x `side` and flat, (n, c * side^2); what is left over at
+    the right and at the bottom of sides that are no multiple does not count.
+    """
+    kernel = (maps.shape[2] // side, maps.shape[3] // side)  # adaptive pooling varies on CUDA
+    return F.avg_pool2d(maps, kernel)[:, :, :side, :side].flatten(1)

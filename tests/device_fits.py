@@ -40,7 +40,11 @@ NEEDS_CUDA_CODE = pytest.mark.skipif(
 
 def federation_on(device, method, folder=None, progress=lambda text, share: None, **changes):
     stages = StageCache(folder, device=device)
-    config = {**small_config(type(method)), **SMALLER, **({} if method.dense else AUGMENTED)}
+    config = {**small_config(type(method)), **SMALLER}
+    if method.reconstructs:
+        config["partition.kind"] = "by-site"
+    elif not method.dense:
+        config |= AUGMENTED
     return build_federation(
         Configuration.parse(config | changes),
         small_data(type(method)),

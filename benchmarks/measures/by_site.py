@@ -72,7 +72,7 @@ def measure(
         defined = [value for value in values if not math.isnan(value)]
         if defined:
             measurements.append(Measurement(metric, float(np.mean(defined)) * scale(metric)))
-        if len(defined) < len(values):
+        if len(defined) < len(values) and metric != BANDWIDTH:  # where nothing crosses
             text.append(f"{metric} of {len(defined)} of {len(values)}")
     return tuple(measurements), "; ".join(text)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.running.runner import TableRun, finished_records
 from benchmarks.tables import registry
-from benchmarks.tables.derived import with_derived
+from benchmarks.tables.derived import as_printed
 from benchmarks.tables.spec import Table
 from metrics.names import BANDWIDTH
 from reports.kinds.kind import find_kind
@@ -46,7 +46,7 @@ def judge_claims(run: TableRun, records: Sequence[Record]) -> list[dict[str, str
     from reports.tables.claims import judge_claim
 
     judged, at_which = find_kind(run.table.measure).judged(
-        with_derived(records, run.table.derived), run.table.metrics, run.table.unit
+        as_printed(records, run.table.derived), run.table.metrics, run.table.unit
     )
     ours = {run.table.key: judged}
     plain = replace(run.selection, add=(), drop=())
@@ -59,7 +59,7 @@ def judge_claims(run: TableRun, records: Sequence[Record]) -> list[dict[str, str
                 plain.variant,
             )
             finished = finished_records(run.paper, table, plain, files)
-            ours[table.key] = with_derived(finished, table.derived)
+            ours[table.key] = as_printed(finished, table.derived)
     seeds = sorted({r.seed for r in records})
     origins = " ".join(sorted({f"{r.data['asked']}:{r.data['origin']}" for r in records if r.data}))
     shape = None

@@ -21,14 +21,29 @@ def with_derived(records: Sequence[Record], derived: Sequence[Derived]) -> list[
             parts = [own.get(format_column(dict(keys))) for keys in rule.of]
             whole = [part for part in parts if part is not None]
             if len(whole) == len(parts) and (numbers := combined(whole, rule)):
-                column = format_column(dict(rule.column))
-                made.append(replace(whole[0], column=column, measurements=numbers, arrays=""))
+                made.append(
+                    replace(
+                        whole[0],
+                        column=format_column(dict(rule.column)),
+                        measurements=numbers,
+                        arrays="",
+                        bytes_up=sum(part.bytes_up for part in whole),
+                        bytes_down=sum(part.bytes_down for part in whole),
+                    )
+                )
+    return [*records, *made]
+
+
+def as_printed(records: Sequence[Record], derived: Sequence[Derived]) -> list[Record]:
+    """`with_derived`, and of metrics that print has in a derived column alone no others: what
+    claims are judged on.
+    """
     moved = {metric for rule in derived if rule.alone for metric in rule.metrics}
     kept = [
         replace(r, measurements=tuple(m for m in r.measurements if m.metric not in moved))
         for r in records
     ]
-    return [*kept, *made]
+    return [*kept, *with_derived(records, derived)[len(records) :]]
 
 
 def combined(parts: Sequence[Record], rule: Derived) -> tuple[Measurement, ...]:

@@ -139,7 +139,7 @@ class Derived:
     weights: str = ""
     """The metric that weighs the columns in a mean; empty for their sum."""
     alone: bool = False
-    """Whether no other column has these metrics, as in print."""
+    """Whether print has these metrics in no other column, so that claims mean this one."""
 
 
 @dataclass(frozen=True)

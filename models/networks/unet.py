@@ -73,7 +73,7 @@ class UNet(nn.Module):
         before = [in_channels, *widths[:-1]]
         self.down = nn.ModuleList(level(*pair) for pair in zip(before, widths, strict=True))
         self.pool = pool
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = nn.Dropout(dropout) if dropout else nn.Identity()
         self.bottom = bottom or nn.Identity()
         upwards = widths[-2::-1]
         self.enlarge = nn.ModuleList(enlarge(2 * channels, channels) for channels in upwards)

@@ -48,6 +48,9 @@ from results.published import parse_column
 WIDE = 10
 """Ratio of the largest to the smallest place of a line plot above which its axis is logarithmic,
 where that keeps neighbours apart."""
+FAR = 100
+"""Ratio of the largest to the smallest value, of a metric without a natural range, above which its
+axis is logarithmic: bars would hide the small ones."""
 BAR, ROW = 0.066, 0.155
 """Inches of a bar's width, and of a row's height."""
 PRINTED: dict[str, Any] = {
@@ -92,11 +95,14 @@ def table_plot(layout: Layout, lines: Sequence[Line], path: Path) -> None:
         height = 1.75 + 0.3 * any(map(_slanted, panels))
     figure, axes = page(needs, height, margin)
     for block, places in zip(shown, axes, strict=True):
-        span = limits(_ends(layout, block), _bounds(block))
+        far = _far_apart(_ends(layout, block), _bounds(block))
+        span = far or limits(_ends(layout, block), _bounds(block))
         width = min(inches_wide(axis, margin) for axis in places)
         names = panel_names(block.panels, width, common)
         for number, (axis, panel) in enumerate(zip(places, block.panels, strict=True)):
             axis.set_title(names[number])
+            if far is not None and not along:
+                (axis.set_xscale if single else axis.set_yscale)("log")
             if single:
                 _rows(axis, panel, block, layout, rows, span)
                 continue
@@ -217,6 +223,18 @@ def _ends(layout: Layout, block: Block) -> list[float]:
             )
             ends += [*(values - around), *(values + around)]
     return ends
+
+
+def _far_apart(
+    ends: Sequence[float], bounds: tuple[float, float] | None
+) -> tuple[float, float] | None:
+    """The span of a logarithmic axis, where values without bounds are far apart and all positive;
+    it does not begin at zero, so that values are points and no bars.
+    """
+    finite = [value for value in ends if math.isfinite(value)]
+    if bounds is not None or not finite or min(finite) <= 0 or max(finite) < FAR * min(finite):
+        return None
+    return min(finite) / 2, max(finite) * 2
 
 
 def _chances(panel: Panel, block: Block, layout: Layout) -> list[float]:

@@ -1,4 +1,4 @@
-"""FedAD's Tables 5 and 7 from first principles: what their rows send. Table 7 has no runner.
+"""FedAD's Tables 5 and 7 from first principles: what their rows send.
 
 Values marked `code` are those of a comparator: FedMD (diogenes0319), NVFlare's BraTS18 job for Li
 et al. 2019, FL-MRCM (guopengf/FL-MRCM).
@@ -185,6 +185,7 @@ TARGETS = Factor(
     "FL-MRCM trains for the test set of one client at a time",
 )
 MRCM_ROUNDS = Factor("rounds of FL-MRCM", 50, "rounds", "code", "FL-MRCM's code")
+LATER_ROUNDS = Factor("rounds after the first", 49, "rounds", "code", "50 rounds but the first")
 MRCM_EPOCHS = Factor("local epochs of FL-MRCM", 2, "epochs", "code", "FL-MRCM's code")
 UNET = Factor(
     "U-Net",
@@ -256,6 +257,16 @@ TABLE_7 = (
         "FL-MRCM",
         COLUMN_7,
         (
+            Reading(
+                "as this suite runs it: one training, models both ways, a round's features of every"
+                " private slice up and, in the next round, down to another client",
+                (
+                    *_models(*MRCM),
+                    Flow("features", "up", (MRCM_ROUNDS, SLICES, FEATURES, FLOAT)),
+                    Flow("features", "down", (LATER_ROUNDS, SLICES, FEATURES, FLOAT)),
+                ),
+                free=MRCM_ROUNDS.name,
+            ),
             Reading(
                 "a training for every target: models both ways, the target's features for every"
                 " source slice",
