@@ -20,6 +20,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from federation.blocks.averaging import average_states
 from federation.federation import Federation
 from federation.parties.client import Client
 from federation.training.loops import Penalty, predict
@@ -130,8 +131,27 @@ class FLMRCM(FedAvg):
             for other in federation.streams.participants(before, self.participation)
             if other.index != client.index
         }
-        others = [sent[index] for index in sorted(sent)]
+        # From the client on, in a circle: where all have sent, each is one other's partner.
+        circle = [(index - client.index) % len(federation.clients) for index in sent]
+        others = [
+            other
+            for _, other in sorted(
+                zip(circle, sent.values(), strict=True), key=lambda pair: pair[0]
+            )
+        ]
         return others[number % len(others)] if others else None
+
+    def aggregate(
+        self,
+        federation: Federation,
+        model: nn.Module,
+        clients: Sequence[Client],
+        states: Iterator[State],
+        number: int,
+        server: dict[str, Any],
+    ) -> None:
+        """The plain mean of all networks (released code)."""
+        model.load_state_dict(average_states(states, [1] * len(clients)))
 
     def client_updates(
         self,

@@ -36,7 +36,11 @@ def fitted(slices: np.ndarray, side: int = SIDE) -> np.ndarray:
 
 
 def as_bytes(volume: np.ndarray) -> np.ndarray:
-    """A volume of any numbers as uint8: 0 and less is 0, the greatest value 255."""
+    """A volume of any numbers as uint8: 0 and less is 0, the greatest value 255. Raises DataError
+    for values that are no numbers.
+    """
+    if not np.isfinite(volume).all():
+        raise DataError("a volume has values that are no numbers. Get its file again.")
     top = float(volume.max())
     if not top > 0:
         return np.zeros(volume.shape, np.uint8)

@@ -341,13 +341,15 @@ class FedAD(Method):
         return sizes[:, None].expand(-1, federation.task.outputs)
 
     def view(self, federation: Federation, number: int) -> torch.Tensor:
-        """The public images as all parties see them in an epoch, uint8: augmented by a shared seed,
-        so that no image crosses.
+        """The public images as all parties see them in an epoch, of their type, augmented by a
+        shared seed, so that no image crosses.
         """
         stream = federation.streams.shuffling("view", number)
         parts = [
             weak_view(federation, part, stream) for part in federation.public.images.split(1000)
         ]
+        if federation.public.images.is_floating_point():
+            return torch.cat(parts)
         return torch.cat([part.mul_(255).round_().to(torch.uint8) for part in parts])
 
     def transfer(

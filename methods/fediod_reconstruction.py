@@ -19,6 +19,7 @@ import torch
 from federation.federation import Federation
 from federation.tasks.reconstruction import Reconstruction
 from methods.fediod_segmentation import FedIODSegmentation
+from methods.fediod_segmentation.algorithm import Server
 from methods.fediod_segmentation.settings import Settings
 
 
@@ -39,7 +40,7 @@ class FedIODReconstruction(FedIODSegmentation):
     }
 
     warmup_epochs: int = 0
-    """Epochs in which G and D_k learn alone (the paper names one stage)."""
+    """Epochs in which G and D_k learn alone (assumed: none is named)."""
     epochs: int = 100
     """Epochs of distillation (appendix: as FedAD's comparison, a constant learning rate)."""
     confidence: float = 0.0
@@ -54,13 +55,20 @@ class FedIODReconstruction(FedIODSegmentation):
                 "L_conf and L_unique are of classes, and a foreground is no target; set"
                 " confidence, uniqueness and supervised to 0 for reconstruction"
             )
+        if self.temperature or self.weights in ("sum", "class-count"):
+            raise ValueError(
+                "images have no temperature and no classes; set temperature to 0 and weights to"
+                " eq8, eq8-own or size for reconstruction"
+            )
 
-    def seen(self, federation: Federation, images: torch.Tensor, step: int) -> torch.Tensor:
+    def seen(
+        self, federation: Federation, server: Server, images: torch.Tensor, step: int
+    ) -> torch.Tensor:
         """What undersampling leaves of generated images (n, 1, h, w) in [-1, 1]; in a step the same
         columns for all teachers and the student.
         """
         task = cast(Reconstruction, federation.task)
-        columns = federation.streams.shuffling("columns", step)
+        columns = federation.streams.shuffling("columns", server.epoch, step)
         draws = columns.uniform(len(images), images.shape[-1])
         return federation.normalise(task.seen((images + 1) / 2, draws))
 

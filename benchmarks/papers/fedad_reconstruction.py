@@ -31,7 +31,7 @@ DATA = (
     Setting("partition.pool_limit", 0, "paper", "all (0 means no limit)"),
     Setting("partition.public_limit", 0, "paper", "all of OASIS-3 (0 means no limit)"),
     Setting("partition.public_share", 0.0, "paper", "the public data are another set"),
-    Setting("network.pretrained", "none", "paper", "none is named"),
+    Setting("network.pretrained", "none", "assumed", "none is named"),
     Setting("network.plain", "unet-32-in", "code", "FL-MRCM's: fastMRI's U-Net", cpu="unet-8-in", smoke="unet-8-in"),
     Setting("network.unchanged", "unchanged", "assumed", "the zero-filled image itself, for the floor"),
     Setting("augmentation.rotation", 0.0, "code", "none"),
@@ -51,7 +51,9 @@ DATA = (
     *(Setting(f"{name}.rounds", 50, "code", "FL-MRCM's, of two local epochs", cpu=10, smoke=3) for name in ("fedavg", "feddf", "fl-mrcm")),
     *(Setting(f"{name}.participation", 1.0, "code", "all clients in every round") for name in ("fedavg", "feddf", "fl-mrcm")),
     Setting("fl-mrcm.adversarial", 1.0, "code", ""),
+    Setting("fl-mrcm.hidden", 256, "code", "units of the discriminator's layer"),
     Setting("fl-mrcm.discriminator_lr", 1e-3, "code", "ten times the network's"),
+    Setting("fl-mrcm.hidden", 256, "code", ""),
     Setting("evaluation.track", False, "assumed", "metrics are taken at the end"),
     Setting("evaluation.statistic", "last", "assumed", "the paper does not say"),
     Setting("evaluation.last_epochs", 1, "assumed", "the end"),
@@ -78,9 +80,17 @@ SETTINGS = (
     Setting("server.epochs", 5, "paper", "section 4.3.2", cpu=60, smoke=10),
     Setting("fedad.one_shot", True, "paper", "section 4: one-shot for reconstruction"),
     Setting("fedad.bounds", True, "paper", "Eq. 16"),
+    Setting("fedad.rho", 10.0, "assumed", "Eq. 8; no value is given"),
+    Setting("fedad.threshold", 0.5, "assumed", "b of Eq. 8; no value is given"),
+    Setting("fedad.bound_scale", "printed", "paper", "Eq. 7 and 9 as printed, with 1/HW: 1/65,536 of attention of 256 x 256"),
+    Setting("fedad.upper", True, "paper", "Eq. 16; off in a row of Table 6"),
+    Setting("fedad.ensemble", "weighted", "paper", "Eq. 13; average in a row of Table 6"),
     Setting("feddf.distillation_lr", 1e-3, "code", "FedDF's code"),
     Setting("feddf.distillation_batch_size", 64, "code", "FedDF's code", cpu=16, smoke=8),
     Setting("feddf.distillation_steps", 10_000, "code", "FedDF's code", cpu=50, smoke=10),
+    Setting("feddf.evaluation_interval", 100, "code", "FedDF's code", cpu=10, smoke=5),
+    Setting("feddf.patience", 1_000, "code", "FedDF's code", cpu=50, smoke=10),
+    Setting("feddf.clip_norm", 5.0, "code", "FedDF's code"),
 )  # fmt: skip
 
 ZERO_FILLED = Row(
@@ -120,12 +130,16 @@ UNSEEN = tuple(
 
 NOTES = (
     "Tables 6 to 8: k-space is simulated, the Fourier transform of magnitude images, as FL-MRCM does it. Of every training slice the "
-    "measured columns are drawn once; FL-MRCM's code draws them anew in every epoch. Images are in [0, 1] by their volume's maximum "
-    "and not normalised by slice, and metrics are by volume: SSIM over its slices and PSNR with the truth's maximum as range.",
+    "measured columns are drawn once; FL-MRCM's code draws them anew in every epoch. Images are in [0, 1] by their volume's maximum; "
+    "networks see a slice with mean 0 and deviation 1 and scale their output back, and the loss is in [0, 1], where FL-MRCM's code has "
+    "it of normalised slices. Metrics are by volume: SSIM over its slices and PSNR with the truth's maximum as range.",
     "Table 6: the ticks of non-local block, lower and upper bound are lost in the text that was at hand; that its third, fourth and "
     "fifth columns have one, two and three of them, in this order, is inferred.",
     "FL-MRCM sends features of private images; its row in Tables 7 and 8 has them in its bytes. Its code trains for one target site at "
-    "a time; here one model is for all, each client aligned with another one in turn.",
+    "a time; here one model is for all, each client aligned with another one in turn. Its code also lowers the learning rate after 40 "
+    "rounds and uses RMSprop; here it trains as the others do.",
+    "With 1/HW the bounds of attention of 256 x 256 weigh 1/65,536, so that Table 6's last columns hardly can differ by them; "
+    "fedad-scaled (--methods +fedad-scaled) leaves the factor out.",
     "Table 7's bandwidth is that of the ledger, of all clients, both ways, T1 and T2 together; `plan fedad/table7 --profile paper` has "
     "the paper's scale. It says nothing of what answers or features tell of private data.",
     "Table 8's weighted averages are by test subjects. In print 128 T2 subjects of BraTS stand beside 125 in the text.",
@@ -146,7 +160,16 @@ TABLES = (
         unit="fraction",
         settings=SETTINGS,
         own="ensemble=eq13 variant=5 public=t1w",
-        offered=(ZERO_FILLED, CENTRALIZED),
+        offered=(
+            ZERO_FILLED,
+            CENTRALIZED,
+            Row(
+                "fedad-scaled",
+                "fedad",
+                "FedAD, bounds without 1/HW",
+                config={"fedad.bound_scale": "mean"},
+            ),
+        ),
     ),
     Table(
         key="table7",

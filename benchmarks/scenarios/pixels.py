@@ -16,6 +16,7 @@ from benchmarks.scenarios.samples import (
     check_channels,
     identity,
     images_of,
+    names_of,
     official_labels,
     targets_at,
 )
@@ -167,7 +168,7 @@ def sites_of(configuration: Configuration, sources: Sequence[ResolvedData]) -> d
     Raises DataError for a class that the data set does not have, SpecError for unknown settings.
     """
     how = read_section(configuration.others, "pixels", PixelSettings)
-    called = dict(pair.split("=") for pair in filter(None, how.called.split("+")))
+    called = names_of(how.called)
     by_name = {source.asked: source for source in sources}
     annotation, side = configuration.data.task, configuration.data.image_size
     names = configuration.data.name.split("+")

@@ -71,6 +71,16 @@ def identity(
     return digest([data.used, data.digest, split, size, content, *about])
 
 
+def names_of(text: str) -> dict[str, str]:
+    """What a table's columns call data sets, by their names: `ixi-t1=i+fastmri-t1=f`. Raises
+    DataError for anything else.
+    """
+    pairs = [pair.partition("=") for pair in filter(None, text.split("+"))]
+    if not all(name and called for name, _, called in pairs):
+        raise DataError(f"{text!r} is no list of names; write it as in ixi-t1=i+fastmri-t1=f")
+    return {name: called for name, _, called in pairs}
+
+
 def check_channels(target: ResolvedData, data: ResolvedData, what: str) -> None:
     """Raise DataError if images of `data`, which are the federation's `what`, have another number
     of channels than those of `target`.

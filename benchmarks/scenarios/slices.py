@@ -11,7 +11,7 @@ import torch
 
 from benchmarks.scenarios.configuration import Configuration, read_section
 from benchmarks.scenarios.division import limit
-from benchmarks.scenarios.samples import check_channels
+from benchmarks.scenarios.samples import check_channels, names_of
 from benchmarks.scenarios.scenario import ClientPart, DataSets, Parts
 from benchmarks.scenarios.undersampled import Site, SliceSettings
 from datasets import catalogue, partitions
@@ -36,9 +36,18 @@ def sites_of(
     unknown one, which `setting` names.
     """
     how = read_section(configuration.others, "slices", SliceSettings)
-    called = dict(pair.split("=") for pair in filter(None, how.called.split("+")))
+    called = names_of(how.called)
     side = configuration.data.image_size
     known = {called.get(data.asked, data.asked): Site(data, how, side) for data in sources}
+    if len(known) < len(sources):
+        raise DataError(f"slices.called: {how.called!r} gives two data sets one name")
+    for name, site in known.items():
+        source = catalogue.source(site.data.used)
+        if source.shape[0] != 1 or len(source.shape) != 3:
+            raise DataError(
+                f"{name}: {source.title} has samples of {source.shape}, and reconstruction is of"
+                " slices with one channel"
+            )
     wanted = [*known] if names in ("", "all") else names.split(",")
     for name in wanted:
         if name not in known:
@@ -114,6 +123,9 @@ def _public(configuration: Configuration, data: DataSets, site: Site, device: st
     if data.public is None:
         return PublicData(torch.empty(0, 1, site.side, site.side, device=device), "")
     check_channels(site.data, data.public, "public")
+    sources = (data.target, *data.others)
+    if data.public.used in {source.used for source in sources}:
+        raise DataError(f"{data.public.used} is a site's own, and cannot be the public data too")
     public = Site(data.public, site.how, site.side)
     shown = np.arange(len(public.subjects("train")))[: configuration.partition.public_limit or None]
     return PublicData(public.pairs("train", shown, device)[0], public.identity("train", shown))

@@ -10,6 +10,7 @@ import torch
 from benchmarks.scenarios.samples import identity, images_of, official_labels
 from datasets import catalogue
 from datasets.catalogue import ResolvedData
+from datasets.source import DataError
 from federation.tasks.kspace import random_columns, zero_filled
 from federation.training.loops import unit_range
 from results.files import digest
@@ -47,7 +48,8 @@ class Site:
         if not self.data.digest:
             return np.arange(len(official_labels(self.data)[split]))
         held = catalogue.load(self.data.used)[split].groups
-        assert held is not None
+        if held is None:
+            raise DataError(f"{self.data.used} does not say whose its slices are")
         return held
 
     def columns(self, split: str, indices: np.ndarray) -> torch.Tensor:

@@ -56,7 +56,7 @@ def combined(parts: Sequence[Record], rule: Derived) -> tuple[Measurement, ...]:
     ]
     made = []
     for metric in rule.metrics:
-        if not all(metric in of_part for of_part in values):
+        if not all({metric, rule.weights or metric} <= of_part.keys() for of_part in values):
             continue
         if rule.weights:
             weights = [of_part[rule.weights] for of_part in values]

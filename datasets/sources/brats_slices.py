@@ -13,7 +13,7 @@ import numpy as np
 
 from datasets.mri import slices_source, splits_of
 from datasets.nifti import read_volume
-from datasets.source import Split
+from datasets.source import DataError, Split
 from datasets.sources import brats
 
 SHOWN = slice(14, 134)
@@ -25,8 +25,14 @@ def _files(modality: str, home: Path) -> list[Path]:
 
 
 def slices_of(path: Path) -> np.ndarray:
-    """The middle axial slices (120, 240, 240) of a case."""
-    return read_volume(path)[SHOWN]
+    """The middle axial slices (120, 240, 240) of a case. Raises DataError for other sides."""
+    volume = read_volume(path)
+    if volume.shape != brats.SIDES:
+        raise DataError(
+            f"{path} has {' x '.join(map(str, volume.shape))} voxels, expected"
+            f" {' x '.join(map(str, brats.SIDES))}. Get it again."
+        )
+    return volume[SHOWN]
 
 
 def _load(modality: str, home: Path) -> dict[str, Split]:

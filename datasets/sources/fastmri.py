@@ -43,16 +43,19 @@ def _files(modality: str, home: Path) -> list[Path]:
 
 def slices_of(path: Path) -> np.ndarray:
     """Slices float32 (n, h, w). Raises DataError for a file that cannot be read or lacks them."""
+    slices = None
     try:
         with h5py.File(path) as content:
-            if "reconstruction_rss" not in content:
-                raise DataError(
-                    f"{path} has no reconstruction_rss, as the files of the test set do not. {_HOW}"
-                )
-            slices = np.asarray(content["reconstruction_rss"])
-    except OSError as error:
-        raise DataError(f"{path} is not a readable HDF5 file ({error}). {_HOW}") from error
-    if slices.ndim != 3 or slices.dtype.kind != "f":
+            if "reconstruction_rss" in content:
+                slices = np.asarray(content["reconstruction_rss"])
+    except (OSError, RuntimeError, KeyError, ValueError, TypeError) as error:  # h5py's, of damage
+        why = " ".join(str(error).split())
+        raise DataError(f"{path} is not a readable HDF5 file ({why}). {_HOW}") from error
+    if slices is None:
+        raise DataError(
+            f"{path} has no reconstruction_rss, as the files of the test set do not. {_HOW}"
+        )
+    if slices.ndim != 3 or slices.dtype.kind != "f" or not slices.size:
         raise DataError(f"{path}: reconstruction_rss is {slices.dtype} {slices.shape}. {_HOW}")
     return slices
 

@@ -42,7 +42,8 @@ SIDE_HH = 96
 def _volumes(modality: str, home: Path) -> list[Path]:
     """The subjects' files, by name, or none. Raises DataError for some of them."""
     folder = home / f"IXI-{modality.upper()}"
-    paths = sorted(folder.glob("IXI*.nii*"))
+    found = sorted(folder.glob("IXI*.nii*"))
+    paths = [*{path.name.partition(".")[0]: path for path in found}.values()]  # .nii or .nii.gz
     wanted = sum(SUBJECTS[modality])
     if paths and len(paths) < wanted - 5:  # as downloaded there are 581 and 578
         raise DataError(

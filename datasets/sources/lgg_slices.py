@@ -3,7 +3,8 @@ reconstruction.
 
 `lgg-mri-du-t1` has T1 before contrast of the patients of the institution DU, `lgg-mri-du-flair`
 FLAIR, which is weighted by T2 with fluid suppressed and so the nearest to T2 that there is.
-Patients without T1 before contrast, where FLAIR takes its place, are left out of it.
+Patients without T1 before contrast, where FLAIR takes its place, are left out of it. BraTS has
+patients of TCGA-LGG too, so that beside real BraTS these sets may show some of its patients.
 """
 
 from __future__ import annotations
@@ -70,7 +71,8 @@ SOURCES = [
             "slices of patients with low-grade tumours, most of them next to each other, at half"
             " resolution"
             + ("; FLAIR in the place of T2" if name.endswith("flair") else "")
-            + "; split by patient, of this suite's own"
+            + "; patients of TCGA-LGG, some of whom BraTS has too; split by patient,"
+            " of this suite's own"
         ),
     )
     for name, (train, test) in SLICES.items()

@@ -4,8 +4,8 @@ FedAD's reconstruction.
 The layout is that of the download scripts in BIDS form: `OASIS3` of the data home with
 `sub-OAS30001/ses-d0129/anat/sub-OAS30001_ses-d0129_T1w.nii.gz`, `_T2w` beside it, at any depth.
 FedAD counts 3,388 and 3,598 sessions and does not say which slices: the 120 axial ones around the
-middle, as many as FL-MRCM keeps of BraTS. The last session by name is the test split, since every
-source has one; nothing is measured on it.
+middle, as many as FL-MRCM keeps of BraTS. The sessions of the last subject by name are the test
+split, since every source has one; nothing is measured on it. A group is a session.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import nibabel
 import numpy as np
 
 from datasets.mri import slices_source, splits_of
-from datasets.nifti import readable
+from datasets.nifti import read_volume, readable
 from datasets.source import Split
 
 SESSIONS = {"t1": 3_388, "t2": 3_598}
@@ -29,21 +29,30 @@ _HOW = (
 
 
 def _files(modality: str, home: Path) -> list[Path]:
-    return sorted((home / "OASIS3").rglob(f"sub-*_{modality.upper()}w.nii*"))
+    paths = sorted((home / "OASIS3").rglob(f"sub-*_{modality.upper()}w.nii*"))
+    return [*{path.name.partition(".")[0]: path for path in paths}.values()]  # .nii beside .nii.gz
 
 
 def slices_of(path: Path) -> np.ndarray:
     """The middle axial slices (n, h, w), the front of the head at the top."""
+    volume = read_volume(path).T
     with readable(path):
-        image = nibabel.as_closest_canonical(nibabel.load(path))
-        volume = np.asarray(image.dataobj)
+        directions = nibabel.io_orientation(nibabel.load(path).affine)
+        if np.isnan(directions).any():
+            raise ValueError("an axis of it has no direction")
+    volume = nibabel.apply_orientation(volume, directions)
     first = max(0, (volume.shape[2] - SLICES) // 2)
     return volume[:, ::-1, first : first + SLICES].transpose(2, 1, 0)
 
 
 def _load(modality: str, home: Path) -> dict[str, Split]:
-    paths = _files(modality, home)
-    return splits_of({"train": paths[:-1], "test": paths[-1:]}, slices_of)
+    subject = {path: path.name.split("_")[0] for path in _files(modality, home)}
+    last = max(subject.values(), default="")
+    parts = {
+        "train": [path for path, name in subject.items() if name != last],
+        "test": [path for path, name in subject.items() if name == last],
+    }
+    return splits_of(parts, slices_of)
 
 
 SOURCES = [

@@ -57,6 +57,7 @@ class FedIODSegmentation(Settings):
         steps = self.steps_per_epoch(federation)
         parts = snapshot_parts(critics, generator=server.generator, student=server.student)
         for epoch in federation.rounds(self.warmup_epochs + self.epochs, **parts):
+            server.epoch = epoch
             warming = epoch <= self.warmup_epochs
             take = self.warmup_step if warming else self.distillation_step
             name = "warm-up" if warming else "distillation"
@@ -93,7 +94,7 @@ class FedIODSegmentation(Settings):
         answered = self.ask_all(federation, server, critics, labels, step, teach=True)
         # Output distillation, for each pixel.
         weights = self.teacher_weights(server, answered)
-        seen = self.seen(federation, answered.images, step)
+        seen = self.seen(federation, server, answered.images, step)
         outputs = federation.forward(server.student.module, seen)
         ensemble = aggregate(answered.logits, weights[..., None, None])
         scores = self.as_scores(outputs)
@@ -134,7 +135,9 @@ class FedIODSegmentation(Settings):
         # A term that is off asks nothing of the clients.
         return torch.stack([realism, *(weight * term() for weight, term in terms if weight)]).sum()
 
-    def seen(self, federation: Federation, images: torch.Tensor, step: int) -> torch.Tensor:
+    def seen(
+        self, federation: Federation, server: Server, images: torch.Tensor, step: int
+    ) -> torch.Tensor:
         """Generated images (n, c, h, w) in [-1, 1] as teachers and student see them in a step."""
         return federation.normalise((images + 1) / 2)
 
@@ -198,7 +201,9 @@ class FedIODSegmentation(Settings):
     ) -> Callable[[torch.Tensor], torch.Tensor]:
         """T_k as it answers in a step: outputs (n, outputs, h, w) of images in [-1, 1]."""
         module = server.teachers[number]
-        return lambda images: federation.forward(module, self.seen(federation, images, step))
+        return lambda images: federation.forward(
+            module, self.seen(federation, server, images, step)
+        )
 
 
 @dataclass
@@ -231,6 +236,8 @@ class Server:
     """N_k^c, pixels of each class, (clients, classes)."""
     teachers: list[nn.Module]
     """T_k of each client; only the client calls it."""
+    epoch: int = 0
+    """The present one."""
 
 
 def make_parties(settings: Settings, federation: Federation) -> tuple[Server, list[Critic]]:

@@ -185,6 +185,9 @@ TARGETS = Factor(
     "FL-MRCM trains for the test set of one client at a time",
 )
 MRCM_ROUNDS = Factor("rounds of FL-MRCM", 50, "rounds", "code", "FL-MRCM's code")
+KEPT = Factor(
+    "share that trains", 0.9, "of them", "assumed", "a tenth of the subjects is for validation"
+)
 LATER_ROUNDS = Factor("rounds after the first", 49, "rounds", "code", "50 rounds but the first")
 MRCM_EPOCHS = Factor("local epochs of FL-MRCM", 2, "epochs", "code", "FL-MRCM's code")
 UNET = Factor(
@@ -262,8 +265,8 @@ TABLE_7 = (
                 " private slice up and, in the next round, down to another client",
                 (
                     *_models(*MRCM),
-                    Flow("features", "up", (MRCM_ROUNDS, SLICES, FEATURES, FLOAT)),
-                    Flow("features", "down", (LATER_ROUNDS, SLICES, FEATURES, FLOAT)),
+                    Flow("features", "up", (MRCM_ROUNDS, SLICES, KEPT, FEATURES, FLOAT)),
+                    Flow("features", "down", (LATER_ROUNDS, SLICES, KEPT, FEATURES, FLOAT)),
                 ),
                 free=MRCM_ROUNDS.name,
             ),
