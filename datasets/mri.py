@@ -36,12 +36,8 @@ def fitted(slices: np.ndarray, side: int = SIDE) -> np.ndarray:
 
 
 def as_bytes(volume: np.ndarray) -> np.ndarray:
-    """A volume of any numbers as uint8: 0 and less is 0, the greatest value 255. Raises DataError
-    for values that are no numbers.
-    """
-    if not np.isfinite(volume).all():
-        raise DataError("a volume has values that are no numbers. Get its file again.")
-    top = float(volume.max())
+    """A volume of any numbers as uint8: 0 and less is 0, the greatest value 255."""
+    top = float(volume.max(initial=0))
     if not top > 0:
         return np.zeros(volume.shape, np.uint8)
     return np.rint(volume.astype(np.float64).clip(0) * (255 / top)).astype(np.uint8)
@@ -52,13 +48,21 @@ def splits_of(
 ) -> dict[str, Split]:
     """A split of the slices of each list of subjects' files; a group is a subject, counted through.
 
-    `read` gives the slices (n, h, w) of a file. Raises DataError for a split without a slice.
+    `read` gives the slices (n, h, w) of a file. Raises DataError for a split without a slice and
+    for values that are no numbers.
     """
+
+    def slices(path: Path) -> np.ndarray:
+        volume = read(path)
+        if not np.isfinite(volume).all():
+            raise DataError(f"{path} has values that are no numbers. Get it again.")
+        return fitted(as_bytes(volume))
+
     splits: dict[str, Split] = {}
     first = 0
     for name, paths in subjects.items():
         with ThreadPoolExecutor(4) as pool:
-            parts = list(pool.map(lambda path: fitted(as_bytes(read(path))), paths))
+            parts = list(pool.map(slices, paths))
         if not sum(map(len, parts)):
             raise DataError(f"there is no slice in the split {name!r}")
         groups = np.repeat(np.arange(first, first + len(paths)), [len(part) for part in parts])

@@ -22,7 +22,6 @@ SETTINGS = (
     Setting("public.name", {f"method=fedad modality={m}": f"oasis3-{m}" for m in MODALITIES} | {"": ""}, "paper",
             "no public images but FedAD's, which are those of its own paper"),
     Setting("partition.validation_share", 0.1, "assumed", "as in FedAD's tables, whose rows these are"),
-    Setting("partition.public_share", 0.0, "paper", "nothing of the clients' is public"),
     Setting("network.client", "plain", "paper", "appendix: FL-MRCM's U-Net"),
     Setting("network.server", "plain", "paper", "the same"),
     Setting("network.unet", "unet-32-in-nonlocal", "paper", "FedAD's row", cpu="unet-8-in-nonlocal", smoke="unet-8-in-nonlocal"),

@@ -93,12 +93,24 @@ def _load_hh(home: Path) -> dict[str, Split]:
     check_hh(path)
     try:
         with np.load(path, allow_pickle=False) as arrays:
-            volumes, subjects = arrays["slices_t1"], [str(name) for name in arrays["subject"]]
-    except (ValueError, OSError, zipfile.BadZipFile, EOFError, zlib.error) as error:
+            volumes, subjects = arrays["slices_t1"], [*map(str, arrays["subject"].reshape(-1))]
+    except (
+        ValueError,
+        OSError,
+        zipfile.BadZipFile,
+        EOFError,
+        zlib.error,
+        RuntimeError,
+        AttributeError,
+    ) as error:
         raise DataError(f"{path} is damaged ({error}). {_HOW_HH}") from error
-    if volumes.ndim != 4 or volumes.dtype != np.uint8 or len(volumes) != len(set(subjects)):
+    if volumes.ndim != 4 or volumes.dtype != np.uint8 or not volumes.size:
         raise DataError(f"{path}: slices_t1 are {volumes.dtype} {volumes.shape}. {_HOW_HH}")
     tested = held_out(subjects, 0.25)
+    if not tested or not len(volumes) == len(subjects) == len(set(subjects)):
+        raise DataError(
+            f"{path} has {len(volumes)} volumes of {len(set(subjects))} subjects. {_HOW_HH}"
+        )
     rows = {
         "train": [row for row, name in enumerate(subjects) if name not in tested],
         "test": [row for row, name in enumerate(subjects) if name in tested],

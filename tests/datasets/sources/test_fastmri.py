@@ -1,0 +1,175 @@
+"""fastMRI brain: folders of HDF5 files in the official layout."""
+
+import h5py
+import numpy as np
+import pytest
+
+from datasets import catalogue
+from datasets.source import DataError
+from datasets.sources import fastmri
+from datasets.sources.fastmri import slices_of
+
+SOURCES = {entry.name: entry for entry in fastmri.SOURCES}
+T1 = (
+    ("multicoil_train", "file_brain_AXT1_201_6002725.h5"),
+    ("multicoil_train", "file_brain_AXT1PRE_200_6002079.h5"),
+    ("multicoil_train", "file_brain_AXT1POST_205_2050010.h5"),
+    ("multicoil_train", "file_brain_AXT1_201_6002740.h5"),
+    ("multicoil_val", "file_brain_AXT1POST_200_6002011.h5"),
+    ("multicoil_val", "file_brain_AXT1_202_2020098.h5"),
+    ("multicoil_val", "file_brain_AXT1_202_2020109.h5"),
+    ("multicoil_val", "file_brain_AXT1PRE_210_2100025.h5"),
+)
+OTHERS = (
+    ("multicoil_train", "file_brain_AXT2_200_2000019.h5"),
+    ("multicoil_train", "file_brain_AXT2_205_2050175.h5"),
+    ("multicoil_val", "file_brain_AXT2_200_2000020.h5"),
+    ("multicoil_val", "file_brain_AXT2_209_6001420.h5"),
+    ("multicoil_train", "file_brain_AXFLAIR_200_6002425.h5"),
+    ("multicoil_test", "file_brain_AXT1_208_2080000.h5"),
+)
+
+
+@pytest.fixture(autouse=True)
+def fresh_loads():
+    catalogue.load.cache_clear()
+    yield
+    catalogue.load.cache_clear()
+
+
+def save(path, slices, name="reconstruction_rss"):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with h5py.File(path, "w") as content:
+        content["kspace"] = np.zeros((1, 2, 2, 2), np.complex64)
+        content["ismrmrd_header"] = "<ismrmrdHeader/>"
+        content[name] = slices
+    return path
+
+
+def tone(number):
+    """What tells a file's slices apart."""
+    return 10 * (1 + number)
+
+
+def official(home):
+    """Of each file two slices of 2 x 4 pixels, the second twice as bright, and one pixel of 1."""
+    for number, (folder, name) in enumerate((*T1, *OTHERS)):
+        slices = np.full((2, 2, 4), tone(number) / 255, np.float32)
+        slices[0] /= 2
+        slices[1, 0, 0] = 1
+        save(home / "fastmri_brain" / folder / name, slices * 3e-4)
+    return home / "fastmri_brain"
+
+
+def test_the_papers_numbers():
+    assert [sum(subjects) for subjects in fastmri.SUBJECTS.values()] == [3_443, 3_832]
+    assert dict(SOURCES["fastmri-t1"].sizes) == {"train": 38_745, "test": 12_900}
+    assert dict(SOURCES["fastmri-t2"].sizes) == {"train": 43_110, "test": 14_370}
+
+
+def test_a_sequence_is_read_from_both_folders_with_and_without_contrast(tmp_path):
+    official(tmp_path)
+    assert [path.name for path in SOURCES["fastmri-t1"].files(tmp_path)] == sorted(
+        name for _, name in T1
+    )
+    assert [path.name for path in SOURCES["fastmri-t2"].files(tmp_path)] == sorted(
+        name for _, name in OTHERS[:4]
+    )
+
+
+def test_a_quarter_of_the_subjects_is_tested_and_none_is_in_two_splits(tmp_path):
+    official(tmp_path)
+    splits = SOURCES["fastmri-t1"].load(tmp_path)
+    assert {name: len(split) for name, split in splits.items()} == {"train": 12, "test": 4}
+    assert splits["train"].groups.tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
+    assert splits["test"].groups.tolist() == [6, 6, 7, 7]
+    seconds = np.concatenate([split.images[1::2, 0, 128, 128] for split in splits.values()])
+    assert sorted(seconds.tolist()) == [tone(number) for number in range(8)]
+    assert {name: len(split) for name, split in SOURCES["fastmri-t2"].load(tmp_path).items()} == {
+        "train": 6,
+        "test": 2,
+    }
+
+
+def test_a_volume_is_on_its_own_scale_and_its_slices_in_the_middle_of_a_black_square(tmp_path):
+    official(tmp_path)
+    first, second = SOURCES["fastmri-t1"].load(tmp_path)["train"].images[:2, 0]
+    here = int(second[128, 128])
+    assert first[127:129, 126:130].tolist() == [[here // 2] * 4] * 2
+    assert second[127:129, 126:130].tolist() == [[255, *[here] * 3], [here] * 4]
+    assert second.astype(int).sum() == 255 + 7 * here
+
+
+def test_the_split_does_not_follow_the_folder_that_a_file_is_in(tmp_path):
+    folder = official(tmp_path)
+    before = SOURCES["fastmri-t1"].load(tmp_path)
+    for path in (folder / "multicoil_val").iterdir():
+        path.rename(folder / "multicoil_train" / path.name)
+    after = SOURCES["fastmri-t1"].load(tmp_path)
+    assert all(np.array_equal(before[name].images, after[name].images) for name in before)
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_the_set_is_used_when_it_is_there(tmp_path, name):
+    official(tmp_path)
+    data = catalogue.resolve(name, require_real=True, home=tmp_path)
+    assert (data.used, data.origin) == (name, "real")
+    assert catalogue.load(name, tmp_path)["train"].images.shape[1:] == (1, 256, 256)
+    assert catalogue.resolve(name, embedded=True, home=tmp_path).used == (
+        f"phantom-brains-f-{name[-2:]}"
+    )
+
+
+def test_loading_an_absent_set_is_refused(tmp_path):
+    with pytest.raises(DataError, match=r"fastMRI brain, T1 is not under .* Register at https"):
+        catalogue.load("fastmri-t1", tmp_path)
+
+
+# -- damage --
+
+
+def test_a_file_that_is_no_hdf5_is_refused_and_never_replaced(tmp_path):
+    folder, name = T1[2]
+    path = official(tmp_path) / folder / name
+    for content in (b"", b"no HDF5", path.read_bytes()[:700]):
+        path.write_bytes(content)
+        with pytest.raises(DataError, match=rf"{name} is not a readable HDF5 file \(.*Register"):
+            catalogue.resolve("fastmri-t1", home=tmp_path)
+
+
+def test_a_file_of_the_test_set_is_refused(tmp_path):
+    folder, name = T1[0]
+    save(official(tmp_path) / folder / name, np.ones((1, 2, 2)), name="mask")
+    with pytest.raises(DataError, match=rf"{name} has no reconstruction_rss, as the files of the"):
+        SOURCES["fastmri-t1"].load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("slices", "message"),
+    [
+        (np.ones((2, 2), np.float32), r"float32 \(2, 2\)"),
+        (np.ones((2, 2, 2), np.complex64), r"complex64 \(2, 2, 2\)"),
+        (np.ones((2, 2, 2), np.int16), r"int16 \(2, 2, 2\)"),
+        (np.ones((0, 2, 2), np.float32), r"float32 \(0, 2, 2\)"),
+    ],
+)
+def test_a_reconstruction_of_another_kind_is_refused(tmp_path, slices, message):
+    path = save(tmp_path / "file_brain_AXT1_1.h5", slices)
+    with pytest.raises(DataError, match=rf"AXT1_1\.h5: reconstruction_rss is {message}\. Register"):
+        slices_of(path)
+
+
+def test_a_flipped_byte_is_refused_in_one_line_or_changes_numbers_only(tmp_path):
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as content:
+        content["reconstruction_rss"] = np.ones((2, 3, 4), np.float32)
+    raw = path.read_bytes()
+    refused = []
+    for position in range(0, len(raw), 37):
+        path.write_bytes(raw[:position] + bytes([raw[position] ^ 0xFF]) + raw[position + 1 :])
+        try:
+            assert slices_of(path).ndim == 3
+        except DataError as error:
+            refused.append(str(error))
+    assert len(refused) > 5
+    assert not any("\n" in message for message in refused)

@@ -1,0 +1,264 @@
+"""IXI: folders of the official archives, and the archive of one hospital."""
+
+import numpy as np
+import pytest
+
+from datasets import catalogue
+from datasets.source import DataError
+from datasets.sources import ixi
+from datasets.sources.ixi import SIDE_HH, slices_of, splits
+from tests.datasets.volumes import write_volume
+
+SOURCES = {entry.name: entry for entry in ixi.SOURCES}
+COUNT = 11
+NAMES = [f"IXI{number:03}-{'Guys' if number % 2 else 'HH'}-0{number}" for number in range(2, 15)]
+"""Two more than are taken."""
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    monkeypatch.setattr(ixi, "SUBJECTS", {"t1": (6, 2, 3), "t2": (5, 2, 4)})
+    catalogue.load.cache_clear()
+    yield
+    catalogue.load.cache_clear()
+
+
+def official(home, names=NAMES, modality="T1", suffix=".nii.gz"):
+    """Of each subject five slices of 2 x 4 pixels, of which the first is black and the others have
+    a pixel of 255 and one of the subject's own tone.
+    """
+    for number, name in enumerate(names, 1):
+        volume = np.zeros((5, 2, 4), np.int16)
+        volume[1:, 0, 0] = 255
+        volume[1:, 0, 1] = 10 * number
+        write_volume(home / f"IXI-{modality}" / f"{name}-{modality}{suffix}", volume)
+    return home
+
+
+def tones(split):
+    """Of each subject of a split of `official`."""
+    return split.images[::4, 0, 127, 127].tolist()
+
+
+# -- the whole set --
+
+
+def test_the_papers_numbers(monkeypatch):
+    monkeypatch.undo()
+    assert [sum(parts) for parts in ixi.SUBJECTS.values()] == [581, 578]
+    assert dict(SOURCES["ixi-t1"].sizes) == {"train": 65_400, "test": 13_500}
+    assert dict(SOURCES["ixi-t2"].sizes) == {"train": 56_420, "test": 11_570}
+    parts = splits([f"IXI{number}" for number in range(581)], "t1")
+    assert {name: len(names) for name, names in parts.items()} == {"train": 436, "test": 90}
+
+
+def test_names_are_split_in_the_order_of_their_hashes(monkeypatch):
+    monkeypatch.setitem(ixi.SUBJECTS, "t1", (2, 1, 1))
+    # SHA-256 of a begins with ca97, of b with 3e23, of c with 2e7d, of d with 18ac: d is tested, c
+    # is left aside.
+    assert splits(["a", "b", "c", "d"], "t1") == {"train": ["a", "b"], "test": ["d"]}
+
+
+def test_slices_are_those_along_the_last_axis_without_the_black_ones(tmp_path):
+    volume = np.zeros((4, 2, 3), np.int16)  # the last axis of a file is the first of an array
+    volume[1], volume[3] = 7, [[0, 0, 0], [0, 0, 9]]
+    slices = slices_of(write_volume(tmp_path / "a.nii.gz", volume))
+    assert slices.tolist() == [[[7] * 3] * 2, [[0, 0, 0], [0, 0, 9]]]
+
+
+@pytest.mark.parametrize("suffix", [".nii.gz", ".nii"])
+def test_the_first_subjects_by_name_are_split_and_some_are_left_aside(tmp_path, suffix):
+    official(tmp_path, suffix=suffix)
+    assert [path.name for path in SOURCES["ixi-t1"].files(tmp_path)] == [
+        f"{name}-T1{suffix}" for name in NAMES[:COUNT]
+    ]
+    parts = SOURCES["ixi-t1"].load(tmp_path)
+    assert parts["train"].images.shape == (6 * 4, 1, 256, 256)
+    assert parts["train"].groups.tolist() == [subject for subject in range(6) for _ in range(4)]
+    assert parts["test"].groups.tolist() == [subject for subject in range(6, 9) for _ in range(4)]
+    seen = [tones(split) for split in parts.values()]
+    assert [len(set(of_split)) for of_split in seen] == [6, 3]
+    assert len(set(seen[0]) | set(seen[1])) == 9
+    assert set(seen[0] + seen[1]) <= {10 * number for number in range(1, COUNT + 1)}
+    assert parts["test"].images[0, 0, 127, 126:130].tolist() == [255, seen[1][0], 0, 0]
+
+
+def test_sequences_are_read_apart(tmp_path):
+    official(tmp_path)
+    assert SOURCES["ixi-t2"].files(tmp_path) == []
+    official(tmp_path, modality="T2")
+    sizes = {name: len(split) for name, split in SOURCES["ixi-t2"].load(tmp_path).items()}
+    assert sizes == {"train": 5 * 4, "test": 4 * 4}
+
+
+def test_a_subject_that_is_there_twice_is_read_once(tmp_path):
+    official(tmp_path)
+    before = SOURCES["ixi-t1"].load(tmp_path)
+    official(tmp_path, suffix=".nii")
+    assert len(SOURCES["ixi-t1"].files(tmp_path)) == COUNT
+    after = SOURCES["ixi-t1"].load(tmp_path)
+    assert all(np.array_equal(before[name].images, after[name].images) for name in before)
+
+
+def test_a_volume_that_is_black_gives_no_slice(tmp_path):
+    path = official(tmp_path) / "IXI-T1" / f"{NAMES[0]}-T1.nii.gz"
+    before = sum(map(len, SOURCES["ixi-t1"].load(tmp_path).values()))
+    write_volume(path, np.zeros((5, 2, 4), np.int16))
+    splits = SOURCES["ixi-t1"].load(tmp_path)
+    assert sum(map(len, splits.values())) in (before - 4, before)  # or it is left aside
+
+
+def test_a_folder_half_there_is_refused_and_never_replaced(tmp_path):
+    official(tmp_path, NAMES[:5])
+    write_hh(tmp_path)
+    with pytest.raises(
+        DataError, match=r"IXI-T1 has 5 of 11 subjects\. Complete it, or take it aw"
+    ):
+        catalogue.resolve("ixi-t1", home=tmp_path)
+
+
+def test_a_few_subjects_fewer_are_missed_in_training(tmp_path):
+    official(tmp_path, NAMES[:9])
+    sizes = {name: len(split) for name, split in SOURCES["ixi-t1"].load(tmp_path).items()}
+    assert sizes == {"train": 4 * 4, "test": 3 * 4}
+
+
+def test_an_unreadable_volume_is_refused(tmp_path):
+    parts = splits([f"{name}-T1.nii.gz" for name in NAMES[:COUNT]], "t1")
+    path = official(tmp_path) / "IXI-T1" / parts["test"][0]
+    path.write_bytes(path.read_bytes()[:60])
+    with pytest.raises(DataError, match=rf"{path.name} is not a readable NIfTI volume"):
+        catalogue.resolve("ixi-t1", home=tmp_path)
+
+
+# -- one hospital --
+
+
+def arrays_hh(count=8):
+    """Three slices of each subject, of ever brighter pixels; a tone for each subject."""
+    slices = np.zeros((count, 3, 96, 80), np.uint8)
+    slices += (np.arange(count, dtype=np.uint8) * 10)[:, None, None, None]
+    slices += np.arange(1, 4, dtype=np.uint8)[None, :, None, None]
+    return {"slices_t1": slices, "subject": np.array([f"IXI{n:03}-HH-1" for n in range(count)])}
+
+
+def write_hh(home, **changes):
+    np.savez(home / "ixi_hh.npz", **{**arrays_hh(), **changes})
+    return home
+
+
+def test_a_quarter_of_the_hospital_s_subjects_is_tested(tmp_path):
+    parts = SOURCES["ixi-hh-t1"].load(write_hh(tmp_path))
+    assert {name: len(split) for name, split in parts.items()} == {"train": 18, "test": 6}
+    together = set()
+    for split in parts.values():
+        assert (np.diff(split.groups) >= 0).all()
+        inside = split.images[:, 0, :, 8:88]
+        assert inside[:, 50, 40].tolist() == [
+            10 * group + place
+            for group, place in zip(split.groups, [1, 2, 3] * len(split), strict=False)
+        ]
+        assert (inside == inside[:, :1, :1]).all()
+        assert not split.images[:, 0, :, :8].any()
+        assert not split.images[:, 0, :, 88:].any()
+        together |= set(split.groups.tolist())
+    assert together == set(range(8))
+    assert set(parts["train"].groups).isdisjoint(parts["test"].groups)
+
+
+def test_of_143_subjects_36_are_tested(tmp_path):
+    write_hh(
+        tmp_path,
+        slices_t1=np.ones((143, 6, 2, 2), np.uint8),
+        subject=np.array([str(number) for number in range(143)]),
+    )
+    parts = catalogue.load("ixi-hh-t1", tmp_path)
+    assert {name: len(split) for name, split in parts.items()} == dict(SOURCES["ixi-hh-t1"].sizes)
+    assert parts["test"].images.shape == (36 * 6, 1, SIDE_HH, SIDE_HH)
+
+
+def test_the_hospital_s_split_follows_names_and_not_their_order(tmp_path):
+    order = np.random.default_rng(0).permutation(8)
+    before = SOURCES["ixi-hh-t1"].load(write_hh(tmp_path))
+    mixed = {name: array[order] for name, array in arrays_hh().items()}
+    after = SOURCES["ixi-hh-t1"].load(write_hh(tmp_path, **mixed))
+    for name, split in before.items():
+        assert {image.tobytes() for image in split.images} == {
+            image.tobytes() for image in after[name].images
+        }
+
+
+# -- what stands in --
+
+
+def test_the_whole_set_comes_before_the_hospital_and_that_before_heads(tmp_path):
+    assert catalogue.resolve("ixi-t1", home=tmp_path).used == "phantom-brains-i-t1"
+    (tmp_path / "hh").mkdir()
+    data = catalogue.resolve("ixi-t1", home=write_hh(tmp_path / "hh"))
+    assert (data.used, data.origin) == ("ixi-hh-t1", "surrogate")
+    assert "of 143 healthy subjects of one hospital" in data.note
+    data = catalogue.resolve("ixi-t1", home=official(tmp_path / "hh"))
+    assert (data.used, data.origin) == ("ixi-t1", "real")
+    assert catalogue.resolve("ixi-t2", home=tmp_path / "hh").used == "phantom-brains-i-t2"
+    for name in SOURCES:
+        data = catalogue.resolve(name, embedded=True, home=tmp_path / "hh")
+        assert data.used == f"phantom-brains-i-{name[-2:]}"
+
+
+def test_the_hospital_alone_is_a_surrogate_and_not_real(tmp_path):
+    write_hh(tmp_path)
+    assert catalogue.resolve("ixi-hh-t1", home=tmp_path).origin == "surrogate"
+    with pytest.raises(DataError, match=r"--require-real: IXI, T1 is needed"):
+        catalogue.resolve("ixi-t1", require_real=True, home=tmp_path)
+
+
+# -- a damaged archive --
+
+
+@pytest.mark.parametrize("name", ["ixi-t1", "ixi-hh-t1"])
+def test_a_truncated_archive_is_refused_and_never_replaced(tmp_path, name):
+    path = write_hh(tmp_path) / "ixi_hh.npz"
+    path.write_bytes(path.read_bytes()[:5000])
+    with pytest.raises(DataError, match=r"ixi_hh\.npz is damaged or truncated .* Write ixi_hh\."):
+        catalogue.resolve(name, home=tmp_path)
+
+
+def test_an_archive_without_an_array_is_refused_naming_it(tmp_path):
+    np.savez(tmp_path / "ixi_hh.npz", slices_t1=arrays_hh()["slices_t1"])
+    with pytest.raises(DataError, match=r"ixi_hh\.npz lacks the arrays subject"):
+        catalogue.resolve("ixi-t1", home=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"slices_t1": np.zeros((8, 96, 80), np.uint8)}, r"slices_t1 are uint8 \(8, 96, 80\)"),
+        ({"slices_t1": np.zeros((8, 1, 96, 80))}, r"slices_t1 are float64 \(8, 1, 96, 80\)"),
+        ({"slices_t1": np.zeros((8, 0, 96, 80), np.uint8)}, r"slices_t1 are uint8 \(8, 0, 96"),
+        ({"subject": np.array(["a"] * 8)}, "has 8 volumes of 1 subjects"),
+        ({"subject": np.array("a")}, "has 8 volumes of 1 subjects"),
+        ({"subject": np.array([*"abcdefghh"])}, "has 8 volumes of 8 subjects"),
+        ({"subject": np.array([None] * 8)}, "is damaged"),
+    ],
+)
+def test_arrays_that_do_not_fit_are_refused(tmp_path, changes, message):
+    with pytest.raises(DataError, match=rf"ixi_hh\.npz:? {message}"):
+        SOURCES["ixi-hh-t1"].load(write_hh(tmp_path, **changes))
+
+
+def test_an_archive_with_damaged_content_is_refused(tmp_path):
+    path = write_hh(tmp_path) / "ixi_hh.npz"
+    content = bytearray(path.read_bytes())
+    content[1000] ^= 0xFF
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=r"ixi_hh\.npz is damaged \(Bad CRC-32"):
+        SOURCES["ixi-hh-t1"].load(tmp_path)
+
+
+def test_an_archive_that_says_it_is_encrypted_is_refused(tmp_path):
+    path = write_hh(tmp_path) / "ixi_hh.npz"
+    content = bytearray(path.read_bytes())
+    content[content.index(b"PK\x01\x02") + 8] |= 1
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=r"ixi_hh\.npz is damaged \(.*encrypted"):
+        SOURCES["ixi-hh-t1"].load(tmp_path)
