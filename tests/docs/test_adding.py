@@ -11,7 +11,7 @@ from methods.fedavg import FedAvg
 from results.sourcecode import ROOT
 from tests.docs.adding import block_with
 
-HOOKS = ("server_state", "penalty", "payload", "aggregate")
+HOOKS = ("server_state", "penalty", "payload", "client_updates", "aggregate")
 
 
 def shown(text: str) -> str:

@@ -1,5 +1,5 @@
-"""A federation small enough to compute by hand: 8 x 8 grey images of three classes, told apart by
-their brightness.
+"""Federations small enough to compute by hand: 8 x 8 grey images of three classes, told apart by
+their brightness; larger ones of rectangles, and of discs that are to be reconstructed.
 """
 
 import torch
@@ -10,6 +10,7 @@ from federation.parties.client import Client, Shard
 from federation.parties.data import LabelledSet, PublicData
 from federation.seeds import Seeds
 from federation.tasks.classification import Classification
+from federation.tasks.reconstruction import Reconstruction
 from federation.tasks.segmentation import Segmentation
 from federation.training.loops import Normalisation, TrainingPlan
 
@@ -102,5 +103,44 @@ def make_dense_federation(sizes=(8, 8), device="cpu", network="cnn-small+dense",
         "image_shape": (1, 16, 16),
         "local": TrainingPlan(epochs=20, batch_size=4, lr=0.01),
         "server": TrainingPlan(epochs=20, batch_size=4, lr=0.01),
+    }
+    return make_federation(device=device, network=network, **{**settings, **changes})
+
+
+def discs(count, seed, side=32):
+    """Undersampled grey images and whole ones, both float32 (n, 1, side, side), of a bright disc
+    each.
+    """
+    draws = torch.Generator().manual_seed(seed)
+    across, down = torch.meshgrid(torch.arange(side), torch.arange(side), indexing="xy")
+    places = side / 2 + torch.rand(count, 2, 1, 1, generator=draws) * side / 8
+    apart = (across - places[:, 0]).square() + (down - places[:, 1]).square()
+    noise = torch.rand(count, side, side, generator=draws) / 5
+    whole = ((apart < (side / 4) ** 2) * 0.8 + noise)[:, None]
+    return Reconstruction().seen(whole, torch.rand(count, side, generator=draws)), whole
+
+
+def make_reconstruction_federation(sizes=(6, 4), device="cpu", network="unet-8-in", **changes):
+    """Client k holds as many undersampled images of a disc as `sizes` says, with the whole ones;
+    the test set has four.
+    """
+
+    def put(*tensors):
+        return [tensor.to(device) for tensor in tensors]
+
+    clients = [
+        Client(index, "unet", network, Shard(*put(*discs(n, index))), (), f"{index} of {n}")
+        for index, n in enumerate(sizes)
+    ]
+    images, whole = put(*discs(4, 200))
+    settings = {
+        "clients": clients,
+        "public": PublicData(images[:0], "nothing"),
+        "test": LabelledSet(images, whole, "test"),
+        "validation": None,
+        "task": Reconstruction(),
+        "image_shape": (1, 32, 32),
+        "normalise": Normalisation((0.0,), (1.0,)),
+        "local": TrainingPlan(epochs=1, batch_size=4, lr=1e-3),
     }
     return make_federation(device=device, network=network, **{**settings, **changes})

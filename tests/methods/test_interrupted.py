@@ -12,18 +12,24 @@ from baselines.fedgen import FedGEN
 from baselines.fedkd import FedKD
 from baselines.fedmd_plus import FedMDPlus
 from baselines.fedprox_plus import FedProxPlus
+from baselines.fl_mrcm import FLMRCM
 from baselines.li_2019 import Li2019
 from federation.caching.snapshots import Snapshots
 from federation.training.loops import TrainingPlan
 from methods.fedavg import FedAvg
 from methods.feddf import FedDF
 from methods.fediod import FedIOD
+from methods.fediod_reconstruction import FedIODReconstruction
 from methods.fediod_segmentation import FedIODSegmentation
 from methods.fediod_segmentation.settings import RELEASED
 from methods.fedmd import FedMD
 from methods.fedprox import FedProx
 from methods.fedsa import FedSA
-from tests.federation.tiny import make_dense_federation, make_federation
+from tests.federation.tiny import (
+    make_dense_federation,
+    make_federation,
+    make_reconstruction_federation,
+)
 from tests.methods.shards import same_bits, validation_set
 
 CONDITIONAL = {
@@ -81,6 +87,8 @@ METHODS = [
     AsynDGAN(**CONDITIONAL, constant_epochs=2, decay_epochs=2),
     FedIODSegmentation(**CONDITIONAL, warmup_epochs=1, epochs=3, decay_epochs=1),
     FedIODSegmentation(**CONDITIONAL, **RELEASED | {"decay_epochs": 2}, warmup_epochs=2, epochs=2),
+    FLMRCM(rounds=4, hidden=8),
+    FedIODReconstruction(**{**CONDITIONAL, "steps": 1, "perceptual": 0.0, "l1": 1.0}, epochs=4),
 ]
 
 
@@ -91,6 +99,8 @@ class PowerCutError(Exception):
 def federation_of(method, progress):
     """Three clients with samples of the method's kind."""
     server = TrainingPlan(epochs=4, batch_size=3, lr=0.01, schedule="cosine")
+    if method.reconstructs:
+        return make_reconstruction_federation((4, 3, 2), progress=progress)
     if method.dense:
         return make_dense_federation((4, 3, 2), server=server, progress=progress)
     return make_federation(

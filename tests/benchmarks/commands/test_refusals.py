@@ -15,7 +15,6 @@ from tests.benchmarks.commands.tables_of_cli import COLUMN, lines, run
     [
         (("reproduce", "dlad/tabel2"), "did you mean .*dlad/table2"),
         (("reproduce",), "Try first: python -m benchmarks reproduce dlad/table2"),
-        (("reproduce", "fediod/table9"), "not yet reproducible"),
         (("reproduce", "dlad/table2", "--profile", "cpuu"), "did you mean cpu"),
         (("reproduce", "dlad/table2", "--protocol", "released"), "released no code"),
         (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 
 import torch
@@ -17,11 +18,15 @@ SITES = {
 }
 
 
-def federation(table):
-    """Models whose metrics on a site are those of a table by model and site."""
+def federation(table, sent=()):
+    """Models whose metrics on a site are those of a table by model and site, after messages of as
+    many bytes as `sent` says.
+    """
     evaluation = SimpleNamespace(measured=lambda model, held: table[model, held.digest])
     return SimpleNamespace(
-        networks=SimpleNamespace(module=lambda checkpoint: checkpoint), evaluation=evaluation
+        networks=SimpleNamespace(module=lambda checkpoint: checkpoint),
+        evaluation=evaluation,
+        channel=SimpleNamespace(ledger=[SimpleNamespace(bytes=count) for count in sent]),
     )
 
 
@@ -54,3 +59,41 @@ def test_what_is_not_defined_is_left_out_and_said():
     found, how = by_site.measure(federation(table), ["a"], SITES, ("hd95", "never"))
     assert found == (Measurement("hd95", 2.0),)
     assert how.endswith("hd95 of 1 of 2; never of 0 of 2")
+
+
+# -- what a table may ask beside the task's metrics --
+
+SSIM = {("a", "here"): {"ssim": 0.5}, ("a", "there"): {"ssim": 0.7}}
+
+
+def grouped(name, groups):
+    """A site whose samples are of these subjects."""
+    return replace(SITES[name], groups=torch.tensor(groups))
+
+
+def test_subjects_are_counted_where_samples_are_someones():
+    here, there = grouped("here", [4, 4]), grouped("there", [1, 0, 1, 7, 7])
+    made = federation(SSIM)
+    metrics = ("ssim", "num-test-subjects")
+    found, _ = by_site.measure(made, ["a"], {"there": there}, metrics)
+    assert found == (Measurement("ssim", 0.7), Measurement("num-test-subjects", 3.0))
+    assert by_site.subjects(here) == {"num-test-subjects": 1.0}
+    found, how = by_site.measure(made, ["a"], {"there": SITES["there"]}, metrics)
+    assert found == (Measurement("ssim", 0.7),)
+    assert how.endswith("num-test-subjects of 0 of 1")
+    assert by_site.subjects(replace(there, groups=there.groups.to("meta"))) == {}
+
+
+def test_bytes_are_those_of_the_whole_run_whatever_is_measured():
+    made = federation(SSIM, sent=(1_500_000_000, 250_000_000))
+    metrics = ("ssim", "bandwidth-gb")
+    for sites in ({"here": SITES["here"]}, SITES):
+        found, _ = by_site.measure(made, ["a"], sites, metrics)
+        assert found[1] == Measurement("bandwidth-gb", 1.75)
+    assert [m.metric for m in by_site.measure(made, ["a"], SITES, ("ssim",))[0]] == ["ssim"]
+
+
+def test_where_nothing_crosses_there_is_no_bandwidth_and_nothing_is_said_of_it():
+    found, how = by_site.measure(federation(SSIM), ["a"], SITES, ("ssim", "bandwidth-gb"))
+    assert [m.metric for m in found] == ["ssim"]
+    assert "bandwidth" not in how

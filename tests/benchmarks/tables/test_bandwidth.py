@@ -14,8 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from benchmarks.commands.list import list_everything
+from benchmarks.commands.plan import plan_tables
+from benchmarks.commands.show import show_table
 from benchmarks.papers.bytes import outlines
-from benchmarks.tables import bandwidth
+from benchmarks.tables import bandwidth, registry
 from benchmarks.tables.bandwidth import (
     GB,
     Account,
@@ -313,45 +316,52 @@ def test_without_a_printed_number_there_is_nothing_to_be_close_to():
     assert "difference" not in shown
 
 
-def test_a_table_without_a_runner_is_planned_by_its_bytes(command):
-    done = command(
-        "benchmarks",
-        "plan",
-        "fedad/table7",
-        "--link",
-        "1000",
-        "--only",
-        "row=fedad",
-    )
+def test_a_table_is_planned_as_it_runs_and_by_its_bytes(command):
+    arguments = ("--link", "1000", "--only", "row=fedad", "--only", "modality=t1")
+    done = command("benchmarks", "plan", "fedad/table7", *arguments)
     assert done.returncode == 0, done.stderr
-    assert "fedad/table7 has no runner yet" in done.stdout
+    assert "fedad/table7 Table 7, profile smoke: 3 cells" in done.stdout
     assert "up at 1000 Mbit/s" in done.stdout
-    assert "FL-MRCM (" not in done.stdout
+    assert "as this suite runs it" in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("plan", "dlad/table2", "--link", "0"), "--link takes Mbit/s above 0, not 0"),
-        (
-            ("plan", "fedad/table7", "--set", "a=1"),
-            "--set and --methods change runs, and fedad/table7 has no runner yet",
-        ),
-        (("plan", "fedad/table6"), "not yet reproducible"),
-        (("reproduce", "fedad/table7"), "not yet reproducible"),
-    ],
-)
-def test_what_cannot_be_planned_or_run_is_said(command, arguments, message):
-    done = command("benchmarks", *arguments)
+@pytest.fixture
+def no_runner(monkeypatch):
+    """FedAD's Tables 6 and 7 as if they had no spec."""
+    without = {**registry.all_tables(), "fedad/table6": None, "fedad/table7": None}
+    monkeypatch.setattr(registry, "all_tables", lambda: without)
+
+
+def test_a_table_without_a_runner_is_planned_by_its_bytes(no_runner, capsys):
+    plan_tables(["fedad/table7"], only=["row=fedad"], link=1000.0)
+    shown = capsys.readouterr().out
+    assert "fedad/table7 has no runner yet" in shown
+    assert "up at 1000 Mbit/s" in shown
+    assert "FL-MRCM (" not in shown
+
+
+def test_a_table_without_a_runner_has_no_settings_and_without_bytes_no_plan(no_runner):
+    message = "--set and --methods change runs, and fedad/table7 has no runner yet"
+    with pytest.raises(SpecError, match=message):
+        plan_tables(["fedad/table7"], override=["a=1"])
+    with pytest.raises(SpecError, match="not yet reproducible"):
+        plan_tables(["fedad/table6"])
+
+
+def test_a_link_without_a_speed_is_refused(command):
+    done = command("benchmarks", "plan", "dlad/table2", "--link", "0")
     assert done.returncode == 1
-    assert message in " ".join(done.stderr.split())
+    assert "--link takes Mbit/s above 0, not 0" in " ".join(done.stderr.split())
 
 
-def test_list_and_show_say_what_plan_knows(command):
-    listed = command("benchmarks", "list").stdout
+def test_list_and_show_say_what_plan_knows(no_runner, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    list_everything()
+    listed = capsys.readouterr().out
     assert re.search(r"fedad/table7\s*│.*│ not yet; plan", listed)
     assert re.search(r"fedad/table6\s*│.*│ not yet *│", listed)
     assert re.search(r"fedad/table4\s*│.*│ yes *│", listed)
-    shown = command("benchmarks", "show", "fedad/table7").stdout
+    show_table("fedad/table7")
+    shown = capsys.readouterr().out
     assert "Protocol card" not in shown
     assert "`python -m benchmarks plan fedad/table7` computes its bytes" in " ".join(shown.split())

@@ -10,6 +10,8 @@ from benchmarks.tables import registry
 from benchmarks.tables.spec import Paper, Row, Setting, SpecError, Table, grid, pick
 from results.published import format_column, parse_column, published_table
 
+DASH_OF_TABLE_7 = {"train": "each", "test": "all", "modality": "all"}
+"""FedAD's Standalone sends nothing: a dash in a column of its own."""
 TABLES = [(paper, table) for paper in registry.papers().values() for table in paper.tables]
 
 
@@ -31,10 +33,13 @@ def test_rows_and_columns_are_those_of_the_published_table(paper, table):
     if not cells:
         assert table.key.startswith("figure")
         return
+    made = {format_column(dict(rule.column)) for rule in table.derived}
     ours, printed = (
         [dict(column) for column in table.columns],
-        [parse_column(column) for column in printed_columns(table, cells)],
+        [parse_column(column) for column in printed_columns(table, cells) if column not in made],
     )
+    if table.key == "table7" and paper.key == "fedad":
+        printed.remove(DASH_OF_TABLE_7)
     assert {format_column(column) for column in ours} == {
         format_column(column) for column in printed
     }
@@ -56,6 +61,11 @@ def test_a_cell_exists_exactly_where_the_paper_prints_a_number(paper, table, pro
         for row in table.rows
         if row.applies(paper.config(table, row, column, profile, "paper"), column)
     }
+    for rule in table.derived:  # printed for the rows that have all its parts
+        parts = {format_column(dict(keys)) for keys in rule.of}
+        column = format_column(dict(rule.column))
+        rows = {row.key for row in table.rows if all((row.key, part) in ours for part in parts)}
+        ours |= {(row, column) for row in rows if "centralized" not in row or not rule.alone}
     assert ours == printed or not printed
 
 

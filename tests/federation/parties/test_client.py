@@ -69,6 +69,8 @@ def test_a_shard_is_the_samples_at_its_indices_in_their_order():
 def test_positions_count_within_the_shard():
     assert torch.equal(make_shard([4, 1, 2]).images_at(torch.tensor([2, 0, 0])), IMAGES[[2, 4, 4]])
     assert torch.equal(make_shard(None).images_at(torch.tensor([5])), IMAGES[[5]])
+    assert make_shard([4, 1, 2]).targets_at(torch.tensor([2, 0, 0])).tolist() == [2, 1, 1]
+    assert make_shard(None).targets_at(torch.tensor([5])).tolist() == [2]
 
 
 def test_without_indices_a_shard_is_all_samples():
@@ -97,6 +99,7 @@ def test_what_is_done_to_a_look_at_a_shard_leaves_the_shard_alone(indices):
     shard.images.zero_()
     shard.targets.fill_(9)
     shard.images_at(torch.tensor([0, 1])).zero_()
+    shard.targets_at(torch.tensor([0, 1])).fill_(9)
     assert torch.equal(shard.images, before[0])
     assert torch.equal(shard.targets, before[1])
 

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -88,6 +89,22 @@ def test_the_first_step_of_adam_has_the_length_of_the_learning_rate():
     model = line(1.0)
     fit(model, pixels(255, 255), torch.zeros(2), TrainingPlan(1, 2, lr=0.05), loss=outputs_only)
     assert weight_of(model) == pytest.approx(0.95, abs=1e-6)
+
+
+def test_rmsprop_is_torchs():
+    model, same = line(1.0), torch.tensor([1.0], requires_grad=True)
+    plan = TrainingPlan(2, 2, lr=0.05, optimizer="rmsprop", weight_decay=0.2)
+    fit(model, pixels(255, 255), torch.zeros(2), plan, loss=outputs_only)
+    optimizer = torch.optim.RMSprop([same], lr=0.05, weight_decay=0.2)
+    for _ in range(2):
+        same.grad = torch.ones(1)
+        optimizer.step()
+    assert weight_of(model) == pytest.approx(same.item())
+    # Step 1: gradient 1 + 0.2 x 1 = 1.2, of which a hundredth of the square is the mean square, so
+    # the step is ten rates.
+    model = line(1.0)
+    fit(model, pixels(255, 255), torch.zeros(2), replace(plan, epochs=1), loss=outputs_only)
+    assert weight_of(model) == pytest.approx(1 - 0.05 * 10, abs=1e-6)
 
 
 def test_a_cosine_schedule_falls_from_the_first_rate_to_the_final_one():
@@ -344,7 +361,7 @@ def test_training_without_a_generator_is_refused():
         ({"lr": 0}, "lr above 0"),
         ({"lr": -1.0}, "lr above 0"),
         ({"lr": float("nan")}, "lr above 0"),
-        ({"optimizer": "adamw"}, "unknown optimizer 'adamw'; use adam or sgd"),
+        ({"optimizer": "adamw"}, "unknown optimizer 'adamw'; use adam, rmsprop or sgd"),
         ({"schedule": "step"}, "unknown schedule 'step'; use constant or cosine"),
     ],
 )

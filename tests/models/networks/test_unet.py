@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from models.networks.unet import NonLocal, UNet, unet_64_bn, unet_in
+from models.networks.unet import LARGEST, NonLocal, UNet, unet_64_bn, unet_in
 
 
 def by_hand(inputs, outputs, width, bias, norm):
@@ -121,3 +121,41 @@ def test_a_non_local_block_adds_no_parameter():
     wide.load_state_dict(plain.state_dict())
     images = torch.rand(1, 1, 32, 32)
     assert not torch.equal(plain(images), wide(images))
+
+
+def test_a_brighter_image_of_more_contrast_gives_one():
+    torch.manual_seed(0)
+    model = unet_in(1, 1, 2).eval()
+    image = torch.rand(2, 1, 32, 32, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        made = model(image)
+        torch.testing.assert_close(model(3 * image + 0.5), 3 * made + 0.5, atol=1e-4, rtol=1e-4)
+        # Each image by itself, whatever stands beside it.
+        together = torch.cat([image[:1], 3 * image[1:]])
+        expected = torch.cat([made[:1], 3 * made[1:]])
+        torch.testing.assert_close(model(together), expected, atol=1e-4, rtol=1e-4)
+
+
+def test_a_network_sees_mean_0_and_deviation_1_cut_off_and_its_output_is_scaled_back():
+    model, seen = unet_in(1, 1, 2).eval(), []
+    model.down[0].register_forward_pre_hook(lambda level, inputs: seen.append(inputs[0]))
+    nn.init.zeros_(model.head.weight)
+    nn.init.constant_(model.head.bias, 2.0)
+    image = torch.full((1, 1, 32, 32), 0.25)
+    image[..., ::2] = 0.75  # mean 1/2; deviation 1/4, but for one of 1024 values
+    with torch.no_grad():
+        made = model(image)
+    deviation = 0.25 * (1024 / 1023) ** 0.5
+    torch.testing.assert_close(seen[0], (image - 0.5) / deviation)
+    torch.testing.assert_close(made, torch.full_like(image, 0.5 + 2 * deviation))
+    image = torch.zeros(1, 1, 32, 32)
+    image[0, 0, 0, 0] = 1.0  # 32 deviations from the mean
+    model(image)
+    assert seen[1].max().item() == LARGEST
+
+
+def test_an_image_of_one_brightness_keeps_it():
+    model = unet_in(1, 1, 2).eval()
+    with torch.no_grad():
+        made = model(torch.full((1, 1, 32, 32), 0.5))
+    torch.testing.assert_close(made, torch.full_like(made, 0.5))

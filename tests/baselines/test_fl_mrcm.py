@@ -1,0 +1,200 @@
+"""FL-MRCM: its losses by hand, with whom a client is aligned, and what crosses."""
+
+import math
+
+import pytest
+import torch
+
+from baselines.fl_mrcm import FLMRCM, POOLED, alignment_loss, domain_loss
+from federation.caching.snapshots import Snapshots
+from federation.channel import encoded_size
+from federation.costs import Meter, metering
+from methods.fedavg import FedAvg
+from models.entry import ModelError
+from models.latent import Latent
+from tests.federation.tiny import make_dense_federation, make_reconstruction_federation
+from tests.methods.shards import same_bits, samples_of
+
+LN2, LN3, LN4 = math.log(2), math.log(3), math.log(4)
+FEATURES = 8 * 16 * POOLED**2
+"""Of `unet-8-in`: 128 channels."""
+
+
+def quick(**changes):
+    return FLMRCM(**{"rounds": 3, "hidden": 8, **changes})
+
+
+# -- losses --
+
+OWN = torch.tensor([[0.0, 0.0], [LN3, 0.0]])
+"""Probabilities 1/2 and 1/2, 3/4 and 1/4."""
+
+
+def test_the_discriminator_tells_a_clients_features_from_those_of_another():
+    other = torch.tensor([[0.0, LN3], [0.0, 0.0]])
+    expected = (LN2 + math.log(4 / 3)) / 2
+    assert domain_loss(OWN, other).item() == pytest.approx(2 * expected)
+    assert domain_loss(OWN, other[:1]).item() == pytest.approx(expected + math.log(4 / 3))
+    assert domain_loss(other, OWN).item() == pytest.approx(LN2 + LN4)
+
+
+def test_the_encoder_is_to_be_taken_for_the_other():
+    assert alignment_loss(OWN).item() == pytest.approx((LN2 + LN4) / 2)
+    assert alignment_loss(OWN.flip(1)).item() == pytest.approx((LN2 + math.log(4 / 3)) / 2)
+
+
+# -- partners --
+
+
+def partners(federation, client, rounds, **changes):
+    found = [
+        quick(**changes).partner(federation, federation.clients[client], n + 1)
+        for n in range(rounds)
+    ]
+    return [other and other.index for other in found]
+
+
+def test_a_client_is_aligned_with_all_others_in_turn_but_in_the_first_round():
+    federation = make_reconstruction_federation((2, 2, 2))
+    found = [partners(federation, client, 5) for client in range(3)]
+    assert found == [[None, 1, 2, 1, 2], [None, 2, 0, 2, 0], [None, 0, 1, 0, 1]]
+    for of_round in list(zip(*found, strict=True))[1:]:  # each is one other's partner
+        assert sorted(of_round) == [0, 1, 2]
+
+
+def test_only_with_those_that_have_sent_features_before():
+    federation = make_reconstruction_federation((2, 2, 2))
+    share = 0.34  # one client in a round
+    drawn = [federation.streams.participants(n + 1, share)[0].index for n in range(6)]
+    for client in range(3):
+        found = partners(federation, client, 6, participation=share)
+        for number, other in enumerate(found):
+            before = set(drawn[:number]) - {client}
+            assert (other in before) if before else other is None
+
+
+def test_a_client_alone_has_no_partner():
+    federation = make_reconstruction_federation((2,))
+    assert partners(federation, 0, 3) == [None] * 3
+    alone = quick(rounds=2).fit(federation)
+    plain = FedAvg(rounds=2, participation=1.0).fit(make_reconstruction_federation((2,)))
+    assert same_bits(alone.state, plain.state)
+
+
+# -- what is learnt --
+
+
+def fitted(method, sizes=(4, 4)):
+    return method.fit(make_reconstruction_federation(sizes))
+
+
+def test_of_clients_of_one_size_the_first_round_is_fedavgs_and_the_second_is_not():
+    for rounds, same in ((1, True), (2, False)):
+        plain = fitted(FedAvg(rounds=rounds, participation=1.0))
+        assert same_bits(fitted(quick(rounds=rounds)).state, plain.state) == same
+
+
+def test_without_its_weight_it_is_fedavg():
+    plain = fitted(FedAvg(rounds=2, participation=1.0))
+    assert same_bits(fitted(quick(rounds=2, adversarial=0.0)).state, plain.state)
+
+
+def test_clients_count_alike_whatever_their_size():
+    federation = make_reconstruction_federation((6, 2))
+    model = federation.networks.initial()
+    states = [
+        {name: torch.full_like(entry, value) for name, entry in model.state_dict().items()}
+        for value in (1.0, 2.0)
+    ]
+    quick().aggregate(federation, model, federation.clients, iter(states), 1, {})
+    assert {entry.unique().item() for entry in model.state_dict().values()} == {1.5}
+
+
+def test_the_same_seeds_give_the_same_model_to_the_last_bit():
+    assert same_bits(fitted(quick(rounds=2)).state, fitted(quick(rounds=2)).state)
+
+
+def test_a_network_without_a_lowest_map_is_refused():
+    with pytest.raises(ModelError, match="no lowest map in the middle"):
+        quick().fit(make_dense_federation())
+
+
+# -- what crosses --
+
+
+def test_features_of_all_images_go_up_and_to_the_partner_in_the_next_round():
+    sizes = (6, 4, 3)
+    federation = make_reconstruction_federation(sizes)
+    model = quick().fit(federation)
+    parameters = encoded_size(model.state)
+    features = [encoded_size({"features": torch.empty(n, FEATURES)}) for n in sizes]
+    expected = {}
+    for number in (1, 2, 3):
+        for k in range(3):
+            expected[number, "down", "parameters", k] = (parameters, 1)
+            expected[number, "up", "parameters", k] = (parameters, 1)
+            expected[number, "up", "features", k] = (features[k], 1)
+    for number, others in ((2, (1, 2, 0)), (3, (2, 0, 1))):
+        for k, other in enumerate(others):
+            expected[number, "down", "features", k] = (features[other], 1)
+    found = federation.channel.ledger
+    assert {
+        (t.round, t.direction, t.kind, t.client): (t.bytes, t.messages) for t in found
+    } == expected
+    assert {t.kind for t in found if t.direction == "up"} == FLMRCM.sends
+
+
+def test_features_are_those_of_the_trained_model_and_kept_until_the_next_round(monkeypatch):
+    federation = make_reconstruction_federation()
+    sent, held = {}, {}
+    up, after = federation.channel.up, FLMRCM.aggregate
+
+    def note(client, kind, payload):
+        received = up(client, kind, payload)
+        sent[client, kind] = {name: tensor.clone() for name, tensor in received.items()}
+        return received
+
+    def keep(self, federation, model, clients, states, number, server):
+        after(self, federation, model, clients, states, number, server)
+        held.update(server)
+
+    monkeypatch.setattr(federation.channel, "up", note)
+    monkeypatch.setattr(FLMRCM, "aggregate", keep)
+    quick(rounds=1).fit(federation)
+    model = federation.networks.initial()
+    for client in federation.clients:
+        model.load_state_dict(sent[client.index, "parameters"])
+        with torch.no_grad():
+            expected = Latent(model.eval(), POOLED)(samples_of(client)[0])
+        features = sent[client.index, "features"]["features"]
+        torch.testing.assert_close(features, expected, atol=1e-5, rtol=1e-4)
+        assert torch.equal(held[f"aligner {client.index}"].sent, features)
+
+
+def test_a_plan_books_the_bytes_of_the_run():
+    real, planned = (make_reconstruction_federation(device=device) for device in ("cpu", "meta"))
+    quick().fit(real)
+    with metering(Meter()):
+        quick().fit(planned)
+    assert planned.channel.by_kind() == real.channel.by_kind()
+
+
+def test_what_a_client_keeps_is_in_a_snapshot(tmp_path, monkeypatch):
+    federation = make_reconstruction_federation()
+    federation.stages.snapshots = Snapshots(tmp_path / "snapshot", every=0)
+    kept, rounds = set(), federation.rounds
+
+    def note(count, **parts):
+        kept.update(parts)
+        return rounds(count, **parts)
+
+    monkeypatch.setattr(federation, "rounds", note)
+    quick(rounds=1).fit(federation)
+    expected = {f"{part} {k}" for part in ("aligner", "optimizer") for k in (0, 1)}
+    assert kept == {"model", *expected}
+
+
+def test_the_hyper_parameters_are_those_of_the_released_code():
+    method = FLMRCM()
+    assert (method.rounds, method.participation, method.adversarial) == (50, 1.0, 1.0)
+    assert (method.hidden, method.discriminator_lr) == (256, 1e-3)

@@ -1,0 +1,261 @@
+"""FedAD's Tables 6 to 8 and FedIOD's Table 9: a cell or a derived column for every printed number,
+and the papers' settings in them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from benchmarks.publish.verdicts import judge_claims
+from benchmarks.running.execute import make_method
+from benchmarks.running.runner import TableRun
+from benchmarks.tables import registry
+from benchmarks.tables.cells import expand
+from benchmarks.tables.derived import as_printed
+from benchmarks.tables.selection import Selection
+from results.published import claims, format_column, parse_column, published_table
+from results.record import Measurement
+from results.store import TableFiles
+from tests.cell_records import record_of
+
+PROFILES = ("smoke", "cpu", "paper")
+TABLES = ("fedad/table6", "fedad/table7", "fedad/table8", "fediod/table9")
+FIGURES = ("fedad/figure4", "fediod/figure7")
+SAME_AS_TABLE_7 = ("fl-mrcm", "fedad")
+"""Rows of FedIOD's Table 9 that are FedAD's Table 7's in print."""
+
+
+def cells(name, profile="paper", **changes):
+    return expand(*registry.find_table(name), Selection(profile=profile, **changes))
+
+
+def configs(name, profile="paper", add=(), **where):
+    """The configurations of cells by row and keys of their columns; sites have commas in them."""
+    found = cells(name, profile, add=add)
+    keys = ({"row": cell.row, **parse_column(cell.column)} for cell in found)
+    return [
+        dict(cell.config)
+        for cell, of in zip(found, keys, strict=True)
+        if where.items() <= of.items()
+    ]
+
+
+def config_of(name, profile="paper", add=(), **where):
+    return configs(name, profile, add, **where)[0]
+
+
+def printed(name):
+    """The numbers of a table by row, column and metric."""
+    return {
+        (p.row, p.column, p.metric): p.value for p in published_table(name) if p.value is not None
+    }
+
+
+def given(name, profile):
+    """Row, column and metric of what a table's claims are judged on, where every cell has all of
+    its metrics, but no bytes where nothing is sent or print has a dash.
+    """
+    records = []
+    for cell in cells(name, profile):
+        method = registry.find_method(cell.method).load()
+        counted = method.sends and not method.oracle
+        metrics = [m for m in cell.metrics if m != "bandwidth-gb" or counted]
+        taken = tuple(Measurement(metric, 1.0) for metric in metrics)
+        records.append(record_of(cell, measurements=taken))
+    _, table = registry.find_table(name)
+    return [
+        (record.row, record.column, m.metric)
+        for record in as_printed(records, table.derived)
+        for m in record.measurements
+    ]
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("name", TABLES)
+def test_every_printed_number_is_of_one_cell_or_derived_column_and_each_has_one(name, profile):
+    assert sorted(given(name, profile)) == sorted(printed(name))
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [
+        ("fedad/table6", 6),
+        ("fedad/table7", 3 * 6 + 3 * 6),
+        ("fedad/table8", 5 * 6),
+        ("fediod/table9", 4 * 6),
+        ("fedad/figure4", 3 * 6),
+        ("fediod/figure7", 3 * 6),
+    ],
+)
+def test_as_many_cells_as_the_paper_has_models_and_test_sets(name, count):
+    assert len(cells(name)) == count
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_claim_is_decided_as_in_print_by_the_printed_numbers(name, tmp_path):
+    """Printed means are not read: they are computed from the printed columns."""
+    paper, table = registry.find_table(name)
+    known, records = printed(name), []
+    for cell in cells(name, "smoke"):
+        found = {m: known.get((cell.row, cell.column, m)) for m in cell.metrics}
+        for rule in table.derived:
+            if cell.column in [format_column(dict(keys)) for keys in rule.of] and not rule.weights:
+                column = format_column(dict(rule.column))
+                found |= {  # equal parts of the printed sum
+                    m: total / len(rule.of)
+                    for m in rule.metrics
+                    if (total := known.get((cell.row, column, m))) is not None
+                }
+        taken = tuple(Measurement(m, value) for m, value in found.items() if value is not None)
+        records.append(record_of(cell, measurements=taken))
+    run = TableRun(paper, table, Selection(), cells(name, "smoke"), TableFiles(tmp_path, "", name))
+    judged = {line["id"]: line for line in judge_claims(run, records)}
+    expected = {c.id: c.cells for c in claims(paper.key) if c.table == table.key}
+    assert judged.keys() == expected.keys()
+    for claim, counts in expected.items():
+        held, _, whole = counts.partition("/")
+        line = judged[claim]
+        decided = (line["held"], line["failed"], line["undecided"])
+        assert decided == (held, str(int(whole) - int(held)), "0"), claim
+
+
+def test_a_printed_bandwidth_is_of_both_modalities_and_of_rows_that_send():
+    columns = {(row, c) for row, c, metric in printed("fedad/table7") if metric == "bandwidth-gb"}
+    column = "train=b,f,i test=all modality=all"
+    assert columns == {("fl-mrcm", column), ("fedad", column)}
+    [rule] = registry.find_table("fedad/table7")[1].derived
+    assert [format_column(dict(keys)) for keys in rule.of] == [
+        f"train=b,f,i test=b modality={modality}" for modality in ("t1", "t2")
+    ]  # the same fits for every test set
+
+
+def test_rows_of_fediods_table_are_in_print_those_of_fedads():
+    ours, theirs = printed("fediod/table9"), printed("fedad/table7")
+    shared = {place: value for place, value in ours.items() if place[0] in SAME_AS_TABLE_7}
+    assert len(shared) == 2 * 6 * 2
+    assert shared.items() <= theirs.items()
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("row", SAME_AS_TABLE_7)
+def test_they_have_the_same_networks_training_and_data_in_both(row, profile):
+    where = {"row": row, "test": "i", "modality": "t2", "train": "b,f,i"}
+    ours = config_of("fediod/table9", profile, **where)
+    theirs = config_of("fedad/table7", profile, **where)
+    names = {name for name in ours.keys() & theirs.keys() if name.partition(".")[0] != "public"}
+    used = {"client", "server"}
+
+    def resolved(config):
+        networks = {part: config[f"network.{config[f'network.{part}']}"] for part in used}
+        plain = {n: config[n] for n in names if n.partition(".")[0] != "network"}
+        return networks | plain
+
+    assert resolved(ours) == resolved(theirs)
+    assert ours["public.name"] == ("oasis3-t2" if row == "fedad" else "")
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("name", [*TABLES, *FIGURES])
+def test_every_cells_method_can_be_made_and_no_two_are_the_same_cell(name, profile):
+    _, table = registry.find_table(name)
+    found = cells(name, profile, add=tuple(row.key for row in table.offered))
+    for cell in found:
+        method = make_method(registry.find_method(cell.method), dict(cell.config))
+        own = {n.partition(".")[2] for n, _ in cell.config if n.startswith(f"{cell.method}.")}
+        assert own <= {field.name for field in dataclasses.fields(method)}
+    assert len({cell.key for cell in found}) == len(found)
+
+
+@pytest.mark.parametrize("paper", ["fedad", "fediod"])
+def test_no_setting_is_stated_twice(paper):
+    for table in registry.papers()[paper].tables:
+        names = [setting.name for setting in table.settings]
+        assert len(set(names)) == len(names), table.key
+
+
+@pytest.mark.parametrize(
+    ("variant", "expected"),
+    [
+        ("ensemble=average variant=1 public=t1w", ("average", False, True, "plain", "t1")),
+        ("ensemble=eq13 variant=2 public=t1w", ("weighted", False, True, "plain", "t1")),
+        ("ensemble=eq13 variant=3 public=t1w", ("weighted", False, True, "unet", "t1")),
+        ("ensemble=eq13 variant=4 public=t1w", ("weighted", True, False, "unet", "t1")),
+        ("ensemble=eq13 variant=5 public=t1w", ("weighted", True, True, "unet", "t1")),
+        ("ensemble=eq13 variant=6 public=t2w", ("weighted", True, True, "unet", "t2")),
+    ],
+)
+def test_a_row_of_table_6_is_its_ensemble_its_bounds_its_network_and_its_images(variant, expected):
+    config = config_of("fedad/table6", row=variant)
+    names = ("fedad.ensemble", "fedad.bounds", "fedad.upper", "network.client")
+    assert tuple(config[name] for name in names) == expected[:-1]
+    assert config["network.server"] == config["network.client"]
+    assert config["public.name"] == f"oasis3-{expected[-1]}"
+
+
+@pytest.mark.parametrize(
+    ("train", "test", "clients"), [("b,f,i", "f", 3), ("b", "i", 1), ("i", "i", 1)]
+)
+def test_a_column_of_table_7_is_its_sites(train, test, clients):
+    row = "fedad" if clients == 3 else "standalone"
+    config = config_of("fedad/table7", row=row, train=train, test=test, modality="t2")
+    assert (config["data.train"], config["slices.test"]) == (train, test)
+    assert (config["partition.kind"], config["partition.clients"]) == ("by-site", clients)
+    assert config["data.name"] == "brats2020-t2+fastmri-t2+ixi-t2"
+    assert config["slices.called"] == "brats2020-t2=b+fastmri-t2=f+ixi-t2=i"
+
+
+def test_a_column_of_table_8_is_tested_where_nobody_trains():
+    for cell in cells("fedad/table8"):
+        config = dict(cell.config)
+        assert config["slices.test"] not in config["data.train"].split(",")
+        assert config["partition.clients"] == 2
+
+
+def test_training_is_as_the_papers_say():
+    config = config_of("fedad/table7", row="fedad")
+    assert [config[f"local.{name}"] for name in ("optimizer", "lr", "epochs", "schedule")] == [
+        "adam",
+        1e-4,
+        20,
+        "constant",
+    ]
+    assert [config[f"server.{name}"] for name in ("optimizer", "lr", "epochs")] == [
+        "rmsprop",
+        1e-4,
+        5,
+    ]
+    assert (config["slices.acceleration"], config["data.image_size"]) == (4.0, 256)
+    config = config_of("fediod/table9", row="fediod")
+    names = ("epochs", "lr", "generator_lr", "decay_epochs", "confidence", "uniqueness")
+    values = [config[f"fediod-reconstruction.{name}"] for name in names]
+    assert values == [100, 1e-4, 1e-4, 0, 0.0, 0.0]
+    config = config_of("fedad/table7", row="fl-mrcm")
+    assert (config["local.epochs"], config["fl-mrcm.rounds"], config["fl-mrcm.hidden"]) == (
+        2,
+        50,
+        256,
+    )
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_the_floor_does_not_learn_enough_to_move(profile):
+    config = config_of("fedad/table7", profile, add=("zero-filled",), row="zero-filled")
+    assert config[f"network.{config['network.client']}"] == "unchanged"
+    assert config["local.lr"] == 1e-12
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_fits_are_shared_between_test_sets_and_tables(profile):
+    shown = {"slices.test"}
+
+    def own(name, **only):
+        found = configs(name, profile, **only)
+        return [{n: v for n, v in config.items() if n not in shown} for config in found]
+
+    first, *more = own("fedad/table7", row="fedad", train="b,f,i", modality="t1")
+    assert len(more) == 2
+    assert more == [first] * 2
+    assert own("fedad/figure4", row="fedad", modality="t1") == [first] * 3
+    assert own("fedad/table6", row="ensemble=eq13 variant=5 public=t1w") == [first]

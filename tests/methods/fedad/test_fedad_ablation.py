@@ -1,0 +1,107 @@
+"""FedAD without some of its parts: clients that count alike, Eq. 7 without Eq. 9."""
+
+import pytest
+import torch
+
+from methods.fedad import Ensemble, FedAD, logit_loss, lower_loss, upper_loss
+from tests.federation.tiny import (
+    make_client,
+    make_dense_federation,
+    make_federation,
+    make_reconstruction_federation,
+)
+from tests.methods.shards import client_with, same_bits
+
+
+def answered(federation, method):
+    """The ensemble for the public images, and what each client says of them."""
+    teachers = [federation.networks.module(model) for model in federation.local_models()]
+    counts = method.class_counts(federation)
+    images = federation.public.images
+    found = method.transfer(federation, federation.clients, teachers, counts, images)
+    with torch.no_grad():
+        own = [teacher(federation.normalise(images / 255)) for teacher in teachers]
+    return found, own
+
+
+def uneven():
+    """Clients with 2 images of classes 0 and 1, and with 3 of class 1 and 1 of class 2."""
+    return make_federation([client_with(0, [0, 1]), client_with(1, [1, 1, 1, 2])])
+
+
+def test_clients_of_an_average_count_alike_where_they_have_samples():
+    weighted, average = (FedAD(one_shot=True, ensemble=name) for name in ("weighted", "average"))
+    assert weighted.class_counts(uneven()).tolist() == [[1, 1, 0], [0, 3, 1]]
+    assert average.class_counts(uneven()).tolist() == [[1, 1, 0], [0, 1, 1]]
+    for method, share in ((weighted, 1 / 4), (average, 1 / 2)):
+        found, (first, second) = answered(uneven(), method)
+        expected = torch.stack(
+            [first[:, 0], share * first[:, 1] + (1 - share) * second[:, 1], second[:, 2]], dim=1
+        )
+        torch.testing.assert_close(found.logits, expected, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("make", "outputs"), [(make_dense_federation, 2), (make_reconstruction_federation, 1)]
+)
+def test_of_dense_tasks_they_count_one_whatever_their_samples(make, outputs):
+    federation = make((6, 4))
+    counts = {
+        name: FedAD(one_shot=True, ensemble=name).class_counts(federation).tolist()
+        for name in ("weighted", "average")
+    }
+    assert counts == {
+        "weighted": [[6] * outputs, [4] * outputs],
+        "average": [[1] * outputs, [1] * outputs],
+    }
+
+
+def test_labels_cross_as_they_do_with_weights():
+    ledgers = []
+    for name in ("weighted", "average"):
+        federation = make_federation()
+        FedAD(one_shot=True, ensemble=name).fit(federation)
+        ledgers.append(federation.channel.ledger)
+    assert ledgers[0] == ledgers[1]
+
+
+def test_clients_of_one_size_give_the_same_student_either_way():
+    # Both hold 6 of class 1, and each other class is held by one alone.
+    clients = [make_client(k) for k in (0, 1)]
+    first, second = (
+        FedAD(one_shot=True, ensemble=name).fit(make_federation(clients))
+        for name in ("weighted", "average")
+    )
+    assert same_bits(first.state, second.state)
+
+
+@pytest.mark.parametrize("upper", [True, False])
+def test_without_the_upper_bound_eq_9_is_left_out(upper):
+    federation = make_dense_federation((4, 4))
+    method = FedAD(one_shot=True, upper=upper)
+    draws = torch.Generator().manual_seed(0)
+    logits, consensus, diversity, outputs = torch.rand(4, 3, 2, 16, 16, generator=draws)
+    ensemble = Ensemble(logits, torch.tensor([True, True]), consensus, diversity)
+    batch = torch.tensor([2, 0])
+    of = method.loss(federation, ensemble, federation.streams.shuffling("any"))
+    seen, how = outputs[:2].softmax(dim=1), (method.rho, method.threshold)
+    lower = lower_loss(seen, consensus[batch], *how)
+    above = upper_loss(seen, diversity[batch], *how)
+    assert (above < 0).all()
+    expected = logit_loss(outputs[:2], logits[batch]) + lower + upper * above
+    torch.testing.assert_close(of(outputs[:2], batch), expected.mean(dim=1))
+
+
+def test_bounds_cross_with_and_without_the_upper_one():
+    found = []
+    for upper in (True, False):
+        federation = make_federation()
+        FedAD(one_shot=True, upper=upper).fit(federation)
+        found.append(federation.channel.by_kind())
+    assert found[0] == found[1]
+    assert "up/attention" in found[0]
+
+
+def test_an_unknown_ensemble_is_refused():
+    with pytest.raises(ValueError, match="unknown ensemble 'mean'; use weighted or average"):
+        FedAD(ensemble="mean")

@@ -1,0 +1,184 @@
+"""FedIOD where outputs are images: what teachers and student see, what crosses, and what has no
+meaning.
+"""
+
+import pytest
+import torch
+
+from federation.channel import encoded_size
+from federation.costs import Meter, metering
+from federation.tasks.reconstruction import Reconstruction
+from methods.fediod.losses import mimic_loss
+from methods.fediod_reconstruction import FedIODReconstruction
+from methods.fediod_segmentation.algorithm import Answered, Server, by_pixel
+from tests.federation.tiny import make_reconstruction_federation
+from tests.methods.fediod.cases import PI, patch_logits
+from tests.methods.shards import same_bits
+
+SIDE = 32
+
+
+def quick(**changes):
+    sizes = {
+        "generator": "resnet-generator-narrow",
+        "discriminator_width": 4,
+        "discriminator_layers": 1,
+        "perceptual": 0.0,
+        "l1": 1.0,
+        "batch_size": 2,
+        "steps": 2,
+        "epochs": 2,
+        "lr": 0.01,
+    }
+    return FedIODReconstruction(**{**sizes, **changes})
+
+
+# -- what is seen --
+
+
+@pytest.fixture
+def undersampled(monkeypatch):
+    """The draws for columns, the images before and after, of every call in turn."""
+    calls, seen = [], Reconstruction.seen
+
+    def note(self, images, draws):
+        made = seen(self, images, draws)
+        calls.append((draws.clone(), images.detach().clone(), made.detach().clone()))
+        return made
+
+    monkeypatch.setattr(Reconstruction, "seen", note)
+    return calls
+
+
+def test_teachers_and_student_see_the_same_columns_in_a_step_and_others_in_the_next(undersampled):
+    federation = make_reconstruction_federation()
+    undersampled.clear()  # of the federation's own samples
+    quick().fit(federation)
+    assert len(undersampled) == 2 * 2 * 3  # two teachers and a student in two steps of two epochs
+    steps = [undersampled[first : first + 3] for first in range(0, 12, 3)]
+    for of_step in steps:
+        draws, images, made = zip(*of_step, strict=True)
+        assert draws[0].shape == (4, SIDE)  # of each image its own
+        for kind in (draws, images, made):
+            assert torch.equal(kind[0], kind[1])
+            assert torch.equal(kind[0], kind[2])
+        assert (images[0] >= 0).all()
+        assert (images[0] <= 1).all()
+    assert len({draws.numpy().tobytes() for (draws, *_), *_ in steps}) == 4
+
+
+def test_a_warm_up_shows_nobody_anything(undersampled):
+    federation = make_reconstruction_federation()
+    undersampled.clear()
+    quick(warmup_epochs=1, epochs=1).fit(federation)
+    assert len(undersampled) == 2 * 3
+
+
+# -- losses --
+
+
+def test_outputs_are_compared_pixel_by_pixel():
+    images = torch.tensor([[[[0.5, 0.25]]]])
+    method = quick()
+    assert method.as_scores(images) is images
+    ensemble = torch.tensor([[[[0.25, 0.25]]]])
+    mimic = mimic_loss(by_pixel(images), by_pixel(ensemble), method.temperature)
+    assert mimic.item() == pytest.approx(0.25**2 / 2)  # Eq. 10: two pixels, one output
+
+
+def test_teachers_weigh_by_how_odd_they_find_the_image_alone():
+    # All pixels of a client are of one class, however many. Eq. 8: D_k(x) is 5/8 and 3/8 at the
+    # first client, 3/4 at the second; E[D_k(x')] 1/2 and 1/4: 5/4 and 3/4 against 3.
+    counts = torch.tensor([[30.0], [10.0]])
+    server = Server(None, None, [], PI, counts, [])
+    none = torch.empty(0)
+    said = Answered(none, patch_logits(), none, none, torch.tensor([0.5, 0.25]))
+    weights = quick().teacher_weights(server, said)
+    expected = torch.tensor([[5 / 17], [1 / 5]])
+    torch.testing.assert_close(weights, torch.stack([expected, 1 - expected]))
+
+
+# -- what crosses --
+
+
+def test_foregrounds_cross_once_as_int16_and_images_of_contours_go_down():
+    sizes = (6, 4)
+    federation = make_reconstruction_federation(sizes)
+    quick().fit(federation)
+    found = {
+        (t.round, t.direction, t.kind, t.client): (t.bytes, t.messages)
+        for t in federation.channel.ledger
+    }
+    whole = {
+        k: encoded_size({"maps": torch.empty(n, SIDE, SIDE, dtype=torch.int16)})
+        for k, n in enumerate(sizes)
+    }
+    up = {place: sent for place, sent in found.items() if place[1:3] == ("up", "conditions")}
+    assert up == {(0, "up", "conditions", k): (whole[k], 1) for k in (0, 1)}
+    logits = encoded_size({"outputs": torch.empty(4, 1, SIDE, SIDE)})
+    images = encoded_size({"images": torch.empty(4, 1, SIDE, SIDE)})
+    for number in (1, 2):
+        for k in (0, 1):
+            assert found[number, "up", "logits", k] == (2 * logits, 2)
+            assert found[number, "down", "images", k] == (2 * images, 2)
+    assert {t.kind for t in federation.channel.ledger if t.direction == "up"} == (
+        FedIODReconstruction.sends
+    )
+
+
+def test_what_is_sent_is_the_foreground_of_the_whole_images(monkeypatch):
+    federation, sent = make_reconstruction_federation(), {}
+    up = federation.channel.up
+
+    def note(client, kind, payload):
+        if kind == "conditions":
+            sent[client] = payload["maps"].clone()
+        return up(client, kind, payload)
+
+    monkeypatch.setattr(federation.channel, "up", note)
+    quick(epochs=1).fit(federation)
+    for client in federation.clients:
+        whole = client.run(lambda shard: shard.targets)
+        assert torch.equal(sent[client.index], federation.task.label_maps(whole).short())
+
+
+def test_a_plan_books_the_bytes_of_the_run():
+    real, planned = (make_reconstruction_federation(device=device) for device in ("cpu", "meta"))
+    quick().fit(real)
+    with metering(Meter()):
+        quick().fit(planned)
+    assert planned.channel.by_kind() == real.channel.by_kind()
+
+
+def test_the_same_seeds_give_the_same_model_to_the_last_bit():
+    first, again = (quick().fit(make_reconstruction_federation()) for _ in range(2))
+    assert same_bits(first.state, again.state)
+
+
+# -- refusals --
+
+
+@pytest.mark.parametrize("field", ["confidence", "uniqueness", "supervised"])
+def test_what_is_of_classes_is_refused(field):
+    with pytest.raises(ValueError, match="set confidence, uniqueness and supervised to 0"):
+        quick(**{field: 0.1})
+
+
+@pytest.mark.parametrize(
+    "fields", [{"temperature": 5.0}, {"weights": "sum"}, {"weights": "class-count"}]
+)
+def test_weights_and_temperatures_of_scores_are_refused(fields):
+    with pytest.raises(ValueError, match="no temperature and no classes; set temperature to 0"):
+        quick(**fields)
+
+
+@pytest.mark.parametrize("weights", ["eq8", "eq8-own", "size"])
+def test_weights_of_images_are_taken(weights):
+    assert quick(weights=weights).weights == weights
+
+
+def test_the_hyper_parameters_are_those_of_the_paper():
+    method = FedIODReconstruction()
+    assert (method.warmup_epochs, method.epochs, method.batch_size) == (0, 100, 2)
+    assert (method.lr, method.generator_lr, method.weights) == (1e-4, 1e-4, "eq8")
+    assert (method.mimic, method.confidence, method.uniqueness) == (1.0, 0.0, 0.0)
