@@ -10,10 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import nibabel
 import numpy as np
-from nibabel.filebasedimages import ImageFileError
-from nibabel.spatialimages import HeaderDataError
 
 from datasets.source import DataError
 
@@ -23,6 +20,10 @@ def readable(path: Path) -> Iterator[None]:
     """Raises DataError that names `path` where nibabel cannot read it, or it is no single
     volume.
     """
+    # Here, since commands that only tell what there is import every source.
+    from nibabel.filebasedimages import ImageFileError
+    from nibabel.spatialimages import HeaderDataError
+
     try:
         yield
     except (OSError, EOFError, zlib.error, ValueError, ImageFileError, HeaderDataError) as error:
@@ -35,6 +36,8 @@ def read_volume(path: Path) -> np.ndarray:
 
     Raises DataError for a file that cannot be read, is cut off or is not one volume.
     """
+    import nibabel
+
     with readable(path):
         values = np.asanyarray(nibabel.load(path).dataobj)
         while values.ndim > 3 and values.shape[-1] == 1:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 
-import h5py
 import numpy as np
 
 from datasets.folders import held_out
@@ -43,6 +42,8 @@ def _files(modality: str, home: Path) -> list[Path]:
 
 def slices_of(path: Path) -> np.ndarray:
     """Slices float32 (n, h, w). Raises DataError for a file that cannot be read or lacks them."""
+    import h5py
+
     slices = None
     try:
         with h5py.File(path) as content:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 
-import nibabel
 import numpy as np
 
 from datasets.mri import slices_source, splits_of
@@ -35,6 +34,8 @@ def _files(modality: str, home: Path) -> list[Path]:
 
 def slices_of(path: Path) -> np.ndarray:
     """The middle axial slices (n, h, w), the front of the head at the top."""
+    import nibabel
+
     volume = read_volume(path).T
     with readable(path):
         directions = nibabel.io_orientation(nibabel.load(path).affine)

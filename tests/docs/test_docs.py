@@ -47,6 +47,7 @@ SLOW_BEGINNINGS = (
     "sweep fediod/table1 --epsilon 2,10",
     "plan dlad/table4 --profile paper",
     "plan fediod/table4",
+    "plan fedad/table7",
     "check damped",
 )
 """How documented commands begin that take five seconds and more. Tables are begun, of the two

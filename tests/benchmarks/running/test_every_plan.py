@@ -11,7 +11,7 @@ from benchmarks.tables.cells import expand
 from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import PROFILES, PROTOCOLS
 
-QUICK = (("smoke", "paper", "dlad"), ("smoke", "paper", "fedad"))
+QUICK = (("smoke", "paper", "dlad"),)
 CASES = [
     pytest.param(
         paper,

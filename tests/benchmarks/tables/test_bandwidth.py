@@ -332,7 +332,8 @@ def no_runner(monkeypatch):
     monkeypatch.setattr(registry, "all_tables", lambda: without)
 
 
-def test_a_table_without_a_runner_is_planned_by_its_bytes(no_runner, capsys):
+def test_a_table_without_a_runner_is_planned_by_its_bytes(no_runner, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
     plan_tables(["fedad/table7"], only=["row=fedad"], link=1000.0)
     shown = capsys.readouterr().out
     assert "fedad/table7 has no runner yet" in shown
