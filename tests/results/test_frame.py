@@ -167,8 +167,8 @@ def test_the_frame_has_the_numbers_of_every_committed_table(folder):
         table = table[~table["column"].str.endswith("at=highest-common")]
         # And what is computed of other columns.
         first = lines[lines["file"] == file].iloc[0]
-        _, spec = registry.find_table(f"{first['paper']}/{first['table']}")
-        derived = [format_column(dict(rule.column)) for rule in spec.derived]
+        spec = registry.all_tables().get(f"{first['paper']}/{first['table']}")
+        derived = [format_column(dict(rule.column)) for rule in spec.derived] if spec else []
         table = table[~table["column"].isin(derived)]
         ours = lines[lines["file"] == file]
         ours = ours.assign(column=(ours["column"] + " " + ours["detail"]).str.strip())
