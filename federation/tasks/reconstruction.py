@@ -53,7 +53,8 @@ class Reconstruction(DenseRegression):
         pixels closed, is brighter than `DARK`.
         """
         bright = (F.avg_pool2d(targets, 3, 1, 1) > DARK).to(targets.dtype)
-        closed = -F.max_pool2d(-F.max_pool2d(bright, 5, 1, 2), 5, 1, 2)
+        framed = F.pad(bright, (4, 4, 4, 4))  # beyond the image it is dark
+        closed = -F.max_pool2d(-F.max_pool2d(framed, 5, 1), 5, 1)
         return closed[:, 0].long()
 
     def condition(self, maps: torch.Tensor) -> torch.Tensor:

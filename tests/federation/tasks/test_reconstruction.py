@@ -79,6 +79,14 @@ def test_dark_parts_of_a_few_pixels_are_closed_and_larger_ones_are_not():
     assert torch.equal(TASK.label_maps(image), expected)
 
 
+def test_a_foreground_near_the_border_is_not_joined_to_it():
+    image = torch.zeros(1, 1, 13, 13)
+    image[..., 2:6, 2:6] = 1  # once smoothed it begins one pixel from the border
+    expected = torch.zeros(1, 13, 13, dtype=torch.int64)
+    expected[:, 1:7, 1:7] = 1
+    assert torch.equal(TASK.label_maps(image), expected)
+
+
 def test_the_contour_is_where_the_foreground_touches_the_background():
     filled = torch.zeros(1, 7, 7, dtype=torch.int64)
     filled[:, 1:6, 1:6] = 1
