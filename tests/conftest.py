@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import gc
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -13,6 +14,11 @@ import pytest
 from tests.forking import run_forked
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+MEMORY = Path("/dev/shm")
+if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > 4 * 2**30:
+    # Thousands of small files: some disks take milliseconds to remove one.
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 
 @pytest.fixture(autouse=True)

@@ -121,7 +121,7 @@ def _git(folder: Path, *arguments: str) -> str:
         raise ResultsError(f"git: {error}") from error
     if done.returncode:
         said = done.stderr.strip().splitlines()
-        raise ResultsError(f"git in {folder}: {said[-1] if said else 'failed'}")
+        raise ResultsError(f"git in {folder}: {' '.join(said) or 'failed'}")
     return done.stdout
 
 

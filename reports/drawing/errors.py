@@ -40,13 +40,13 @@ def draw_errors(
     for places, line in zip(axes, lines, strict=True):
         truth = arrays[f"{TARGET}/{line}"]
         bright = float(truth.max()) or 1.0
-        grey = {"cmap": "gray", "vmin": 0, "vmax": bright}
+        grey = {"cmap": "gray", "vmin": 0, "vmax": bright, "interpolation": "none"}
         places[0].imshow(truth, **grey)
         places[0].set_ylabel(_of_column(line, lines), fontsize=TICK)
         for number, key in enumerate(titles):
             places[1 + 2 * number].imshow(made[key, line], **grey)
             errors = places[2 + 2 * number].imshow(
-                apart[key, line], cmap="inferno", vmin=0, vmax=top
+                apart[key, line], cmap="inferno", vmin=0, vmax=top, interpolation="none"
             )
             places[2 + 2 * number].set_xlabel(f"{apart[key, line].mean():.4f}", fontsize=TICK)
         for axis in places:

@@ -54,4 +54,4 @@ def test_committed_pictures_stay_small(tracked):
         for path in (png, png.with_suffix(".svg"))
         if path.exists()
     ]
-    assert sum(sizes) < 8e6
+    assert sum(sizes) < 16e6
