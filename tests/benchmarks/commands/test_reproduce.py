@@ -156,7 +156,7 @@ def test_ctrl_c_ends_with_a_word_and_keeps_what_is_finished(tmp_path):
 
 def test_out_of_time_it_ends_with_a_word_keeps_what_is_finished_and_goes_on(finished, tmp_path):
     extra = ("--only", "row=global-avg", "--jobs", "1")
-    ended = run(tmp_path, "reproduce", "dlad/table2", *COLUMN, *extra, "--minutes", "0.02")
+    ended = run(tmp_path, "reproduce", "dlad/table2", *COLUMN, *extra, "--minutes", "0.001")
     assert ended.returncode == 75, ended.stderr
     assert "with 1 cells to go" in " ".join(ended.stderr.split())
     assert not table_csv(tmp_path).exists()
