@@ -55,6 +55,7 @@ COLUMNS = (
     "private",
     "private_origin",
     "statistic",
+    "settled",
     "seconds",
     "local_samples",
     "server_samples",
@@ -67,7 +68,8 @@ COLUMNS = (
 """`file` and `variant` (`released` of `table1.released`) are those of the records' file; `table` is
 without the paper. `column` and `detail` (`epoch=3` of a curve) hold `key=value` pairs. A number is
 in `value`, a text (a list of classes) in `text`, and so for the printed ones; the other is missing.
-`unit` is that of print, empty for what is not printed. `epsilon` and `delta` are missing where no
+`unit` is that of print, empty for what is not printed. `settled` is `yes`, `no` for a run that was
+cut short, and empty where no history tells. `epsilon` and `delta` are missing where no
 privacy was claimed, `local_samples` and `server_samples` where a record is older than they are. A
 cell that failed has one line, with no metric, `status` `failed` and the reason; a cell that
 measured nothing has such a line too."""
@@ -149,7 +151,7 @@ def tidy(records: Iterable[Record]) -> pd.DataFrame:
     """Records as `COLUMNS`, in their order; `file` and `variant` are empty."""
     lines = pd.DataFrame(
         [
-            {**facts, **_measured(measurement)}
+            {**facts, **_measured(record, measurement)}
             for record in records
             for facts in (_facts(record),)
             for measurement in record.measurements or (NOTHING,)
@@ -202,12 +204,13 @@ def over_seeds(lines: pd.DataFrame) -> pd.DataFrame:
     groups = [_summary(group["value"].tolist(), group["text"].tolist()) for _, group in of_metric]
     numbers = pd.DataFrame(groups, columns=["value", "std", "n", "text"])
     summary = summary.reset_index().join(numbers)
+    summary["settled"] = [_settled(group["settled"].tolist()) for _, group in of_metric]
     summary["difference"] = _difference(summary)
     nothing = pd.DataFrame({"cell": failed.index, "detail": "", "metric": "", "n": 0})
     summary = pd.concat([summary, nothing]).sort_values("cell", kind="stable")
     facts = [name for name in SUMMARY if name in cells and name not in summary]
     whole = summary.join(cells[facts], on="cell")[list(SUMMARY)].reset_index(drop=True)
-    whole["unit"] = whole["unit"].fillna("")
+    whole[["unit", "settled"]] = whole[["unit", "settled"]].astype(object).fillna("")
     return whole.astype({"n": int, **dict.fromkeys(NUMBERS, float)})
 
 
@@ -225,6 +228,11 @@ def _summary(
     # Not pandas' own: these two round once, so the order of the seeds does not matter.
     mean = math.fsum(values) / len(values)
     return mean, statistics.stdev(values) if len(values) > 1 else missing, len(values), None
+
+
+def _settled(seeds: Sequence[str]) -> str:
+    """Whether a measurement had settled for every seed."""
+    return next((word for word in ("no", "", "yes") if word in seeds), "")
 
 
 def _difference(lines: pd.DataFrame) -> list[float]:
@@ -281,13 +289,15 @@ def with_keys(lines: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _measured(measurement: Measurement) -> dict[str, Any]:
+def _measured(record: Record, measurement: Measurement) -> dict[str, Any]:
     is_text = isinstance(measurement.value, str)
+    settled = record.settled.get(measurement.metric)
     return {
         "detail": measurement.column,
         "metric": measurement.metric,
         "value": float("nan") if is_text else float(measurement.value),
         "text": measurement.value if is_text else None,
+        "settled": "" if settled is None else "yes" if settled else "no",
     }
 
 

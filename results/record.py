@@ -55,6 +55,9 @@ class Record:
     """Samples of the target's test set; 0 for a cell that needs none, and in older records."""
     statistic: str = ""
     """How a run's history becomes the number, for example `median of the last 10 epochs`."""
+    settled: dict[str, bool] = field(default_factory=dict)
+    """By metric, whether it had settled when the run ended (`metrics.settling`), or was cut short;
+    without metrics that the run has no history of, and empty in older records."""
     epsilon: float | None = None
     """Privacy budget spent; None means that no differential privacy was claimed (epsilon is
     infinite)."""

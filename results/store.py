@@ -57,6 +57,7 @@ CSV_COLUMNS = (
     "statistic",
     "private",
     "private_origin",
+    "settled",
 )
 """The first six are those of `results/published/`, so that the two files join."""
 PLACE = ["row", "column", "metric"]

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.measures.final import counted
 from benchmarks.tables.measure import Fitted, Measure, Taken
 from benchmarks.tables.registry import find_scenario
 from metrics.names import BANDWIDTH, SUBJECTS
@@ -34,7 +33,7 @@ class BySite(Measure):
         scenario = find_scenario(configuration.data.task).load()
         device = str(run.federation.networks.device)
         sites = scenario.test_sets(configuration, run.sources, device)
-        return Taken(*measure(run.federation, counted(run), sites, run.metrics, run.scale))
+        return Taken(*measure(run.federation, run.models, sites, run.metrics, run.scale))
 
 
 def measure(

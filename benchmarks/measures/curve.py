@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.measures.final import counted, in_words, metrics_of
+from benchmarks.measures.final import in_words, metrics_of
 from benchmarks.tables.measure import Fitted, Measure, Taken
 from results.record import Measurement
 
@@ -13,7 +13,7 @@ class Curve(Measure):
     """A number per metric and epoch, under the column key `epoch`, counted from 1."""
 
     def take(self, run: Fitted) -> Taken:
-        models, measurements = counted(run), list[Measurement]()
+        models, measurements = run.models, list[Measurement]()
         for metric in metrics_of(run):
             histories = [checkpoint.history[metric] for checkpoint in models]
             means = np.mean(histories, axis=0) * run.scale(metric)

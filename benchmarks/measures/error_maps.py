@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.measures import by_site
-from benchmarks.measures.final import counted
 from benchmarks.tables.measure import Fitted, Measure, Taken
 from benchmarks.tables.registry import find_scenario
 from results.arrays import pack
@@ -31,7 +30,7 @@ class ErrorMaps(Measure):
         scenario = find_scenario(configuration.data.task).load()
         device = str(run.federation.networks.device)
         sites = scenario.test_sets(configuration, run.sources, device)
-        models = counted(run)
+        models = run.models
         numbers = by_site.measure(run.federation, models, sites, run.metrics, run.scale)
         return Taken(*numbers, reconstructed(run.federation, models[0], sites))
 

@@ -15,8 +15,6 @@ from results.record import Measurement
 
 if TYPE_CHECKING:
     from benchmarks.scenarios.configuration import EvaluationSettings
-    from federation.federation import Federation
-    from federation.parties.checkpoint import Checkpoint
 
 OF_ONE_TASK = frozenset({"accuracy", "miou"})
 """Metrics that one kind of task has and others lack: classes of images, and of pixels."""
@@ -31,24 +29,13 @@ class Final(Measure):
         from benchmarks.scenarios.configuration import EvaluationSettings, read_section
 
         how = read_section(run.config, "evaluation", EvaluationSettings)
-        models = counted(run)
+        models = run.models
         measurements = []
         for metric in metrics_of(run):
             histories = [checkpoint.history[metric] for checkpoint in models]
             values = [statistic_of(metric, history, how) for history in histories]
             measurements.append(Measurement(metric, float(np.mean(values)) * run.scale(metric)))
         return Taken(tuple(measurements), in_words(run, statistic_name(histories, how)))
-
-
-def counted(run: Fitted) -> list[Checkpoint]:
-    """The models whose numbers are averaged: all, or those of clients of the row's role."""
-    owners = owners_of(run.federation, run.role)
-    return [c for c in run.fitted if not run.role or c.owner in owners]
-
-
-def owners_of(federation: Federation, role: str) -> set[str]:
-    """Checkpoint owners whose network is of the kind `role`."""
-    return {f"client-{client.index}" for client in federation.clients if client.role == role}
 
 
 def metrics_of(run: Fitted) -> list[str]:
@@ -67,7 +54,7 @@ def in_words(run: Fitted, how: str) -> str:
     from federation.tasks.multi_label import MultiLabel
 
     federation = run.federation
-    text = [f"{how}, mean over models" if len(counted(run)) > 1 else how]
+    text = [f"{how}, mean over models" if len(run.models) > 1 else how]
     if isinstance(federation.task, MultiLabel):
         findings = federation.task.findings
         text += scarce_findings(federation.evaluation.test_set, findings, findings)
@@ -82,7 +69,7 @@ def statistic_of(metric: str, history: Sequence[float], how: EvaluationSettings)
     """
     from metrics.classification import median_of_last
 
-    history = history[: max(1, round(how.at * len(history)))]
+    history = history[: how.epochs(len(history))]
     if how.statistic == "best":
         return min(history) if facts(metric).better == LOWER else max(history)
     return median_of_last(history, how.last_epochs)
@@ -92,7 +79,7 @@ def statistic_name(histories: Sequence[Sequence[float]], how: EvaluationSettings
     """The statistic in words."""
     length = min(len(history) for history in histories)
     if how.at < 1:
-        length = max(1, round(how.at * length))
+        length = how.epochs(length)
     if how.statistic == "best":
         return (
             f"best of {length} epochs or rounds by test accuracy (optimistic, as the authors' code"

@@ -23,18 +23,20 @@ if TYPE_CHECKING:
 
 
 def values_of(records: Sequence[Record]) -> list[Value]:
-    """Mean values over the records' seeds, for claims."""
+    """Mean values over the records' seeds, for claims; cut short where any seed's run was."""
     from reports.tables.predicates import Value
 
     groups: dict[tuple[str, str, str], list[float]] = {}
+    short = set()
     for record in records:
         for m in record.measurements if record.status == OK else ():
             if isinstance(m.value, float):
-                groups.setdefault(
-                    (record.row, f"{record.column} {m.column}".strip(), m.metric), []
-                ).append(m.value)
+                place = (record.row, f"{record.column} {m.column}".strip(), m.metric)
+                groups.setdefault(place, []).append(m.value)
+                if record.settled.get(m.metric) is False:
+                    short.add(place)
     return [
-        Value(row, parse_column(column), metric, sum(v) / len(v))
+        Value(row, parse_column(column), metric, sum(v) / len(v), (row, column, metric) in short)
         for (row, column, metric), v in groups.items()
     ]
 
@@ -88,6 +90,7 @@ def judge_claims(run: TableRun, records: Sequence[Record]) -> list[dict[str, str
                 "held": str(verdict.held if verdict else ""),
                 "failed": str(verdict.failed if verdict else ""),
                 "undecided": str(verdict.undecided if verdict else ""),
+                "cut_short": str(verdict.cut_short if verdict else ""),
                 "in_print": f"{claim.holds_in_print} {claim.cells}".strip(),
                 "seeds": str(len(seeds)),
                 "profile": run.selection.profile,

@@ -19,7 +19,7 @@ import torch
 
 from benchmarks.running.events import Context
 from benchmarks.scenarios.assembly import Run, build_federation
-from benchmarks.scenarios.configuration import Configuration
+from benchmarks.scenarios.configuration import Configuration, EvaluationSettings, read_section
 from benchmarks.scenarios.scenario import DataSets
 from benchmarks.tables import registry
 from benchmarks.tables.cells import Cell
@@ -37,6 +37,7 @@ from federation.samples import LOCAL, SERVER, counted
 from federation.seeds import Seeds
 from federation.training.execution import Execution
 from federation.watching import Point, watched
+from metrics.settling import has_settled
 from privacy.plan import RELEASED, TRUST
 from results.record import FAILED, Record
 
@@ -172,28 +173,29 @@ def _measured(
         if channel.round == 0 and any(e.kind == "fit" and e.computed for e in stages.events):
             show_spent(1, channel, federation.privacy)  # rounds show it themselves
         _check_sent(cell.method, federation, method)
-    taken = measure.take(
-        Fitted(
-            config=config,
-            metrics=cell.metrics,
-            unit=cell.unit,
-            role=cell.role,
-            name=cell.method,
-            sources=cell.sources,
-            seeds=seeds,
-            federation=federation,
-            method=method,
-            fitted=fitted,
-            on_meta=lambda: build(Run(seeds, StageCache(None, device="meta"), "meta")),
-            other_method=lambda name: make_method(registry.find_method(name, cell.plugins), config),
-        )
+    run = Fitted(
+        config=config,
+        metrics=cell.metrics,
+        unit=cell.unit,
+        role=cell.role,
+        name=cell.method,
+        sources=cell.sources,
+        seeds=seeds,
+        federation=federation,
+        method=method,
+        fitted=fitted,
+        on_meta=lambda: build(Run(seeds, StageCache(None, device="meta"), "meta")),
+        other_method=lambda name: make_method(registry.find_method(name, cell.plugins), config),
     )
+    taken = measure.take(run)
     entries = {
         "lineage": registry.lineage(cell.method, cell.plugins),
         "local_samples": seen[LOCAL],
         "server_samples": seen[SERVER],
     }
-    return taken, {**entries, **(run_entries(federation) if fitted else {})}
+    if fitted:
+        entries |= {"settled": settled(run), **run_entries(federation)}
+    return taken, entries
 
 
 def _check_sent(name: str, federation: Federation, method: Method) -> None:
@@ -206,6 +208,23 @@ def _check_sent(name: str, federation: Federation, method: Method) -> None:
         raise ValueError(
             f"{name} sends {', '.join(sorted(undeclared))} without declaring it in `{where}`"
         )
+
+
+def settled(run: Fitted) -> dict[str, bool]:
+    """For each of the table's metrics that the run's models have a history of: whether it had
+    settled in all of them at the epoch that is looked at.
+    """
+    how = read_section(run.config, "evaluation", EvaluationSettings)
+    found = {}
+    for metric in run.metrics:
+        histories = [model.history.get(metric, ()) for model in run.models]
+        ends = [
+            has_settled(metric, history[: how.epochs(len(history))], how.settled)
+            for history in histories
+        ]
+        if ends and None not in ends:
+            found[metric] = all(ends)
+    return found
 
 
 def run_entries(federation: Federation) -> dict[str, Any]:

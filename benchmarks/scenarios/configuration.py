@@ -155,10 +155,19 @@ class EvaluationSettings:
     """The network whose features measure images."""
     selecting: str = ""
     """The method that scores teachers, where a measure compares with its scores."""
+    settled: float = 0.5
+    """Points within which the last tenth of a run is like the tenth before it, or the run was cut
+    short (`metrics.settling`)."""
 
     def __post_init__(self) -> None:
+        if not self.settled > 0:
+            raise SpecError(f"evaluation.settled is a number of points above 0, not {self.settled}")
         if self.statistic not in ("last", "best"):
             raise SpecError(f"evaluation.statistic is last or best, not {self.statistic!r}")
+
+    def epochs(self, trained: int) -> int:
+        """How many of the epochs of a run are looked at, at least one."""
+        return max(1, round(self.at * trained))
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,12 @@ class Fitted:
     """Makes the method of a name, with the fields that the configuration sets."""
 
     @property
+    def models(self) -> list[Checkpoint]:
+        """The models whose numbers are averaged: all, or those of clients of the row's role."""
+        owners = {f"client-{c.index}" for c in self.federation.clients if c.role == self.role}
+        return [model for model in self.fitted if not self.role or model.owner in owners]
+
+    @property
     def percent(self) -> int:
         """What a share is multiplied with: 100 in a table that prints percent, else 1."""
         return 100 if self.unit == "percent" else 1

@@ -27,7 +27,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.textpath import text_to_path
 
 from metrics.names import facts
-from reports.tables.table import Layout
+from reports.tables.table import MARK, Layout
 from reports.tables.units import Scale
 from results.files import write_atomic
 
@@ -65,11 +65,21 @@ STYLE: Any = {
 """Of Matplotlib, while a picture is drawn. The salt makes the same plot the same file."""
 HIGHEST_COMMON, FIRST_REACHED = "highest that every row reaches", "reached for the first time"
 """Labels of the marks in a plot against bandwidth."""
-PUBLISHED, CHANCE = "published", "chance"
-"""Labels of printed values and of what guessing gives."""
+PUBLISHED, CHANCE, UNSETTLED = "published", "chance", "cut short"
+"""Labels of printed values, of what guessing gives and of runs that had not settled."""
 GUESS: Mapping[str, Any] = {"color": "#444444", "ls": (0, (4, 2)), "lw": 0.7}
 """How chance is drawn."""
-LAST = (CHANCE, PUBLISHED, HIGHEST_COMMON, FIRST_REACHED)
+SECTION: Mapping[str, Any] = {
+    "marker": f"${MARK}$",
+    "ls": "none",
+    "ms": 4.5,
+    "mfc": "black",
+    "mec": "white",
+    "mew": 0.25,
+    "label": UNSETTLED,
+}
+"""How a run is marked that was cut short."""
+LAST = (CHANCE, UNSETTLED, PUBLISHED, HIGHEST_COMMON, FIRST_REACHED)
 """The end of every legend."""
 
 styled = matplotlib.rc_context(STYLE)
@@ -143,6 +153,12 @@ def save(figure: Figure, path: Path) -> None:
         buffer = io.BytesIO()
         figure.savefig(buffer, format=kind, dpi=200, metadata=known)
         write_atomic(path.with_name(f"{path.name.removesuffix('.png')}.{kind}"), buffer.getvalue())
+
+
+def mark_unsettled(axis: Axes, x: Any, y: Any) -> None:
+    """Marks of runs that were cut short; none where a place is not a number."""
+    if np.isfinite(x).any() and np.isfinite(y).any():
+        axis.plot(x, y, **SECTION)
 
 
 def number_or_nan(text: str) -> float:

@@ -26,6 +26,7 @@ from reports.drawing.figures import (
     inches_of,
     inches_wide,
     limits,
+    mark_unsettled,
     number_or_nan,
     page,
     spread_bars,
@@ -39,6 +40,7 @@ from reports.tables.table import (
     Line,
     Panel,
     blocks,
+    cut_short,
     heading,
     is_number,
     row_title,
@@ -140,6 +142,13 @@ def _value(block: Block, row: str, column: str) -> str:
     """A measured number as the CSV has it; empty without one."""
     line = block.cells.get((row, column))
     return line["value"] if line is not None and line["status"] == "ok" else ""
+
+
+def _short(panel: Panel, block: Block, row: str) -> np.ndarray:
+    """A row's values where its runs were cut short."""
+    lines = (block.cells.get((row, column)) for column in panel.columns)
+    short = [line is not None and cut_short(line) for line in lines]
+    return np.where(short, _series(panel, block, row, "value"), np.nan)
 
 
 def _measured(block: Block, row: str) -> bool:
@@ -303,6 +312,7 @@ def _bars(
             heights = values[row][has] - base
             axis.bar(x, heights, width, base, yerr=spread, error_kw=SPREAD, **_fill(look), **named)
         _printed(axis, panel, block, row, x, has)
+        mark_unsettled(axis, x, _short(panel, block, row)[has])
     for x, chance in enumerate(_chances(panel, block, layout)):
         if chance >= span[0]:
             axis.plot([x - 0.5, x + 0.5], [chance] * 2, label=CHANCE, **GUESS)
@@ -348,6 +358,7 @@ def _rows(
             axis.barh(
                 [position], value - base, 0.72, base, xerr=spread, error_kw=SPREAD, **_fill(look)
             )
+        mark_unsettled(axis, _short(panel, block, row), [position])
         printed = _series(panel, block, row, "published")
         if np.isfinite(printed).all():
             around = spread_bars(_series(panel, block, row, "published_std"))
@@ -394,6 +405,7 @@ def _lines(
             error = spread_bars(_series(panel, block, row, "std")[finite])
             marks: dict[str, Any] = {"marker": look.marker, "elinewidth": 0.8}
             axis.errorbar(x, values[finite], yerr=error, **marks, **style, **named)
+            mark_unsettled(axis, x, _short(panel, block, row)[finite])
         for level, around in zip(values[~finite], spread[~finite], strict=True):
             if has_line:
                 axis.axhline(level, color=look.colour, ls=":", lw=0.9)

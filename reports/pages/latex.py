@@ -5,11 +5,13 @@ from __future__ import annotations
 import pandas as pd
 
 from reports.tables.table import (
+    MARK,
     Layout,
     best_rows,
     block_title,
     blocks,
     bold,
+    cut_short,
     measured_text,
     row_title,
 )
@@ -27,6 +29,7 @@ SPECIAL = {
     "^": r"\textasciicircum{}",
     "±": r"$\pm$",
     "†": r"\textdagger{}",
+    "§": r"\S{}",
     "–": "--",
     "…": r"\dots{}",
     "ε": r"$\varepsilon$",
@@ -64,6 +67,8 @@ def latex_table(layout: Layout, lines: pd.DataFrame) -> str:
             )
             best = {column: best_rows(layout, block, column) for column in panel.columns}
             marks = f"In brackets: published; bold: {escape(bold(layout))}{bound}"
+            if any(map(cut_short, block.cells.values())):
+                marks += rf"; {escape(MARK)}: cut short, the metric had not settled"
             scale_name = block.scale.title.split(" ")[0].lower()
             parts += [
                 r"\begin{table}",

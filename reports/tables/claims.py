@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 from reports.tables.predicates import Bindings, Clause, MissingError, Tables, Value, parse
 from results.published import Claim, parse_column, published_table
 
+CUT_SHORT, UNDECIDED = "cut short", "undecided (spread over seeds)"
 FIGURE = "figure: "
 """How a predicate about a figure begins."""
 
@@ -39,33 +42,55 @@ class Verdict:
     fails_at: tuple[str, ...]
     missing: int = 0
     """Of the undecided, those with missing cells."""
+    cut_short: int = 0
+    """Comparisons that fail on a run that was cut short: a longer one might hold."""
+    early: int = 0
+    """Of the held, those on a run that was cut short: a longer one might fail."""
 
     @property
     def total(self) -> int:
-        return self.held + self.failed + self.undecided
+        return self.held + self.failed + self.undecided + self.cut_short
 
     @property
     def word(self) -> str:
-        """`holds`, `holds in 3 of 4`, `does not hold`, `not measured` or `not decidable at this
-        seed count`.
+        """`holds`, `holds in 3 of 4`, `does not hold`, `cut short`, `undecided (spread over seeds)`
+        or `not measured`.
 
-        What could not be judged is added: `holds in 1 of 1 measured; 8 of 9 not measured`.
+        What could not be judged is added: `holds in 1 of 1 measured; 8 of 9 not measured`; and of
+        how many of those that hold the runs were cut short.
         """
         if self.total == self.missing:
             return "not measured"
         decided = self.held + self.failed
         noise = self.undecided - self.missing
         if decided == 0:
-            words = "not decidable at this seed count"
+            words = UNDECIDED if noise else CUT_SHORT
         elif decided == self.total and self.failed == 0:
             words = "holds"
         elif decided == self.total and self.held == 0:
             words = "does not hold"
         else:
             words = f"holds in {self.held} of {decided}" + (" measured" if self.missing else "")
+        if self.early:
+            words += (
+                f" ({self.early} before {'its run' if self.early == 1 else 'their runs'} settled)"
+            )
         if noise and decided:
-            words += f"; {noise} not decidable at this seed count"
+            words += f"; {noise} {UNDECIDED}"
+        if self.cut_short and decided + noise:
+            words += f"; {self.cut_short} {CUT_SHORT}"
         return words + (f"; {self.missing} of {self.total} not measured" if self.missing else "")
+
+
+class _Outcome(Enum):
+    """How one comparison comes out; the words are those of `Verdict`."""
+
+    HELD = "held"
+    EARLY = "early"
+    FAILED = "failed"
+    CUT_SHORT = "cut short"
+    UNDECIDED = "undecided"
+    MISSING = "missing"
 
 
 def judge(
@@ -80,40 +105,69 @@ def judge(
     `shape` (default: `tables`) tells which combinations exist: for our values, those for which the
     paper printed numbers; such a comparison without our values is undecided. `seeds` are the values
     of each seed; with at least two of them, a comparison whose difference lies within its 95 % t
-    interval over seeds is undecided.
+    interval over seeds is undecided. One that fails on a run that was cut short is no failure.
     """
-    counts = {True: 0, False: 0, None: 0}
-    missing = 0
+    counts: Counter[_Outcome] = Counter()
     fails_at: list[str] = []
     clauses = parse(predicate)
     for number, clause in enumerate(clauses, 1):
-        outcomes: list[bool | None] = []
-        absent = 0
+        of_all = clause.quantifier in ("all", "")
+        outcomes = []
         for bindings in clause.combinations(shape or tables, table):
             if clause.outcome(shape or tables, table, bindings) is None:
                 continue  # the paper prints no such cell
-            outcome = clause.outcome(tables, table, bindings)
-            if outcome is None:
-                absent += 1
-            elif len(seeds) > 1 and not _beyond_spread(clause, table, bindings, seeds):
-                outcome = None
+            outcome = _outcome(clause, tables, table, bindings, seeds)
             outcomes.append(outcome)
-            if outcome is False and clause.quantifier in ("all", ""):
+            if outcome is _Outcome.FAILED and of_all:
                 place = " ".join(f"{key}={value}" for key, value in bindings.items())
                 fails_at.append(f"[clause {number}] {place}".strip() if len(clauses) > 1 else place)
-        if clause.quantifier in ("all", ""):
-            missing += absent
-            for outcome in outcomes:
-                counts[outcome] += 1
+        if of_all:
+            counts.update(outcomes)
         elif outcomes:
-            yes, no = outcomes.count(True), outcomes.count(False)
-            needed = 1 if clause.quantifier == "some" else len(outcomes) // 2 + 1
-            verdict = True if yes >= needed else False if len(outcomes) - no < needed else None
-            missing += verdict is None and absent > 0
-            counts[verdict] += 1
-            if verdict is False:
+            together = _together(clause.quantifier, outcomes)
+            counts[together] += 1
+            if together is _Outcome.FAILED:
+                yes = sum(outcome in (_Outcome.HELD, _Outcome.EARLY) for outcome in outcomes)
                 fails_at.append(f"[clause {number}] {clause.quantifier}: {yes}/{len(outcomes)}")
-    return Verdict(counts[True], counts[False], counts[None], tuple(fails_at), missing)
+    return Verdict(
+        counts[_Outcome.HELD] + counts[_Outcome.EARLY],
+        counts[_Outcome.FAILED],
+        counts[_Outcome.UNDECIDED] + counts[_Outcome.MISSING],
+        tuple(fails_at),
+        counts[_Outcome.MISSING],
+        counts[_Outcome.CUT_SHORT],
+        counts[_Outcome.EARLY],
+    )
+
+
+def _outcome(
+    clause: Clause, tables: Tables, table: str, bindings: Bindings, seeds: Sequence[Tables]
+) -> _Outcome:
+    """How one combination of the clause's keys comes out."""
+    holds = clause.outcome(tables, table, bindings)
+    if holds is None:
+        return _Outcome.MISSING
+    if len(seeds) > 1 and not _beyond_spread(clause, table, bindings, seeds):
+        return _Outcome.UNDECIDED
+    if clause.cut_short(tables, table, bindings):
+        return _Outcome.EARLY if holds else _Outcome.CUT_SHORT
+    return _Outcome.HELD if holds else _Outcome.FAILED
+
+
+def _together(quantifier: str, outcomes: Sequence[_Outcome]) -> _Outcome:
+    """How `some` or `most` of a clause's combinations come out."""
+    of = Counter(outcomes)
+    needed = 1 if quantifier == "some" else len(outcomes) // 2 + 1
+    possible = len(outcomes) - of[_Outcome.FAILED]
+    if of[_Outcome.HELD] >= needed:
+        return _Outcome.HELD
+    if of[_Outcome.HELD] + of[_Outcome.EARLY] >= needed:
+        return _Outcome.EARLY
+    if possible < needed:
+        return _Outcome.FAILED
+    if possible - of[_Outcome.CUT_SHORT] < needed:
+        return _Outcome.CUT_SHORT
+    return _Outcome.MISSING if of[_Outcome.MISSING] else _Outcome.UNDECIDED
 
 
 def _beyond_spread(clause: Clause, table: str, bindings: Bindings, seeds: Sequence[Tables]) -> bool:

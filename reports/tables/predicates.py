@@ -50,6 +50,8 @@ class Value:
     keys: Mapping[str, str]
     metric: str
     number: float
+    cut_short: bool = False
+    """Whether the run had not settled when it ended."""
 
 
 Tables = Mapping[str, Sequence[Value]]
@@ -62,6 +64,8 @@ class _Comparison:
 
     terms: tuple[_Term, ...]
     operators: tuple[str, ...]
+    references: tuple[_Reference, ...]
+    """What the terms read."""
 
     def margins(self, tables: Tables, default: str, bindings: Bindings) -> list[float] | bool:
         """For each operator how far it is from failing (negative: it fails); a truth value for
@@ -93,7 +97,13 @@ class _Comparison:
             for m, op in zip(margins, self.operators, strict=True)
         )
 
+    def cut_short(self, tables: Tables, default: str, bindings: Bindings) -> bool:
+        """Whether any value that it reads is of a run that was cut short."""
+        read = (value for cells in self.references for value in cells(tables, default, bindings))
+        return any(value.cut_short for value in read)
 
+
+_Reference = Callable[[Tables, str, Bindings], list[Value]]
 _Operand = float | str | list[tuple[str, float]]
 _Term = Callable[[Tables, str, Bindings], _Operand]
 
@@ -119,9 +129,9 @@ def _flatten(values: Sequence[_Operand]) -> list[float]:
     return numbers
 
 
-def _reference(text: str) -> _Term:
+def _reference(text: str) -> tuple[_Reference, _Term]:
     """`table2:accuracy[a|b @ dataset=mnist]`: the values of a metric in some rows, keys bound or
-    fixed.
+    fixed; and the term that they are.
 
     With `key=*` among the fixed keys, values go by that key instead of by their row: `argmax` then
     gives one of its values, and lists are correlated over them.
@@ -135,13 +145,13 @@ def _reference(text: str) -> _Term:
     if "*" in fixed.values():
         raise ClaimError(f"more than one key=* in {text!r}: values have one name")
 
-    def term(tables: Tables, default: str, bindings: Bindings) -> _Operand:
+    def cells(tables: Tables, default: str, bindings: Bindings) -> list[Value]:
         wanted = rows_text.replace("$row", bindings.get("row", "$row"))
         excluded = wanted.startswith("* - ")
         names = frozenset(wanted.removeprefix("* - ").split("|"))
         bound = {key: value for key, value in bindings.items() if key not in ("row", over, *fixed)}
         return [
-            (value.keys[over] if over else value.row, value.number)
+            value
             for value in tables.get(table or default, ())
             if value.metric == metric
             and (wanted == "*" or (value.row in names) != excluded)
@@ -153,7 +163,13 @@ def _reference(text: str) -> _Term:
             )
         ]
 
-    return term
+    def term(tables: Tables, default: str, bindings: Bindings) -> _Operand:
+        return [
+            (value.keys[over] if over else value.row, value.number)
+            for value in cells(tables, default, bindings)
+        ]
+
+    return cells, term
 
 
 def _call(name: str, arguments: list[_Term]) -> _Term:
@@ -205,6 +221,7 @@ class _Parser:
             self.tokens.append((kind, match[kind]))
             position = match.end()
         self.position = 0
+        self.references: list[_Reference] = []
 
     def peek(self) -> tuple[str, str]:
         return self.tokens[self.position] if self.position < len(self.tokens) else ("end", "")
@@ -223,7 +240,7 @@ class _Parser:
             terms.append(self.sum())
         if not operators or self.peek()[0] != "end":
             raise ClaimError(f"expected a comparison, found {self.peek()[1]!r}")
-        return _Comparison(tuple(terms), tuple(operators))
+        return _Comparison(tuple(terms), tuple(operators), tuple(self.references))
 
     def sum(self) -> _Term:
         term = self.product()
@@ -242,7 +259,9 @@ class _Parser:
     def atom(self) -> _Term:
         kind, text = self.take()
         if kind == "ref":
-            return _reference(text)
+            cells, term = _reference(text)
+            self.references.append(cells)
+            return term
         if kind == "number":
             return lambda tables, default, bindings: float(text)
         if kind == "key":
@@ -304,6 +323,10 @@ class Clause:
             return all(c.holds(tables, default, bindings) for c in self.comparisons)
         except MissingError:
             return None
+
+    def cut_short(self, tables: Tables, default: str, bindings: Bindings) -> bool:
+        """Whether any value that the comparisons read is of a run that was cut short."""
+        return any(c.cut_short(tables, default, bindings) for c in self.comparisons)
 
 
 def parse(predicate: str) -> list[Clause]:

@@ -223,6 +223,11 @@ def is_number(text: str) -> bool:
     return True
 
 
+MARK = "§"
+NOT_SETTLED = (
+    "cut short: the metric had not settled when the run ended (last tenth of its epochs against the"
+    " tenth before)"
+)
 OPTIMISTIC = "best of"
 """How the statistic of a run begins that was read off at its best test accuracy."""
 
@@ -268,10 +273,16 @@ def bold(layout: Layout) -> str:
 
 
 def measured_text(line: Line, scale: Scale) -> str:
-    """`0.9812 ± 0.0013`, or the failure."""
+    """`0.9812 ± 0.0013`, marked where the run was cut short; or the failure."""
     if line["status"] != OK:
         return "failed"
-    return scale.text(line["value"]) + (f" ± {scale.text(line['std'])}" if line["std"] else "")
+    spread = f" ± {scale.text(line['std'])}" if line["std"] else ""
+    return scale.text(line["value"]) + spread + (f" {MARK}" if cut_short(line) else "")
+
+
+def cut_short(line: Line) -> bool:
+    """Whether the metric had not settled when a run ended; unknown, and so false, in older CSVs."""
+    return line["status"] == OK and line.get("settled", "") == "no"
 
 
 def published_text(line: Line, scale: Scale) -> str:
@@ -346,6 +357,8 @@ def legend(layout: Layout, lines: pd.DataFrame) -> list[str]:
             "† upper bound: uses what no real server has, labels of the public set, or the clients'"
             " samples or teachers"
         )
+    if any(map(cut_short, records_of(lines))):
+        notes.append(f"{MARK} {NOT_SETTLED}")
     notes += unequal_notes(layout)
     shown = blocks(layout, lines)
     notes += [block_title(block) for block in shown if block.scale.sign < 0]

@@ -93,9 +93,9 @@ def test_costs_of_a_row_are_a_range_where_its_columns_differ():
     ("verdict", "kind"),
     [
         ("holds", "yes"),
-        ("holds; 1 not decidable at this seed count", "yes"),
+        ("holds; 1 undecided (spread over seeds)", "yes"),
         ("holds in 3 of 4", "open"),
-        ("holds in 0 of 1; 3 not decidable at this seed count", "no"),
+        ("holds in 0 of 1; 3 undecided (spread over seeds)", "no"),
         ("does not hold", "no"),
         ("not measured", "open"),
         ("holds (at accuracy 23 % in a=1)", "yes"),

@@ -107,7 +107,7 @@ def test_a_difference_within_the_spread_over_seeds_is_not_decidable():
     predicate = "acc[a] > acc[b] for all n"
     assert (
         judge(predicate, "table1", seed(0.5333), seeds=noisy).word
-        == "not decidable at this seed count"
+        == "undecided (spread over seeds)"
     )
     assert judge(predicate, "table1", seed(0.70), seeds=clear).word == "holds"
 
@@ -121,7 +121,7 @@ def test_a_difference_within_the_spread_over_seeds_is_not_decidable():
         (Verdict(0, 0, 4, (), missing=4), "not measured"),
         (
             Verdict(2, 1, 3, (), missing=2),
-            "holds in 2 of 3 measured; 1 not decidable at this seed count; 2 of 6 not measured",
+            "holds in 2 of 3 measured; 1 undecided (spread over seeds); 2 of 6 not measured",
         ),
     ],
 )
@@ -156,14 +156,13 @@ def test_seeds_that_disagree_about_the_best_row_do_not_decide():
     )
     assert judge(clear, "table1", seed(0.9, 0.1), seeds=agree).word == "holds"
     assert (
-        judge(clear, "table1", seed(0.6, 0.3), seeds=split).word
-        == "not decidable at this seed count"
+        judge(clear, "table1", seed(0.6, 0.3), seeds=split).word == "undecided (spread over seeds)"
     )
     # Nor is a comparison of numbers forgotten that follows one of names.
     within = clear + " and acc[b @ n=1] < 0.15"
     assert (
         judge(within, "table1", seed(0.9, 0.13), seeds=agree).word
-        == "not decidable at this seed count"
+        == "undecided (spread over seeds)"
     )
 
 
@@ -410,3 +409,36 @@ def test_a_claim_about_a_figure_is_judged_where_it_was_measured():
     verdict = judge_claim(claim, "fediod", ours)
     assert (verdict.held, verdict.failed, verdict.fails_at) == (1, 1, ("client=2",))
     assert judge_claim(claim, "fediod", {"figure4": []}) is None
+
+
+def cut(row, column, number, short=True):
+    return Value(row, published.parse_column(column), "acc", number, cut_short=short)
+
+
+@pytest.mark.parametrize(
+    ("predicate", "word"),
+    [
+        ("acc[a] > acc[b] for all n", "holds in 1 of 1 (1 before its run settled); 1 cut short"),
+        ("acc[b] > acc[a] for all n", "holds in 1 of 1 (1 before its run settled); 1 cut short"),
+        ("acc[a @ n=1] > acc[b @ n=1]", "cut short"),
+        ("acc[a @ n=2] > acc[b @ n=2]", "holds (1 before its run settled)"),
+        ("acc[c] > acc[b] for all n", "holds"),
+        ("acc[b] > acc[c] for all n", "does not hold"),
+        ("acc[a] > acc[b] for most n", "cut short"),
+        ("acc[a] > acc[b] for some n", "holds (1 before its run settled)"),
+        ("acc[b] > acc[c] for some n", "does not hold"),
+        # max, mean and argmax read every row's value.
+        ("max(acc[a|c @ n=1]) < acc[b @ n=1]", "cut short"),
+        ("argmax(acc[* @ n=2]) == argmax(acc[b|c @ n=2])", "holds (1 before its run settled)"),
+    ],
+)
+def test_what_fails_on_a_run_that_was_cut_short_is_no_failure(predicate, word):
+    values = [
+        cut("a", "n=1", 0.3),
+        cut("a", "n=2", 0.6),
+        *(cut("b", f"n={n}", 0.5, short=False) for n in (1, 2)),
+        *(cut("c", f"n={n}", 0.7, short=False) for n in (1, 2)),
+    ]
+    verdict = judge(predicate, "table1", {"table1": values})
+    assert verdict.word == word
+    assert verdict.failed == (word == "does not hold") * (2 if "all" in predicate else 1)

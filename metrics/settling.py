@@ -1,0 +1,35 @@
+"""Whether a metric had settled when its run ended, or the run was cut short."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from statistics import fmean
+
+from metrics.names import LOWER, facts
+
+JUMP = 2.0
+"""Points by which no single value of the last tenth may be better than the tenth before."""
+
+
+def has_settled(metric: str, history: Sequence[float], within: float = 0.5) -> bool | None:
+    """Whether the mean over the last tenth of a run's epochs (rounds), at least one, lies within
+    `within` points of the mean over the tenth before, and no single value of the last tenth is
+    better than that mean by more than two points.
+
+    `history` has a value for every epoch, a share as a fraction; a point is a hundredth of what
+    counts as 1 (`metrics.names.Metric.scale`): a percentage point, half a dB. None where nothing
+    can be said: for fewer than two values, a value that is not finite, a metric without a scale.
+    Raises ValueError unless `within` is above 0.
+    """
+    if not within > 0:
+        raise ValueError(f"a run has settled within a tolerance above 0 points, not {within}")
+    known = facts(metric)
+    if len(history) < 2 or not known.scale or not all(map(math.isfinite, history)):
+        return None
+    point = known.scale / 100
+    tenth = max(1, round(len(history) / 10))
+    last, before = history[-tenth:], fmean(history[-2 * tenth : -tenth])
+    apart = abs(fmean(last) - before) / point
+    jump = before - min(last) if known.better == LOWER else max(last) - before
+    return apart <= within and jump / point <= JUMP
