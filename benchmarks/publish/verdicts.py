@@ -23,22 +23,27 @@ if TYPE_CHECKING:
 
 
 def values_of(records: Sequence[Record]) -> list[Value]:
-    """Mean values over the records' seeds, for claims; cut short where any seed's run was."""
+    """Mean values over the records' seeds, for claims; settled where all of them had."""
     from reports.tables.predicates import Value
 
     groups: dict[tuple[str, str, str], list[float]] = {}
-    short = set()
+    settled: dict[tuple[str, str, str], list[bool | None]] = {}
     for record in records:
         for m in record.measurements if record.status == OK else ():
             if isinstance(m.value, float):
                 place = (record.row, f"{record.column} {m.column}".strip(), m.metric)
                 groups.setdefault(place, []).append(m.value)
-                if record.settled.get(m.metric) is False:
-                    short.add(place)
+                settled.setdefault(place, []).append(record.settled.get(m.metric))
     return [
-        Value(row, parse_column(column), metric, sum(v) / len(v), (row, column, metric) in short)
-        for (row, column, metric), v in groups.items()
+        Value(row, parse_column(column), metric, sum(v) / len(v), _of_all(settled[place]))
+        for place, v in groups.items()
+        for row, column, metric in (place,)
     ]
+
+
+def _of_all(seeds: Sequence[bool | None]) -> bool | None:
+    """False if a seed's run was cut short, else None if of one it is not known."""
+    return False if False in seeds else None if None in seeds else True
 
 
 def judge_claims(run: TableRun, records: Sequence[Record]) -> list[dict[str, str]]:
@@ -91,6 +96,7 @@ def judge_claims(run: TableRun, records: Sequence[Record]) -> list[dict[str, str
                 "failed": str(verdict.failed if verdict else ""),
                 "undecided": str(verdict.undecided if verdict else ""),
                 "cut_short": str(verdict.cut_short if verdict else ""),
+                "settled": str(verdict.settled if verdict else ""),
                 "in_print": f"{claim.holds_in_print} {claim.cells}".strip(),
                 "seeds": str(len(seeds)),
                 "profile": run.selection.profile,

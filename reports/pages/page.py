@@ -20,6 +20,7 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from metrics.names import facts
+from reports.pages.claim_counts import KINDS, standing, verdict_kind
 from reports.pages.latex import latex_table
 from reports.pages.sheet import Sheet, changed
 from reports.tables.budget import HEADINGS, budget_rows
@@ -91,7 +92,7 @@ class Result:
         with path.open(newline="") as stream:
             claims = list(csv.DictReader(stream))
         if not claims or not all(
-            claim.get(name) for claim in claims for name in ("claim", "verdict", "in_print")
+            claim.get(name) for claim in claims for name in ("id", "claim", "verdict", "in_print")
         ):
             raise ResultsError(
                 f"{path} is damaged; regenerate the table with `python -m benchmarks reproduce`"
@@ -244,15 +245,6 @@ def tables_of(result: Result) -> list[dict[str, Any]]:
                 {"title": title, "columns": heads, "rows": rows, "private": private, "sends": sends}
             )
     return tables
-
-
-def verdict_kind(verdict: str) -> str:
-    """`yes`, `no` or `open`: whether a claim holds wherever it was judged, or nowhere; open if in
-    part or undecided.
-    """
-    if verdict.startswith(("does not hold", "holds in 0 of")):
-        return "no"
-    return "yes" if verdict.startswith("holds") and not verdict.startswith("holds in") else "open"
 
 
 def provenance(records: Sequence[Record]) -> list[tuple[str, str]]:
@@ -430,6 +422,13 @@ def render_page(results: Sequence[Result]) -> str:
     return render(
         "page.html.jinja",
         sections=sections,
+        standing=standing(
+            (result.profile, result.paper, result.anchor, claim)
+            for result in results
+            for claim in result.claims
+            if "." not in result.name
+        ),
+        claim_kinds=KINDS,
         missing=missing_tables(results),
         style=style,
         script=script,

@@ -46,6 +46,8 @@ class Verdict:
     """Comparisons that fail on a run that was cut short: a longer one might hold."""
     early: int = 0
     """Of the held, those on a run that was cut short: a longer one might fail."""
+    settled: int = 0
+    """Of the held, those whose runs had all settled; of the others it is not known."""
 
     @property
     def total(self) -> int:
@@ -85,12 +87,17 @@ class Verdict:
 class _Outcome(Enum):
     """How one comparison comes out; the words are those of `Verdict`."""
 
+    SETTLED = "settled"
     HELD = "held"
     EARLY = "early"
     FAILED = "failed"
     CUT_SHORT = "cut short"
     UNDECIDED = "undecided"
     MISSING = "missing"
+
+
+HELD = (_Outcome.SETTLED, _Outcome.HELD, _Outcome.EARLY)
+"""What holds, by how well it is known to be the end."""
 
 
 def judge(
@@ -127,16 +134,17 @@ def judge(
             together = _together(clause.quantifier, outcomes)
             counts[together] += 1
             if together is _Outcome.FAILED:
-                yes = sum(outcome in (_Outcome.HELD, _Outcome.EARLY) for outcome in outcomes)
+                yes = sum(outcome in HELD for outcome in outcomes)
                 fails_at.append(f"[clause {number}] {clause.quantifier}: {yes}/{len(outcomes)}")
     return Verdict(
-        counts[_Outcome.HELD] + counts[_Outcome.EARLY],
+        sum(counts[held] for held in HELD),
         counts[_Outcome.FAILED],
         counts[_Outcome.UNDECIDED] + counts[_Outcome.MISSING],
         tuple(fails_at),
         counts[_Outcome.MISSING],
         counts[_Outcome.CUT_SHORT],
         counts[_Outcome.EARLY],
+        counts[_Outcome.SETTLED],
     )
 
 
@@ -149,9 +157,12 @@ def _outcome(
         return _Outcome.MISSING
     if len(seeds) > 1 and not _beyond_spread(clause, table, bindings, seeds):
         return _Outcome.UNDECIDED
-    if clause.cut_short(tables, table, bindings):
+    settled = clause.settled(tables, table, bindings)
+    if settled is False:
         return _Outcome.EARLY if holds else _Outcome.CUT_SHORT
-    return _Outcome.HELD if holds else _Outcome.FAILED
+    if not holds:
+        return _Outcome.FAILED
+    return _Outcome.SETTLED if settled else _Outcome.HELD
 
 
 def _together(quantifier: str, outcomes: Sequence[_Outcome]) -> _Outcome:
@@ -159,10 +170,11 @@ def _together(quantifier: str, outcomes: Sequence[_Outcome]) -> _Outcome:
     of = Counter(outcomes)
     needed = 1 if quantifier == "some" else len(outcomes) // 2 + 1
     possible = len(outcomes) - of[_Outcome.FAILED]
-    if of[_Outcome.HELD] >= needed:
-        return _Outcome.HELD
-    if of[_Outcome.HELD] + of[_Outcome.EARLY] >= needed:
-        return _Outcome.EARLY
+    held = 0
+    for kind in HELD:
+        held += of[kind]
+        if held >= needed:
+            return kind
     if possible < needed:
         return _Outcome.FAILED
     if possible - of[_Outcome.CUT_SHORT] < needed:

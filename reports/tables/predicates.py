@@ -50,8 +50,8 @@ class Value:
     keys: Mapping[str, str]
     metric: str
     number: float
-    cut_short: bool = False
-    """Whether the run had not settled when it ended."""
+    settled: bool | None = None
+    """Whether the metric had settled when the run ended; None where no history tells."""
 
 
 Tables = Mapping[str, Sequence[Value]]
@@ -97,10 +97,10 @@ class _Comparison:
             for m, op in zip(margins, self.operators, strict=True)
         )
 
-    def cut_short(self, tables: Tables, default: str, bindings: Bindings) -> bool:
-        """Whether any value that it reads is of a run that was cut short."""
+    def settled(self, tables: Tables, default: str, bindings: Bindings) -> list[bool | None]:
+        """`settled` of every value that it reads."""
         read = (value for cells in self.references for value in cells(tables, default, bindings))
-        return any(value.cut_short for value in read)
+        return [value.settled for value in read]
 
 
 _Reference = Callable[[Tables, str, Bindings], list[Value]]
@@ -324,9 +324,12 @@ class Clause:
         except MissingError:
             return None
 
-    def cut_short(self, tables: Tables, default: str, bindings: Bindings) -> bool:
-        """Whether any value that the comparisons read is of a run that was cut short."""
-        return any(c.cut_short(tables, default, bindings) for c in self.comparisons)
+    def settled(self, tables: Tables, default: str, bindings: Bindings) -> bool | None:
+        """Whether every value that the comparisons read had settled when its run ended; False if
+        one was cut short, else None if one's history does not tell.
+        """
+        read = [s for c in self.comparisons for s in c.settled(tables, default, bindings)]
+        return False if False in read else None if None in read else True
 
 
 def parse(predicate: str) -> list[Clause]:

@@ -73,7 +73,12 @@ def write_results(folder: Path, records: list[Record] | None = None) -> TableFil
     ]
     write_csv(files.path("csv"), summarise(found))
     files.write_records(found)
-    claim = {"claim": "DLAD & averaging differ", "verdict": "holds", "in_print": "yes 3/3"}
+    claim = {
+        "id": "dlad-t2-a",
+        "claim": "DLAD & averaging differ",
+        "verdict": "holds",
+        "in_print": "yes 3/3",
+    }
     write_csv(files.path("claims.csv"), [claim], list(claim))
     files.path("png").write_bytes(PIXEL)
     files.path("md").write_text("# dlad/table2\n")

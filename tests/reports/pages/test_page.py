@@ -19,7 +19,6 @@ from reports.pages.page import (
     render_page,
     section_of,
     spread_of,
-    verdict_kind,
 )
 from reports.pages.sheet import Sheet
 from reports.tables.table import blocks
@@ -87,22 +86,6 @@ def test_costs_of_a_row_are_a_range_where_its_columns_differ():
     assert spread_of(["2000000", "2000000"], 1e6, 1) == ("2.0", "2.0")
     assert spread_of(["2000000", "", "1000000"], 1e6, 1) == ("1.0 to 2.0", "2.0")
     assert spread_of([""], 1, 2) == ("–", "")
-
-
-@pytest.mark.parametrize(
-    ("verdict", "kind"),
-    [
-        ("holds", "yes"),
-        ("holds; 1 undecided (spread over seeds)", "yes"),
-        ("holds in 3 of 4", "open"),
-        ("holds in 0 of 1; 3 undecided (spread over seeds)", "no"),
-        ("does not hold", "no"),
-        ("not measured", "open"),
-        ("holds (at accuracy 23 % in a=1)", "yes"),
-    ],
-)
-def test_a_verdict_is_yes_no_or_neither(verdict, kind):
-    assert verdict_kind(verdict) == kind
 
 
 def test_bytes_and_the_best_of_a_column_stand_in_their_rows(tmp_path):

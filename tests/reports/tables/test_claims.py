@@ -412,7 +412,7 @@ def test_a_claim_about_a_figure_is_judged_where_it_was_measured():
 
 
 def cut(row, column, number, short=True):
-    return Value(row, published.parse_column(column), "acc", number, cut_short=short)
+    return Value(row, published.parse_column(column), "acc", number, settled=not short)
 
 
 @pytest.mark.parametrize(
@@ -441,4 +441,5 @@ def test_what_fails_on_a_run_that_was_cut_short_is_no_failure(predicate, word):
     ]
     verdict = judge(predicate, "table1", {"table1": values})
     assert verdict.word == word
+    assert verdict.settled == (word == "holds") * 2
     assert verdict.failed == (word == "does not hold") * (2 if "all" in predicate else 1)

@@ -1,0 +1,81 @@
+"""How a paper's claims stand in a set of results, at the top of the page."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from results import published
+
+KINDS = ("holds", "settled", "in part or undecided", "does not hold", "cut short", "not measured")
+"""What a claim comes to; `settled` are those that hold by runs that are known to have settled."""
+
+
+def verdict_kind(verdict: str) -> str:
+    """`yes`, `no`, `short` or `open`: whether a claim holds wherever it was judged, or nowhere, or
+    its runs were cut short; open if in part or undecided.
+    """
+    if verdict.startswith(("does not hold", "holds in 0 of")):
+        return "no"
+    if verdict.startswith("cut short"):
+        return "short"
+    return "yes" if verdict.startswith("holds") and not verdict.startswith("holds in") else "open"
+
+
+def standing(
+    judged: Iterable[tuple[str, str, str, Mapping[str, str]]],
+) -> list[dict[str, Any]]:
+    """A line per profile and paper, from `(profile, paper, anchor, claim)` of every claim that was
+    judged, `claim` a line of a table's `claims.csv`: how many claims the paper makes, how
+    many of them hold in print, and of those how many come to each of `KINDS` here; and every claim
+    with the place of its evidence.
+
+    Of a claim that several results judge the first counts.
+    """
+    found: dict[tuple[str, str], dict[str, tuple[str, Mapping[str, str]]]] = {}
+    for profile, paper, anchor, line in judged:
+        found.setdefault((profile, paper), {}).setdefault(line["id"], (anchor, line))
+    lines = []
+    for (profile, paper), judgements in found.items():
+        claims = published.claims(paper)
+        kinds: Counter[str] = Counter()
+        links = []
+        for claim in claims:
+            anchor, line = judgements.get(claim.id, ("", {"verdict": "not measured"}))
+            verdict = line["verdict"]
+            links.append(
+                {
+                    "text": claim.claim,
+                    "verdict": verdict,
+                    "kind": verdict_kind(verdict),
+                    "anchor": f"{anchor}-{claim.id}" if anchor else "",
+                }
+            )
+            if claim.holds_in_print == "yes":
+                kinds.update(_kinds(line))
+        lines.append(
+            {
+                "paper": paper,
+                "profile": profile,
+                "claims": len(claims),
+                "in_print": sum(claim.holds_in_print == "yes" for claim in claims),
+                "kinds": {kind: kinds[kind] for kind in KINDS},
+                "links": links,
+            }
+        )
+    return lines
+
+
+def _kinds(line: Mapping[str, str]) -> list[str]:
+    """The `KINDS` that a claim counts for; older lines do not tell what had settled."""
+    verdict = line["verdict"]
+    settled = line.get("settled", "") not in ("", "0") and line["settled"] == line["held"]
+    if verdict.startswith(("not measured", "not judged")):
+        return ["not measured"]
+    return {
+        "yes": ["holds", "settled"] if settled else ["holds"],
+        "no": ["does not hold"],
+        "short": ["cut short"],
+        "open": ["in part or undecided"],
+    }[verdict_kind(verdict)]
