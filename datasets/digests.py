@@ -26,7 +26,16 @@ from results.files import (
 )
 from results.sourcecode import source_digest
 
-DECODERS = ("numpy", "pillow", "pydicom", "scikit-image", "scikit-learn", "scipy")
+DECODERS = (
+    "h5py",
+    "nibabel",
+    "numpy",
+    "pillow",
+    "pydicom",
+    "scikit-image",
+    "scikit-learn",
+    "scipy",
+)
 """Packages that readers decode files, or draw images, with."""
 
 _of_fingerprints: dict[str, str] = {}

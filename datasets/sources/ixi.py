@@ -54,7 +54,7 @@ def _volumes(modality: str, home: Path) -> list[Path]:
 
 
 def splits(names: list[str], modality: str) -> dict[str, list[str]]:
-    """Which names train and which are tested."""
+    """Which subjects train and which are tested."""
     _, aside, tested = SUBJECTS[modality]
     order = hashed(names)
     return {"train": sorted(order[tested + aside :]), "test": sorted(order[:tested])}
@@ -67,7 +67,8 @@ def slices_of(path: Path) -> np.ndarray:
 
 
 def _load(modality: str, home: Path) -> dict[str, Split]:
-    paths = {path.name: path for path in _volumes(modality, home)}
+    # By subject, so that one who has both modalities is tested, or trains, in both.
+    paths = {path.name.rpartition("-")[0]: path for path in _volumes(modality, home)}
     parts = splits([*paths], modality)
     return splits_of({s: [paths[name] for name in names] for s, names in parts.items()}, slices_of)
 

@@ -262,3 +262,11 @@ def test_an_archive_that_says_it_is_encrypted_is_refused(tmp_path):
     path.write_bytes(content)
     with pytest.raises(DataError, match=r"ixi_hh\.npz is damaged \(.*encrypted"):
         SOURCES["ixi-hh-t1"].load(tmp_path)
+
+
+def test_a_subject_is_tested_in_both_modalities_or_in_none(tmp_path):
+    for modality in ("T1", "T2"):
+        official(tmp_path, NAMES[:11], modality)
+    t1, t2 = (tones(SOURCES[f"ixi-{m}"].load(tmp_path)["test"]) for m in ("t1", "t2"))
+    assert len(t1) == 3
+    assert set(t1) < set(t2)  # 3 and 4 of the same eleven, which lie in the same order
