@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 from benchmarks.tables.registry import TASK
-from benchmarks.tables.spec import Scalar, SpecError
+from benchmarks.tables.spec import SETTLED, UNLISTED, Scalar, SpecError
 from federation.training.augmentation import Augmentation
 from federation.training.loops import TrainingPlan
 from privacy.plan import RELEASED, PrivacyPlan
@@ -155,7 +155,7 @@ class EvaluationSettings:
     """The network whose features measure images."""
     selecting: str = ""
     """The method that scores teachers, where a measure compares with its scores."""
-    settled: float = 0.5
+    settled: float = float(UNLISTED[SETTLED])
     """Points within which the last tenth of a run is like the tenth before it, or the run was cut
     short (`metrics.settling`)."""
 

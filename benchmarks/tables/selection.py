@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.tables import registry
-from benchmarks.tables.spec import Paper, Row, Scalar, SpecError, Table, Value
+from benchmarks.tables.spec import UNLISTED, Paper, Row, Scalar, SpecError, Table, Value
 from federation.training.execution import DEFAULT, Execution
 from results.files import digest
 from results.names import near
@@ -50,6 +50,7 @@ def parse_overrides(
     Raises SpecError for an unknown one or a value of another kind.
     """
     known: dict[str, Value] = {setting.name: setting.paper for setting in paper.every_setting}
+    known |= UNLISTED
     overrides: dict[str, Scalar] = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")

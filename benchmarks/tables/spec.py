@@ -23,6 +23,9 @@ may be one of several, `method=fedavg|fedprox`. A method that the paper does not
 nearest that it derives from and the paper names.
 """
 
+SETTLED = "evaluation.settled"
+UNLISTED: Mapping[str, Scalar] = {SETTLED: 0.5}
+"""Settings of every paper that none of them lists, as they are unless `--set` says otherwise."""
 PROFILES = ("smoke", "cpu", "paper")
 PROTOCOLS = ("paper", "released")
 SOURCES = ("paper", "code", "assumed")

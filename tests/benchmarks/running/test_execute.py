@@ -118,6 +118,20 @@ def test_several_models_are_averaged_and_a_role_keeps_only_its_own(cell, tmp_pat
     assert own.statistic == "after the last of 2 epochs or rounds"
 
 
+def test_a_record_says_whether_every_model_had_settled(cell, tmp_path):
+    clients = configured(cell, **{"scripted.what": "clients"})
+    assert run(cell, tmp_path).settled == {"accuracy": False}  # 50, then 25 %
+    # 12.5, then 50 %, and 50, then 75 %: within 40 points, but better by more than two.
+    assert run(configured(clients, **{"evaluation.settled": 40.0}), tmp_path).settled == {
+        "accuracy": False
+    }
+    falling = configured(cell, **{"evaluation.settled": 25.0})
+    assert run(falling, tmp_path).settled == {"accuracy": True}
+    assert run(configured(falling, **{"evaluation.at": 0.3}), tmp_path).settled == {}  # one epoch
+    refused = run(configured(cell, **{"evaluation.settled": 0.0}), tmp_path)
+    assert "evaluation.settled is a number of points above 0, not 0.0" in refused.reason
+
+
 def test_a_curve_has_a_value_for_every_epoch(cell, tmp_path):
     record = run(
         replace(configured(cell, **{"scripted.what": "clients"}), measure="curve"), tmp_path
