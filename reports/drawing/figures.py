@@ -72,10 +72,10 @@ GUESS: Mapping[str, Any] = {"color": "#444444", "ls": (0, (4, 2)), "lw": 0.7}
 SECTION: Mapping[str, Any] = {
     "marker": f"${MARK}$",
     "ls": "none",
-    "ms": 4.5,
+    "ms": 5.5,
     "mfc": "black",
-    "mec": "white",
-    "mew": 0.25,
+    "mec": "black",
+    "mew": 0.2,
     "label": UNSETTLED,
 }
 """How a run is marked that was cut short."""
