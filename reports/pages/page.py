@@ -22,6 +22,7 @@ from markupsafe import Markup
 from metrics.names import facts
 from reports.pages.claim_counts import KINDS, standing, verdict_kind
 from reports.pages.latex import latex_table
+from reports.pages.printed import coverage, printed_numbers
 from reports.pages.sheet import Sheet, changed
 from reports.tables.budget import HEADINGS, budget_rows
 from reports.tables.html import TEMPLATES, render
@@ -386,29 +387,6 @@ def section_of(result: Result) -> dict[str, Any]:
         "measured": int((shown["status"] == OK).sum()),
         "compared": int((shown["difference"] != "").sum()),
         "printed": printed_numbers(layout.key),
-    }
-
-
-def printed_numbers(table: str) -> int:
-    """How many numbers the paper prints in `paper/table`."""
-    return sum(isinstance(cell.value, float) for cell in published.published_table(table))
-
-
-def coverage(sections: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], tuple[int, int]]:
-    """By profile and paper, how many printed numbers have a measured one beside them, and how many
-    the paper prints; a table of several results counts once, by the one that has most.
-    """
-    compared: dict[tuple[str, str], dict[str, int]] = {}
-    for section in sections:
-        paper = section["key"].split("/")[0]
-        tables = compared.setdefault((section["profile"], paper), {})
-        tables[section["key"]] = max(tables.get(section["key"], 0), section["compared"])
-    return {
-        (profile, paper): (
-            sum(tables.values()),
-            sum(printed_numbers(f"{paper}/{table}") for table in published.tables(paper)),
-        )
-        for (profile, paper), tables in compared.items()
     }
 
 

@@ -14,10 +14,8 @@ import pytest
 
 from reports.pages.page import (
     cell_of,
-    coverage,
     find_results,
     panel_rows,
-    printed_numbers,
     render_page,
     section_of,
     spread_of,
@@ -291,20 +289,3 @@ def test_a_folder_without_tables_is_refused_with_what_to_do(tmp_path):
     assert done.returncode == 2
     assert "holds no table" in done.stderr
     assert "reproduce" in done.stderr
-
-
-def test_printed_numbers_with_a_measured_one_count_once():
-    def section(key, compared, profile="cpu"):
-        return {"key": key, "profile": profile, "compared": compared}
-
-    assert printed_numbers("dlad/table1") == 20
-    assert printed_numbers("dlad/figure2") == 0
-    whole = sum(printed_numbers(f"dlad/table{number}") for number in range(1, 5))
-    assert coverage(
-        [
-            section("dlad/table1", 20),
-            section("dlad/table2", 16),
-            section("dlad/table2", 12),  # of another protocol
-            section("dlad/table2", 48, "smoke"),
-        ]
-    ) == {("cpu", "dlad"): (36, whole), ("smoke", "dlad"): (48, whole)}
