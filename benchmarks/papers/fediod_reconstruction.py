@@ -71,7 +71,7 @@ SETTINGS = (
     Setting("fediod-reconstruction.epochs", 100, "paper", "appendix", cpu=16, smoke=3),
     Setting("fediod-reconstruction.mimic", 1.0, "paper", "Eq. 11; less in the few steps of reduced profiles", cpu=1e-3, smoke=1e-3),
     Setting("fediod-reconstruction.weights", "eq8", "paper", "Eq. 8"),
-    Setting("fediod-reconstruction.temperature", 0.0, "paper", "Eq. 10; 0 stands for infinity"),
+    Setting("fediod-reconstruction.temperature", 0.0, "paper", "Eq. 10 as printed; 0 stands for infinity"),
     Setting("fediod-reconstruction.distillation", 1.0, "paper", "Eq. 10"),
     Setting("fediod-reconstruction.supervised", 0.0, "paper", "a foreground is no target"),
     Setting("fediod-reconstruction.confidence", 0.0, "assumed", "L_conf is of classes"),

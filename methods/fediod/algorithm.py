@@ -94,7 +94,7 @@ class FedIOD(Settings):
             self.weights, server.pi, server.counts, scores.detach(), own_scores
         )
         answer = federation.forward(server.student.module, images)
-        mimic = mimic_loss(answer, aggregate(logits, weights), self.temperature)
+        mimic = self.mimic_loss(answer, aggregate(logits, weights))
         # Update: G against the student, then S.
         parameters = list(server.student.module.parameters())
         gradients = (
@@ -113,6 +113,10 @@ class FedIOD(Settings):
             parameter.grad = gradient
         server.student.step()
         return mimic.detach()
+
+    def mimic_loss(self, student: torch.Tensor, ensemble: torch.Tensor) -> torch.Tensor:
+        """L_mimic () between logits (n, classes), as it is set."""
+        return mimic_loss(student, ensemble, self.temperature, self.printed_mimic)
 
     def generator_loss(
         self, logits: torch.Tensor, scores: torch.Tensor, mimic: torch.Tensor, pi: torch.Tensor
@@ -142,7 +146,7 @@ class FedIOD(Settings):
                 images = generate(self, federation, server.generator.module, latents)
                 ensemble = aggregate(torch.stack([node.logits(images) for node in nodes]), weights)
             answer = federation.forward(server.student.module, images)
-            mimic_loss(answer, ensemble, self.temperature).backward()
+            self.mimic_loss(answer, ensemble).backward()
             server.student.optimizer.step()
             server.student.optimizer.zero_grad(set_to_none=True)
         server.student.schedule.step()

@@ -127,15 +127,22 @@ def ensemble_weights(
     return importance(label_ratio(counts), generated / own_scores[:, None].clamp_min(1e-6))
 
 
-def mimic_loss(student: torch.Tensor, ensemble: torch.Tensor, temperature: float) -> torch.Tensor:
+def mimic_loss(
+    student: torch.Tensor, ensemble: torch.Tensor, temperature: float, printed: bool = False
+) -> torch.Tensor:
     """L_mimic, mean over the batch: T^2 KL(A || S) of Eq. 6, or at temperature 0 its limit for
-    infinity, |S(x) - A|^2 of Eq. 10.
+    infinity, the squared distance of centred logits over 2C.
 
-    The divergence is taken in float64: at the T = 10,001 of the released code it is lost in
-    float32.
+    Eq. 10 prints |S(x) - A|^2 for that limit, which is at least 2C times more: with `printed` it is
+    that, for outputs that are no scores of classes too. The divergence is taken in float64: at the
+    T = 10,001 of the released code it is lost in float32.
     """
     if temperature == 0:
-        return (student - ensemble).square().sum(dim=1).mean()
+        difference = student - ensemble
+        if printed:
+            return difference.square().sum(dim=1).mean()
+        centred = difference - difference.mean(dim=1, keepdim=True)
+        return centred.square().sum(dim=1).mean() / (2 * student.shape[1])
     wide = (
         torch.float32 if student.device.type == "mps" else torch.float64
     )  # MPS has no double precision

@@ -23,7 +23,6 @@ class Settings(Method):
         "samples": 20,
         "lr": 0.01,
         "generator_lr": 2e-3,
-        "mimic": 1e-4,
         "confidence": 0.1,
         "uniqueness": 0.1,
     }
@@ -79,7 +78,10 @@ class Settings(Method):
     """Weights of the ensemble: `eq8`; `eq8-own` with 1 - D_k for D_k; `size` (common in FL, Table
     6); `class-count`."""
     temperature: float = 0.0
-    """tau of L_mimic; 0 stands for infinity, that is Eq. 10."""
+    """tau of L_mimic; 0 stands for infinity, where it is the limit of Eq. 6."""
+    printed_mimic: bool = False
+    """Whether L_mimic at infinity is |S - A|^2 of Eq. 10 as printed, at least 2C times more than
+    the limit of Eq. 6 that it stands for."""
     student_steps: int = 1
     """Student steps for each of the generator's: one on the same images (Algorithm 1), or several,
     all on fresh ones (released code: 5)."""

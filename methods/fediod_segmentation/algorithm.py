@@ -98,7 +98,7 @@ class FedIODSegmentation(Settings):
         outputs = federation.forward(server.student.module, seen)
         ensemble = aggregate(answered.logits, weights[..., None, None])
         scores = self.as_scores(outputs)
-        mimic = mimic_loss(by_pixel(scores), by_pixel(ensemble), self.temperature)
+        mimic = mimic_loss(by_pixel(scores), by_pixel(ensemble), self.temperature, printed=True)
         learnt = self.distillation * mimic
         if self.supervised:
             learnt = learnt + self.supervised * federation.task.loss(outputs, labels).mean()

@@ -96,7 +96,7 @@ class Settings(GanSettings, Method):
     """Weights of the teachers: `eq8`; `eq8-own` with 1 - D_k for D_k; `size`; `class-count` of
     pixels; `sum`, all one (released code)."""
     temperature: float = 0.0
-    """tau of L_mimic; 0 stands for infinity, that is Eq. 10."""
+    """tau of L_mimic; 0 stands for infinity, that is Eq. 10 as printed."""
     distillation: float = 1.0
     """Weight of L_mimic for the student."""
     supervised: float = 0.0

@@ -82,7 +82,7 @@ def test_outputs_are_compared_pixel_by_pixel():
     method = quick()
     assert method.as_scores(images) is images
     ensemble = torch.tensor([[[[0.25, 0.25]]]])
-    mimic = mimic_loss(by_pixel(images), by_pixel(ensemble), method.temperature)
+    mimic = mimic_loss(by_pixel(images), by_pixel(ensemble), method.temperature, printed=True)
     assert mimic.item() == pytest.approx(0.25**2 / 2)  # Eq. 10: two pixels, one output
 
 

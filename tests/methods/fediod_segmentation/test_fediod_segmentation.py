@@ -105,7 +105,7 @@ def test_the_student_mimics_at_every_pixel_and_the_released_form_has_no_factor_o
     ensemble = aggregate(logits, torch.ones(2, 1, 1, 1, 1))
     assert ensemble.tolist() == [[[[1, 2]], [[0, 0]]]]
     student = torch.zeros(1, 2, 1, 2)
-    squares = mimic_loss(by_pixel(student), by_pixel(ensemble), 0.0)  # Eq. 10
+    squares = mimic_loss(by_pixel(student), by_pixel(ensemble), 0.0, printed=True)  # Eq. 10
     assert squares.item() == pytest.approx((1 + 4) / 2)
     expected = [torch.tensor([z / 5, 0.0]).softmax(dim=0) for z in (1.0, 2.0)]
     divergence = sum((p * (2 * p).log()).sum() for p in expected).item() / 2
