@@ -65,7 +65,7 @@ class ResolvedData:
     @property
     def label(self) -> str:
         """For titles: `MNIST (real)`, `mnist stand-in: digits (surrogate)`."""
-        if self.asked == self.used:
+        if self.asked == self.used or self.origin == REAL:
             return f"{source(self.used).title} ({self.origin})"
         return f"{self.asked} stand-in: {source(self.used).title} ({self.origin})"
 
@@ -103,6 +103,22 @@ def check(name: str, home: Path | None = None) -> None:
             check_npz(path, entry.how_to_get)
 
 
+def _whole(entry: DataSource) -> str:
+    """The name of the set that a source is, perhaps with fewer pixels."""
+    return entry.reduced_from or entry.name
+
+
+def _present(wanted: DataSource, home: Path, side: int, but_not: str) -> list[DataSource]:
+    """What can be used for `wanted`, best first: itself, or what stands in for it."""
+    found = [wanted] if is_present(wanted.name, home) else []
+    for entry in map(source, wanted.stand_ins):
+        fine = not entry.reduced_from or 0 < side <= min(entry.shape[1:])
+        taken = but_not and _whole(entry) == _whole(source(but_not))
+        if fine and not taken and is_present(entry.name, home):
+            found.append(entry)
+    return found
+
+
 def resolve(
     name: str,
     *,
@@ -110,27 +126,30 @@ def resolve(
     require_real: bool = False,
     home: Path | None = None,
     but_not: str = "",
+    side: int = 0,
 ) -> ResolvedData:
     """Decide which data a table column uses: the real set, else a surrogate, else a synthetic one.
 
     `embedded` (the smoke profile) takes the stand-in that needs no files, so that a run is the same
-    everywhere. `but_not` is a set that must not stand in, since it is used already. Raises
-    DataError if the set is absent and `require_real` is given, or if a present file is damaged.
+    everywhere. `but_not` is a set that must not stand in, since it is used already, `side` the
+    pixels that images are brought to, if that is known: a form of the set that has as many is the
+    real set. Raises DataError if the set is absent and `require_real` is given, or if a present
+    file is damaged.
     """
     home = home or data_home()
     wanted = source(name)
-    used = wanted
     if embedded and wanted.embedded:
         used = source(wanted.embedded)
-    elif not is_present(name, home) and not require_real:
-        present = [source(s) for s in wanted.stand_ins if is_present(s, home) and s != but_not]
-        if not present:
+    else:
+        present = _present(wanted, home, side, but_not)
+        if not present and not require_real:
             raise DataError(
                 f"{wanted.title} is not under {home}, and nothing can stand in for it."
                 f" {wanted.how_to_get}"
             )
-        used = present[0]
-    if require_real and (used is not wanted or wanted.kind != REAL or not is_present(name, home)):
+        used = present[0] if present else source(wanted.embedded)
+    real = used.kind == wanted.kind == REAL and _whole(used) == _whole(wanted)
+    if require_real and not real:
         if embedded:
             raise DataError(
                 f"--require-real: {wanted.title} is needed, but this profile always uses embedded"
@@ -141,13 +160,7 @@ def resolve(
             f" {wanted.how_to_get}"
         )
     check(used.name, home)
-    origin = (
-        SYNTHETIC
-        if used.kind == SYNTHETIC
-        else REAL
-        if used is wanted and used.kind == REAL
-        else SURROGATE
-    )
+    origin = REAL if real else SYNTHETIC if used.kind == SYNTHETIC else SURROGATE
     return ResolvedData(name, used.name, origin, _content(used.name, home), used.note)
 
 

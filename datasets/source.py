@@ -83,6 +83,9 @@ class DataSource:
     """Fetch the official files into the data home, where the licence allows."""
     stand_ins: tuple[str, ...] = ()
     """Names of other sources to use when this one is absent, best first."""
+    reduced_from: str = ""
+    """The set of which this one has every sample in the same order, with fewer pixels: no stand-in
+    for it, but itself, where images are brought to no more pixels than it has."""
     embedded: str = ""
     """The stand-in that needs no files at all, for the smoke profile; empty if this source itself
     needs none."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -132,7 +132,7 @@ def _code(
 
 
 def _private_data(
-    name: str, target: ResolvedData, embedded: bool, require_real: bool
+    name: str, target: ResolvedData, resolve: Callable[..., ResolvedData]
 ) -> ResolvedData | None:
     """The clients' data set, or what stands in for it best; the server's own target data only where
     both are of one set.
@@ -141,9 +141,7 @@ def _private_data(
         return None
     if name == target.asked:
         return target
-    return catalogue.resolve(
-        name, embedded=embedded, require_real=require_real, but_not=target.used
-    )
+    return resolve(name, but_not=target.used)
 
 
 def _sites(config: Mapping[str, Scalar]) -> list[str]:
@@ -283,19 +281,16 @@ def expand(
             embedded = selection.profile == "smoke"
             if measure.extractor:
                 config["evaluation.extractor"] = weight_files.default_extractor(embedded)
+            resolve = functools.partial(
+                catalogue.resolve,
+                embedded=embedded,
+                require_real=selection.require_real,
+                side=int(config.get("data.image_size", 0)),
+            )
             try:
-                data, *others = (
-                    catalogue.resolve(name, embedded=embedded, require_real=selection.require_real)
-                    for name in _sites(config)
-                )
-                public = (
-                    catalogue.resolve(other, embedded=embedded, require_real=selection.require_real)
-                    if other
-                    else None
-                )
-                private = _private_data(
-                    str(config.get("private.name", "")), data, embedded, selection.require_real
-                )
+                data, *others = (resolve(name) for name in _sites(config))
+                public = resolve(other) if other else None
+                private = _private_data(str(config.get("private.name", "")), data, resolve)
             except DataError:
                 if skip_unusable:
                     continue

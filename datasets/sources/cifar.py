@@ -1,4 +1,7 @@
-"""CIFAR-10 and CIFAR-100: torchvision's layout (`cifar-10-batches-py/`) or one `<name>.npz`."""
+"""CIFAR-10 and CIFAR-100: torchvision's layout (`cifar-10-batches-py/`) or one `<name>.npz`.
+
+`cifar100-16` is CIFAR-100 with every pixel the mean of 2 x 2, in the same order.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,18 @@ from typing import Any
 import numpy as np
 
 from datasets.source import DataError, DataSource, Split, read_npz
+
+SIZES = {"train": 50_000, "test": 10_000}
+MEAN_100, STD_100 = (0.5071, 0.4865, 0.4409), (0.2673, 0.2564, 0.2762)
+LICENCE = (
+    "none stated by the authors; cite Krizhevsky, Learning Multiple Layers of Features from Tiny"
+    " Images, 2009"
+)
+REDUCED = "cifar100_16.npz"
+HOW_16 = (
+    f"Put {REDUCED} into the data home: CIFAR-100 in its official order, every pixel the mean of"
+    " 2 x 2."
+)
 
 
 class _ArrayUnpickler(pickle.Unpickler):
@@ -67,6 +82,10 @@ def _files(name: str, folder: str, parts: tuple[str, ...]) -> Callable[[Path], l
     return files
 
 
+def _reduced_files(home: Path) -> list[Path]:
+    return [home / REDUCED] if (home / REDUCED).exists() else []
+
+
 def _source(
     name: str,
     class_name: str,
@@ -103,13 +122,10 @@ def _source(
         title=title,
         classes=classes,
         shape=(3, 32, 32),
-        sizes={"train": 50_000, "test": 10_000},
+        sizes=SIZES,
         mean=mean,
         std=std,
-        licence=(
-            "none stated by the authors; cite Krizhevsky, Learning Multiple Layers of Features from"
-            " Tiny Images, 2009"
-        ),
+        licence=LICENCE,
         how_to_get=how,
         files=files,
         load=load,
@@ -147,9 +163,25 @@ SOURCES = [
         "cifar-100-python",
         ("train", "test"),
         "fine_labels",
-        (0.5071, 0.4865, 0.4409),
-        (0.2673, 0.2564, 0.2762),
-        ("caltech100", "shapes-100"),
+        MEAN_100,
+        STD_100,
+        ("cifar100-16", "caltech100", "shapes-100"),
         {},
+    ),
+    DataSource(
+        name="cifar100-16",
+        title="CIFAR-100 at 16 x 16 pixels",
+        classes=100,
+        shape=(3, 16, 16),
+        sizes=SIZES,
+        mean=MEAN_100,
+        std=STD_100,
+        licence=LICENCE,
+        how_to_get=HOW_16,
+        files=_reduced_files,
+        load=lambda home: read_npz(home / REDUCED, HOW_16),
+        stand_ins=("shapes-100",),
+        reduced_from="cifar100",
+        embedded="shapes-100",
     ),
 ]

@@ -22,6 +22,7 @@ def test_every_source_is_known_by_its_name():
         "fashion-mnist",
         "cifar10",
         "cifar100",
+        "cifar100-16",
         "caltech100",
         "cinic10",
         "cinic10-cifar",
@@ -176,6 +177,7 @@ def test_two_sources_of_one_name_are_refused(monkeypatch):
         ("fashion-mnist", "digits", "surrogate"),
         ("cifar10", "shapes", "synthetic"),
         ("cifar100", "shapes-100", "synthetic"),
+        ("cifar100-16", "shapes-100", "synthetic"),
         ("caltech100", "shapes-100", "synthetic"),
         ("cinic10", "shapes-shifted", "synthetic"),
         ("imagenet32", "shapes-100-shifted", "synthetic"),
@@ -253,6 +255,35 @@ def test_cifar100_itself_comes_before_caltech(tmp_path):
     assert (data.used, data.origin) == ("cifar100", "real")
 
 
+def test_fewer_pixels_of_the_same_images_are_the_set_itself_where_no_more_are_asked_for(tmp_path):
+    write_npz(tmp_path, "caltech100_32", 32, channels=3)
+    write_npz(tmp_path, "cifar100_16", 16, channels=3)
+    for side, used, origin in (
+        (8, "cifar100-16", "real"),
+        (16, "cifar100-16", "real"),
+        (17, "caltech100", "surrogate"),
+        (0, "caltech100", "surrogate"),
+    ):
+        data = resolve("cifar100", home=tmp_path, side=side)
+        assert (data.used, data.origin) == (used, origin)
+    label = "CIFAR-100 at 16 x 16 pixels (real)"
+    assert resolve("cifar100", home=tmp_path, side=16, require_real=True).label == label
+    with pytest.raises(DataError, match="--require-real: CIFAR-100 is needed"):
+        resolve("cifar100", home=tmp_path, side=32, require_real=True)
+    write_npz(tmp_path, "cifar100", 32, channels=3)
+    assert resolve("cifar100", home=tmp_path, side=16).used == "cifar100"
+
+
+def test_a_set_does_not_stand_in_beside_itself_with_fewer_pixels(tmp_path):
+    write_npz(tmp_path, "caltech100_32", 32, channels=3)
+    write_npz(tmp_path, "cifar100_16", 16, channels=3)
+    data = resolve("imagenet32", home=tmp_path, side=16)
+    assert (data.used, data.origin) == ("cifar100-16", "surrogate")
+    for taken in ("cifar100", "cifar100-16"):
+        data = resolve("imagenet32", home=tmp_path, side=16, but_not=taken)
+        assert (data.used, data.origin) == ("caltech100", "surrogate")
+
+
 def test_caltech_asked_for_by_its_name_is_real(tmp_path):
     write_npz(tmp_path, "caltech100_32", 32, channels=3)
     data = resolve("caltech100", require_real=True, home=tmp_path)
@@ -290,7 +321,7 @@ def test_require_real_asks_for_imagenet32_itself(tmp_path):
 
 def test_imagenet32_has_stand_ins_of_a_tenth_of_its_classes():
     entry = source("imagenet32")
-    assert (entry.classes, [source(s).classes for s in entry.stand_ins]) == (1000, [100, 100])
+    assert (entry.classes, [source(s).classes for s in entry.stand_ins]) == (1000, [100] * 4)
 
 
 OTHER_SITES = {

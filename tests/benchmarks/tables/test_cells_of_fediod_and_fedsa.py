@@ -256,7 +256,7 @@ def test_what_stands_in_for_the_target_does_not_stand_in_for_the_private_data_to
     assert used(teachers, "cifar10") == ("shapes", "caltech100")
     assert used(teachers, "cifar100") == ("caltech100", "shapes-100-shifted")
     caltech(tmp_path, ["caltech100_32", "cifar10", "cifar100"])
-    assert used(teachers, "cifar10") == ("cifar10", "caltech100")
+    assert used(teachers, "cifar10") == ("cifar10", "cifar100")
     assert used(teachers, "cifar100") == ("cifar100", "caltech100")
 
 

@@ -12,7 +12,7 @@ from datasets.source import DataError
 from datasets.sources import cifar
 from datasets.sources.cifar import read_batch
 
-CIFAR10, CIFAR100 = cifar.SOURCES
+CIFAR10, CIFAR100, CIFAR100_16 = cifar.SOURCES
 
 
 def batch(images, label_key, labels):
@@ -139,3 +139,15 @@ def test_a_pickle_that_is_no_batch_is_refused(tmp_path, content):
     (tmp_path / "b").write_bytes(pickle.dumps(content, protocol=2))
     with pytest.raises(DataError, match="not a whole CIFAR batch"):
         read_batch(tmp_path / "b", "labels")
+
+
+def test_cifar100_with_fewer_pixels_is_one_file_of_images_and_labels(tmp_path):
+    assert CIFAR100_16.files(tmp_path) == []
+    images = np.arange(2 * 16 * 16 * 3, dtype=np.uint8).reshape(2, 16, 16, 3)
+    np.savez(
+        tmp_path / "cifar100_16.npz", x_train=images, y_train=[3, 99], x_test=images, y_test=[0, 1]
+    )
+    splits = CIFAR100_16.load(tmp_path)
+    assert splits["train"].images.shape == (2, *CIFAR100_16.shape)
+    assert splits["train"].images[0, :, 0, 1].tolist() == [3, 4, 5]
+    assert splits["train"].labels.tolist() == [3, 99]
