@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -159,18 +159,14 @@ def read_films(
     paths: Sequence[Path],
     side: int,
     most: int = 0,
-    change: Callable[[np.ndarray, Path], np.ndarray] | None = None,
 ) -> np.ndarray:
-    """Films read and preprocessed, uint8 (n, 1, side, side); `change` is what happens to the pixels
-    of a film before that.
-    """
+    """Films read and preprocessed, uint8 (n, 1, side, side)."""
     images = np.empty(
         (len(paths), 1, side, side), np.uint8
     )  # filled in place: full sets fill the memory of most machines
 
     def read(index: int) -> None:
-        film = read_film(paths[index], most)
-        images[index, 0] = preprocess(film if change is None else change(film, paths[index]), side)
+        images[index, 0] = preprocess(read_film(paths[index], most), side)
 
     with ThreadPoolExecutor() as pool:
         list(pool.map(read, range(len(paths))))

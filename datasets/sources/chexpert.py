@@ -148,7 +148,7 @@ SOURCES = [
         how_to_get=_HOW,
         files=_files,
         load=_load,
-        stand_ins=("nih-cxr14-sample-shifted", "phantom-films-shifted"),
+        stand_ins=("nih-cxr14-sample-ap", "phantom-films-shifted"),
         embedded="phantom-films-shifted",
         note=(
             "frontal and lateral films; the test split is the official valid set (assumed);"

@@ -6,13 +6,14 @@ The layout is the official one: in the folder `nih_cxr` of the data home the tab
 archives may be unpacked, in `images_001/images` to `images_012/images`, and the lists
 `train_val_list.txt` and `test_list.txt`, which share no patient.
 
-With fewer films, or without the lists, what is there is `nih-cxr14-sample`, at 128 pixels. Where
-the lists are not there, a third of the patients are its test split: those for whom the SHA-256 of
-"3 " and the patient's number, as a whole number, is a multiple of 3. Of the numbers 0, 1, 2, ... in
-the place of the 3 it is the first that leaves, in the 1,000 films that this suite was built with,
-every finding that more than one patient has in both splits. `nih-cxr14-sample-shifted` has the same
-films, labels and splits under `datasets.films.SECOND_SITE`, drawn for each film from its name, with
-CheXpert's findings; it is there with all films too, at 128 pixels.
+With fewer films, or without the lists, what is there is a sample, at 128 pixels: AP films, which
+are taken of patients in bed, often by a mobile unit, are `nih-cxr14-sample-ap`, with CheXpert's
+findings; all others, PA and those of no stated view, are `nih-cxr14-sample`. So two sites have
+films that were acquired differently, and no film in common. The first of them is there with all
+films too. Where the lists are not there, a third of the patients are the test split of both: those
+for whom the SHA-256 of "0 " and the patient's number, as a whole number, is a multiple of 3. Of the
+numbers 0, 1, 2, ... in the place of the 0 it is the first that leaves, in the 3,110 films that this
+suite was built with, every finding that more than one patient of a site has in both its splits.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ import numpy as np
 from datasets import films
 from datasets.annotations import FINDINGS, AnnotatedSource, AnnotatedSplit, Annotation
 from datasets.films import FULL
-from datasets.source import SURROGATE, DataError, Split
+from datasets.source import DataError, Split
 from datasets.sources.chexpert import NAMES as CHEXPERT_NAMES
 
 FILMS = 112_120
@@ -64,6 +65,7 @@ SHARED = tuple(name for name in CHEXPERT_NAMES if name in {*IN_CHEXPERT, films.N
 TABLES = ("Data_Entry_2017.csv", "Data_Entry_2017_v2020.csv")
 LISTS = {"train": "train_val_list.txt", "test": "test_list.txt"}
 _COLUMNS = ("Image Index", "Finding Labels", "Patient ID")
+_VIEW, AP = "View Position", "AP"
 _LICENCE = (
     "the NIH Clinical Center's terms: use is unrestricted, with a link to the download site, an"
     " acknowledgement of the NIH Clinical Center and a citation of Wang et al., CVPR 2017"
@@ -83,6 +85,8 @@ class Film:
     patient: int
     findings: frozenset[str]
     """Those present, by the names of `NAMES`."""
+    view: str = ""
+    """PA or AP; empty where the table does not say."""
 
 
 def _paths(home: Path) -> dict[str, Path]:
@@ -132,13 +136,14 @@ def read_films_of(home: Path) -> list[Film]:
                     f"{table}: the patient of {name} is {row['Patient ID']!r}, which is no number."
                     f" {_HOW}"
                 )
-            records.append(Film(there[name], int(row["Patient ID"]), present))
+            view = row.get(_VIEW) or ""
+            records.append(Film(there[name], int(row["Patient ID"]), present, view))
     return records
 
 
 def of_test(patient: int) -> bool:
     """Whether a patient is in the test split where there are no official lists; see above."""
-    return int(hashlib.sha256(f"3 {patient}".encode()).hexdigest(), 16) % 3 == 0
+    return int(hashlib.sha256(f"0 {patient}".encode()).hexdigest(), 16) % 3 == 0
 
 
 def divide(home: Path, records: list[Film]) -> dict[str, list[Film]]:
@@ -205,16 +210,25 @@ def _files(home: Path) -> list[Path]:
     return [*_used(home), *(film.path for film in records)] if _complete(home, records) else []
 
 
-def _sample_files(home: Path) -> list[Path]:
-    home = home / "nih_cxr"
-    records = read_films_of(home)
-    if _complete(home, records) or not all(divide(home, records).values()):
+def _site(records: list[Film], ap: bool) -> list[Film]:
+    """The AP films, or all others."""
+    return [film for film in records if (film.view == AP) == ap]
+
+
+def _site_files(home: Path, ap: bool) -> list[Path]:
+    records = _site(read_films_of(home), ap)
+    if not all(divide(home, records).values()):
         return []
     return [*_used(home), *(film.path for film in records)]
 
 
-def _shifted_files(home: Path) -> list[Path]:
-    return _sample_files(home) or _files(home)
+def _sample_files(home: Path) -> list[Path]:
+    home = home / "nih_cxr"
+    return [] if _complete(home, read_films_of(home)) else _site_files(home, ap=False)
+
+
+def _ap_files(home: Path) -> list[Path]:
+    return _site_files(home / "nih_cxr", ap=True)
 
 
 def findings_of(records: list[Film]) -> np.ndarray:
@@ -237,28 +251,18 @@ def as_chexpert(findings: np.ndarray) -> np.ndarray:
     return np.stack(columns, axis=1).astype(np.uint8)
 
 
-def at_second_site(film: np.ndarray, path: Path) -> np.ndarray:
-    """A film uint8 (h, w) as another site would have taken it, always the same for a file name."""
-    seed = int(hashlib.sha256(path.name.encode()).hexdigest()[:16], 16)
-    return films.acquire(film[None], films.SECOND_SITE, np.random.default_rng(seed))[0]
-
-
-def _load(home: Path, small: bool = False, shifted: bool = False) -> dict[str, Split]:
+def _load(home: Path, ap: bool | None = None) -> dict[str, Split]:
+    """The splits of all films, or of a sample's AP films or its others."""
     home = home / "nih_cxr"
     splits: dict[str, Split] = {}
-    for split, records in divide(home, read_films_of(home)).items():
-        paths = [film.path for film in records]
-        images = films.read_films(
-            paths,
-            SMALL if small else FULL,
-            SMALL if small else 0,
-            at_second_site if shifted else None,
-        )
-        findings, patients = (
-            findings_of(records),
-            np.array([film.patient for film in records], np.int64),
-        )
-        stated = as_chexpert(findings) if shifted else findings
+    films_there = read_films_of(home)
+    side, most = (FULL, 0) if ap is None else (SMALL, SMALL)
+    records_of = divide(home, films_there if ap is None else _site(films_there, ap))
+    for split, records in records_of.items():
+        images = films.read_films([film.path for film in records], side, most)
+        findings = findings_of(records)
+        patients = np.array([film.patient for film in records], np.int64)
+        stated = as_chexpert(findings) if ap else findings
         splits[split] = AnnotatedSplit(
             images, films.any_finding(findings, NAMES), {"findings": stated}, groups=patients
         )
@@ -305,19 +309,19 @@ SOURCES = [
         licence=_LICENCE,
         how_to_get=_HOW,
         files=_sample_files,
-        load=lambda home: _load(home, small=True),
+        load=lambda home: _load(home, ap=False),
         stand_ins=("phantom-films",),
         embedded="phantom-films",
         note=(
-            "real films of NIH ChestX-ray14 and their labels, but only those that are here, at"
-            f" {SMALL} x {SMALL} pixels and, without the official lists, in a split by patient of"
-            " this suite's own; not a random part of the set"
+            "real films of NIH ChestX-ray14 and their labels, but only those that are here and are"
+            f" not AP, at {SMALL} x {SMALL} pixels and, without the official lists, in a split by"
+            " patient of this suite's own; not a random part of the set"
         ),
         annotations=_FINDINGS,
     ),
     AnnotatedSource(
-        name="nih-cxr14-sample-shifted",
-        title="NIH ChestX-ray14 under an acquisition shift",
+        name="nih-cxr14-sample-ap",
+        title="NIH ChestX-ray14, AP films",
         classes=2,
         shape=(1, SMALL, SMALL),
         sizes={"train": FILMS, "test": FILMS},
@@ -326,17 +330,17 @@ SOURCES = [
         std=films.STD,
         licence=_LICENCE,
         how_to_get=_HOW,
-        files=_shifted_files,
-        load=lambda home: _load(home, small=True, shifted=True),
+        files=_ap_files,
+        load=lambda home: _load(home, ap=True),
         stand_ins=("phantom-films-shifted",),
         embedded="phantom-films-shifted",
         note=(
-            "no second site's films are here: these are NIH's that are here, in the same split,"
-            " with another curve, contrast, gradient, blur, noise, borders and marker, so that two"
-            f" sites share every film. CheXpert's {', '.join(_CANNOT)} are unknown for all of them,"
-            " and what is 'not mentioned' is NIH's"
+            "real films of NIH ChestX-ray14 that were taken from front to back, of patients in bed,"
+            f" at {SMALL} x {SMALL} pixels; a site of one hospital with another acquisition than"
+            " its PA films. CheXpert's"
+            f" {', '.join(_CANNOT)} are unknown for all of them, and what is 'not mentioned' is"
+            " NIH's"
         ),
-        kind=SURROGATE,
         annotations={
             "findings": Annotation(
                 FINDINGS, len(SHARED), "NIH's labels by CheXpert's names", SHARED

@@ -36,7 +36,7 @@ def test_every_source_is_known_by_its_name():
         "taskonomy",
         "nih-cxr14",
         "nih-cxr14-sample",
-        "nih-cxr14-sample-shifted",
+        "nih-cxr14-sample-ap",
         "chexpert",
         "rsna-pneumonia",
         "pneumoniamnist",

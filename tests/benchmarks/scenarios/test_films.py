@@ -147,7 +147,7 @@ def test_no_patient_is_in_two_of_clients_validation_and_test():
 
 
 def test_no_patient_of_sites_that_share_theirs_trains_at_one_and_is_held_out_at_the_other():
-    """As with NIH's sample and its shifted double, which stands in for CheXpert."""
+    """As with two sources of the same patients, films of whom are at both sites."""
     configuration = Configuration.parse(config_of(**{"partition.pool_limit": 0}))
     first = films.site_of(configuration, catalogue.resolve("nih-cxr14", embedded=True))
     double = ResolvedData("chexpert", first.data.used, "surrogate", first.data.digest, "")

@@ -13,7 +13,7 @@ from datasets.source import DataError
 from datasets.sources import nih_cxr
 from datasets.sources.nih_cxr import NAMES, SHARED, SMALL, as_chexpert, of_test
 
-WHOLE, SAMPLE, SHIFTED = nih_cxr.SOURCES
+WHOLE, SAMPLE, SECOND = nih_cxr.SOURCES
 HEADER = (
     "Image Index,Finding Labels,Follow-up #,Patient ID,Patient Age,Patient Gender,View Position,"
     "OriginalImage[Width,Height],OriginalImagePixelSpacing[x,y],"
@@ -40,9 +40,9 @@ def folder(home):
     return home / "nih_cxr"
 
 
-def write_table(home, rows=ROWS, name="Data_Entry_2017.csv"):
+def write_table(home, rows=ROWS, name="Data_Entry_2017.csv", view=lambda film: "PA"):
     lines = [
-        f"{film},{labels},0,{patient},058,M,PA,2682,2749,0.143,0.143,"
+        f"{film},{labels},0,{patient},058,M,{view(film)},2682,2749,0.143,0.143,"
         for film, (labels, patient) in rows.items()
     ]
     (folder(home) / name).write_text("\n".join([HEADER, *lines, ""]))
@@ -215,17 +215,8 @@ def test_no_patient_is_in_two_splits_and_about_a_third_is_in_the_test_split(samp
     assert splits["train"].images.shape[1:] == (1, SMALL, SMALL)
 
 
-def test_the_split_by_patient_is_that_of_earlier_releases():
-    assert [patient for patient in range(1, 25) if of_test(patient)] == [
-        3,
-        5,
-        6,
-        10,
-        12,
-        14,
-        16,
-        20,
-    ]
+def test_the_split_by_patient_is_a_third_that_does_not_change():
+    assert [patient for patient in range(1, 25) if of_test(patient)] == [3, 6, 7, 13, 18, 21, 24]
     assert sum(map(of_test, range(3000))) == pytest.approx(1000, abs=60)
 
 
@@ -247,7 +238,7 @@ def test_all_films_without_the_lists_are_a_sample(tmp_path, monkeypatch):
     assert [catalogue.is_present(entry.name, tmp_path) for entry in nih_cxr.SOURCES] == [
         False,
         True,
-        True,
+        False,
     ]
 
 
@@ -266,44 +257,48 @@ def test_the_files_are_the_table_and_the_films_that_are_read(sample):
     assert all(path.is_file() for path in files)
 
 
-# -- as a second site --
+# -- as two sites --
 
 
-def test_the_second_site_has_the_same_films_patients_and_labels_taken_otherwise(sample):
-    first, second = (
-        catalogue.load(name, sample) for name in ("nih-cxr14-sample", "nih-cxr14-sample-shifted")
-    )
-    for split in first:
-        assert np.array_equal(first[split].groups, second[split].groups)
-        assert np.array_equal(first[split].labels, second[split].labels)
-        assert not (first[split].images == second[split].images).all(axis=(1, 2, 3)).any()
-    again = SHIFTED.load(sample)
-    assert all(np.array_equal(again[split].images, second[split].images) for split in second)
-
-
-def test_how_a_film_is_shifted_hangs_on_its_name_and_on_no_other_film(sample):
-    before = SHIFTED.load(sample)["test"]
-    write_films(sample, ["00000099_000.png"])
-    (sample / "nih_cxr" / "images" / "00000000_000.png").unlink()
-    after = SHIFTED.load(sample)["test"]
-    assert {image.tobytes() for image in after.images} & {
-        image.tobytes() for image in before.images
+def test_ap_films_are_the_second_site_and_all_others_the_first(tmp_path):
+    views = {"00000001_000.png": "AP", "00000001_001.png": "PA", "00000002_000.png": ""}
+    views |= {"00000003_000.png": "AP", "00000004_000.png": "PA"}
+    write_table(tmp_path, view=views.get)
+    write_films(tmp_path, ["00000001_000.png", "00000001_001.png", "00000002_000.png"])
+    assert not catalogue.is_present("nih-cxr14-sample-ap", tmp_path)  # no test split of its own
+    write_films(tmp_path)
+    write_lists(tmp_path, test=("00000003_000.png", "00000004_000.png"))
+    sites = {entry.name: entry.load(tmp_path) for entry in (SAMPLE, SECOND)}
+    found = {
+        name: {split: part.groups.tolist() for split, part in splits.items()}
+        for name, splits in sites.items()
     }
-    same = [patient for patient in before.groups.tolist() if patient not in (0, 99)]
-    for patient in same:
-        assert np.array_equal(
-            before.images[before.groups == patient], after.images[after.groups == patient]
-        )
+    assert found == {
+        "nih-cxr14-sample": {"train": [1, 2], "test": [4]},
+        "nih-cxr14-sample-ap": {"train": [1], "test": [3]},
+    }
 
 
-def test_the_second_site_stands_in_for_chexpert_and_says_what_it_is(sample):
-    data = catalogue.resolve("chexpert", home=sample)
-    assert (data.used, data.origin) == ("nih-cxr14-sample-shifted", "surrogate")
-    assert "two sites share every film" in data.note
+def test_a_table_without_views_has_one_site(sample):
+    table = sample / "nih_cxr" / "Data_Entry_2017.csv"
+    table.write_text(table.read_text().replace("View Position", "Position"))
+    assert catalogue.is_present("nih-cxr14-sample", sample)
+    assert SECOND.files(sample) == []
+    assert catalogue.resolve("chexpert", home=sample).used == "phantom-films-shifted"
+
+
+def test_the_second_site_stands_in_for_chexpert_and_says_what_it_is(tmp_path):
+    write_table(tmp_path, many(), view=lambda film: "AP")
+    write_films(tmp_path, many())
+    data = catalogue.resolve("chexpert", home=tmp_path)
+    assert (data.used, data.origin) == ("nih-cxr14-sample-ap", "surrogate")
+    assert "from front to back" in data.note
     assert (
         "enlarged-cardiomediastinum, lung-opacity, lung-lesion, pleural-other, fracture,"
         " support-devices are unknown" in data.note
     )
+    splits = catalogue.load(data.used, tmp_path)
+    assert splits["train"].annotations["findings"].shape[1] == len(SHARED)
 
 
 def test_nih_labels_under_chexperts_names_are_those_that_both_have():
@@ -320,12 +315,6 @@ def test_nih_labels_under_chexperts_names_are_those_that_both_have():
         "pneumothorax": [0, 0],
         "pleural-effusion": [1, 0],
     }
-
-
-def test_the_second_site_is_never_called_real(sample):
-    assert catalogue.resolve("nih-cxr14-sample-shifted", home=sample).origin == "surrogate"
-    with pytest.raises(DataError, match="--require-real"):
-        catalogue.resolve("nih-cxr14-sample-shifted", home=sample, require_real=True)
 
 
 def test_labels_changed_without_a_change_of_size_are_other_data(sample):
