@@ -23,7 +23,7 @@ _SHAPES = next(entry for entry in shapes.SOURCES if entry.name == "shapes-100")
 
 def luminance(images: np.ndarray) -> np.ndarray:
     """Colour images uint8 (n, 3, h, w) in grey, uint8 (n, 1, h, w)."""
-    grey = np.tensordot(np.float32(LUMINANCE), images.astype(np.float32), axes=(0, 1))
+    grey = np.tensordot(np.array(LUMINANCE, np.float32), images.astype(np.float32), axes=(0, 1))
     return np.rint(grey)[:, None].astype(np.uint8)
 
 
