@@ -19,6 +19,7 @@ from results.record import OK, Record
 from results.store import TableFiles
 
 if TYPE_CHECKING:
+    from reports.tables.claims import Verdict
     from reports.tables.predicates import Tables, Value
 
 
@@ -47,10 +48,10 @@ def _of_all(seeds: Sequence[bool | None]) -> bool | None:
 
 
 def judge_claims(run: TableRun, records: Sequence[Record]) -> list[dict[str, str]]:
-    """Verdicts on the paper's claims about this table; other tables that a claim needs come from
-    finished cells.
+    """Verdicts on the paper's claims about this table, and on what it is expected to show; other
+    tables that a claim needs come from finished cells.
     """
-    from reports.tables.claims import judge_claim
+    from reports.tables.claims import judge, judge_claim
 
     judged, at_which = find_kind(run.table.measure).judged(
         as_printed(records, run.table.derived), run.table.metrics, run.table.unit
@@ -77,16 +78,32 @@ def judge_claims(run: TableRun, records: Sequence[Record]) -> list[dict[str, str
     ]
     if run.table.unmeasured:
         shape = {**means, run.table.key: [*means[run.table.key], *_unmeasured(run, records)]}
+    stated: list[tuple[str, str, str, Verdict | None]] = [
+        (
+            claim.id,
+            claim.claim,
+            f"{claim.holds_in_print} {claim.cells}".strip(),
+            judge_claim(claim, run.paper.key, means, per_seed, shape),
+        )
+        for claim in published.claims(run.paper.key)
+        if run.table.key in (claim.table, claim.table.replace("fig", "figure"))
+    ]
+    stated += [
+        (
+            expected.id,
+            f"{expected.text} (expected; tests {', '.join(expected.claims)})",
+            "not in print",
+            judge(expected.predicate, run.table.key, means, shape, per_seed),
+        )
+        for expected in run.table.expectations
+    ]
+    alone = _spread_note(run.table, seeds)
     lines = []
-    for claim in published.claims(run.paper.key):
-        if claim.table.replace("fig", "figure") != run.table.key and claim.table != run.table.key:
-            continue
-        alone = _spread_note(run.table, seeds)
-        verdict = judge_claim(claim, run.paper.key, means, per_seed, shape)
+    for name, text, in_print, verdict in stated:
         lines.append(
             {
-                "id": claim.id,
-                "claim": claim.claim,
+                "id": name,
+                "claim": text,
                 "verdict": (
                     verdict.word + at_which + alone
                     if verdict
@@ -97,7 +114,7 @@ def judge_claims(run: TableRun, records: Sequence[Record]) -> list[dict[str, str
                 "undecided": str(verdict.undecided if verdict else ""),
                 "cut_short": str(verdict.cut_short if verdict else ""),
                 "settled": str(verdict.settled if verdict else ""),
-                "in_print": f"{claim.holds_in_print} {claim.cells}".strip(),
+                "in_print": in_print,
                 "seeds": str(len(seeds)),
                 "profile": run.selection.profile,
                 "data": origins,

@@ -146,6 +146,20 @@ class Derived:
 
 
 @dataclass(frozen=True)
+class Expectation:
+    """What a table of this suite's own, which no paper prints, is expected to show; stated before
+    the seeds that are judged are run.
+    """
+
+    id: str
+    text: str
+    predicate: str
+    """By the grammar of `results/published/README.md`."""
+    claims: tuple[str, ...]
+    """Ids of the paper's claims that it tests."""
+
+
+@dataclass(frozen=True)
 class Table:
     """A table, or a figure with numbers."""
 
@@ -190,6 +204,8 @@ class Table:
     """Columns that no cell measures."""
     unmeasured: tuple[tuple[Mapping[str, str], str], ...] = ()
     """Columns of the paper's table that the suite does not measure, each with the reason."""
+    expectations: tuple[Expectation, ...] = ()
+    """What the table, if no paper prints it, is judged by."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from results.sourcecode import code_digest
 
 def test_all_published_tables_are_listed_and_have_a_spec():
     tables = registry.all_tables()
-    assert sum(not name.split("/")[1].startswith("figure") for name in tables) == 25
+    assert sum(name.split("/")[1].startswith("table") for name in tables) == 25
     assert all(table is not None for table in tables.values())
 
 
