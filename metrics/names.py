@@ -66,6 +66,7 @@ def _auc(title: str) -> Metric:
 METRICS: Mapping[str, Metric] = {
     "accuracy": _accuracy("Accuracy"),
     "transfer-accuracy": _accuracy("Transfer accuracy"),
+    "teacher-accuracy": _accuracy("Teachers' accuracy"),
     "auc": _auc("AUC"),
     "mauc": _auc("Mean AUC"),
     "dice": _share("Dice"),

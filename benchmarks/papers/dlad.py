@@ -3,6 +3,7 @@
 The authors released no code; what the text leaves open is marked `assumed`, with the reason.
 """
 
+from benchmarks.papers import dlad_trial
 from benchmarks.papers.private import PRIVACY
 from benchmarks.tables.spec import Paper, Row, Setting, Table, grid
 
@@ -161,5 +162,6 @@ PAPER = Paper(
             measure="curve",
             x_axis="epoch",
         ),
+        dlad_trial.trial(ROWS, DISTRIBUTIONS, AXES),
     ),
 )  # fmt: skip

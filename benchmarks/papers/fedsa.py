@@ -4,6 +4,7 @@ Values marked `code` are those of the authors' release (zju-vipa/KamalEngine, ex
 comparator's. The paper names no optimiser, no number of rounds and no budget of any row but K.
 """
 
+from benchmarks.papers import fedsa_trial
 from benchmarks.tables.spec import Paper, Row, Setting, Table
 
 FRACTIONS = ("0.01", "0.05", "0.10", "1.00")
@@ -38,6 +39,15 @@ TRANSFER = Row(
     "transfer", "transfer", "Transfer", upper_bound=True, absent=("setting=heterogeneous",)
 )
 FEDSA = Row("fedsa", "fedsa", "FedSA")
+ROWS = (
+    SCRATCH,
+    TRANSFER,
+    *SEMI_SUPERVISED,
+    Row("fedavg+", "fedavg-plus", "FedAvg+"),
+    Row("fedmd+", "fedmd-plus", "FedMD+"),
+    Row("fedprox+", "fedprox-plus", "FedProx+"),
+    FEDSA,
+)
 READINGS = (
     Row(
         "fedsa-cosine",
@@ -287,15 +297,7 @@ PAPER = Paper(
             key="table1",
             title="Table 1",
             caption="Accuracy of the target network on CIFAR-10 and CIFAR-100 by labelled share of each class, and by student",
-            rows=(
-                SCRATCH,
-                TRANSFER,
-                *SEMI_SUPERVISED,
-                Row("fedavg+", "fedavg-plus", "FedAvg+"),
-                Row("fedmd+", "fedmd-plus", "FedMD+"),
-                Row("fedprox+", "fedprox-plus", "FedProx+"),
-                FEDSA,
-            ),
+            rows=ROWS,
             columns=GRID,
             axes=AXES,
             unit="percent",
@@ -403,5 +405,6 @@ PAPER = Paper(
             x_axis="k",
             offered=READINGS,
         ),
+        fedsa_trial.trial(ROWS, READINGS),
     ),
 )

@@ -51,7 +51,7 @@ def judge_claims(run: TableRun, records: Sequence[Record]) -> list[dict[str, str
     """Verdicts on the paper's claims about this table, and on what it is expected to show; other
     tables that a claim needs come from finished cells.
     """
-    from reports.tables.claims import judge, judge_claim
+    from reports.tables.claims import judge_claim, judge_expectation
 
     judged, at_which = find_kind(run.table.measure).judged(
         as_printed(records, run.table.derived), run.table.metrics, run.table.unit
@@ -93,7 +93,9 @@ def judge_claims(run: TableRun, records: Sequence[Record]) -> list[dict[str, str
             expected.id,
             f"{expected.text} (expected; tests {', '.join(expected.claims)})",
             "not in print",
-            judge(expected.predicate, run.table.key, means, shape, per_seed),
+            judge_expectation(
+                expected.predicate, run.paper.key, run.table.key, means, per_seed, shape
+            ),
         )
         for expected in run.table.expectations
     ]

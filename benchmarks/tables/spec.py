@@ -154,7 +154,7 @@ class Expectation:
     id: str
     text: str
     predicate: str
-    """By the grammar of `results/published/README.md`."""
+    """By the grammar of `results/published/README.md`; may read the paper's printed numbers."""
     claims: tuple[str, ...]
     """Ids of the paper's claims that it tests."""
 

@@ -10,7 +10,7 @@ import math
 import statistics
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from reports.tables.predicates import Bindings, Clause, MissingError, Tables, Value, parse
@@ -205,6 +205,33 @@ def _beyond_spread(clause: Clause, table: str, bindings: Bindings, seeds: Sequen
             if abs(statistics.fmean(margins)) <= half:
                 return False
     return True
+
+
+def judge_expectation(
+    predicate: str,
+    paper: str,
+    table: str,
+    ours: Tables,
+    seeds: Sequence[Tables] = (),
+    shape: Tables | None = None,
+) -> Verdict:
+    """Judge on our values what a table of this suite's own is expected to show, beside numbers that
+    the paper prints of another.
+
+    `shape` (default: `ours`) tells which combinations exist.
+    """
+    printed: Tables = {
+        f"print:{name}": [replace(value, settled=True) for value in published_values(paper, name)]
+        for clause in parse(predicate)
+        for name in clause.printed
+    }
+    return judge(
+        predicate,
+        table,
+        {**ours, **printed},
+        {**(shape or ours), **printed},
+        [{**values, **printed} for values in seeds],
+    )
 
 
 def judge_claim(

@@ -29,7 +29,7 @@ COMPARISONS: dict[str, Callable[[float, float], bool]] = {
 FUNCTIONS = ("max", "min", "mean", "abs", "count", "pearson", "spearman", "argmax")
 CORRELATIONS = {"pearson": pearson, "spearman": spearman}
 _TOKEN = re.compile(
-    r"\s*(?:(?P<ref>(?:table\d+:)?[a-z][a-z0-9-]*\[[^\]]*\])|(?P<number>\d+(?:\.\d+)?)|(?P<key>\{[a-z0-9-]+\})"
+    r"\s*(?:(?P<ref>(?:(?:print:)?table\d+:)?[a-z][a-z0-9-]*\[[^\]]*\])|(?P<number>\d+(?:\.\d+)?)|(?P<key>\{[a-z0-9-]+\})"
     r"|(?P<name>[a-z]+)|(?P<op><=|>=|==|!=|[<>+*(),-]))"
 )
 
@@ -55,7 +55,7 @@ class Value:
 
 
 Tables = Mapping[str, Sequence[Value]]
-"""Values by table key (`table2`)."""
+"""Values by table key (`table2`); those in print of the same table by `print:table2`."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def _flatten(values: Sequence[_Operand]) -> list[float]:
 
 def _reference(text: str) -> tuple[_Reference, _Term]:
     """`table2:accuracy[a|b @ dataset=mnist]`: the values of a metric in some rows, keys bound or
-    fixed; and the term that they are.
+    fixed; and the term that they are. `print:table2:` names the printed values.
 
     With `key=*` among the fixed keys, values go by that key instead of by their row: `argmax` then
     gives one of its values, and lists are correlated over them.
@@ -300,8 +300,13 @@ class Clause:
     tables."""
 
     def tables(self, default: str) -> list[str]:
-        named = re.findall(r"(table\d+):", self.text)
+        named = re.findall(r"(?<!print:)(table\d+):", self.text)
         return list(dict.fromkeys(named)) or [default]
+
+    @property
+    def printed(self) -> list[str]:
+        """The tables whose numbers in print it reads; `Tables` has them as `print:table2`."""
+        return list(dict.fromkeys(re.findall(r"print:(table\d+):", self.text)))
 
     def combinations(self, tables: Tables, default: str) -> Iterator[Bindings]:
         """All bindings of the quantified keys."""

@@ -1,0 +1,69 @@
+"""The end of every run, and in words what teachers have to give: how good they are at their own
+tasks, and how far a row that begins with one of them is above the table's first row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import fmean, stdev
+
+import pandas as pd
+
+from reports.kinds.kind import Kind, Regenerated
+from reports.tables.table import heading
+from reports.tables.units import scale_of
+from results.published import parse_column
+from results.record import OK
+
+OWN = "teacher-accuracy"
+
+
+class Teachers(Kind):
+    """A plain table of the first metric."""
+
+    def shown(self, lines: pd.DataFrame) -> pd.DataFrame:
+        return lines[lines["metric"] != OWN]
+
+    def remarks(self, table: Regenerated) -> list[str]:
+        values: dict[tuple[str, str, str], dict[int, float]] = {}
+        for record in table.records:
+            for m in record.measurements if record.status == OK else ():
+                if isinstance(m.value, float):
+                    place = (record.row, record.column, m.metric)
+                    values.setdefault(place, {})[record.seed] = m.value
+        first, metric = next(iter(table.layout.rows)), table.metrics[0]
+        texts = []
+        for (row, column, name), own in values.items():
+            if name != OWN:
+                continue
+            where, digits = heading(parse_column(column)), scale_of(OWN, table.layout.unit).digits
+            texts.append(
+                f"{where}: {scale_of(OWN, table.layout.unit).title} on held-out images of their"
+                f" own classes, mean over teachers: {_spread(list(own.values()), digits)}"
+            )
+            over, base = (values.get((key, column, metric), {}) for key in (row, first))
+            leads = [over[seed] - base[seed] for seed in over if seed in base]
+            if leads:
+                texts.append(
+                    f"{where}: lead of {table.layout.rows[row]} over {table.layout.rows[first]} in"
+                    f" {scale_of(metric, table.layout.unit).title}, seed by seed:"
+                    f" {_spread(leads, digits)}"
+                )
+        return texts
+
+    def draw(self, table: Regenerated, path: Path) -> None:
+        from reports.drawing import plots
+
+        plots.table_plot(
+            table.layout, [line for line in table.lines if line["metric"] != OWN], path
+        )
+
+
+def _spread(values: Sequence[float], digits: int) -> str:
+    """The mean over seeds, and the standard deviation where there are several."""
+    spread = f" ± {stdev(values):.{digits}f}" if len(values) > 1 else ""
+    return f"{fmean(values):.{digits}f}{spread}"
+
+
+KIND = Teachers()

@@ -1,0 +1,60 @@
+"""What is said of teachers beside a table, and left out of it."""
+
+from types import SimpleNamespace
+
+import pandas as pd
+
+from reports.kinds.teachers import KIND
+from results.record import FAILED, Measurement, Record
+
+ROWS = {"scratch": "Scratch", "transfer": "Transfer"}
+
+
+def record(row, seed, *measured, status="ok"):
+    return Record(
+        table="fedsa/trial",
+        row=row,
+        column="fraction=0.01",
+        seed=seed,
+        seeds={},
+        profile="smoke",
+        protocol="paper",
+        cell=f"{row} {seed}",
+        code="",
+        status=status,
+        measurements=[Measurement(metric, value) for metric, value in measured],
+    )
+
+
+def told(*records, unit="percent"):
+    layout = SimpleNamespace(rows=ROWS, unit=unit)
+    return KIND.remarks(SimpleNamespace(layout=layout, records=records, metrics=("accuracy",)))
+
+
+def test_a_lead_is_taken_seed_by_seed():
+    records = [
+        record("scratch", 0, ("accuracy", 40.0)),
+        record("scratch", 1, ("accuracy", 44.0)),
+        record("transfer", 0, ("accuracy", 50.0), ("teacher-accuracy", 61.0)),
+        record("transfer", 1, ("accuracy", 50.0), ("teacher-accuracy", 63.0)),
+    ]
+    assert told(*records) == [
+        "fraction 0.01: Teachers' accuracy (%) on held-out images of their own classes, mean over"
+        " teachers: 62.00 ± 1.41",
+        "fraction 0.01: lead of Transfer over Scratch in Accuracy (%), seed by seed: 8.00 ± 2.83",
+    ]
+    assert [text[-5:] for text in told(*records[::2])] == ["61.00", "10.00"]
+
+
+def test_without_the_first_row_there_is_no_lead_and_of_a_failure_nothing():
+    alone = record("transfer", 0, ("accuracy", 0.5), ("teacher-accuracy", 0.61))
+    (text,) = told(alone, unit="fraction")
+    assert text.endswith(
+        "Teachers' accuracy on held-out images of their own classes, mean over teachers: 0.6100"
+    )
+    assert told(record("transfer", 0, status=FAILED)) == []
+
+
+def test_the_teachers_number_is_not_among_the_rows():
+    lines = pd.DataFrame({"row": ["transfer"] * 2, "metric": ["accuracy", "teacher-accuracy"]})
+    assert KIND.shown(lines)["metric"].tolist() == ["accuracy"]
