@@ -13,6 +13,7 @@ from benchmarks.papers.fedad_reconstruction import (
     SITES,
     ZERO_FILLED,
 )
+from benchmarks.papers.fediod_segmentation import SEEDED
 from benchmarks.tables.spec import Row, Setting, Table
 
 ROUNDS = "method=fedavg|fl-mrcm"
@@ -102,6 +103,7 @@ TABLES = (
         measure="by-site",
         metrics=QUALITY,
         unit="fraction",
+        seed_axes=SEEDED,
         settings=SETTINGS,
         offered=(ZERO_FILLED, CENTRALIZED),
     ),
@@ -115,6 +117,7 @@ TABLES = (
         measure="error-maps",
         metrics=QUALITY,
         unit="fraction",
+        seed_axes=SEEDED,
         settings=SETTINGS,
         offered=(ZERO_FILLED, CENTRALIZED, _FEDAD),
     ),

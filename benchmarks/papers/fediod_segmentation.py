@@ -20,6 +20,10 @@ OFFERED = (
 )
 CENTRALIZED = Row("centralized", "centralized", "Centralized", upper_bound=True, absent=ALONE)
 
+SEEDED = ("partition", "weights", "sampling", "shuffling")
+"""What a seed moves: sites and sizes of tumours divide the samples, so the partition alone is no
+spread."""
+
 GAN = ("asyndgan", "fediod-segmentation")
 
 SETTINGS = (
@@ -174,6 +178,7 @@ _TABLES = (
         measure="by-site",
         metrics=("dice", "sensitivity", "specificity", "hd95"),
         unit="percent",
+        seed_axes=SEEDED,
         settings=SETTINGS,
         offered=OFFERED,
     ),
@@ -188,6 +193,7 @@ _TABLES = (
         measure="by-site",
         metrics=METRICS,
         unit="percent",
+        seed_axes=SEEDED,
         settings=SETTINGS,
         offered=(*OFFERED, CENTRALIZED),
     ),
@@ -201,6 +207,7 @@ _TABLES = (
         measure="by-site",
         metrics=METRICS,
         unit="percent",
+        seed_axes=SEEDED,
         settings=SETTINGS,
         offered=(*OFFERED, CENTRALIZED),
     ),
@@ -215,6 +222,7 @@ _TABLES = (
         measure="contours",
         metrics=METRICS,
         unit="percent",
+        seed_axes=SEEDED,
         settings=SETTINGS,
         offered=(*OFFERED, CENTRALIZED),
     ),
@@ -229,6 +237,7 @@ _TABLES = (
         measure="contours",
         metrics=("dice", "sensitivity", "specificity", "hd95"),
         unit="percent",
+        seed_axes=SEEDED,
         settings=SETTINGS,
         offered=(*OFFERED, CENTRALIZED),
     ),
@@ -246,6 +255,7 @@ _TABLES = (
         measure="synthesis",
         metrics=("mean-absolute-error",),
         unit="",
+        seed_axes=SEEDED,
         settings=SETTINGS,
         offered=(Row("fediod-released", "fediod-segmentation", "FedIOD", protocol="released"),),
     ),
@@ -260,6 +270,7 @@ _TABLES = (
         measure="bandwidth",
         metrics=("dice",),
         unit="percent",
+        seed_axes=SEEDED,
         settings=SETTINGS,
         offered=(*OFFERED, Row("asyndgan", "asyndgan", "AsynDGAN")),
     ),
@@ -275,6 +286,7 @@ _TABLES = (
         measure="by-site",
         metrics=METRICS,
         unit="percent",
+        seed_axes=SEEDED,
         settings=SETTINGS,
         own="",
     ),

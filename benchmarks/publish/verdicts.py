@@ -141,9 +141,6 @@ def _unmeasured(run: TableRun, records: Sequence[Record]) -> list[Value]:
 
 
 def _spread_note(table: Table, seeds: Sequence[int]) -> str:
-    """What a verdict's spread over seeds leaves out."""
-    return (
-        f" (spread of {', '.join(table.seed_axes)} alone)"
-        if table.seed_axes and len(seeds) > 1
-        else ""
-    )
+    """What a verdict's spread over seeds is of, if a seed moves no training in this table."""
+    narrow = table.seed_axes and "shuffling" not in table.seed_axes
+    return f" (spread of {', '.join(table.seed_axes)} alone)" if narrow and len(seeds) > 1 else ""

@@ -38,6 +38,19 @@ def test_a_row_that_is_there_cannot_be_added_again(table2):
         expand(*table2, replace(added, add=("standalone", "standalone")))
 
 
+def test_a_seed_moves_training_where_the_division_of_samples_is_no_draw():
+    given = [
+        cell
+        for name, table in registry.all_tables().items()
+        if table is not None
+        for cell in expand(*registry.find_table(name), Selection(), skip_unusable=True)
+        if dict(cell.config)["partition.kind"] in ("by-site", "by-size")
+    ]
+    assert given
+    fixed = {cell.table for cell in given if not {"weights", "shuffling"} <= {*cell.seed_axes}}
+    assert not fixed
+
+
 def test_a_cell_is_known_by_all_that_determines_its_numbers(table2):
     first = expand(*table2, Selection())[0]
     others = [
