@@ -95,6 +95,7 @@ METRICS: Mapping[str, Metric] = {
         "Consensus covered by central attention", bounds=(0, 1), share=True, scale=1
     ),
     "attention-empty": Metric("Maps without attention", bounds=(0, 1), share=True, scale=1),
+    "pointing-accuracy": _share("Pointing accuracy"),
     "psnr": Metric("PSNR", HIGHER, unit="dB", digits=2, scale=50, rounding=0.025),
     # Of maps that are scaled to [0, 1].
     "mean-absolute-error": Metric("Mean absolute error", LOWER, scale=1),

@@ -67,11 +67,14 @@ def measure(
         federation.evaluation.test_set
     )  # hidden from methods, which may not choose anything by it
     images, present = test.images[:MEASURED], test.targets[:MEASURED] == 1
-    central = _maps(federation, fitted[0], images)
+    central = attention_maps(federation, fitted[0], images)
     height, width = central.shape[-2:]
     models = zip(federation.local_models(), federation.clients, strict=True)
     local = torch.stack(
-        [aligned(_maps(federation, m, images), (height, width), c.task, task) for m, c in models]
+        [
+            aligned(attention_maps(federation, m, images), (height, width), c.task, task)
+            for m, c in models
+        ]
     )
     # Not asked of the clients: nothing may be booked after the fit.
     holders = local.new_tensor([client.label_counts for client in federation.clients]) > 0
@@ -110,7 +113,7 @@ def measure(
     return tuple(measurements), how, pack(arrays)
 
 
-def _maps(federation: Federation, model: Checkpoint, images: torch.Tensor) -> torch.Tensor:
+def attention_maps(federation: Federation, model: Checkpoint, images: torch.Tensor) -> torch.Tensor:
     """A network's attention for every class of its own, (n, c, h, w)."""
     import torch
 

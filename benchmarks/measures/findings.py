@@ -69,7 +69,7 @@ def measure(
     test_task = MultiLabel(tuple(findings))
     known, scores = set(findings), []
     for checkpoint in fitted:
-        task = _task(federation, checkpoint)
+        task = task_of(federation, checkpoint)
         known &= set(task.findings)
         outputs = predict(
             federation.networks.module(checkpoint), test.images, normalise=federation.normalise
@@ -115,7 +115,7 @@ def overlapping(config: Config) -> list[str]:
     return [finding for finding in first if all(finding in other for other in others)]
 
 
-def _task(federation: Federation, checkpoint: Checkpoint) -> MultiLabel:
+def task_of(federation: Federation, checkpoint: Checkpoint) -> MultiLabel:
     """What a checkpoint has outputs for: its client's own label set, or the federation's."""
     tasks = {f"client-{client.index}": client.task for client in federation.clients}
     return cast("MultiLabel", tasks.get(checkpoint.owner) or federation.task)

@@ -94,6 +94,18 @@ class Site:
                 )
         return targets
 
+    def places(self, split: str, indices: np.ndarray) -> np.ndarray | None:
+        """At which pixels each finding is, bool (n, findings, height, width) on the grid of the
+        films as they are; None where that is not known, and while planning.
+        """
+        entry = catalogue.source(self.data.used)
+        if not self.data.digest or "places" not in annotations_of(entry):
+            return None
+        names = annotations_of(entry)["findings"].names
+        places = annotated(catalogue.load(self.data.used)[split], "places")[indices]
+        numbers = [1 + names.index(finding) for finding in self.findings]
+        return np.stack([places == number for number in numbers], axis=1)
+
     def patients(self, split: str) -> np.ndarray:
         """A number per film (n,); while planning every film is another patient's."""
         if not self.data.digest:
@@ -141,11 +153,13 @@ def all_findings(sites: Sequence[Site]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(finding for site in sites for finding in site.findings))
 
 
-def spread(targets: np.ndarray, labelled: Sequence[str], findings: Sequence[str]) -> np.ndarray:
-    """Targets (n, labelled) of one site as targets (n, findings) of all; 255 for what the site does
-    not label.
+def spread(
+    targets: np.ndarray, labelled: Sequence[str], findings: Sequence[str], absent: int = UNKNOWN
+) -> np.ndarray:
+    """Targets (n, labelled, ...) of one site as targets (n, findings, ...) of all; `absent` for
+    what the site does not label.
     """
-    placed = np.full((len(targets), len(findings)), UNKNOWN, np.uint8)
+    placed = np.full((len(targets), len(findings), *targets.shape[2:]), absent, targets.dtype)
     for column, finding in enumerate(labelled):
         placed[:, list(findings).index(finding)] = targets[:, column]
     return placed
@@ -245,10 +259,17 @@ def parts(configuration: Configuration, data: DataSets, seeds: Seeds, device: st
             spread(site.targets(split, indices), site.findings, findings)
             for site, indices in by_site
         ]
+        places = [
+            spread(known, site.findings, findings, absent=0)
+            for site, indices in by_site
+            if (known := site.places(split, indices)) is not None
+        ]
+        whole = len(places) == len(sites)
         return LabelledSet(
             torch.cat([site.images(split, indices, device) for site, indices in by_site]),
             torch.from_numpy(np.concatenate(targets)).to(device),
             digest([site.identity(split, indices) for site, indices in by_site]),
+            places=torch.from_numpy(np.concatenate(places)).to(device) if whole else None,
         )
 
     public = Site(data.public, (), "zeros", sites[0].size)

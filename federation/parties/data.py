@@ -46,3 +46,5 @@ class LabelledSet:
     """Whose each image is (n,), if metrics are to be aggregated by that too."""
     window: Window | None = None
     """How a network sees images larger than it takes; None where it takes them whole."""
+    places: torch.Tensor | None = None
+    """Of findings, at which pixels each is, bool (n, findings, height, width), if that is known."""

@@ -262,3 +262,17 @@ def test_without_validation_films_there_is_no_validation_set():
     federation = build(config_of("nih-cxr14", **{"partition.validation_share": 0.0}))
     with pytest.raises(ValueError, match=r"set partition\.validation_share above 0"):
         federation.evaluation.require_validation()
+
+
+def test_places_are_of_the_findings_of_all_sites_where_every_site_knows_them(both):
+    assert both.evaluation.test_set.places is None
+    sites = {"mnist-canvas": "three+one", "mnist-canvas-lifted": "one+nine"}
+    settings = {f"findings.{name}": findings for name, findings in sites.items()}
+    canvases = build(config_of(**settings, **{"data.name": "+".join(sites)}))
+    test = canvases.evaluation.test_set
+    assert canvases.task.findings == ("three", "one", "nine")
+    assert test.places.shape == (200, 3, 40, 40)
+    # A finding has a place exactly where it is present, and none where it is not labelled.
+    assert torch.equal(test.places.flatten(2).any(dim=2), test.targets == 1)
+    assert not (test.places.sum(dim=1) > 1).any()
+    assert len(canvases.evaluation.validation_set.places) > 0

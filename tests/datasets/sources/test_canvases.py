@@ -1,0 +1,141 @@
+"""Canvases: where their pictures are, and that findings and places are of what they show."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from datasets import catalogue
+from datasets.source import SYNTHETIC, content_digest
+from datasets.sources.canvases import (
+    FRAGMENT,
+    FRAGMENTS,
+    GROUND,
+    NAMES,
+    NOISE,
+    SIDE,
+    SOURCES,
+    arrange,
+    boxes,
+    compose,
+    fragments,
+    grown,
+    lifted,
+    place,
+)
+
+BY_NAME = {entry.name: entry for entry in SOURCES}
+EMBEDDED = [entry for entry in SOURCES if not entry.embedded]
+
+
+def ink(count=20, side=14, seed=0):
+    """Pictures with some pixels that are not black, and a digit for each."""
+    rng = np.random.default_rng(seed)
+    pictures = np.where(rng.random((count, side, side)) < 0.1, 200, 0).astype(np.uint8)
+    pictures[:, side // 2, side // 2] = 255
+    return pictures, np.arange(count) % len(NAMES)
+
+
+def test_a_box_is_the_smallest_that_holds_all_that_is_not_black():
+    picture = np.zeros((2, 4, 4), np.uint8)
+    picture[0, 1, 3] = picture[0, 2, 1] = 7
+    assert boxes(picture).tolist() == [
+        [[0, 0, 0, 0], [0, 1, 1, 1], [0, 1, 1, 1], [0, 0, 0, 0]],
+        [[0] * 4] * 4,
+    ]
+
+
+@given(seed=st.integers(0, 10_000), side=st.integers(8, SIDE // 2), pictures=st.integers(1, 40))
+def test_pictures_lie_within_the_canvas_and_never_on_each_other(seed, side, pictures):
+    where = arrange(10, pictures, side, np.random.default_rng(seed))
+    covered = np.zeros((10, SIDE, SIDE), int)
+    for canvas, top, left in zip(where.canvas, where.top, where.left, strict=True):
+        assert 0 <= top <= SIDE - side
+        assert 0 <= left <= SIDE - side
+        covered[canvas, top : top + side, left : left + side] += 1
+    assert covered.max() == 1
+    numbers = np.bincount(where.canvas, minlength=10)
+    assert set(numbers) <= {1, 2, 3, 4}
+    times = np.bincount(where.picture, minlength=pictures)
+    assert times.max() - times.min() <= 1  # none again before all have been used
+
+
+@given(seed=st.integers(0, 10_000))
+def test_findings_are_the_digits_that_are_shown_and_places_hold_them(seed):
+    pictures, labels = ink()
+    split = compose(12, pictures, labels, seed)
+    rng = np.random.default_rng(seed)
+    where = arrange(12, len(pictures), 14, rng)
+    bare = np.zeros((12, SIDE, SIDE), np.uint8)
+    place(bare, pictures, where)
+    places, findings = split.annotations["places"], split.annotations["findings"]
+    assert (split.labels == np.bincount(where.canvas) - 1).all()
+    for film in range(12):
+        shown = set(labels[where.picture[where.canvas == film]])
+        assert set(np.flatnonzero(findings[film])) == shown
+        assert set(np.unique(places[film])) == {0} | {1 + digit for digit in shown}
+    assert ((bare > 0) <= (places > 0)).all()  # a box holds its digit
+    assert (split.images[:, 0][bare > 0] == bare[bare > 0]).all()
+
+
+def test_fragments_are_pieces_of_pictures_and_are_no_findings():
+    pictures = np.full((3, 8, 8), 9, np.uint8)
+    drawn = fragments(50, pictures, np.random.default_rng(0))
+    covered = (drawn == 9).sum(axis=(1, 2))
+    assert set(np.unique(drawn)) == {0, 9}
+    assert FRAGMENT**2 <= covered.min() <= covered.max() <= FRAGMENTS * FRAGMENT**2
+
+
+def test_a_lifted_canvas_has_a_brighter_ground_less_contrast_and_noise():
+    flat = np.stack([np.zeros((1, 100, 100), np.uint8), np.full((1, 100, 100), 255, np.uint8)])
+    dark, bright = lifted(flat, np.random.default_rng(0))
+    assert (dark.min(), dark.max()) == (GROUND, GROUND + NOISE - 1)
+    assert (bright.min(), bright.max()) == (GROUND + 127, GROUND + 127 + NOISE - 1)
+
+
+def test_only_those_of_the_slice_are_lifted():
+    pictures, labels = ink()
+    plain, half = (compose(6, pictures, labels, 5, *lift) for lift in ((), (slice(0, None, 2),)))
+    assert (half.images[1::2] == plain.images[1::2]).all()
+    assert half.images[0::2].min() >= GROUND
+    assert (half.annotations["places"] == plain.annotations["places"]).all()
+
+
+def test_a_picture_is_grown_to_twice_its_sides():
+    small = np.array([[[[1, 2]]]], np.uint8)
+    assert grown(small).tolist() == [[[[1, 1, 2, 2], [1, 1, 2, 2]]]]
+
+
+@pytest.mark.parametrize("entry", EMBEDDED, ids=lambda entry: entry.name)
+def test_what_needs_no_files_is_the_same_every_time(entry):
+    first, second = entry.load(None), entry.load(None)
+    for name, size in entry.sizes.items():
+        assert len(first[name]) == size
+        assert np.array_equal(first[name].images, second[name].images)
+    assert catalogue.resolve(entry.name).origin == SYNTHETIC
+
+
+def test_each_site_has_half_of_the_digits_and_stand_ins_replace_both(tmp_path):
+    images = np.zeros((2, 28, 28), np.uint8)
+    images[0], images[1] = 100, 200
+    labels = np.array([3, 8])
+    np.savez(tmp_path / "mnist.npz", x_train=images, y_train=labels, x_test=images, y_test=labels)
+    here, there = (
+        catalogue.load(name, tmp_path) for name in ("mnist-canvas", "mnist-canvas-lifted")
+    )
+    assert set(np.unique(here["train"].images)) == {0, 100}
+    assert there["test"].images.max() <= GROUND + NOISE - 1 + 100
+    for site, digit in ((here, 3), (there, 8)):
+        for split in site.values():
+            assert (split.annotations["findings"] == np.eye(10, dtype=np.uint8)[digit]).all()
+    assert catalogue.resolve("mnist-canvas", home=tmp_path).used == "mnist-canvas"
+    assert catalogue.resolve("mnist-canvas", home=tmp_path / "absent").used == "digits-canvas"
+
+
+def test_canvases_are_these_on_every_machine():
+    assert content_digest(BY_NAME["digits-canvas"].load(None)["test"]) == (
+        "19789d6cdd695fbf43617fecbae458e98de158536712aa119bef97f3ce8f4445"
+    )
+    assert content_digest(BY_NAME["digits-canvas-lifted"].load(None)["test"]) == (
+        "6e28c9a62424d20c18327fa54021679f4479dcc928c0142255204338a869de6e"
+    )
