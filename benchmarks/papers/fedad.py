@@ -7,7 +7,7 @@ comparator: FedDF (epfml), FedMD (diogenes0319).
 
 from dataclasses import replace
 
-from benchmarks.papers import fedad_reconstruction, fedad_segmentation
+from benchmarks.papers import fedad_reconstruction, fedad_segmentation, fedad_trial
 from benchmarks.tables.spec import Paper, Row, Setting, Table, grid
 
 # -- Tables 1 to 4, Figure 3: chest films -----------------------------------------------------------------------------
@@ -282,5 +282,6 @@ PAPER = Paper(
             unit="percent",
             offered=OFFERED,
         ),
+        fedad_trial.trial(CENTRALIZED, FEDAD),
     ),
 )

@@ -266,7 +266,7 @@ def test_without_validation_films_there_is_no_validation_set():
 
 def test_places_are_of_the_findings_of_all_sites_where_every_site_knows_them(both):
     assert both.evaluation.test_set.places is None
-    sites = {"mnist-canvas": "three+one", "mnist-canvas-lifted": "one+nine"}
+    sites = {"mnist-canvas": "three+one", "mnist-canvas-second": "one+nine"}
     settings = {f"findings.{name}": findings for name, findings in sites.items()}
     canvases = build(config_of(**settings, **{"data.name": "+".join(sites)}))
     test = canvases.evaluation.test_set

@@ -10,18 +10,15 @@ from datasets.source import SYNTHETIC, content_digest
 from datasets.sources.canvases import (
     FRAGMENT,
     FRAGMENTS,
-    GROUND,
     NAMES,
-    NOISE,
     SIDE,
     SOURCES,
     arrange,
     boxes,
     compose,
     fragments,
-    grown,
-    lifted,
     place,
+    to_tens,
 )
 
 BY_NAME = {entry.name: entry for entry in SOURCES}
@@ -86,24 +83,12 @@ def test_fragments_are_pieces_of_pictures_and_are_no_findings():
     assert FRAGMENT**2 <= covered.min() <= covered.max() <= FRAGMENTS * FRAGMENT**2
 
 
-def test_a_lifted_canvas_has_a_brighter_ground_less_contrast_and_noise():
-    flat = np.stack([np.zeros((1, 100, 100), np.uint8), np.full((1, 100, 100), 255, np.uint8)])
-    dark, bright = lifted(flat, np.random.default_rng(0))
-    assert (dark.min(), dark.max()) == (GROUND, GROUND + NOISE - 1)
-    assert (bright.min(), bright.max()) == (GROUND + 127, GROUND + 127 + NOISE - 1)
-
-
-def test_only_those_of_the_slice_are_lifted():
-    pictures, labels = ink()
-    plain, half = (compose(6, pictures, labels, 5, *lift) for lift in ((), (slice(0, None, 2),)))
-    assert (half.images[1::2] == plain.images[1::2]).all()
-    assert half.images[0::2].min() >= GROUND
-    assert (half.annotations["places"] == plain.annotations["places"]).all()
-
-
-def test_a_picture_is_grown_to_twice_its_sides():
-    small = np.array([[[[1, 2]]]], np.uint8)
-    assert grown(small).tolist() == [[[[1, 1, 2, 2], [1, 1, 2, 2]]]]
+def test_eight_pixels_become_ten_by_the_means_of_what_each_covers():
+    steps = np.repeat(np.arange(8, dtype=np.uint8) * 20, 8).reshape(1, 1, 8, 8)
+    brought = to_tens(steps)
+    assert brought.shape == (1, 1, 10, 10)
+    # The second of the ten covers a fourth of the first of the eight, and three of the second.
+    assert brought[0, 0, :, 3].tolist() == [0, 15, 30, 45, 60, 80, 95, 110, 125, 140]
 
 
 @pytest.mark.parametrize("entry", EMBEDDED, ids=lambda entry: entry.name)
@@ -121,10 +106,10 @@ def test_each_site_has_half_of_the_digits_and_stand_ins_replace_both(tmp_path):
     labels = np.array([3, 8])
     np.savez(tmp_path / "mnist.npz", x_train=images, y_train=labels, x_test=images, y_test=labels)
     here, there = (
-        catalogue.load(name, tmp_path) for name in ("mnist-canvas", "mnist-canvas-lifted")
+        catalogue.load(name, tmp_path) for name in ("mnist-canvas", "mnist-canvas-second")
     )
     assert set(np.unique(here["train"].images)) == {0, 100}
-    assert there["test"].images.max() <= GROUND + NOISE - 1 + 100
+    assert set(np.unique(there["test"].images)) == {0, 200}
     for site, digit in ((here, 3), (there, 8)):
         for split in site.values():
             assert (split.annotations["findings"] == np.eye(10, dtype=np.uint8)[digit]).all()
@@ -134,8 +119,8 @@ def test_each_site_has_half_of_the_digits_and_stand_ins_replace_both(tmp_path):
 
 def test_canvases_are_these_on_every_machine():
     assert content_digest(BY_NAME["digits-canvas"].load(None)["test"]) == (
-        "19789d6cdd695fbf43617fecbae458e98de158536712aa119bef97f3ce8f4445"
+        "49978397f7ebe1108433037477459faf6d6ac5021900797d56863133ea45e6d1"
     )
-    assert content_digest(BY_NAME["digits-canvas-lifted"].load(None)["test"]) == (
-        "6e28c9a62424d20c18327fa54021679f4479dcc928c0142255204338a869de6e"
+    assert content_digest(BY_NAME["digits-canvas-second"].load(None)["test"]) == (
+        "9c4691ba6f4d75a3865e3319a106c06eb28092826c64ca0b959ac2b69b43a1f6"
     )
