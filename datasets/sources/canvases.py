@@ -99,7 +99,7 @@ def boxes(pictures: np.ndarray) -> np.ndarray:
     """
     found = []
     for along in (2, 1):
-        ink = pictures.any(axis=along)
+        ink = pictures.max(axis=along) > 0
         after, before = np.maximum.accumulate(ink, 1), np.maximum.accumulate(ink[:, ::-1], 1)
         found.append(after & before[:, ::-1])
     rows, columns = found
