@@ -4,10 +4,8 @@ history of a cell, and computing results again.
 
 from __future__ import annotations
 
-import contextlib
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -15,12 +13,14 @@ import typer
 
 from reports.comparing.compare import compare_results
 from reports.comparing.rule import Rule
-from results.files import ResultsError, write_atomic
+from results.command_line import NUMBER, WHOLE, Commands, number, path, run, whole
+from results.files import ResultsError, check_output, write_atomic
 from results.sourcecode import ROOT
 from results.version import suite_version
 
 app = typer.Typer(
     help="Reports on results.",
+    cls=Commands,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -40,23 +40,23 @@ def reports(
         raise typer.Exit
 
 
-@contextlib.contextmanager
-def _unusable() -> Iterator[None]:
-    """Exit code 2 and one message for input that cannot be used."""
-    try:
-        yield
-    except ResultsError as error:
-        typer.echo(f"error: {error}", err=True)
-        raise typer.Exit(2) from error
-
-
 @app.command("build")
 def build_page(
     results: Annotated[
-        Path, typer.Argument(help="folder of results, as given to --results of `reproduce`")
+        Path,
+        typer.Argument(
+            parser=path,
+            metavar="PATH",
+            help="folder of results, as given to --results of `reproduce`",
+        ),
     ] = Path("results"),
     output: Annotated[
-        Path, typer.Option(help="folder for index.html and the tables as LaTeX and Markdown")
+        Path,
+        typer.Option(
+            parser=path,
+            metavar="PATH",
+            help="folder for index.html and the tables as LaTeX and Markdown",
+        ),
     ] = Path("report"),
 ) -> None:
     """One self-contained HTML page of every table in a folder of results; also LaTeX and Markdown
@@ -64,9 +64,8 @@ def build_page(
     """
     from reports.pages.build import build_pages
 
-    with _unusable():
-        written = build_pages(results, output)
-    tables = sum(path.suffix == ".tex" for path in written)
+    written = build_pages(results, output)
+    tables = sum(file.suffix == ".tex" for file in written)
     typer.echo(
         f"wrote {written[0]} with {tables} tables, and each as LaTeX and Markdown; open the page in"
         " any browser"
@@ -76,10 +75,20 @@ def build_page(
 @app.command("draw")
 def draw_pictures(
     results: Annotated[
-        Path, typer.Argument(help="folder of results, as given to --results of `reproduce`")
+        Path,
+        typer.Argument(
+            parser=path,
+            metavar="PATH",
+            help="folder of results, as given to --results of `reproduce`",
+        ),
     ] = Path("results"),
     output: Annotated[
-        Path | None, typer.Option(help="folder for the pictures; without it, beside the tables")
+        Path | None,
+        typer.Option(
+            parser=path,
+            metavar="PATH",
+            help="folder for the pictures; without it, beside the tables",
+        ),
     ] = None,
     plain: Annotated[
         bool,
@@ -93,58 +102,86 @@ def draw_pictures(
     """
     from reports.pages.redraw import redraw_results
 
-    with _unusable():
-        drawn = redraw_results(results, output, plain)
+    drawn = redraw_results(results, output, plain)
     typer.echo(f"drew {len(drawn)} pictures" + (f" under {output}" if output else ""))
 
 
 @app.command("gallery")
 def write_gallery(
     results: Annotated[
-        list[Path] | None, typer.Argument(help="folders of results; results and its three-seeds")
+        list[Path] | None,
+        typer.Argument(
+            parser=path, metavar="PATH...", help="folders of results; results and its three-seeds"
+        ),
     ] = None,
     output: Annotated[
-        Path, typer.Option(help="the Markdown page; pictures in images/ beside it are shown too")
+        Path,
+        typer.Option(
+            parser=path,
+            metavar="FILE",
+            help="the Markdown page; pictures in images/ beside it are shown too",
+        ),
     ] = Path("docs/gallery.md"),
 ) -> None:
     """One Markdown page with the pictures of all tables that are more than a smoke test."""
     from reports.pages.gallery import gallery_page, shown_results
 
+    folders = results or [Path("results"), Path("results/three-seeds")]
     others = sorted((output.parent / "images").glob("*.png"))
-    with _unusable():
-        shown = shown_results(results or [Path("results"), Path("results/three-seeds")])
-        write_atomic(output, gallery_page(shown, others, output))
+    check_output(output, folders)
+    shown = shown_results(folders)
+    write_atomic(output, gallery_page(shown, others, output))
     typer.echo(f"wrote {output} with {len(shown) + len(others)} pictures")
 
 
 @app.command("compare")
 def compare_sets(
-    base: Annotated[Path, typer.Argument(help="a table's CSV, or a folder of results")],
-    new: Annotated[Path, typer.Argument(help="the same, to be judged")],
+    base: Annotated[
+        Path,
+        typer.Argument(parser=path, metavar="PATH", help="a table's CSV, or a folder of results"),
+    ],
+    new: Annotated[
+        Path, typer.Argument(parser=path, metavar="PATH", help="the same, to be judged")
+    ],
     tolerance: Annotated[
         float,
         typer.Option(
-            min=0, help="loss that one seed may show, of a fraction; 0.02 is 2 in percent"
+            parser=number(),
+            metavar=NUMBER,
+            help="loss that one seed may show, of a fraction; 0.02 is 2 in percent",
         ),
     ] = RULE.tolerance,
     effect: Annotated[
         float,
         typer.Option(
-            min=0, help="smallest significant loss that matters, with more seeds; scaled alike"
+            parser=number(),
+            metavar=NUMBER,
+            help="smallest significant loss that matters, with more seeds; scaled alike",
         ),
     ] = RULE.effect,
     alpha: Annotated[
         float,
-        typer.Option(min=0, max=1, help="level of the tests over seeds, all of them together"),
+        typer.Option(
+            parser=number(0, 1),
+            metavar=NUMBER,
+            help="level of the tests over seeds, all of them together",
+        ),
     ] = RULE.alpha,
     time_ratio: Annotated[
         float,
         typer.Option(
-            min=0, help="largest ratio of a table's times, and of a benchmark's; 0 leaves them out"
+            parser=number(),
+            metavar=NUMBER,
+            help="largest ratio of a table's times, and of a benchmark's; 0 leaves them out",
         ),
     ] = RULE.time_ratio,
     memory_ratio: Annotated[
-        float, typer.Option(min=0, help="largest ratio of a table's peak memory; 0 leaves it out")
+        float,
+        typer.Option(
+            parser=number(),
+            metavar=NUMBER,
+            help="largest ratio of a table's peak memory; 0 leaves it out",
+        ),
     ] = RULE.memory_ratio,
     exact: Annotated[
         bool,
@@ -156,24 +193,30 @@ def compare_sets(
     base_speed: Annotated[
         Path | None,
         typer.Option(
-            metavar="JSON", help="what pytest wrote with --benchmark-json; goes with --new-speed"
+            parser=path,
+            metavar="JSON",
+            help="what pytest wrote with --benchmark-json; goes with --new-speed",
         ),
     ] = None,
     new_speed: Annotated[
-        Path | None, typer.Option(metavar="JSON", help="the same, to be judged")
+        Path | None, typer.Option(parser=path, metavar="JSON", help="the same, to be judged")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="write the Markdown to this file too")
+        Path | None,
+        typer.Option(parser=path, metavar="FILE", help="write the Markdown to this file too"),
     ] = None,
     junit: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="write JUnit XML: a test case per cell")
+        Path | None,
+        typer.Option(parser=path, metavar="FILE", help="write JUnit XML: a test case per cell"),
     ] = None,
     html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="write one page with all cells")
+        Path | None, typer.Option(parser=path, metavar="FILE", help="write one page with all cells")
     ] = None,
     csv: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="write all cells with verdict, values, p and why"),
+        typer.Option(
+            parser=path, metavar="FILE", help="write all cells with verdict, values, p and why"
+        ),
     ] = None,
 ) -> None:
     """Compare two result sets; exit code 1 on a regression, 0 without, 2 for sets that cannot be
@@ -184,22 +227,25 @@ def compare_sets(
     from reports.tables.resultset import read_pair
 
     rule = Rule(tolerance, effect, alpha, time_ratio, memory_ratio, exact)
-    with _unusable():
-        if (base_speed is None) != (new_speed is None):
-            raise ResultsError("--base-speed and --new-speed go together")
-        differences = compare_results(*read_pair(base, new), rule)
-        if base_speed is not None and new_speed is not None:
-            differences += compare_speed(read_speed(base_speed), read_speed(new_speed), time_ratio)
-        summary = summaries.markdown(differences, rule)
-        typer.echo(summary)
-        if output is not None:
-            write_atomic(output, summary + "\n")
-        if junit is not None:
-            write_atomic(junit, summaries.junit(differences))
-        if html is not None:
-            write_atomic(html, summaries.html(differences, rule, str(base), str(new)))
-        if csv is not None:
-            write_atomic(csv, summaries.csv_text(differences))
+    read = [file for file in (base, new, base_speed, new_speed) if file is not None]
+    if (base_speed is None) != (new_speed is None):
+        raise ResultsError("--base-speed and --new-speed go together")
+    for file in (output, junit, html, csv):
+        if file is not None:
+            check_output(file, read)
+    differences = compare_results(*read_pair(base, new), rule)
+    if base_speed is not None and new_speed is not None:
+        differences += compare_speed(read_speed(base_speed), read_speed(new_speed), time_ratio)
+    summary = summaries.markdown(differences, rule)
+    typer.echo(summary)
+    if output is not None:
+        write_atomic(output, summary + "\n")
+    if junit is not None:
+        write_atomic(junit, summaries.junit(differences))
+    if html is not None:
+        write_atomic(html, summaries.html(differences, rule, str(base), str(new)))
+    if csv is not None:
+        write_atomic(csv, summaries.csv_text(differences))
     raise typer.Exit(1 if any(d.is_regression for d in differences) else 0)
 
 
@@ -208,7 +254,9 @@ def cell_history(
     tables: Annotated[
         list[Path],
         typer.Argument(
-            help="a table's CSV in a git repository; or several of them, to be put in a row"
+            parser=path,
+            metavar="PATH...",
+            help="a table's CSV in a git repository; or several of them, to be put in a row",
         ),
     ],
     row: Annotated[str, typer.Option(help="the cell's row, as the CSV has it")],
@@ -220,7 +268,10 @@ def cell_history(
     ] = "",
     metric: Annotated[str, typer.Option(help="needed where the cell has several")] = "",
     output: Annotated[
-        Path, typer.Option(metavar="PNG", help="the picture; the numbers go beside it as CSV")
+        Path,
+        typer.Option(
+            parser=path, metavar="PNG", help="the picture; the numbers go beside it as CSV"
+        ),
     ] = Path("history.png"),
 ) -> None:
     """Draw one cell over the committed versions of its table, or over several files; exit code 2 if
@@ -228,33 +279,37 @@ def cell_history(
     """
     from reports.comparing import history
 
-    with _unusable():
-        versions = history.committed(tables[0]) if len(tables) == 1 else history.files(tables)
-        cell = history.cell_history(versions, row, column, metric)
-        if output.suffix != ".png" or output.with_suffix(".csv").absolute() in [
-            path.absolute() for path in tables
-        ]:
-            raise ResultsError(
-                f"--output {output}: give a .png that does not stand beside one of the tables under"
-                " its name"
-            )
-        history.write(cell, output)
+    versions = history.committed(tables[0]) if len(tables) == 1 else history.files(tables)
+    cell = history.cell_history(versions, row, column, metric)
+    if output.suffix != ".png":
+        raise ResultsError(f"--output {output}: give a .png")
+    for suffix in (".png", ".svg", ".pdf", ".csv"):
+        check_output(output.with_suffix(suffix), tables)
+    history.write(cell, output)
     history.show(cell)
-    for path in (output, output.with_suffix(".csv")):
-        typer.echo(f"wrote {path}")
+    for file in (output, output.with_suffix(".csv")):
+        typer.echo(f"wrote {file}")
 
 
 @app.command("verify")
 def verify_results(
-    results: Annotated[Path, typer.Argument(help="a table's CSV, or a folder of results")],
+    results: Annotated[
+        Path,
+        typer.Argument(parser=path, metavar="PATH", help="a table's CSV, or a folder of results"),
+    ],
     cells: Annotated[
-        int | None, typer.Option(min=1, help="how many cells to compute again")
+        int | None,
+        typer.Option(parser=whole(1), metavar=WHOLE, help="how many cells to compute again"),
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="of the choice of cells")] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="worker processes")] = None,
+    seed: Annotated[
+        int | None, typer.Option(parser=whole(0), metavar=WHOLE, help="of the choice of cells")
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(parser=whole(1), metavar=WHOLE, help="worker processes")
+    ] = None,
     plugin: Annotated[
         list[Path] | None,
-        typer.Option(metavar="FILE", help="a file with one of the rows; repeatable"),
+        typer.Option(parser=path, metavar="FILE", help="a file with one of the rows; repeatable"),
     ] = None,
 ) -> None:
     """Compute a random sample of cells again; exit code 0 if all match, 1 if one does not, 2 if
@@ -266,11 +321,11 @@ def verify_results(
     options = [
         text for name, value in chosen.items() if value is not None for text in (name, str(value))
     ]
-    options += [text for path in plugin or [] for text in ("--plugin", str(path.resolve()))]
+    options += [text for file in plugin or [] for text in ("--plugin", str(file.resolve()))]
     # A process of its own, for what computes lies on a floor above this one.
     command = [sys.executable, "-m", "benchmarks", "verify", str(results.resolve()), *options]
     raise typer.Exit(subprocess.run(command, cwd=ROOT, check=False).returncode)
 
 
 if __name__ == "__main__":
-    sys.exit(app())
+    run(app)

@@ -7,28 +7,49 @@ import hashlib
 import json
 import os
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+RECORDS = ".records.jsonl"
+"""How the names of files end that hold the records of a table, beside its other files."""
+TABLES = (".csv", ".jsonl")
+"""How names end of what commands read in folders of results."""
 
-class ResultsError(Exception):
+
+class RefusedError(Exception):
+    """What was asked for cannot be done; the message says what to do."""
+
+
+class ResultsError(RefusedError):
     """Results cannot be written or read; the message says what to do."""
 
 
-class DataError(Exception):
+class DataError(RefusedError):
     """Data or weights are missing, damaged or unusable; the message says what to do."""
 
 
 def cache_home() -> Path:
-    """Where finished cells and stages are kept: `$FEDTABLES_CACHE`, else `~/.cache/fedtables`."""
-    return Path(os.environ.get("FEDTABLES_CACHE", "~/.cache/fedtables")).expanduser()
+    """Where finished cells and stages are kept: `$FEDTABLES_CACHE`, else `~/.cache/fedtables`.
+    Raises ResultsError for the home of a user that there is none of.
+    """
+    return _home("FEDTABLES_CACHE", "~/.cache/fedtables")
 
 
 def data_home() -> Path:
     """Where data sets and weights are looked for: `$FEDTABLES_DATA`, else
-    `~/.cache/fedtables/data`.
+    `~/.cache/fedtables/data`. Raises ResultsError for the home of a user that there is none of.
     """
-    return Path(os.environ.get("FEDTABLES_DATA", "~/.cache/fedtables/data")).expanduser()
+    return _home("FEDTABLES_DATA", "~/.cache/fedtables/data")
+
+
+def _home(variable: str, usual: str) -> Path:
+    """The folder that an environment variable names; the usual one if it is empty or not set."""
+    named = os.environ.get(variable) or usual
+    try:
+        return Path(named).expanduser()
+    except RuntimeError as error:
+        raise ResultsError(f"{variable}={named}: {error}; name a folder") from error
 
 
 def canonical_json(value: Any) -> str:
@@ -53,8 +74,10 @@ def file_digest(path: Path) -> str:
 def write_atomic(path: Path, content: str | bytes) -> None:
     """Write `content` to `path` in one step: readers see the old file or the new one, never a part.
 
-    Raises ResultsError when the folder is read-only or the disk is full.
+    Raises ResultsError when the folder is read-only or the disk is full, and if there is something
+    else than a file at `path`: a folder or a device is never replaced.
     """
+    check_replaceable(path)
     data = content.encode() if isinstance(content, str) else content
     temporary: str | None = None
     try:
@@ -77,6 +100,41 @@ def write_atomic(path: Path, content: str | bytes) -> None:
         ) from error
 
 
+def check_replaceable(path: Path) -> None:
+    """Raise ResultsError if there is something else than a file at `path`."""
+    try:
+        if path.is_file() or not path.exists():
+            return
+        kind = "a folder" if path.is_dir() else "no ordinary file"
+    except OSError as error:
+        kind = error.strerror or str(error)
+    raise ResultsError(f"cannot write {path}: it is {kind}. Move it away, or choose another folder")
+
+
+def check_cache() -> None:
+    """Raise ResultsError if the cache cannot be written, now rather than after an hour."""
+    probe = cache_home() / "probe"
+    write_atomic(probe, "")
+    probe.unlink(missing_ok=True)
+
+
+def check_output(path: Path, inputs: Iterable[Path] = ()) -> None:
+    """Raise ResultsError if writing to `path` would replace what must stay: a folder, a device, one
+    of the `inputs`, a table in a folder that is one, or a file of any table.
+    """
+    check_replaceable(path)
+    if not path.exists():
+        return
+    real = path.resolve()
+    for read in inputs:
+        inside = real.suffix in TABLES and real.is_relative_to(read.resolve())
+        if inside or (read.exists() and path.samefile(read)):
+            raise ResultsError(f"cannot write {path}: the command reads it; name another file")
+    tables = (p.name.removesuffix(RECORDS) for p in real.parent.glob(f"*{RECORDS}"))
+    if any(real.name.startswith(f"{table}.") for table in tables):
+        raise ResultsError(f"cannot write {path}: it is a file of a table; name another file")
+
+
 def write_sealed_json(path: Path, value: dict[str, Any]) -> None:
     """Write JSON together with its own digest, so that `read_sealed_json` can tell damage."""
     write_atomic(path, canonical_json({"value": value, "sha256": digest(value)}) + "\n")
@@ -88,7 +146,7 @@ def read_sealed_json(path: Path) -> dict[str, Any] | None:
     Raises FileNotFoundError if there is no such file.
     """
     try:
-        sealed = json.loads(path.read_text())
+        sealed = json.loads(path.read_text(encoding="utf-8"))
         value = sealed["value"]
         return value if sealed["sha256"] == digest(value) else None
     except (ValueError, KeyError, TypeError):

@@ -18,11 +18,10 @@ from typing import Any
 
 import pandas as pd
 
-from results.files import ResultsError
+from results.files import RECORDS, ResultsError
 from results.published import parse_column, published_table
 from results.record import OK, Measurement, Record
 
-SUFFIX = ".records.jsonl"
 COLUMNS = (
     "file",
     "profile",
@@ -130,9 +129,9 @@ def load(folder: Path | str) -> pd.DataFrame:
     """
     folder = Path(folder)
     parts = []
-    for path in sorted(folder.rglob(f"*{SUFFIX}")):
+    for path in sorted(folder.rglob(f"*{RECORDS}")):
         part = tidy(read_records(path))
-        name = path.name.removesuffix(SUFFIX)
+        name = path.name.removesuffix(RECORDS)
         part["file"] = path.relative_to(folder).as_posix()
         part["variant"] = [
             name.removeprefix(f"{table}.") if name.startswith(f"{table}.") else ""

@@ -82,7 +82,7 @@ def published_table(table: str) -> tuple[PublishedCell, ...]:
     path = PUBLISHED / f"{table}.csv"
     if not path.exists():
         return ()
-    with path.open(newline="") as stream:
+    with path.open(newline="", encoding="utf-8") as stream:
         return tuple(
             PublishedCell(
                 row=line["row"],
@@ -103,7 +103,7 @@ def claims(paper: str) -> tuple[Claim, ...]:
     path = PUBLISHED / paper / "claims.csv"
     if not path.exists():
         return ()
-    with path.open(newline="") as stream:
+    with path.open(newline="", encoding="utf-8") as stream:
         names = Claim.__dataclass_fields__
         return tuple(
             Claim(**{name: line[name] for name in names}) for line in csv.DictReader(stream)

@@ -62,7 +62,7 @@ def _origin(node: ast.ImportFrom, path: Path) -> str:
 @functools.cache
 def _parse(path: Path) -> tuple[str, frozenset[str]]:
     """Digest of one file's code, and the repository modules it imports."""
-    tree = ast.parse(path.read_text())
+    tree = ast.parse(path.read_text(encoding="utf-8"))
     imported: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

@@ -25,6 +25,7 @@ from results.files import (
     ResultsError,
     cache_home,
     canonical_json,
+    check_replaceable,
     digest,
     read_sealed_json,
     write_atomic,
@@ -62,6 +63,11 @@ CSV_COLUMNS = (
 """The first six are those of `results/published/`, so that the two files join."""
 PLACE = ["row", "column", "metric"]
 """What tells the lines of a table apart; a cell that failed has no metric."""
+SUFFIXES = (
+    *("csv", "md", "png", "svg", "pdf", "claims.csv", "layout.json", "records.jsonl"),
+    *("safetensors", "log"),
+)
+"""Of the files of a table."""
 Line = Mapping[str, str]
 """One line of a table's CSV."""
 
@@ -109,13 +115,13 @@ class TableFiles:
         self.base = folder / profile / paper / stem
 
     def path(self, suffix: str) -> Path:
-        """`suffix` is `csv`, `md`, `png`, `svg`, `claims.csv`, `layout.json`, `records.jsonl`,
-        `safetensors` or `log`.
-        """
+        """`suffix` is one of `SUFFIXES`."""
         return self.base.parent / f"{self.base.name}.{suffix}"
 
     def check_writable(self) -> None:
         """Raise ResultsError now rather than after an hour of training."""
+        for suffix in SUFFIXES:
+            check_replaceable(self.path(suffix))
         probe = self.path("probe")
         write_atomic(probe, "")
         probe.unlink(missing_ok=True)
@@ -126,11 +132,18 @@ class TableFiles:
         """
         path = self.path("records.jsonl")
         records = {}
-        for line in path.read_text().splitlines() if path.exists() else ():
+        for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
             with contextlib.suppress(ValueError, KeyError, TypeError):
                 record = Record.from_json(json.loads(line))
                 records[record.cell] = record
         return records
+
+    def listed_rows(self) -> list[str]:
+        """The rows of the table's CSV, each once; none if there is no CSV that can be read."""
+        try:
+            return list(read_csv(self.path("csv"), CSV_COLUMNS[:1])["row"].unique())
+        except ResultsError:
+            return []
 
     def write_records(self, records: Iterable[Record]) -> None:
         write_atomic(

@@ -53,11 +53,20 @@ IMPORTED = (
 )
 
 
+CLOSED = ""
+"""For `run_forked`: a standard output that is closed."""
+
+
 def run_forked(
-    module: str, *arguments: str, timeout: float, env: Mapping[str, str]
+    module: str,
+    *arguments: str,
+    timeout: float,
+    env: Mapping[str, str],
+    output: str | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """What `subprocess.run` returns of `python -m MODULE ARGUMENTS` in the checkout, with the whole
-    environment `env`. Raises TimeoutExpired after `timeout` seconds.
+    environment `env` and its standard output caught, or going to the device `output`, or `CLOSED`.
+    Raises TimeoutExpired after `timeout` seconds.
     """
     command = [sys.executable, "-m", module, *arguments]
     with tempfile.TemporaryDirectory() as folder:
@@ -66,7 +75,7 @@ def run_forked(
             "module": module,
             "arguments": arguments,
             "env": dict(env),
-            "streams": [str(printed), str(errors)],
+            "streams": [str(printed) if output is None else output, str(errors)],
         }
         with _connected() as connection, connection.makefile("rw") as lines:
             lines.write(json.dumps(request) + "\n")
@@ -83,9 +92,8 @@ def run_forked(
         if not answer and over:
             raise subprocess.TimeoutExpired(command, timeout)
         assert answer, f"the process that leads {' '.join(command)} has died"
-        return subprocess.CompletedProcess(
-            command, int(answer), printed.read_text(), errors.read_text()
-        )
+        shown = printed.read_text() if printed.exists() else ""
+        return subprocess.CompletedProcess(command, int(answer), shown, errors.read_text())
 
 
 def _connected() -> socket.socket:
@@ -207,9 +215,12 @@ def _run(request: dict) -> NoReturn:
     import numpy  # not above: it counts threads, which conftest.py sets
 
     for number, path in enumerate([os.devnull, *request["streams"]]):
-        stream = os.open(path, os.O_RDWR | os.O_CREAT)
+        stream = os.open(path or os.devnull, os.O_RDWR | os.O_CREAT)
         os.dup2(stream, number)
         os.close(stream)
+        if path == CLOSED:  # as the interpreter begins without one
+            os.close(number)
+            sys.stdout = None
     os.environ.clear()
     os.environ.update(request["env"])
     random.seed()
@@ -226,7 +237,12 @@ def _run(request: dict) -> NoReturn:
     except BaseException:
         traceback.print_exc()
     atexit._run_exitfuncs()
-    sys.stdout.flush()
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError:  # as the interpreter ends
+        print("Exception ignored in sys.stdout", file=sys.stderr)
+        code = 120
     sys.stderr.flush()
     os._exit(code)
 

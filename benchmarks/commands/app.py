@@ -10,6 +10,7 @@ from rich.console import Console
 
 from benchmarks.commands.completion import BASH
 from benchmarks.papers import FIRST
+from results.command_line import Commands
 from results.version import suite_version
 
 app = typer.Typer(
@@ -17,14 +18,15 @@ app = typer.Typer(
         "Regenerate the tables of four federated-distillation papers. Start with: python -m"
         f" benchmarks reproduce {FIRST}"
     ),
+    cls=Commands,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-console = Console(highlight=False)
+console = Console(highlight=False, emoji=False)
 if not console.is_terminal and "COLUMNS" not in os.environ:
     console.width = 200  # numbers that go to a file must not be cut
-errors = Console(stderr=True, highlight=False)
+errors = Console(stderr=True, highlight=False, emoji=False)
 
 
 @app.callback(invoke_without_command=True)

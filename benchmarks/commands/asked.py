@@ -12,6 +12,7 @@ from benchmarks.papers import FIRST
 from benchmarks.tables import bandwidth, registry
 from benchmarks.tables.spec import PROFILES, PROTOCOLS, Scalar, SpecError
 from results.names import near
+from results.numbers import MOST_WHOLE, shortened, whole_number
 
 if TYPE_CHECKING:
     from benchmarks.running.ray_executor import Cluster
@@ -85,16 +86,15 @@ def make_selection(
     from federation.training.execution import COMPILE, PRECISIONS, Execution
 
     try:
-        numbers = tuple(int(seed) for seed in seeds.split(","))
+        numbers = tuple(whole_number(seed.strip(), 0) for seed in seeds.split(","))
     except ValueError:
         numbers = ()
-    if not numbers or min(numbers) < 0 or len(set(numbers)) < len(numbers):
+    if not numbers or len(set(numbers)) < len(numbers):
         raise SpecError(
-            "--seeds takes different whole numbers from 0, separated by commas, as in --seeds"
-            f" 0,1,2; got {seeds!r}"
+            f"--seeds takes different whole numbers from 0 to {MOST_WHOLE}, separated by commas, as"
+            f" in --seeds 0,1,2; got {shortened(seeds)}"
         )
-    if not re.fullmatch(r"cuda:\d+", device):
-        choice("--device", device, ("cpu", "cuda", "mps"))
+    check_device_name(device)
     for path in plugins:  # so that a broken file is named before anything else is wrong
         registry.find_method(path.stem.replace("_", "-"), [str(p) for p in plugins]).load()
     add, drop = parse_methods(methods)
@@ -154,10 +154,19 @@ def check_execution(execution: Execution, device: str) -> None:
         )
 
 
+def check_device_name(device: str) -> None:
+    """Raise SpecError for what is no device's name."""
+    if not re.fullmatch(r"cuda:[0-9]{1,3}", device, re.ASCII):
+        choice("--device", device, ("cpu", "cuda", "mps"))
+
+
 def check_device(device: str) -> None:
     """Raise SpecError if the run's device is not there. Imports torch, so only for runs that need a
     device.
     """
+    check_device_name(device)
+    if device == "cpu":
+        return
     import torch
 
     if device.startswith("cuda") and not torch.cuda.is_available():
@@ -165,6 +174,8 @@ def check_device(device: str) -> None:
             f"--device {device}: this machine has no usable CUDA device; use --device cpu, or"
             " --profile cpu for less work"
         )
+    if ":" in device and int(device.partition(":")[2]) >= torch.cuda.device_count():
+        raise SpecError(f"--device {device}: this machine has {torch.cuda.device_count()} of them")
     if device == "mps" and not torch.backends.mps.is_available():
         raise SpecError("--device mps: this machine has no usable MPS device; use --device cpu")
 
@@ -176,14 +187,15 @@ def make_cluster(
     SpecError.
     """
     if address:
-        from benchmarks.running.ray_executor import cluster_of
+        from benchmarks.running.ray_executor import cluster_of, reach
 
-        return cluster_of(address, cpus, gpus, cache, device, threads)
+        cluster = cluster_of(address, cpus, gpus, cache, device, threads)
+        reach(cluster)
+        return cluster
     if cpus or gpus is not None or cache:
         raise SpecError(
             "--num-cpus, --num-gpus and --ray-cache say how Ray runs cells; add --ray local, or a"
             " cluster's address"
         )
-    if device != "cpu":
-        check_device(device)
+    check_device(device)
     return None

@@ -14,6 +14,8 @@ from benchmarks.commands.app import app, console
 from benchmarks.commands.asked import check_device, choice
 from benchmarks.commands.options import RequireReal
 from benchmarks.tables.spec import SpecError
+from results.command_line import NUMBER, WHOLE, number, path, whole
+from results.files import check_cache
 
 
 @app.command("attack")
@@ -30,34 +32,64 @@ def attack_clients(
         ),
     ] = "fedavg",
     images: Annotated[
-        int, typer.Option(min=1, help="private images that are attacked, with --target fedavg")
+        int,
+        typer.Option(
+            parser=whole(1),
+            metavar=WHOLE,
+            help="private images that are attacked, with --target fedavg",
+        ),
     ] = 10,
     clients: Annotated[
-        int, typer.Option(min=1, help="clients that are attacked, with the other targets")
+        int,
+        typer.Option(
+            parser=whole(1), metavar=WHOLE, help="clients that are attacked, with the other targets"
+        ),
     ] = 5,
     samples: Annotated[
-        int, typer.Option(min=1, help="images per client, with the other targets")
+        int,
+        typer.Option(
+            parser=whole(1), metavar=WHOLE, help="images per client, with the other targets"
+        ),
     ] = 200,
     epochs: Annotated[
-        int, typer.Option(min=1, help="of the clients' training, with the other targets")
+        int,
+        typer.Option(
+            parser=whole(1), metavar=WHOLE, help="of the clients' training, with the other targets"
+        ),
     ] = 50,
     image_size: Annotated[
-        int, typer.Option(min=0, help="pixels of a side; 0: the data set's own")
+        int,
+        typer.Option(
+            parser=whole(0), metavar=WHOLE, help="pixels of a side; 0: the data set's own"
+        ),
     ] = 0,
     iterations: Annotated[
-        int, typer.Option(min=0, help="of the optimiser; 0: the attack's own default")
+        int,
+        typer.Option(
+            parser=whole(0), metavar=WHOLE, help="of the optimiser; 0: the attack's own default"
+        ),
     ] = 0,
     restarts: Annotated[
-        int, typer.Option(min=1, help="starts at most; another only where none succeeded")
+        int,
+        typer.Option(
+            parser=whole(1), metavar=WHOLE, help="starts at most; another only where none succeeded"
+        ),
     ] = 3,
     shares: Annotated[
         str, typer.Option(help="gradient, or update: the change of the weights by local training")
     ] = "gradient",
-    batch_size: Annotated[int, typer.Option(min=1, help="images per local step")] = 1,
+    batch_size: Annotated[
+        int, typer.Option(parser=whole(1), metavar=WHOLE, help="images per local step")
+    ] = 1,
     local_steps: Annotated[
-        int, typer.Option(min=0, help="steps of an update; 0: one, or five for answers")
+        int,
+        typer.Option(
+            parser=whole(0), metavar=WHOLE, help="steps of an update; 0: one, or five for answers"
+        ),
     ] = 0,
-    local_lr: Annotated[float, typer.Option(help="learning rate of these steps")] = 0.05,
+    local_lr: Annotated[
+        float, typer.Option(parser=number(), metavar=NUMBER, help="learning rate of these steps")
+    ] = 0.05,
     batch_norm: Annotated[
         str,
         typer.Option(help="batch normalisation by running statistics (eval) or batches' (train)"),
@@ -65,17 +97,22 @@ def attack_clients(
     normalise: Annotated[
         bool, typer.Option(help="inputs as in training here, or in [0, 1] as in DLG's experiments")
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, help="of images, weights and starts")] = 0,
+    seed: Annotated[
+        int, typer.Option(parser=whole(0), metavar=WHOLE, help="of images, weights and starts")
+    ] = 0,
     jobs: Annotated[
-        int, typer.Option(min=0, help="worker processes; 0: one per core, one on a GPU")
+        int,
+        typer.Option(
+            parser=whole(0), metavar=WHOLE, help="worker processes; 0: one per core, one on a GPU"
+        ),
     ] = 0,
     device: Annotated[
         str, typer.Option(help="cpu, cuda, cuda:1, mps; answers are attacked on cpu")
     ] = "cpu",
     require_real: RequireReal = False,
-    results: Annotated[Path, typer.Option(help="folder for CSV, record and picture")] = Path(
-        "results"
-    ),
+    results: Annotated[
+        Path, typer.Option(parser=path, metavar="PATH", help="folder for CSV, record and picture")
+    ] = Path("results"),
 ) -> None:
     """Reconstruct private images from what a client shares, and show how near the attack comes."""
     from datasets import catalogue
@@ -84,8 +121,8 @@ def attack_clients(
     choice("--target", target, ("fedavg", *targets.names()))
     choice("--shares", shares, ("gradient", "update"))
     choice("--batch-norm", batch_norm, ("eval", "train"))
-    if device != "cpu":
-        check_device(device)
+    check_device(device)
+    check_cache()
     data = catalogue.resolve(dataset, require_real=require_real)
 
     from benchmarks.attacks import answers, attack
@@ -126,7 +163,7 @@ def attack_clients(
         with progress_bar(console) as bar:
             task = bar.add_task("messages", total=work.messages)
             outcomes = module.run(work, jobs or default_jobs(device), lambda: bar.advance(task))
-    except (ValueError, FloatingPointError) as error:
+    except (ValueError, ArithmeticError, RuntimeError) as error:
         raise SpecError(f"the attack cannot be run: {error}") from error
     table = RichTable()
     for heading in module.COLUMNS:
@@ -135,8 +172,8 @@ def attack_clients(
         table.add_row(*(_short(value) for value in line.values()))
     console.print(table)
     console.print(f"[bold]{module.verdict(outcomes)}[/]", soft_wrap=True)
-    for path in module.write(work, outcomes, results / "attack"):
-        console.print(f"wrote {path}", soft_wrap=True)
+    for file in module.write(work, outcomes, results / "attack"):
+        console.print(f"wrote {escape(str(file))}", soft_wrap=True)
 
 
 def _short(value: str) -> str:

@@ -10,7 +10,7 @@ from rich.markup import escape
 from benchmarks.commands.app import app, console
 from benchmarks.commands.options import Plugins
 from benchmarks.tables import registry
-from benchmarks.tables.spec import SpecError
+from results.command_line import refuse
 
 
 @app.command("check")
@@ -33,7 +33,7 @@ def check_method(
 
     prepare_device("cpu", 1, DEFAULT)
     subject = contract_method(entry)
-    console.print(f"{method}: {len(CHECKS)} promises, each with a small federation")
+    console.print(f"{escape(method)}: {len(CHECKS)} promises, each with a small federation")
     broken = 0
     for contract_check in CHECKS:
         promise = " ".join(str(contract_check.__doc__).split("\n\n")[0].split())
@@ -49,7 +49,8 @@ def check_method(
             console.print(f"{word} {escape(finding)}", soft_wrap=True)
         except Exception as error:
             reason = f"{type(error).__name__}: {error}".splitlines()[0][:500]
-            raise SpecError(f"{method} does not run: {reason} ({place(subject, error)})") from error
+            refuse(f"{method} does not run: {reason} ({place(subject, error)})")
+            raise typer.Exit(1) from error
     if broken:
         raise typer.Exit(1)
-    console.print(f"{method} keeps the contract")
+    console.print(f"{escape(method)} keeps the contract")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -44,6 +44,7 @@ def reproduce(
     require_real: bool = False,
     fresh: bool = False,
     results: Path | str = "results",
+    replace: bool = False,
     quiet: bool = False,
     log: Log | None = None,
 ) -> pd.DataFrame:
@@ -53,7 +54,8 @@ def reproduce(
 
     Arguments are the command's options. `only` maps keys to the values wanted, as in
     `{"dataset": "mnist", "row": ["global-avg", "global-dlad"]}`; `settings` are those of `--set`.
-    The table's files are written to `results`, and its cells kept in the cache, as by the command;
+    The table's files are written to `results`, and its cells kept in the cache, as by the command
+    (`replace` lets them lose cells);
     `quiet` prints nothing. `log(cell, series, step, value)` is told what cells show while they run:
     losses and metrics by epoch or round, bytes and epsilon by round. A cell that fails is a line
     with `status` `failed` and the reason.
@@ -78,7 +80,9 @@ def reproduce(
         stacked,
     )
     pairs = [f"{name}={value}" for name, value in (settings or {}).items()]
-    selection = replace(selection, overrides=parse_settings([table], pairs, selection.plugins))
+    selection = dataclasses.replace(
+        selection, overrides=parse_settings([table], pairs, selection.plugins), may_lose=replace
+    )
     check_execution(selection.execution, device)
     make_cluster("", 0, None, "", device, threads)
     console = Console(highlight=False, quiet=quiet)

@@ -10,6 +10,7 @@ import typer
 from benchmarks.papers import FIRST
 from benchmarks.tables import registry
 from benchmarks.tables.spec import PROFILES, PROTOCOLS
+from results.command_line import NUMBER, WHOLE, number, path, whole
 
 
 def _tables_like(begun: str) -> list[str]:
@@ -70,7 +71,12 @@ Device = Annotated[
     str, typer.Option(help="cpu, cuda, cuda:1, mps; default: cuda for the paper profile, else cpu")
 ]
 Threads = Annotated[
-    int, typer.Option(min=1, help="threads per worker; two workers of one thread beat one of two")
+    int,
+    typer.Option(
+        parser=whole(1, 1024),
+        metavar=WHOLE,
+        help="threads per worker; two workers of one thread beat one of two",
+    ),
 ]
 Precision = Annotated[
     str, typer.Option(help="of training: fp32, tf32 (CUDA), bf16 (autocast); files are named apart")
@@ -84,13 +90,21 @@ Compile = Annotated[
 Stacked = Annotated[
     int,
     typer.Option(
-        min=1, help="clients trained together as one computation; for GPUs and small networks"
+        parser=whole(1),
+        metavar=WHOLE,
+        help="clients trained together as one computation; for GPUs and small networks",
     ),
 ]
-Jobs = Annotated[int, typer.Option(min=0, help="worker processes; 0: one per core, one on a GPU")]
+Jobs = Annotated[
+    int,
+    typer.Option(
+        parser=whole(), metavar=WHOLE, help="worker processes; 0: one per core, one on a GPU"
+    ),
+]
 Minutes = Annotated[
     float,
     typer.Option(
+        parser=number(),
         metavar="N",
         help="stop after so long, before a cluster's limit does; the same command goes on",
     ),
@@ -103,11 +117,23 @@ LogTo = Annotated[
     ),
 ]
 Fresh = Annotated[bool, typer.Option("--fresh", help="compute everything again, cached or not")]
-Results = Annotated[Path, typer.Option(help="folder for CSV, plots and records")]
+Results = Annotated[
+    Path, typer.Option(parser=path, metavar="PATH", help="folder for CSV, plots and records")
+]
+Replace = Annotated[
+    bool,
+    typer.Option(
+        "--replace",
+        help="let a table's files lose cells that this command neither computes nor finds",
+    ),
+]
 Plugins = Annotated[
     list[Path] | None,
     typer.Option(
-        "--plugin", metavar="PATH", help="a file or package with one more method; repeatable"
+        "--plugin",
+        parser=path,
+        metavar="PATH",
+        help="a file or package with one more method; repeatable",
     ),
 ]
 Ray = Annotated[
@@ -120,12 +146,20 @@ Ray = Annotated[
 ]
 RayCpus = Annotated[
     float,
-    typer.Option("--num-cpus", help="with --ray: processors of a cell; 0: as many as --threads"),
+    typer.Option(
+        "--num-cpus",
+        parser=number(),
+        metavar=NUMBER,
+        help="with --ray: processors of a cell; 0: as many as --threads",
+    ),
 ]
 RayGpus = Annotated[
     float | None,
     typer.Option(
-        "--num-gpus", help="with --ray: GPUs of a cell, 0.25 for four on one; default: 1 on cuda"
+        "--num-gpus",
+        parser=number(),
+        metavar=NUMBER,
+        help="with --ray: GPUs of a cell, 0.25 for four on one; default: 1 on cuda",
     ),
 ]
 RayCache = Annotated[

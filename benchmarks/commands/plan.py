@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
 from benchmarks.commands.app import app, console, errors
 from benchmarks.commands.asked import make_selection, parse_settings, table_names
@@ -22,6 +23,8 @@ from benchmarks.commands.options import (
 )
 from benchmarks.tables import bandwidth, registry
 from benchmarks.tables.spec import SpecError
+from results.command_line import number, path
+from results.files import check_output, write_atomic
 
 
 @app.command("plan")
@@ -38,6 +41,7 @@ def plan_tables(
         float | None,
         typer.Option(
             "--link",
+            parser=number(),
             metavar="MBIT/S",
             help="adds how long a run's bytes take on one link of this speed",
         ),
@@ -48,7 +52,12 @@ def plan_tables(
     ] = "h100,a100",
     markdown: Annotated[
         Path | None,
-        typer.Option("--markdown", metavar="FILE", help="writes the table of hours there as well"),
+        typer.Option(
+            "--markdown",
+            parser=path,
+            metavar="FILE",
+            help="writes the table of hours there as well",
+        ),
     ] = None,
 ) -> None:
     """What tables cost, before running them: cells, stages, data, FLOPs, bytes, memory, hours;
@@ -60,8 +69,10 @@ def plan_tables(
     from benchmarks.publish.planning import make_plans, print_plan, print_sums, speed_here
     from benchmarks.running.gpus import find_gpus
 
-    if link is not None and link <= 0:
+    if link == 0:
         raise SpecError(f"--link takes Mbit/s above 0, not {link:g}")
+    if markdown is not None:
+        check_output(markdown)
     gpus = find_gpus(gpu)
     names = table_names(tables or _papers(protocol), protocol, planned=bool(tables))
     runnable = [name for name in names if registry.all_tables().get(name) is not None]
@@ -98,8 +109,8 @@ def plan_tables(
     if len(runnable) > 1:
         print_sums(console, plans, profile, gpus, here)
     if markdown is not None:
-        markdown.write_text(hours.markdown(plans, profile, gpus))
-        console.print(f"written: {markdown}", soft_wrap=True)
+        write_atomic(markdown, hours.markdown(plans, profile, gpus))
+        console.print(f"written: {escape(str(markdown))}", soft_wrap=True)
 
 
 def _papers(protocol: str) -> list[str]:

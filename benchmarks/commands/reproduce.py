@@ -37,6 +37,7 @@ from benchmarks.commands.options import (
     RayCache,
     RayCpus,
     RayGpus,
+    Replace,
     RequireReal,
     Results,
     Seeds,
@@ -87,6 +88,7 @@ def reproduce_tables(
     plain: Plain = False,
     minutes: Minutes = 0,
     log_to: LogTo = "",
+    replaced: Replace = False,
 ) -> None:
     """Regenerate tables: measured beside published, pictures, and the paper's claims judged.
 
@@ -111,7 +113,9 @@ def reproduce_tables(
     )
     names = table_names(some_tables(tables), protocol)
     selection = replace(
-        selection, overrides=parse_settings(names, override or [], selection.plugins)
+        selection,
+        overrides=parse_settings(names, override or [], selection.plugins),
+        may_lose=replaced,
     )
     check_execution(selection.execution, device)
     cluster = make_cluster(ray, num_cpus, num_gpus, ray_cache, device, threads)

@@ -24,6 +24,7 @@ from benchmarks.commands.options import (
     RayCache,
     RayCpus,
     RayGpus,
+    Replace,
     RequireReal,
     Results,
     Seeds,
@@ -53,6 +54,7 @@ def sweep_budgets(
     num_cpus: RayCpus = 0,
     num_gpus: RayGpus = None,
     ray_cache: RayCache = "",
+    replaced: Replace = False,
 ) -> None:
     """A table's rows over privacy budgets, and without one: CSV, and a plot over epsilon."""
     from benchmarks.tables.sweep import parse_epsilons, swept
@@ -61,7 +63,9 @@ def sweep_budgets(
         profile, "paper", only or [], methods, seeds, device, threads, require_real, plugin or []
     )
     selection = replace(
-        selection, overrides=parse_settings([table], override or [], selection.plugins)
+        selection,
+        overrides=parse_settings([table], override or [], selection.plugins),
+        may_lose=replaced,
     )
     cluster = make_cluster(ray, num_cpus, num_gpus, ray_cache, device, threads)
     paper, spec = registry.find_table(table)

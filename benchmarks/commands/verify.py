@@ -11,10 +11,10 @@ import typer
 from rich.markup import escape
 from rich.table import Table as RichTable
 
-from benchmarks.commands.app import app, console, errors
+from benchmarks.commands.app import app, console
 from benchmarks.commands.asked import check_device
 from benchmarks.commands.options import Jobs, Plugins
-from results.files import ResultsError
+from results.command_line import WHOLE, number, path, whole
 
 if TYPE_CHECKING:
     from benchmarks.tables.cells import Cell
@@ -26,14 +26,22 @@ def verify_results(
     results: Annotated[
         Path,
         typer.Argument(
-            metavar="RESULTS", help="a .records.jsonl, a table's CSV, or a folder of results"
+            parser=path,
+            metavar="RESULTS",
+            help="a .records.jsonl, a table's CSV, or a folder of results",
         ),
     ],
-    cells: Annotated[int, typer.Option(min=1, help="how many finished cells to draw")] = 3,
-    seed: Annotated[int, typer.Option(help="of the draw")] = 0,
+    cells: Annotated[
+        int, typer.Option(parser=whole(1), metavar=WHOLE, help="how many finished cells to draw")
+    ] = 3,
+    seed: Annotated[int, typer.Option(parser=whole(), metavar=WHOLE, help="of the draw")] = 0,
     within: Annotated[
         float,
-        typer.Option(metavar="SECONDS", min=0, help="draw among cells that took no longer"),
+        typer.Option(
+            parser=number(infinite=True),
+            metavar="SECONDS",
+            help="draw among cells that took no longer",
+        ),
     ] = math.inf,
     present: Annotated[
         bool, typer.Option("--present", help="draw among cells whose data are here")
@@ -47,16 +55,14 @@ def verify_results(
     from benchmarks.running import verify as verifying
     from benchmarks.running.events import Context, Event
 
-    try:
-        records = verifying.finished_records(results, within, present)
-        pinned = verifying.pinned_tables(results)
-    except ResultsError as error:
-        errors.print(f"[red]error:[/] {escape(str(error))}", soft_wrap=True)
-        raise typer.Exit(2) from error
+    records = verifying.finished_records(results, within, present)
+    pinned = verifying.pinned_tables(results)
     if pinned:
-        console.print(f"as of their commits, and not drawn: {', '.join(pinned)}", soft_wrap=True)
+        console.print(
+            f"as of their commits, and not drawn: {escape(', '.join(pinned))}", soft_wrap=True
+        )
     chosen = verifying.draw(records, cells, seed)
-    plugins = [str(path.resolve()) for path in plugin or []]
+    plugins = [str(file.resolve()) for file in plugin or []]
     workers = jobs or min(
         machine.default_jobs(record.machine.get("device", "cpu")) for record in chosen
     )

@@ -28,12 +28,14 @@ def command_of(run: TableRun, records: Sequence[Record]) -> str:
     words += ["--profile", selection.profile]
     if selection.protocol != "paper":
         words += ["--protocol", selection.protocol]
-    for key, values in _only(run, records).items():
+    rows = dict.fromkeys(record.row for record in records)
+    kept = {name for row in run.table.rows if row.key in rows for name in (row.key, row.method)}
+    dropped = tuple(name for name in selection.drop if name not in kept)
+    for key, values in _only(run, records, dropped).items():
         words += ["--only", f"{key}={','.join(values)}"]
     printed = [row.key for row in registry.find_table(name)[1].rows]
-    rows = dict.fromkeys(record.row for record in records)
     changed = [f"+{row}" for row in rows if row not in printed]
-    changed += [f"-{row}" for row in selection.drop]
+    changed += [f"-{name}" for name in dropped]
     if changed:
         words += ["--methods", ",".join(changed)]
     seeds = sorted({record.seed for record in records})
@@ -57,11 +59,13 @@ def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _only(run: TableRun, records: Sequence[Record]) -> dict[str, list[str]]:
+def _only(
+    run: TableRun, records: Sequence[Record], dropped: tuple[str, ...]
+) -> dict[str, list[str]]:
     """The values of rows and of the columns' keys that there are records of, where that is not
-    all.
+    all but those that are dropped.
     """
-    cells = expand(run.paper, run.table, replace(run.selection, only=None), skip_unusable=True)
+    cells = expand(run.paper, run.table, replace(run.whole, drop=dropped), skip_unusable=True)
     there, whole = (
         [{**parse_column(one.column), "row": one.row} for one in several]
         for several in (records, cells)

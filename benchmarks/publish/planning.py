@@ -17,7 +17,7 @@ from benchmarks.running.follow import Follower
 from benchmarks.running.gpus import GPU
 from benchmarks.running.plan import Plan
 from benchmarks.tables import bandwidth, registry
-from benchmarks.tables.cells import Cell, expand
+from benchmarks.tables.cells import Cell, expand, unread
 from benchmarks.tables.selection import Selection
 from results import published
 
@@ -32,6 +32,8 @@ def make_plans(names: Sequence[str], selection: Selection, console: Console) -> 
     Raises SpecError for a selection that fits nothing or a cell that cannot be planned.
     """
     cells = {name: expand(*registry.find_table(name), selection) for name in names}
+    for setting in unread([cell for name in names for cell in cells[name]], selection.overrides):
+        console.print(f"--set {escape(setting)}: no row of this selection reads it", soft_wrap=True)
     follower = Follower()
     alone = {name: Plan() for name in names}
     papers = {name.partition("/")[0]: Plan() for name in names}

@@ -15,6 +15,7 @@ from benchmarks.publish.progress import Live
 from benchmarks.running import machine, runner
 from benchmarks.running.deadline import Deadline, OutOfTimeError
 from benchmarks.tables import cards
+from benchmarks.tables.cells import unread
 
 if TYPE_CHECKING:
     from benchmarks.running.ray_executor import Cluster
@@ -44,6 +45,8 @@ def regenerate(
     deadline = Deadline.after(minutes)
     device, profile = selection.device, selection.profile
     runs = runner.prepare(tables, selection, results)
+    for name in unread([cell for run in runs for cell in run.cells], selection.overrides):
+        console.print(f"--set {escape(name)}: no row of this selection reads it", soft_wrap=True)
     progress = runner.take_finished(runs, fresh)
     for reason, count in progress.reasons.items():
         console.print(f"{count} cells to compute again: {reason}")

@@ -12,6 +12,7 @@ import logging
 import os
 import platform
 import socket
+import time
 import uuid
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
@@ -60,6 +61,14 @@ PASSED_ON = (
     "CUBLAS_WORKSPACE_CONFIG",
 )
 """Variables that may change a number or a time; workers of the local pool inherit them."""
+
+
+PATIENCE, LAST_PORT = 10, 65535
+SETTINGS, FRAME_HEADER = 4, 9
+"""Of HTTP/2, on which gRPC stands: the type of the frame that either side begins with, and the
+bytes of a frame's header, the fourth of which is the type (RFC 9113, 3.4 and 4.1)."""
+GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, SETTINGS, 0, 0, 0, 0, 0])
+"""What a client begins with: the preface, and no settings of its own."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +168,6 @@ def _connect(cluster: Cluster) -> Any:
     if cluster.address == LOCAL:
         local_options = {"num_cpus": default_jobs("cpu"), "include_dashboard": False}
     try:
-        _probe(cluster.address)
         ray.init(
             cluster.address,
             runtime_env=code,
@@ -168,19 +176,50 @@ def _connect(cluster: Cluster) -> Any:
             **local_options,
         )
     except (OSError, RuntimeError, ValueError) as error:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0].split(". ")[0]
-        raise SpecError(
-            f"--ray {cluster.address}: no Ray cluster can be used there ({reason}); `ray status`"
-            " tells more"
-        ) from error
+        raise _unreachable(cluster, error) from error
     return ray
 
 
+def reach(cluster: Cluster) -> None:
+    """Raise SpecError in at most `PATIENCE` seconds if nobody answers at a cluster's address."""
+    try:
+        _probe(cluster.address)
+    except OSError as error:
+        raise _unreachable(cluster, error) from error
+
+
+def _unreachable(cluster: Cluster, error: Exception) -> SpecError:
+    reason = (str(error).strip() or type(error).__name__).splitlines()[0].split(". ")[0]
+    return SpecError(
+        f"--ray {cluster.address}: no Ray cluster can be used there ({reason}); `ray status`"
+        " tells more"
+    )
+
+
 def _probe(address: str) -> None:
-    """Raise OSError at once where nobody listens at `host:port`; Ray would try for minutes."""
+    """Raise OSError in at most `PATIENCE` seconds where nobody at `host:port` speaks gRPC, as a
+    cluster does; Ray would try for minutes.
+    """
     host, colon, port = address.rpartition(":")
-    if colon and port.isdigit():
-        socket.create_connection((host, int(port)), timeout=10).close()
+    if not (colon and port.isdigit()):
+        return
+    if int(port) > LAST_PORT:
+        raise OSError(f"ports end at {LAST_PORT}")
+    until = time.monotonic() + PATIENCE
+    with socket.create_connection((host, int(port)), timeout=PATIENCE) as connection:
+        connection.sendall(GREETING)
+        answer = b""
+        while len(answer) < FRAME_HEADER:
+            connection.settimeout(max(until - time.monotonic(), 0.001))
+            try:
+                received = connection.recv(FRAME_HEADER)
+            except TimeoutError:
+                raise OSError(f"it answers nothing within {PATIENCE} seconds") from None
+            if not received:
+                raise OSError("it hangs up")
+            answer += received
+    if answer[3] != SETTINGS:
+        raise OSError("it does not speak gRPC")
 
 
 def _check_resources(ray: Any, cluster: Cluster) -> None:

@@ -16,12 +16,13 @@ import pandas as pd
 
 from benchmarks.running.deadline import NEVER, Deadline
 from benchmarks.running.machine import git_commit
+from benchmarks.tables import registry
 from benchmarks.tables.cells import Cell, expand
 from benchmarks.tables.derived import with_derived
 from benchmarks.tables.selection import Selection, table_rows
 from benchmarks.tables.spec import Paper, Row, Table
 from reports.kinds.kind import find_kind
-from results.files import cache_home, write_atomic
+from results.files import ResultsError, cache_home, check_cache
 from results.record import OK, Record
 from results.store import CellCache, TableFiles, summarise, write_csv
 
@@ -52,24 +53,63 @@ class TableRun:
         return f"{self.paper.key}/{self.table.key}"
 
     @property
+    def whole(self) -> Selection:
+        """The selection of all that the table's files hold."""
+        return covering(self.table, self.selection, self.files.listed_cells().values())
+
+    @property
     def rows(self) -> tuple[Row, ...]:
-        """The table's rows with `--methods` applied."""
-        return table_rows(self.table, self.selection)
+        """The rows that the table's files may have: its own with `--methods` applied, and those of
+        earlier commands.
+        """
+        return table_rows(self.table, self.whole)
 
     def all_records(self) -> list[Record]:
         """Records of this command, and of earlier ones into the same folder, in print order.
 
-        So a table can be filled column by column with `--only`.
+        So a table can be filled column by column with `--only`, and seed by seed.
         """
         earlier = finished_records(self.paper, self.table, self.selection, self.files)
         merged = {**{r.cell: r for r in earlier}, **self.records}
         order = {
-            cell.key: n
-            for n, cell in enumerate(
-                expand(self.paper, self.table, replace(self.selection, only=None), True)
-            )
+            cell.key: n for n, cell in enumerate(expand(self.paper, self.table, self.whole, True))
         }
         return sorted(merged.values(), key=lambda record: order[record.cell])
+
+    def lost(self, records: Iterable[Record | Cell]) -> list[str]:
+        """What the table's files have and `records` do not: `row column seed`, or a row alone that
+        the CSV has and no record; nothing if the files may lose it.
+        """
+        if self.selection.may_lose:
+            return []
+        places = {(r.row, r.column, r.seed) for r in records}
+        rows = {row for row, _, _ in places}
+        missing = [
+            f"{r.row} {r.column} seed {r.seed}"
+            for r in self.files.listed_cells().values()
+            if (r.row, r.column, r.seed) not in places
+        ]
+        return missing or [row for row in self.files.listed_rows() if row not in rows]
+
+
+def covering(table: Table, selection: Selection, listed: Iterable[Record]) -> Selection:
+    """The selection of all cells that a command with `selection` finds or computes, and that its
+    files have had: without `--only`, with the seeds and rows that are listed, unless the files may
+    lose them.
+    """
+    whole = replace(selection, only=None)
+    if selection.may_lose:
+        return whole
+    seeds = {record.seed for record in listed}
+    printed = {row.key for row in table.rows}
+    known = {row.key for row in table.offered} | registry.methods(selection.plugins).keys()
+    added = (r.row for r in listed if r.row not in printed and r.row in known)
+    return replace(
+        whole,
+        seeds=whole.seeds if seeds <= set(whole.seeds) else tuple(sorted({*whole.seeds, *seeds})),
+        add=tuple(dict.fromkeys([*whole.add, *added])),
+        drop=(),
+    )
 
 
 def finished_records(
@@ -84,7 +124,8 @@ def finished_records(
     if not listed or (selection.protocol == "released" and not table.released):
         return []
     records = []
-    for cell in expand(paper, table, replace(selection, only=None), skip_unusable=True):
+    whole = covering(table, selection, listed.values())
+    for cell in expand(paper, table, whole, skip_unusable=True):
         if cell.key in listed:
             record, _ = cache.get(cell.key, cell.code)
             if record is None and listed[cell.key].status != OK:
@@ -118,10 +159,32 @@ def prepare(
         runs.append(TableRun(paper, table, selection, expand(paper, table, selection), files))
     for run in runs:
         run.files.check_writable()
-    probe = cache_home() / "probe"
-    write_atomic(probe, "")
-    probe.unlink(missing_ok=True)
+        check_kept(run)
+    if selection.overrides:
+        from benchmarks.running.trial import try_settings
+
+        for run in runs:
+            try_settings(run.cells)
+    check_cache()
     return runs
+
+
+def check_kept(run: TableRun) -> None:
+    """Raise ResultsError if the table's files would lose what they have."""
+    earlier = finished_records(run.paper, run.table, run.selection, run.files)
+    lost = run.lost([*earlier, *run.cells])
+    if lost:
+        raise ResultsError(
+            f"{run.files.path('csv')} would lose {_several(lost)}, which this command neither"
+            " computes nor finds in the cache as its code is now. Ask for them too (--only,"
+            " --methods, --seeds, --plugin), give --replace, or another folder with --results"
+        )
+
+
+def _several(names: Sequence[str]) -> str:
+    """The first three of some names, and how many more there are."""
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more
 
 
 def take_finished(runs: Sequence[TableRun], fresh: bool) -> Progress:
@@ -221,17 +284,23 @@ def _log(run: TableRun, line: str) -> None:
     # A log line must not end a run whose cells can still be kept.
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a") as stream:
+        with path.open("a", encoding="utf-8") as stream:
             stream.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}\n")
 
 
 def write_table(run: TableRun) -> tuple[pd.DataFrame, list[Record]]:
-    """Write the table's CSV and the records beside it; returns their lines and the records.
+    """Write the table's CSV and the records beside it; returns their lines and the records. Raises
+    ResultsError if the files would lose cells, which those that were not run in time may be.
 
     Under a lock, so that of two commands on one table the last to write has the cells of both.
     """
     with CellCache().lock(str(run.files.base.resolve())):
         records = run.all_records()
+        if lost := run.lost(records):
+            raise ResultsError(
+                f"{run.files.path('csv')} is left as it was, with {_several(lost)}: what was run is"
+                " kept, and the same command goes on from there"
+            )
         kind = find_kind(run.table.measure)
         whole = with_derived(records, run.table.derived)
         lines = summarise(kind.completed(whole, run.table.metrics))

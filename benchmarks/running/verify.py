@@ -67,7 +67,7 @@ def pinned_tables(path: Path) -> dict[str, str]:
     of its `pinned.csv`; none if there is no such file. Raises ResultsError for other lines.
     """
     try:
-        rows = list(csv.reader((path / PINNED).read_text().splitlines()))
+        rows = list(csv.reader((path / PINNED).read_text(encoding="utf-8").splitlines()))
     except (FileNotFoundError, NotADirectoryError):
         return {}
     if rows[:1] != [["table", "why"]] or any(len(row) != 2 for row in rows):

@@ -221,6 +221,16 @@ def _private(
     }
 
 
+def unread(cells: Iterable[Cell], overrides: Iterable[tuple[str, Scalar]]) -> list[str]:
+    """The settings among `overrides` that no cell reads."""
+    configs = [dict(cell.config) for cell in cells]
+    return [
+        name
+        for name, value in overrides
+        if not any(name in config and config[name] == value for config in configs)
+    ]
+
+
 def expand(
     paper: Paper, table: Table, selection: Selection, skip_unusable: bool = False
 ) -> list[Cell]:

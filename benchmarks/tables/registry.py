@@ -71,7 +71,7 @@ def measures() -> dict[str, str]:
     return {
         path.stem.replace("_", "-"): f"benchmarks.measures.{path.stem}"
         for path in files
-        if re.search(r"^MEASURE = ", path.read_text(), re.MULTILINE)
+        if re.search(r"^MEASURE = ", path.read_text(encoding="utf-8"), re.MULTILINE)
     }
 
 
@@ -292,7 +292,7 @@ def find_scenario(task: str) -> ScenarioEntry:
 
 def _stated_tasks(path: Path) -> tuple[str, ...]:
     """What a file states as `TASKS = (...)` at its top level; empty if it states nothing."""
-    for statement in ast.parse(path.read_text()).body:
+    for statement in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(statement, ast.Assign) and any(
             isinstance(target, ast.Name) and target.id == "TASKS" for target in statement.targets
         ):

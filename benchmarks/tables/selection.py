@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.tables import registry
-from benchmarks.tables.spec import UNLISTED, Paper, Row, Scalar, SpecError, Table, Value
+from benchmarks.tables.spec import UNLISTED, Paper, Row, Scalar, SpecError, Table
 from federation.training.execution import DEFAULT, Execution
 from results.files import digest
 from results.names import near
+from results.numbers import MOST, MOST_WHOLE, finite_number, is_infinite, whole_number
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,8 @@ class Selection:
     execution: Execution = DEFAULT
     overrides: tuple[tuple[str, Scalar], ...] = ()
     """Settings of the user's own, from `--set`."""
+    may_lose: bool = False
+    """Whether a table's files may lose cells that were in them, from `--replace`."""
 
     @property
     def variant(self) -> str:
@@ -49,8 +53,7 @@ def parse_overrides(
 
     Raises SpecError for an unknown one or a value of another kind.
     """
-    known: dict[str, Value] = {setting.name: setting.paper for setting in paper.every_setting}
-    known |= UNLISTED
+    known = _known_values(paper)
     overrides: dict[str, Scalar] = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")
@@ -59,33 +62,62 @@ def parse_overrides(
                 f"--set takes setting=value, for example --set local.epochs=2; got {pair!r}"
             )
         method = name.partition(".")[0]
-        if name not in known and method in registry.methods(plugins):
+        if method in registry.methods(plugins):
             for parameter in dataclasses.fields(registry.find_method(method, plugins).load()):
-                default: Any = parameter.default
-                known[f"{method}.{parameter.name}"] = default
+                known.setdefault(f"{method}.{parameter.name}", []).append(parameter.default)
         if name not in known:
             raise SpecError(f"--set {name}: {paper.key} has no such setting; {near(name, known)}")
-        paper_value = known[name]
-        example = (
-            next(iter(paper_value.values())) if isinstance(paper_value, Mapping) else paper_value
-        )
-        overrides[name] = _parse_like(example, text, name)
+        try:
+            overrides[name] = _parse_like(known[name], text)
+        except ValueError as error:
+            raise SpecError(f"--set {name}={text}: it is {error}") from None
     return tuple(sorted(overrides.items()))
 
 
-def _parse_like(example: Scalar, text: str, name: str) -> Scalar:
+def _known_values(paper: Paper) -> dict[str, list[Any]]:
+    """The values that each setting of a paper has, in whatever column, row, profile and
+    protocol.
+    """
+    known: dict[str, list[Any]] = {name: [value] for name, value in UNLISTED.items()}
+    for setting in paper.every_setting:
+        for value in (setting.paper, setting.cpu, setting.smoke, setting.released):
+            several = value.values() if isinstance(value, Mapping) else [value]
+            known.setdefault(setting.name, []).extend(v for v in several if v is not None)
+    for table in paper.tables:
+        for row in (*table.rows, *table.offered):
+            for name, value in row.config.items():
+                if name in known:
+                    known[name].append(value)
+    return known
+
+
+def _parse_like(known: Sequence[Any], text: str) -> Scalar:
+    """`text` as a value of the kind of those that are known, the first above all: infinite or
+    below 0 only where one of them is. Raises ValueError with what is wanted.
+    """
+    example = known[0]
     if isinstance(example, bool):
         if text not in ("true", "false"):
-            raise SpecError(f"--set {name}={text}: it is true or false")
+            raise ValueError("true or false")
         return text == "true"
     if isinstance(example, str):
+        if not text.isprintable():
+            raise ValueError("a text without control characters")
         return text
+    numbers = [value for value in known if isinstance(value, int | float)]
+    signed = any(value < 0 for value in numbers)
+    least = "" if signed else " from 0"
+    if isinstance(example, int):
+        try:
+            return whole_number(text, -MOST_WHOLE if signed else 0)
+        except ValueError:
+            raise ValueError(f"a whole number{least}, at most {MOST_WHOLE}") from None
+    if math.inf in numbers and is_infinite(text):
+        return math.inf
     try:
-        return int(text) if isinstance(example, int) else float(text)
+        return finite_number(text, -MOST if signed else 0)
     except ValueError:
-        raise SpecError(
-            f"--set {name}={text}: it is a{' whole' if isinstance(example, int) else ''} number"
-        ) from None
+        raise ValueError(f"a number{least}, at most {MOST:g}") from None
 
 
 def parse_only(pairs: Iterable[str]) -> dict[str, str]:

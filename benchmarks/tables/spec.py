@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from results.files import RefusedError
+
 Scalar = bool | int | float | str
 Value = Scalar | Mapping[str, Scalar]
 """One value, or one per column: `{"dataset=mnist": 5, "": 15}` takes the first entry whose pairs
@@ -31,7 +33,7 @@ PROTOCOLS = ("paper", "released")
 SOURCES = ("paper", "code", "assumed")
 
 
-class SpecError(Exception):
+class SpecError(RefusedError):
     """What was asked for does not exist; the message names what does."""
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -10,6 +9,7 @@ from benchmarks.tables import registry
 from benchmarks.tables.selection import Selection, table_rows
 from benchmarks.tables.spec import Paper, Row, SpecError, Table
 from results.names import near
+from results.numbers import finite_number, shortened
 
 SUFFIX = ".sweep"
 """Of the swept table's key, and so of its files."""
@@ -20,17 +20,13 @@ def parse_epsilons(text: str) -> tuple[str, ...]:
     positive numbers.
     """
     try:
-        values = sorted({float(part) for part in text.split(",")})
+        values = sorted({finite_number(part.strip(), 0) for part in text.split(",")})
     except ValueError:
         values = []
-    if (
-        not values
-        or len(values) < len(text.split(","))
-        or not all(0 < value < math.inf for value in values)
-    ):
+    if not values or len(values) < len(text.split(",")) or not values[0] > 0:
         raise SpecError(
             "--epsilon takes different positive numbers, separated by commas, as in --epsilon"
-            f" 1,3,10; got {text!r}"
+            f" 1,3,10; got {shortened(text)}"
         )
     return tuple(f"{value:g}" for value in values)
 

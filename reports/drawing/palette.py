@@ -52,7 +52,7 @@ class Look:
 @functools.cache
 def listed() -> Mapping[str, Look]:
     """The looks of the file, by method."""
-    with FILE.open(newline="") as stream:
+    with FILE.open(newline="", encoding="utf-8") as stream:
         return {
             line["method"]: Look(line["colour"], line["marker"], line["hatch"])
             for line in csv.DictReader(stream)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from reports.pages.latex import latex_table
 from reports.pages.page import find_results, render_page
-from results.files import write_atomic
+from results.files import check_output, write_atomic
 
 
 def build_pages(results: Path, output: Path) -> list[Path]:
@@ -24,8 +24,11 @@ def build_pages(results: Path, output: Path) -> list[Path]:
         )
         if result.file("md").exists():
             texts[place.with_name(f"{result.name}.md")] = result.file("md").read_text(
-                errors="replace"
+                encoding="utf-8", errors="replace"
             )
+    read = [result.file(suffix) for result in tables for suffix in ("csv", "md")]
+    for path in texts:
+        check_output(path, read)
     for path, text in texts.items():
         write_atomic(path, text)
     return list(texts)

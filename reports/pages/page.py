@@ -90,7 +90,7 @@ class Result:
         path = self.file("claims.csv")
         if not path.exists():
             return []
-        with path.open(newline="") as stream:
+        with path.open(newline="", encoding="utf-8") as stream:
             claims = list(csv.DictReader(stream))
         if not claims or not all(
             claim.get(name) for claim in claims for name in ("id", "claim", "verdict", "in_print")
@@ -420,7 +420,9 @@ def render_page(results: Sequence[Result]) -> str:
             raise ResultsError(
                 f"the files {result.base}.* are damaged ({error}); regenerate the table"
             ) from error
-    style, script = (Markup((TEMPLATES / name).read_text()) for name in ("page.css", "page.js"))
+    style, script = (
+        Markup((TEMPLATES / name).read_text(encoding="utf-8")) for name in ("page.css", "page.js")
+    )
     return render(
         "page.html.jinja",
         sections=sections,

@@ -72,7 +72,7 @@ class Sheet:
     def read(cls, path: Path) -> Sheet:
         """Raises ResultsError if `path` is missing or was not written by `write`."""
         try:
-            value = json.loads(path.read_text())
+            value = json.loads(path.read_text(encoding="utf-8"))
             layout = value.pop("layout")
             lists = {name: tuple(layout[name]) for name in ("columns", "labels", "notes")}
             texts = {

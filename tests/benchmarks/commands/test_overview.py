@@ -91,7 +91,7 @@ def test_plan_sums_tables_and_counts_once_what_they_share(tmp_path):
 
 def test_plan_names_known_gpus(tmp_path):
     plan = run(tmp_path, "plan", "dlad/table2", "--gpu", "h10")
-    assert plan.returncode == 1
+    assert plan.returncode == 2
     assert re.search("--gpu h10: .*did you mean h100", plan.stderr)
 
 

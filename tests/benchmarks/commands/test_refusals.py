@@ -96,7 +96,7 @@ from tests.benchmarks.commands.tables_of_cli import COLUMN, lines, run
 )
 def test_what_a_user_does_wrong_gets_one_clear_message(tmp_path, arguments, message):
     done = run(tmp_path, *arguments)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert re.search(message, " ".join(done.stderr.split())), done.stderr
     assert "Traceback" not in done.stderr
 
@@ -113,7 +113,7 @@ def test_compiling_without_a_compiler_is_refused_before_anything_runs(tmp_path):
         PATH=str(tmp_path / "empty"),
         CXX="",
     )
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert (
         "torch.compile needs a C++ compiler; install g++ or clang++, or leave --compile off"
         in " ".join(done.stderr.split())
@@ -128,7 +128,7 @@ def test_a_truncated_npz_is_named_before_anything_runs(tmp_path):
     whole = (home / "mnist.npz").read_bytes()
     (home / "mnist.npz").write_bytes(whole[: len(whole) // 2])
     done = run(tmp_path, "reproduce", "dlad/table2", "--profile", "cpu", "--only", "dataset=mnist")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "damaged or truncated" in done.stderr
     assert "get it again" in done.stderr
 
@@ -136,7 +136,7 @@ def test_a_truncated_npz_is_named_before_anything_runs(tmp_path):
 def test_a_results_folder_that_cannot_be_written_is_refused_at_once(tmp_path):
     (tmp_path / "results").write_text("a file where the folder should be")
     done = run(tmp_path, "reproduce", "dlad/table2", *COLUMN)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "cannot write" in done.stderr
     assert "--results FOLDER" in done.stderr
     assert not (tmp_path / "cache" / "cells").exists()

@@ -189,7 +189,7 @@ def test_public_labels_of_other_classes_make_no_row(command, tmp_path):
         "--only",
         "row=public-only",
     )
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "whose classes are not the task's" in done.stderr
 
 

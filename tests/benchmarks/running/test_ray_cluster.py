@@ -206,7 +206,7 @@ def test_nodes_with_folders_of_their_own_compute_every_stage_once_and_leave_all_
 def test_a_cluster_that_cannot_run_the_cells_is_refused_at_once(nodes, address, arguments, message):
     refused = nodes.command("refused", "--ray", address or nodes.address, *arguments)
     told, _ = refused.communicate(timeout=60)
-    assert refused.returncode == 1
+    assert refused.returncode == 2
     assert message in told
 
 

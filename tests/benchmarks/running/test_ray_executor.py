@@ -53,7 +53,7 @@ def test_options_that_fit_no_cluster_are_refused(options, message):
 
 def test_options_of_ray_need_ray(command):
     done = command("benchmarks", "reproduce", "dlad/table1", "--num-cpus", "2")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "add --ray local" in done.stderr
 
 

@@ -352,7 +352,7 @@ def test_a_table_without_a_runner_has_no_settings_and_without_bytes_no_plan(no_r
 
 def test_a_link_without_a_speed_is_refused(command):
     done = command("benchmarks", "plan", "dlad/table2", "--link", "0")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "--link takes Mbit/s above 0, not 0" in " ".join(done.stderr.split())
 
 

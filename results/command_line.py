@@ -1,0 +1,127 @@
+"""What the command lines have in common: how options are read, and what becomes of what cannot be
+done: one line, and exit code 2.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import io
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+import typer
+from typer.core import TyperGroup
+
+from results.files import RefusedError
+from results.numbers import MOST, MOST_WHOLE, finite_number, is_infinite, whole_number
+
+REFUSED = 2
+"""Exit code of a command that cannot be done as it is given, or of one whose output is lost."""
+INTERRUPTED = 130
+"""Exit code after Ctrl-C."""
+WHOLE, NUMBER = "INTEGER", "FLOAT"
+"""How the help calls what an option takes."""
+UsageError: Any = typer.BadParameter.__base__
+"""Of the library that reads the options, whichever typer brings along."""
+
+
+def whole(least: int = 0, most: int = MOST_WHOLE) -> Callable[[Any], int]:
+    """The `parser` of an option that takes a whole number in these bounds."""
+
+    def read(value: Any) -> int:
+        try:
+            return whole_number(str(value), least, most)
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from None
+
+    return read
+
+
+def number(least: float = 0, most: float = MOST, infinite: bool = False) -> Callable[[Any], float]:
+    """The `parser` of an option that takes a number in these bounds, or infinity where that is
+    said.
+    """
+
+    def read(value: Any) -> float:
+        if infinite and is_infinite(str(value)):
+            return float("inf")
+        try:
+            return finite_number(str(value), least, most)
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from None
+
+    return read
+
+
+def path(value: Any) -> Path:
+    """The `parser` of an option that takes a file or folder: `~` is the user's home."""
+    if not str(value):
+        raise typer.BadParameter("it is empty; name a file or folder, . for this one")
+    try:
+        named = Path(value).expanduser()
+        if named.exists() and not (named.is_file() or named.is_dir()):
+            raise typer.BadParameter(f"{value} is no ordinary file and no folder")
+    except (OSError, RuntimeError) as error:
+        raise typer.BadParameter(f"{value}: {getattr(error, 'strerror', '') or error}") from None
+    return named
+
+
+class Commands(TyperGroup):
+    """The commands of a command line: what one refuses is told in one line."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except RefusedError as error:
+            refuse(str(error))
+            raise typer.Exit(REFUSED) from error
+
+
+def run(app: typer.Typer, interrupted: str = "", **extra: Any) -> NoReturn:
+    """Run a command line and end the process: with the code of the command, or after one line with
+    `REFUSED`; after Ctrl-C with 130 and what is said of it. Characters that a stream cannot show
+    are replaced.
+
+    Raises SystemExit.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    code = REFUSED
+    try:
+        code = app(standalone_mode=False, **extra) or 0
+        if code == INTERRUPTED and interrupted:
+            typer.echo(interrupted, err=True)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except UsageError as error:
+        if type(error).__name__ != "NoArgsIsHelpError":  # that has printed the help
+            refuse(f"{error.format_message()} (--help lists what there is)")
+    except typer.Abort:
+        refuse("aborted")
+    except OSError as error:
+        if error.errno == errno.EPIPE:  # nobody reads on, as behind `| head`
+            code = 1
+        else:
+            place = error.filename or "an output, perhaps standard output,"
+            refuse(f"{place} cannot be used: {error.strerror or error}")
+        _drop_output()
+    sys.exit(code)
+
+
+def refuse(why: str) -> None:
+    """Say on standard error, in one line, why a command is not done."""
+    with contextlib.suppress(OSError):
+        typer.echo(f"error: {' '.join(why.split())}", err=True)
+
+
+def _drop_output() -> None:
+    """Send what standard output still holds nowhere, or the interpreter would fail on it at its
+    end.
+    """
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,411 @@
+"""Wrong command lines, drawn from every command and every option of both programs, and what becomes
+of them.
+
+    python -m tests.fuzz_commands --lines 600 --seed 0
+
+prints how many were tried, accepted and refused in one line, and every line that ended otherwise:
+with a traceback, with more or less than one line, with another exit code, not at all, or with a
+file changed that it was not to write. The exit code is 1 if there is any such.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import hashlib
+import inspect
+import itertools
+import os
+import random
+import shlex
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import typing
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from benchmarks.commands import cli
+from benchmarks.tables import registry
+from reports import __main__ as reports
+from tests.forking import CLOSED, ROOT, run_forked
+
+REFERENCE = ROOT / "results" / "reference" / "smoke" / "dlad"
+TIMEOUT = 150
+"""Seconds after which a line counts as one that does not end."""
+NUMBERS = (
+    *("inf", "-inf", "nan", "-1", "-0.5", "0", "1_0", "1e400", "1e30", "1" + 30 * "0", "9" * 5000),
+    *("0.5", "1e-400", "", " ", "0x10", "\u0661", "+5", "true", "[/red]", "\u00bd", "1,2", "--"),
+)
+TEXTS = (
+    *("", " ", "[/red]", "[bold]x[/bold]", r"$\input{x}", ":x:", "nosuch", "=1+1", "a" * 3000),
+    *("\udcff", "\u00e9\u2013\u4e2d", "a\nb", "../..", "-", "x=y=z", ",", "0", "\x1b[31m", "%s"),
+)
+SETTINGS = (
+    *("inf", "-inf", "nan", "-1", "-0.5", "1_0", "1e400", "1e30", "1" + 30 * "0", "", "yes"),
+    *("[/red]", r"$\input{x}", ":x:", "nosuch", "\udcff", "true", "2.5", "x" * 500),
+)
+UNKNOWN = ("nosuch", "[/red]", ":x:", "", "dlad/", "/", "dlad/tabel2", "\udcff", "dlad/table2/x")
+ENVIRONMENTS = ("", "~nosuchuser", "/dev/null", "/proc/nosuch", "/dev/full", "\udcff")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One command line."""
+
+    module: str
+    arguments: tuple[str, ...]
+    environment: tuple[tuple[str, str], ...] = ()
+    output: str | None = None
+    """Where its standard output goes (`tests.forking.run_forked`)."""
+    anew: bool = False
+    """Whether it needs an interpreter that begins with its environment."""
+
+    def __str__(self) -> str:
+        words = [f"{name}={value!r}" for name, value in self.environment]
+        words += ["python", "-m", self.module, *map(shlex.quote, self.arguments)]
+        ends = {None: [], CLOSED: [">&-"]}.get(self.output, [f"> {self.output}"])
+        return " ".join(word if len(word) < 90 else f"{word[:80]}..." for word in words + ends)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """An argument or option of a command."""
+
+    names: tuple[str, ...]
+    """Empty for an argument."""
+    kind: type
+    """int, float, str, Path or bool."""
+    setting: bool = False
+    """Whether it takes SETTING=VALUE."""
+
+
+@dataclass(frozen=True)
+class World:
+    """Where lines run: folders of their own, and an address that never answers."""
+
+    folder: Path
+    silent: str
+
+    @property
+    def filled(self) -> Path:
+        """Results that no line may change."""
+        return self.folder / "filled"
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Paths that cannot be written, and a few that can."""
+        table = self.filled / "smoke" / "dlad" / "table2.csv"
+        own = (
+            "[/red].png",
+            "$\\input.csv",
+            ":x:.md",
+            "=1.html",
+            "\u00e9.png",
+            "new.md",
+            "new/a.csv",
+        )
+        return (
+            *("", "/dev/null", "/dev/full", "/proc/nosuch/x", "~nosuchuser/x", "/", "/dev/zero"),
+            *(str(self.filled), str(table), f"{table}/x", str(table.with_suffix(".md"))),
+            *(str(self.folder / "fifo"), str(self.folder / ("n" * 300))),
+            *(str(self.folder / "written" / name) for name in own),
+        )
+
+    def base(self, module: str, command: str) -> list[str]:
+        """Arguments with which a command does what it is for, in little time."""
+        results = ["--results", str(self.folder / "results")]
+        table = str(self.filled / "smoke" / "dlad" / "table2.csv")
+        row = [
+            "--only",
+            "dataset=mnist",
+            "--only",
+            "distribution=niid1",
+            "--only",
+            "row=global-avg",
+        ]
+        written = self.folder / "written"
+        return {
+            "list": [],
+            "show": ["dlad/table2"],
+            "plan": ["dlad/table2", *row],
+            "reproduce": ["dlad/table2", *row, *results, "--minutes", "0.0001", "--jobs", "1"],
+            "sweep": ["dlad/table1", *results],
+            "check": ["nosuch"],
+            "data": [],
+            "partition": ["--dataset", "digits", *results],
+            "attack": [
+                *("--dataset", "digits", "--images", "1", "--iterations", "1", "--restarts", "1"),
+                *("--jobs", "1", *results),
+            ],
+            "build": [str(self.filled), "--output", str(written / "report")],
+            "draw": [str(self.filled), "--output", str(written / "drawn")],
+            "gallery": [str(self.filled), "--output", str(written / "gallery.md")],
+            "compare": [str(self.filled), str(self.filled)],
+            "history": [
+                *(table, table, "--row", "global-avg", "--output", str(written / "history.png")),
+                *("--column", "dataset=mnist distribution=niid1"),
+            ],
+            "verify": [str(self.filled), "--within", "0"],
+        }[command]
+
+
+@contextlib.contextmanager
+def world() -> Iterator[World]:
+    """A world in a folder of its own, which is removed."""
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as name, socket.socket() as listener:
+        folder = Path(name)
+        shutil.copytree(REFERENCE, folder / "filled" / "smoke" / "dlad")
+        (folder / "written").mkdir()
+        os.mkfifo(folder / "fifo")
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        yield World(folder, f"127.0.0.1:{listener.getsockname()[1]}")
+
+
+def commands() -> dict[tuple[str, str], list[Parameter]]:
+    """The parameters of every command, as the programs declare them."""
+    found = {}
+    for module, app in (("benchmarks", cli.app), ("reports", reports.app)):
+        for info in app.registered_commands:
+            assert info.callback is not None
+            hints = typing.get_type_hints(info.callback, include_extras=True)
+            found[module, str(info.name)] = [
+                _parameter(name, hints[name])
+                for name in inspect.signature(info.callback).parameters
+            ]
+    return found
+
+
+def _parameter(name: str, hint: Any) -> Parameter:
+    inner, about = typing.get_args(hint)[:2]
+    kinds = [kind for kind in (int, float, Path, bool, str) if kind in _parts(inner)]
+    named = tuple(text for text in about.param_decls or () if text.startswith("--"))
+    if isinstance(about, typer.models.OptionInfo):
+        named = named or (f"--{name.replace('_', '-')}",)
+    return Parameter(named, kinds[0], "=" in str(about.metavar) and name != "only")
+
+
+def _parts(hint: Any) -> list[Any]:
+    return [hint, *(part for inner in typing.get_args(hint) for part in _parts(inner))]
+
+
+def settings() -> list[tuple[str, str]]:
+    """A table of every paper with every setting that `--set` takes there."""
+    pairs = []
+    for key, paper in registry.papers().items():
+        names = {setting.name for setting in paper.every_setting}
+        for method, entry in registry.methods().items():
+            fields = getattr(entry.load(), "__dataclass_fields__", {})
+            names |= {f"{method}.{name}" for name in fields}
+        pairs += [(f"{key}/{paper.tables[0].key}", name) for name in sorted(names)]
+    return pairs
+
+
+def lines(where: World, seed: int) -> Iterator[Line]:
+    """Wrong lines without end, different for every seed: what is rarely drawn comes first, then
+    commands in turn.
+    """
+    draw = random.Random(seed)
+    yield from _surroundings(where, draw)
+    known, every_setting = commands(), settings()
+    for module, command in itertools.cycle(known):
+        parameters = known[module, command]
+        base = where.base(module, command)
+        what = draw.random()
+        takes_settings = any(parameter.setting for parameter in parameters)
+        if takes_settings and what < 0.5:
+            table, name = draw.choice(every_setting)
+            yield Line(module, (command, *_setting(base, table, name, draw.choice(SETTINGS))))
+        elif what < 0.06:
+            yield Line(module, (command, *base, draw.choice(("--nosuch", "-x", "--", "extra"))))
+        elif what < 0.1:
+            yield Line(module, (command, *base[:-1]))
+        else:
+            chosen = draw.sample(parameters, min(len(parameters), draw.choice((1, 1, 1, 2))))
+            arguments = base
+            for parameter in chosen:
+                arguments = _mutated(arguments, parameter, where, draw)
+            yield Line(module, (command, *arguments))
+
+
+def _setting(base: Sequence[str], table: str, name: str, value: str) -> list[str]:
+    """The base with another table, all of its rows, and one setting."""
+    rest = list(base[1:])
+    while "--only" in rest:
+        place = rest.index("--only")
+        del rest[place : place + 2]
+    return [table, *rest, "--set", f"{name}={value}"]
+
+
+def _mutated(
+    arguments: Sequence[str], parameter: Parameter, where: World, draw: random.Random
+) -> list[str]:
+    """The arguments with a wrong value of one parameter."""
+    if not parameter.names:
+        others = where.paths if parameter.kind is Path else UNKNOWN
+        return [draw.choice(others), *arguments[1:]]
+    name = parameter.names[0]
+    if parameter.kind is bool:
+        return [*arguments, name]
+    values = {int: NUMBERS, float: NUMBERS, Path: where.paths, str: TEXTS}[parameter.kind]
+    value = draw.choice(values)
+    if name == "--ray":
+        value = draw.choice((where.silent, "nosuch:1", "127.0.0.1:99999", "x", "[/red]", "ray://x"))
+    if name in arguments:
+        place = arguments.index(name) + 1
+        return [*arguments[:place], value, *arguments[place + 1 :]]
+    return [*arguments, *([f"{name}={value}"] if draw.random() < 0.5 else [name, value])]
+
+
+def _surroundings(where: World, draw: random.Random) -> list[Line]:
+    """Every command with an output or an environment that it cannot use, shuffled; some in a
+    locale that has ASCII alone.
+    """
+    ascii_alone = (("LC_ALL", "C"), ("PYTHONUTF8", "0"), ("PYTHONCOERCECLOCALE", "0"))
+    found = []
+    for module, command in commands():
+        arguments = (command, *where.base(module, command))
+        found += [Line(module, arguments, output=output) for output in (CLOSED, "/dev/full")]
+        variables = [(name, value) for name in HOMES for value in ENVIRONMENTS]
+        found += [Line(module, arguments, (pair,)) for pair in draw.sample(variables, 3)]
+    for module, *arguments in (
+        ("benchmarks", "list"),
+        ("benchmarks", "show", "dlad/table2"),
+        ("reports", "compare", str(where.filled), str(where.filled)),
+        ("reports", "build", str(where.filled), "--output", str(where.folder / "written" / "c")),
+    ):
+        found.append(Line(module, tuple(arguments), ascii_alone, anew=True))
+    found += [
+        Line("benchmarks", ("show", "dlad/table2", "--protocol", "nosuch")),
+        Line("benchmarks", (*_reproduce(where), "--ray", where.silent)),
+        Line("benchmarks", ("nosuch",)),
+        Line("reports", ("\udcff",)),
+    ]
+    draw.shuffle(found)
+    return found
+
+
+HOMES = ("FEDTABLES_CACHE", "FEDTABLES_DATA")
+
+
+def _reproduce(where: World) -> list[str]:
+    """A cell that is run."""
+    base = where.base("benchmarks", "reproduce")
+    place = base.index("--minutes")
+    return ["reproduce", *base[:place], *base[place + 2 :]]
+
+
+@dataclass
+class Outcome:
+    """What became of lines."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    wrong: list[str] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
+    """Each line, with what became of it."""
+
+
+ACCEPTED, REFUSED = "accepted", "refused in one line"
+TRACEBACK, HANGS, OTHER = "tracebacks", "not ended", "ended otherwise"
+
+
+def judge(line: Line, where: World) -> tuple[str, str]:
+    """What becomes of a line: one of the words above, and what was seen of it."""
+    home = str(where.folder)
+    env = {
+        **os.environ,
+        **{"HOME": home, "NO_COLOR": "1", "COLUMNS": "200", "OMP_NUM_THREADS": "1"},
+        **{"FEDTABLES_CACHE": f"{home}/cache", "FEDTABLES_DATA": f"{home}/data"},
+        **dict(line.environment),
+    }
+    try:
+        done = _run(line, env)
+    except subprocess.TimeoutExpired:
+        return HANGS, f"after {TIMEOUT} s"
+    seen = f"{done.returncode}\n{done.stdout[-1500:]}\n{done.stderr[-3000:]}"
+    if "Traceback (most" in done.stdout + done.stderr or "Exception ignored" in done.stderr:
+        return TRACEBACK, seen
+    if done.returncode in (0, 1, 75):
+        return ACCEPTED, seen
+    told = [text for text in done.stderr.splitlines() if text.strip()]
+    if done.returncode == 2 and len(told) == 1 and told[0].startswith("error: "):
+        return (
+            (REFUSED, seen) if not done.stdout else (OTHER, f"something was printed before\n{seen}")
+        )
+    return OTHER, seen
+
+
+def _run(line: Line, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    if not line.anew:
+        return run_forked(
+            line.module, *line.arguments, timeout=TIMEOUT, env=env, output=line.output
+        )
+    return subprocess.run(
+        [sys.executable, "-m", line.module, *line.arguments],
+        cwd=ROOT,
+        env=env,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=TIMEOUT,
+        check=False,
+    )
+
+
+def contents(folder: Path) -> dict[str, str]:
+    """Digests of the files in a folder."""
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def fuzz(where: World, some: Sequence[Line], jobs: int = 2) -> Outcome:
+    """Run lines, and say what became of them."""
+    outcome, before = Outcome(), contents(where.filled)
+    with ThreadPoolExecutor(jobs) as pool:
+        for line, (word, seen) in zip(
+            some, pool.map(lambda line: judge(line, where), some), strict=True
+        ):
+            outcome.counts[word] += 1
+            outcome.told.append(f"{word}: {line}")
+            if word not in (ACCEPTED, REFUSED):
+                outcome.wrong.append(f"{word}: {line}\n{seen}\n")
+    if contents(where.filled) != before:
+        outcome.wrong.append("a file of the filled folder has changed")
+    return outcome
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--lines", type=int, default=600)
+    options.add_argument("--seed", type=int, default=0)
+    options.add_argument("--jobs", type=int, default=2)
+    options.add_argument("--skip", type=int, default=0, help="lines that are not run")
+    options.add_argument("--verbose", action="store_true", help="print every line")
+    asked = options.parse_args()
+    with world() as where:
+        some = list(itertools.islice(lines(where, asked.seed), asked.skip, asked.lines))
+        outcome = fuzz(where, some, asked.jobs)
+    for text in outcome.told if asked.verbose else ():
+        print(text)
+    for text in outcome.wrong:
+        print(text)
+    print(f"{len(some)} lines tried with seed {asked.seed}:")
+    for word in (REFUSED, ACCEPTED, TRACEBACK, HANGS, OTHER):
+        print(f"  {outcome.counts[word]} {word}")
+    sys.exit(1 if outcome.wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
