@@ -111,9 +111,9 @@ def check_replaceable(path: Path) -> None:
     raise ResultsError(f"cannot write {path}: it is {kind}. Move it away, or choose another folder")
 
 
-def check_cache() -> None:
-    """Raise ResultsError if the cache cannot be written, now rather than after an hour."""
-    probe = cache_home() / "probe"
+def check_writable(folder: Path) -> None:
+    """Raise ResultsError if a folder cannot be written, now rather than after an hour."""
+    probe = folder / "probe"
     write_atomic(probe, "")
     probe.unlink(missing_ok=True)
 
@@ -123,10 +123,8 @@ def check_output(path: Path, inputs: Iterable[Path] = ()) -> None:
     of the `inputs`, a table in a folder that is one, or a file of any table.
     """
     check_replaceable(path)
-    if not path.exists():
-        return
-    real = path.resolve()
-    for read in inputs:
+    real, there = path.resolve(), path.exists()
+    for read in inputs if there else ():
         inside = real.suffix in TABLES and real.is_relative_to(read.resolve())
         if inside or (read.exists() and path.samefile(read)):
             raise ResultsError(f"cannot write {path}: the command reads it; name another file")

@@ -18,7 +18,7 @@ def whole_number(text: str, least: int = -MOST_WHOLE, most: int = MOST_WHOLE) ->
     and for a number out of bounds.
     """
     if not _WHOLE.fullmatch(text) or not least <= int(text) <= most:
-        raise ValueError(f"{shortened(text)} is no whole number{_bounds(least, most, MOST_WHOLE)}")
+        raise ValueError(f"{shortened(text)} is no whole number from {least} to {most}")
     return int(text)
 
 
@@ -27,13 +27,8 @@ def finite_number(text: str, least: float = -MOST, most: float = MOST) -> float:
     infinite one and for one out of bounds.
     """
     if not _NUMBER.fullmatch(text) or not least <= float(text) <= most:
-        raise ValueError(f"{shortened(text)} is no number{_bounds(least, most, MOST)}")
+        raise ValueError(f"{shortened(text)} is no number from {least:g} to {most:g}")
     return float(text)
-
-
-def _bounds(least: float, most: float, farthest: float) -> str:
-    low = "" if least == -farthest else f" from {least:g}"
-    return low + (f" to {most:g}" if abs(least) != farthest or most != farthest else "")
 
 
 def shortened(text: str, longest: int = 60) -> str:

@@ -26,6 +26,7 @@ from results.files import (
     cache_home,
     canonical_json,
     check_replaceable,
+    check_writable,
     digest,
     read_sealed_json,
     write_atomic,
@@ -33,6 +34,7 @@ from results.files import (
 )
 from results.frame import over_seeds, tidy
 from results.record import OK, Record
+from results.spreadsheet import quoted, unquoted
 
 CSV_COLUMNS = (
     "row",
@@ -122,9 +124,7 @@ class TableFiles:
         """Raise ResultsError now rather than after an hour of training."""
         for suffix in SUFFIXES:
             check_replaceable(self.path(suffix))
-        probe = self.path("probe")
-        write_atomic(probe, "")
-        probe.unlink(missing_ok=True)
+        check_writable(self.base.parent)
 
     def listed_cells(self) -> dict[str, Record]:
         """Records beside the table by cell. They tell which cells it has and which failed; numbers
@@ -205,8 +205,10 @@ def write_csv(
     lines: pd.DataFrame | Sequence[Line],
     columns: Sequence[str] = CSV_COLUMNS,
 ) -> None:
-    """Write the named columns of lines of text, by default a table's, in one step."""
-    frame = pd.DataFrame(lines, columns=list(columns))
+    """Write the named columns of lines of text, by default a table's, in one step, so that no
+    spreadsheet runs them (`results.spreadsheet`).
+    """
+    frame = pd.DataFrame(lines, columns=list(columns)).map(quoted)
     write_atomic(path, frame.to_csv(index=False, lineterminator="\n"))
 
 
@@ -239,4 +241,5 @@ def parse_csv(text: str, required: Sequence[str] = CSV_COLUMNS[:6]) -> pd.DataFr
                 f"line {number}: {len(line)} fields under {len(header)} headings; the file is"
                 " damaged, regenerate the table"
             )
-    return pd.DataFrame(lines, columns=header, dtype=str)
+    plain = [[unquoted(cell) for cell in line] for line in lines]
+    return pd.DataFrame(plain, columns=header, dtype=str)

@@ -114,7 +114,7 @@ class World:
             "new/a.csv",
         )
         return (
-            *("", "/dev/null", "/dev/full", "/proc/nosuch/x", "~nosuchuser/x", "/", "/dev/zero"),
+            *("", "/dev/null", "/dev/full", "/proc/nosuch/x", "~nosuchuser/x", "/dev/zero"),
             *(str(self.filled), str(table), f"{table}/x", str(table.with_suffix(".md"))),
             *(str(self.folder / "fifo"), str(self.folder / ("n" * 300))),
             *(str(self.folder / "written" / name) for name in own),

@@ -15,7 +15,7 @@ from benchmarks.commands.asked import check_device, choice
 from benchmarks.commands.options import RequireReal
 from benchmarks.tables.spec import SpecError
 from results.command_line import NUMBER, WHOLE, number, path, whole
-from results.files import check_cache
+from results.files import cache_home, check_writable
 
 
 @app.command("attack")
@@ -122,7 +122,8 @@ def attack_clients(
     choice("--shares", shares, ("gradient", "update"))
     choice("--batch-norm", batch_norm, ("eval", "train"))
     check_device(device)
-    check_cache()
+    for folder in (cache_home(), results / "attack"):
+        check_writable(folder)
     data = catalogue.resolve(dataset, require_real=require_real)
 
     from benchmarks.attacks import answers, attack

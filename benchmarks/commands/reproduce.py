@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -157,6 +158,7 @@ def run_tables(
     plain: bool = False,
     minutes: float = 0,
     log: Log | None = None,
+    remarks: Sequence[str] = (),
 ) -> None:
     """Regenerate `tables`; exit code 1 if a cell failed, `OUT_OF_TIME` if the time was over before
     all were finished.
@@ -164,7 +166,7 @@ def run_tables(
     from benchmarks.publish.regeneration import regenerate
 
     runs = regenerate(
-        console, tables, selection, jobs, fresh, results, cluster, plain, minutes, log
+        console, tables, selection, jobs, fresh, results, cluster, plain, minutes, log, remarks
     )
     failed = sum(record.status != OK for run in runs for record in run.records.values())
     if failed:

@@ -12,7 +12,7 @@ from benchmarks.commands.app import app, console
 from benchmarks.commands.asked import choice
 from benchmarks.commands.options import Profile, Protocol
 from benchmarks.tables import bandwidth, registry
-from benchmarks.tables.spec import PROFILES
+from benchmarks.tables.spec import PROFILES, PROTOCOLS
 from results import published
 
 
@@ -26,6 +26,7 @@ def show_table(
     from benchmarks.tables import cards
 
     choice("--profile", profile, PROFILES)
+    choice("--protocol", protocol, PROTOCOLS)
     if table not in registry.all_tables():
         registry.find_table(table)
     cells = published.published_table(table)

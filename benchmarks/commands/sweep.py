@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
-from benchmarks.commands.app import app, console
+from benchmarks.commands.app import app
 from benchmarks.commands.asked import make_cluster, make_selection, parse_settings
 from benchmarks.commands.options import (
     Device,
@@ -70,12 +69,18 @@ def sweep_budgets(
     cluster = make_cluster(ray, num_cpus, num_gpus, ray_cache, device, threads)
     paper, spec = registry.find_table(table)
     derived, left_out = swept(paper, spec, selection, parse_epsilons(epsilon))
-    for row in left_out:
-        if row.key not in selection.add and row.key not in (selection.only or {}).get(
-            "row", row.key
-        ).split(","):
-            continue
-        console.print(f"[yellow]left out[/] {escape(row.title)}: {row.method} has no private form")
+    wanted = (selection.only or {}).get("row")
+    remarks = [
+        f"left out {row.title}: {row.method} has no private form"
+        for row in left_out
+        if wanted is None or row.key in {*selection.add, *wanted.split(",")}
+    ]
     run_tables(
-        [(paper, derived)], replace(selection, add=(), drop=()), jobs, fresh, results, cluster
+        [(paper, derived)],
+        replace(selection, add=(), drop=()),
+        jobs,
+        fresh,
+        results,
+        cluster,
+        remarks=remarks,
     )

@@ -18,7 +18,7 @@ from benchmarks.running.runner import TableRun, write_table
 from benchmarks.tables import cards, registry
 from benchmarks.tables.derived import with_derived
 from benchmarks.tables.selection import matches
-from reports.kinds.kind import Regenerated, find_kind, module_of
+from reports.kinds.kind import Regenerated, draw_table, find_kind, module_of
 from reports.pages.sheet import Sheet, is_measured
 from reports.tables.budget import budget_rows, terminal_budget
 from reports.tables.table import Layout, legend, terminal_tables
@@ -81,7 +81,7 @@ def print_table(console: Console, run: TableRun, plain: bool = False) -> None:
     draw(run, replace(made, layout=layout.plain()) if plain else made)
     console.print(
         "wrote "
-        + ", ".join(str(path) for path in [*files, run.files.path("png")])
+        + escape(", ".join(str(path) for path in [*files, run.files.path("png")]))
         + " (and .svg, .pdf)",
         soft_wrap=True,
     )
@@ -196,7 +196,7 @@ def draw(run: TableRun, table: Regenerated) -> None:
     with contextlib.suppress(FileNotFoundError):
         if read_sealed_json(note) == {"shows": shows, "file": file_digest(path)}:
             return
-    find_kind(run.table.measure).draw(table, path)
+    draw_table(find_kind(run.table.measure), table, path)
     if path.exists():  # a table without numbers has no picture
         write_sealed_json(note, {"shows": shows, "file": file_digest(path)})
 

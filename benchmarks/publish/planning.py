@@ -16,8 +16,9 @@ from benchmarks.publish.progress import progress_bar
 from benchmarks.running.follow import Follower
 from benchmarks.running.gpus import GPU
 from benchmarks.running.plan import Plan
+from benchmarks.running.trial import try_settings
 from benchmarks.tables import bandwidth, registry
-from benchmarks.tables.cells import Cell, expand, unread
+from benchmarks.tables.cells import UNREAD, Cell, expand, unread
 from benchmarks.tables.selection import Selection
 from results import published
 
@@ -32,8 +33,10 @@ def make_plans(names: Sequence[str], selection: Selection, console: Console) -> 
     Raises SpecError for a selection that fits nothing or a cell that cannot be planned.
     """
     cells = {name: expand(*registry.find_table(name), selection) for name in names}
-    for setting in unread([cell for name in names for cell in cells[name]], selection.overrides):
-        console.print(f"--set {escape(setting)}: no row of this selection reads it", soft_wrap=True)
+    every = [cell for name in names for cell in cells[name]]
+    try_settings(every, selection)
+    for setting in unread(every, selection.overrides):
+        console.print(f"--set {escape(setting)}: {UNREAD}", soft_wrap=True)
     follower = Follower()
     alone = {name: Plan() for name in names}
     papers = {name.partition("/")[0]: Plan() for name in names}
@@ -128,7 +131,7 @@ def print_plan(
     )
     for method in plan.bytes_up:
         up, down = plan.bytes_up[method], plan.bytes_down[method]
-        wire.add_row(method, f"{up:,}", f"{down:,}", *bandwidth.link_times(up, down, link))
+        wire.add_row(escape(method), f"{up:,}", f"{down:,}", *bandwidth.link_times(up, down, link))
     console.print(wire)
     console.print(
         f"training samples: {plan.work.training_samples:,}; predictions:"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from benchmarks.publish.progress import Live
 from benchmarks.running import machine, runner
 from benchmarks.running.deadline import Deadline, OutOfTimeError
 from benchmarks.tables import cards
-from benchmarks.tables.cells import unread
+from benchmarks.tables.cells import UNREAD, unread
 
 if TYPE_CHECKING:
     from benchmarks.running.ray_executor import Cluster
@@ -34,10 +34,12 @@ def regenerate(
     plain: bool = False,
     minutes: float = 0,
     log: runner.Log | None = None,
+    remarks: Sequence[str] = (),
 ) -> list[runner.TableRun]:
     """Run the cells of `tables` that are not finished, for at most `minutes` if that is not 0, and
     write and print each table that has any, with pictures without title and provenance if `plain`.
-    `log` is told what the cells show while they run; what it raises ends the run.
+    `remarks` are printed first, and `log` is told what the cells show while they run; what it
+    raises ends the run.
 
     A cell that fails ends nothing; its record says why. Raises SpecError, DataError or ResultsError
     before anything runs, if the tables cannot be run as selected or `results` cannot be written.
@@ -45,8 +47,9 @@ def regenerate(
     deadline = Deadline.after(minutes)
     device, profile = selection.device, selection.profile
     runs = runner.prepare(tables, selection, results)
-    for name in unread([cell for run in runs for cell in run.cells], selection.overrides):
-        console.print(f"--set {escape(name)}: no row of this selection reads it", soft_wrap=True)
+    nobody = unread([cell for run in runs for cell in run.cells], selection.overrides)
+    for remark in (*remarks, *(f"--set {name}: {UNREAD}" for name in nobody)):
+        console.print(escape(remark), soft_wrap=True)
     progress = runner.take_finished(runs, fresh)
     for reason, count in progress.reasons.items():
         console.print(f"{count} cells to compute again: {reason}")

@@ -22,7 +22,7 @@ from benchmarks.tables.derived import with_derived
 from benchmarks.tables.selection import Selection, table_rows
 from benchmarks.tables.spec import Paper, Row, Table
 from reports.kinds.kind import find_kind
-from results.files import ResultsError, cache_home, check_cache
+from results.files import ResultsError, cache_home, check_writable
 from results.record import OK, Record
 from results.store import CellCache, TableFiles, summarise, write_csv
 
@@ -163,9 +163,8 @@ def prepare(
     if selection.overrides:
         from benchmarks.running.trial import try_settings
 
-        for run in runs:
-            try_settings(run.cells)
-    check_cache()
+        try_settings([cell for run in runs for cell in run.cells], selection)
+    check_writable(cache_home())
     return runs
 
 

@@ -2,34 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 
 from benchmarks.running.execute import make_method
 from benchmarks.scenarios.assembly import Run, build_federation
 from benchmarks.scenarios.configuration import Configuration
 from benchmarks.scenarios.scenario import DataSets
 from benchmarks.tables import registry
-from benchmarks.tables.cells import Cell
+from benchmarks.tables.cells import Cell, unread
+from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import SpecError
 from federation.caching.cache import StageCache
 from federation.seeds import Seeds
 from results.files import RefusedError
 
 
-def try_settings(cells: Sequence[Cell]) -> None:
+def try_settings(cells: Sequence[Cell], selection: Selection) -> None:
     """Build the method and the federation of the first cell of every row and of every column, on a
-    device where nothing is computed.
+    device where nothing is computed, and methods of which no cell reads a setting; nothing where
+    there are no settings of the user's own.
 
-    Raises SpecError, with the cell, if the settings cannot be used.
+    Raises SpecError if the settings cannot be used.
     """
-    first = {("row", cell.row): cell for cell in reversed(cells)}
-    first |= {("column", cell.column): cell for cell in reversed(cells)}
+    if not selection.overrides:
+        return
+    overrides = dict(selection.overrides)
+    for name in unread(cells, selection.overrides):
+        method, _, parameter = name.partition(".")
+        if method in registry.methods(selection.plugins):
+            with _told(f"--set {name}={overrides[name]}"):
+                kind = registry.find_method(method, selection.plugins).load()
+                kind(**{parameter: overrides[name]})
+    first = {(cell.table, "row", cell.row): cell for cell in reversed(cells)}
+    first |= {(cell.table, "column", cell.column): cell for cell in reversed(cells)}
     for cell in {cell.key: cell for cell in first.values()}.values():
-        try:
+        with _told(f"--set: {cell} cannot be made of these settings"):
             _build(cell)
-        except (RefusedError, ValueError, ArithmeticError, LookupError, TypeError) as error:
-            what = str(error) if isinstance(error, RefusedError | ValueError) else repr(error)
-            raise SpecError(f"--set: {cell} cannot be made of these settings: {what}") from error
+
+
+@contextlib.contextmanager
+def _told(what: str) -> Iterator[None]:
+    """Errors of settings as SpecError."""
+    try:
+        yield
+    except (RefusedError, ValueError) as error:
+        raise SpecError(f"{what}: {error}") from error
+    except (ArithmeticError, LookupError, TypeError) as error:
+        raise SpecError(f"{what}: {error!r}") from error
 
 
 def _build(cell: Cell) -> None:

@@ -11,7 +11,7 @@ from rich.table import Table as RichTable
 from benchmarks.tables import registry
 from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import Mechanism, Paper, Setting, Table
-from reports.tables.markup import markdown_table
+from reports.tables.markup import escaped, markdown_table
 
 
 def _show_value(value: object, separator: str) -> str:
@@ -73,23 +73,25 @@ def markdown(
             "",
         ]
     lines += [
-        f"Set by hand, except in rows that set it themselves: {name} = {value}."
+        f"Set by hand, except in rows that set it themselves: {name} = {escaped(str(value))}."
         for name, value in overrides.items()
     ]
     lines += [""] if overrides else []
     rows = []
     for setting in settings_of(paper, table, methods):
         here = overrides.get(setting.name, setting.value(profile, protocol))
-        mark = f"**{_show_value(here, '; ')}**" if here != setting.paper else "same"
-        printed = _show_value(setting.paper, "; ")
-        rows.append((setting.name, printed, mark, setting.source, setting.where))
-    lines += markdown_table(("setting", "paper", "here", "source", "where"), rows)
+        shown = escaped(_show_value(here, "; "))
+        mark = f"**{shown}**" if here != setting.paper else "same"
+        texts = (setting.name, _show_value(setting.paper, "; "), setting.source, setting.where)
+        name, printed, source, where = map(escaped, texts)
+        rows.append((name, printed, mark, source, where))
+    lines += markdown_table(("setting", "paper", "here", "source", "where"), rows, str)
     if table.mechanism is not None:
         lines += ["", *conventions(table.mechanism)]
     return [
         *lines,
         "",
-        *(f"- {line}" for line in [*table_settings(table), *paper.notes]),
+        *(f"- {escaped(line)}" for line in [*table_settings(table), *paper.notes]),
     ]
 
 

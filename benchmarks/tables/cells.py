@@ -221,6 +221,10 @@ def _private(
     }
 
 
+UNREAD = "no row of this selection reads it"
+"""What is said of a setting of the user's own that `unread` names."""
+
+
 def unread(cells: Iterable[Cell], overrides: Iterable[tuple[str, Scalar]]) -> list[str]:
     """The settings among `overrides` that no cell reads."""
     configs = [dict(cell.config) for cell in cells]

@@ -14,6 +14,7 @@ from typing import Any
 
 import pandas as pd
 
+from reports.tables.table import literal
 from reports.tables.units import Scale, scale_of, unit_of
 from results.files import ResultsError
 from results.names import near
@@ -233,7 +234,7 @@ def _draw(history: History, path: Path) -> None:
             s = points["std"].replace("", "0").astype(float).tolist()
             look: dict[str, Any] = {"color": SERIES[number % len(SERIES)], "marker": "o"}
             x = points.index.tolist()
-            axis.errorbar(x, y, yerr=s if any(s) else None, label=kind, **look)
+            axis.errorbar(x, y, yerr=s if any(s) else None, label=literal(kind), **look)
             span += [value + sign * a for value, a in zip(y, s, strict=True) for sign in (-1, 1)]
         if history.published is not None:
             axis.axhline(history.published, color="black", ls="--", lw=0.8, label=PUBLISHED)
@@ -247,13 +248,13 @@ def _draw(history: History, path: Path) -> None:
         axis.set_xlim(-0.5, len(history.points) - 0.5)
         shown = range(0, len(history.points), -(-len(history.points) // NAMED))
         upright = len(history.points) <= 8 and history.of_commits
-        names = [_label(history, *history.points.loc[x, ["name", "date"]]) for x in shown]
+        names = [literal(_label(history, *history.points.loc[x, ["name", "date"]])) for x in shown]
         side = "center" if upright else "right"
         axis.set_xticks(shown, names, rotation=0 if upright else 40, ha=side)
         axis.set_ylabel(history.scale.title)
         axis.grid(axis="y")
         title = f"{history.table}, {history.row}"
-        finish(figure, [axis], Texts(title, history.column), path)
+        finish(figure, [axis], Texts(literal(title), literal(history.column)), path)
 
     plot()
 
@@ -282,6 +283,6 @@ def show(history: History) -> None:
         )
         name = (line["name"][:7], line["date"][:10]) if history.of_commits else (line["name"],)
         table.add_row(*name, value, *(line[key] for key in ("n", "seeds", "profile", "status")))
-    Console(highlight=False, markup=False).print(table)
+    Console(highlight=False, markup=False, emoji=False).print(table)
     if history.published is not None:
         Console(highlight=False).print(f"published: {history.scale.text(str(history.published))}")

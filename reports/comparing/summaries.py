@@ -22,7 +22,8 @@ from reports.comparing.rule import (
     Difference,
     Rule,
 )
-from reports.tables.markup import markdown_table
+from reports.tables.markup import escaped, markdown_table
+from results.spreadsheet import quoted
 
 ROWS = 30
 """Rows of the Markdown table; a pull request's comment is read at a glance, and GitHub cuts one at
@@ -115,28 +116,23 @@ def markdown(differences: Sequence[Difference], rule: Rule) -> str:
     if shown:
         rows = [(d.name, d.verdict, d.base, d.new, d.why) for d in shown[:ROWS]]
         headings = ("cell", "verdict", "base", "new", "why")
-        lines += ["", *markdown_table(headings, rows, _escaped)]
+        lines += ["", *markdown_table(headings, rows)]
     if len(shown) > ROWS:
         lines += ["", f"... and {len(shown) - ROWS} more."]
     if len(new) > NEW:
         lines += [
             "",
-            _escaped(
+            escaped(
                 f"New: {', '.join(d.name for d in new[:NEW])} and {len(new) - NEW} more cells."
             ),
         ]
     reasons = left_out(differences)
     for (what, why), tables in list(reasons.items())[:GROUPS]:
         named = ", ".join(tables[:3]) + (f" and {len(tables) - 3} more" if len(tables) > 3 else "")
-        lines += ["", _escaped(f"Not compared: {what} of {named}: {why}.")]
+        lines += ["", escaped(f"Not compared: {what} of {named}: {why}.")]
     if len(reasons) > GROUPS:
         lines += ["", f"... and {len(reasons) - GROUPS} more reasons."]
     return "\n".join(lines)
-
-
-def _escaped(text: str) -> str:
-    """Text as a cell of a Markdown table: no column, line or HTML of its own."""
-    return re.sub(r"([\\|`<*])", r"\\\1", " ".join(text.split()))
 
 
 def junit(differences: Sequence[Difference]) -> str:
@@ -216,7 +212,7 @@ def csv_text(differences: Sequence[Difference]) -> str:
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(CSV_COLUMNS)
     writer.writerows(
-        [*d.cell, d.verdict, *d.values, "" if d.p is None else repr(d.p), d.why]
+        map(quoted, [*d.cell, d.verdict, *d.values, "" if d.p is None else repr(d.p), d.why])
         for d in differences
     )
     return buffer.getvalue()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
@@ -76,6 +76,11 @@ class Kind:
         from reports.drawing import plots
 
         plots.table_plot(table.layout, table.lines, path)
+
+
+def draw_table(kind: Kind, table: Regenerated, path: Path) -> None:
+    """Draw the table into the PNG `path`, texts as they are."""
+    kind.draw(replace(table, layout=table.layout.literal()), path)
 
 
 def find_kind(measure: str) -> Kind:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from reports.pages.page import Result, find_results
+from reports.tables.markup import code, escaped
 
 HEAD = """# Gallery
 
@@ -55,12 +56,13 @@ def _shown(result: Result, page: Path) -> list[str]:
     sheet, seeds = result.sheet, {record.seed for record in result.records}
     layout = sheet.layout
     numbers = result.file("md" if result.file("md").exists() else "csv")
+    title = escaped(f"{layout.title}. {layout.caption}")
     several = f", {len(seeds)} seeds" if len(seeds) > 1 else ""
-    made = f"`{sheet.command}`" if sheet.command else ""
+    made = code(sheet.command) if sheet.command else ""
     return [
         f"### {layout.key} ({result.profile}{several})",
         "",
-        f"[{layout.title}. {layout.caption}]({_link(numbers, page)}). {made}".rstrip(),
+        f"[{title}]({_link(numbers, page)}). {made}".rstrip(),
         "",
         f"![{layout.key}]({_link(result.file('png'), page)})",
         "",

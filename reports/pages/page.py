@@ -45,6 +45,7 @@ from results import published
 from results.files import ResultsError
 from results.frame import read_records
 from results.record import OK, Record
+from results.spreadsheet import unquoted
 from results.store import Line
 
 PROFILES = ("paper", "cpu", "smoke")
@@ -91,7 +92,10 @@ class Result:
         if not path.exists():
             return []
         with path.open(newline="", encoding="utf-8") as stream:
-            claims = list(csv.DictReader(stream))
+            claims = [
+                {name: unquoted(text or "") for name, text in claim.items() if name}
+                for claim in csv.DictReader(stream)
+            ]
         if not claims or not all(
             claim.get(name) for claim in claims for name in ("id", "claim", "verdict", "in_print")
         ):

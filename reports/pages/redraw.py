@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from reports.kinds.kind import Regenerated, find_kind
+from reports.kinds.kind import Regenerated, draw_table, find_kind
 from reports.pages.page import Result, find_results
 from results.files import write_atomic
 from results.store import records_of
@@ -47,5 +47,5 @@ def draw_result(result: Result, path: Path, plain: bool) -> bool:
             sheet.clients,
             arrays,
         )
-        kind.draw(table, path)
+        draw_table(kind, table, path)
     return path.exists() and path.stat().st_mtime_ns != before

@@ -16,6 +16,7 @@ import pandas as pd
 from reports.kinds.kind import find_kind
 from reports.tables.budget import budget_rows, markdown_budget
 from reports.tables.markdown import markdown_page
+from reports.tables.markup import code, escaped
 from reports.tables.table import Layout
 from results.files import ResultsError, write_atomic
 from results.record import OK, Record
@@ -56,8 +57,8 @@ class Sheet:
         verdicts = [(c["claim"], c["verdict"], c["in_print"]) for c in claims if is_measured(c)]
         budget = markdown_budget(budget_rows(self.layout, records))
         at = commits(records)
-        made = f"`{self.command}`" if self.command else ""
-        made = ". ".join(filter(None, (made, f"Computed at {at}" if at else "")))
+        made = code(self.command) if self.command else ""
+        made = ". ".join(filter(None, (made, f"Computed at {escaped(at)}" if at else "")))
         return markdown_page(
             self.layout, self.shown(lines), verdicts, self.card, self.told, budget, made
         )

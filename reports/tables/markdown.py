@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from reports.tables.markup import markdown_table
+from reports.tables.markup import escaped, markdown_table
 from reports.tables.table import (
     Layout,
     best_rows,
@@ -32,25 +32,25 @@ def markdown_page(
     Markdown), claims (text, verdict, in print) and the protocol card.
     """
     parts = [
-        f"# {layout.key}: {layout.title}",
+        f"# {layout.key}: {escaped(layout.title)}",
         "",
-        layout.caption + ".",
+        escaped(layout.caption) + ".",
         "",
-        "; ".join(layout.labels) + ".",
+        escaped("; ".join(layout.labels)) + ".",
         "",
         *([made + ".", ""] if made else []),
     ]
     metric_blocks = blocks(layout, lines)
     for block in metric_blocks:
         if len(metric_blocks) > 1:
-            parts += [f"## {block_title(block)}", ""]
+            parts += [f"## {escaped(block_title(block))}", ""]
         for panel in block.panels:
             if panel.title:
-                parts += [f"**{panel.title}**", ""]
+                parts += [f"**{escaped(panel.title)}**", ""]
             best = {column: best_rows(layout, block, column) for column in panel.columns}
             rows = []
             for row in layout.rows:
-                texts = [marked_title(layout, row)]
+                texts = [escaped(marked_title(layout, row))]
                 for column in panel.columns:
                     line = block.cells.get((row, column))
                     if line is None:
@@ -58,13 +58,13 @@ def markdown_page(
                         continue
                     bold = "**" if row in best[column] else ""
                     texts.append(
-                        f"{bold}{measured_text(line, block.scale)}{bold}"
-                        f" {published_text(line, block.scale)}"
+                        f"{bold}{escaped(measured_text(line, block.scale))}{bold}"
+                        f" {escaped(published_text(line, block.scale))}"
                     )
                 rows.append(texts)
-            parts += markdown_table(("", *panel.columns.values()), rows)
+            parts += markdown_table(("", *map(escaped, panel.columns.values())), rows, str)
             parts.append("")
-    parts += [f"- {note}" for note in (*notes, *legend(layout, lines))]
+    parts += [f"- {escaped(note)}" for note in (*notes, *legend(layout, lines))]
     parts += ["", "## Budget of a run", "", *budget] if budget else []
     if claims:
         headings = ("the paper's claim", "here", "in print")

@@ -55,6 +55,21 @@ class Layout:
         """
         return replace(self, title="", caption="", labels=())
 
+    def literal(self) -> Layout:
+        """The layout of a picture: no text of it is a formula."""
+        return replace(
+            self,
+            title=literal(self.title),
+            caption=literal(self.caption),
+            rows={key: literal(title) for key, title in self.rows.items()},
+            labels=tuple(map(literal, self.labels)),
+        )
+
+
+def literal(text: str) -> str:
+    """Text that Matplotlib draws as it is."""
+    return text.replace("$", r"\$")
+
 
 @dataclass(frozen=True)
 class Panel:

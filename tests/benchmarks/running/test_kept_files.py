@@ -1,0 +1,141 @@
+"""A command adds to a table's files, and takes nothing away."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmarks.running.runner import prepare, take_finished, write_table
+from benchmarks.tables import registry
+from benchmarks.tables.selection import Selection
+from results.files import RefusedError, ResultsError
+from results.frame import read_records
+from results.record import FAILED, OK, Measurement
+from results.store import CellCache, read_csv
+from tests.cell_records import record_of
+
+TABLE = registry.find_table("dlad/table2")
+ROWS = [row.key for row in TABLE[1].rows]
+MEASURED = {"measurements": (Measurement("accuracy", 0.5),)}
+
+
+def command(folder: Path, selection: Selection, lost=(), failing=()):
+    """A command whose cells all come out alike, but for those in `failing` rows and those, in
+    `lost` rows, that it does not come to before its time is over.
+    """
+    [run] = prepare([TABLE], selection, folder)
+    take_finished([run], fresh=False)
+    for cell in run.cells:
+        if cell.key in run.records or cell.row in lost:
+            continue
+        failed = cell.row in failing
+        record = record_of(cell, **({"status": FAILED, "reason": "it"} if failed else MEASURED))
+        run.records[cell.key] = record
+        if record.status == OK:
+            CellCache().put(record)
+    if run.records:
+        write_table(run)
+    return run
+
+
+def held(folder: Path) -> tuple[set, set]:
+    """Row, column and seed of every record, and row and column of every line of the CSV."""
+    files = list(folder.rglob("table2.records.jsonl"))
+    if not files:
+        return set(), set()
+    lines = read_csv(files[0].with_name("table2.csv"))
+    records = {(r.row, r.column, r.seed) for r in read_records(files[0])}
+    return records, set(zip(lines["row"], lines["column"], strict=True))
+
+
+some_rows = st.lists(st.sampled_from(ROWS), min_size=1, max_size=3, unique=True)
+selections = st.builds(
+    lambda rows, columns, seeds, drop, add, threads: Selection(
+        seeds=tuple(seeds),
+        only={"dataset": columns} | ({"row": ",".join([*rows, *add])} if rows else {}),
+        drop=tuple(name for name in drop if name not in rows),
+        add=tuple(add),
+        threads=threads,
+    ),
+    st.one_of(st.just([]), some_rows),
+    st.sampled_from(["mnist", "fashion-mnist", "mnist,fashion-mnist"]),
+    st.lists(st.integers(0, 3), min_size=1, max_size=2, unique=True),
+    st.lists(st.sampled_from(ROWS), max_size=1),
+    st.lists(st.sampled_from(["standalone", "centralized"]), max_size=1),
+    st.sampled_from([1, 1, 1, 2]),
+)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(st.tuples(selections, some_rows, some_rows), min_size=2, max_size=4))
+def test_no_selection_loses_a_row_a_column_or_a_seed(commands):
+    with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FEDTABLES_CACHE", f"{name}/cache")
+        folder = Path(name) / "results"
+        for selection, lost, failing in commands:
+            records, lines = held(folder)
+            try:
+                command(folder, selection, lost, failing)
+            except RefusedError:
+                assert held(folder) == (records, lines)
+            after_records, after_lines = held(folder)
+            assert records <= after_records
+            assert lines <= after_lines
+
+
+def test_another_seed_joins_those_that_are_there(tmp_path):
+    for seeds in ((0,), (1,), (0,)):
+        command(tmp_path, Selection(seeds=seeds, only={"dataset": "mnist"}))
+    assert {seed for *_, seed in held(tmp_path)[0]} == {0, 1}
+    [path] = tmp_path.rglob("table2.csv")
+    assert set(read_csv(path)["n"]) == {"2"}
+
+
+def test_a_row_that_is_dropped_or_added_elsewhere_stays(tmp_path):
+    mnist = {"dataset": "mnist"}
+    command(tmp_path, Selection(only=mnist, add=("standalone",)))
+    before = held(tmp_path)
+    command(tmp_path, Selection(only=mnist, drop=(ROWS[0],)))
+    assert held(tmp_path) == before
+    assert {ROWS[0], "standalone"} <= {row for row, *_ in before[0]}
+
+
+def test_what_would_be_lost_is_named_before_anything_runs_and_may_be_lost_by_asking(tmp_path):
+    mnist = Selection(only={"dataset": "mnist"})
+    command(tmp_path, mnist)
+    other = replace(mnist, threads=2, only={"dataset": "mnist", "row": ROWS[0]})
+    message = "would lose .* more, .* give --replace"
+    with pytest.raises(ResultsError, match=message):
+        prepare([TABLE], other, tmp_path)
+    command(tmp_path, replace(other, may_lose=True))
+    assert {row for row, *_ in held(tmp_path)[0]} == {ROWS[0]}
+
+
+def test_all_that_is_there_may_be_replaced_by_as_much(tmp_path):
+    mnist = Selection(only={"dataset": "mnist"})
+    command(tmp_path, mnist)
+    before = held(tmp_path)
+    command(tmp_path, replace(mnist, threads=2))
+    assert held(tmp_path) == before
+
+
+def test_a_run_that_is_cut_short_leaves_the_files_that_it_would_empty(tmp_path):
+    mnist = Selection(only={"dataset": "mnist"})
+    command(tmp_path, mnist)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("table2.*")}
+    with pytest.raises(ResultsError, match="is left as it was"):
+        command(tmp_path, replace(mnist, threads=2), lost=ROWS[:2])
+    assert {path: path.read_bytes() for path in tmp_path.rglob("table2.*")} == before
+
+
+def test_rows_of_a_csv_without_records_are_kept_too(tmp_path):
+    command(tmp_path, Selection(only={"dataset": "mnist"}))
+    [path] = tmp_path.rglob("table2.records.jsonl")
+    path.unlink()
+    with pytest.raises(ResultsError, match="would lose "):
+        prepare([TABLE], Selection(only={"dataset": "mnist", "row": ROWS[0]}), tmp_path)

@@ -1,0 +1,45 @@
+"""Numbers as people write them."""
+
+from __future__ import annotations
+
+import pytest
+
+from results.numbers import MOST_WHOLE, finite_number, shortened, whole_number
+
+
+@pytest.mark.parametrize(("text", "value"), [("0", 0), ("12", 12), ("-3", -3), ("007", 7)])
+def test_whole_numbers(text, value):
+    assert whole_number(text) == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", " ", "1_0", "+1", "1.0", "1e3", "0x10", "\u0661", "1" * 5000, str(MOST_WHOLE + 1), "nan"],
+)
+def test_what_is_no_whole_number(text):
+    with pytest.raises(ValueError, match="is no whole number"):
+        whole_number(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("1", 1.0), (".5", 0.5), ("2.", 2.0), ("1e-3", 0.001), ("-1.5", -1.5)]
+)
+def test_numbers(text, value):
+    assert finite_number(text) == value
+
+
+@pytest.mark.parametrize("text", ["", "inf", "nan", "1e400", "1e13", "1_0", "\u00bd", "e3", "."])
+def test_what_is_no_number(text):
+    with pytest.raises(ValueError, match="is no number"):
+        finite_number(text)
+
+
+def test_bounds_are_part_of_the_message():
+    with pytest.raises(ValueError, match="'0' is no whole number from 1 to 9"):
+        whole_number("0", 1, 9)
+    with pytest.raises(ValueError, match=r"'-1' is no number from 0 to 2.5"):
+        finite_number("-1", 0, 2.5)
+
+
+def test_a_long_text_is_shortened():
+    assert len(shortened("9" * 5000)) < 70
