@@ -145,6 +145,16 @@ class TableFiles:
         except ResultsError:
             return []
 
+    def titles(self) -> tuple[dict[str, str], frozenset[str]]:
+        """The rows' titles as the table's layout has them, and its upper bounds; none if there is
+        no layout that can be read.
+        """
+        try:
+            layout = json.loads(self.path("layout.json").read_text(encoding="utf-8"))["layout"]
+            return {**layout["rows"]}, frozenset(layout["oracles"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return {}, frozenset()
+
     def write_records(self, records: Iterable[Record]) -> None:
         write_atomic(
             self.path("records.jsonl"), "".join(canonical_json(r.to_json()) + "\n" for r in records)

@@ -49,6 +49,7 @@ def command_of(run: TableRun, records: Sequence[Record]) -> str:
         ("--stacked", str(execution.stacked), "1"),
         *(("--set", f"{setting}={_text(value)}", "") for setting, value in selection.overrides),
         *(("--plugin", Path(plugin).name, "") for plugin in selection.plugins),
+        *(("--plugin", f"{row.key.replace('-', '_')}.py", "") for row in run.left),
     )
     for option, value, usual in chosen:
         words += [option, value] if value != usual else []

@@ -52,6 +52,10 @@ def print_table(console: Console, run: TableRun, plain: bool = False) -> None:
             f"{format_column(dict(column))} is not measured: {why}"
             for column, why in run.table.unmeasured
         ),
+        *(
+            f"{row.title}: as an earlier command left it, for its plug-in was not given"
+            for row in run.left
+        ),
     ]
     card = cards.markdown(run.paper, run.table, run.selection, methods_of(run, records))
     sheet = Sheet(

@@ -62,7 +62,21 @@ class TableRun:
         """The rows that the table's files may have: its own with `--methods` applied, and those of
         earlier commands.
         """
-        return table_rows(self.table, self.whole)
+        return (*table_rows(self.table, self.whole), *self.left)
+
+    @property
+    def left(self) -> tuple[Row, ...]:
+        """Rows of earlier commands with plug-ins that this one is not given, titled as in the
+        table's layout.
+        """
+        if self.selection.may_lose:
+            return ()
+        known = {row.key for row in table_rows(self.table, self.whole)}
+        keys = dict.fromkeys(
+            r.row for r in self.files.listed_cells().values() if r.row not in known
+        )
+        titles, oracles = self.files.titles() if keys else ({}, frozenset())
+        return tuple(Row(key, key, titles.get(key, key), key in oracles) for key in keys)
 
     def all_records(self) -> list[Record]:
         """Records of this command, and of earlier ones into the same folder, in print order.
@@ -74,7 +88,7 @@ class TableRun:
         order = {
             cell.key: n for n, cell in enumerate(expand(self.paper, self.table, self.whole, True))
         }
-        return sorted(merged.values(), key=lambda record: order[record.cell])
+        return sorted(merged.values(), key=lambda record: order.get(record.cell, len(order)))
 
     def lost(self, records: Iterable[Record | Cell]) -> list[str]:
         """What the table's files have and `records` do not: `row column seed`, or a row alone that
@@ -116,7 +130,7 @@ def finished_records(
     paper: Paper, table: Table, selection: Selection, files: TableFiles
 ) -> list[Record]:
     """Records of the cells that a table's folder names: from the cache, if the present code stands
-    by them, or failed.
+    by them, or failed. Those of plug-ins that are not given are as they were left.
 
     `selection.only` is not applied.
     """
@@ -130,6 +144,14 @@ def finished_records(
             record, _ = cache.get(cell.key, cell.code)
             if record is None and listed[cell.key].status != OK:
                 record = listed[cell.key]  # a failure has no number to doubt, and must not vanish
+            if record is not None:
+                records.append(record)
+    known = {row.key for row in table_rows(table, whole)}
+    for old in listed.values() if not selection.may_lose else ():
+        if old.row not in known:
+            record, _ = cache.get(old.cell, old.code)
+            if record is None and old.status != OK:
+                record = old
             if record is not None:
                 records.append(record)
     return records
@@ -176,7 +198,7 @@ def check_kept(run: TableRun) -> None:
         raise ResultsError(
             f"{run.files.path('csv')} would lose {_several(lost)}, which this command neither"
             " computes nor finds in the cache as its code is now. Ask for them too (--only,"
-            " --methods, --seeds, --plugin), give --replace, or another folder with --results"
+            " --methods, --seeds), give --replace, or another folder with --results"
         )
 
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.publish.command import command_of
 from benchmarks.running.runner import prepare, take_finished, write_table
 from benchmarks.tables import registry
 from benchmarks.tables.selection import Selection
@@ -131,6 +132,32 @@ def test_a_run_that_is_cut_short_leaves_the_files_that_it_would_empty(tmp_path):
     with pytest.raises(ResultsError, match="is left as it was"):
         command(tmp_path, replace(mnist, threads=2), lost=ROWS[:2])
     assert {path: path.read_bytes() for path in tmp_path.rglob("table2.*")} == before
+
+
+PLUGIN = """
+from dataclasses import dataclass
+from federation.method import Method
+
+@dataclass(frozen=True)
+class Mine(Method):
+    title = "My own"
+
+    def fit(self, federation):
+        return federation.networks.initial()
+"""
+
+
+def test_a_row_of_a_plug_in_stays_where_a_command_is_not_given_it(tmp_path):
+    (tmp_path / "my_own.py").write_text(PLUGIN)
+    plugins, mnist = (str(tmp_path / "my_own.py"),), {"dataset": "mnist"}
+    folder = tmp_path / "results"
+    command(folder, Selection(only=mnist, add=("my-own",), plugins=plugins))
+    before = held(folder)
+    run = command(folder, Selection(only={**mnist, "row": ROWS[0]}))
+    assert held(folder) == before
+    assert [row.key for row in run.left] == ["my-own"]
+    words = command_of(run, run.all_records()).split()
+    assert words[words.index("--plugin") + 1] == "my_own.py"
 
 
 def test_rows_of_a_csv_without_records_are_kept_too(tmp_path):
