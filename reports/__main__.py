@@ -237,7 +237,6 @@ def compare_sets(
     if base_speed is not None and new_speed is not None:
         differences += compare_speed(read_speed(base_speed), read_speed(new_speed), time_ratio)
     summary = summaries.markdown(differences, rule)
-    typer.echo(summary)
     if output is not None:
         write_atomic(output, summary + "\n")
     if junit is not None:
@@ -246,6 +245,7 @@ def compare_sets(
         write_atomic(html, summaries.html(differences, rule, str(base), str(new)))
     if csv is not None:
         write_atomic(csv, summaries.csv_text(differences))
+    typer.echo(summary)
     raise typer.Exit(1 if any(d.is_regression for d in differences) else 0)
 
 

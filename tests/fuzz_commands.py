@@ -39,6 +39,8 @@ from reports import __main__ as reports
 from tests.forking import CLOSED, ROOT, run_forked
 
 REFERENCE = ROOT / "results" / "reference" / "smoke" / "dlad"
+TAKEN = ("table2.md", "table2.tex", "table2.html")
+"""Names that belong to the table there is."""
 TIMEOUT = 150
 """Seconds after which a line counts as one that does not end."""
 NUMBERS = (
@@ -54,7 +56,7 @@ SETTINGS = (
     *("[/red]", r"$\input{x}", ":x:", "nosuch", "\udcff", "true", "2.5", "x" * 500),
 )
 UNKNOWN = ("nosuch", "[/red]", ":x:", "", "dlad/", "/", "dlad/tabel2", "\udcff", "dlad/table2/x")
-ENVIRONMENTS = ("", "~nosuchuser", "/dev/null", "/proc/nosuch", "/dev/full", "\udcff")
+ENVIRONMENTS = ("", "~nosuchuser", "/dev/null", "/proc/nosuch", "/dev/full", "\udcff", "[/red]")
 
 
 @dataclass(frozen=True)
@@ -381,8 +383,9 @@ def fuzz(where: World, some: Sequence[Line], jobs: int = 2) -> Outcome:
             outcome.told.append(f"{word}: {line}")
             if word not in (ACCEPTED, REFUSED):
                 outcome.wrong.append(f"{word}: {line}\n{seen}\n")
-    if contents(where.filled) != before:
-        outcome.wrong.append("a file of the filled folder has changed")
+    after = contents(where.filled)
+    outcome.wrong += [f"{name} has changed" for name in before if after.get(name) != before[name]]
+    outcome.wrong += [f"{name} is new" for name in after.keys() - before if name.endswith(TAKEN)]
     return outcome
 
 

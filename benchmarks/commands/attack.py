@@ -160,12 +160,12 @@ def attack_clients(
                 image_size=image_size,
                 seed=seed,
             )
-        console.print(escape(str(work)), soft_wrap=True)
         with progress_bar(console) as bar:
             task = bar.add_task("messages", total=work.messages)
             outcomes = module.run(work, jobs or default_jobs(device), lambda: bar.advance(task))
     except (ValueError, ArithmeticError, RuntimeError) as error:
         raise SpecError(f"the attack cannot be run: {error}") from error
+    console.print(escape(str(work)), soft_wrap=True)
     table = RichTable()
     for heading in module.COLUMNS:
         table.add_column(heading.replace("_", " "), justify="right")

@@ -28,7 +28,8 @@ def show_data(
         if source.download is None:
             raise DataError(f"{source.title} cannot be fetched by a program. {source.how_to_get}")
         console.print(
-            f"downloading {source.title} into {catalogue.data_home()}; licence: {source.licence}"
+            f"downloading {source.title} into {escape(str(catalogue.data_home()))};"
+            f" licence: {escape(source.licence)}"
         )
         try:
             source.download(catalogue.data_home())
@@ -43,7 +44,9 @@ def show_data(
         if source.embedded:
             try:
                 if not catalogue.is_present(name):
-                    console.print(f"[yellow]absent[/] {name}: {source.how_to_get}", soft_wrap=True)
+                    console.print(
+                        f"[yellow]absent[/] {name}: {escape(source.how_to_get)}", soft_wrap=True
+                    )
                     continue
                 resolved = catalogue.resolve(name)
                 splits = catalogue.load(resolved.used)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from rich.markup import escape
 from rich.table import Table as RichTable
 
 from benchmarks.commands.app import app, console
@@ -47,7 +48,7 @@ def data_table() -> None:
         "what",
         "state",
         "else uses",
-        title=f"Data sets (data home: {home})",
+        title=escape(f"Data sets (data home: {home})"),
         title_justify="left",
     )
     for name, source in catalogue.sources().items():
@@ -62,4 +63,4 @@ def data_table() -> None:
         table.add_row(name, source.title, state, ", ".join(source.stand_ins))
     console.print(table)
     if not home.is_dir():
-        console.print(f"{home} does not exist; FEDTABLES_DATA names another data home")
+        console.print(f"{escape(str(home))} does not exist; FEDTABLES_DATA names another data home")

@@ -154,7 +154,7 @@ def print_plan(
     for work, cells in plan.unplanned.items():
         console.print(f"not planned, cells: {cells}: {work}", soft_wrap=True)
     for asked, label in plan.data.items():
-        console.print(f"data: {asked}: {label}")
+        console.print(escape(f"data: {asked}: {label}"))
     for column, why in table.unmeasured:
         console.print(
             f"{published.format_column(dict(column))} is not measured: {why}", soft_wrap=True

@@ -88,7 +88,7 @@ class Live:
     def staged(self, cell: Cell, event: StageEvent) -> None:
         self.stages[event.kind, event.computed] += 1
         if event.note:
-            self.console.print(f"[yellow]{event.kind} {event.label}: {event.note}[/]")
+            self.console.print(f"[yellow]{escape(f'{event.kind} {event.label}: {event.note}')}[/]")
 
     def done(self, worker: int, cell: Cell, record: Record) -> None:
         self.bar.advance(self.cells)

@@ -55,7 +55,11 @@ def regenerate(
         console.print(f"{count} cells to compute again: {reason}")
     todo = progress.total - progress.cached
     workers = jobs or machine.default_jobs(device)
-    where = f"workers: {min(workers, todo)}" if cluster is None else f"by Ray ({cluster.address})"
+    where = (
+        f"workers: {min(workers, todo)}"
+        if cluster is None
+        else f"by Ray ({escape(cluster.address)})"
+    )
     console.print(
         f"{progress.total} cells, {progress.cached} finished before, {todo} to run"
         + (f", {where} on {device}" if todo else "")

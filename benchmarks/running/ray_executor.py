@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import platform
+import re
 import socket
 import time
 import uuid
@@ -34,7 +35,7 @@ from results.names import near
 from results.record import Record
 from results.sourcecode import ROOT, package_versions
 
-LOCAL = "local"
+LOCAL, AUTO = "local", "auto"
 FETCH, SHARED = "fetch", "shared"
 RETRIES = 3
 """How often a cell is run again whose worker or node was lost."""
@@ -101,6 +102,8 @@ def cluster_of(
             f"--ray {address}: Ray's client protocol is not used; give the command on a node of the"
             " cluster with --ray auto"
         )
+    if address not in (LOCAL, AUTO) and not re.fullmatch(r"[^:]+:[0-9]{1,5}", address, re.ASCII):
+        raise SpecError(f"--ray {address}: it is {LOCAL}, {AUTO}, or host:port of a cluster")
     if device.startswith("cuda:"):
         raise SpecError(f"--device {device}: Ray chooses the GPU of each cell; use --device cuda")
     if cache and cache not in (FETCH, SHARED):

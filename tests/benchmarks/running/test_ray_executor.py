@@ -4,8 +4,10 @@ that.
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 
 import pytest
@@ -13,7 +15,7 @@ import torch
 
 from benchmarks.running.events import Context
 from benchmarks.running.node_stages import NodeStages
-from benchmarks.running.ray_executor import Cluster, cluster_of, refusal, run_ray
+from benchmarks.running.ray_executor import Cluster, cluster_of, reach, refusal, run_ray
 from benchmarks.running.stage_server import BUSY, HERE, YOURS, StageServer
 from benchmarks.tables import registry
 from benchmarks.tables.cells import expand
@@ -44,11 +46,36 @@ def test_a_cell_has_as_many_processors_as_threads_and_on_cuda_a_gpu():
             "--num-gpus 1.5: a cell takes a part of one, or a whole number",
         ),
         (("auto", -1, None, "", "cpu", 1), "--num-cpus -1"),
+        (("[/red]", 0, None, "", "cpu", 1), "it is local, auto, or host:port"),
+        (("head:x", 0, None, "", "cpu", 1), "it is local, auto, or host:port"),
     ],
 )
 def test_options_that_fit_no_cluster_are_refused(options, message):
     with pytest.raises(SpecError, match=message):
         cluster_of(*options)
+
+
+@pytest.mark.parametrize(
+    ("says", "message"),
+    [(b"", "answers nothing"), (b"HTTP/1.1 400 Bad Request", "does not speak gRPC")],
+)
+def test_an_address_where_no_cluster_answers_is_refused(monkeypatch, says, message):
+    monkeypatch.setattr("benchmarks.running.ray_executor.PATIENCE", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = f"127.0.0.1:{listener.getsockname()[1]}"
+        answering = threading.Thread(target=lambda: waiting.append(listener.accept()[0].send(says)))
+        waiting: list[int] = []
+        if says:
+            answering.start()
+        with pytest.raises(SpecError, match=message):
+            reach(Cluster(address, 1, 0, "fetch"))
+        if says:
+            answering.join()
+
+
+def test_no_port_is_above_the_last():
+    with pytest.raises(SpecError, match="ports end at 65535"):
+        reach(Cluster("127.0.0.1:99999", 1, 0, "fetch"))
 
 
 def test_options_of_ray_need_ray(command):
