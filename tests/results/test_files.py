@@ -2,12 +2,15 @@
 
 import hashlib
 import json
+import os
 
 import pytest
 
 from results.files import (
     ResultsError,
+    cache_home,
     canonical_json,
+    data_home,
     digest,
     file_digest,
     read_sealed_json,
@@ -132,3 +135,24 @@ def test_sealed_json_is_readable_json_for_others(tmp_path):
 def test_reading_an_absent_sealed_file_says_so(tmp_path):
     with pytest.raises(FileNotFoundError):
         read_sealed_json(tmp_path / "absent")
+
+
+@pytest.mark.parametrize("value", ["", None])
+def test_an_empty_variable_is_none(monkeypatch, value):
+    monkeypatch.setenv("HOME", "/home/somebody")
+    for name, home in (("FEDTABLES_CACHE", cache_home), ("FEDTABLES_DATA", data_home)):
+        monkeypatch.delenv(name) if value is None else monkeypatch.setenv(name, value)
+        assert home().is_relative_to("/home/somebody/.cache/fedtables")
+
+
+def test_the_home_of_nobody_is_no_folder(monkeypatch):
+    monkeypatch.setenv("FEDTABLES_CACHE", "~nosuchuser/cache")
+    with pytest.raises(ResultsError, match="FEDTABLES_CACHE=~nosuchuser/cache"):
+        cache_home()
+
+
+def test_a_device_is_never_replaced(tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    with pytest.raises(ResultsError, match="it is no ordinary file"):
+        write_atomic(tmp_path / "fifo", "new")
+    assert (tmp_path / "fifo").is_fifo()

@@ -358,3 +358,17 @@ def test_verify_runs_the_command_of_the_benchmarks_in_the_repository(tmp_path, m
         "7",
     ]
     assert seen["cwd"] == ROOT
+
+
+@pytest.mark.parametrize("option", ["--csv", "--output", "--junit", "--html"])
+def test_no_output_replaces_an_input_a_table_a_folder_or_a_device(base, tmp_path, option):
+    old = base / "smoke" / "paper" / "table1.csv"
+    new = write(tmp_path, "new", lines()) / "smoke" / "paper" / "table1.csv"
+    (tmp_path / "linked.csv").symlink_to(new)
+    other = new.with_name("table1.md")
+    new.with_name("table1.records.jsonl").write_text("")
+    before = new.read_bytes()
+    for name in (new, old, tmp_path / "linked.csv", other, new.parent, "/dev/null"):
+        assert report(old, new, option, name).exit_code == 2
+    assert new.read_bytes() == before
+    assert not other.exists()
