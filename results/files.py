@@ -92,12 +92,16 @@ def write_atomic(path: Path, content: str | bytes) -> None:
     except OSError as error:
         if temporary is not None:
             Path(temporary).unlink(missing_ok=True)
-        advice = "Free some space, or choose" if error.errno == errno.ENOSPC else "Choose"
-        raise ResultsError(
-            f"cannot write {path}: {error.strerror or error}. {advice} another folder (--results"
-            " FOLDER for tables, FEDTABLES_CACHE for the cache). Finished cells are kept; the same"
-            " command goes on from there."
-        ) from error
+        raise _not_written(path, error) from error
+
+
+def _not_written(path: Path, error: OSError) -> ResultsError:
+    advice = "Free some space, or choose" if error.errno == errno.ENOSPC else "Choose"
+    return ResultsError(
+        f"cannot write {path}: {error.strerror or error}. {advice} another folder (--results"
+        " FOLDER for tables, FEDTABLES_CACHE for the cache). Finished cells are kept; the same"
+        " command goes on from there."
+    )
 
 
 def check_replaceable(path: Path) -> None:
@@ -113,16 +117,20 @@ def check_replaceable(path: Path) -> None:
 
 def check_writable(folder: Path) -> None:
     """Raise ResultsError if a folder cannot be written, now rather than after an hour."""
-    probe = folder / "probe"
-    write_atomic(probe, "")
-    probe.unlink(missing_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise _not_written(folder, error) from error
 
 
 def check_output(path: Path, inputs: Iterable[Path] = ()) -> None:
-    """Raise ResultsError if writing to `path` would replace what must stay: a folder, a device, one
-    of the `inputs`, a table in a folder that is one, or a file of any table.
+    """Raise ResultsError if `path` cannot be written, or if that would replace what must stay: a
+    folder, a device, one of the `inputs`, a table in a folder that is one, or a file of any table.
     """
     check_replaceable(path)
+    check_writable(path.parent)
     real, there = path.resolve(), path.exists()
     for read in inputs if there else ():
         inside = real.suffix in TABLES and real.is_relative_to(read.resolve())

@@ -341,7 +341,9 @@ def judge(line: Line, where: World) -> tuple[str, str]:
     told = [text for text in done.stderr.splitlines() if text.strip()]
     if done.returncode == 2 and len(told) == 1 and told[0].startswith("error: "):
         return (
-            (REFUSED, seen) if not done.stdout else (OTHER, f"something was printed before\n{seen}")
+            (REFUSED, seen)
+            if not done.stdout.strip()
+            else (OTHER, f"something was printed before\n{seen}")
         )
     return OTHER, seen
 
