@@ -162,8 +162,8 @@ class MethodEntry:
                 if path.is_dir()
                 else importlib.util.spec_from_file_location(self.module, source)
             )
-            assert spec is not None
-            assert spec.loader is not None
+            if spec is None or spec.loader is None:
+                raise SpecError(f"plug-in {self.path} is no Python file; its name ends in .py")
             module = importlib.util.module_from_spec(spec)
             sys.modules[self.module] = module
             try:
