@@ -10,11 +10,12 @@ from pathlib import Path
 
 import datasets.sources
 from datasets.annotations import AnnotatedSource, check_annotations
-from datasets.digests import data_digest
+from datasets.digests import data_digest, noted_digest, verified
 from datasets.source import (
     REAL,
     SURROGATE,
     SYNTHETIC,
+    UNVERIFIED,
     DataError,
     DataSource,
     Split,
@@ -57,7 +58,8 @@ class ResolvedData:
     asked: str
     used: str
     origin: str
-    """real, surrogate (other real images) or synthetic (generated)."""
+    """real, surrogate (other real images), synthetic (generated), or unverified: the digest of the
+    samples is not known."""
     digest: str
     """Of the decoded samples, targets and groups; empty while planning without the files."""
     note: str
@@ -65,7 +67,7 @@ class ResolvedData:
     @property
     def label(self) -> str:
         """For titles: `MNIST (real)`, `mnist stand-in: digits (surrogate)`."""
-        if self.asked == self.used or self.origin == REAL:
+        if _whole(source(self.asked)) == _whole(source(self.used)):
             return f"{source(self.used).title} ({self.origin})"
         return f"{self.asked} stand-in: {source(self.used).title} ({self.origin})"
 
@@ -82,6 +84,27 @@ def _content(name: str, home: Path) -> str:
     generated = not entry.files(home)  # and small: what is made to be digested is kept
     read = functools.partial(load, name) if generated else functools.partial(entry.load, home)
     return data_digest(entry, reader, home, read)
+
+
+def state(name: str, home: Path | None = None) -> str:
+    """Whether a source is there, and whether its content is known, as far as that can be told
+    without reading it: `absent`, `damaged`, `present, verified` and the like.
+    """
+    entry, reader = _modules()[name]
+    home = home or data_home()
+    if entry.kind == SYNTHETIC:
+        return "generated"
+    try:
+        check(name, home)
+        if not is_present(name, home):
+            return "absent"
+        found = noted_digest(entry, reader, home) if entry.embedded else _content(name, home)
+    except DataError:
+        return "damaged"
+    word = "present" if entry.embedded else "bundled"
+    if found in verified(name):
+        return f"{word}, verified"
+    return f"{word}, unverified" + ("" if found or not verified(name) else " as yet")
 
 
 def is_present(name: str, home: Path | None = None) -> bool:
@@ -129,12 +152,13 @@ def resolve(
     side: int = 0,
 ) -> ResolvedData:
     """Decide which data a table column uses: the real set, else a surrogate, else a synthetic one.
+    It is real, or a surrogate, only if the digest of its content is known; else it is unverified.
 
     `embedded` (the smoke profile) takes the stand-in that needs no files, so that a run is the same
     everywhere. `but_not` is a set that must not stand in, since it is used already, `side` the
     pixels that images are brought to, if that is known: a form of the set that has as many is the
-    real set. Raises DataError if the set is absent and `require_real` is given, or if a present
-    file is damaged.
+    real set. Raises DataError if the set is absent or unverified and `require_real` is given, or if
+    a present file is damaged.
     """
     home = home or data_home()
     wanted = source(name)
@@ -148,8 +172,8 @@ def resolve(
                 f" {wanted.how_to_get}"
             )
         used = present[0] if present else source(wanted.embedded)
-    real = used.kind == wanted.kind == REAL and _whole(used) == _whole(wanted)
-    if require_real and not real:
+    same = used.kind == wanted.kind == REAL and _whole(used) == _whole(wanted)
+    if require_real and not same:
         if embedded:
             raise DataError(
                 f"--require-real: {wanted.title} is needed, but this profile always uses embedded"
@@ -160,8 +184,20 @@ def resolve(
             f" {wanted.how_to_get}"
         )
     check(used.name, home)
-    origin = REAL if real else SYNTHETIC if used.kind == SYNTHETIC else SURROGATE
-    return ResolvedData(name, used.name, origin, _content(used.name, home), used.note)
+    content = _content(used.name, home)
+    if used.kind == SYNTHETIC:
+        origin = SYNTHETIC
+    elif content not in verified(used.name):
+        origin = UNVERIFIED
+    else:
+        origin = REAL if same else SURROGATE
+    if require_real and origin != REAL:
+        raise DataError(
+            f"--require-real: {used.title} is under {home}, but its content (SHA-256 {content}) is"
+            " none of those that are known, so that nothing says it is real. Get the official"
+            f" files, or leave out the option: tables then say unverified. {wanted.how_to_get}"
+        )
+    return ResolvedData(name, used.name, origin, content, used.note)
 
 
 @functools.lru_cache(maxsize=4)

@@ -4,7 +4,6 @@ stand-ins.
 
 from __future__ import annotations
 
-import hashlib
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping
@@ -16,6 +15,8 @@ import numpy as np
 from results.files import DataError
 
 REAL, SURROGATE, SYNTHETIC = "real", "surrogate", "synthetic"
+UNVERIFIED = "unverified"
+"""Said of samples that are none of those whose digests are known (`datasets/verified.csv`)."""
 
 
 @dataclass(frozen=True)
@@ -100,17 +101,6 @@ class DataSource:
     class_labels: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """By split the class of every sample, where it is known without the files: what a plan takes,
     which otherwise has as many of each."""
-    content: Mapping[str, str] = field(default_factory=dict)
-    """SHA-256 by split of the official images and labels (see `content_digest`), where known."""
-
-
-def content_digest(split: Split) -> str:
-    """SHA-256 of a split's samples and labels (as little-endian int64), whatever file they came
-    in.
-    """
-    content = hashlib.sha256(np.ascontiguousarray(split.images).data)
-    content.update(split.labels.astype("<i8").tobytes())
-    return content.hexdigest()
 
 
 def check_groups(title: str, splits: Mapping[str, Split]) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from datasets.fetching import Download, fetch_all
 from datasets.source import DataError, DataSource, Split, read_npz
 
 SIZES = {"train": 50_000, "test": 10_000}
@@ -88,7 +89,6 @@ def _reduced_files(home: Path) -> list[Path]:
 
 def _source(
     name: str,
-    class_name: str,
     title: str,
     classes: int,
     folder: str,
@@ -97,7 +97,7 @@ def _source(
     mean: tuple[float, ...],
     std: tuple[float, ...],
     stand_ins: tuple[str, ...],
-    content: dict[str, str],
+    sha256: str,
 ) -> DataSource:
     how = (
         f"Run `python -m benchmarks data --download {name}`, or put {name}.npz into the data home."
@@ -112,10 +112,11 @@ def _source(
         images, labels = (np.concatenate(part) for part in zip(*train, strict=True))
         return {"train": Split(images, labels), "test": Split(*test)}
 
-    def download(home: Path) -> None:
-        import torchvision.datasets
-
-        getattr(torchvision.datasets, class_name)(str(home), train=True, download=True)
+    archive = Download(
+        f"https://www.cs.toronto.edu/~kriz/{name.replace('cifar', 'cifar-')}-python.tar.gz",
+        sha256,
+        tuple(f"{folder}/{part}" for part in parts),
+    )
 
     return DataSource(
         name=name,
@@ -129,22 +130,15 @@ def _source(
         how_to_get=how,
         files=files,
         load=load,
-        download=download,
+        download=lambda home: fetch_all([archive], home),
         stand_ins=stand_ins,
         embedded=stand_ins[-1],
-        content=content,
     )
 
-
-CIFAR10_CONTENT = {
-    "train": "973ef2abb5897efc795681a4d79a6f5f642fa2bcb1a828f7476017c89db53a57",
-    "test": "2c33b053d1cd726af8d86e174a96dd89d7000ba1412add026d68142375b89d51",
-}
 
 SOURCES = [
     _source(
         "cifar10",
-        "CIFAR10",
         "CIFAR-10",
         10,
         "cifar-10-batches-py",
@@ -153,11 +147,10 @@ SOURCES = [
         (0.4914, 0.4822, 0.4465),
         (0.2470, 0.2435, 0.2616),
         ("shapes",),
-        CIFAR10_CONTENT,
+        "6d958be074577803d12ecdefd02955f39262c83c16fe9348329d7fe0b5c001ce",
     ),
     _source(
         "cifar100",
-        "CIFAR100",
         "CIFAR-100",
         100,
         "cifar-100-python",
@@ -166,7 +159,7 @@ SOURCES = [
         MEAN_100,
         STD_100,
         ("cifar100-16", "caltech100", "shapes-100"),
-        {},
+        "85cd44d02ba6437773c5bbd22e183051d648de2e7d6b014e1ef29b855ba677a7",
     ),
     DataSource(
         name="cifar100-16",

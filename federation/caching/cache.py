@@ -28,6 +28,8 @@ from results.files import ResultsError, digest, read_sealed_json, write_atomic, 
 from results.sourcecode import code_digest, package_versions
 
 DAMAGED = "damaged cache entry, computed again"
+SKEW = 60.0
+"""Seconds by which a file server's clock may be ahead."""
 
 
 class StoredTensors(Mapping[str, torch.Tensor]):
@@ -135,10 +137,12 @@ def read_stage(
 ) -> tuple[Stage | None, str]:
     """The stage stored at `base`, or None with what is wrong with it (empty if there simply is
     none).
+
+    If `newer_than` is given, one of the future is older too: the clock was set back.
     """
     header, body = base.with_suffix(".json"), _body(base)
     try:
-        if header.stat().st_mtime < newer_than:
+        if newer_than and not newer_than <= header.stat().st_mtime <= time.time() + SKEW:
             return None, ""
         meta = read_sealed_json(header)
         intact = meta is not None and digest(body.read_bytes()) == meta["sha256"]

@@ -18,6 +18,8 @@ from datasets.sources.taskonomy import (
     views,
 )
 
+pytestmark = pytest.mark.usefixtures("every_content_known")
+
 SOURCE = taskonomy.SOURCES[0]
 DOMAINS = ("rgb", "class_object", *ANNOTATIONS)
 SIDE = 2 * SIZE
