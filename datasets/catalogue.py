@@ -5,13 +5,16 @@ from __future__ import annotations
 import functools
 import importlib
 import pkgutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import datasets.sources
 from datasets.annotations import AnnotatedSource, check_annotations
 from datasets.digests import data_digest, noted_digest, verified
+from datasets.npz import check_npz
 from datasets.source import (
+    KERAS,
     REAL,
     SURROGATE,
     SYNTHETIC,
@@ -20,7 +23,6 @@ from datasets.source import (
     DataSource,
     Split,
     check_groups,
-    check_npz,
 )
 from results.files import data_home
 from results.names import near
@@ -82,7 +84,7 @@ def _content(name: str, home: Path) -> str:
     """Digest of a source's content. Once per process, since files can be many."""
     entry, reader = _modules()[name]
     generated = not entry.files(home)  # and small: what is made to be digested is kept
-    read = functools.partial(load, name) if generated else functools.partial(entry.load, home)
+    read = functools.partial(load, name) if generated else functools.partial(_read, entry, home)
     return data_digest(entry, reader, home, read)
 
 
@@ -123,7 +125,7 @@ def check(name: str, home: Path | None = None) -> None:
         if check_file:
             check_file(path)
         elif path.suffix == ".npz":
-            check_npz(path, entry.how_to_get)
+            check_npz(path, KERAS, entry.how_to_get)
 
 
 def _whole(entry: DataSource) -> str:
@@ -200,14 +202,31 @@ def resolve(
     return ResolvedData(name, used.name, origin, content, used.note)
 
 
+def _read(entry: DataSource, home: Path) -> Mapping[str, Split]:
+    """What the reader decodes. Raises DataError whatever it stumbles over: a file may be damaged in
+    a way that its decoder has no name for.
+    """
+    try:
+        return entry.load(home)
+    except DataError:
+        raise
+    except Exception as error:
+        files = entry.files(home)
+        where = str(files[0]) + (f" or one of {len(files) - 1} more files" if files[1:] else "")
+        raise DataError(
+            f"{where} cannot be read ({type(error).__name__}: {error}). Get it again."
+            f" {entry.how_to_get}"
+        ) from error
+
+
 @functools.lru_cache(maxsize=4)
-def load(name: str, home: Path | None = None) -> dict[str, Split]:
+def load(name: str, home: Path | None = None) -> Mapping[str, Split]:
     """The splits of a source. Raises DataError if it is absent or damaged."""
     entry = source(name)
     home = home or data_home()
     if not is_present(name, home):
         raise DataError(f"{entry.title} is not under {home}. {entry.how_to_get}")
-    splits = entry.load(home)
+    splits = _read(entry, home)
     check_groups(entry.title, splits)
     for split, size in entry.sizes.items():
         samples = splits[split]

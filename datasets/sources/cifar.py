@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import io
 import pickle
+import pickletools
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -28,27 +30,44 @@ HOW_16 = (
 )
 
 
+def _empty_array(*_: object) -> np.ndarray:
+    """What a pickled array begins as; its state follows, and brings its own shape."""
+    return np.ndarray((0,), np.uint8)
+
+
+def _bytes(text: str, encoding: str) -> bytes:
+    """How Python 3 writes bytes in an old pickle. Raises ValueError for another encoding."""
+    if encoding != "latin1":
+        raise ValueError(f"it asks for the encoding {encoding}, which no CIFAR file needs")
+    return text.encode("latin1")
+
+
 class _ArrayUnpickler(pickle.Unpickler):
     """Reads the official batches, which are pickles, and refuses everything but plain values and
     NumPy arrays.
     """
 
-    ALLOWED = frozenset(
-        {
-            ("numpy.core.multiarray", "_reconstruct"),
-            ("numpy._core.multiarray", "_reconstruct"),
-            ("numpy", "ndarray"),
-            ("numpy", "dtype"),
-            ("_codecs", "encode"),
-        }
-    )
+    ALLOWED: ClassVar[dict[tuple[str, str], Any]] = {
+        ("numpy.core.multiarray", "_reconstruct"): _empty_array,
+        ("numpy._core.multiarray", "_reconstruct"): _empty_array,
+        ("numpy", "ndarray"): "numpy.ndarray",  # an argument of the above, and not to be called
+        ("numpy", "dtype"): np.dtype,
+        ("_codecs", "encode"): _bytes,
+    }
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) not in self.ALLOWED:
             raise pickle.UnpicklingError(f"it asks for {module}.{name}, which no CIFAR file needs")
-        if module.startswith("numpy.core"):
-            module = module.replace("numpy.core", "numpy._core")
-        return super().find_class(module, name)
+        return self.ALLOWED[module, name]
+
+
+def _check_sizes(pickled: bytes) -> None:
+    """Raise ValueError if a pickle asks for more memory than a file of its size can need: by a
+    length that it does not have, or a memo that it does not fill.
+    """
+    for count, (opcode, argument, _) in enumerate(pickletools.genops(pickled)):
+        if opcode.name in ("LONG_BINPUT", "PUT") and argument > count:
+            raise ValueError(f"it asks for a memo of {argument:,} objects, after {count:,}")
 
 
 def read_batch(path: Path, label_key: str) -> tuple[np.ndarray, np.ndarray]:
@@ -56,8 +75,9 @@ def read_batch(path: Path, label_key: str) -> tuple[np.ndarray, np.ndarray]:
     not one.
     """
     try:
-        with path.open("rb") as stream:
-            batch = _ArrayUnpickler(stream, encoding="latin1").load()
+        pickled = path.read_bytes()
+        _check_sizes(pickled)
+        batch = _ArrayUnpickler(io.BytesIO(pickled), encoding="latin1").load()
         return batch["data"].reshape(-1, 3, 32, 32), np.asarray(batch[label_key], dtype=np.int64)
     except (
         pickle.UnpicklingError,
@@ -66,6 +86,9 @@ def read_batch(path: Path, label_key: str) -> tuple[np.ndarray, np.ndarray]:
         AttributeError,
         ValueError,
         TypeError,
+        MemoryError,
+        OverflowError,
+        RecursionError,
     ) as error:
         raise DataError(
             f"{path} is not a whole CIFAR batch: {error}. Delete it and download it again."
