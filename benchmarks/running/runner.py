@@ -118,6 +118,11 @@ def prepare(
         runs.append(TableRun(paper, table, selection, expand(paper, table, selection), files))
     for run in runs:
         run.files.check_writable()
+    # Damaged records are told before hours of work, those of tables that claims look at too.
+    for paper in {run.paper.key: run.paper for run in runs}.values():
+        for table in paper.tables:
+            name = f"{paper.key}/{table.key}"
+            TableFiles(results, selection.profile, name, selection.variant).listed_cells()
     probe = cache_home() / "probe"
     write_atomic(probe, "")
     probe.unlink(missing_ok=True)

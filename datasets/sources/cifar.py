@@ -89,6 +89,7 @@ def read_batch(path: Path, label_key: str) -> tuple[np.ndarray, np.ndarray]:
         MemoryError,
         OverflowError,
         RecursionError,
+        OSError,
     ) as error:
         raise DataError(
             f"{path} is not a whole CIFAR batch: {error}. Delete it and download it again."

@@ -19,10 +19,13 @@ _IDX = (
 
 
 def read_idx(path: Path) -> np.ndarray:
-    """An IDX file of unsigned bytes (LeCun's format). Raises DataError if its length is not what it
-    says.
+    """An IDX file of unsigned bytes (LeCun's format). Raises DataError if it cannot be read, or its
+    length is not what it says.
     """
-    raw = path.read_bytes()
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error}. Download it again.") from error
     if len(raw) < 4 or raw[:3] != b"\x00\x00\x08":
         raise DataError(
             f"{path} is not an IDX file of unsigned bytes. Delete it and download it again."
