@@ -52,7 +52,7 @@ def die(delay: float) -> None:
     command = os.getppid()
     time.sleep(delay)
     note("killed")
-    if ALONE not in os.environ:
+    if ALONE not in os.environ and os.getppid() == command:
         os.kill(command, signal.SIGKILL)
     os.kill(os.getpid(), signal.SIGKILL)
 
