@@ -131,11 +131,11 @@ def with_seal(value: dict[str, Any], *place: int) -> dict[str, Any]:
     return {SEAL: [*place, digest([*place, value])], **value}
 
 
-def without_seal(value: dict[str, Any], known: Container[str]) -> tuple[dict[str, Any], list[int]]:
+def without_seal(value: Any, known: Container[str]) -> tuple[dict[str, Any], list[Any]]:
     """The value that was given to `with_seal` and its place. An older version sealed nothing: then
     the place is empty, and there must be no entries but those that are `known`.
 
-    Raises ValueError or TypeError for another value.
+    Raises ValueError, TypeError or AttributeError for another value.
     """
     rest = {name: entry for name, entry in value.items() if name != SEAL}
     if SEAL in value:

@@ -66,7 +66,7 @@ def _check_sizes(pickled: bytes) -> None:
     length that it does not have, or a memo that it does not fill.
     """
     for count, (opcode, argument, _) in enumerate(pickletools.genops(pickled)):
-        if opcode.name in ("LONG_BINPUT", "PUT") and argument > count:
+        if opcode.name in ("LONG_BINPUT", "PUT") and int(argument or 0) > count:
             raise ValueError(f"it asks for a memo of {argument:,} objects, after {count:,}")
 
 

@@ -75,7 +75,7 @@ class Sheet:
         try:
             fields = cls.__dataclass_fields__
             value, _ = without_seal(json.loads(path.read_text(encoding="utf-8")), fields)
-            layout = value.pop("layout")
+            layout: dict[str, Any] = value.pop("layout")
             lists = {name: tuple(layout[name]) for name in ("columns", "labels", "notes")}
             texts = {
                 name: tuple(value[name])

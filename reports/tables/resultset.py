@@ -169,8 +169,8 @@ def _wrong_difference(line: Cell) -> str:
     """What is wrong with the difference from print; empty if nothing."""
     value, printed, difference = (line[name] for name in ("value", "published", "difference"))
     if line["metric"] in TEXTS:
-        right = "" if not printed else "same" if value == printed else "differs"
-        return "" if difference == right else f"difference {difference!r} is not {right!r}"
+        word = "" if not printed else "same" if value == printed else "differs"
+        return "" if difference == word else f"difference {difference!r} is not {word!r}"
     if not printed and not difference:
         return ""
     right = float(value) - float(printed) if _is_number(printed) else math.nan
