@@ -75,7 +75,7 @@ class Sheet:
         try:
             fields = cls.__dataclass_fields__
             value, _ = without_seal(json.loads(path.read_text(encoding="utf-8")), fields)
-            layout: dict[str, Any] = value.pop("layout")
+            layout = value.pop("layout")
             lists = {name: tuple(layout[name]) for name in ("columns", "labels", "notes")}
             texts = {
                 name: tuple(value[name])
@@ -83,7 +83,8 @@ class Sheet:
                 if name in value  # the last two came later
             }
             sheet_layout = Layout(**{**layout, **lists, "oracles": frozenset(layout["oracles"])})
-            return cls(**{**value, **texts, "layout": sheet_layout})
+            whole: dict[str, Any] = {**value, **texts, "layout": sheet_layout}
+            return cls(**whole)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ResultsError(
                 f"cannot read {path}: {error}. Regenerate the table with `python -m benchmarks"
