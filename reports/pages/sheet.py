@@ -77,14 +77,13 @@ class Sheet:
             value, _ = without_seal(json.loads(path.read_text(encoding="utf-8")), fields)
             layout = value.pop("layout")
             lists = {name: tuple(layout[name]) for name in ("columns", "labels", "notes")}
-            texts = {
+            texts: dict[str, Any] = {
                 name: tuple(value[name])
                 for name in ("told", "card", "metrics", "clients")
                 if name in value  # the last two came later
             }
             sheet_layout = Layout(**{**layout, **lists, "oracles": frozenset(layout["oracles"])})
-            whole: dict[str, Any] = {**value, **texts, "layout": sheet_layout}
-            return cls(**whole)
+            return cls(**{**value, **texts, "layout": sheet_layout})
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ResultsError(
                 f"cannot read {path}: {error}. Regenerate the table with `python -m benchmarks"
