@@ -5,21 +5,24 @@ from __future__ import annotations
 import functools
 import importlib
 import pkgutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import datasets.sources
 from datasets.annotations import AnnotatedSource, check_annotations
-from datasets.digests import data_digest
+from datasets.digests import data_digest, noted_digest, verified
+from datasets.npz import check_npz
 from datasets.source import (
+    KERAS,
     REAL,
     SURROGATE,
     SYNTHETIC,
+    UNVERIFIED,
     DataError,
     DataSource,
     Split,
     check_groups,
-    check_npz,
 )
 from results.files import data_home
 from results.names import near
@@ -57,7 +60,8 @@ class ResolvedData:
     asked: str
     used: str
     origin: str
-    """real, surrogate (other real images) or synthetic (generated)."""
+    """real, surrogate (other real images), synthetic (generated), or unverified: the digest of the
+    samples is not known."""
     digest: str
     """Of the decoded samples, targets and groups; empty while planning without the files."""
     note: str
@@ -65,7 +69,7 @@ class ResolvedData:
     @property
     def label(self) -> str:
         """For titles: `MNIST (real)`, `mnist stand-in: digits (surrogate)`."""
-        if self.asked == self.used or self.origin == REAL:
+        if _whole(source(self.asked)) == _whole(source(self.used)):
             return f"{source(self.used).title} ({self.origin})"
         return f"{self.asked} stand-in: {source(self.used).title} ({self.origin})"
 
@@ -80,8 +84,29 @@ def _content(name: str, home: Path) -> str:
     """Digest of a source's content. Once per process, since files can be many."""
     entry, reader = _modules()[name]
     generated = not entry.files(home)  # and small: what is made to be digested is kept
-    read = functools.partial(load, name) if generated else functools.partial(entry.load, home)
+    read = functools.partial(load, name) if generated else functools.partial(_read, entry, home)
     return data_digest(entry, reader, home, read)
+
+
+def state(name: str, home: Path | None = None) -> str:
+    """Whether a source is there, and whether its content is known, as far as that can be told
+    without reading it: `absent`, `damaged`, `present, verified` and the like.
+    """
+    entry, reader = _modules()[name]
+    home = home or data_home()
+    if entry.kind == SYNTHETIC:
+        return "generated"
+    try:
+        check(name, home)
+        if not is_present(name, home):
+            return "absent"
+        found = noted_digest(entry, reader, home) if entry.embedded else _content(name, home)
+    except DataError:
+        return "damaged"
+    word = "present" if entry.embedded else "bundled"
+    if found in verified(name):
+        return f"{word}, verified"
+    return f"{word}, unverified" + ("" if found or not verified(name) else " as yet")
 
 
 def is_present(name: str, home: Path | None = None) -> bool:
@@ -100,7 +125,7 @@ def check(name: str, home: Path | None = None) -> None:
         if check_file:
             check_file(path)
         elif path.suffix == ".npz":
-            check_npz(path, entry.how_to_get)
+            check_npz(path, KERAS, entry.how_to_get)
 
 
 def _whole(entry: DataSource) -> str:
@@ -129,12 +154,13 @@ def resolve(
     side: int = 0,
 ) -> ResolvedData:
     """Decide which data a table column uses: the real set, else a surrogate, else a synthetic one.
+    It is real, or a surrogate, only if the digest of its content is known; else it is unverified.
 
     `embedded` (the smoke profile) takes the stand-in that needs no files, so that a run is the same
     everywhere. `but_not` is a set that must not stand in, since it is used already, `side` the
     pixels that images are brought to, if that is known: a form of the set that has as many is the
-    real set. Raises DataError if the set is absent and `require_real` is given, or if a present
-    file is damaged.
+    real set. Raises DataError if the set is absent or unverified and `require_real` is given, or if
+    a present file is damaged.
     """
     home = home or data_home()
     wanted = source(name)
@@ -148,8 +174,8 @@ def resolve(
                 f" {wanted.how_to_get}"
             )
         used = present[0] if present else source(wanted.embedded)
-    real = used.kind == wanted.kind == REAL and _whole(used) == _whole(wanted)
-    if require_real and not real:
+    same = used.kind == wanted.kind == REAL and _whole(used) == _whole(wanted)
+    if require_real and not same:
         if embedded:
             raise DataError(
                 f"--require-real: {wanted.title} is needed, but this profile always uses embedded"
@@ -160,18 +186,47 @@ def resolve(
             f" {wanted.how_to_get}"
         )
     check(used.name, home)
-    origin = REAL if real else SYNTHETIC if used.kind == SYNTHETIC else SURROGATE
-    return ResolvedData(name, used.name, origin, _content(used.name, home), used.note)
+    content = _content(used.name, home)
+    if used.kind == SYNTHETIC:
+        origin = SYNTHETIC
+    elif content not in verified(used.name):
+        origin = UNVERIFIED
+    else:
+        origin = REAL if same else SURROGATE
+    if require_real and origin != REAL:
+        raise DataError(
+            f"--require-real: {used.title} is under {home}, but its content (SHA-256 {content}) is"
+            " none of those that are known, so that nothing says it is real. Get the official"
+            f" files, or leave out the option: tables then say unverified. {wanted.how_to_get}"
+        )
+    return ResolvedData(name, used.name, origin, content, used.note)
+
+
+def _read(entry: DataSource, home: Path) -> Mapping[str, Split]:
+    """What the reader decodes. Raises DataError whatever it stumbles over: a file may be damaged in
+    a way that its decoder has no name for.
+    """
+    try:
+        return entry.load(home)
+    except DataError:
+        raise
+    except Exception as error:
+        files = entry.files(home)
+        where = str(files[0]) + (f" or one of {len(files) - 1} more files" if files[1:] else "")
+        raise DataError(
+            f"{where} cannot be read ({type(error).__name__}: {error}). Get it again."
+            f" {entry.how_to_get}"
+        ) from error
 
 
 @functools.lru_cache(maxsize=4)
-def load(name: str, home: Path | None = None) -> dict[str, Split]:
+def load(name: str, home: Path | None = None) -> Mapping[str, Split]:
     """The splits of a source. Raises DataError if it is absent or damaged."""
     entry = source(name)
     home = home or data_home()
     if not is_present(name, home):
         raise DataError(f"{entry.title} is not under {home}. {entry.how_to_get}")
-    splits = entry.load(home)
+    splits = _read(entry, home)
     check_groups(entry.title, splits)
     for split, size in entry.sizes.items():
         samples = splits[split]

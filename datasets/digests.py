@@ -7,6 +7,7 @@ files, of the reader's source and of the packages that it decodes with.
 from __future__ import annotations
 
 import contextlib
+import csv
 import functools
 import hashlib
 from collections.abc import Callable, Mapping
@@ -37,6 +38,10 @@ DECODERS = (
     "scipy",
 )
 """Packages that readers decode files, or draw images, with."""
+
+VERIFIED = Path(__file__).with_name("verified.csv")
+"""Data whose content is known, by `splits_digest`: the complete official sets, and parts and
+reductions of them, each with what it is."""
 
 _of_fingerprints: dict[str, str] = {}
 """What this process knows already."""
@@ -70,11 +75,12 @@ def _version(package: str) -> str:
 
 
 def _fingerprint(entry: DataSource, reader: str, home: Path) -> str:
-    """What the decoded content follows from: the files by path, size and time of change, and the
-    code of the module `reader`.
+    """What the decoded content follows from: the files by path, size and times of change (of the
+    content, which anybody may set, and of the file, which nobody may), and the code of the module
+    `reader`.
     """
     stats = [(str(path), path.stat()) for path in entry.files(home)]
-    listing = [[path, stat.st_size, stat.st_mtime_ns] for path, stat in stats]
+    listing = [[path, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns] for path, stat in stats]
     versions = [_version(package) for package in DECODERS]
     return digest([entry.name, listing, source_digest(reader), versions])
 
@@ -88,15 +94,37 @@ def data_digest(
     written only costs time. Raises DataError if the data are damaged.
     """
     fingerprint = _fingerprint(entry, reader, home)
+    found = _noted(fingerprint)
+    if not found:
+        found = splits_digest(entry, read())
+        with contextlib.suppress(ResultsError):
+            write_sealed_json(_note(fingerprint), {"set": entry.name, "digest": found})
+    _of_fingerprints[fingerprint] = found
+    return found
+
+
+def noted_digest(entry: DataSource, reader: str, home: Path) -> str:
+    """What `data_digest` would return, if that is known without reading the files; else empty."""
+    return _noted(_fingerprint(entry, reader, home))
+
+
+def _note(fingerprint: str) -> Path:
+    return cache_home() / "data" / f"{fingerprint}.json"
+
+
+def _noted(fingerprint: str) -> str:
     if fingerprint in _of_fingerprints:
         return _of_fingerprints[fingerprint]
-    note = cache_home() / "data" / f"{fingerprint}.json"
     known = None
     with contextlib.suppress(OSError):
-        known = read_sealed_json(note)
-    if known is None:
-        known = {"set": entry.name, "digest": splits_digest(entry, read())}
-        with contextlib.suppress(ResultsError):
-            write_sealed_json(note, known)
-    _of_fingerprints[fingerprint] = str(known["digest"])
-    return _of_fingerprints[fingerprint]
+        known = read_sealed_json(_note(fingerprint))
+    return str((known or {}).get("digest", ""))
+
+
+@functools.cache
+def verified(name: str) -> Mapping[str, str]:
+    """The digests of a set that are known, each with what the samples are."""
+    with VERIFIED.open(newline="") as stream:
+        return {
+            line["sha256"]: line["what"] for line in csv.DictReader(stream) if line["set"] == name
+        }

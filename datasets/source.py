@@ -4,18 +4,20 @@ stand-ins.
 
 from __future__ import annotations
 
-import hashlib
-import zipfile
-import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
+from datasets.npz import read_arrays
 from results.files import DataError
 
 REAL, SURROGATE, SYNTHETIC = "real", "surrogate", "synthetic"
+KERAS = ("x_train", "y_train", "x_test", "y_test")
+"""The arrays of an npz file with images and labels, as Keras names them."""
+UNVERIFIED = "unverified"
+"""Said of samples that are none of those whose digests are known (`datasets/verified.csv`)."""
 
 
 @dataclass(frozen=True)
@@ -100,17 +102,6 @@ class DataSource:
     class_labels: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """By split the class of every sample, where it is known without the files: what a plan takes,
     which otherwise has as many of each."""
-    content: Mapping[str, str] = field(default_factory=dict)
-    """SHA-256 by split of the official images and labels (see `content_digest`), where known."""
-
-
-def content_digest(split: Split) -> str:
-    """SHA-256 of a split's samples and labels (as little-endian int64), whatever file they came
-    in.
-    """
-    content = hashlib.sha256(np.ascontiguousarray(split.images).data)
-    content.update(split.labels.astype("<i8").tobytes())
-    return content.hexdigest()
 
 
 def check_groups(title: str, splits: Mapping[str, Split]) -> None:
@@ -126,49 +117,22 @@ def check_groups(title: str, splits: Mapping[str, Split]) -> None:
 
 
 def to_nchw(images: np.ndarray) -> np.ndarray:
-    """uint8 (n, h, w) or (n, h, w, c) -> contiguous (n, c, h, w)."""
+    """uint8 (n, h, w) or (n, h, w, c) -> contiguous (n, c, h, w). Raises DataError for others."""
+    if images.ndim not in (3, 4):
+        raise DataError(f"expected images (n, h, w) or (n, h, w, c), got {images.shape}")
     return np.ascontiguousarray(
         images[:, None] if images.ndim == 3 else images.transpose(0, 3, 1, 2)
     )
-
-
-def check_npz(path: Path, how_to_get: str) -> None:
-    """Raise DataError unless `path` is a whole npz archive with the four Keras-style arrays."""
-    wanted = {"x_train.npy", "y_train.npy", "x_test.npy", "y_test.npy"}
-    try:
-        with zipfile.ZipFile(path) as archive:
-            missing = wanted - set(archive.namelist())
-    except (zipfile.BadZipFile, OSError) as error:
-        raise DataError(
-            f"{path} is damaged or truncated ({error}). Delete it and get it again. {how_to_get}"
-        ) from error
-    if missing:
-        names = ", ".join(sorted(name.removesuffix(".npy") for name in missing))
-        raise DataError(f"{path} lacks the arrays {names}. {how_to_get}")
 
 
 def read_npz(path: Path, how_to_get: str) -> dict[str, Split]:
     """Read x_train, y_train, x_test, y_test from `path`. Raises DataError if the file is not
     whole.
     """
-    check_npz(path, how_to_get)
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            return {
-                split: Split(
-                    to_nchw(arrays[f"x_{split}"]), arrays[f"y_{split}"].reshape(-1).astype(np.int64)
-                )
-                for split in ("train", "test")
-            }
-    except (
-        ValueError,
-        OSError,
-        zipfile.BadZipFile,
-        EOFError,
-        zlib.error,
-        RuntimeError,
-        AttributeError,
-    ) as error:
-        raise DataError(
-            f"{path} is damaged ({error}). Delete it and get it again. {how_to_get}"
-        ) from error
+    arrays = read_arrays(path, KERAS, how_to_get)
+    return {
+        split: Split(
+            to_nchw(arrays[f"x_{split}"]), arrays[f"y_{split}"].reshape(-1).astype(np.int64)
+        )
+        for split in ("train", "test")
+    }

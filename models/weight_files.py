@@ -15,7 +15,7 @@ from results.files import data_home
 @dataclass(frozen=True)
 class WeightFile:
     """A file of pretrained weights that the user downloads; its name carries the head of its
-    SHA-256.
+    SHA-256. Of torchvision's files eight digits are all that is published.
     """
 
     name: str

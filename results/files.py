@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import itertools
 import json
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from pathlib import Path
 from typing import Any
 
+SEAL = "sha256"
+"""The entry with the digest of all others."""
 RECORDS = ".records.jsonl"
 """How the names of files end that hold the records of a table, beside its other files."""
 TABLES = (".csv", ".jsonl")
@@ -141,19 +144,67 @@ def check_output(path: Path, inputs: Iterable[Path] = ()) -> None:
         raise ResultsError(f"cannot write {path}: it is a file of a table; name another file")
 
 
+def displace(path: Path) -> None:
+    """Move a directory aside that is where a cache keeps a file: nothing of this suite made it.
+
+    Raises ResultsError if it cannot be moved.
+    """
+    if not path.is_dir():
+        return
+    free = (path.with_name(f"{path.name}.displaced-{n}") for n in itertools.count())
+    try:
+        path.rename(next(name for name in free if not name.exists()))
+    except OSError as error:
+        raise ResultsError(
+            f"{path} is a directory where the cache keeps a file: {error}. Remove it."
+        ) from error
+
+
 def write_sealed_json(path: Path, value: dict[str, Any]) -> None:
-    """Write JSON together with its own digest, so that `read_sealed_json` can tell damage."""
-    write_atomic(path, canonical_json({"value": value, "sha256": digest(value)}) + "\n")
+    """Write a cache's JSON together with the digest of itself and its name, so that
+    `read_sealed_json` can tell damage, and an entry that belongs elsewhere.
+    """
+    displace(path)
+    seal = digest([path.name, value])
+    write_atomic(path, canonical_json({"value": value, SEAL: seal}) + "\n")
 
 
 def read_sealed_json(path: Path) -> dict[str, Any] | None:
-    """The value written by `write_sealed_json`, or None if the file is damaged.
+    """The value written by `write_sealed_json`, or None if the file is damaged or no file.
 
-    Raises FileNotFoundError if there is no such file.
+    Raises FileNotFoundError if there is nothing.
     """
     try:
         sealed = json.loads(path.read_text(encoding="utf-8"))
         value = sealed["value"]
-        return value if sealed["sha256"] == digest(value) else None
-    except (ValueError, KeyError, TypeError):
+        whole = sealed[SEAL] == digest([path.name, value]) and isinstance(value, dict)
+        return value if whole else None
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
+
+
+def with_seal(value: dict[str, Any], *place: int) -> dict[str, Any]:
+    """The value with its own digest, for a file that people read; `place` is sealed too.
+
+    The digest comes first: what is cut out of the file hardly leaves a whole value without it.
+    """
+    return {SEAL: [*place, digest([*place, value])], **value}
+
+
+def without_seal(value: Any, known: Container[str]) -> tuple[dict[str, Any], list[Any]]:
+    """The value that was given to `with_seal` and its place. An older version sealed nothing: then
+    the place is empty, and there must be no entries but those that are `known`.
+
+    Raises ValueError, TypeError or AttributeError for another value.
+    """
+    rest = {name: entry for name, entry in value.items() if name != SEAL}
+    if SEAL in value:
+        *place, found = value[SEAL]
+        if found != digest([*place, rest]):
+            raise ValueError("it is not as it was written")
+        return rest, place
+    if unknown := [name for name in rest if name not in known]:
+        raise ValueError(f"it has {unknown[0]!r}, which nothing of this suite writes")
+    return rest, []

@@ -18,7 +18,7 @@ from typing import Any
 
 import pandas as pd
 
-from results.files import RECORDS, ResultsError
+from results.files import RECORDS, ResultsError, with_seal, without_seal
 from results.published import parse_column, published_table
 from results.record import OK, Measurement, Record
 
@@ -83,43 +83,47 @@ SUMMARY = (
 """The columns of `over_seeds`."""
 NUMBERS = ("value", "std", "published", "published_std", "difference", "epsilon", "delta")
 NOTHING = Measurement("", float("nan"))
+REGENERATE = (
+    "Restore the file, or move it away and regenerate the table: what is finished is in the cache."
+)
 
 
 def read_records(path: Path) -> list[Record]:
     """The records beside a table, of this or a later version of the suite; none if there is no such
     file.
 
-    Raises ResultsError, with the line, for a damaged file.
+    Raises ResultsError, with the line, for a damaged file; those of older versions tell less.
     """
     records = []
+    fields = Record.__dataclass_fields__
     try:
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     except (OSError, UnicodeDecodeError) as error:
         raise ResultsError(f"cannot read {path}: {error}") from error
+    places = []
     for number, line in enumerate(lines, 1):
         try:
-            value = json.loads(line)
-            record = Record.from_json(
-                {name: value[name] for name in Record.__dataclass_fields__ if name in value}
-            )
-            objects = (
-                record.data,
-                record.public,
-                record.private,
-                *record.others,
-                record.machine,
-                record.stages,
-            )
-            if not all(isinstance(x, dict) for x in objects):
-                raise TypeError("a field is no object")
-            float(record.seconds), float(record.peak_memory_mb)
-            float(record.local_samples or 0), float(record.server_samples or 0)
-        except (ValueError, KeyError, TypeError) as error:
+            value, place = without_seal(json.loads(line), fields)
+            records.append(Record.from_json({n: value[n] for n in fields if n in value}))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ResultsError(
-                f"{path} line {number} is no record: {error}; regenerate the table"
+                f"{path} line {number} is no record: {error}. {REGENERATE}"
             ) from error
-        records.append(record)
+        places.append(place)
+    if path.exists() and not lines:
+        raise ResultsError(f"{path} is empty. {REGENERATE}")
+    if any(places) and places != [[number, len(lines)] for number in range(1, len(lines) + 1)]:
+        raise ResultsError(f"{path} lacks lines, or has others than were written. {REGENERATE}")
     return records
+
+
+def records_text(records: Iterable[Record]) -> str:
+    """What `read_records` reads: a line each, sealed with its number and how many there are."""
+    values = [dict(sorted(record.to_json().items())) for record in records]
+    return "".join(
+        json.dumps(with_seal(value, number, len(values)), separators=(",", ":")) + "\n"
+        for number, value in enumerate(values, 1)
+    )
 
 
 def load(folder: Path | str) -> pd.DataFrame:

@@ -5,6 +5,7 @@ it.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
+from types import NoneType
 from typing import Any
 
 OK, FAILED = "ok", "failed"
@@ -98,7 +99,33 @@ class Record:
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Record:
-        """Raises TypeError or KeyError if `value` was not written by `to_json`."""
+        """Raises TypeError, KeyError or ValueError if `value` was not written by `to_json`."""
         measurements = tuple(Measurement(**m) for m in value["measurements"])
         lists = {name: tuple(value.get(name, ())) for name in ("others", "lineage")}
-        return cls(**{**value, "measurements": measurements, **lists})
+        record = cls(**{**value, "measurements": measurements, **lists})
+        for name, kinds in KINDS.items():
+            of_lists = getattr(record, name)
+            for entry in of_lists if name in lists else (of_lists,):
+                if not isinstance(entry, kinds) or isinstance(entry, bool):
+                    raise TypeError(f"{name} is {type(entry).__name__}")
+        for measured in measurements:
+            if not isinstance(measured.value, int | float | str) or isinstance(
+                measured.value, bool
+            ):
+                raise TypeError(f"{measured.metric} is {type(measured.value).__name__}")
+            if not isinstance(measured.metric, str) or not isinstance(measured.column, str):
+                raise TypeError("a measurement has no name")
+        return record
+
+
+KINDS: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("table", "row", "column", "profile", "protocol", "cell", "code"), (str,)),
+    **dict.fromkeys(("status", "reason", "statistic", "finished", "arrays", "lineage"), (str,)),
+    **dict.fromkeys(("seed", "test_samples", "bytes_up", "bytes_down"), (int,)),
+    **dict.fromkeys(("local_samples", "server_samples"), (int, NoneType)),
+    **dict.fromkeys(("epsilon", "delta"), (int, float, NoneType)),
+    **dict.fromkeys(("seconds", "peak_memory_mb"), (int, float)),
+    **dict.fromkeys(("seeds", "data", "public", "private", "others", "settled"), (dict,)),
+    **dict.fromkeys(("privacy", "bytes_by_kind", "config", "stages", "machine"), (dict,)),
+}
+"""What the fields of a record are, or the entries of those that are lists."""

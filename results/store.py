@@ -9,7 +9,6 @@ only tell which other cells belong into the table.
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import io
 import json
@@ -24,15 +23,15 @@ from filelock import FileLock
 from results.files import (
     ResultsError,
     cache_home,
-    canonical_json,
     check_replaceable,
     check_writable,
     digest,
+    displace,
     read_sealed_json,
     write_atomic,
     write_sealed_json,
 )
-from results.frame import over_seeds, tidy
+from results.frame import over_seeds, read_records, records_text, tidy
 from results.record import OK, Record
 from results.spreadsheet import quoted, unquoted
 
@@ -63,6 +62,7 @@ CSV_COLUMNS = (
     "settled",
 )
 """The first six are those of `results/published/`, so that the two files join."""
+CHECK = "check"
 PLACE = ["row", "column", "metric"]
 """What tells the lines of a table apart; a cell that failed has no metric."""
 SUFFIXES = (
@@ -91,16 +91,23 @@ class CellCache:
             value = read_sealed_json(self._path(cell))
         except FileNotFoundError:
             return None, ""
+        damaged = f"damaged cache entry {self._path(cell)}"
         if value is None:
-            return None, "damaged cache entry"
+            return None, damaged
         if value.get("code") != code:
             return None, "computed by other code or packages"
-        return Record.from_json(value), ""
+        try:
+            record = Record.from_json(value)
+        except (ValueError, KeyError, TypeError):
+            return None, damaged
+        return (record, "") if record.cell == cell and record.status == OK else (None, damaged)
 
     def lock(self, name: str) -> FileLock:
         """A lock between processes that write the files of one table."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        return FileLock(self.folder / f"{digest(name)[:16]}.lock")
+        path = self.folder / f"{digest(name)[:16]}.lock"
+        displace(path)
+        return FileLock(path)
 
     def put(self, record: Record) -> None:
         write_sealed_json(self._path(record.cell), record.to_json())
@@ -128,15 +135,9 @@ class TableFiles:
 
     def listed_cells(self) -> dict[str, Record]:
         """Records beside the table by cell. They tell which cells it has and which failed; numbers
-        come from the cache.
+        come from the cache. Raises ResultsError if they are damaged: cells would go missing.
         """
-        path = self.path("records.jsonl")
-        records = {}
-        for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
-            with contextlib.suppress(ValueError, KeyError, TypeError):
-                record = Record.from_json(json.loads(line))
-                records[record.cell] = record
-        return records
+        return {record.cell: record for record in read_records(self.path("records.jsonl"))}
 
     def listed_rows(self) -> list[str]:
         """The rows of the table's CSV, each once; none if there is no CSV that can be read."""
@@ -156,9 +157,7 @@ class TableFiles:
             return {}, frozenset()
 
     def write_records(self, records: Iterable[Record]) -> None:
-        write_atomic(
-            self.path("records.jsonl"), "".join(canonical_json(r.to_json()) + "\n" for r in records)
-        )
+        write_atomic(self.path("records.jsonl"), records_text(records))
 
 
 def format_value(value: float | str | None) -> str:
@@ -220,6 +219,40 @@ def write_csv(
     """
     frame = pd.DataFrame(lines, columns=list(columns)).map(quoted)
     write_atomic(path, frame.to_csv(index=False, lineterminator="\n"))
+
+
+def write_sealed_csv(path: Path, lines: Sequence[Line]) -> None:
+    """Write lines of text, with the columns of the first, in one step; a last column `check` tells
+    whether a line is as it was written, and in its place.
+    """
+    checked = [{**line, CHECK: _check(line, n, len(lines))} for n, line in enumerate(lines)]
+    write_csv(path, checked, list(checked[0]))
+
+
+def read_sealed_csv(path: Path, required: Sequence[str], others: Sequence[str]) -> list[Line]:
+    """What `write_sealed_csv` was given, or an older version wrote without checks. Raises
+    ResultsError if the file is damaged, lacks one of the `required` columns, or has one that is
+    neither of these nor of the `others`.
+    """
+    lines = records_of(read_csv(path, required))
+    for name in lines[0] if lines else ():
+        if name not in (*required, *others, CHECK):
+            raise ResultsError(
+                f"{path} has a column {name!r}, which nothing of this suite writes; regenerate the"
+                " table with `python -m benchmarks reproduce`"
+            )
+    for number, line in enumerate(lines):
+        rest = {name: text for name, text in line.items() if name != CHECK}
+        if CHECK in line and line[CHECK] != _check(rest, number, len(lines)):
+            raise ResultsError(
+                f"{path} line {number + 2} is not as it was written; regenerate the table with"
+                " `python -m benchmarks reproduce`"
+            )
+    return lines
+
+
+def _check(line: Line, number: int, of: int) -> str:
+    return digest([number, of, dict(line)])[:8]
 
 
 def read_csv(path: Path, required: Sequence[str] = CSV_COLUMNS[:6]) -> pd.DataFrame:

@@ -21,7 +21,7 @@ def show_data(
 ) -> None:
     """What data are present, verified, and how to get the rest."""
     from datasets import catalogue
-    from datasets.source import content_digest
+    from datasets.digests import verified
 
     for name in download or []:
         source = catalogue.source(name)
@@ -51,16 +51,16 @@ def show_data(
                 resolved = catalogue.resolve(name)
                 splits = catalogue.load(resolved.used)
                 sizes = ", ".join(f"{split} {len(part):,}" for split, part in splits.items())
-                digests = {split: content_digest(splits[split]) for split in source.content}
-                word = (
-                    "[green]official content, by SHA-256[/]"
-                    if digests
-                    else "whole; no official digest is known"
-                )
-                if digests != source.content:
-                    unusable += 1
-                    word = "[red]not the official content[/]"
-                console.print(f"{name}: {sizes}; {word}")
+                known = verified(name)
+                if resolved.digest in known:
+                    word = f"[green]verified by SHA-256[/]: {escape(known[resolved.digest])}"
+                elif known:
+                    word = "[yellow]unverified[/]: its content is none that is known"
+                else:
+                    word = "unverified: no digest of its content is known"
+                if resolved.digest not in known:
+                    word += f" (SHA-256 {resolved.digest})"
+                console.print(f"{name}: {sizes}; {word}", soft_wrap=True)
             except DataError as error:
                 unusable += 1
                 console.print(f"[red]unusable[/] {name}: {escape(str(error))}", soft_wrap=True)

@@ -10,7 +10,6 @@ from rich.table import Table as RichTable
 from benchmarks.commands.app import app, console
 from benchmarks.tables import bandwidth, registry
 from results import published
-from results.files import DataError
 
 
 @app.command("list")
@@ -40,7 +39,6 @@ def list_everything() -> None:
 
 def data_table() -> None:
     from datasets import catalogue
-    from datasets.source import REAL
 
     home = catalogue.data_home()
     table = RichTable(
@@ -52,15 +50,7 @@ def data_table() -> None:
         title_justify="left",
     )
     for name, source in catalogue.sources().items():
-        if not source.embedded:
-            state = "bundled" if source.kind == REAL else "generated"
-        else:
-            try:
-                catalogue.check(name)
-                state = "present" if catalogue.is_present(name) else "absent"
-            except DataError:
-                state = "damaged"
-        table.add_row(name, source.title, state, ", ".join(source.stand_ins))
+        table.add_row(name, source.title, catalogue.state(name), ", ".join(source.stand_ins))
     console.print(table)
     if not home.is_dir():
         console.print(f"{escape(str(home))} does not exist; FEDTABLES_DATA names another data home")

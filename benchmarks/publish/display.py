@@ -34,7 +34,7 @@ from results.files import (
 from results.published import format_column
 from results.record import Record
 from results.sourcecode import source_digest
-from results.store import Line, records_of, write_csv
+from results.store import Line, records_of, write_sealed_csv
 
 
 def print_table(console: Console, run: TableRun, plain: bool = False) -> None:
@@ -80,7 +80,7 @@ def print_table(console: Console, run: TableRun, plain: bool = False) -> None:
     sheet.write(run.files.path("layout.json"))
     write_atomic(run.files.path("md"), sheet.markdown(lines, claims, records))
     if claims:
-        write_csv(run.files.path("claims.csv"), claims, list(claims[0]))
+        write_sealed_csv(run.files.path("claims.csv"), claims)
         files.append(run.files.path("claims.csv"))
     draw(run, replace(made, layout=layout.plain()) if plain else made)
     console.print(

@@ -52,7 +52,8 @@ def regenerate(
         console.print(escape(remark), soft_wrap=True)
     progress = runner.take_finished(runs, fresh)
     for reason, count in progress.reasons.items():
-        console.print(f"{count} cells to compute again: {reason}")
+        cells = "1 cell" if count == 1 else f"{count} cells"
+        console.print(f"{cells} to compute again: {reason}", markup=False, soft_wrap=True)
     todo = progress.total - progress.cached
     workers = jobs or machine.default_jobs(device)
     where = (

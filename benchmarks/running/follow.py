@@ -22,7 +22,7 @@ from benchmarks.tables import registry
 from benchmarks.tables.cells import Cell
 from benchmarks.tables.spec import SpecError
 from datasets.catalogue import ResolvedData
-from datasets.source import REAL
+from datasets.source import UNVERIFIED
 from federation.caching.cache import Stage, StageCache, StageRequest
 from federation.channel import Channel
 from federation.costs import Meter, Work, metering
@@ -220,7 +220,7 @@ def planned_data(data: ResolvedData, profile: str) -> ResolvedData:
     """
     if profile != "paper" or data.used == data.asked:
         return data
-    return ResolvedData(data.asked, data.asked, REAL, "", "not present")
+    return ResolvedData(data.asked, data.asked, UNVERIFIED, "", "not present")
 
 
 def _planned_sets(cell: Cell) -> DataSets:

@@ -182,6 +182,11 @@ def prepare(
     for run in runs:
         run.files.check_writable()
         check_kept(run)
+    # Damaged records are told before hours of work, those of tables that claims look at too.
+    for paper in {run.paper.key: run.paper for run in runs}.values():
+        for table in paper.tables:
+            name = f"{paper.key}/{table.key}"
+            TableFiles(results, selection.profile, name, selection.variant).listed_cells()
     if selection.overrides:
         from benchmarks.running.trial import try_settings
 

@@ -101,7 +101,7 @@ class Cell:
             (self.method, *others),
             self.measure,
             registry.find_scenario(str(config.get("data.task", registry.TASK))).module,
-            tuple(source.used for source in self.sources),
+            tuple((source.used, source.origin) for source in self.sources),
             self.plugins,
         )
 
@@ -114,11 +114,11 @@ def _code(
     methods: tuple[str, ...],
     measure: str,
     scenario: str,
-    data: tuple[str, ...],
+    data: tuple[tuple[str, str], ...],
     plugins: tuple[str, ...],
 ) -> str:
     """Digest of the code that runs any cell, and of what is a cell's own: methods, measure,
-    scenario and readers of data.
+    scenario, readers of data, and what is known of the data's origin.
     """
     base = source_digest(
         "benchmarks.running.execute",
@@ -127,7 +127,7 @@ def _code(
         *folder_modules("models.networks"),
     )
     of_methods = [registry.find_method(method, plugins).code for method in methods]
-    readers = [catalogue.reader_digest(name) for name in data]
+    readers = [[catalogue.reader_digest(name), origin] for name, origin in data]
     return digest([base, *of_methods, readers, package_versions()])
 
 

@@ -5,13 +5,16 @@
 
 from __future__ import annotations
 
+import io
 import pickle
+import pickletools
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from datasets.fetching import Download, fetch_all
 from datasets.source import DataError, DataSource, Split, read_npz
 
 SIZES = {"train": 50_000, "test": 10_000}
@@ -27,27 +30,44 @@ HOW_16 = (
 )
 
 
+def _empty_array(*_: object) -> np.ndarray:
+    """What a pickled array begins as; its state follows, and brings its own shape."""
+    return np.ndarray((0,), np.uint8)
+
+
+def _bytes(text: str, encoding: str) -> bytes:
+    """How Python 3 writes bytes in an old pickle. Raises ValueError for another encoding."""
+    if encoding != "latin1":
+        raise ValueError(f"it asks for the encoding {encoding}, which no CIFAR file needs")
+    return text.encode("latin1")
+
+
 class _ArrayUnpickler(pickle.Unpickler):
     """Reads the official batches, which are pickles, and refuses everything but plain values and
     NumPy arrays.
     """
 
-    ALLOWED = frozenset(
-        {
-            ("numpy.core.multiarray", "_reconstruct"),
-            ("numpy._core.multiarray", "_reconstruct"),
-            ("numpy", "ndarray"),
-            ("numpy", "dtype"),
-            ("_codecs", "encode"),
-        }
-    )
+    ALLOWED: ClassVar[dict[tuple[str, str], Any]] = {
+        ("numpy.core.multiarray", "_reconstruct"): _empty_array,
+        ("numpy._core.multiarray", "_reconstruct"): _empty_array,
+        ("numpy", "ndarray"): "numpy.ndarray",  # an argument of the above, and not to be called
+        ("numpy", "dtype"): np.dtype,
+        ("_codecs", "encode"): _bytes,
+    }
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) not in self.ALLOWED:
             raise pickle.UnpicklingError(f"it asks for {module}.{name}, which no CIFAR file needs")
-        if module.startswith("numpy.core"):
-            module = module.replace("numpy.core", "numpy._core")
-        return super().find_class(module, name)
+        return self.ALLOWED[module, name]
+
+
+def _check_sizes(pickled: bytes) -> None:
+    """Raise ValueError if a pickle asks for more memory than a file of its size can need: by a
+    length that it does not have, or a memo that it does not fill.
+    """
+    for count, (opcode, argument, _) in enumerate(pickletools.genops(pickled)):
+        if opcode.name in ("LONG_BINPUT", "PUT") and int(argument or 0) > count:
+            raise ValueError(f"it asks for a memo of {argument:,} objects, after {count:,}")
 
 
 def read_batch(path: Path, label_key: str) -> tuple[np.ndarray, np.ndarray]:
@@ -55,8 +75,9 @@ def read_batch(path: Path, label_key: str) -> tuple[np.ndarray, np.ndarray]:
     not one.
     """
     try:
-        with path.open("rb") as stream:
-            batch = _ArrayUnpickler(stream, encoding="latin1").load()
+        pickled = path.read_bytes()
+        _check_sizes(pickled)
+        batch = _ArrayUnpickler(io.BytesIO(pickled), encoding="latin1").load()
         return batch["data"].reshape(-1, 3, 32, 32), np.asarray(batch[label_key], dtype=np.int64)
     except (
         pickle.UnpicklingError,
@@ -65,6 +86,10 @@ def read_batch(path: Path, label_key: str) -> tuple[np.ndarray, np.ndarray]:
         AttributeError,
         ValueError,
         TypeError,
+        MemoryError,
+        OverflowError,
+        RecursionError,
+        OSError,
     ) as error:
         raise DataError(
             f"{path} is not a whole CIFAR batch: {error}. Delete it and download it again."
@@ -88,7 +113,6 @@ def _reduced_files(home: Path) -> list[Path]:
 
 def _source(
     name: str,
-    class_name: str,
     title: str,
     classes: int,
     folder: str,
@@ -97,7 +121,7 @@ def _source(
     mean: tuple[float, ...],
     std: tuple[float, ...],
     stand_ins: tuple[str, ...],
-    content: dict[str, str],
+    sha256: str,
 ) -> DataSource:
     how = (
         f"Run `python -m benchmarks data --download {name}`, or put {name}.npz into the data home."
@@ -112,10 +136,11 @@ def _source(
         images, labels = (np.concatenate(part) for part in zip(*train, strict=True))
         return {"train": Split(images, labels), "test": Split(*test)}
 
-    def download(home: Path) -> None:
-        import torchvision.datasets
-
-        getattr(torchvision.datasets, class_name)(str(home), train=True, download=True)
+    archive = Download(
+        f"https://www.cs.toronto.edu/~kriz/{name.replace('cifar', 'cifar-')}-python.tar.gz",
+        sha256,
+        tuple(f"{folder}/{part}" for part in parts),
+    )
 
     return DataSource(
         name=name,
@@ -129,22 +154,15 @@ def _source(
         how_to_get=how,
         files=files,
         load=load,
-        download=download,
+        download=lambda home: fetch_all([archive], home),
         stand_ins=stand_ins,
         embedded=stand_ins[-1],
-        content=content,
     )
 
-
-CIFAR10_CONTENT = {
-    "train": "973ef2abb5897efc795681a4d79a6f5f642fa2bcb1a828f7476017c89db53a57",
-    "test": "2c33b053d1cd726af8d86e174a96dd89d7000ba1412add026d68142375b89d51",
-}
 
 SOURCES = [
     _source(
         "cifar10",
-        "CIFAR10",
         "CIFAR-10",
         10,
         "cifar-10-batches-py",
@@ -153,11 +171,10 @@ SOURCES = [
         (0.4914, 0.4822, 0.4465),
         (0.2470, 0.2435, 0.2616),
         ("shapes",),
-        CIFAR10_CONTENT,
+        "6d958be074577803d12ecdefd02955f39262c83c16fe9348329d7fe0b5c001ce",
     ),
     _source(
         "cifar100",
-        "CIFAR100",
         "CIFAR-100",
         100,
         "cifar-100-python",
@@ -166,7 +183,7 @@ SOURCES = [
         MEAN_100,
         STD_100,
         ("cifar100-16", "caltech100", "shapes-100"),
-        {},
+        "85cd44d02ba6437773c5bbd22e183051d648de2e7d6b014e1ef29b855ba677a7",
     ),
     DataSource(
         name="cifar100-16",

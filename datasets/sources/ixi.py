@@ -16,8 +16,6 @@ greatest value; a quarter of the subjects is the test split.
 from __future__ import annotations
 
 import functools
-import zipfile
-import zlib
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +23,7 @@ import numpy as np
 from datasets.folders import hashed, held_out
 from datasets.mri import fitted, slices_source, splits_of
 from datasets.nifti import read_volume
+from datasets.npz import check_npz, read_arrays
 from datasets.source import SURROGATE, DataError, Split
 
 SUBJECTS = {"t1": (436, 55, 90), "t2": (434, 55, 89)}
@@ -78,33 +77,18 @@ def _file_hh(home: Path) -> list[Path]:
     return [path] if path.is_file() else []
 
 
+_ARRAYS_HH = ("slices_t1", "subject")
+
+
 def check_hh(path: Path) -> None:
     """Raise DataError unless `path` is a whole npz archive with the two arrays."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            missing = {"slices_t1.npy", "subject.npy"} - set(archive.namelist())
-    except (zipfile.BadZipFile, OSError) as error:
-        raise DataError(f"{path} is damaged or truncated ({error}). {_HOW_HH}") from error
-    if missing:
-        raise DataError(f"{path} lacks the arrays {', '.join(sorted(missing))}. {_HOW_HH}")
+    check_npz(path, _ARRAYS_HH, _HOW_HH)
 
 
 def _load_hh(home: Path) -> dict[str, Split]:
     path = home / "ixi_hh.npz"
-    check_hh(path)
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            volumes, subjects = arrays["slices_t1"], [*map(str, arrays["subject"].reshape(-1))]
-    except (
-        ValueError,
-        OSError,
-        zipfile.BadZipFile,
-        EOFError,
-        zlib.error,
-        RuntimeError,
-        AttributeError,
-    ) as error:
-        raise DataError(f"{path} is damaged ({error}). {_HOW_HH}") from error
+    arrays = read_arrays(path, _ARRAYS_HH, _HOW_HH)
+    volumes, subjects = arrays["slices_t1"], [*map(str, arrays["subject"].reshape(-1))]
     if volumes.ndim != 4 or volumes.dtype != np.uint8 or not volumes.size:
         raise DataError(f"{path}: slices_t1 are {volumes.dtype} {volumes.shape}. {_HOW_HH}")
     tested = held_out(subjects, 0.25)

@@ -21,8 +21,6 @@ voxels are all unlabelled (255), for a server's public data of no client's patie
 from __future__ import annotations
 
 import functools
-import zipfile
-import zlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +29,7 @@ import numpy as np
 
 from datasets.annotations import IGNORE, SEGMENTS, AnnotatedSource, AnnotatedSplit, Annotation
 from datasets.folders import held_out
+from datasets.npz import check_npz, read_arrays
 from datasets.source import SURROGATE, DataError, Split
 
 SIDE = 128
@@ -55,16 +54,7 @@ HOW = (
 
 def check(path: Path) -> None:
     """Raise DataError unless `path` is a whole npz archive with the five arrays."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            there = set(archive.namelist())
-    except (zipfile.BadZipFile, OSError) as error:
-        raise DataError(
-            f"{path} is damaged or truncated ({error}). Delete it and get it again. {HOW}"
-        ) from error
-    missing = [name for name in _ARRAYS if f"{name}.npy" not in there]
-    if missing:
-        raise DataError(f"{path} lacks the arrays {', '.join(missing)}. {HOW}")
+    check_npz(path, _ARRAYS, HOW)
 
 
 def files(home: Path) -> list[Path]:
@@ -75,22 +65,7 @@ def files(home: Path) -> list[Path]:
 def _read(home: Path) -> dict[str, np.ndarray]:
     """The five arrays, in the order of patients and slices. Raises DataError if they do not fit."""
     path = home / "lgg_mri.npz"
-    check(path)
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in _ARRAYS}
-    except (
-        ValueError,
-        OSError,
-        zipfile.BadZipFile,
-        EOFError,
-        zlib.error,
-        RuntimeError,
-        AttributeError,
-    ) as error:
-        raise DataError(
-            f"{path} is damaged ({error}). Delete it and get it again. {HOW}"
-        ) from error
+    arrays = read_arrays(path, _ARRAYS, HOW)
     images, masks = arrays["images"], arrays["masks"]
     count = len(images)
     if images.shape != (count, SIDE, SIDE, 3) or images.dtype != np.uint8:

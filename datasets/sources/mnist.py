@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from datasets.fetching import Download, fetch_all
 from datasets.source import DataError, DataSource, Split, read_npz
 
 _IDX = (
@@ -18,10 +19,13 @@ _IDX = (
 
 
 def read_idx(path: Path) -> np.ndarray:
-    """An IDX file of unsigned bytes (LeCun's format). Raises DataError if its length is not what it
-    says.
+    """An IDX file of unsigned bytes (LeCun's format). Raises DataError if it cannot be read, or its
+    length is not what it says.
     """
-    raw = path.read_bytes()
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error}. Download it again.") from error
     if len(raw) < 4 or raw[:3] != b"\x00\x00\x08":
         raise DataError(
             f"{path} is not an IDX file of unsigned bytes. Delete it and download it again."
@@ -64,27 +68,22 @@ def _loader(name: str, folder: str, how_to_get: str) -> Callable[[Path], dict[st
     return load
 
 
-def _downloader(class_name: str) -> Callable[[Path], None]:
-    def download(home: Path) -> None:
-        import torchvision.datasets
-
-        getattr(torchvision.datasets, class_name)(str(home), train=True, download=True)
-
-    return download
-
-
 def _source(
     name: str,
-    class_name: str,
+    folder: str,
     title: str,
     mean: float,
     std: float,
     licence: str,
-    content: dict[str, str],
+    mirror: str,
+    hashes: Sequence[str],
 ) -> DataSource:
     how = (
         f"Run `python -m benchmarks data --download {name}`, or put {name}.npz into the data home."
     )
+    archives = [
+        Download(f"{mirror}/{part}.gz", sha256) for part, sha256 in zip(_IDX, hashes, strict=True)
+    ]
     return DataSource(
         name=name,
         title=title,
@@ -95,19 +94,13 @@ def _source(
         std=(std,),
         licence=licence,
         how_to_get=how,
-        files=_files(name, class_name),
-        load=_loader(name, class_name, how),
-        download=_downloader(class_name),
+        files=_files(name, folder),
+        load=_loader(name, folder, how),
+        download=lambda home: fetch_all(archives, home / folder / "raw"),
         stand_ins=("digits",),
         embedded="digits",
-        content=content,
     )
 
-
-MNIST_CONTENT = {
-    "train": "d18cfd466eb143ac1097fde604dba9eec4116885869d04cc648b510949f9e88c",
-    "test": "a0863a96c44e5666edbb30c4071ee79ca0514c621e6349c5967fc78e7305c891",
-}
 
 SOURCES = [
     _source(
@@ -117,9 +110,27 @@ SOURCES = [
         0.1307,
         0.3081,
         "CC BY-SA 3.0 (Yann LeCun and Corinna Cortes)",
-        MNIST_CONTENT,
+        "https://ossci-datasets.s3.amazonaws.com/mnist",
+        (
+            "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
+            "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
+            "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
+            "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
+        ),
     ),
     _source(
-        "fashion-mnist", "FashionMNIST", "Fashion-MNIST", 0.2860, 0.3530, "MIT (Zalando SE)", {}
+        "fashion-mnist",
+        "FashionMNIST",
+        "Fashion-MNIST",
+        0.2860,
+        0.3530,
+        "MIT (Zalando SE)",
+        "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion",
+        (
+            "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84",
+            "a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845",
+            "346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073",
+            "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5",
+        ),
     ),
 ]

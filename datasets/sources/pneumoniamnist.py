@@ -8,19 +8,19 @@ here be as wide as a rib and is left out.
 
 from __future__ import annotations
 
-import zipfile
-import zlib
 from pathlib import Path
 
 import numpy as np
 
 from datasets import films
 from datasets.annotations import FINDINGS, AnnotatedSource, AnnotatedSplit, Annotation
+from datasets.npz import check_npz, read_arrays
 from datasets.source import DataError, Split
 
 SIZE = 28
 SPLITS = {"train": "train", "valid": "val", "test": "test"}
 """By the name here, what MedMNIST calls it."""
+_ARRAYS = tuple(f"{name}_{what}" for name in SPLITS.values() for what in ("images", "labels"))
 _HOW = (
     "Put https://zenodo.org/records/10519652/files/pneumoniamnist.npz (MedMNIST v2) into the data"
     " home under that name."
@@ -29,21 +29,7 @@ _HOW = (
 
 def check(path: Path) -> None:
     """Raise DataError unless `path` is a whole npz archive with MedMNIST's six arrays."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            there = set(archive.namelist())
-    except (zipfile.BadZipFile, OSError) as error:
-        raise DataError(
-            f"{path} is damaged or truncated ({error}). Delete it and get it again. {_HOW}"
-        ) from error
-    missing = [
-        f"{name}_{what}"
-        for name in SPLITS.values()
-        for what in ("images", "labels")
-        if f"{name}_{what}.npy" not in there
-    ]
-    if missing:
-        raise DataError(f"{path} lacks the arrays {', '.join(missing)}. {_HOW}")
+    check_npz(path, _ARRAYS, _HOW)
 
 
 def _files(home: Path) -> list[Path]:
@@ -53,28 +39,16 @@ def _files(home: Path) -> list[Path]:
 
 def _load(home: Path) -> dict[str, Split]:
     path = home / "pneumoniamnist.npz"
-    check(path)
+    arrays = read_arrays(path, _ARRAYS, _HOW)
     splits: dict[str, Split] = {}
     try:
-        with np.load(path, allow_pickle=False) as arrays:
-            for split, name in SPLITS.items():
-                images = np.stack([films.equalise(film) for film in arrays[f"{name}_images"]])[
-                    :, None
-                ]
-                labels = arrays[f"{name}_labels"].reshape(-1).astype(np.int64)
-                splits[split] = AnnotatedSplit(
-                    images, labels, {"findings": labels[:, None].astype(np.uint8)}
-                )
-    except (
-        ValueError,
-        OSError,
-        zipfile.BadZipFile,
-        EOFError,
-        zlib.error,
-        RuntimeError,
-        AttributeError,
-        TypeError,
-    ) as error:
+        for split, name in SPLITS.items():
+            images = np.stack([films.equalise(film) for film in arrays[f"{name}_images"]])[:, None]
+            labels = arrays[f"{name}_labels"].reshape(-1).astype(np.int64)
+            splits[split] = AnnotatedSplit(
+                images, labels, {"findings": labels[:, None].astype(np.uint8)}
+            )
+    except (ValueError, TypeError, AttributeError) as error:
         raise DataError(
             f"{path} is damaged ({error}). Delete it and get it again. {_HOW}"
         ) from error

@@ -202,7 +202,8 @@ def read_class(path: Path) -> int:
     """The likeliest of ImageNet's classes. Raises ValueError unless the file holds a number for
     each of the 1,000.
     """
-    scores = np.load(path, allow_pickle=False)
+    # Mapped: a header may promise more than fits into memory.
+    scores = np.load(path, mmap_mode="r", allow_pickle=False)
     if scores.size != 1000:
         raise ValueError(f"expected 1000 probabilities, found {scores.size}")
     return int(scores.argmax())

@@ -24,10 +24,19 @@ from filelock import FileLock, Timeout
 from federation.caching.events import StageEvent
 from federation.channel import encode, raw_bytes
 from federation.samples import active_count, counted
-from results.files import ResultsError, digest, read_sealed_json, write_atomic, write_sealed_json
+from results.files import (
+    ResultsError,
+    digest,
+    displace,
+    read_sealed_json,
+    write_atomic,
+    write_sealed_json,
+)
 from results.sourcecode import code_digest, package_versions
 
 DAMAGED = "damaged cache entry, computed again"
+SKEW = 60.0
+"""Seconds by which a file server's clock may be ahead."""
 
 
 class StoredTensors(Mapping[str, torch.Tensor]):
@@ -47,7 +56,7 @@ class StoredTensors(Mapping[str, torch.Tensor]):
         """Whether the file is still there and as it was written."""
         try:
             return digest(self.body.read_bytes()) == self.sha256
-        except FileNotFoundError:
+        except OSError:
             return False
 
     def _read(self) -> dict[str, torch.Tensor]:
@@ -67,7 +76,7 @@ class StoredTensors(Mapping[str, torch.Tensor]):
 def _read_tensors(body: Path, sha256: str) -> dict[str, torch.Tensor]:
     try:
         raw = body.read_bytes()
-    except FileNotFoundError:
+    except OSError:
         raw = b""
     if digest(raw) != sha256:
         raise ResultsError(
@@ -119,6 +128,7 @@ def write_stage(base: Path, stage: Stage, **about: str) -> str:
     tensors.
     """
     raw = encode(stage.tensors)
+    displace(_body(base))
     write_atomic(_body(base), raw)
     sha256 = digest(raw)
     header = {**about, "sha256": sha256, "info": stage.info, "seen": dict(stage.seen)}
@@ -135,19 +145,31 @@ def read_stage(
 ) -> tuple[Stage | None, str]:
     """The stage stored at `base`, or None with what is wrong with it (empty if there simply is
     none).
+
+    If `newer_than` is given, one of the future is older too: the clock was set back.
     """
     header, body = base.with_suffix(".json"), _body(base)
     try:
-        if header.stat().st_mtime < newer_than:
+        if newer_than and not newer_than <= header.stat().st_mtime <= time.time() + SKEW:
             return None, ""
-        meta = read_sealed_json(header)
-        intact = meta is not None and digest(body.read_bytes()) == meta["sha256"]
+        meta = read_sealed_json(header) or {}
+        raw = body.read_bytes()
     except FileNotFoundError:
         return None, ""
-    if meta is None or not intact:
-        return None, DAMAGED
-    tensors = StoredTensors(body, meta["sha256"], device)
-    return Stage(tensors, meta["info"], meta.get("seen", {})), ""
+    except OSError:  # a directory, or no right to read it
+        meta, raw = {}, b""
+    fields = isinstance(meta.get("info"), dict) and isinstance(meta.get("seen"), dict)
+    if not fields or digest(raw) != meta.get("sha256") or not _is_safetensors(raw):
+        return None, f"{DAMAGED} ({base})"
+    return Stage(StoredTensors(body, meta["sha256"], device), meta["info"], meta["seen"]), ""
+
+
+def _is_safetensors(raw: bytes) -> bool:
+    try:
+        safetensors.torch.load(raw)
+    except Exception:  # its own kind, and those of torch for types and shapes
+        return False
+    return True
 
 
 class StageCache:
@@ -220,7 +242,9 @@ class StageCache:
         if stage is None:
             base.parent.mkdir(parents=True, exist_ok=True)
             try:
-                with FileLock(f"{base}.lock", timeout=patience):
+                lock = base.with_name(f"{base.name}.lock")
+                displace(lock)
+                with FileLock(lock, timeout=patience):
                     stage, damage = self._load(base)  # it may have been finished while we waited
                     if stage is None:
                         started = time.monotonic()
@@ -265,7 +289,7 @@ class StageCache:
         if stage is not None and not all(
             self.referenced(reference).intact() for reference in stage.info.get("references", ())
         ):
-            return None, DAMAGED
+            return None, f"{DAMAGED} ({base})"
         return stage, damage
 
     def _log(

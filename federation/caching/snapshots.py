@@ -12,6 +12,10 @@ import torch
 
 from federation.caching.cache import Stage, read_stage, write_stage
 from federation.channel import Transfer
+from results.files import displace
+
+FIELDS = {"round", "history", "ledger", "parts"}
+"""What a snapshot says beside its tensors."""
 
 
 def pack(value: Any, tensors: dict[str, torch.Tensor]) -> Any:
@@ -68,7 +72,7 @@ class Snapshots:
         whole = [
             (stage.info["round"], slot, stage)
             for slot, stage in enumerate(stages)
-            if stage is not None
+            if stage is not None and stage.info.keys() >= FIELDS
         ]
         if not whole:
             return 0, {}, []
@@ -107,4 +111,5 @@ class Snapshots:
         """The fit is complete; its result is kept elsewhere."""
         for base in self._slots:
             for suffix in (".json", ".safetensors"):
+                displace(base.with_suffix(suffix))
                 base.with_suffix(suffix).unlink(missing_ok=True)

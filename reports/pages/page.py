@@ -7,7 +7,6 @@ files lie in the page.
 from __future__ import annotations
 
 import base64
-import csv
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -45,10 +44,16 @@ from results import published
 from results.files import ResultsError
 from results.frame import read_records
 from results.record import OK, Record
-from results.spreadsheet import unquoted
-from results.store import Line
+from results.store import Line, read_sealed_csv
 
 PROFILES = ("paper", "cpu", "smoke")
+CLAIMED = ("id", "claim", "verdict", "in_print")
+"""What every line on a claim has."""
+COUNTED = (
+    *("held", "failed", "undecided", "cut_short", "settled"),
+    *("seeds", "profile", "data", "fails_at"),
+)
+"""What it has beside that, or not, by its version."""
 STEPS = (0.02, 0.1, 0.3)
 """Differences from print, as shares of a metric's range, at which the colour of a cell grows
 stronger."""
@@ -91,14 +96,8 @@ class Result:
         path = self.file("claims.csv")
         if not path.exists():
             return []
-        with path.open(newline="", encoding="utf-8") as stream:
-            claims = [
-                {name: unquoted(text or "") for name, text in claim.items() if name}
-                for claim in csv.DictReader(stream)
-            ]
-        if not claims or not all(
-            claim.get(name) for claim in claims for name in ("id", "claim", "verdict", "in_print")
-        ):
+        claims = [dict(line) for line in read_sealed_csv(path, CLAIMED, COUNTED)]
+        if not claims or not all(claim[name] for claim in claims for name in CLAIMED):
             raise ResultsError(
                 f"{path} is damaged; regenerate the table with `python -m benchmarks reproduce`"
             )

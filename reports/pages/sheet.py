@@ -18,7 +18,7 @@ from reports.tables.budget import budget_rows, markdown_budget
 from reports.tables.markdown import markdown_page
 from reports.tables.markup import code, escaped
 from reports.tables.table import Layout
-from results.files import ResultsError, write_atomic
+from results.files import ResultsError, with_seal, without_seal, write_atomic
 from results.record import OK, Record
 
 
@@ -67,23 +67,25 @@ class Sheet:
         """Write it in one step. The order of rows is kept: it is that of print."""
         value: dict[str, Any] = asdict(self)
         value["layout"]["oracles"] = sorted(self.layout.oracles)
-        write_atomic(path, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
+        sealed = with_seal(value)
+        write_atomic(path, json.dumps(sealed, indent=1, ensure_ascii=False) + "\n")
 
     @classmethod
     def read(cls, path: Path) -> Sheet:
         """Raises ResultsError if `path` is missing or was not written by `write`."""
         try:
-            value = json.loads(path.read_text(encoding="utf-8"))
+            fields = cls.__dataclass_fields__
+            value, _ = without_seal(json.loads(path.read_text(encoding="utf-8")), fields)
             layout = value.pop("layout")
             lists = {name: tuple(layout[name]) for name in ("columns", "labels", "notes")}
-            texts = {
+            texts: dict[str, Any] = {
                 name: tuple(value[name])
                 for name in ("told", "card", "metrics", "clients")
                 if name in value  # the last two came later
             }
             sheet_layout = Layout(**{**layout, **lists, "oracles": frozenset(layout["oracles"])})
             return cls(**{**value, **texts, "layout": sheet_layout})
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ResultsError(
                 f"cannot read {path}: {error}. Regenerate the table with `python -m benchmarks"
                 " reproduce`."

@@ -20,6 +20,7 @@ from results.store import CSV_COLUMNS, PLACE, Line, read_csv, records_of, summar
 
 REQUIRED = CSV_COLUMNS[: CSV_COLUMNS.index("public")]
 """Columns of every version of a table's CSV; those after them came later."""
+PRINTED = ("published", "difference")
 OTHERS = frozenset({"attack", "partitions", "published", "pinned.csv"})
 """Folders of a results folder whose CSVs are no tables, and its list of tables that stand as of
 their commit."""
@@ -103,10 +104,10 @@ def read_set(path: Path, name: str = "") -> ResultSet:
 
 
 def check_agree(path: Path, lines: pd.DataFrame, records: Sequence[Record]) -> None:
-    """Raise ResultsError if the CSV at `path` has another value for a cell than the records beside
-    it.
+    """Raise ResultsError if the CSV at `path` says otherwise of a cell than the records beside it,
+    but for what is printed, of which a later version may know better.
     """
-    alike = [*PLACE, "value", "std", "n", "bytes_up", "bytes_down"]
+    alike = [name for name in CSV_COLUMNS if name in lines and name not in PRINTED]
     both = summarise(records)[alike].merge(lines[alike], how="left", indicator=True)
     for line in records_of(both[both["_merge"] == "left_only"]):
         place = " ".join(filter(None, (line[name] for name in PLACE)))
@@ -120,6 +121,8 @@ def read_table(path: Path) -> pd.DataFrame:
     not as it was written.
     """
     lines = read_csv(path, REQUIRED)
+    if unknown := [name for name in lines if name not in CSV_COLUMNS]:
+        raise ResultsError(f"{path} has a column {unknown[0]!r}, which no table has; regenerate it")
     repeated = lines.duplicated(PLACE)
     for number, (line, again) in enumerate(zip(records_of(lines), repeated, strict=True), 2):
         wrong = _wrong(line) or ("the cell has a line already" if again else "")
@@ -154,9 +157,28 @@ def _wrong(line: Cell) -> str:
         return f"std {line['std']!r} is none"
     if any(line[name] and not float(line[name]) > 0 for name in ("epsilon", "delta")):
         return "a privacy budget that is not above 0"
+    if wrong := _wrong_difference(line):
+        return wrong
     for name, least in (("n", 2 if line["std"] else 1), ("bytes_up", 0), ("bytes_down", 0)):
         if not (line[name].isascii() and line[name].isdigit() and int(line[name]) >= least):
             return f"{name} {line[name]!r} is not a whole number from {least}"
+    return ""
+
+
+def _wrong_difference(line: Cell) -> str:
+    """What is wrong with the difference from print; empty if nothing."""
+    value, printed, difference = (line[name] for name in ("value", "published", "difference"))
+    if line["metric"] in TEXTS:
+        word = "" if not printed else "same" if value == printed else "differs"
+        return "" if difference == word else f"difference {difference!r} is not {word!r}"
+    if not printed and not difference:
+        return ""
+    right = float(value) - float(printed) if _is_number(printed) else math.nan
+    if not math.isfinite(right) and not difference:
+        return ""  # from infinity there is none
+    near = 1e-11 + 1e-9 * abs(right)
+    if not _is_number(difference) or not abs(float(difference) - right) <= near:
+        return f"difference {difference!r} is not that of {value} and {printed}"
     return ""
 
 

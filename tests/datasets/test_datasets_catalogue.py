@@ -8,6 +8,8 @@ from datasets.catalogue import data_home, is_present, load, resolve, source, sou
 from datasets.source import DataError
 from tests.datasets.npz import write_npz
 
+pytestmark = pytest.mark.usefixtures("every_content_known")
+
 
 @pytest.fixture(autouse=True)
 def fresh_loads():

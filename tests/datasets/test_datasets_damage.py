@@ -7,6 +7,8 @@ from datasets.catalogue import load, resolve, source
 from datasets.source import DataError
 from tests.datasets.npz import write_npz
 
+pytestmark = pytest.mark.usefixtures("every_content_known")
+
 
 @pytest.fixture(autouse=True)
 def fresh_loads():

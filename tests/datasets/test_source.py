@@ -8,7 +8,8 @@ import zipfile
 import numpy as np
 import pytest
 
-from datasets.source import DataError, Split, check_groups, check_npz, read_npz, to_nchw
+from datasets.npz import check_npz
+from datasets.source import KERAS, DataError, Split, check_groups, read_npz, to_nchw
 
 ADVICE = "Get it from its site."
 
@@ -101,7 +102,7 @@ def test_a_truncated_npz_is_refused_with_advice(tmp_path):
             DataError,
             match=r"damaged or truncated .* Delete it and get it again\. Get it from its site\.",
         ):
-            check_npz(tmp_path / "a.npz", ADVICE)
+            check_npz(tmp_path / "a.npz", KERAS, ADVICE)
 
 
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
@@ -125,9 +126,9 @@ def test_an_npz_with_a_flipped_byte_is_refused_or_reads_the_same(tmp_path, save)
 def test_an_npz_without_labels_is_refused_naming_them(tmp_path):
     np.savez(tmp_path / "a.npz", x_train=np.zeros(1), x_test=np.zeros(1))
     with pytest.raises(
-        DataError, match=r"lacks the arrays y_test, y_train\. Get it from its site\."
+        DataError, match=r"lacks the arrays y_train, y_test\. Get it from its site\."
     ):
-        check_npz(tmp_path / "a.npz", ADVICE)
+        check_npz(tmp_path / "a.npz", KERAS, ADVICE)
 
 
 def test_an_npz_of_float_images_is_refused(tmp_path):

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from baselines.standalone import Standalone
-from federation.caching.cache import StageCache, content_digest
+from federation.caching.cache import DAMAGED, StageCache, content_digest
 from federation.channel import Transfer, encoded_size
 from federation.costs import Meter, metering
 from federation.fitting import fit
@@ -227,7 +227,7 @@ def test_a_damaged_fit_is_computed_again_with_the_same_outcome(tmp_path):
     second = make_federation(stages=StageCache(tmp_path))
     [again] = fit(second, Constant())
     assert [event.note for event in second.stages.cache.events] == [
-        "damaged cache entry, computed again"
+        f"damaged cache entry, computed again ({body.with_suffix('')})"
     ]
     assert same(found.state, again.state)
     assert first.channel.ledger == second.channel.ledger
@@ -383,10 +383,8 @@ def test_models_of_a_fit_whose_local_models_are_damaged_are_made_again(tmp_path)
         same(checkpoint.state, state) for checkpoint, state in zip(after, before, strict=True)
     )
     computed = [event for event in federation.stages.cache.events if event.computed]
-    assert [(event.kind, event.note) for event in computed] == [
-        ("local-model", "damaged cache entry, computed again"),
-        ("fit", "damaged cache entry, computed again"),
-    ]
+    assert [event.kind for event in computed] == ["local-model", "fit"]
+    assert all(event.note.startswith(DAMAGED) for event in computed)
 
 
 # -- code --

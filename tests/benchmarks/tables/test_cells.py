@@ -17,6 +17,8 @@ from models import weight_files
 from results.files import DataError
 from results.sourcecode import folder_modules, source_digest
 
+pytestmark = pytest.mark.usefixtures("every_content_known")
+
 
 def test_a_table_has_a_cell_for_every_printed_number_and_seed(table2):
     assert len(expand(*table2, Selection())) == 48

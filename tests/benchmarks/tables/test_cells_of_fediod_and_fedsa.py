@@ -14,6 +14,8 @@ from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import SpecError
 from results.files import DataError
 
+pytestmark = pytest.mark.usefixtures("every_content_known")
+
 # -- FedIOD's tables: other public data, rows of another protocol, offered rows --
 
 

@@ -11,6 +11,8 @@ from datasets.source import DataError
 from datasets.sources import brats
 from datasets.sources.brats import INSTITUTIONS, MODALITIES, as_bytes, institution, scaled
 
+pytestmark = pytest.mark.usefixtures("every_content_known")
+
 SOURCES = {entry.name: entry for entry in brats.SOURCES}
 SIDES = (4, 6, 5)
 HIGH = ("Brats18_2013_10_1", "Brats18_CBICA_AAB_1", "Brats18_TCIA02_491_1")

@@ -9,6 +9,8 @@ from datasets.sources import brats, brats_slices
 from datasets.sources.brats_slices import SHOWN
 from tests.datasets.volumes import write_volume
 
+pytestmark = pytest.mark.usefixtures("every_content_known")
+
 SOURCES = {entry.name: entry for entry in brats_slices.SOURCES}
 SIDES = (6, 4, 2)
 TRAINING = "MICCAI_BraTS2020_TrainingData"

@@ -10,6 +10,8 @@ from datasets.source import DataError
 from datasets.sources import cell17
 from datasets.sources.cell17 import COUNT
 
+pytestmark = pytest.mark.usefixtures("every_content_known")
+
 SOURCE = cell17.SOURCES[0]
 SIDE = 6
 

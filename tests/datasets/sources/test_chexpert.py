@@ -13,6 +13,8 @@ from datasets.source import DataError
 from datasets.sources import chexpert
 from datasets.sources.chexpert import COLUMNS, NAMES
 
+pytestmark = pytest.mark.usefixtures("every_content_known")
+
 SOURCE = chexpert.SOURCES[0]
 TRAIN = {
     "train/patient00001/study1/view1_frontal.jpg": {"No Finding": "1.0"},

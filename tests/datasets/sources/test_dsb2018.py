@@ -9,6 +9,8 @@ from datasets.source import DataError
 from datasets.sources import dsb2018
 from datasets.sources.dsb2018 import GROUP, TESTED, of_test, touching
 
+pytestmark = pytest.mark.usefixtures("every_content_known")
+
 SOURCE = dsb2018.SOURCES[0]
 SIDES = (8, 10)
 

@@ -9,6 +9,8 @@ from datasets.source import DataError
 from datasets.sources import fastmri
 from datasets.sources.fastmri import slices_of
 
+pytestmark = pytest.mark.usefixtures("every_content_known")
+
 SOURCES = {entry.name: entry for entry in fastmri.SOURCES}
 T1 = (
     ("multicoil_train", "file_brain_AXT1_201_6002725.h5"),

@@ -9,6 +9,8 @@ from datasets.sources import ixi
 from datasets.sources.ixi import SIDE_HH, slices_of, splits
 from tests.datasets.volumes import write_volume
 
+pytestmark = pytest.mark.usefixtures("every_content_known")
+
 SOURCES = {entry.name: entry for entry in ixi.SOURCES}
 COUNT = 11
 NAMES = [f"IXI{number:03}-{'Guys' if number % 2 else 'HH'}-0{number}" for number in range(2, 15)]

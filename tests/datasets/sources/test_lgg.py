@@ -10,6 +10,8 @@ from datasets.source import DataError
 from datasets.sources import lgg
 from datasets.sources.lgg import DEPTH, SIDE, SITES, SMALL, around_tumour, patients_to_test
 
+pytestmark = pytest.mark.usefixtures("every_content_known")
+
 SLICES, VOLUMES, PUBLIC = lgg.SOURCES
 
 

@@ -9,6 +9,8 @@ from datasets.sources import lgg_slices
 from datasets.sources.lgg import SIDE, SITES
 from datasets.sources.lgg_slices import SLICES
 
+pytestmark = pytest.mark.usefixtures("every_content_known")
+
 SOURCES = {entry.name: entry for entry in lgg_slices.SOURCES}
 WITHOUT_T1 = ("TCGA_DU_1", "TCGA_DU_2", "TCGA_HT_0")
 

@@ -1,20 +1,16 @@
-"""MNIST and Fashion-MNIST: both layouts are read, damage is named, the download is
-torchvision's.
-"""
+"""MNIST and Fashion-MNIST: both layouts are read, damage is named, downloads are checked."""
 
-import functools
 import gzip
 import hashlib
-import http.server
-import threading
 
 import numpy as np
 import pytest
-import torchvision.datasets
 
+from datasets.fetching import Download, fetch_all
 from datasets.source import DataError
 from datasets.sources import mnist
 from datasets.sources.mnist import read_idx
+from tests.datasets.serving import serve
 
 MNIST, FASHION = mnist.SOURCES
 PARTS = {
@@ -94,43 +90,28 @@ def test_the_npz_of_keras_is_read_and_preferred(tmp_path):
     assert FASHION.files(tmp_path) == []
 
 
-@pytest.fixture
-def mirror(tmp_path, monkeypatch):
-    """A local server of tiny official files, in place of the real mirrors."""
-    folder = tmp_path / "mirror"
-    folder.mkdir()
-    resources = []
-    for name, array in PARTS.items():
-        packed = gzip.compress(idx(array))
-        (folder / f"{name}.gz").write_bytes(packed)
-        resources.append((f"{name}.gz", hashlib.md5(packed).hexdigest()))
-
-    class Quiet(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *args):
-            pass
-
-    server = http.server.ThreadingHTTPServer(
-        ("127.0.0.1", 0), functools.partial(Quiet, directory=str(folder))
-    )
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-    monkeypatch.setattr(
-        torchvision.datasets.MNIST, "mirrors", [f"http://127.0.0.1:{server.server_port}/"]
-    )
-    monkeypatch.setattr(torchvision.datasets.MNIST, "resources", resources)
-    yield folder
-    server.shutdown()
-    server.server_close()
+def test_a_download_puts_the_files_where_they_are_read(tmp_path, monkeypatch):
+    packed = {f"/{name}.gz": gzip.compress(idx(array)) for name, array in PARTS.items()}
+    serve(monkeypatch, packed)
+    wanted = [
+        Download(f"https://example.org{path}", hashlib.sha256(content).hexdigest())
+        for path, content in packed.items()
+    ]
+    fetch_all(wanted, tmp_path / "MNIST" / "raw")
+    assert MNIST.load(tmp_path)["train"].labels.tolist() == [5, 0, 4]
+    assert MNIST.load(tmp_path)["test"].labels.tolist() == [7, 2]
 
 
-def test_a_download_puts_the_official_files_where_they_are_read(tmp_path, mirror):
-    MNIST.download(tmp_path / "home")
-    assert MNIST.load(tmp_path / "home")["train"].labels.tolist() == [5, 0, 4]
-    assert MNIST.load(tmp_path / "home")["test"].labels.tolist() == [7, 2]
+@pytest.mark.parametrize("source", [MNIST, FASHION], ids=["mnist", "fashion-mnist"])
+def test_a_download_of_other_files_is_refused(tmp_path, monkeypatch, source):
+    class Anything(dict):
+        def __contains__(self, path):
+            return path.endswith("-ubyte.gz")
 
+        def __missing__(self, path):
+            return gzip.compress(b"something else")
 
-def test_a_download_with_a_wrong_checksum_is_refused(tmp_path, mirror):
-    (mirror / "train-images-idx3-ubyte.gz").write_bytes(gzip.compress(b"something else"))
-    with pytest.raises(RuntimeError):
-        MNIST.download(tmp_path / "home")
-    assert MNIST.files(tmp_path / "home") == []
+    serve(monkeypatch, Anything())
+    with pytest.raises(DataError, match="gave another file than the official one: its SHA-256 is"):
+        source.download(tmp_path)
+    assert source.files(tmp_path) == []

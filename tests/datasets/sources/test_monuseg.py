@@ -11,6 +11,8 @@ from datasets.source import DataError
 from datasets.sources import monuseg
 from datasets.sources.monuseg import ALL, KUMAR, OFFICIAL, ORGANS, ORGANS_OF, PARTS
 
+pytestmark = pytest.mark.usefixtures("every_content_known")
+
 SOURCES = {entry.name: entry for entry in monuseg.SOURCES}
 SIDE = 6
 XML = (

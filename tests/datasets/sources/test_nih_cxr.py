@@ -13,6 +13,8 @@ from datasets.source import DataError
 from datasets.sources import nih_cxr
 from datasets.sources.nih_cxr import NAMES, SHARED, SMALL, as_chexpert, of_test
 
+pytestmark = pytest.mark.usefixtures("every_content_known")
+
 WHOLE, SAMPLE, SECOND = nih_cxr.SOURCES
 HEADER = (
     "Image Index,Finding Labels,Follow-up #,Patient ID,Patient Age,Patient Gender,View Position,"

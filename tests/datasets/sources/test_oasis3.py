@@ -9,6 +9,8 @@ from datasets.sources import oasis3
 from datasets.sources.oasis3 import slices_of
 from tests.datasets.volumes import write_volume
 
+pytestmark = pytest.mark.usefixtures("every_content_known")
+
 SOURCES = {entry.name: entry for entry in oasis3.SOURCES}
 SESSIONS = (
     ("OAS30001", "d0129"),

@@ -9,6 +9,8 @@ from datasets.source import DataError
 from datasets.sources import pneumoniamnist
 from datasets.sources.pneumoniamnist import SIZE
 
+pytestmark = pytest.mark.usefixtures("every_content_known")
+
 SOURCE = pneumoniamnist.SOURCES[0]
 
 

@@ -10,6 +10,8 @@ from datasets.films import FULL
 from datasets.source import DataError
 from datasets.sources import rsna
 
+pytestmark = pytest.mark.usefixtures("every_content_known")
+
 SOURCE = rsna.SOURCES[0]
 ROWS = ["b1,,,,,0", "a2,264.0,152.0,213.0,379.0,1", "a2,562.0,152.0,256.0,453.0,1", "c3,,,,,0"]
 

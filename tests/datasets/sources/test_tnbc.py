@@ -10,6 +10,8 @@ from datasets.source import DataError
 from datasets.sources import tnbc
 from datasets.sources.tnbc import PER_PATIENT
 
+pytestmark = pytest.mark.usefixtures("every_content_known")
+
 SOURCE = tnbc.SOURCES[0]
 SIDE = 5
 MASK = np.zeros((SIDE, SIDE), np.uint8)

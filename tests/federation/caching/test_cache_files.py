@@ -38,7 +38,7 @@ def test_a_damaged_stage_is_computed_again_with_a_note(tmp_path, suffix, damage)
     cache = StageCache(tmp_path)
     assert cache.get(request(calls=calls)).tensors["x"].tolist() == [1.0, 2.0]
     assert [(event.computed, event.note) for event in cache.events] == [
-        (True, "damaged cache entry, computed again")
+        (True, f"damaged cache entry, computed again ({path.with_suffix('')})")
     ]
     cache.get(request(calls=calls))
     assert len(calls) == 2
@@ -92,7 +92,8 @@ def test_a_stage_may_be_written_and_read_anywhere(tmp_path):
     assert read_stage(tmp_path / "here", newer_than=time.time() + 60) == (None, "")
     assert read_stage(tmp_path / "nowhere") == (None, "")
     (tmp_path / "here.safetensors").write_bytes(b"")
-    assert read_stage(tmp_path / "here") == (None, "damaged cache entry, computed again")
+    note = f"damaged cache entry, computed again ({tmp_path / 'here'})"
+    assert read_stage(tmp_path / "here") == (None, note)
 
 
 # -- read when looked at --

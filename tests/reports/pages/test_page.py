@@ -124,10 +124,10 @@ def test_results_from_before_samples_were_counted_are_shown_without_them(tmp_pat
     path = files.path("records.jsonl")
     old = [json.loads(line) for line in path.read_text().splitlines()]
     for value in old:
-        del value["local_samples"], value["server_samples"], value["lineage"]
+        del value["local_samples"], value["server_samples"], value["lineage"], value["sha256"]
     path.write_text("".join(json.dumps(value) + "\n" for value in old))
     sheet = json.loads(files.path("layout.json").read_text())
-    del sheet["layout"]["unequal"]
+    del sheet["layout"]["unequal"], sheet["sha256"]
     files.path("layout.json").write_text(json.dumps(sheet))
     body = render_page(find_results(tmp_path)).partition("Budget of a run")[2]
     assert (

@@ -1,0 +1,66 @@
+"""Downloads: by https alone, and kept only with the SHA-256 that is known."""
+
+import gzip
+import hashlib
+import io
+import tarfile
+from urllib.error import URLError
+
+import pytest
+
+from datasets.fetching import Download, fetch, fetch_all
+from datasets.source import DataError
+from tests.datasets.serving import serve
+
+
+def download(name, content, *members):
+    return Download(f"https://example.org/{name}", hashlib.sha256(content).hexdigest(), members)
+
+
+def packed_tar(**files):
+    raw = io.BytesIO()
+    with tarfile.open(fileobj=raw, mode="w:gz") as archive:
+        for name, content in files.items():
+            member = tarfile.TarInfo(f"folder/{name}")
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return raw.getvalue()
+
+
+def test_a_gzip_leaves_its_file_and_an_archive_what_is_asked_for(tmp_path, monkeypatch):
+    one, tar = gzip.compress(b"one"), packed_tar(a=b"A", b=b"B", c=b"C")
+    serve(monkeypatch, {"/one.gz": one, "/all.tar.gz": tar})
+    wanted = [
+        download("one.gz", one),
+        download("all.tar.gz", tar, "folder/a", "folder/c"),
+    ]
+    fetch_all(wanted, tmp_path / "new" / "home")
+    found = {p.relative_to(tmp_path / "new" / "home"): p for p in (tmp_path / "new").rglob("*")}
+    assert {str(name): path.read_bytes() for name, path in found.items() if path.is_file()} == {
+        "one": b"one",
+        "folder/a": b"A",
+        "folder/c": b"C",
+    }
+
+
+def test_nothing_is_kept_if_one_of_several_has_another_content(tmp_path, monkeypatch):
+    one, two = gzip.compress(b"one"), gzip.compress(b"two")
+    serve(monkeypatch, {"/one.gz": one, "/two.gz": two[:-1]})
+    with pytest.raises(DataError, match=r"two\.gz gave another file than the official one"):
+        fetch_all([download("one.gz", one), download("two.gz", two)], tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_archive_without_what_is_asked_for_is_named(tmp_path, monkeypatch):
+    tar = packed_tar(a=b"A")
+    serve(monkeypatch, {"/all.tar.gz": tar})
+    with pytest.raises(DataError, match=r"all\.tar\.gz cannot be unpacked: .*folder/b"):
+        fetch_all([download("all.tar.gz", tar, "folder/b")], tmp_path)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:1/a", "ftp://127.0.0.1:1/a", "file:///etc/hosts"]
+)
+def test_what_is_not_https_is_not_opened(tmp_path, url):
+    with pytest.raises(URLError, match="unknown url type"):
+        fetch(Download(url, "0" * 64), tmp_path / "a")
