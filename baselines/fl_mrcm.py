@@ -22,8 +22,8 @@ from torch import nn
 
 from federation.blocks.averaging import average_states
 from federation.federation import Federation
-from federation.parties.client import Client
-from federation.training.loops import Penalty, predict
+from federation.parties.client import Client, Shard
+from federation.training.loops import Normalisation, Penalty, predict
 from methods.fedavg import FedAvg, State
 from models.latent import Latent, pooled, when_passed
 
@@ -172,8 +172,7 @@ class FLMRCM(FedAvg):
         states = super().client_updates(federation, clients, model, workers, number, server)
         for position, (client, state) in enumerate(zip(clients, states, strict=True)):
             encoder = Latent(workers[position % len(workers)], POOLED)
-            images = client.run(lambda shard: shard.images)
-            features = predict(encoder, images, normalise=federation.normalise)
+            features = client.run(self.features, encoder, federation.normalise)
             sent[client.index] = federation.channel.up(
                 client.index, "features", {"features": features}
             )
@@ -182,3 +181,7 @@ class FLMRCM(FedAvg):
             server[f"aligner {index}"].sent.copy_(kept["features"])
         for handle in handles:
             handle.remove()
+
+    def features(self, shard: Shard, encoder: nn.Module, normalise: Normalisation) -> torch.Tensor:
+        """Those of a client's images, (n_k, features)."""
+        return predict(encoder, shard.images, normalise=normalise)

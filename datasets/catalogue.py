@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import datasets.sources
+from datasets.access import refuse
 from datasets.annotations import AnnotatedSource, check_annotations
 from datasets.digests import data_digest, noted_digest, verified
 from datasets.npz import check_npz
@@ -219,9 +220,16 @@ def _read(entry: DataSource, home: Path) -> Mapping[str, Split]:
         ) from error
 
 
-@functools.lru_cache(maxsize=4)
 def load(name: str, home: Path | None = None) -> Mapping[str, Split]:
-    """The splits of a source. Raises DataError if it is absent or damaged."""
+    """The splits of a source. Raises DataError if it is absent or damaged, AccessError while a
+    method fits.
+    """
+    refuse(f"the data set {name} is closed while a method fits; it has what its federation gives")
+    return _load(name, home)
+
+
+@functools.lru_cache(maxsize=4)
+def _load(name: str, home: Path | None) -> Mapping[str, Split]:
     entry = source(name)
     home = home or data_home()
     if not is_present(name, home):
@@ -250,3 +258,6 @@ def load(name: str, home: Path | None = None) -> Mapping[str, Split]:
         if isinstance(entry, AnnotatedSource):
             check_annotations(entry, samples)
     return splits
+
+
+load.cache_clear = _load.cache_clear  # type: ignore[attr-defined]

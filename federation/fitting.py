@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from datasets.access import while_fitting
 from federation.caching.cache import Stage, StageCache, StageRequest
 from federation.caching.snapshots import Snapshots
 from federation.channel import Transfer
@@ -25,7 +26,8 @@ def fit(federation: Federation, method: Method) -> list[Checkpoint]:
     configuration.
 
     The channel's ledger and the privacy spent are afterwards as if the method had just run. Raises
-    TypeError if `fit` returned something else than a module or checkpoints.
+    TypeError if `fit` returned something else than a module or checkpoints, AccessError if it
+    reached for data that no method is given.
     """
 
     def compute() -> Stage:
@@ -35,7 +37,9 @@ def fit(federation: Federation, method: Method) -> list[Checkpoint]:
         if base is not None:
             running = base.with_name(f"{base.name}-running")
             federation.stages.snapshots = Snapshots(running, federation.stages.cache.newer_than)
-        checkpoints = as_checkpoints(federation, method.fit(federation))
+        with while_fitting():
+            fitted = method.fit(federation)
+        checkpoints = as_checkpoints(federation, fitted)
         if federation.stages.snapshots is not None:
             federation.stages.snapshots.discard()
         return _as_stage(checkpoints, federation)

@@ -119,10 +119,12 @@ def check_replaceable(path: Path) -> None:
 
 
 def check_writable(folder: Path) -> None:
-    """Raise ResultsError if a folder cannot be written, now rather than after an hour."""
+    """Raise ResultsError if a folder cannot be written, now rather than after an hour; one that is
+    not there yet, if the nearest above it cannot.
+    """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
+        nearest = next(there for there in (folder, *folder.parents) if there.exists())
+        with tempfile.TemporaryFile(dir=nearest):
             pass
     except OSError as error:
         raise _not_written(folder, error) from error

@@ -18,7 +18,7 @@ from typing import Any
 
 import pandas as pd
 
-from results.files import RECORDS, ResultsError, with_seal, without_seal
+from results.files import RECORDS, ResultsError, canonical_json, with_seal, without_seal
 from results.published import parse_column, published_table
 from results.record import OK, Measurement, Record
 
@@ -55,6 +55,7 @@ COLUMNS = (
     "private_origin",
     "statistic",
     "settled",
+    "contract",
     "seconds",
     "local_samples",
     "server_samples",
@@ -68,7 +69,8 @@ COLUMNS = (
 without the paper. `column` and `detail` (`epoch=3` of a curve) hold `key=value` pairs. A number is
 in `value`, a text (a list of classes) in `text`, and so for the printed ones; the other is missing.
 `unit` is that of print, empty for what is not printed. `settled` is `yes`, `no` for a run that was
-cut short, and empty where no history tells. `epsilon` and `delta` are missing where no
+cut short, and empty where no history tells. `contract` says what promise of a method a plug-in's
+row breaks. `epsilon` and `delta` are missing where no
 privacy was claimed, `local_samples` and `server_samples` where a record is older than they are. A
 cell that failed has one line, with no metric, `status` `failed` and the reason; a cell that
 measured nothing has such a line too."""
@@ -119,7 +121,7 @@ def read_records(path: Path) -> list[Record]:
 
 def records_text(records: Iterable[Record]) -> str:
     """What `read_records` reads: a line each, sealed with its number and how many there are."""
-    values = [dict(sorted(record.to_json().items())) for record in records]
+    values = [json.loads(canonical_json(record.to_json())) for record in records]
     return "".join(
         json.dumps(with_seal(value, number, len(values)), separators=(",", ":")) + "\n"
         for number, value in enumerate(values, 1)
@@ -329,6 +331,7 @@ def _facts(record: Record) -> dict[str, Any]:
         "private": record.private.get("used", ""),
         "private_origin": record.private.get("origin", ""),
         "statistic": record.statistic,
+        "contract": "; ".join(record.contract),
         "seconds": record.seconds,
         "local_samples": float("nan") if record.local_samples is None else record.local_samples,
         "server_samples": float("nan") if record.server_samples is None else record.server_samples,

@@ -59,6 +59,8 @@ class Record:
     settled: dict[str, bool] = field(default_factory=dict)
     """By metric, whether it had settled when the run ended (`metrics.settling`), or was cut short;
     without metrics that the run has no history of, and empty in older records."""
+    contract: tuple[str, ...] = ()
+    """What promises of a method the row breaks, of a plug-in's; told when its table is written."""
     epsilon: float | None = None
     """Privacy budget spent; None means that no differential privacy was claimed (epsilon is
     infinite)."""
@@ -101,7 +103,7 @@ class Record:
     def from_json(cls, value: dict[str, Any]) -> Record:
         """Raises TypeError, KeyError or ValueError if `value` was not written by `to_json`."""
         measurements = tuple(Measurement(**m) for m in value["measurements"])
-        lists = {name: tuple(value.get(name, ())) for name in ("others", "lineage")}
+        lists = {name: tuple(value.get(name, ())) for name in ("others", "lineage", "contract")}
         record = cls(**{**value, "measurements": measurements, **lists})
         for name, kinds in KINDS.items():
             of_lists = getattr(record, name)
@@ -121,6 +123,7 @@ class Record:
 KINDS: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("table", "row", "column", "profile", "protocol", "cell", "code"), (str,)),
     **dict.fromkeys(("status", "reason", "statistic", "finished", "arrays", "lineage"), (str,)),
+    "contract": (str,),
     **dict.fromkeys(("seed", "test_samples", "bytes_up", "bytes_down"), (int,)),
     **dict.fromkeys(("local_samples", "server_samples"), (int, NoneType)),
     **dict.fromkeys(("epsilon", "delta"), (int, float, NoneType)),

@@ -60,6 +60,7 @@ CSV_COLUMNS = (
     "private",
     "private_origin",
     "settled",
+    "contract",
 )
 """The first six are those of `results/published/`, so that the two files join."""
 CHECK = "check"

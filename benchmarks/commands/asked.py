@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import shutil
@@ -68,6 +69,28 @@ def some_tables(tables: list[str] | None) -> list[str]:
     return tables
 
 
+def import_plugins(plugins: list[str]) -> None:
+    """Import plug-ins, each in a process of its own first, which alone ends if the file ends it.
+
+    Raises SpecError, with its name, for a file that cannot be imported.
+    """
+    for plugin in plugins:
+        entry = registry.find_method(Path(plugin).stem.replace("_", "-"), plugins)
+        from benchmarks.contract.process import EndedError, in_own_process
+
+        try:
+            in_own_process(functools.partial(_imports, entry))
+        except EndedError as error:
+            raise SpecError(
+                f"plug-in {plugin} ends its process while it is imported ({error})"
+            ) from error
+        entry.load()
+
+
+def _imports(entry: registry.MethodEntry, _: object) -> bool:
+    return bool(entry.load())
+
+
 def make_selection(
     profile: str,
     protocol: str,
@@ -95,8 +118,7 @@ def make_selection(
             f" in --seeds 0,1,2; got {shortened(seeds)}"
         )
     check_device_name(device)
-    for path in plugins:  # so that a broken file is named before anything else is wrong
-        registry.find_method(path.stem.replace("_", "-"), [str(p) for p in plugins]).load()
+    import_plugins([str(path) for path in plugins])  # before anything else is wrong
     add, drop = parse_methods(methods)
     try:
         execution = Execution(

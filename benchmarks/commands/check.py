@@ -8,8 +8,10 @@ import typer
 from rich.markup import escape
 
 from benchmarks.commands.app import app, console
+from benchmarks.commands.asked import import_plugins
 from benchmarks.commands.options import Plugins
 from benchmarks.tables import registry
+from benchmarks.tables.spec import SpecError
 from results.command_line import refuse
 
 
@@ -21,36 +23,27 @@ def check_method(
     """The contract of one method: it learns, repeats, and keeps private data private."""
     plugins = [str(path) for path in plugin or []]
     entry = registry.find_method(method, plugins)
-    from benchmarks.contract import (
-        CHECKS,
-        BrokenContractError,
-        NotJudgedError,
-        contract_method,
-        place,
-    )
+    import_plugins(plugins)
+    from benchmarks.contract.promises import CHECKS
+    from benchmarks.contract.verdicts import KEPT, judge
     from benchmarks.running.execute import prepare_device
     from federation.training.execution import DEFAULT
 
     prepare_device("cpu", 1, DEFAULT)
-    subject = contract_method(entry)
     console.print(f"{escape(method)}: {len(CHECKS)} promises, each with a small federation")
     broken = 0
-    for contract_check in CHECKS:
-        promise = " ".join(str(contract_check.__doc__).split("\n\n")[0].split())
-        try:
-            contract_check(subject)
-            console.print(f"[green]kept[/]       {promise}", soft_wrap=True)
-        except (BrokenContractError, NotJudgedError) as error:
+    try:
+        for verdict in judge(entry):
+            if verdict.word == KEPT:
+                console.print(f"[green]{KEPT}[/]       {escape(verdict.promise)}", soft_wrap=True)
+                continue
             broken += 1
-            word = "[red]broken[/]    "
-            if isinstance(error, NotJudgedError):
-                word = "[yellow]not judged[/]"
-            finding = f"{promise} {error} ({place(subject)})"
-            console.print(f"{word} {escape(finding)}", soft_wrap=True)
-        except Exception as error:
-            reason = f"{type(error).__name__}: {error}".splitlines()[0][:500]
-            refuse(f"{method} does not run: {reason} ({place(subject, error)})")
-            raise typer.Exit(1) from error
+            colour = "red" if verdict.word == "broken" else "yellow"
+            finding = f"{verdict.promise} {verdict.finding} ({verdict.place})"
+            console.print(f"[{colour}]{verdict.word:10}[/] {escape(finding)}", soft_wrap=True)
+    except SpecError as error:
+        refuse(str(error))
+        raise typer.Exit(1) from error
     if broken:
         raise typer.Exit(1)
     console.print(f"{escape(method)} keeps the contract")

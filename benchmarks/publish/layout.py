@@ -17,6 +17,9 @@ from reports.tables.table import Layout
 from results.published import format_column, parse_column
 from results.record import Record
 
+BROKEN = "✗"
+"""Marks a row whose method breaks the contract."""
+
 
 def layout_of(run: TableRun, records: Sequence[Record]) -> Layout:
     """How the table is drawn: rows and columns of which there is a record, in print order, and the
@@ -33,7 +36,9 @@ def layout_of(run: TableRun, records: Sequence[Record]) -> Layout:
         title=run.table.title,
         caption=run.table.caption,
         rows={
-            key: titles[key].title + _other_protocols(key, run.selection.protocol, records)
+            key: titles[key].title
+            + _other_protocols(key, run.selection.protocol, records)
+            + (f" {BROKEN}" if any(r.contract for r in records if r.row == key) else "")
             for key in titles
             if key in rows
         },
@@ -69,7 +74,7 @@ def layout_of(run: TableRun, records: Sequence[Record]) -> Layout:
                 else ()
             ),
         ),
-        notes=(*_families_of(run, records), *_notes_of(records)),
+        notes=(*_broken_of(run, records), *_families_of(run, records), *_notes_of(records)),
         unit=run.table.unit,
         methods={key: titles[key].method for key in titles if key in rows},
         chance={
@@ -126,6 +131,16 @@ def _notes_of(records: Sequence[Record]) -> tuple[str, ...]:
             )
             notes.setdefault(convention, {})[record.row] = None
     return tuple(f"{', '.join(rows)}: {note}" for note, rows in notes.items())
+
+
+def _broken_of(run: TableRun, records: Sequence[Record]) -> tuple[str, ...]:
+    """What rows are not ranked for breaking the contract, and how they do."""
+    titles = {row.key: row.title for row in run.rows}
+    broken = {titles[r.row]: r.contract for r in records if r.contract}
+    return tuple(
+        f"{BROKEN} {title} breaks the contract and is not ranked: {'; '.join(findings)}"
+        for title, findings in broken.items()
+    )
 
 
 def _families_of(run: TableRun, records: Sequence[Record]) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from benchmarks.publish.display import methods_of, print_table
 from benchmarks.publish.progress import Live
 from benchmarks.running import machine, runner
 from benchmarks.running.deadline import Deadline, OutOfTimeError
-from benchmarks.tables import cards
+from benchmarks.tables import cards, registry
 from benchmarks.tables.cells import UNREAD, unread
 
 if TYPE_CHECKING:
@@ -79,6 +79,7 @@ def regenerate(
                 log,
                 deadline,
             )
+    judge_plugins(console, runs)
     for run in (run for run in runs if run.records):
         print_table(console, run, plain)
         if profile != "paper":
@@ -88,3 +89,20 @@ def regenerate(
         if profile == "smoke":
             console.print("A smoke table proves that the table runs, not what the paper found.")
     return runs
+
+
+def judge_plugins(console: Console, runs: Sequence[runner.TableRun]) -> None:
+    """Find what promises of a method the rows of plug-ins break, and say so."""
+    for run in runs:
+        for row in run.rows if run.selection.plugins else ():
+            entry = registry.find_method(row.method, run.selection.plugins)
+            if entry.folder != "plugin":
+                continue
+            from benchmarks.contract.verdicts import findings
+
+            run.broken[row.key] = findings(entry)
+            for finding in run.broken[row.key]:
+                console.print(
+                    f"[red]{escape(row.key)} breaks the contract[/]: {escape(finding)}",
+                    soft_wrap=True,
+                )

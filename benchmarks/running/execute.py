@@ -126,12 +126,11 @@ def run_cell(
         with watched(on_point):
             taken, entries = _measured(cell, stages, channel, progress)
         outcome: dict[str, Any] = {**vars(taken), **entries}
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         trace = traceback.format_exc()
-        outcome = {
-            "status": FAILED,
-            "reason": f"{type(error).__name__}: {error}".splitlines()[0][:500],
-        }
+        ends = "the method ends its process: " if isinstance(error, SystemExit) else ""
+        reason = f"{ends}{type(error).__name__}: {error}".splitlines()[0][:500]
+        outcome = {"status": FAILED, "reason": reason}
     computed = [event for event in stages.events if event.computed]
     usage = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     record = Record(

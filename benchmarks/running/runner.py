@@ -47,6 +47,8 @@ class TableRun:
     files: TableFiles
     records: dict[str, Record] = field(default_factory=dict)
     """By cell key."""
+    broken: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """By row of a plug-in, what promises of a method it breaks."""
 
     @property
     def name(self) -> str:
@@ -88,7 +90,8 @@ class TableRun:
         order = {
             cell.key: n for n, cell in enumerate(expand(self.paper, self.table, self.whole, True))
         }
-        return sorted(merged.values(), key=lambda record: order.get(record.cell, len(order)))
+        judged = [replace(r, contract=self.broken.get(r.row, ())) for r in merged.values()]
+        return sorted(judged, key=lambda record: order.get(record.cell, len(order)))
 
     def lost(self, records: Iterable[Record | Cell]) -> list[str]:
         """What the table's files have and `records` do not: `row column seed`, or a row alone that

@@ -93,3 +93,8 @@ def small_data(method: type[Method]) -> DataSets:
     first, *others = str(small_config(method)["data.name"]).split("+")
     resolved = tuple(catalogue.resolve(name) for name in others)
     return DataSets(catalogue.resolve(first), others=resolved)
+
+
+def small_headline(method: type[Method]) -> str:
+    """The task's headline metric there."""
+    return "ssim" if method.reconstructs else "miou" if method.dense else "accuracy"

@@ -168,7 +168,7 @@ class MethodEntry:
             sys.modules[self.module] = module
             try:
                 spec.loader.exec_module(module)
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 del sys.modules[self.module]
                 raise SpecError(
                     f"plug-in {self.path} cannot be imported: {type(error).__name__}: {error}"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Concatenate, ParamSpec, TypeVar
 
 import torch
+from torch.multiprocessing.reductions import StorageWeakRef
 
+from datasets.access import AccessError, is_fitting
 from federation import watching
 from federation.samples import on_client
 from federation.tasks.base import Task
@@ -19,6 +22,9 @@ R = TypeVar("R")
 class Shard:
     """A client's private samples: a view into a set of samples, so that a thousand clients take no
     more memory than one.
+
+    While a method fits they are seen by what runs on the client alone, and known by their storage
+    as long as it runs, so that they do not leave by what it returns.
     """
 
     def __init__(
@@ -32,6 +38,9 @@ class Shard:
         self._indices = (
             torch.arange(len(images), device=images.device) if indices is None else indices
         )
+        self.runs = 0
+        """How many functions run on the client now."""
+        self._seen: list[StorageWeakRef] = []
 
     def __len__(self) -> int:
         return len(self._indices)
@@ -39,20 +48,55 @@ class Shard:
     @property
     def images(self) -> torch.Tensor:
         """A copy of the images as they are stored, (n, c, *sides)."""
-        return _taken(self._images, self._indices)
+        return self._shown(_taken(self._images, self._indices))
 
     @property
     def targets(self) -> torch.Tensor:
         """A copy of the targets, (n, ...)."""
-        return _taken(self._targets, self._indices)
+        return self._shown(_taken(self._targets, self._indices))
 
     def images_at(self, positions: torch.Tensor) -> torch.Tensor:
         """A copy of the images at some positions (m,) of the shard; (m, c, *sides)."""
-        return self._images[self._indices[positions]]
+        return self._shown(self._images[self._indices[positions]])
 
     def targets_at(self, positions: torch.Tensor) -> torch.Tensor:
         """A copy of the targets at some positions (m,) of the shard; (m, ...)."""
-        return self._targets[self._indices[positions]]
+        return self._shown(self._targets[self._indices[positions]])
+
+    def _shown(self, samples: torch.Tensor) -> torch.Tensor:
+        if is_fitting():
+            if not self.runs:
+                raise AccessError(
+                    "a client's samples are seen by functions given to client.run, while they run"
+                )
+            if not samples.is_meta:  # as in a plan, where what crosses is not copied
+                self._seen.append(StorageWeakRef(samples.untyped_storage()))
+        return samples
+
+    def leaves_by(self, value: object) -> bool:
+        """Whether `value`, or what it lists, is the shard or has storage of samples that were seen
+        in this run.
+        """
+        seen = {reference.cdata for reference in self._seen if not reference.expired()}
+        return any(
+            part is self
+            or (isinstance(part, torch.Tensor) and part.untyped_storage()._cdata in seen)
+            for part in _listed(value)
+        )
+
+    def forget(self) -> None:
+        """Take no note any longer of what was seen."""
+        self._seen.clear()
+
+
+def _listed(value: object) -> Iterator[object]:
+    """`value`, and all that it lists at any depth."""
+    yield value
+    if isinstance(value, Mapping):
+        value = tuple(value.values())
+    if isinstance(value, list | tuple | set):
+        for part in value:
+            yield from _listed(part)
 
 
 def _taken(samples: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
@@ -60,6 +104,9 @@ def _taken(samples: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
     if samples.is_meta:
         return samples.new_empty((len(indices), *samples.shape[1:]))
     return samples[indices]
+
+
+_here: int | None = None  # the client on which something runs
 
 
 class Client:
@@ -106,9 +153,50 @@ class Client:
     ) -> R:
         """Run `function(shard, ...)` on the client. What it returns is still the client's: send it
         by the channel.
+
+        While a method fits it raises AccessError if samples themselves are returned, and inside
+        what runs on another client.
         """
-        with on_client(), watching.on_client(self.index):
-            return function(self.__shard, *args, **kwargs)
+        with self._open() as shard, on_client(), watching.on_client(self.index):
+            result = function(shard, *args, **kwargs)
+            if is_fitting() and shard.leaves_by(result):
+                raise AccessError(
+                    f"samples leave client {self.index} as what its function returns; work on them"
+                    " in the function"
+                )
+        return result
+
+    @contextlib.contextmanager
+    def _open(self) -> Iterator[Shard]:
+        """The shard, which its samples are seen of inside."""
+        global _here
+        before, shard = _here, self.__shard
+        if before not in (None, self.index) and is_fitting():
+            raise AccessError(f"what runs on client {before} cannot run on client {self.index}")
+        _here = self.index
+        shard.runs += 1
+        try:
+            yield shard
+        finally:
+            _here = before
+            shard.runs -= 1
+            if not shard.runs:
+                shard.forget()
+
+    @staticmethod
+    def run_together(
+        clients: Sequence[Client], function: Callable[[Sequence[Shard]], None]
+    ) -> None:
+        """Run `function(shards)` on several clients at once: one computation in which each has its
+        own part, as that of `federation.parts.stacked`.
+        """
+        global _here
+        with contextlib.ExitStack() as stack:
+            shards = []
+            for client in clients:
+                shards.append(stack.enter_context(client._open()))
+                _here = None
+            function(shards)
 
     def __repr__(self) -> str:
         return f"Client({self.index}, {self.role}, {self.size} samples)"

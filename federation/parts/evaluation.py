@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
+from datasets.access import refuse
 from federation.parties.checkpoint import History
 from federation.parties.data import LabelledSet
 from federation.tasks.base import Task
@@ -30,9 +31,7 @@ class Evaluation:
         oracle: frozenset[str],
         tracked: bool = True,
     ):
-        self.test_set = test_set
-        """For measures alone: no method may choose anything by it, and a contract test sees to
-        it."""
+        self._test_set = test_set
         self.validation_set = validation_set
         self.history: History = {}
         """What `track` has measured so far; a checkpoint takes it along."""
@@ -42,8 +41,20 @@ class Evaluation:
         """What knowledge that no server has the method declares."""
         self._task = task
         self._normalise = normalise
-        self.labels_of_public = labels_of_public
-        """True labels (n,) of the public images, if they are known; methods ask `public_labels`."""
+        self._labels_of_public = labels_of_public
+
+    @property
+    def test_set(self) -> LabelledSet:
+        """For measures alone. Raises AccessError while a method fits: none may learn from it, or
+        choose anything by it.
+        """
+        refuse("evaluation.test_set is for measures; no method learns from the test set")
+        return self._test_set
+
+    @property
+    def test_digest(self) -> str:
+        """Identifies the test set in stage keys."""
+        return self._test_set.digest
 
     def track(self, model: nn.Module) -> None:
         """Note the test metrics of the global model after a round, where these are tracked. No
@@ -59,7 +70,7 @@ class Evaluation:
         """Metrics on the test set (none while planning) of a network that was trained for the
         federation's task, or for `task`.
         """
-        return self.measured(model, self.test_set, task)
+        return self.measured(model, self._test_set, task)
 
     def validate(self, model: nn.Module) -> dict[str, float]:
         """Metrics on the server's validation set (none while planning). Raises ValueError if it has
@@ -100,8 +111,8 @@ class Evaluation:
 
         Raises OracleError for every other method: a real server has no such labels.
         """
-        if "public-labels" not in self.oracle or self.labels_of_public is None:
+        if "public-labels" not in self.oracle or self._labels_of_public is None:
             raise OracleError(
                 "public data are unlabelled; an upper bound must declare oracle = {'public-labels'}"
             )
-        return self.labels_of_public
+        return self._labels_of_public

@@ -293,7 +293,7 @@ class Stages:
             "augmentation": asdict(setup.augmentation) if setup.augmentation else None,
             "task": _described(setup.task),
             "pretrained": setup.pretrained,
-            "test": self._evaluation.test_set.digest,
+            "test": self._evaluation.test_digest,
             **({} if self._evaluation.tracked else {"tracked": False}),
             "device": self._device(),
             "parts": list(parts),

@@ -148,17 +148,20 @@ class Trainer:
         clients, models = zip(*group, strict=True)
         seeds, device = self._streams.seeds, self._setup.device
         with self._streams.dropout("together", *names):
-            train_stacked(
-                models,
-                [client.run(lambda shard: shard) for client in clients],
-                self._setup.task.loss,
-                plan,
-                normalise=self._setup.normalise,
-                generators=[
-                    seeds.torch("shuffling", "client", client.index, *names, device=device)
-                    for client in clients
-                ],
-                augmentation=self._setup.augmentation,
+            Client.run_together(
+                clients,
+                lambda shards: train_stacked(
+                    models,
+                    shards,
+                    self._setup.task.loss,
+                    plan,
+                    normalise=self._setup.normalise,
+                    generators=[
+                        seeds.torch("shuffling", "client", client.index, *names, device=device)
+                        for client in clients
+                    ],
+                    augmentation=self._setup.augmentation,
+                ),
             )
 
     def on_client(

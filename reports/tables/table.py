@@ -251,7 +251,8 @@ def best_rows(layout: Layout, block: Block, column: str) -> set[str]:
     """The row with the best value of a column, if no other row's spread over seeds reaches it; none
     if the metric has no better or worse.
 
-    Upper bounds are left out, and rows that report their best epoch beside others that do not.
+    Upper bounds are left out, rows that break the contract, and rows that report their best epoch
+    beside others that do not.
     """
     candidates = {
         row: block.cells[row, column]
@@ -261,7 +262,7 @@ def best_rows(layout: Layout, block: Block, column: str) -> set[str]:
     lines = {
         row: line
         for row, line in candidates.items()
-        if line["status"] == OK and is_number(line["value"])
+        if line["status"] == OK and is_number(line["value"]) and not line.get("contract", "")
     }
     fair = {
         row: line

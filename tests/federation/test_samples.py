@@ -10,7 +10,7 @@ from torch import nn
 
 from baselines.fedkd import FedKD
 from baselines.standalone import Standalone
-from federation.caching.cache import Stage, StageCache, StageRequest
+from federation.caching.cache import StageCache
 from federation.fitting import fit
 from federation.method import Method
 from federation.parts.protection import Protection
@@ -20,7 +20,6 @@ from federation.training.loops import Normalisation, TrainingPlan, predict, trai
 from methods.fedavg import FedAvg
 from methods.fedmd import FedMD
 from privacy.plan import DP_SGD, PrivacyPlan
-from results.files import read_sealed_json, write_sealed_json
 from tests.federation.tiny import make_client, make_federation
 
 
@@ -150,18 +149,3 @@ def test_a_stage_counts_for_every_fit_that_asks_and_once_in_each(stages):
     assert seen_by(AsksTwice(), stages=stages) == {"local": 72, "server": 0}
     local = [event.computed for event in stages.events if event.kind == "local-model"]
     assert local.count(True) == 2
-
-
-def test_a_stage_written_before_samples_were_counted_is_read(tmp_path):
-    """What a plug-in's or a measure's own module computes may be as old."""
-    stages = StageCache(tmp_path)
-    request = StageRequest("old", "", {}, lambda: Stage({"x": torch.ones(1)}), "results.names")
-    stages.get(request)
-    header = stages.path(request).with_suffix(".json")
-    value = read_sealed_json(header)
-    assert value.pop("seen") == {"local": 0, "server": 0}
-    write_sealed_json(header, value)
-    with counted() as count:
-        assert stages.get(request).tensors["x"].item() == 1
-    assert count.total() == {"local": 0, "server": 0}
-    assert [event.computed for event in stages.events] == [True, False]

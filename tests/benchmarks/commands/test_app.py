@@ -30,7 +30,7 @@ def test_without_a_command_there_is_help(command, module):
     ("typed", "completions"),
     [
         ("-m benchmarks repr", "reproduce"),
-        ("-m benchmarks reproduce dlad/t", "dlad/table1 dlad/table2 dlad/table3 dlad/table4"),
+        ("-m benchmarks reproduce dlad/ta", "dlad/table1 dlad/table2 dlad/table3 dlad/table4"),
         ("-m benchmarks plan dlad --prof", "--profile"),
         ("-m benchmarks plan dlad --profile pap", "paper"),
         ("-m reports bu", ""),

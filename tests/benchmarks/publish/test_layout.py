@@ -26,6 +26,16 @@ def test_the_layout_names_every_data_set_once_the_public_one_apart(run):
     assert layout.unit == "percent"
 
 
+def test_a_row_that_breaks_the_contract_is_marked_and_says_how(run):
+    broken = scored("gan", 2.0, 1.0, contract=("it reads labels", "it forgets"))
+    layout = layout_of(run, [broken, scored("gan mimic=eq8", 3.0, 2.0)])
+    assert [title.endswith(" ✗") for title in layout.rows.values()] == [True, False]
+    title = layout.rows["gan"].removesuffix(" ✗")
+    assert layout.notes[0] == (
+        f"✗ {title} breaks the contract and is not ranked: it reads labels; it forgets"
+    )
+
+
 def test_without_public_images_the_layout_names_no_public_data(run):
     assert not any(
         "public" in label for label in layout_of(run, [scored("gan", 2.0, 1.0, public={})]).labels

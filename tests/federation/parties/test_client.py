@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from datasets.access import AccessError, while_fitting
 from federation.parties.client import Client, Shard
 
 SHARD = Shard(torch.zeros(4, 1, 2, 2, dtype=torch.uint8), torch.tensor([0, 2, 2, 1]))
@@ -109,3 +110,56 @@ def test_shards_are_views_of_one_set_of_samples():
     first, second = (Shard(images, TARGETS, torch.tensor(own)) for own in ([0, 1], [1, 2]))
     images[1] = 200
     assert first.images[1].unique().tolist() == second.images[0].unique().tolist() == [200]
+
+
+# -- while a method fits --
+
+
+def two_clients():
+    return [Client(k, "x", "x", make_shard([k, k + 2]), (), str(k)) for k in range(2)]
+
+
+@pytest.mark.parametrize(
+    "leaving",
+    [
+        lambda shard: shard.images,
+        lambda shard: {"held": [(1, shard.targets)]},
+        lambda shard: shard.images_at(torch.tensor([0]))[:, :, 1:],
+        lambda shard: shard,
+    ],
+)
+def test_samples_do_not_leave_by_what_a_function_returns(leaving):
+    client, _ = two_clients()
+    with while_fitting(), pytest.raises(AccessError, match="samples leave client 0"):
+        client.run(leaving)
+    client.run(leaving)  # measures may
+
+
+def test_what_is_computed_of_samples_may_be_returned():
+    client, _ = two_clients()
+    with while_fitting():
+        assert client.run(lambda shard: shard.images.float().mean()).item() == 5.5
+        assert client.run(lambda shard: client.run(lambda again: len(again.images))) == 2
+
+
+def test_a_shard_that_was_kept_shows_nothing_afterwards():
+    client, _ = two_clients()
+    kept = []
+    with while_fitting():
+        client.run(kept.append)
+        with pytest.raises(AccessError, match="while they run"):
+            _ = kept[0].targets
+    assert kept[0].targets.tolist() == [0, 2]
+
+
+def test_one_client_does_not_run_on_another_but_several_may_run_together():
+    first, second = two_clients()
+    seen = []
+    with while_fitting():
+        with pytest.raises(AccessError, match="what runs on client 0 cannot run on client 1"):
+            first.run(lambda _: second.run(len))
+        Client.run_together(
+            [first, second], lambda shards: seen.extend(s.targets.tolist() for s in shards)
+        )
+        second.run(len)
+    assert seen == [[0, 2], [1, 0]]

@@ -1,0 +1,67 @@
+"""What is found of one method: for `check`, and for the rows of plug-ins that a table has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from benchmarks.contract.fits import BrokenContractError, NotJudgedError
+from benchmarks.contract.promises import CHECKS, contract_method, place
+from benchmarks.tables.registry import MethodEntry
+from benchmarks.tables.spec import SpecError
+from results.files import cache_home, digest, read_sealed_json, write_sealed_json
+from results.sourcecode import package_versions, source_digest
+
+KEPT, BROKEN, NOT_JUDGED = "kept", "broken", "not judged"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """On one promise."""
+
+    promise: str
+    word: str
+    """`KEPT`, `BROKEN` or `NOT_JUDGED`."""
+    finding: str = ""
+    place: str = ""
+    """`FILE:LINE` of the method."""
+
+
+def judge(entry: MethodEntry) -> Iterator[Verdict]:
+    """Verdicts on all promises, one after another. Raises SpecError for a method that does not
+    run.
+    """
+    subject = contract_method(entry)
+    for check in CHECKS:
+        promise = " ".join(str(check.__doc__).split("\n\n")[0].split())
+        try:
+            check(subject)
+            yield Verdict(promise, KEPT)
+        except BrokenContractError as error:
+            yield Verdict(promise, BROKEN, str(error), place(subject))
+        except NotJudgedError as error:
+            yield Verdict(promise, NOT_JUDGED, str(error), place(subject))
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}".splitlines()[0][:500]
+            at = place(subject, error)
+            raise SpecError(f"{entry.name} does not run: {reason} ({at})") from error
+
+
+def findings(entry: MethodEntry) -> tuple[str, ...]:
+    """What promises a method does not keep, each once, as it was found; kept in the cache until
+    its code or the contract's changes.
+    """
+    code = [entry.code, source_digest(__name__), package_versions()]
+    path = cache_home() / "contracts" / f"{digest([entry.name, code])}.json"
+    try:
+        kept = read_sealed_json(path)
+    except FileNotFoundError:
+        kept = None
+    if kept is None:
+        try:
+            found = [v.finding for v in judge(entry) if v.word != KEPT]
+        except SpecError as error:
+            found = [str(error)]
+        kept = {"findings": list(dict.fromkeys(found))}
+        write_sealed_json(path, kept)
+    return tuple(kept["findings"])
