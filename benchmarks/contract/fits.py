@@ -230,9 +230,7 @@ class Fit:
         prepare(self)
         try:
             outcome = in_own_process(self._run)
-            for name in outcome.imported:  # once, not in every process that is forked from this
-                with contextlib.suppress(Exception):
-                    importlib.import_module(name)
+            import_all(outcome.imported)
             return outcome
         except AccessError as error:
             raise BrokenContractError(str(error)) from error
@@ -289,16 +287,30 @@ _prepared: set[Scalar] = set()
 
 def prepare(fit: Fit) -> None:
     """Do once, without the method, what all fits on such a federation do first, for the processes
-    that are forked from this one: read data, digest code, import what trains.
+    that are forked from this one: read data and import what trains. Nothing is trained here: where
+    there is a GPU a process that has run autograd cannot fork.
     """
     name = small_config(type(fit.method))["data.name"]
     if name in _prepared:
         return
     federation = Fit(fit.method).federation
-    models = federation.local_models()
-    if len(federation.public):
-        federation.public_outputs(models[0])
+    before = set(sys.modules)
+
+    def train(_: Closed) -> tuple[str, ...]:
+        models = federation.local_models()
+        if len(federation.public):
+            federation.public_outputs(models[0])
+        return tuple(sorted(filter(_is_library, set(sys.modules) - before)))
+
+    import_all(in_own_process(train))
     _prepared.add(name)
+
+
+def import_all(modules: Sequence[str]) -> None:
+    """Import modules once, not in every process that is forked from this."""
+    for name in modules:
+        with contextlib.suppress(Exception):
+            importlib.import_module(name)
 
 
 def data_digest(federation: Federation) -> str:

@@ -150,9 +150,10 @@ def test_a_changed_reference_value_is_found_and_named(run, tmp_path):
     edited = run(ROOT, "reports", "compare", changed, reference)
     assert edited.returncode == 2
     assert (
-        "its records differ in global-avg dataset=mnist distribution=iid accuracy" in edited.stderr
+        "its records differ in global-avg dataset=mnist distribution=niid1 accuracy"
+        in edited.stderr
     )
     write_csv(files.path("csv"), summarise(list(files.listed_cells().values())))
     moved = run(ROOT, "reports", "compare", changed, reference, "--exact")
     assert moved.returncode == 1, moved.stdout + moved.stderr
-    assert "global-avg dataset=mnist distribution=iid accuracy" in moved.stdout
+    assert "global-avg dataset=mnist distribution=niid1 accuracy" in moved.stdout
