@@ -9,7 +9,7 @@ import torch
 
 from benchmarks import contract
 from federation.method import Method
-from tests.benchmarks.contract import cheats
+from tests.benchmarks.contract import cheats, closed
 
 DISGUISED = [
     cheats.Renamed,
@@ -71,13 +71,13 @@ def test_samples_are_not_told_beside_the_payload(cheat, message):
         (cheats.LabelsByClosure, "did not cross the channel"),
         (cheats.Memory, "did not cross the channel"),
         (cheats.FileKept, "it writes .*fedtables-cheat.txt while it fits"),
-        (cheats.TestSplit, "the data set digits is closed while a method fits"),
-        (cheats.FromDisk, "it reads .*digits"),
-        (cheats.FromMemory, "searches the memory of its process"),
-        (cheats.Elsewhere, "it starts a process"),
-        (cheats.TestSet, "no method learns from the test set"),
-        (cheats.Exits, r"it ends its process \(sys.exit\(0\)\)"),
-        (cheats.Dies, r"it ends its process \(exit code 0\)"),
+        (closed.TestSplit, "the data set digits is closed while a method fits"),
+        (closed.FromDisk, "it reads .*digits"),
+        (closed.FromMemory, "searches the memory of its process"),
+        (closed.Elsewhere, "it starts a process"),
+        (closed.TestSet, "no method learns from the test set"),
+        (closed.Exits, r"it ends its process \(sys.exit\(0\)\)"),
+        (closed.Dies, r"it ends its process \(exit code 0\)"),
     ],
 )
 def test_nothing_reaches_a_server_or_another_client_around_the_channel(cheat, message):
@@ -85,7 +85,7 @@ def test_nothing_reaches_a_server_or_another_client_around_the_channel(cheat, me
         contract.learns_from_clients_only_by_the_channel(cheat())
 
 
-@pytest.mark.parametrize("cheat", [cheats.TestImages, cheats.TestMetrics])
+@pytest.mark.parametrize("cheat", [closed.TestImages, closed.TestMetrics])
 def test_the_test_set_tells_nothing(cheat):
     with pytest.raises(contract.BrokenContractError, match="depend on the test set"):
         contract.never_reads_the_test_set(cheat())
@@ -93,12 +93,12 @@ def test_the_test_set_tells_nothing(cheat):
 
 def test_labels_of_the_public_set_are_not_read_past_the_oracle():
     with pytest.raises(contract.BrokenContractError, match="labels of the public set"):
-        contract.never_reads_public_labels(cheats.PublicLabels())
+        contract.never_reads_public_labels(closed.PublicLabels())
 
 
 def test_what_was_refused_is_known_even_if_the_method_hides_it():
     with pytest.raises(contract.BrokenContractError, match=r"it reads .*digits"):
-        contract.finds_nothing_elsewhere(cheats.Quietly())
+        contract.finds_nothing_elsewhere(closed.Quietly())
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from reports.tables.claims import (
-    Verdict,
-    judge,
-    judge_claim,
-    judge_expectation,
-    published_values,
-)
+from reports.tables.claims import Verdict, judge, judge_claim, published_values
 from reports.tables.predicates import ClaimError, Value
 from results import published
 from results.published import Claim
@@ -449,19 +443,3 @@ def test_what_fails_on_a_run_that_was_cut_short_is_no_failure(predicate, word):
     assert verdict.word == word
     assert verdict.settled == (word == "holds") * 2
     assert verdict.failed == (word == "does not hold") * (2 if "all" in predicate else 1)
-
-
-@pytest.mark.parametrize(
-    ("ours", "settled", "word"),
-    [(0.9780, True, "holds"), (0.9721, True, "does not hold"), (0.9721, False, "cut short")],
-)
-def test_an_expectation_is_held_against_the_number_that_the_paper_prints(ours, settled, word):
-    """Table II of DLAD has 0.9821 for MNIST with IID clients."""
-    predicate = (
-        "abs(accuracy[global-dlad] - print:table2:accuracy[global-dlad @ dataset=mnist]) <= 0.0099"
-        " for all distribution"
-    )
-    values = [Value("global-dlad", {"distribution": "iid"}, "accuracy", ours, settled)]
-    verdict = judge_expectation(predicate, "dlad", "trial", {"trial": values})
-    assert (verdict.word, verdict.total) == (word, 1)
-    assert verdict.settled == (word == "holds")
