@@ -202,7 +202,8 @@ def test_sets(
     configuration: Configuration, sources: Sequence[ResolvedData], device: str
 ) -> dict[str, LabelledSet]:
     """The test samples on which a cell is measured, by site: of all classes of a data set
-    together, where these are the sites and none is named. Raises DataError for an unknown site.
+    together, where these are the sites and none is named.
+    Raises DataError for a site that is unknown or has no test samples.
     """
     sites = sites_of(configuration, sources)
     how = read_section(configuration.others, "pixels", PixelSettings)
@@ -213,6 +214,9 @@ def test_sets(
     for name in wanted:
         if name not in sites:
             raise DataError(f"pixels.test: unknown site {name!r}; {near(name, sites)}")
+        if not len(sites[name].samples("test")):
+            some = ", ".join(n for n, site in sites.items() if len(site.samples("test")))
+            raise DataError(f"{name} has no test samples to measure on; with some: {some or 'none'}")
     return {n: sites[n].whole("test", sites[n].samples("test"), device) for n in wanted}
 
 
