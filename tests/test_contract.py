@@ -302,7 +302,8 @@ class Stepper(Method):
 def test_a_brief_fit_shortens_loops_where_the_method_can_be_had_so():
     short = contract.shortened(Stepper())
     assert (short.steps, short.interval) == (8, 4)
-    assert contract.shortened(Stepper(steps=100, ramp=60)) == Stepper(steps=100, ramp=60)
+    assert contract.shortened(Stepper(ramp=60)) == Stepper(steps=64, interval=25, ramp=60)
+    assert contract.shortened(Stepper(ramp=99)) == Stepper(ramp=99)
     assert contract.shortened(Bare()) == Bare()
 
 

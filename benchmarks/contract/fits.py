@@ -31,10 +31,11 @@ from federation.channel import Channel, Transfer, encode
 from federation.federation import Federation
 from federation.fitting import listed
 from federation.method import Fitted, Method
+from federation.parts import stages
 from federation.parties.checkpoint import Checkpoint
 from federation.seeds import Seeds
 from privacy.plan import RELEASED
-from results.sourcecode import ROOT
+from results.sourcecode import ROOT, source_digest
 
 BRIEF: Mapping[str, Scalar] = {
     "partition.public_limit": 100,
@@ -43,12 +44,13 @@ BRIEF: Mapping[str, Scalar] = {
 }
 """What differs where it is enough to compare two fits, or to see what they send."""
 BRIEF_STEPS: Mapping[str, int] = {
-    "steps": 8,
-    "interval": 4,
-    "epochs": 2,
+    "steps": 4,
+    "interval": 2,
+    "epochs": 1,
+    "rounds": 2,
 }
-"""Most steps of a method's own loop in such a fit, in all and between two of its evaluations; and
-most of its own epochs. Other fields of epochs, as `warmup_epochs`, are 1."""
+"""Steps of a method's own loop in such a fit, in all and between two of its evaluations; and its own
+epochs and rounds. Other fields of epochs, as `warmup_epochs`, are 1."""
 EPSILON = 50.0
 """Budget of the contract's private runs."""
 
@@ -174,11 +176,10 @@ class Fit:
         """Configuration of a private run."""
         if not self.mechanism:
             return {}
-        noise = 1.0 if self.mechanism == RELEASED else 0.0
         return {
             "privacy.epsilon": EPSILON,
             "privacy.mechanism": self.mechanism,
-            "privacy.noise_multiplier": noise,
+            "privacy.noise_multiplier": 1.0,  # to look for the smallest takes longer than to train
             "privacy.queries": 50,
         }
 
@@ -287,8 +288,9 @@ _prepared: set[Scalar] = set()
 
 def prepare(fit: Fit) -> None:
     """Do once, without the method, what all fits on such a federation do first, for the processes
-    that are forked from this one: read data and import what trains. Nothing is trained here: where
-    there is a GPU a process that has run autograd cannot fork.
+    that are forked from this one: read data, import what trains and digest its code, by which
+    stages are found again. Nothing is trained here: where there is a GPU a process that has run
+    autograd cannot fork.
     """
     name = small_config(type(fit.method))["data.name"]
     if name in _prepared:
@@ -303,6 +305,8 @@ def prepare(fit: Fit) -> None:
         return tuple(sorted(filter(_is_library, set(sys.modules) - before)))
 
     import_all(in_own_process(train))
+    for module in (stages.__name__, type(federation.task).__module__):
+        source_digest(module)
     _prepared.add(name)
 
 
@@ -323,17 +327,16 @@ def data_digest(federation: Federation) -> str:
 
 
 def shortened(method: Method) -> Method:
-    """The method with loops of its own of at most `BRIEF_STEPS`, if it can be had so."""
+    """The method with loops of its own of at most `BRIEF_STEPS`, or of the fewest times as many
+    that its other fields allow.
+    """
     most = {f.name: 1 for f in fields(method) if f.name.endswith("_epochs")} | dict(BRIEF_STEPS)
-    steps = {
-        name: min(number, getattr(method, name))
-        for name, number in most.items()
-        if isinstance(getattr(method, name, None), int)
-    }
-    try:
-        return replace(method, **steps)
-    except ValueError:  # its other fields do not fit such short loops
-        return method
+    own = {name: getattr(method, name, None) for name in most}
+    numbers = {name: number for name, number in own.items() if isinstance(number, int)}
+    for times in (2**power for power in range(8)):
+        with contextlib.suppress(ValueError):
+            return replace(method, **{n: min(times * most[n], numbers[n]) for n in numbers})
+    return method
 
 
 def of_client(messages: Sequence[Message], client: int) -> list[Message]:
