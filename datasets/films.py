@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
+from datasets.pictures import opened
 from datasets.source import DataError
 
 FULL = 512
@@ -138,7 +139,7 @@ def read_film(path: Path, most: int = 0) -> np.ndarray:
         if path.suffix.lower() in (".dcm", ".dicom"):
             film = _read_dicom(path)
         else:
-            with Image.open(path) as image:
+            with opened(path) as image:
                 deep = image.mode.startswith("I")
                 film = (
                     to_bytes(np.asarray(image), 65535) if deep else np.asarray(image.convert("L"))

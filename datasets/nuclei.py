@@ -15,6 +15,7 @@ import numpy as np
 from datasets.annotations import INSTANCES, Annotation
 from datasets.films import read_table, unrepeated
 from datasets.folders import all_there
+from datasets.pictures import opened
 from datasets.source import DataError
 
 NUCLEI = {"nuclei": Annotation(INSTANCES, 1, "the nuclei of an image, numbered in any order")}
@@ -31,7 +32,7 @@ def read_rgb(path: Path) -> np.ndarray:
     from PIL import Image  # takes long, and listing data sets needs none
 
     try:
-        with Image.open(path) as image:
+        with opened(path) as image:
             return np.asarray(image.convert("RGB"))
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         raise DataError(f"{path} is not a readable image ({error}). Get it again.") from error
@@ -152,10 +153,8 @@ def _from_text(path: Path) -> np.ndarray:
 
 
 def _from_png(path: Path) -> np.ndarray:
-    from PIL import Image
-
     try:
-        with Image.open(path) as image:
+        with opened(path) as image:
             return np.asarray(image)
     except (OSError, ValueError, SyntaxError) as error:
         raise DataError(f"{path} is not a readable image ({error}). Get it again.") from error

@@ -1,13 +1,20 @@
-"""The numbers the papers print. They live in `results/published/` as data and nowhere else."""
+"""The numbers the papers print. They live in `results/published/` as data and nowhere else, and are
+read only as they were checked against print: as the paper's `SHA256SUMS` says.
+"""
 
 from __future__ import annotations
 
 import csv
 import functools
+import hashlib
+import io
 from dataclasses import dataclass
 from pathlib import Path
 
+from results.files import ResultsError
+
 PUBLISHED = Path(__file__).parent / "published"
+SUMS = "SHA256SUMS"
 
 
 @dataclass(frozen=True)
@@ -74,37 +81,54 @@ def _number(text: str) -> float | str | None:
         return text
 
 
+def _lines(path: Path) -> list[dict[str, str]]:
+    """The lines of a CSV, by column; none where there is no file.
+
+    Raises ResultsError for a file that is not the one that was checked.
+    """
+    try:
+        sums = (path.parent / SUMS).read_text(encoding="utf-8") if path.parent.exists() else ""
+        checked = {name: digest for digest, name in map(str.split, sums.splitlines())}
+        if path.name not in checked and not path.exists():
+            return []
+        text = path.read_text(encoding="utf-8")
+        whole = hashlib.sha256(text.encode()).hexdigest() == checked.get(path.name)
+    except (OSError, ValueError):
+        whole = False
+    if not whole:
+        raise ResultsError(
+            f"{path} is not as it was checked against print, by {SUMS} beside it. Restore both from"
+            f" version control, or, where its numbers are checked, run `sha256sum *.csv > {SUMS}`."
+        )
+    return list(csv.DictReader(io.StringIO(text)))
+
+
 @functools.cache
 def published_table(table: str) -> tuple[PublishedCell, ...]:
     """The printed cells of `paper/table`, in print order; empty for a figure without printed
-    numbers.
+    numbers. Raises ResultsError for a file that was changed.
     """
-    path = PUBLISHED / f"{table}.csv"
-    if not path.exists():
-        return ()
-    with path.open(newline="", encoding="utf-8") as stream:
-        return tuple(
-            PublishedCell(
-                row=line["row"],
-                column=line["column"],
-                metric=line["metric"],
-                value=_number(line["value"]),
-                std=float(line["std"]) if line["std"] else None,
-                n=int(line["n"]) if line["n"] else None,
-                note=line["note"],
-            )
-            for line in csv.DictReader(stream)
+    return tuple(
+        PublishedCell(
+            row=line["row"],
+            column=line["column"],
+            metric=line["metric"],
+            value=_number(line["value"]),
+            std=float(line["std"]) if line["std"] else None,
+            n=int(line["n"]) if line["n"] else None,
+            note=line["note"],
         )
+        for line in _lines(PUBLISHED / f"{table}.csv")
+    )
 
 
 @functools.cache
 def claims(paper: str) -> tuple[Claim, ...]:
-    """What the paper's text claims about its tables; nothing where nobody has noted any."""
-    path = PUBLISHED / paper / "claims.csv"
-    if not path.exists():
-        return ()
-    with path.open(newline="", encoding="utf-8") as stream:
-        names = Claim.__dataclass_fields__
-        return tuple(
-            Claim(**{name: line[name] for name in names}) for line in csv.DictReader(stream)
-        )
+    """What the paper's text claims about its tables; nothing where nobody has noted any. Raises
+    ResultsError for a file that was changed.
+    """
+    names = Claim.__dataclass_fields__
+    return tuple(
+        Claim(**{name: line[name] for name in names})
+        for line in _lines(PUBLISHED / paper / "claims.csv")
+    )

@@ -18,12 +18,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
+import h5py
+import nibabel
 import numpy as np
 import torch
+from PIL import Image
 
+from datasets.films import read_film
+from datasets.nifti import read_volume
 from datasets.npz import read_arrays
 from datasets.sources.cifar import read_batch
+from datasets.sources.fastmri import slices_of
 from datasets.sources.mnist import read_idx
 from federation.caching.cache import Stage, StageCache, StageRequest
 from federation.caching.snapshots import Snapshots
@@ -31,6 +38,7 @@ from federation.channel import Transfer
 from reports.pages.page import Result
 from reports.pages.sheet import Sheet
 from reports.tables.resultset import read_set
+from results import published
 from results.files import DataError, ResultsError, read_sealed_json, write_sealed_json
 from results.frame import read_records
 from results.store import CellCache, TableFiles, write_sealed_csv
@@ -250,6 +258,37 @@ def _write_idx(folder: Path) -> None:
     (folder / "labels").write_bytes(b"\0\0\x08\x01\0\0\0\x05" + bytes(range(5)))
 
 
+def _write_published(folder: Path) -> None:
+    (folder / "dlad").mkdir()
+    for name in ("table3.csv", "claims.csv", published.SUMS):
+        shutil.copy(published.PUBLISHED / "dlad" / name, folder / "dlad" / name)
+
+
+def _read_published(folder: Path) -> Any:
+    with mock.patch.object(published, "PUBLISHED", folder):
+        published.published_table.cache_clear()
+        published.claims.cache_clear()
+        try:
+            return published.published_table("dlad/table3"), published.claims("dlad")
+        finally:
+            published.published_table.cache_clear()
+            published.claims.cache_clear()
+
+
+def _write_nifti(folder: Path) -> None:
+    volume = np.arange(24, dtype=np.int16).reshape(2, 3, 4)
+    nibabel.save(nibabel.Nifti1Image(volume, np.eye(4)), folder / "a.nii.gz")
+
+
+def _write_png(folder: Path) -> None:
+    Image.fromarray(np.arange(48, dtype=np.uint8).reshape(6, 8)).save(folder / "a.png")
+
+
+def _write_hdf5(folder: Path) -> None:
+    with h5py.File(folder / "a.h5", "w") as content:
+        content["reconstruction_rss"] = np.arange(18, dtype=np.float32).reshape(2, 3, 3)
+
+
 KINDS = [
     Kind("finished cell", _write_cell, _read_cell, cache=True),
     Kind("stage", _write_stage, _read_stage, cache=True),
@@ -278,10 +317,14 @@ KINDS = [
         lambda folder: np.savez_compressed(folder / "a.npz", **ARRAYS),
         lambda folder: _lists(read_arrays(folder / "a.npz", list(ARRAYS), "Get it.")),
     ),
+    Kind("published numbers", _write_published, _read_published),
+    Kind("NIfTI", _write_nifti, lambda folder: read_volume(folder / "a.nii.gz").tolist()),
+    Kind("PNG", _write_png, lambda folder: read_film(folder / "a.png").tolist()),
     Kind("pickled batch", _write_batch, _read_batch),
     Kind("IDX", _write_idx, lambda folder: [len(read_idx(folder / "labels").shape)]),
+    Kind("HDF5", _write_hdf5, lambda folder: [slices_of(folder / "a.h5").ndim]),
 ]
-"""Of pickles and IDX files, which have no sum, only the form is compared: another content has
+"""Of pickles, IDX and HDF5 files, which have no sum, only the form is compared: another content has
 another digest, and is unverified."""
 
 

@@ -31,8 +31,8 @@ from federation.channel import Channel, Transfer, encode
 from federation.federation import Federation
 from federation.fitting import listed
 from federation.method import Fitted, Method
-from federation.parts import stages
 from federation.parties.checkpoint import Checkpoint
+from federation.parts import stages
 from federation.seeds import Seeds
 from privacy.plan import RELEASED
 from results.sourcecode import ROOT, source_digest
@@ -49,7 +49,7 @@ BRIEF_STEPS: Mapping[str, int] = {
     "epochs": 1,
     "rounds": 2,
 }
-"""Steps of a method's own loop in such a fit, in all and between two of its evaluations; and its own
+"""Steps of a method's own loop in such a fit, in all and between two of its evaluations; its own
 epochs and rounds. Other fields of epochs, as `warmup_epochs`, are 1."""
 EPSILON = 50.0
 """Budget of the contract's private runs."""

@@ -216,7 +216,9 @@ def test_sets(
             raise DataError(f"pixels.test: unknown site {name!r}; {near(name, sites)}")
         if not len(sites[name].samples("test")):
             some = ", ".join(n for n, site in sites.items() if len(site.samples("test")))
-            raise DataError(f"{name} has no test samples to measure on; with some: {some or 'none'}")
+            raise DataError(
+                f"{name} has no test samples to measure on; with some: {some or 'none'}"
+            )
     return {n: sites[n].whole("test", sites[n].samples("test"), device) for n in wanted}
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from datasets.pictures import opened
 from datasets.source import DataError, DataSource, Split, to_nchw
 from datasets.sources import cifar
 
@@ -28,15 +29,13 @@ def _files(home: Path) -> list[Path]:
 
 def read_folder(folder: Path) -> Split:
     """Images and labels of one split, classes in alphabetical order, files in name order."""
-    from PIL import Image, UnidentifiedImageError
-
     images, labels = [], []
     for label, name in enumerate(CLASSES):
         for path in sorted((folder / name).glob("*.png")):
             try:
-                with Image.open(path) as image:
+                with opened(path) as image:
                     images.append(np.asarray(image.convert("RGB")))
-            except (UnidentifiedImageError, OSError) as error:
+            except (OSError, ValueError, SyntaxError) as error:
                 raise DataError(
                     f"{path} is not a readable image ({error}). Unpack CINIC-10 again."
                 ) from error

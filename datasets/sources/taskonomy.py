@@ -30,6 +30,7 @@ from pathlib import Path
 import numpy as np
 
 from datasets.annotations import IGNORE, MAP, SEGMENTS, AnnotatedSource, AnnotatedSplit, Annotation
+from datasets.pictures import opened
 from datasets.source import DataError, Split
 
 SIZE = 64
@@ -168,7 +169,7 @@ def read_map(path: Path, full_scale: float = 1.0) -> np.ndarray:
     """
     from PIL import Image
 
-    with Image.open(path) as image:
+    with opened(path) as image:
         wide = image.mode.startswith("I")
         pixels = np.asarray(
             image if wide or image.mode == "L" else image.convert("RGB"), np.float32
@@ -188,7 +189,7 @@ def read_segments(path: Path) -> np.ndarray:
     """
     from PIL import Image
 
-    with Image.open(path) as image:
+    with opened(path) as image:
         labels = np.asarray(image.resize((SIZE, SIZE), Image.Resampling.NEAREST))
     if labels.ndim != 2 or labels.max() > 1 + len(OBJECTS):
         raise ValueError(

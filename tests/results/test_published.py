@@ -1,5 +1,7 @@
 """The published numbers: all there, and read as printed."""
 
+import hashlib
+
 import pytest
 
 from results import published
@@ -105,9 +107,10 @@ def test_a_dash_is_none_an_infinity_is_a_number(tmp_path, monkeypatch):
     monkeypatch.setattr(published, "PUBLISHED", tmp_path)
     published_table.cache_clear()
     (tmp_path / "p").mkdir()
-    (tmp_path / "p" / "table1.csv").write_text(
-        "row,column,metric,value,std,n,note\nr,c=1,m,,,,\nr,c=2,m,inf,0.5,3,a; unit=dB\n"
-    )
+    lines = "row,column,metric,value,std,n,note\nr,c=1,m,,,,\nr,c=2,m,inf,0.5,3,a; unit=dB\n"
+    (tmp_path / "p" / "table1.csv").write_text(lines)
+    digest = hashlib.sha256(lines.encode()).hexdigest()
+    (tmp_path / "p" / "SHA256SUMS").write_text(f"{digest}  table1.csv\n")
     dash, infinite = published_table("p/table1")
     published_table.cache_clear()
     assert (dash.value, dash.std, dash.n) == (None, None, None)
