@@ -141,9 +141,12 @@ def check_output(path: Path, inputs: Iterable[Path] = ()) -> None:
         inside = real.suffix in TABLES and real.is_relative_to(read.resolve())
         if inside or (read.exists() and path.samefile(read)):
             raise ResultsError(f"cannot write {path}: the command reads it; name another file")
-    tables = (p.name.removesuffix(RECORDS) for p in real.parent.glob(f"*{RECORDS}"))
-    if any(real.name.startswith(f"{table}.") for table in tables):
-        raise ResultsError(f"cannot write {path}: it is a file of a table; name another file")
+    for named in (real, *real.parents):
+        tables = (p.name.removesuffix(RECORDS) for p in named.parent.glob(f"*{RECORDS}"))
+        if any(named.name.startswith(f"{table}.") for table in tables):
+            raise ResultsError(
+                f"cannot write {path}: {named.name} is a file of a table; name another"
+            )
 
 
 def displace(path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from reports.kinds.kind import Regenerated, draw_table, find_kind
 from reports.pages.page import Result, find_results
-from results.files import write_atomic
+from results.files import check_output, write_atomic
 from results.store import records_of
 
 
@@ -15,13 +15,14 @@ def redraw_results(results: Path, output: Path | None = None, plain: bool = Fals
     """Draw every table under `results`, into the same place or under `output`; returns the PNGs.
 
     In its place the Markdown is written again too. `plain` leaves out title and provenance. Raises
-    ResultsError if there is no table, or a damaged one.
+    ResultsError if there is no table, or a damaged one, or one whose picture lies under `output`.
     """
     drawn = []
     for result in find_results(results):
         path = result.file("png")
         if output is not None:
             path = output / result.profile / result.paper / path.name
+            check_output(path)
             path.parent.mkdir(parents=True, exist_ok=True)
         if draw_result(result, path, plain):
             drawn.append(path)

@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from reports.__main__ import app
+from reports.pages.build import build_pages
 from reports.pages.page import find_results
 from reports.pages.redraw import redraw_results
 from reports.pages.sheet import Sheet, commits
@@ -44,6 +45,18 @@ def test_elsewhere_only_pictures_are_written_and_the_same_again(tmp_path, files)
     assert {path: path.read_bytes() for path in files.base.parent.iterdir()} == before
     redraw_results(tmp_path)
     assert files.path("png").read_bytes() == drawn.read_bytes()
+
+
+def test_no_picture_or_page_takes_the_place_of_a_table_file(tmp_path, files):
+    other = write_results(tmp_path / "other").path("png")
+    before = other.read_bytes()
+    with pytest.raises(ResultsError, match=r"table2\.png is a file of a table; name another"):
+        redraw_results(tmp_path / "other", tmp_path)
+    assert other.read_bytes() == before
+    for absent in ("html", "tex"):
+        with pytest.raises(ResultsError, match=rf"table2\.{absent} is a file of a table"):
+            build_pages(tmp_path / "other", files.path(absent))
+        assert not files.path(absent).exists()
 
 
 def test_a_plain_picture_is_another(tmp_path, files):
