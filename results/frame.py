@@ -222,7 +222,9 @@ def over_seeds(lines: pd.DataFrame) -> pd.DataFrame:
 def _summary(
     values: Sequence[float], texts: Sequence[object]
 ) -> tuple[float, float, int, str | None]:
-    """Mean, deviation, number and text of a measurement's seeds; of texts each once."""
+    """Mean, deviation, number and text of a measurement's seeds; of texts each once. What is
+    infinite for a seed, as the epsilon of no privacy, has no deviation.
+    """
     missing = float("nan")
     if any(isinstance(text, str) for text in texts):
         both = (
@@ -232,7 +234,8 @@ def _summary(
         return missing, missing, len(texts), " | ".join(dict.fromkeys(both))
     # Not pandas' own: these two round once, so the order of the seeds does not matter.
     mean = math.fsum(values) / len(values)
-    return mean, statistics.stdev(values) if len(values) > 1 else missing, len(values), None
+    spread = len(values) > 1 and all(map(math.isfinite, values))
+    return mean, statistics.stdev(values) if spread else missing, len(values), None
 
 
 def _settled(seeds: Sequence[str]) -> str:

@@ -197,6 +197,10 @@ def _beyond_spread(clause: Clause, table: str, bindings: Bindings, seeds: Sequen
                 return False
             continue
         for margins in zip(*(m for m in per_seed if not isinstance(m, bool)), strict=True):
+            if not all(map(math.isfinite, margins)):  # as the costs of no privacy
+                if any(margin != margins[0] for margin in margins):
+                    return False
+                continue
             half = (
                 float(stdtrit(len(margins) - 1, 0.975))
                 * statistics.stdev(margins)

@@ -83,6 +83,12 @@ def test_one_seed_has_no_spread():
     assert math.isnan(std)
 
 
+def test_infinite_values_have_a_mean_and_no_spread():
+    [line] = over_seeds(tidy(FOUR[:2]).assign(value=math.inf)).to_dict("records")
+    assert (line["value"], line["n"]) == (math.inf, 2)
+    assert math.isnan(line["std"])
+
+
 def test_a_failed_cell_is_one_line_with_its_reason_and_no_value():
     lines = tidy([*FOUR[:2], record(seed=2, status=FAILED, reason="DivergedError: nan")])
     failed = lines.iloc[2]
