@@ -1,4 +1,4 @@
-"""Opens PNG, JPEG and other picture files, whole ones alone."""
+"""Opens PNG, JPEG and other picture files; damaged PNGs, which have checksums, are refused."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ def opened(path: Path) -> Iterator[Image.Image]:
     """
     from PIL import Image  # takes long, and listing data sets needs none
 
-    with Image.open(path) as image:
-        image.verify()  # after which an image cannot be read
-    with Image.open(path) as image:
-        yield image
+    try:
+        with Image.open(path) as image:
+            image.verify()  # after which an image cannot be read
+        with Image.open(path) as image:
+            yield image
+    except Image.DecompressionBombError as error:
+        raise ValueError(str(error)) from error

@@ -233,9 +233,10 @@ def _summary(
         )
         return missing, missing, len(texts), " | ".join(dict.fromkeys(both))
     # Not pandas' own: these two round once, so the order of the seeds does not matter.
+    if not all(map(math.isfinite, values)):
+        return sum(values) / len(values), missing, len(values), None
     mean = math.fsum(values) / len(values)
-    spread = len(values) > 1 and all(map(math.isfinite, values))
-    return mean, statistics.stdev(values) if spread else missing, len(values), None
+    return mean, statistics.stdev(values) if len(values) > 1 else missing, len(values), None
 
 
 def _settled(seeds: Sequence[str]) -> str:

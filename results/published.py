@@ -8,6 +8,7 @@ import csv
 import functools
 import hashlib
 import io
+from collections.abc import Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from results.files import ResultsError
 
 PUBLISHED = Path(__file__).parent / "published"
 SUMS = "SHA256SUMS"
+"""As `sha256sum` writes them: a digest, two characters, a name."""
+COLUMNS = frozenset({"row", "column", "metric", "value", "std", "n", "note"})
 
 
 @dataclass(frozen=True)
@@ -81,18 +84,21 @@ def _number(text: str) -> float | str | None:
         return text
 
 
-def _lines(path: Path) -> list[dict[str, str]]:
+def _lines(path: Path, columns: Set[str]) -> list[dict[str, str]]:
     """The lines of a CSV, by column; none where there is no file.
 
-    Raises ResultsError for a file that is not the one that was checked.
+    Raises ResultsError for a file that is not the one that was checked, or lacks one of `columns`.
     """
+    lines: list[dict[str, str]] = []
     try:
-        sums = (path.parent / SUMS).read_text(encoding="utf-8") if path.parent.exists() else ""
-        checked = {name: digest for digest, name in map(str.split, sums.splitlines())}
-        if path.name not in checked and not path.exists():
+        sums = path.parent / SUMS
+        checked = sums.read_text(encoding="utf-8").splitlines() if sums.exists() else []
+        digests = {line[66:]: line[:64] for line in checked}
+        if path.name not in digests and not path.exists():
             return []
-        text = path.read_text(encoding="utf-8")
-        whole = hashlib.sha256(text.encode()).hexdigest() == checked.get(path.name)
+        raw = path.read_bytes()
+        whole = hashlib.sha256(raw).hexdigest() == digests.get(path.name)
+        lines = list(csv.DictReader(io.StringIO(raw.decode(), newline="")))
     except (OSError, ValueError):
         whole = False
     if not whole:
@@ -100,7 +106,11 @@ def _lines(path: Path) -> list[dict[str, str]]:
             f"{path} is not as it was checked against print, by {SUMS} beside it. Restore both from"
             f" version control, or, where its numbers are checked, run `sha256sum *.csv > {SUMS}`."
         )
-    return list(csv.DictReader(io.StringIO(text)))
+    if lines and not columns <= lines[0].keys():
+        raise ResultsError(
+            f"{path} lacks the columns {', '.join(sorted(columns - lines[0].keys()))}"
+        )
+    return lines
 
 
 @functools.cache
@@ -118,7 +128,7 @@ def published_table(table: str) -> tuple[PublishedCell, ...]:
             n=int(line["n"]) if line["n"] else None,
             note=line["note"],
         )
-        for line in _lines(PUBLISHED / f"{table}.csv")
+        for line in _lines(PUBLISHED / f"{table}.csv", COLUMNS)
     )
 
 
@@ -130,5 +140,5 @@ def claims(paper: str) -> tuple[Claim, ...]:
     names = Claim.__dataclass_fields__
     return tuple(
         Claim(**{name: line[name] for name in names})
-        for line in _lines(PUBLISHED / paper / "claims.csv")
+        for line in _lines(PUBLISHED / paper / "claims.csv", names.keys())
     )

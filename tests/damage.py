@@ -325,7 +325,7 @@ KINDS = [
     Kind("HDF5", _write_hdf5, lambda folder: [slices_of(folder / "a.h5").ndim]),
 ]
 """Of pickles, IDX and HDF5 files, which have no sum, only the form is compared: another content has
-another digest, and is unverified."""
+another digest, and is unverified. The same is true of JPEG, TIFF and BMP."""
 
 
 def void(_: object) -> None:

@@ -9,6 +9,7 @@ import textwrap
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import ClassVar
+from unittest import mock
 
 import pytest
 import torch
@@ -19,6 +20,7 @@ from benchmarks.tables import registry
 from federation.method import Method
 from federation.parts.evaluation import OracleError
 from methods.dlad import teacher_probabilities
+from methods.fedavg import FedAvg
 
 METHODS = sorted(registry.methods())
 
@@ -195,9 +197,40 @@ class Mute(Method):
         return federation.networks.initial()
 
 
+@dataclass(frozen=True)
+class Late(Method):
+    """Learns in its second epoch what it took in the first without asking."""
+
+    epochs: int = 3
+
+    def fit(self, federation):
+        model, taken = federation.networks.initial(), 0.0
+        for _ in range(self.epochs):
+            with torch.no_grad():
+                next(model.parameters()).add_(taken)
+            client = federation.clients[0]
+            taken = client.run(lambda shard: float(shard.images.double().mean()) / 255)
+        return model
+
+
+@dataclass(frozen=True)
+class Forgetful(FedAvg):
+    """Trains privately in every round, and does not say before how often it will."""
+
+    participation: float = 1.0
+
+    def fit(self, federation):
+        told = mock.patch.object(federation.privacy, "reserve", return_value=None)
+        asked = mock.patch.object(federation.privacy, "can_train", return_value=True)
+        with told, asked:
+            return super().fit(federation)
+
+
 @pytest.mark.parametrize(
     ("method", "check", "message"),
     [
+        (Forgetful, contract.keeps_its_budget, "no noise reaches what client"),
+        (Late, contract.learns_from_clients_only_by_the_channel, "did not cross the channel"),
         (Gossip, contract.keeps_its_budget, "no noise reaches what client 0 sends as 'labels'"),
         (Mute, contract.keeps_its_budget, r"clients \[0, 1, 2, 3, 4\] told the accountant nothing"),
         (Liar, contract.declares_what_it_sends, "ledger shows .*parameters"),

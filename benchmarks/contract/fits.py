@@ -46,12 +46,12 @@ BRIEF: Mapping[str, Scalar] = {
 BRIEF_STEPS: Mapping[str, int] = {
     "steps": 4,
     "interval": 2,
-    "epochs": 1,
+    "epochs": 2,
     "rounds": 2,
 }
 """Steps of a method's own loop in such a fit, in all and between two of its evaluations; its own
 epochs and rounds. Other fields of epochs, as `warmup_epochs`, are 1."""
-EPSILON = 50.0
+EPSILON = 1.0
 """Budget of the contract's private runs."""
 
 
@@ -176,10 +176,11 @@ class Fit:
         """Configuration of a private run."""
         if not self.mechanism:
             return {}
+        noise = 1.0 if self.mechanism == RELEASED else 0.0
         return {
             "privacy.epsilon": EPSILON,
             "privacy.mechanism": self.mechanism,
-            "privacy.noise_multiplier": 1.0,  # to look for the smallest takes longer than to train
+            "privacy.noise_multiplier": noise,
             "privacy.queries": 50,
         }
 
@@ -327,8 +328,8 @@ def data_digest(federation: Federation) -> str:
 
 
 def shortened(method: Method) -> Method:
-    """The method with loops of its own of at most `BRIEF_STEPS`, or of the fewest times as many
-    that its other fields allow.
+    """The method with loops of its own of at most `BRIEF_STEPS`, or of the fewest times as many, up
+    to 128, that its other fields allow; else as it is.
     """
     most = {f.name: 1 for f in fields(method) if f.name.endswith("_epochs")} | dict(BRIEF_STEPS)
     own = {name: getattr(method, name, None) for name in most}

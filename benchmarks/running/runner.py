@@ -22,6 +22,7 @@ from benchmarks.tables.derived import with_derived
 from benchmarks.tables.selection import Selection, table_rows
 from benchmarks.tables.spec import Paper, Row, Table
 from reports.kinds.kind import find_kind
+from results import published
 from results.files import ResultsError, cache_home, check_writable
 from results.record import OK, Record
 from results.store import CellCache, TableFiles, summarise, write_csv
@@ -185,10 +186,13 @@ def prepare(
     for run in runs:
         run.files.check_writable()
         check_kept(run)
-    # Damaged records are told before hours of work, those of tables that claims look at too.
+    # Damaged records and printed numbers are told before hours of work, those of tables that claims
+    # look at too.
     for paper in {run.paper.key: run.paper for run in runs}.values():
+        published.claims(paper.key)
         for table in paper.tables:
             name = f"{paper.key}/{table.key}"
+            published.published_table(name)
             TableFiles(results, selection.profile, name, selection.variant).listed_cells()
     if selection.overrides:
         from benchmarks.running.trial import try_settings

@@ -217,7 +217,8 @@ def test_sets(
         if not len(sites[name].samples("test")):
             some = ", ".join(n for n, site in sites.items() if len(site.samples("test")))
             raise DataError(
-                f"{name} has no test samples to measure on; with some: {some or 'none'}"
+                f"pixels.test: {name} has no test samples, or none with as many labelled pixels as"
+                f" pixels.least ({how.least}) asks for; with some: {', '.join(some) or 'none'}"
             )
     return {n: sites[n].whole("test", sites[n].samples("test"), device) for n in wanted}
 

@@ -18,18 +18,25 @@ def redraw_results(results: Path, output: Path | None = None, plain: bool = Fals
     ResultsError if there is no table, or a damaged one, or one whose picture lies under `output`.
     """
     drawn = []
-    for result in find_results(results):
-        path = result.file("png")
-        if output is not None:
-            path = output / result.profile / result.paper / path.name
-            check_output(path)
-            path.parent.mkdir(parents=True, exist_ok=True)
+    tables = find_results(results)
+    for result in tables if output is not None else ():
+        for suffix in ("png", "svg", "pdf"):
+            check_output(_beside(output, result).with_suffix(f".{suffix}"))
+    for result in tables:
+        path = _beside(output, result)
+        path.parent.mkdir(parents=True, exist_ok=True)
         if draw_result(result, path, plain):
             drawn.append(path)
         if output is None and result.sheet.command:
             page = result.sheet.markdown(result.lines, result.claims, result.records)
             write_atomic(result.file("md"), page)
     return drawn
+
+
+def _beside(output: Path | None, result: Result) -> Path:
+    """Where a table's PNG belongs: beside the table, or in its folder of `output`."""
+    path = result.file("png")
+    return path if output is None else output / result.profile / result.paper / path.name
 
 
 def draw_result(result: Result, path: Path, plain: bool) -> bool:

@@ -80,10 +80,11 @@ class _Comparison:
                 for (a, b), op in zip(itertools.pairwise(values), self.operators, strict=True)
             )
         numbers = [_scalar(v) for v in values]
+        differences = [0.0 if a == b else a - b for a, b in itertools.pairwise(numbers)]
         signs = {"<": -1, "<=": -1, ">": 1, ">=": 1}
         return [
-            signs[op] * (a - b) if op in signs else abs(a - b) if op == "!=" else -abs(a - b)
-            for (a, b), op in zip(itertools.pairwise(numbers), self.operators, strict=True)
+            signs[op] * d if op in signs else abs(d) if op == "!=" else -abs(d)
+            for d, op in zip(differences, self.operators, strict=True)
         ]
 
     def holds(self, tables: Tables, default: str, bindings: Bindings) -> bool:

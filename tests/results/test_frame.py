@@ -84,9 +84,12 @@ def test_one_seed_has_no_spread():
 
 
 def test_infinite_values_have_a_mean_and_no_spread():
-    [line] = over_seeds(tidy(FOUR[:2]).assign(value=math.inf)).to_dict("records")
-    assert (line["value"], line["n"]) == (math.inf, 2)
-    assert math.isnan(line["std"])
+    for values in ([math.inf, math.inf], [1.0, math.inf]):
+        [line] = over_seeds(tidy(FOUR[:2]).assign(value=values)).to_dict("records")
+        assert (line["value"], line["n"]) == (math.inf, 2)
+        assert math.isnan(line["std"])
+    [line] = over_seeds(tidy(FOUR[:2]).assign(value=[math.inf, -math.inf])).to_dict("records")
+    assert math.isnan(line["value"])
 
 
 def test_a_failed_cell_is_one_line_with_its_reason_and_no_value():

@@ -117,7 +117,9 @@ def test_each_set_is_a_site_of_its_own_name_and_a_cell_is_measured_on_one_or_on_
     assert digests == {parts.test.digest}  # so that both share their fits
     with pytest.raises(DataError, match=r"unknown site 'blue'.*bluer"):
         measured_on(SITES, **{"pixels.test": "blue"})
-    with pytest.raises(DataError, match="bluer has no test samples to measure on; with some: none"):
+    with pytest.raises(
+        DataError, match=r"bluer has no test samples.*pixels\.least \(1000000\).*: none"
+    ):
         measured_on(SITES, **{"pixels.test": "bluer", "pixels.least": 10**6})
     with pytest.raises(DataError, match=r"data\.train: unknown site 'red'"):
         made(SITES, **{"data.train": "red"})
