@@ -217,6 +217,7 @@ class Late(Method):
 class Forgetful(FedAvg):
     """Trains privately in every round, and does not say before how often it will."""
 
+    protected: ClassVar = FedAvg.protected
     participation: float = 1.0
 
     def fit(self, federation):
