@@ -20,7 +20,7 @@ from benchmarks.tables import registry
 from federation.method import Method
 from federation.parts.evaluation import OracleError
 from methods.dlad import teacher_probabilities
-from methods.fedavg import FedAvg
+from methods.fedprox import FedProx
 
 METHODS = sorted(registry.methods())
 
@@ -214,10 +214,10 @@ class Late(Method):
 
 
 @dataclass(frozen=True)
-class Forgetful(FedAvg):
+class Forgetful(FedProx):
     """Trains privately in every round, and does not say before how often it will."""
 
-    protected: ClassVar = FedAvg.protected
+    protected: ClassVar = FedProx.protected
     participation: float = 1.0
 
     def fit(self, federation):

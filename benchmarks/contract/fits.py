@@ -44,8 +44,8 @@ BRIEF: Mapping[str, Scalar] = {
 }
 """What differs where it is enough to compare two fits, or to see what they send."""
 BRIEF_STEPS: Mapping[str, int] = {
-    "steps": 4,
-    "interval": 2,
+    "steps": 2,
+    "interval": 1,
     "epochs": 2,
     "rounds": 2,
 }
