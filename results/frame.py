@@ -232,9 +232,9 @@ def _summary(
             for value, text in zip(values, texts, strict=True)
         )
         return missing, missing, len(texts), " | ".join(dict.fromkeys(both))
-    # Not pandas' own: these two round once, so the order of the seeds does not matter.
     if not all(map(math.isfinite, values)):
         return sum(values) / len(values), missing, len(values), None
+    # Not pandas' own: these two round once, so the order of the seeds does not matter.
     mean = math.fsum(values) / len(values)
     return mean, statistics.stdev(values) if len(values) > 1 else missing, len(values), None
 

@@ -15,15 +15,16 @@ def redraw_results(results: Path, output: Path | None = None, plain: bool = Fals
     """Draw every table under `results`, into the same place or under `output`; returns the PNGs.
 
     In its place the Markdown is written again too. `plain` leaves out title and provenance. Raises
-    ResultsError if there is no table, or a damaged one, or one whose picture lies under `output`.
+    ResultsError if there is no table, or a damaged one, and before a picture in `output` would take
+    the place of a table's file.
     """
     drawn = []
     tables = find_results(results)
     for result in tables if output is not None else ():
         for suffix in ("png", "svg", "pdf"):
-            check_output(_beside(output, result).with_suffix(f".{suffix}"))
+            check_output(_picture(output, result).with_suffix(f".{suffix}"))
     for result in tables:
-        path = _beside(output, result)
+        path = _picture(output, result)
         path.parent.mkdir(parents=True, exist_ok=True)
         if draw_result(result, path, plain):
             drawn.append(path)
@@ -33,7 +34,7 @@ def redraw_results(results: Path, output: Path | None = None, plain: bool = Fals
     return drawn
 
 
-def _beside(output: Path | None, result: Result) -> Path:
+def _picture(output: Path | None, result: Result) -> Path:
     """Where a table's PNG belongs: beside the table, or in its folder of `output`."""
     path = result.file("png")
     return path if output is None else output / result.profile / result.paper / path.name
