@@ -8,6 +8,7 @@ a plan follows the same code path as the run that it plans.
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import astuple, dataclass
@@ -29,12 +30,17 @@ class Work:
     flops: int = 0
     training_samples: int = 0
     predicted_samples: int = 0
+    client_flops: int = 0
+    """Of `flops`, those on clients."""
 
     def __sub__(self, other: Work) -> Work:
         return Work(*(a - b for a, b in zip(astuple(self), astuple(other), strict=True)))
 
     def __add__(self, other: Work) -> Work:
         return Work(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+
+    def __mul__(self, times: int) -> Work:
+        return Work(*(amount * times for amount in astuple(self)))
 
     def __floordiv__(self, parts: int) -> Work:
         return Work(*(amount // parts for amount in astuple(self)))
@@ -80,15 +86,18 @@ class ShapesOnly(TorchDispatchMode):
 
 
 class FlopCounter(ShapesOnly):
-    """Sums the FLOPs of products and convolutions, as PyTorch's `FlopCounterMode`."""
+    """Sums the FLOPs of products and convolutions, as PyTorch's `FlopCounterMode`, and among them
+    those of clients: while `local` is true.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, local: Callable[[], bool] = lambda: False) -> None:
         # Takes a tenth of a second, which runs need not spend.
         from torch.utils.flop_counter import flop_registry
 
         super().__init__()
-        self.flops = 0
+        self.flops = self.client_flops = 0
         self._formulas = flop_registry
+        self._local = local
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
@@ -96,7 +105,9 @@ class FlopCounter(ShapesOnly):
         result = super().__torch_dispatch__(func, types, args, kwargs)
         formula = self._formulas.get(func._overloadpacket)
         if formula is not None:
-            self.flops += formula(*args, **(kwargs or {}), out_val=result)
+            flops = formula(*args, **(kwargs or {}), out_val=result)
+            self.flops += flops
+            self.client_flops += flops if self._local() else 0
         return result
 
 
@@ -135,9 +146,10 @@ class Meter:
         self.times = 1
         """How often what is booked now would be done: a loop of like steps is followed once (see
         `Federation.steps`)."""
-        self.flops = 0
-        self.training_samples = 0
-        self.predicted_samples = 0
+        self.local = False
+        """Whether a client does what is booked now."""
+        self.work = Work()
+        """What has been booked so far."""
         self.peak_bytes = 0
         self._structures: WeakKeyDictionary[nn.Module, tuple[object, ...]] = WeakKeyDictionary()
         self._known: dict[tuple[object, ...], SampleCost] = {}
@@ -197,21 +209,16 @@ class Meter:
         try:
             if counted:
                 with (
-                    FlopCounter() as counter,
+                    FlopCounter(lambda: self.local) as counter,
                     torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor),
                 ):
                     yield
-                self.flops += counter.flops * self.times
-                self.peak_bytes = max(self.peak_bytes, saved)
+                done = Work(counter.flops, client_flops=counter.client_flops)
+                self.book(done, saved, 1)
             else:
                 yield
         finally:
             self.times //= times
-
-    @property
-    def work(self) -> Work:
-        """What has been booked so far."""
-        return Work(self.flops, self.training_samples, self.predicted_samples)
 
     def reset(self) -> tuple[Work, int]:
         """Begin at nothing; returns work and peak bytes until now, for `restore`."""
@@ -221,33 +228,32 @@ class Meter:
 
     def restore(self, booked: tuple[Work, int]) -> None:
         """Put work and peak bytes of an earlier moment in place of what is booked."""
-        work, self.peak_bytes = booked
-        self.flops, self.training_samples, self.predicted_samples = astuple(work)
+        self.work, self.peak_bytes = booked
 
     def book(self, work: Work, peak_bytes: int, times: int) -> None:
         """Book `work`, done `times` times, which needs `peak_bytes` of memory."""
-        self.flops += work.flops * times * self.times
-        self.training_samples += work.training_samples * times * self.times
-        self.predicted_samples += work.predicted_samples * times * self.times
+        self.work += work * (times * self.times)
         self.peak_bytes = max(self.peak_bytes, peak_bytes)
+
+    def _book_passes(self, flops: int, peak_bytes: int, **samples: int) -> None:
+        """Book passes of a network here, on a client or at the server."""
+        self.book(Work(flops, client_flops=flops if self.local else 0, **samples), peak_bytes, 1)
 
     def book_training(
         self, model: nn.Module, images: torch.Tensor, epochs: int, batch_size: int
     ) -> None:
         one = self._per_sample(model, tuple(images.shape[1:]))
-        self.flops += (1 + BACKWARD) * one.flops * len(images) * epochs * self.times
-        self.training_samples += len(images) * epochs * self.times
-        # Weights, gradients and two moments of Adam; activations kept for the backward pass.
-        self.peak_bytes = max(
-            self.peak_bytes,
+        self._book_passes(
+            (1 + BACKWARD) * one.flops * len(images) * epochs,
+            # Weights, gradients and two moments of Adam; activations kept for the backward pass.
             4 * one.weights + one.activations * min(batch_size, len(images)) + images.numel(),
+            training_samples=len(images) * epochs,
         )
 
     def book_prediction(self, model: nn.Module, images: torch.Tensor) -> torch.Tensor:
         """Book the pass; returns outputs of the right shape, without content."""
         one = self._per_sample(model, tuple(images.shape[1:]))
-        self.flops += one.flops * len(images) * self.times
-        self.predicted_samples += len(images) * self.times
+        self._book_passes(one.flops * len(images), 0, predicted_samples=len(images))
         return torch.empty(len(images), *one.outputs, device="meta")
 
 
@@ -295,7 +301,9 @@ def metering(meter: Meter) -> Iterator[Meter]:
     """Book all training and prediction inside on `meter`."""
     token = _active.set(meter)
     try:
-        with ShapesOnly():
+        with ShapesOnly(), warnings.catch_warnings():
+            # The optimiser of a step that is not followed again has taken none.
+            warnings.filterwarnings("ignore", message="Detected call of `lr_scheduler.step")
             yield meter
     finally:
         _active.reset(token)

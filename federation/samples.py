@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from typing import Any
 
+from federation.costs import Work, active_meter
+
 LOCAL, SERVER = "local", "server"
 
 
@@ -59,7 +61,9 @@ def active_count() -> SamplesSeen | None:
 
 
 def see(samples: int) -> None:
-    """Count samples that a network learns from, where the code runs."""
+    """Count samples that a network learns from, where the code runs; in a plan, on the meter."""
+    if (meter := active_meter()) is not None:
+        meter.book(Work(training_samples=samples), 0, 1)
     count = _active.get()
     if count is not None:
         count.add(_place.get(), samples)
@@ -78,9 +82,14 @@ def counted() -> Iterator[SamplesSeen]:
 
 @contextlib.contextmanager
 def on_client() -> Iterator[None]:
-    """What is seen inside is seen by a client."""
-    token = _place.set(LOCAL)
+    """What is seen inside is seen by a client, and what is booked while planning is its work."""
+    token, meter = _place.set(LOCAL), active_meter()
+    was_local = meter is not None and meter.local
+    if meter is not None:
+        meter.local = True
     try:
         yield
     finally:
         _place.reset(token)
+        if meter is not None:
+            meter.local = was_local

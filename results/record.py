@@ -81,6 +81,9 @@ class Record:
     """The method, and those that its class derives from, nearest first: the last is the root of its
     family. Empty for a cell that failed, and in older records."""
     config: dict[str, Any] = field(default_factory=dict)
+    length: dict[str, int] = field(default_factory=dict)
+    """The setting that a budget of the table's made, `fedavg.rounds`, in place of the
+    configuration's; empty where it has none."""
     finished: str = ""
     """When the cell ended, UTC."""
     seconds: float = 0.0
@@ -129,6 +132,6 @@ KINDS: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("epsilon", "delta"), (int, float, NoneType)),
     **dict.fromkeys(("seconds", "peak_memory_mb"), (int, float)),
     **dict.fromkeys(("seeds", "data", "public", "private", "others", "settled"), (dict,)),
-    **dict.fromkeys(("privacy", "bytes_by_kind", "config", "stages", "machine"), (dict,)),
+    **dict.fromkeys(("privacy", "bytes_by_kind", "config", "length", "stages", "machine"), (dict,)),
 }
 """What the fields of a record are, or the entries of those that are lists."""

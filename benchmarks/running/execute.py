@@ -9,7 +9,7 @@ import resource
 import sys
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
@@ -17,14 +17,14 @@ from typing import Any
 
 import torch
 
+from benchmarks.running.budget import length
 from benchmarks.running.events import Context
-from benchmarks.scenarios.assembly import Run, build_federation
+from benchmarks.scenarios.assembly import Run, build_federation, make_method
 from benchmarks.scenarios.configuration import Configuration, EvaluationSettings, read_section
 from benchmarks.scenarios.scenario import DataSets
 from benchmarks.tables import registry
 from benchmarks.tables.cells import Cell
 from benchmarks.tables.measure import Fitted, Taken
-from benchmarks.tables.spec import Scalar
 from federation.caching.cache import StageCache
 from federation.caching.events import StageEvent
 from federation.channel import Channel
@@ -60,14 +60,6 @@ RECORDED = (
 draw."""
 RESTRICTING = ("ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA", "MKL_CBWR")
 """Variables that keep PyTorch, oneDNN or MKL from the instructions that the processor has."""
-
-
-def make_method(entry: registry.MethodEntry, config: Mapping[str, Scalar]) -> Method:
-    """The method with the fields that the configuration sets as `<name>.<field>`."""
-    prefix = f"{entry.name}."
-    return entry.load()(
-        **{n.removeprefix(prefix): v for n, v in config.items() if n.startswith(prefix)}
-    )
 
 
 def prepare_device(device: str, threads: int, execution: Execution) -> None:
@@ -153,10 +145,11 @@ def _measured(
     """What the cell's measure takes from its run, and the record's entries on the method, on the
     samples seen by its fit, on the test set and the privacy spent.
     """
-    config, seeds = dict(cell.config), Seeds.moving(cell.seed_axes, cell.seed)
+    data = DataSets(cell.data, cell.public, cell.private, cell.others)
+    of_budget, seeds = length(cell, data), Seeds.moving(cell.seed_axes, cell.seed)
+    config = {**dict(cell.config), **of_budget}
     method = make_method(registry.find_method(cell.method, cell.plugins), config)
     configuration = Configuration.parse(config)
-    data = DataSets(cell.data, cell.public, cell.private, cell.others)
 
     def build(run: Run) -> Federation:
         return build_federation(configuration, data, type(method), run)
@@ -188,6 +181,7 @@ def _measured(
     )
     taken = measure.take(run)
     entries = {
+        "length": of_budget,
         "lineage": registry.lineage(cell.method, cell.plugins),
         "local_samples": seen[LOCAL],
         "server_samples": seen[SERVER],

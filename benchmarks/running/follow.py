@@ -8,14 +8,13 @@ whatever set of cells. It is kept on disk too, under everything that determines 
 from __future__ import annotations
 
 import contextlib
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.running.execute import make_method
-from benchmarks.scenarios.assembly import Run, assemble
+from benchmarks.running.budget import length
+from benchmarks.scenarios.assembly import Run, assemble, make_method
 from benchmarks.scenarios.configuration import Configuration
 from benchmarks.scenarios.scenario import DataSets, Parts
 from benchmarks.tables import registry
@@ -111,19 +110,17 @@ class Follower:
             yield from self._closure(self.stages[key].needs)
 
     def _followed(self, cell: Cell) -> PlannedCell:
-        config, meter = dict(cell.config), self._meter
         measure = registry.find_measure(cell.measure)
-        unplanned = measure.unplanned(config)
-        if not measure.needs_fit(config):
+        unplanned = measure.unplanned(dict(cell.config))
+        if not measure.needs_fit(dict(cell.config)):
             return PlannedCell(cell.method, unplanned=unplanned)
         data, seeds = _planned_sets(cell), Seeds.moving(cell.seed_axes, cell.seed)
+        config, meter = {**dict(cell.config), **length(cell, data)}, self._meter
         method = make_method(registry.find_method(cell.method, cell.plugins), config)
         channel = Channel()
         used = data.target.used
         meter.scope = digest([cell.method, sorted(config.items()), cell.seed, used])
-        with metering(meter), self._cache.recording() as asks, warnings.catch_warnings():
-            # The optimiser of a step that is not followed again has taken none.
-            warnings.filterwarnings("ignore", message="Detected call of `lr_scheduler.step")
+        with metering(meter), self._cache.recording() as asks:
             try:
                 federation = assemble(
                     self._parts.of(cell, data, seeds),

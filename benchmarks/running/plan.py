@@ -152,7 +152,7 @@ def _flops_per_sample(load: Workload, sides: Sequence[int]) -> float:
         counted = build(load.network, channels, load.outputs, sides)
     meter = Meter()
     meter.book_training(counted, torch.empty((1, channels, *sides)), epochs=1, batch_size=1)
-    return meter.flops
+    return meter.work.flops
 
 
 def _availability(data: ResolvedData) -> str:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 
-from benchmarks.running.execute import make_method
-from benchmarks.scenarios.assembly import Run, build_federation
+from benchmarks.scenarios.assembly import Run, build_federation, make_method
 from benchmarks.scenarios.configuration import Configuration
 from benchmarks.scenarios.scenario import DataSets
 from benchmarks.tables import registry

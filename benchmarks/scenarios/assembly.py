@@ -4,17 +4,19 @@ says of all the rest.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from benchmarks.scenarios.configuration import Configuration
 from benchmarks.scenarios.scenario import DataSets, Parts
-from benchmarks.tables.registry import find_scenario
+from benchmarks.tables.registry import MethodEntry, find_scenario
+from benchmarks.tables.spec import Scalar
 from federation.caching.cache import StageCache
 from federation.channel import Channel
 from federation.federation import Federation
 from federation.method import Method
 from federation.parties.client import Client
+from federation.parties.data import LabelledSet
 from federation.parts.protection import Protection
 from federation.seeds import Seeds
 from federation.tasks.base import conditioned
@@ -37,6 +39,14 @@ class Run:
     execution: Execution = DEFAULT
 
 
+def make_method(entry: MethodEntry, config: Mapping[str, Scalar]) -> Method:
+    """The method with the fields that the configuration sets as `<name>.<field>`."""
+    prefix = f"{entry.name}."
+    return entry.load()(
+        **{n.removeprefix(prefix): v for n, v in config.items() if n.startswith(prefix)}
+    )
+
+
 def build_federation(
     configuration: Configuration, data: DataSets, method: type[Method], run: Run
 ) -> Federation:
@@ -56,8 +66,8 @@ def assemble(
     """A federation of a scenario's parts.
 
     Raises ValueError if differential privacy is asked for in a form that the method does not have,
-    an augmentation of images whose targets are values of every pixel, and a task that a method of
-    dense tasks cannot learn.
+    an augmentation of images whose targets are values of every pixel, a task that a method of
+    dense tasks cannot learn, and for validation samples where none are held out.
     """
     networks, plan = configuration.network, configuration.privacy
     if method.dense:
@@ -90,7 +100,7 @@ def assemble(
             for index, (role, client) in enumerate(zip(roles, parts.clients, strict=True))
         ],
         public=parts.public,
-        test=parts.test,
+        test=_looked_at(parts, configuration.evaluation.on),
         validation=parts.validation,
         probe=parts.probe,
         task=parts.task,
@@ -114,3 +124,15 @@ def assemble(
         tracked=configuration.evaluation.track,
         progress=run.progress,
     )
+
+
+def _looked_at(parts: Parts, on: str) -> LabelledSet:
+    """The samples that metrics are taken on. Raises ValueError as `assemble`."""
+    if on == "test":
+        return parts.test
+    if parts.validation is None:
+        raise ValueError(
+            "evaluation.on=validation needs samples that are held out: set"
+            " partition.validation_share"
+        )
+    return parts.validation

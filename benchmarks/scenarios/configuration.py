@@ -143,6 +143,9 @@ class EvaluationSettings:
 
     test: str = ""
     """The data set of the test samples, where it is none of the clients'."""
+    on: str = "test"
+    """`test`, or `validation`: the samples of `partition.validation_share`, to choose settings
+    by."""
     statistic: str = "last"
     """`last`, or `best` of all epochs by the test set."""
     last_epochs: int = 1
@@ -162,6 +165,8 @@ class EvaluationSettings:
     def __post_init__(self) -> None:
         if not self.settled > 0:
             raise SpecError(f"evaluation.settled is a number of points above 0, not {self.settled}")
+        if self.on not in ("test", "validation"):
+            raise SpecError(f"evaluation.on is test or validation, not {self.on!r}")
         if self.statistic not in ("last", "best"):
             raise SpecError(f"evaluation.statistic is last or best, not {self.statistic!r}")
 

@@ -31,6 +31,7 @@ TASK = "classification"
 RESERVED = frozenset(
     {
         "augmentation",
+        "budget",
         "data",
         "evaluation",
         "findings",

@@ -130,7 +130,7 @@ def test_a_plan_counts_every_step(method):
         meter = Meter()
         with metering(meter):
             replace(method, **changes).fit(probed("meta", stages=StageCache(None, device="meta")))
-        return meter.flops
+        return meter.work.flops
 
     longer = 3 * method.steps
     fixed = (

@@ -31,14 +31,18 @@ def images(count, side=2, channels=3):
 def test_predicting_with_a_linear_layer_costs_two_operations_per_weight_and_sample():
     meter = Meter()
     outputs = meter.book_prediction(linear(), images(7))
-    assert (meter.flops, meter.predicted_samples, meter.training_samples) == (7 * 120, 7, 0)
+    assert (meter.work.flops, meter.work.predicted_samples, meter.work.training_samples) == (
+        7 * 120,
+        7,
+        0,
+    )
     assert (outputs.shape, outputs.is_meta) == ((7, 5), True)
 
 
 def test_training_costs_three_forward_passes_per_sample_and_epoch():
     meter = Meter()
     meter.book_training(linear(), images(10), epochs=4, batch_size=5)
-    assert (meter.flops, meter.training_samples, meter.predicted_samples) == (
+    assert (meter.work.flops, meter.work.training_samples, meter.work.predicted_samples) == (
         3 * 120 * 10 * 4,
         40,
         0,
@@ -48,7 +52,7 @@ def test_training_costs_three_forward_passes_per_sample_and_epoch():
 def test_a_convolution_costs_two_operations_per_weight_and_output_pixel():
     meter = Meter()
     meter.book_prediction(nn.Conv2d(3, 8, 3, padding=1, bias=False).to("meta"), images(1, side=6))
-    assert meter.flops == 2 * (3 * 3 * 3) * 8 * 36
+    assert meter.work.flops == 2 * (3 * 3 * 3) * 8 * 36
 
 
 def test_work_adds_up_over_models_and_sizes_of_images():
@@ -57,7 +61,7 @@ def test_work_adds_up_over_models_and_sizes_of_images():
     meter.book_prediction(model, images(2, side=4))
     meter.book_prediction(model, images(3, side=8))
     meter.book_prediction(linear(), images(1))
-    assert meter.flops == 2 * 3 * 16 * 2 + 2 * 3 * 64 * 3 + 120
+    assert meter.work.flops == 2 * 3 * 16 * 2 + 2 * 3 * 64 * 3 + 120
 
 
 def test_models_that_differ_only_in_stride_have_costs_of_their_own():
@@ -65,7 +69,7 @@ def test_models_that_differ_only_in_stride_have_costs_of_their_own():
     for stride in (1, 2):
         model = nn.Sequential(nn.Conv2d(3, 1, 2, stride=stride, padding=0, bias=False)).to("meta")
         meter.book_prediction(model, images(1, side=4))
-    assert meter.flops == 2 * 12 * 9 + 2 * 12 * 4
+    assert meter.work.flops == 2 * 12 * 9 + 2 * 12 * 4
 
 
 def test_peak_memory_is_four_times_the_weights_and_the_activations_of_a_batch():
@@ -121,7 +125,7 @@ def test_the_loops_of_learning_book_on_the_active_meter_what_they_would_do():
             generator=None,
         )
         predict(model, images(7), normalise=PLAIN)
-    assert (meter.flops, meter.training_samples, meter.predicted_samples) == (
+    assert (meter.work.flops, meter.work.training_samples, meter.work.predicted_samples) == (
         3 * 120 * 20 + 7 * 120,
         20,
         7,
@@ -139,8 +143,8 @@ def test_what_is_repeated_counts_as_often_as_it_would_be_done():
         meter.book_training(linear(), images(10), epochs=2, batch_size=5)
         for _ in range(2):
             channel.up(1, "logits", {"x": torch.empty(3, device="meta")})
-    assert meter.flops == 4 * (120 * 7 + 3 * 120 * 20)
-    assert (meter.predicted_samples, meter.training_samples) == (28, 80)
+    assert meter.work.flops == 4 * (120 * 7 + 3 * 120 * 20)
+    assert (meter.work.predicted_samples, meter.work.training_samples) == (28, 80)
     assert channel.ledger == [Transfer(0, "up", "logits", 1, 4 * 2 * size, 8)]
 
 
@@ -149,7 +153,7 @@ def test_repetitions_multiply_and_end_also_by_an_error():
     with meter.repeated(3, counted=False), meter.repeated(5, counted=False):
         meter.book_prediction(linear(), images(1))
         assert meter.times == 15
-    assert (meter.flops, meter.times) == (15 * 120, 1)
+    assert (meter.work.flops, meter.times) == (15 * 120, 1)
     with pytest.raises(KeyError), meter.repeated(7, counted=True):
         raise KeyError
     assert meter.times == 1
@@ -162,7 +166,7 @@ def test_tensor_operations_of_a_repeated_step_are_counted_forward_and_backward()
         layer(torch.empty(10, 12, device="meta")).sum().backward()
     # A product of 2 x 10 x 12 x 5 forward, one as large for the weights' gradient; inputs need
     # none.
-    assert meter.flops == 6 * 2 * 1200
+    assert meter.work.flops == 6 * 2 * 1200
 
 
 def test_tensor_operations_outside_of_counted_steps_are_not_booked():
@@ -170,7 +174,7 @@ def test_tensor_operations_outside_of_counted_steps_are_not_booked():
     meter = Meter()
     with meter.repeated(6, counted=False):
         layer(torch.empty(10, 12, device="meta")).sum().backward()
-    assert meter.flops == 0
+    assert meter.work.flops == 0
 
 
 def test_what_a_step_keeps_for_its_backward_pass_is_peak_memory():
@@ -187,10 +191,10 @@ def test_a_prediction_within_counted_steps_is_booked_once(known):
     with metering(meter):
         if known:
             predict(model, images(1), normalise=PLAIN)
-        before = meter.flops
+        before = meter.work.flops
         with meter.repeated(3, counted=True):
             predict(model, images(7), normalise=PLAIN)
-    assert meter.flops - before == 3 * 7 * 120
+    assert meter.work.flops - before == 3 * 7 * 120
 
 
 # -- whole fits --
@@ -268,12 +272,12 @@ def test_a_plan_of_fedavg_counts_the_bytes_of_a_run_exactly_and_by_round():
     assert planned.ledger == real.ledger
     model = encoded_size(make_federation().networks.initial("cnn-small").state_dict())
     assert (planned.total("up"), planned.total("down")) == (3 * 2 * model, 3 * 2 * model)
-    assert meter.predicted_samples == 3 * 6  # the test set after every round
+    assert meter.work.predicted_samples == 3 * 6  # the test set after every round
 
 
 def test_a_plan_of_fedavg_trains_every_participant_in_every_round():
     _, _, meter = ledgers(FedAvg(rounds=4, participation=1.0), (12, 6))
-    assert meter.training_samples == 4 * 3 * (12 + 6)  # rounds, local epochs, samples
+    assert meter.work.training_samples == 4 * 3 * (12 + 6)  # rounds, local epochs, samples
 
 
 @pytest.mark.parametrize(
@@ -298,7 +302,7 @@ def test_a_plan_of_feddf_counts_its_steps_of_distillation():
         )
         real, planned, meter = ledgers(method)
         assert planned.ledger == real.ledger
-        return meter.flops
+        return meter.work.flops
 
     one = flops(2) - flops(1)
     assert one > 0
@@ -308,15 +312,15 @@ def test_a_plan_of_feddf_counts_its_steps_of_distillation():
 def test_the_work_of_fediods_plan_grows_with_steps_as_with_epochs():
     def work(epochs, steps):
         _, _, meter = ledgers(FedIOD(epochs=epochs, steps=steps, **IOD), network="resnet8-narrow")
-        return meter.flops - epochs * evaluation, meter.predicted_samples
+        return meter.work.flops - epochs * evaluation, meter.work.predicted_samples
 
     federation = make_federation(device="meta", network="resnet8-narrow")
     with metering(Meter()) as meter:
         federation.evaluation.test(federation.networks.initial("resnet8-narrow"))
-    evaluation = meter.flops
+    evaluation = meter.work.flops
     with metering(Meter()) as meter:
         federation.local_models()
-    local = meter.flops
+    local = meter.work.flops
     assert work(1, 6)[0] - local == 6 * (work(1, 1)[0] - local)
     assert work(6, 1)[0] - local == 6 * (work(1, 1)[0] - local)
     assert work(6, 1)[1] - work(1, 1)[1] == 5 * 6  # the test set after every epoch

@@ -132,7 +132,7 @@ def test_planning_follows_the_same_path_without_weights_or_content():
         real.upload(client, model)
     assert planned.channel.ledger == real.channel.ledger
     assert (outputs.shape, outputs.is_meta) == ((6, CLASSES), True)
-    assert meter.training_samples == 2 * 12 * 3 + 6 * 2
+    assert meter.work.training_samples == 2 * 12 * 3 + 6 * 2
     assert (
-        meter.predicted_samples == 2 * 6 * 3 + 6 + 6 * 2
+        meter.work.predicted_samples == 2 * 6 * 3 + 6 + 6 * 2
     )  # test set per epoch, public outputs, test set per epoch

@@ -8,16 +8,21 @@ import pytest
 import torch
 from torch import nn
 
+from baselines.fedgen import FedGEN
 from baselines.fedkd import FedKD
 from baselines.standalone import Standalone
 from federation.caching.cache import StageCache
+from federation.costs import Meter, metering
 from federation.fitting import fit
 from federation.method import Method
 from federation.parts.protection import Protection
 from federation.samples import active_count, counted, on_client, see
 from federation.training.execution import Execution
 from federation.training.loops import Normalisation, TrainingPlan, predict, train
+from methods.dlad import DLAD
 from methods.fedavg import FedAvg
+from methods.feddf import FedDF
+from methods.fediod import FedIOD
 from methods.fedmd import FedMD
 from privacy.plan import DP_SGD, PrivacyPlan
 from tests.federation.tiny import make_client, make_federation
@@ -102,6 +107,27 @@ def test_what_a_client_digests_of_public_images_is_local():
     """Local models, two rounds of 4 public and 12 own images; two epochs of the central model."""
     method = FedMD(rounds=2, public_samples=4, revisit_epochs=1)
     assert seen_by(method) == {"local": 2 * (12 * 3 + 2 * (4 + 12)), "server": 6 * 2}
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        Standalone(),
+        FedKD(),
+        FedKD(multi_round=True),
+        FedAvg(rounds=4, participation=0.5),
+        FedGEN(rounds=2, generator_steps=3, generator_batch_size=4),
+        FedDF(rounds=2, distillation_steps=3, distillation_batch_size=4, patience=3),
+        FedMD(rounds=2, public_samples=4, revisit_epochs=1),
+        DLAD(),
+        FedIOD(epochs=2, steps=3, batch_size=4, width=4, discriminator_width=4, samples=4),
+    ],
+    ids=repr,
+)
+def test_a_plan_foresees_what_a_fit_sees(method):
+    with metering(Meter()) as meter:
+        fit(make_federation(device="meta"), method)
+    assert meter.work.training_samples == sum(seen_by(method).values()) > 0
 
 
 def test_clients_trained_together_see_as_much_as_one_after_another():

@@ -14,7 +14,7 @@ from torch.func import functional_call
 
 from benchmarks.attacks.answers import Inquiry, Observed
 from benchmarks.measures.reconstruction import double
-from benchmarks.running.execute import make_method
+from benchmarks.scenarios.assembly import make_method
 from benchmarks.tables import registry
 from federation.federation import Federation
 from federation.parties.client import Client

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from benchmarks.running.execute import make_method
+from benchmarks.scenarios.assembly import make_method
 from benchmarks.tables import registry
 from results.published import parse_column, published_table
 from tests.benchmarks.papers.fedad_cells import PAPER, PRINTED, cells, of_cell, table_of

@@ -9,8 +9,8 @@ import dataclasses
 import pytest
 
 from benchmarks.publish.verdicts import judge_claims
-from benchmarks.running.execute import make_method
 from benchmarks.running.runner import TableRun
+from benchmarks.scenarios.assembly import make_method
 from benchmarks.tables import registry
 from benchmarks.tables.cells import expand
 from benchmarks.tables.derived import as_printed

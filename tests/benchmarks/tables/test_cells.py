@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.running.execute import make_method
+from benchmarks.scenarios.assembly import make_method
 from benchmarks.tables import cells, registry
 from benchmarks.tables.cells import expand
 from benchmarks.tables.selection import Selection, parse_only, parse_overrides

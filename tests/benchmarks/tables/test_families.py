@@ -10,7 +10,8 @@ from dataclasses import fields, replace
 import pytest
 
 from benchmarks.running.events import Context
-from benchmarks.running.execute import make_method, run_cell
+from benchmarks.running.execute import run_cell
+from benchmarks.scenarios.assembly import make_method
 from benchmarks.tables import registry
 from benchmarks.tables.cells import expand
 from benchmarks.tables.selection import Selection, parse_overrides

@@ -77,7 +77,7 @@ def test_planning_measures_nothing_and_books_what_it_would_predict():
         )
         federation.evaluation.track(model)
     assert federation.evaluation.history == {}
-    assert meter.predicted_samples == 18
+    assert meter.work.predicted_samples == 18
 
 
 def test_public_labels_are_refused_to_a_method_that_did_not_declare_the_oracle():

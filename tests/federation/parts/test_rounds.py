@@ -69,7 +69,7 @@ def test_steps_of_one_name_are_followed_once_and_booked_in_every_round():
                 followed += 1
                 federation.channel.up(0, "logits", {"x": inputs @ weights})
         once = federation.channel.ledger[0]
-        assert (followed, meter.flops) == (1, 4 * 7 * 2 * 2 * 3 * 5)
+        assert (followed, meter.work.flops) == (1, 4 * 7 * 2 * 2 * 3 * 5)
         assert [(t.round, t.messages, t.bytes) for t in federation.channel.ledger] == [
             (number, 7, once.bytes) for number in range(1, 5)
         ]

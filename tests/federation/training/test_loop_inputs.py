@@ -127,7 +127,7 @@ def test_under_a_meter_nothing_is_learnt_and_all_is_booked():
             after_epoch=epochs.append,
         )
     # What comes after an epoch is followed once, and booked three times.
-    assert (weight_of(model), epochs, meter.training_samples) == (2.0, [1], 6)
+    assert (weight_of(model), epochs, meter.work.training_samples) == (2.0, [1], 6)
 
 
 # -- samples of other kinds --

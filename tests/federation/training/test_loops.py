@@ -319,7 +319,7 @@ def test_no_images_leave_a_model_as_it_is():
 def test_no_images_cost_nothing():
     with metering(Meter()) as meter:
         fit(line(), torch.empty(0, 1, 1, 1, dtype=torch.uint8), torch.empty(0), sgd(epochs=2))
-    assert (meter.flops, meter.training_samples) == (0, 0)
+    assert (meter.work.flops, meter.work.training_samples) == (0, 0)
 
 
 # -- failure --

@@ -99,5 +99,5 @@ def test_a_plan_books_all_images_and_measures_nothing():
         planned = nn.Conv3d(1, 3, 3, padding=1)
         found = evaluate(planned, images.to("meta"), targets, task=task, normalise=NORMALISE)
     assert found == {}
-    assert meter.predicted_samples == COUNT
-    assert meter.flops == COUNT * 2 * math.prod((3, 27, 3 * 5 * 6))
+    assert meter.work.predicted_samples == COUNT
+    assert meter.work.flops == COUNT * 2 * math.prod((3, 27, 3 * 5 * 6))

@@ -242,7 +242,7 @@ def test_a_plan_books_the_bytes_of_the_run(method):
         method.fit(planned)
     assert planned.channel.by_kind() == real.channel.by_kind()
     assert (
-        meter.training_samples == 2 * 3 * 12 + 2 * 6
+        meter.work.training_samples == 2 * 3 * 12 + 2 * 6
     )  # two clients for three epochs, the student for two
 
 

@@ -1,0 +1,76 @@
+"""One budget for all rows of a table: how long a method runs, so that its networks learn from as
+many samples as the table allows, on clients and at the server together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from benchmarks.scenarios.assembly import Run, assemble, make_method
+from benchmarks.scenarios.configuration import Config, Configuration
+from benchmarks.scenarios.scenario import DataSets
+from benchmarks.tables import registry
+from benchmarks.tables.cells import Cell
+from federation.caching.cache import StageCache
+from federation.costs import Meter, metering
+from federation.fitting import fit
+from federation.seeds import Seeds
+
+BUDGET = "budget.samples"
+"""Samples that networks learn from, each time counted (`federation.samples`)."""
+LENGTHS = ("{method}.rounds", "{method}.epochs", "server.epochs", "local.epochs")
+"""What may be a method's length, the first that it has: rounds, epochs of its own, of its last
+stage at the server, of its clients."""
+
+
+def length(cell: Cell, data: DataSets) -> dict[str, int]:
+    """The setting that is the length of the cell's method, as its table's budget has it; empty for
+    a table without one.
+
+    The fit is followed on the `meta` device for that, as `plan` does. Raises ValueError as
+    `within_budget`.
+    """
+    config = dict(cell.config)
+    if BUDGET not in config:
+        return {}
+    seeds = Seeds.moving(cell.seed_axes, cell.seed)
+    configuration = Configuration.parse(config)
+    scenario = registry.find_scenario(configuration.data.task).load()
+    parts = scenario.parts(configuration, data, seeds, "meta")
+    entry = registry.find_method(cell.method, cell.plugins)
+
+    def seen(changed: Config) -> int:
+        method = make_method(entry, changed)
+        run = Run(seeds, StageCache(None, device="meta"), "meta")
+        federation = assemble(parts, Configuration.parse(changed), type(method), run)
+        with metering(Meter()) as meter:
+            fit(federation, method)
+        return meter.work.training_samples
+
+    return within_budget(config, cell.method, seen)
+
+
+def within_budget(config: Config, method: str, seen: Callable[[Config], int]) -> dict[str, int]:
+    """The length of `method` that comes closest to the budget, by its setting's name.
+
+    `seen` tells of how many samples networks learn under a configuration, of which there are as
+    many more for every round or epoch. Raises ValueError if the shortest run takes more than the
+    budget, or if nothing makes it longer.
+    """
+    budget = int(config[BUDGET])
+    names = [name.format(method=method) for name in LENGTHS]
+    for name in names:
+        if name not in config:
+            continue
+        shortest, longer = (seen({**config, name: rounds}) for rounds in (1, 2))
+        if longer == shortest:
+            continue  # a mode of the method that has no such length
+        if shortest > budget:
+            raise ValueError(
+                f"{BUDGET}={budget:,} is less than the shortest run of {method} takes,"
+                f" {shortest:,} with {name}=1; raise it, or shorten what else it trains"
+            )
+        return {name: 1 + round((budget - shortest) / (longer - shortest))}
+    raise ValueError(
+        f"{BUDGET} cannot set how long {method} runs: none of {', '.join(names)} makes it longer"
+    )
