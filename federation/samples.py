@@ -1,14 +1,15 @@
-"""Counts the samples that networks learn from, while they do: what a run has cost its clients and
-its server, beside the bytes that the channel counts.
+"""Counts the samples that networks learn from, while they do, and the time that takes: what a run
+has cost its clients and its server, beside the bytes that the channel counts.
 
 A sample counts each time that it passes, in training, through a network that learns; for the
 clients where that happens on one of them (`Client.run`), else for the server. Outputs of a finished
-network cost nothing here.
+network cost no samples here, but time.
 """
 
 from __future__ import annotations
 
 import contextlib
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
@@ -17,38 +18,62 @@ from typing import Any
 from federation.costs import Work, active_meter
 
 LOCAL, SERVER = "local", "server"
+SECONDS, LOCAL_SECONDS = "seconds", "local-seconds"
+"""Wall time, and the part of it in which a client computes."""
 
 
 class SamplesSeen:
-    """Samples seen by clients (`local`) and by the server, and in the stages that were asked for:
-    each of these once, whoever computed it, so that a run has the same count whatever it finds in
-    the cache.
+    """Samples seen by clients (`local`) and by the server and the seconds that took, here and in
+    the stages that were asked for: each of these once, whoever computed it, so that a run has the
+    same count whatever it finds in the cache.
     """
 
     def __init__(self) -> None:
         self._now: Counter[str] = Counter()
-        self._stages: dict[str, Mapping[str, int]] = {}
+        self._stages: dict[str, Mapping[str, Any]] = {}
+        self._started = time.perf_counter()
 
-    def add(self, place: str, samples: int) -> None:
-        """Count `samples` that were seen just now."""
-        self._now[place] += samples
+    def add(self, name: str, amount: Any) -> None:
+        """Count samples that were seen just now at `LOCAL` or `SERVER`, or seconds that passed."""
+        self._now[name] += amount
 
-    def add_stage(self, key: str, seen: Mapping[str, int]) -> None:
-        """Count what a stage took, by place."""
-        self._stages[key] = seen
+    def add_stage(self, key: str, took: Mapping[str, Any]) -> None:
+        """Count the `amounts` of a stage."""
+        self._stages[key] = took
+
+    def amounts(self) -> dict[str, Any]:
+        """Samples and seconds by name."""
+        parts = (self._running(), *self._stages.values())
+        names = (LOCAL, SERVER, SECONDS, LOCAL_SECONDS)
+        return {name: sum(part.get(name, 0) for part in parts) for name in names}
 
     def total(self) -> dict[str, int]:
         """Samples by place."""
-        parts = (self._now, *self._stages.values())
-        return {place: sum(part.get(place, 0) for part in parts) for place in (LOCAL, SERVER)}
+        amounts = self.amounts()
+        return {place: amounts[place] for place in (LOCAL, SERVER)}
+
+    def seconds(self) -> dict[str, float]:
+        """Wall seconds by place."""
+        amounts = self.amounts()
+        local = amounts[LOCAL_SECONDS]
+        return {LOCAL: local, SERVER: amounts[SECONDS] - local}
+
+    def stop(self) -> None:
+        """Let no more time count."""
+        self._now, self._started = self._running(), float("inf")
 
     def state_dict(self) -> dict[str, Any]:
         """Plain values, for snapshots."""
-        stages = {key: dict(seen) for key, seen in self._stages.items()}
-        return {"now": dict(self._now), "stages": stages}
+        stages = {key: dict(took) for key, took in self._stages.items()}
+        return {"now": dict(self._running()), "stages": stages}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self._now, self._stages = Counter(state["now"]), dict(state["stages"])
+        self._started = time.perf_counter()
+
+    def _running(self) -> Counter[str]:
+        passed = max(0.0, time.perf_counter() - self._started)
+        return Counter({**self._now, SECONDS: self._now[SECONDS] + passed})
 
 
 _active: ContextVar[SamplesSeen | None] = ContextVar("samples", default=None)
@@ -71,20 +96,38 @@ def see(samples: int) -> None:
 
 @contextlib.contextmanager
 def counted() -> Iterator[SamplesSeen]:
-    """Count all that is seen inside, and not for whoever counts outside."""
+    """Count all that is seen and takes time inside, and not for whoever counts outside."""
     count = SamplesSeen()
     token = _active.set(count)
     try:
         yield count
     finally:
         _active.reset(token)
+        count.stop()
+
+
+@contextlib.contextmanager
+def apart() -> Iterator[None]:
+    """The time that passes inside is not of whoever counts: it is a stage's own."""
+    count, started = _active.get(), time.perf_counter()
+    try:
+        yield
+    finally:
+        if count is not None:
+            passed = time.perf_counter() - started
+            count.add(SECONDS, -passed)
+            if _place.get() == LOCAL:
+                count.add(LOCAL_SECONDS, -passed)
 
 
 @contextlib.contextmanager
 def on_client() -> Iterator[None]:
     """What is seen inside is seen by a client, and what is booked while planning is its work."""
-    token, meter = _place.set(LOCAL), active_meter()
-    was_local = meter is not None and meter.local
+    if _place.get() == LOCAL:
+        yield
+        return
+    token, meter, count = _place.set(LOCAL), active_meter(), _active.get()
+    started = time.perf_counter()
     if meter is not None:
         meter.local = True
     try:
@@ -92,4 +135,6 @@ def on_client() -> Iterator[None]:
     finally:
         _place.reset(token)
         if meter is not None:
-            meter.local = was_local
+            meter.local = False
+        if count is not None:
+            count.add(LOCAL_SECONDS, time.perf_counter() - started)

@@ -88,6 +88,9 @@ class Record:
     """When the cell ended, UTC."""
     seconds: float = 0.0
     """Wall time of this cell, without the stages it found in the cache."""
+    fit_seconds: dict[str, float] = field(default_factory=dict)
+    """Wall time of the fit, stages included whoever computed them, `local` on clients and at the
+    `server`; empty in older records."""
     stages: dict[str, int] = field(default_factory=dict)
     """Stages computed and reused while the cell ran."""
     peak_memory_mb: float = 0.0
@@ -132,6 +135,9 @@ KINDS: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("epsilon", "delta"), (int, float, NoneType)),
     **dict.fromkeys(("seconds", "peak_memory_mb"), (int, float)),
     **dict.fromkeys(("seeds", "data", "public", "private", "others", "settled"), (dict,)),
-    **dict.fromkeys(("privacy", "bytes_by_kind", "config", "length", "stages", "machine"), (dict,)),
+    **dict.fromkeys(
+        ("privacy", "bytes_by_kind", "config", "length", "fit_seconds", "stages", "machine"),
+        (dict,),
+    ),
 }
 """What the fields of a record are, or the entries of those that are lists."""

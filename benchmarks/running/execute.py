@@ -156,12 +156,12 @@ def _measured(
 
     federation = build(Run(seeds, stages, cell.device, channel, progress, cell.execution))
     fitted: tuple[Checkpoint, ...] = ()
-    seen = {LOCAL: 0, SERVER: 0}
+    seen, seconds = {LOCAL: 0, SERVER: 0}, dict[str, float]()
     measure = registry.find_measure(cell.measure)
     if measure.needs_fit(config):
         with counted() as samples:
             fitted = tuple(fit(federation, method))
-        seen = samples.total()
+        seen, seconds = samples.total(), samples.seconds()
         if channel.round == 0 and any(e.kind == "fit" and e.computed for e in stages.events):
             show_spent(1, channel, federation.privacy)  # rounds show it themselves
         _check_sent(cell.method, federation, method)
@@ -185,6 +185,7 @@ def _measured(
         "lineage": registry.lineage(cell.method, cell.plugins),
         "local_samples": seen[LOCAL],
         "server_samples": seen[SERVER],
+        "fit_seconds": {place: round(passed, 3) for place, passed in seconds.items()},
     }
     if fitted:
         entries |= {"settled": settled(run), **run_entries(federation)}

@@ -23,7 +23,7 @@ from filelock import FileLock, Timeout
 
 from federation.caching.events import StageEvent
 from federation.channel import encode, raw_bytes
-from federation.samples import active_count, counted
+from federation.samples import active_count, apart, counted
 from results.files import (
     ResultsError,
     digest,
@@ -93,8 +93,9 @@ class Stage:
     info: dict[str, Any] = field(default_factory=dict)
     """Tensors of other stages that this one relies on are listed under `references`; without them
     it counts as damaged."""
-    seen: Mapping[str, int] = field(default_factory=dict)
-    """Samples that networks saw while it was computed, by place; the cache counts them."""
+    seen: Mapping[str, Any] = field(default_factory=dict)
+    """Samples that networks saw while it was computed, by place, and seconds; the cache counts
+    them."""
 
 
 @dataclass(frozen=True)
@@ -117,10 +118,10 @@ class StageRequest:
 
 
 def _computed(request: StageRequest) -> Stage:
-    """The stage, with the samples that were seen for it."""
+    """The stage, with the samples that were seen and the seconds that passed for it."""
     with counted() as seen:
         stage = request.compute()
-    return replace(stage, seen=seen.total())
+    return replace(stage, seen=seen.amounts())
 
 
 def write_stage(base: Path, stage: Stage, **about: str) -> str:
@@ -200,7 +201,8 @@ class StageCache:
         """All stages, in order. Those that another process is computing are left to it, and waited
         for at the end.
         """
-        stages = self._all(requests)
+        with apart():
+            stages = self._all(requests)
         count = active_count()
         if count is not None:
             for request, stage in zip(requests, stages, strict=True):

@@ -196,7 +196,8 @@ class Client:
             for client in clients:
                 shards.append(stack.enter_context(client._open()))
                 _here = None
-            function(shards)
+            with on_client():
+                function(shards)
 
     def __repr__(self) -> str:
         return f"Client({self.index}, {self.role}, {self.size} samples)"
