@@ -42,3 +42,21 @@ def median_of_last(history: Sequence[float], epochs: int) -> float:
     with epochs = 10.
     """
     return statistics.median(history[-epochs:])
+
+
+def accuracy_by_class(predicted: torch.Tensor, targets: torch.Tensor, classes: int) -> torch.Tensor:
+    """The share of each class's samples that is predicted as such, float64 (classes,), of classes
+    int64 (n,); NaN for a class without samples.
+    """
+    right = torch.bincount(targets[predicted == targets], minlength=classes)
+    return right.double() / torch.bincount(targets, minlength=classes)
+
+
+def weighted_by_labels(by_class: torch.Tensor, counts: Sequence[int]) -> float:
+    """Accuracy on a client's own label distribution: of each class (classes,), weighted by how many
+    labels of it the client holds; of classes without a test sample nothing counts. NaN where
+    nothing is left.
+    """
+    weights = torch.tensor(counts, dtype=torch.float64)
+    known = ~by_class.isnan()
+    return float((by_class[known] * weights[known]).sum() / weights[known].sum())

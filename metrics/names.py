@@ -16,6 +16,20 @@ SUBJECTS = "num-test-subjects"
 """How many subjects a mean is of."""
 PROPERTY = "property"
 """What a run is said to have or not, `yes` or `no`; which one is in the column."""
+WEAKEST = "weakest-clients-accuracy"
+"""On the label distributions of the clients themselves, that of the client at the tenth
+percentile."""
+CORRUPTED = "corrupted-accuracy"
+"""On corrupted test images, mean over the corruptions."""
+ROUNDS = "rounds-to-end"
+"""Epochs or rounds from which accuracy stays within a point of the last."""
+MEGABYTES_UP, MEGABYTES_DOWN = "megabytes-up", "megabytes-down"
+"""Of all clients together, in MB of 10^6 bytes."""
+CLIENT_FLOPS, SERVER_FLOPS = "client-teraflops", "server-teraflops"
+"""Products and convolutions of a fit, forward and backward, of all clients together and of the
+server, in 10^12 operations."""
+MEMORY = "peak-megabytes"
+"""Weights, gradients, optimiser's moments and activations of the largest training step, by plan."""
 TEXTS = frozenset({"classes", PROPERTY})
 """Metrics whose values are texts."""
 
@@ -107,6 +121,14 @@ METRICS: Mapping[str, Metric] = {
     # generated images a smaller one is a better likeness. No FID by title, for that is only under
     # Inception-v3: `metrics.frechet.title`.
     "fid": Metric("Fréchet distance", digits=2, rounding=0.35),
+    WEAKEST: _accuracy("Weakest clients' accuracy"),
+    CORRUPTED: _accuracy("Accuracy on corrupted images"),
+    ROUNDS: Metric("Epochs or rounds to the end", LOWER, digits=0, scale=10),
+    MEGABYTES_UP: Metric("Sent up", LOWER, unit="MB", digits=2, scale=0),
+    MEGABYTES_DOWN: Metric("Sent down", LOWER, unit="MB", digits=2, scale=0),
+    CLIENT_FLOPS: Metric("Work of clients", LOWER, unit="TFLOP", digits=3, scale=0),
+    SERVER_FLOPS: Metric("Work of the server", LOWER, unit="TFLOP", digits=3, scale=0),
+    MEMORY: Metric("Memory of a step", LOWER, unit="MB", digits=1, scale=0),
     BANDWIDTH: Metric("Bandwidth", LOWER, unit="GB", digits=4, scale=0),
     "privacy-cost": Metric("Privacy cost", LOWER, unit="ε", digits=2, scale=0),
     "privacy-eps1": Metric("Privacy parameter ε1", digits=2, scale=0),

@@ -33,3 +33,10 @@ def has_settled(metric: str, history: Sequence[float], within: float = 0.5) -> b
     apart = abs(fmean(last) - before) / point
     jump = before - min(last) if known.better == LOWER else max(last) - before
     return apart <= within and jump / point <= JUMP
+
+
+def epochs_to_end(history: Sequence[float], within: float) -> int:
+    """The first epoch, counted from 1, from which on a history stays `within` its last value."""
+    end = history[-1]
+    far = [epoch for epoch, value in enumerate(history, 1) if abs(value - end) > within]
+    return max(far, default=0) + 1

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import torch
 
     from federation.channel import Transfer
+    from federation.costs import Meter
     from federation.federation import Federation
     from federation.method import Method
     from federation.parties.data import PublicData
@@ -44,7 +45,8 @@ class Exchange(Measure):
             return numbers
         ledger = run.federation.channel.ledger
         spent = costs(ledger, run.method.declared_budgets)
-        held = properties(ledger, uses_public(run.method, run.on_meta()))
+        _, public = followed(run.method, run.on_meta())
+        held = properties(ledger, public)
         asked = (Measurement(name, spent[name]) for name in run.metrics if name in spent)
         return Taken((*numbers.measurements, *asked, *measurements(held)), numbers.statistic)
 
@@ -76,9 +78,9 @@ class _Watched:
         return self._public.images
 
 
-def uses_public(method: Method, federation: Federation) -> bool:
-    """Whether a fit looks at the public images. `federation` is on the `meta` device, where nothing
-    is computed.
+def followed(method: Method, federation: Federation) -> tuple[Meter, bool]:
+    """What a fit takes, and whether it looks at the public images. `federation` is on the `meta`
+    device, where nothing is computed.
 
     Followed there again, since the ledger does not know it and the fit itself may have come from
     the stage cache.
@@ -87,9 +89,9 @@ def uses_public(method: Method, federation: Federation) -> bool:
 
     watched = _Watched(federation.public)
     federation.public = cast("PublicData", watched)
-    with metering(Meter()):
+    with metering(Meter()) as meter:
         method.fit(federation)
-    return watched.seen
+    return meter, watched.seen
 
 
 def of_exchange(metric: str) -> bool:

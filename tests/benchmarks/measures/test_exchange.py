@@ -48,7 +48,7 @@ def test_properties_of_methods_that_are_known(name):
     method, expected = METHODS[name]
     channel = Channel()
     fit(make_federation(channel=channel), method)
-    found = exchange.properties(channel.ledger, exchange.uses_public(method, followed()))
+    found = exchange.properties(channel.ledger, exchange.followed(method, followed())[1])
     assert list(found) == list(PROPERTIES)
     assert tuple(found.values()) == expected
 
@@ -125,12 +125,12 @@ class Counts(Method):
 
 
 def test_to_count_public_images_is_not_to_look_at_them():
-    assert not exchange.uses_public(Counts(), followed())
+    assert not exchange.followed(Counts(), followed())[1]
 
 
 def test_following_a_fit_trains_nothing():
     federation = followed()
-    assert exchange.uses_public(FedMD(rounds=1, public_samples=4), federation)
+    assert exchange.followed(FedMD(rounds=1, public_samples=4), federation)[1]
     assert federation.public.images.is_meta
     assert federation.task.outputs == CLASSES
 

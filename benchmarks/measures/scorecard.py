@@ -1,0 +1,136 @@
+"""What a user chooses a method by, beside its accuracy: that of its weakest clients and that on
+corrupted images, and what a run takes of clients, server and network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from benchmarks.measures import final
+from benchmarks.measures.exchange import followed, measurements, properties
+from benchmarks.tables.measure import Fitted, Measure, Taken
+from metrics.names import (
+    CLIENT_FLOPS,
+    CORRUPTED,
+    MEGABYTES_DOWN,
+    MEGABYTES_UP,
+    MEMORY,
+    ROUNDS,
+    SERVER_FLOPS,
+    WEAKEST,
+)
+from results.arrays import pack
+from results.record import Measurement
+
+if TYPE_CHECKING:
+    import torch
+
+    from federation.channel import Transfer
+    from federation.federation import Federation
+    from federation.parties.checkpoint import Checkpoint
+
+ACCURACY = "accuracy"
+PERCENTILE = 10
+"""The clients that are the weakest."""
+WITHIN = 0.01
+"""Of the accuracy at the end, which is reached where it stays as near as that."""
+
+
+class Scorecard(Measure):
+    """The accuracy of `final` and, of the other metrics, those that the table asks for; under the
+    column key `property` what the run needs and exchanges. Its history goes with the record:
+    accuracy and bytes after every epoch or round.
+    """
+
+    numbers = True
+
+    def take(self, run: Fitted) -> Taken:
+        from metrics.settling import epochs_to_end
+
+        numbers = final.MEASURE.take(replace(run, metrics=(ACCURACY,)))
+        federation, ledger = run.federation, run.federation.channel.ledger
+        history = np.mean([model.history[ACCURACY] for model in run.models], axis=0)
+        meter, public = followed(run.method, run.on_meta())
+        values = {
+            WEAKEST: run.percent * weakest(federation, run.models),
+            CORRUPTED: run.percent * corrupted(federation, run.models),
+            ROUNDS: float(epochs_to_end(history.tolist(), WITHIN)),
+            MEGABYTES_UP: federation.channel.total("up") / 1e6,
+            MEGABYTES_DOWN: federation.channel.total("down") / 1e6,
+            CLIENT_FLOPS: meter.work.client_flops / 1e12,
+            SERVER_FLOPS: (meter.work.flops - meter.work.client_flops) / 1e12,
+            MEMORY: meter.peak_bytes / 1e6,
+        }
+        asked = (Measurement(name, values[name]) for name in run.metrics if name in values)
+        return Taken(
+            (*numbers.measurements, *asked, *measurements(properties(ledger, public))),
+            numbers.statistic,
+            pack({ACCURACY: history, "bytes": sent_by(ledger, len(history))}),
+        )
+
+
+def weakest(federation: Federation, models: Sequence[Checkpoint]) -> float:
+    """Of the accuracies of clients, each on its own label distribution, the tenth percentile: of a
+    client's own model if it has one, else of the global one, which is the only one.
+    """
+    from metrics.classification import accuracy_by_class, weighted_by_labels
+
+    test = federation.evaluation.test_set
+    by_owner = {
+        model.owner: accuracy_by_class(
+            _classes(federation, model, test.images), test.targets, federation.task.outputs
+        )
+        for model in models
+    }
+    accuracies = [
+        weighted_by_labels(
+            by_owner.get(f"client-{client.index}", by_owner[models[0].owner]), client.label_counts
+        )
+        for client in federation.clients
+        if client.size
+    ]
+    return float(np.percentile(accuracies, PERCENTILE))
+
+
+def corrupted(federation: Federation, models: Sequence[Checkpoint]) -> float:
+    """Accuracy on test images under each corruption, mean over these and over models."""
+    from datasets.corruptions import CORRUPTIONS
+
+    test = federation.evaluation.test_set
+    shares = []
+    for corrupt in CORRUPTIONS.values():
+        images = corrupt(test.images)
+        for model in models:
+            right = _classes(federation, model, images) == test.targets
+            shares.append(float(right.double().mean()))
+    return float(np.mean(shares))
+
+
+def sent_by(ledger: Sequence[Transfer], epochs: int) -> np.ndarray:
+    """Bytes both ways until the end of each of `epochs` epochs or rounds, (epochs,).
+
+    Where a run has as many rounds as its history has entries, these are rounds, and what crossed
+    before the first counts with it; else all has crossed before the first, as in one-shot methods.
+    """
+    rounds = max((transfer.round for transfer in ledger), default=0)
+    if rounds != epochs:
+        return np.full(epochs, sum(transfer.bytes for transfer in ledger))
+    by_round = np.zeros(epochs, dtype=np.int64)
+    for transfer in ledger:
+        by_round[max(0, transfer.round - 1)] += transfer.bytes
+    return by_round.cumsum()
+
+
+def _classes(federation: Federation, model: Checkpoint, images: torch.Tensor) -> torch.Tensor:
+    """The class (n,) that a model sees in each image."""
+    from federation.training.loops import predict
+
+    module = federation.networks.module(model)
+    return predict(module, images, normalise=federation.normalise).argmax(dim=1)
+
+
+MEASURE = Scorecard()
