@@ -30,7 +30,7 @@ from benchmarks.scenarios.assembly import Run, build_federation
 from benchmarks.scenarios.configuration import Configuration
 from benchmarks.scenarios.scenario import DataSets
 from benchmarks.tables import registry
-from benchmarks.tables.spec import Scalar
+from benchmarks.tables.spec import HELD_OUT, Scalar
 from datasets import catalogue
 from datasets.catalogue import ResolvedData
 from federation.caching.cache import Stage, StageCache, StageRequest, content_digest
@@ -118,7 +118,6 @@ class Inquiry:
         paper, table = registry.find_table(target.TABLE)
         row = next(row for row in table.rows if row.key == self.target)
         config = paper.config(table, row, target.COLUMN, "cpu", "paper")
-        del config["public.name"]
         return config | {
             "data.name": self.data.asked,
             "data.image_size": self.image_size or catalogue.source(self.data.used).shape[1],
@@ -126,6 +125,7 @@ class Inquiry:
             "network.server": self.network,
             "partition.clients": self.clients,
             "partition.pool_limit": self.clients * self.samples,
+            "public.name": HELD_OUT,
             "partition.public_share": 0.2,
             "partition.public_limit": self.public,
             "partition.test_limit": 500,

@@ -55,7 +55,8 @@ class PublicSettings:
     """`public.*`: where public images come from."""
 
     name: str | None = None
-    """Their data set; None for the clients' own, empty where the method uses no public images."""
+    """Their data set; `spec.HELD_OUT`, or None, for a part of the clients' own set that no client
+    has; empty where the method uses no public images."""
 
 
 @dataclass(frozen=True)

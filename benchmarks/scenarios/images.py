@@ -72,9 +72,9 @@ def divide(
     partition axis.
 
     `other` are the labels of the data set that the public set comes from, where that is another
-    one; so are `private` of the clients' samples, which have `classes` classes. A method that does
-    not use public images leaves all of them to the clients. Raises PartitionError for a partition
-    that cannot exist.
+    one; so are `private` of the clients' samples, which have `classes` classes. What is held out of
+    the training split as public is no client's for any method, so that all have the same clients.
+    Raises PartitionError for a partition that cannot exist.
     """
 
     def rng(*names: object) -> np.random.Generator:
@@ -100,31 +100,33 @@ def divide(
             parts, groups = partitions.class_groups(private["train"][pool], count, classes)
             shares = [pool[part] for part in parts]
         return Division(partition.target_split, public, np.arange(0), probe, shares, test, groups)
-    unused = other is None and not uses_public
-    public_split = "train" if unused else partition.public_split or "train"
-    available = labels if other is None else other
-    if public_split not in available:
-        raise partitions.PartitionError(
-            f"the data set has no split {public_split!r} to be the public set; it has"
-            f" {', '.join(available)}"
-        )
-    if unused:
-        public, pool = np.arange(0), unlabelled
-    elif other is None and public_split == "train":
-        public, pool = (
+    held_out, pool = np.arange(0), unlabelled
+    if partition.public_split in ("", "train"):
+        held_out, pool = (
             unlabelled[part]
             for part in partitions.split_public(
                 len(unlabelled), partition.public_share, rng("public")
             )
         )
+    public_split = partition.public_split or "train"
+    available = labels if other is None else other
+    if other is None and not uses_public:
+        public_split, public = "train", np.arange(0)
+    elif public_split not in available:
+        raise partitions.PartitionError(
+            f"the data set has no split {public_split!r} to be the public set; it has"
+            f" {', '.join(available)}"
+        )
+    elif other is None and public_split == "train":
+        public = held_out
     else:
-        public, pool = np.arange(len(available[public_split])), unlabelled
+        public = np.arange(len(available[public_split]))
     public = limit(public, partition.public_limit, rng("public limit"))
     pool = limit(pool, partition.pool_limit, rng("pool limit"))
     held, rest = partitions.split_public(len(pool), partition.validation_share, rng("validation"))
-    held_out, pool = pool[held], pool[rest]
+    validation, pool = pool[held], pool[rest]
     shares = [pool[part] for part in client_parts(partition, partition.clients, train[pool], rng)]
-    return Division(public_split, public, held_out, probe, shares, test)
+    return Division(public_split, public, validation, probe, shares, test)
 
 
 def _probe(

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks.tables import registry
 from benchmarks.tables.selection import Selection, check_only, matches, table_rows
-from benchmarks.tables.spec import Paper, Row, Scalar, SpecError, Table
+from benchmarks.tables.spec import HELD_OUT, Paper, Row, Scalar, SpecError, Table
 from datasets import catalogue
 from datasets.catalogue import ResolvedData
 from federation.training.execution import DEFAULT, Execution
@@ -289,7 +289,7 @@ def expand(
                 config = _fields_set(config, entry, lineage)
             if not row.applies(config, column):
                 continue
-            other = str(config.get("public.name", ""))
+            other = str(config.get("public.name", "")).replace(HELD_OUT, "")
             if other and row.upper_bound and "public-labels" in entry.load().oracle:
                 continue  # the public set's labels are of other classes
             embedded = selection.profile == "smoke"

@@ -28,6 +28,8 @@ nearest that it derives from and the paper names.
 SETTLED = "evaluation.settled"
 UNLISTED: Mapping[str, Scalar] = {SETTLED: 0.5}
 """Settings of every paper that none of them lists, as they are unless `--set` says otherwise."""
+HELD_OUT = "held-out"
+"""The `public.name` of images that are held out of the clients' own data set."""
 PROFILES = ("smoke", "cpu", "paper")
 PROTOCOLS = ("paper", "released")
 SOURCES = ("paper", "code", "assumed")

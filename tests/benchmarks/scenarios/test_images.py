@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from baselines.standalone import Standalone
+from benchmarks.tables.spec import HELD_OUT
 from datasets import catalogue, partitions
 from datasets.catalogue import ResolvedData
 from datasets.partitions import PartitionError
@@ -103,7 +104,7 @@ def test_images_are_resized_to_the_configured_side():
 # -- the public set of another data set --
 
 
-def test_public_images_of_another_data_set_leave_the_whole_pool_to_the_clients():
+def test_public_images_of_another_data_set_are_all_of_it_beside_what_is_held_out():
     labels, other = (
         {"train": np.arange(100) % 10, "test": np.arange(20) % 10},
         {"train": np.arange(70) % 7, "test": np.arange(9)},
@@ -111,7 +112,7 @@ def test_public_images_of_another_data_set_leave_the_whole_pool_to_the_clients()
     config = fediod_config("paper", **{"partition.clients": 4, "partition.public_share": 0.8})
     division = divide(config, labels, Seeds(), other)
     assert division.public.tolist() == list(range(70))
-    assert sorted(np.concatenate(division.clients).tolist()) == list(range(100))
+    assert len(np.concatenate(division.clients)) == 20  # of 100, without the share of 0.8
     assert len(division.test) == 20
 
 
@@ -335,15 +336,25 @@ def test_no_augmentation_at_all_is_none():
     assert build(fediod_config(**names), other="cifar100", device="meta").augmentation is None
 
 
-def test_set_public_share_takes_no_samples_from_the_clients_of_methods_without_public_images():
+def test_what_is_held_out_as_public_is_no_clients_whatever_public_images_a_method_has():
     labels = {"train": np.arange(5_000) % 10, "test": np.arange(50) % 10}
-    without, other = (
+    without, other, own = (
         divide(
-            fediod_config("paper", row=row, **{"partition.public_share": 0.5}),
+            {
+                **fediod_config("paper", row=row, **{"partition.public_share": 0.5}),
+                "public.name": name,
+            },
             labels,
             Seeds(),
             public,
         )
-        for row, public in (("fediod", None), ("fedkd", {"train": np.arange(40)}))
+        for row, name, public in (
+            ("fediod", "", None),
+            ("fedkd", "cifar100", {"train": np.arange(40)}),
+            ("fedkd", HELD_OUT, None),
+        )
     )
-    assert sum(map(len, without.clients)) == sum(map(len, other.clients)) == 5_000
+    assert (len(without.public), len(other.public), len(own.public)) == (0, 40, 2_500)
+    held_by = [[shard.tolist() for shard in d.clients] for d in (without, other, own)]
+    assert held_by[0] == held_by[1] == held_by[2]
+    assert not set(own.public) & set(np.concatenate(own.clients))
