@@ -109,7 +109,7 @@ SETTINGS = (
       for name in AVERAGING),
     Setting("fedprox.mu", 0.01, "assumed", "FedProx's authors tune it; the paper is silent"),
     Setting("fedavgm.server_momentum", 0.9, "assumed", "Hsu et al. 2019; the paper is silent"),
-    Setting("fedavgm.server_lr", 1.0, "assumed", "Hsu et al. 2019; the paper is silent"),
+    Setting("fedavgm.server_lr", 1.0, "assumed", "Hsu et al. 2019; the paper is silent", cpu=0.1),
     *(Setting(f"fedgen.{name}", value, "code", "FedGEN's code; its set-up here is unknown") for name, value in FEDGEN.items()),
     Setting("fedgen.generator_steps", 50, "code", "FedGEN's code, for MNIST-like data; its set-up here is unknown", smoke=5),
     Setting("feddf.distillation_steps", 10_000, "code", "FedDF's code", cpu=150, smoke=20),
