@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 from benchmarks.tables.registry import TASK
-from benchmarks.tables.spec import SETTLED, UNLISTED, Scalar, SpecError
+from benchmarks.tables.spec import EVALUATED_ON, SETTLED, UNLISTED, Scalar, SpecError
 from federation.training.augmentation import Augmentation
 from federation.training.loops import TrainingPlan
 from privacy.plan import RELEASED, PrivacyPlan
@@ -144,7 +144,7 @@ class EvaluationSettings:
 
     test: str = ""
     """The data set of the test samples, where it is none of the clients'."""
-    on: str = "test"
+    on: str = str(UNLISTED[EVALUATED_ON])
     """`test`, or `validation`: the samples of `partition.validation_share`, to choose settings
     by."""
     statistic: str = "last"

@@ -26,7 +26,8 @@ nearest that it derives from and the paper names.
 """
 
 SETTLED = "evaluation.settled"
-UNLISTED: Mapping[str, Scalar] = {SETTLED: 0.5}
+EVALUATED_ON = "evaluation.on"
+UNLISTED: Mapping[str, Scalar] = {SETTLED: 0.5, EVALUATED_ON: "test"}
 """Settings of every paper that none of them lists, as they are unless `--set` says otherwise."""
 HELD_OUT = "held-out"
 """The `public.name` of images that are held out of the clients' own data set."""
