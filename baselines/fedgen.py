@@ -19,6 +19,7 @@ from torch import nn
 from federation.federation import Federation
 from federation.parties.checkpoint import state_of
 from federation.parties.client import Client
+from federation.samples import see
 from federation.training.loops import Penalty
 from methods.fedavg import FedAvg, State
 from models.catalogue import find_head
@@ -201,6 +202,7 @@ class FedGEN(FedAvg):
         generator.train()
         for _ in federation.steps(self.generator_steps, name="generator"):
             labels = stream.choose(generator.classes, self.generator_batch_size)
+            see(len(labels))
             noise = stream.normal(len(labels), self.noise)
             features = generator(noise, labels)
             logits = torch.stack([F.linear(features, weight, bias) for weight, bias in heads])

@@ -4,13 +4,14 @@ many samples as the table allows, on clients and at the server together.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from benchmarks.scenarios.assembly import Run, assemble, make_method
 from benchmarks.scenarios.configuration import Config, Configuration
 from benchmarks.scenarios.scenario import DataSets
 from benchmarks.tables import registry
 from benchmarks.tables.cells import Cell
+from benchmarks.tables.spec import SpecError
 from federation.caching.cache import StageCache
 from federation.costs import Meter, metering
 from federation.fitting import fit
@@ -27,7 +28,7 @@ def length(cell: Cell, data: DataSets) -> dict[str, int]:
     """The setting that is the length of the cell's method, as its table's budget has it; empty for
     a table without one.
 
-    The fit is followed on the `meta` device for that, as `plan` does. Raises ValueError as
+    The fit is followed on the `meta` device for that, as `plan` does. Raises SpecError as
     `within_budget`.
     """
     config = dict(cell.config)
@@ -51,26 +52,46 @@ def length(cell: Cell, data: DataSets) -> dict[str, int]:
 
 
 def within_budget(config: Config, method: str, seen: Callable[[Config], int]) -> dict[str, int]:
-    """The length of `method` that comes closest to the budget, by its setting's name.
+    """The length of `method`, by its setting's name, that comes within half a round or epoch of the
+    budget.
 
-    `seen` tells of how many samples networks learn under a configuration, of which there are as
-    many more for every round or epoch. Raises ValueError if the shortest run takes more than the
-    budget, or if nothing makes it longer.
+    `seen` tells of how many samples networks learn under a configuration, of which there are more
+    for every round or epoch: as many more for each, or nearly, where rounds draw their clients.
+    Raises SpecError if the shortest run takes more than the budget, or if nothing makes it longer.
     """
     budget = int(config[BUDGET])
     names = [name.format(method=method) for name in LENGTHS]
     for name in names:
         if name not in config:
             continue
-        shortest, longer = (seen({**config, name: rounds}) for rounds in (1, 2))
-        if longer == shortest:
+        of = {rounds: seen({**config, name: rounds}) for rounds in (1, 2)}
+        if of[2] == of[1]:
             continue  # a mode of the method that has no such length
-        if shortest > budget:
-            raise ValueError(
+        if of[1] > budget:
+            raise SpecError(
                 f"{BUDGET}={budget:,} is less than the shortest run of {method} takes,"
-                f" {shortest:,} with {name}=1; raise it, or shorten what else it trains"
+                f" {of[1]:,} with {name}=1; raise it, or shorten what else it trains"
             )
-        return {name: 1 + round((budget - shortest) / (longer - shortest))}
-    raise ValueError(
+        while True:
+            rounds, each = _guess(of, budget)
+            if rounds in of:
+                break
+            of[rounds] = seen({**config, name: rounds})
+            if abs(of[rounds] - budget) <= each / 2:
+                break
+        return {name: min(of, key=lambda rounds: abs(of[rounds] - budget))}
+    raise SpecError(
         f"{BUDGET} cannot set how long {method} runs: none of {', '.join(names)} makes it longer"
     )
+
+
+def _guess(of: Mapping[int, int], budget: int) -> tuple[int, float]:
+    """The length whose samples are the budget, on the line through the nearest lengths that are
+    known to take less and more, or through the two longest; and how much a round is there.
+    """
+    below = max(rounds for rounds, samples in of.items() if samples <= budget)
+    above = min((rounds for rounds in of if of[rounds] > budget), default=max(of))
+    if above == below:
+        below = max(rounds for rounds in of if rounds < above)
+    each = (of[above] - of[below]) / (above - below)
+    return max(1, below + round((budget - of[below]) / each)), each

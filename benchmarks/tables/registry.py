@@ -51,28 +51,34 @@ RESERVED = frozenset(
 
 @functools.cache
 def papers() -> dict[str, Paper]:
-    """Papers with a spec file in `benchmarks/papers/`, by key. Raises SpecError for a table of a
-    measure that does not exist.
+    """The files in `benchmarks/papers/` that define `PAPER`, by key: papers, and sets of tables of
+    this suite's own. Raises SpecError for a table of a measure that does not exist.
     """
     by_key = {}
-    for key in published.papers():
-        if (ROOT / "benchmarks" / "papers" / f"{key}.py").exists():
-            by_key[key] = importlib.import_module(f"benchmarks.papers.{key}").PAPER
-            for table in by_key[key].tables:
-                measure_module(table.measure)
+    for key in _defining("papers", "PAPER"):
+        by_key[key] = importlib.import_module(f"benchmarks.papers.{key}").PAPER
+        for table in by_key[key].tables:
+            measure_module(table.measure)
     return by_key
+
+
+def _defining(folder: str, name: str) -> list[str]:
+    """The modules in `benchmarks/FOLDER/` that define `name`, and not what several of them
+    share.
+    """
+    files = sorted((ROOT / "benchmarks" / folder).glob("*.py"))
+    defines = re.compile(rf"^{name} = ", re.MULTILINE)
+    return [path.stem for path in files if defines.search(path.read_text(encoding="utf-8"))]
 
 
 @functools.cache
 def measures() -> dict[str, str]:
     """The module of every measure, by name: the files in `benchmarks/measures/` that define
-    `MEASURE`, and not what several of them share.
+    `MEASURE`.
     """
-    files = sorted((ROOT / "benchmarks" / "measures").glob("*.py"))
     return {
-        path.stem.replace("_", "-"): f"benchmarks.measures.{path.stem}"
-        for path in files
-        if re.search(r"^MEASURE = ", path.read_text(encoding="utf-8"), re.MULTILINE)
+        stem.replace("_", "-"): f"benchmarks.measures.{stem}"
+        for stem in _defining("measures", "MEASURE")
     }
 
 
@@ -94,11 +100,12 @@ def find_measure(name: str) -> Measure:
 def all_tables() -> dict[str, Table | None]:
     """Every table and figure of every paper by `paper/table`; None where there is no spec yet."""
     tables: dict[str, Table | None] = {}
-    for paper in published.papers():
-        for name in published.tables(paper):
-            tables[f"{paper}/{name}"] = None
-        for table in papers()[paper].tables if paper in papers() else ():
-            tables[f"{paper}/{table.key}"] = table
+    for key in published.papers():
+        for name in published.tables(key):
+            tables[f"{key}/{name}"] = None
+    for key, paper in papers().items():
+        for table in paper.tables:
+            tables[f"{key}/{table.key}"] = table
     return dict(sorted(tables.items()))
 
 

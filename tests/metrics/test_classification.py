@@ -8,7 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-from metrics.classification import UNKNOWN, auc_by_class, median_of_last
+from metrics.classification import (
+    UNKNOWN,
+    accuracy_by_class,
+    auc_by_class,
+    median_of_last,
+    weighted_by_labels,
+)
 
 
 def test_the_median_is_taken_over_the_last_epochs_only():
@@ -52,3 +58,16 @@ def test_auc_is_scikit_learns_over_the_samples_that_are_known(pairs):
         assert math.isnan(found)
     else:
         assert found == roc_auc_score([t for _, t in known], [s for s, _ in known])
+
+
+def test_accuracy_by_class_is_the_share_of_a_classs_own_samples():
+    predicted, targets = torch.tensor([0, 1, 1, 0]), torch.tensor([0, 0, 1, 1])
+    found = accuracy_by_class(predicted, targets, 3).tolist()
+    assert found[:2] == [0.5, 0.5]
+    assert math.isnan(found[2])
+
+
+def test_a_clients_accuracy_is_weighted_by_its_own_labels_where_a_class_has_test_samples():
+    by_class = torch.tensor([1.0, 0.5, math.nan], dtype=torch.float64)
+    assert weighted_by_labels(by_class, [1, 3, 9]) == pytest.approx(0.625)
+    assert math.isnan(weighted_by_labels(by_class, [0, 0, 9]))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.settling import has_settled
+from metrics.settling import epochs_to_end, has_settled
 
 RISING = [0.1 * epoch for epoch in range(10)]
 FLAT = [0.5] * 20
@@ -52,3 +52,9 @@ def test_a_wider_tolerance_never_unsettles(history, within):
     assert has_settled("accuracy", history, 2 * within) or not has_settled(
         "accuracy", history, within
     )
+
+
+def test_the_end_is_reached_where_a_history_stays_near_its_last_value():
+    assert epochs_to_end([0.1, 0.5, 0.495, 0.5], 0.01) == 2
+    assert epochs_to_end([0.5, 0.1, 0.5], 0.01) == 3
+    assert epochs_to_end([0.5], 0.01) == 1

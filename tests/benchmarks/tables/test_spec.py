@@ -10,7 +10,7 @@ from benchmarks.tables import registry
 from benchmarks.tables.spec import Paper, Row, Setting, SpecError, Table, grid, pick
 from reports.tables.claims import judge_expectation
 from reports.tables.predicates import Value, parse
-from results.published import claims, format_column, parse_column, published_table
+from results.published import claims, format_column, papers, parse_column, published_table
 
 DASH_OF_TABLE_7 = {"train": "each", "test": "all", "modality": "all"}
 """FedAD's Standalone sends nothing: a dash in a column of its own."""
@@ -33,7 +33,7 @@ def printed_columns(table, cells):
 def test_rows_and_columns_are_those_of_the_published_table(paper, table):
     cells = published_table(f"{paper.key}/{table.key}")
     if not cells:
-        assert table.key.startswith("figure") or table.expectations
+        assert table.key.startswith("figure") or table.expectations or paper.key not in papers()
         return
     made = {format_column(dict(rule.column)) for rule in table.derived}
     ours, printed = (

@@ -1,0 +1,90 @@
+"""What a method is chosen by beside its accuracy, by hand."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from benchmarks.measures import scorecard
+from datasets.corruptions import CORRUPTIONS
+from federation.channel import Transfer
+from federation.parties.data import LabelledSet
+
+
+class Saying(torch.nn.Module):
+    """Sees the class that a pixel says, plus `off`."""
+
+    def __init__(self, off=0):
+        super().__init__()
+        self.off = off
+
+    def forward(self, images):
+        classes = ((255 * images[:, 0, 0, 0]).round().long() + self.off) % 2
+        return torch.nn.functional.one_hot(classes, 2).float()
+
+
+def federation(modules, counts, targets, pixels):
+    """Networks by owner, clients by their label counts, test images by their only pixel."""
+    images = torch.tensor(pixels, dtype=torch.uint8).reshape(-1, 1, 1, 1).expand(-1, 1, 8, 8)
+    return SimpleNamespace(
+        task=SimpleNamespace(outputs=2),
+        clients=[
+            SimpleNamespace(index=k, size=sum(held), label_counts=held)
+            for k, held in enumerate(counts)
+        ],
+        networks=SimpleNamespace(module=lambda model: modules[model.owner]),
+        normalise=lambda images: images,
+        evaluation=SimpleNamespace(
+            test_set=LabelledSet(images.contiguous(), torch.tensor(targets), "")
+        ),
+    )
+
+
+def owners(*names):
+    return [SimpleNamespace(owner=name) for name in names]
+
+
+def test_the_weakest_clients_are_at_the_tenth_percentile_of_their_own_distributions():
+    # The global network is right about all of class 0 and half of class 1.
+    made = federation({"server": Saying()}, [[3, 0], [0, 5], [1, 1]], [0, 1, 1], [0, 1, 0])
+    # Clients have 1, 0.5 and 0.75: a tenth of the way is a fifth of the step from 0.5 to 0.75.
+    assert scorecard.weakest(made, owners("server")) == pytest.approx(0.55)
+
+
+def test_a_client_with_a_network_of_its_own_has_its_accuracy_and_one_without_samples_none():
+    modules = {"client-0": Saying(), "client-1": Saying(off=1)}
+    made = federation(modules, [[2, 0], [2, 0], [0, 0]], [0, 0], [0, 0])
+    assert scorecard.weakest(made, owners("client-0", "client-1")) == pytest.approx(0.1)
+
+
+def test_corrupted_accuracy_is_the_mean_over_corruptions_and_models(monkeypatch):
+    monkeypatch.setattr(
+        "datasets.corruptions.CORRUPTIONS", {"none": lambda i: i, "all": lambda i: 1 - i}
+    )
+    made = federation({"a": Saying(), "b": Saying()}, [[1, 1]], [0, 1, 1], [0, 1, 0])
+    assert scorecard.corrupted(made, owners("a", "b")) == pytest.approx((2 / 3 + 1 / 3) / 2)
+
+
+def transfer(number, size, direction="up"):
+    return Transfer(number, direction, "logits", 0, size)
+
+
+def test_bytes_of_rounds_add_up_and_what_crossed_before_counts_with_the_first():
+    ledger = [transfer(0, 1), transfer(1, 2), transfer(1, 4, "down"), transfer(3, 8)]
+    assert scorecard.sent_by(ledger, 3).tolist() == [7, 7, 15]
+
+
+def test_bytes_of_one_shot_methods_have_all_crossed_before_the_first_epoch():
+    assert scorecard.sent_by([transfer(0, 5), transfer(1, 6)], 3).tolist() == [11, 11, 11]
+    assert scorecard.sent_by([], 2).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("name", CORRUPTIONS)
+def test_a_corruption_keeps_the_images_kind_and_is_the_same_every_time(name):
+    images = torch.arange(2 * 3 * 8 * 8).reshape(2, 3, 8, 8).remainder(256).to(torch.uint8)
+    once, again = CORRUPTIONS[name](images), CORRUPTIONS[name](images)
+    assert (once.dtype, once.shape) == (torch.uint8, images.shape)
+    assert once.equal(again)
+    assert not once.equal(images)

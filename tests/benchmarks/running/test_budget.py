@@ -1,0 +1,92 @@
+"""All rows of a table with a budget learn from as many samples, by whatever length they have."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.running.budget import BUDGET, within_budget
+from benchmarks.running.follow import Follower
+from benchmarks.running.plan import make_plan
+from benchmarks.tables import registry
+from benchmarks.tables.cells import expand
+from benchmarks.tables.selection import Selection
+from benchmarks.tables.spec import SpecError
+
+LEAGUE = [
+    f"{key}/{table.key}"
+    for key, paper in registry.papers().items()
+    if any(setting.name == BUDGET for setting in paper.settings)
+    for table in paper.tables
+]
+QUICK = (LEAGUE[-1], "smoke")
+
+
+def learning(first, each, name="m.rounds"):
+    """A method that learns from `first` samples, and from `each` in every round or epoch."""
+    return lambda config: first + each * config.get(name, 0)
+
+
+def test_rounds_are_as_many_as_come_closest():
+    config = {BUDGET: 1_000, "m.rounds": 50}
+    assert within_budget(config, "m", learning(100, 90)) == {"m.rounds": 10}
+    assert within_budget({**config, BUDGET: 1_040}, "m", learning(100, 90)) == {"m.rounds": 10}
+    assert within_budget({**config, BUDGET: 1_060}, "m", learning(100, 90)) == {"m.rounds": 11}
+
+
+def test_rounds_that_draw_their_clients_are_counted_until_they_fit():
+    # Odd rounds have clients with 100 samples, even ones with 20.
+    def seen(config):
+        return sum(100 if number % 2 else 20 for number in range(1, config["m.rounds"] + 1))
+
+    assert within_budget({BUDGET: 600, "m.rounds": 1}, "m", seen) == {"m.rounds": 10}
+    (rounds,) = within_budget({BUDGET: 700, "m.rounds": 1}, "m", seen).values()
+    assert abs(seen({"m.rounds": rounds}) - 700) <= 30  # half a round, on the mean
+
+
+def test_the_first_length_that_lengthens_a_method_is_taken():
+    config = {BUDGET: 300, "m.epochs": 4, "server.epochs": 4, "local.epochs": 4}
+    assert within_budget(config, "m", learning(0, 100, "m.epochs")) == {"m.epochs": 3}
+    assert within_budget(config, "m", learning(0, 100, "server.epochs")) == {"server.epochs": 3}
+    assert within_budget(config, "m", learning(0, 100, "local.epochs")) == {"local.epochs": 3}
+
+
+def test_a_budget_that_nothing_fits_into_is_refused():
+    with pytest.raises(SpecError, match=r"=150 is less than .* takes, 200 with m.rounds=1"):
+        within_budget({BUDGET: 150, "m.rounds": 2}, "m", learning(100, 100))
+
+
+def test_a_method_that_nothing_lengthens_is_refused():
+    with pytest.raises(SpecError, match=r"cannot set how long m runs: none of m\.rounds"):
+        within_budget({BUDGET: 150, "m.rounds": 2}, "m", learning(100, 0))
+
+
+@given(st.integers(0, 1_000), st.integers(1, 100), st.integers(0, 10_000))
+def test_no_other_length_comes_closer(first, each, above):
+    seen, budget = learning(first, each), first + each + above
+    (rounds,) = within_budget({BUDGET: budget, "m.rounds": 1}, "m", seen).values()
+    apart = [abs(seen({"m.rounds": n}) - budget) for n in (max(1, rounds - 1), rounds, rounds + 1)]
+    assert rounds >= 1
+    assert min(apart) == apart[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "profile"),
+    [
+        pytest.param(name, profile, marks=[pytest.mark.slow] * ((name, profile) != QUICK))
+        for name in LEAGUE
+        for profile in ("smoke", "cpu")
+    ],
+)
+def test_rows_of_a_condition_learn_from_as_many_samples_within_two_percent(name, profile):
+    paper, table = registry.find_table(name)
+    distribution = table.columns[-1]["distribution"]
+    only = {"distribution": distribution}
+    cells = expand(paper, table, Selection(profile=profile, only=only))
+    assert {cell.row for cell in cells} == {row.key for row in table.rows}
+    follower = Follower()
+    for cell in cells:
+        budget = dict(cell.config)[BUDGET]
+        samples = make_plan([cell], follower).work.training_samples
+        assert samples == pytest.approx(budget, rel=0.02), (cell.row, cell.column)
