@@ -45,7 +45,7 @@ class Exchange(Measure):
             return numbers
         ledger = run.federation.channel.ledger
         spent = costs(ledger, run.method.declared_budgets)
-        _, public = followed(run.method, run.on_meta())
+        _, public = followed(run.method, run.on_meta({}))
         held = properties(ledger, public)
         asked = (Measurement(name, spent[name]) for name in run.metrics if name in spent)
         return Taken((*numbers.measurements, *asked, *measurements(held)), numbers.statistic)

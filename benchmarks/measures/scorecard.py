@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 ACCURACY = "accuracy"
 PERCENTILE = 10
 """The clients that are the weakest."""
+MIXED = {"network.client": "cnn-small+resnet8-narrow"}
+"""Clients' networks of two kinds."""
 WITHIN = 0.01
 """Of the accuracy at the end, which is reached where it stays as near as that."""
 
@@ -54,7 +56,7 @@ class Scorecard(Measure):
         numbers = final.MEASURE.take(replace(run, metrics=(ACCURACY,)))
         federation, ledger = run.federation, run.federation.channel.ledger
         history = np.mean([model.history[ACCURACY] for model in run.models], axis=0)
-        meter, public = followed(run.method, run.on_meta())
+        meter, public = followed(run.method, run.on_meta({}))
         values = {
             WEAKEST: run.percent * weakest(federation, run.models),
             CORRUPTED: run.percent * corrupted(federation, run.models),
@@ -66,11 +68,23 @@ class Scorecard(Measure):
             MEMORY: meter.peak_bytes / 1e6,
         }
         asked = (Measurement(name, values[name]) for name in run.metrics if name in values)
+        held = {**properties(ledger, public), "networks-differ": networks_may_differ(run)}
         return Taken(
-            (*numbers.measurements, *asked, *measurements(properties(ledger, public))),
+            (*numbers.measurements, *asked, *measurements(held)),
             numbers.statistic,
             pack({ACCURACY: history, "bytes": sent_by(ledger, len(history))}),
         )
+
+
+def networks_may_differ(run: Fitted) -> bool:
+    """Whether the method's fit goes through, followed with clients of two kinds of network."""
+    from federation.parts.networks import HeterogeneousClientsError
+
+    try:
+        followed(run.method, run.on_meta(MIXED))
+    except HeterogeneousClientsError:
+        return False
+    return True
 
 
 def weakest(federation: Federation, models: Sequence[Checkpoint]) -> float:

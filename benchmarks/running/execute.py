@@ -24,7 +24,7 @@ from benchmarks.scenarios.configuration import Configuration, EvaluationSettings
 from benchmarks.scenarios.scenario import DataSets
 from benchmarks.tables import registry
 from benchmarks.tables.cells import Cell
-from benchmarks.tables.measure import Fitted, Taken
+from benchmarks.tables.measure import Config, Fitted, Taken
 from federation.caching.cache import StageCache
 from federation.caching.events import StageEvent
 from federation.channel import Channel
@@ -149,12 +149,12 @@ def _measured(
     of_budget, seeds = length(cell, data), Seeds.moving(cell.seed_axes, cell.seed)
     config = {**dict(cell.config), **of_budget}
     method = make_method(registry.find_method(cell.method, cell.plugins), config)
-    configuration = Configuration.parse(config)
 
-    def build(run: Run) -> Federation:
+    def build(run: Run, other: Config) -> Federation:
+        configuration = Configuration.parse({**config, **other})
         return build_federation(configuration, data, type(method), run)
 
-    federation = build(Run(seeds, stages, cell.device, channel, progress, cell.execution))
+    federation = build(Run(seeds, stages, cell.device, channel, progress, cell.execution), {})
     fitted: tuple[Checkpoint, ...] = ()
     seen, seconds = {LOCAL: 0, SERVER: 0}, dict[str, float]()
     measure = registry.find_measure(cell.measure)
@@ -176,7 +176,7 @@ def _measured(
         federation=federation,
         method=method,
         fitted=fitted,
-        on_meta=lambda: build(Run(seeds, StageCache(None, device="meta"), "meta")),
+        on_meta=lambda other: build(Run(seeds, StageCache(None, device="meta"), "meta"), other),
         other_method=lambda name: make_method(registry.find_method(name, cell.plugins), config),
     )
     taken = measure.take(run)

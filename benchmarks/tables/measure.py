@@ -45,8 +45,9 @@ class Fitted:
     method: Method
     fitted: Sequence[Checkpoint]
     """What the method left; nothing where the measure needs no fit."""
-    on_meta: Callable[[], Federation]
-    """Builds the same federation again on the `meta` device, where a fit computes nothing."""
+    on_meta: Callable[[Config], Federation]
+    """Builds the same federation again on the `meta` device, where a fit computes nothing, but for
+    the settings that are given."""
     other_method: Callable[[str], Method]
     """Makes the method of a name, with the fields that the configuration sets."""
 

@@ -5,18 +5,34 @@ from __future__ import annotations
 from pathlib import Path
 
 from reports.pages.latex import latex_table
+from reports.pages.leaderboard import render_leaderboard
 from reports.pages.page import find_results, render_page
+from reports.tables.resultset import records_of
+from reports.tables.standings import Scored, as_csv, dumped, standings_of
 from results.files import check_output, write_atomic
+
+SCORECARD = "scorecard"
+"""The measure of tables whose methods are ranked."""
 
 
 def build_pages(results: Path, output: Path) -> list[Path]:
-    """Write `output`/index.html and `output`/PROFILE/PAPER/TABLE.tex and .md; returns what was
-    written.
+    """Write `output`/index.html and `output`/PROFILE/PAPER/TABLE.tex and .md, and, where methods
+    were run on equal terms, leaderboard.html, .json and .csv; returns what was written.
 
     Raises ResultsError if `results` holds no table or a damaged one.
     """
     tables = find_results(results)
-    texts = {output / "index.html": render_page(tables)}
+    scored = [
+        Scored(result.sheet.layout, records_of(result.lines), result.records)
+        for result in tables
+        if result.sheet.measure == SCORECARD and "." not in result.name
+    ]
+    texts = {output / "index.html": render_page(tables, leaderboard=bool(scored))}
+    if scored:
+        found = standings_of(scored)
+        texts[output / "leaderboard.html"] = render_leaderboard(found)
+        texts[output / "leaderboard.json"] = dumped(found)
+        texts[output / "leaderboard.csv"] = as_csv(found)
     for result in tables:
         place = output / result.profile / result.paper / result.name
         texts[place.with_name(f"{result.name}.tex")] = latex_table(

@@ -118,7 +118,8 @@ def find_results(folder: Path) -> list[Result]:
         Result(profile, path.parent.name, path.stem, path.with_suffix(""))
         for profile in PROFILES
         for path in sorted((folder / profile).glob("*/*.csv"))
-        if not path.name.endswith(".claims.csv") and path.parent.name in published.papers()
+        if not path.name.endswith(".claims.csv")
+        and (path.parent.name in published.papers() or path.with_suffix(".layout.json").exists())
     ]
     if not results:
         raise ResultsError(
@@ -401,15 +402,13 @@ def _named(lines: pd.DataFrame, name: str) -> list[str]:
 def missing_tables(results: Sequence[Result]) -> Mapping[str, list[str]]:
     """Published tables by paper that the results hold in no profile."""
     there = {(result.paper, result.name.split(".")[0]) for result in results}
-    missing = {
-        paper: [table for table in published.tables(paper) if (paper, table) not in there]
-        for paper in published.papers()
-    }
+    every = {paper: published.tables(paper) for paper in published.papers()}
+    missing = {p: [table for table in every[p] if (p, table) not in there] for p in every}
     return {paper: tables for paper, tables in missing.items() if tables}
 
 
-def render_page(results: Sequence[Result]) -> str:
-    """The whole page."""
+def render_page(results: Sequence[Result], *, leaderboard: bool = False) -> str:
+    """The whole page; it links to that of the leaderboard where there is one beside it."""
     sections = []
     for result in results:
         try:
@@ -438,6 +437,7 @@ def render_page(results: Sequence[Result]) -> str:
         claim_kinds=KINDS,
         coverage=coverage(sections),
         missing=missing_tables(results),
+        leaderboard=leaderboard,
         style=style,
         script=script,
         steps=[f"{100 * s:g} %" for s in STEPS],

@@ -1,0 +1,86 @@
+"""Numbers and properties of methods on equal terms, with their ranks, drawn against what they
+cost.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+
+from reports.kinds.exchange import PROPERTIES as EXCHANGED
+from reports.kinds.exchange import crossed
+from reports.kinds.kind import Kind, Regenerated
+from reports.tables.standings import ACCURACY, Scored, Standings, ranking, standings_of
+
+PROPERTIES: Mapping[str, str] = {
+    **EXCHANGED,
+    "networks-differ": "the fit goes through with clients of two kinds of network",
+}
+
+
+class Scorecard(Kind):
+    """A table of numbers and properties; its picture has a panel for each condition, of accuracy
+    against bytes.
+    """
+
+    def remarks(self, table: Regenerated) -> list[str]:
+        return [
+            ranked(standings_of([Scored(table.layout, table.lines, table.records)])),
+            *(f"{name}: {meaning}" for name, meaning in PROPERTIES.items()),
+            *crossed(table.layout.rows, table.records),
+        ]
+
+    def draw(self, table: Regenerated, path: Path) -> None:
+        from reports.drawing.figures import TWO_COLUMNS, texts_of
+        from reports.drawing.palette import looks
+        from reports.drawing.plots_ranking import Plane, Point, front_plot
+
+        found = standings_of([Scored(table.layout, table.lines, table.records)])
+        styles = looks(table.layout)
+
+        def value(row: str, metric: str, key: str) -> float:
+            return values[row].get(metric, {}).get(key, math.nan)
+
+        values = {method.row: method.values for method in found.methods}
+        planes = [
+            Plane(
+                f"{condition.column}, public={condition.public}",
+                "MB sent, both ways",
+                "Accuracy (%)",
+                tuple(
+                    Point(
+                        method.title,
+                        styles[method.row],
+                        value(method.row, "megabytes-up", condition.key)
+                        + value(method.row, "megabytes-down", condition.key),
+                        value(method.row, ACCURACY, condition.key),
+                        condition.key in method.cut_short,
+                    )
+                    for method in found.methods
+                    if not method.bound
+                ),
+            )
+            for condition in found.conditions
+        ]
+        if planes:
+            front_plot(planes, path, texts_of(table.layout, TWO_COLUMNS))
+
+
+def ranked(found: Standings) -> str:
+    """Mean ranks in one text, and which differences they decide."""
+    ranks = ranking(found)
+    titles = {method.row: method.title for method in found.methods}
+    if len(ranks["mean_rank"]) < 2:
+        return "no two methods were run in the same conditions: no ranks"
+    order = ", ".join(f"{titles[row]} {rank:.2f}" for row, rank in ranks["mean_rank"].items())
+    apart = ranks["critical_difference"]
+    without = ", ".join(titles[row] for row in ranks["not_ranked"])
+    return (
+        f"mean ranks of accuracy over {ranks['conditions']} conditions: {order}; two that differ by"
+        f" less than {apart:.2f} are not told apart (Nemenyi, 5 %)"
+        + (f"; not ranked, for they lack a condition: {without}" if without else "")
+    )
+
+
+KIND = Scorecard()

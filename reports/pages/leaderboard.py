@@ -1,0 +1,200 @@
+"""The page of all methods that were run on equal terms: sort, filter, and what it would pick."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from markupsafe import Markup
+
+from metrics.names import LOWER, facts
+from reports.drawing.figures import Texts
+from reports.drawing.palette import looks
+from reports.drawing.plots_ranking import Plane, Point, front_plot, parallel_plot, rank_plot
+from reports.pages.page import data_uri
+from reports.tables.html import TEMPLATES, render
+from reports.tables.ranking import critical_difference
+from reports.tables.standings import ACCURACY, MEGABYTES, SECONDS, Standings, as_json, ranking
+from reports.tables.table import Layout
+from reports.tables.units import PERCENT, scale_of
+
+PROPERTIES = (
+    ("distillation", "public images"),
+    ("networks-differ", "networks may differ"),
+    ("privacy", "outputs alone leave"),
+    ("asynchronous", "asynchronous"),
+)
+"""Columns of properties, with their headings."""
+DEMANDS = (
+    ("distillation", "no", "no public images"),
+    ("networks-differ", "yes", "networks may differ"),
+    ("privacy", "yes", "nothing but outputs leaves a client"),
+    ("asynchronous", "yes", "asynchronous"),
+)
+"""What a user may demand: a property, the value it must have, and how it is called."""
+EQUAL = {
+    **{f"{ACCURACY}-at-{limit}-mb": f"Accuracy at {limit} MB (%)" for limit in MEGABYTES},
+    **{f"{ACCURACY}-at-{limit}-s": f"Accuracy at {limit} s (%)" for limit in SECONDS},
+}
+"""Metrics that are read off histories, by title."""
+CONDITIONS = (
+    ("profile", "profile"),
+    ("table", "data"),
+    ("column", "partition"),
+    ("public", "public images"),
+)
+AXES = (
+    ACCURACY,
+    "weakest-clients-accuracy",
+    "corrupted-accuracy",
+    "megabytes-up",
+    "megabytes-down",
+    "client-teraflops",
+    "server-teraflops",
+)
+"""Of the parallel plot."""
+
+
+def column_of(metric: str) -> dict[str, Any]:
+    """How a metric is headed, rounded and sorted on the page: decimals of a share in percent, three
+    significant digits of anything else.
+    """
+    if metric in EQUAL:
+        return {"name": metric, "title": EQUAL[metric], "digits": 2, "better": "higher"}
+    scale = scale_of(metric, PERCENT)
+    return {
+        "name": metric,
+        "title": scale.title,
+        "digits": 2 if facts(metric).share else 0,
+        "better": facts(metric).better,
+    }
+
+
+def nemenyi_quantiles(most: int) -> list[float]:
+    """By number of methods, from 0, the quantile of Nemenyi's test at 5 %."""
+    # Over k (k + 1) / 6 conditions a critical difference would be the quantile itself.
+    return [0.0, 0.0] + [
+        critical_difference(k, 1) / math.sqrt(k * (k + 1) / 6) for k in range(2, most + 1)
+    ]
+
+
+def render_leaderboard(found: Standings) -> str:
+    """The whole page; it needs no network, and of other files only its own downloads."""
+    columns = [column_of(metric) for metric in found.metrics]
+    ranked = {name for m in found.methods if not m.bound for name in m.values}
+    data = {
+        **as_json(found),
+        "columns": columns,
+        "quantiles": nemenyi_quantiles(len(found.methods)),
+    }
+    style, script = (
+        Markup((TEMPLATES / name).read_text(encoding="utf-8"))
+        for name in ("page.css", "leaderboard.js")
+    )
+    return render(
+        "leaderboard.html.jinja",
+        style=style,
+        script=script,
+        # As JSON in a page: no text may end the element that holds it.
+        data=Markup(json.dumps(data, allow_nan=False).replace("<", "\\u003c")),
+        selects=[
+            (name, title, list(dict.fromkeys(getattr(c, name) for c in found.conditions)))
+            for name, title in CONDITIONS
+        ],
+        columns=columns,
+        ranked_by=[column for column in columns if column["better"] and column["name"] in ranked],
+        properties=PROPERTIES,
+        demands=DEMANDS,
+        pictures=[(title, data_uri(svg, "image/svg+xml")) for title, svg in pictures(found)],
+    )
+
+
+def pictures(found: Standings) -> list[tuple[str, bytes]]:
+    """The page's pictures as SVG, each with its title."""
+    drawn = []
+    with TemporaryDirectory() as folder:
+        for title, path in draw(found, Path(folder)).items():
+            drawn.append((title, path.with_suffix(".svg").read_bytes()))
+    return drawn
+
+
+def draw(found: Standings, folder: Path) -> dict[str, Path]:
+    """Draw `ranks.png`, `fronts.png` and `axes.png`, also as SVG and PDF, into a folder; returns
+    each with its title. Ranks need two methods that were run in every condition.
+    """
+    ranks, drawn = ranking(found), {}
+    titles = {m.row: m.title for m in found.methods}
+    shown = [m for m in found.methods if not m.bound]
+    styles = looks(
+        Layout(
+            key="",
+            title="",
+            caption="",
+            rows={m.row: m.title for m in shown},
+            oracles=frozenset(),
+            own="",
+            x_axis="",
+            columns=(),
+            labels=(),
+        )
+    )
+    where = ", ".join(dict.fromkeys(f"{c.profile} {c.table}" for c in found.conditions))
+    means_of = f"means over {len(found.conditions)} conditions, {found.seeds} seeds"
+    about = Texts(note=f"{where}: {means_of}; hollow: cut short in one of them or more.")
+    if len(ranks["mean_rank"]) > 1:
+        by_title = {titles[row]: rank for row, rank in ranks["mean_rank"].items()}
+        path = folder / "ranks.png"
+        rank_plot(by_title, ranks["critical_difference"] or math.inf, path, about)
+        drawn["Mean ranks of accuracy; a bar joins methods that are not told apart"] = path
+    means = {metric: found.frame(metric).mean(axis="columns") for metric in found.metrics}
+    short = {m.row for m in shown if m.cut_short}
+    bytes_both = means["megabytes-up"] + means["megabytes-down"]
+    planes = [
+        Plane(
+            "",
+            cost,
+            "Accuracy (%)",
+            tuple(
+                Point(m.title, styles[m.row], values[m.row], means[ACCURACY][m.row], m.row in short)
+                for m in shown
+            ),
+        )
+        for cost, values in (
+            ("MB sent, both ways", bytes_both),
+            ("work of clients (TFLOP)", means["client-teraflops"]),
+        )
+    ]
+    front_plot(planes, folder / "fronts.png", about)
+    drawn["Accuracy against what it costs; the line joins methods that nothing beats"] = (
+        folder / "fronts.png"
+    )
+    scaled = {
+        name: share_of_best(means[name], lower=facts(name).better == LOWER)
+        for name in AXES
+        if name in means
+    }
+    parallel_plot(
+        {m.title: [float(scaled[name][m.row]) for name in scaled] for m in shown},
+        {m.title: styles[m.row] for m in shown},
+        [facts(name).title.replace(" ", "\n", 1) for name in scaled],
+        folder / "axes.png",
+        about,
+    )
+    drawn["Each method on every axis, from the worst of all to the best"] = folder / "axes.png"
+    return drawn
+
+
+def share_of_best(values: pd.Series, *, lower: bool) -> pd.Series:
+    """Values as shares of the way from the worst of all to the best; costs by their logarithm,
+    where what costs nothing is the best.
+    """
+    if lower:
+        positive = values[values > 0]
+        values = -np.log(values.clip(lower=float(positive.min()) / 2 if len(positive) else 1.0))
+    span = values.max() - values.min()
+    return (values - values.min()) / span if span > 0 else values * 0 + 1

@@ -1,0 +1,69 @@
+"""Which of several methods is better over several conditions: mean ranks, whether they differ by
+more than chance, and which methods nothing beats on two axes at once.
+
+Demsar, J. (2006), Statistical comparisons of classifiers over multiple data sets, Journal of
+Machine Learning Research 7, 1-30.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import pandas as pd
+
+ALPHA = 0.05
+"""Level of both tests."""
+
+
+def complete(values: pd.DataFrame) -> pd.DataFrame:
+    """Of values by method (rows) and condition (columns) the methods that have one in every
+    condition in which any method has one: the others cannot be ranked with them.
+    """
+    return values.dropna(axis="columns", how="all").dropna(axis="index")
+
+
+def mean_ranks(values: pd.DataFrame, *, higher: bool = True) -> pd.Series:
+    """The mean over conditions of each method's rank, 1 for the best; equal values share the mean
+    of their ranks. `values` as `complete` gives them.
+    """
+    return values.rank(axis="index", ascending=not higher).mean(axis="columns").sort_values()
+
+
+def friedman(values: pd.DataFrame) -> float:
+    """The p-value that all methods are alike (Friedman's test, SciPy's); not a number for fewer
+    than three methods or two conditions.
+    """
+    from scipy.stats import friedmanchisquare
+
+    methods, conditions = values.shape
+    if methods < 3 or conditions < 2:
+        return math.nan
+    return float(friedmanchisquare(*values.to_numpy()).pvalue)
+
+
+def critical_difference(methods: int, conditions: int, alpha: float = ALPHA) -> float:
+    """By how much two mean ranks of `methods` over `conditions` must differ to be told apart at the
+    level `alpha` (Nemenyi's test, Demsar's Eq. 6); infinite without a condition.
+    """
+    from scipy.stats import studentized_range
+
+    if methods < 2 or conditions < 1:
+        return math.inf
+    quantile = float(studentized_range.ppf(1 - alpha, methods, math.inf)) / math.sqrt(2)
+    return quantile * math.sqrt(methods * (methods + 1) / (6 * conditions))
+
+
+def front(costs: Sequence[float], gains: Sequence[float]) -> list[bool]:
+    """Which of several points no other one beats: none has a lower cost and as high a gain, or as
+    low a cost and a higher gain. A point without one of its numbers is beaten.
+    """
+    points = list(zip(costs, gains, strict=True))
+
+    def beaten(cost: float, gain: float) -> bool:
+        return any(c <= cost and g >= gain and (c < cost or g > gain) for c, g in points)
+
+    return [
+        math.isfinite(cost) and math.isfinite(gain) and not beaten(cost, gain)
+        for cost, gain in points
+    ]

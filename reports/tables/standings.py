@@ -1,0 +1,298 @@
+"""What the tables of a scorecard say of each method: its numbers by condition, what it needs and
+exchanges, and its mean rank.
+
+A condition is a column of such a table and a set of public images. A method that uses none has one
+run, in the column `public=none`, which stands beside those of the others in every condition of the
+same column.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from metrics.names import LOWER, PROPERTY, facts
+from reports.tables.ranking import complete, critical_difference, friedman, mean_ranks
+from reports.tables.table import Layout, is_number
+from results.arrays import unpack
+from results.published import format_column, parse_column
+from results.record import OK, Record
+from results.store import Line
+
+PUBLIC, NO_PUBLIC = "public", "none"
+ACCURACY = "accuracy"
+MEGABYTES = (1, 10, 100)
+"""What both ways together may have sent, for accuracy at equal bytes."""
+SECONDS = (10, 30, 100)
+"""Of computing, for accuracy at equal time."""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """Where methods are compared."""
+
+    profile: str
+    table: str
+    """`league/mnist`."""
+    column: str
+    """`distribution=iid`."""
+    public: str
+
+    @property
+    def key(self) -> str:
+        return f"{self.profile} {self.table} {self.column} {PUBLIC}={self.public}"
+
+
+@dataclass
+class Standing:
+    """One row over all conditions."""
+
+    row: str
+    title: str
+    bound: bool
+    """Whether it uses what no real server has."""
+    values: dict[str, dict[str, float]] = field(default_factory=dict)
+    """By metric and condition's key, the mean over seeds."""
+    stds: dict[str, dict[str, float]] = field(default_factory=dict)
+    properties: dict[str, bool] = field(default_factory=dict)
+    """What holds in any condition in which it does not hold in all, counts as `PESSIMIST` says."""
+    sends: set[str] = field(default_factory=set)
+    """Kinds of payload that leave a client."""
+    cut_short: set[str] = field(default_factory=set)
+    """Keys of conditions in which its accuracy had not settled."""
+
+
+PESSIMIST: Mapping[str, bool] = {
+    "distillation": True,
+    "param-transfer": True,
+    "privacy": False,
+    "asynchronous": False,
+    "networks-differ": False,
+}
+"""The value of each property that a method has if any of its runs has it."""
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A table of a scorecard: how it is drawn, the lines of its CSV, and its records."""
+
+    layout: Layout
+    lines: Sequence[Line]
+    records: Sequence[Record]
+
+
+@dataclass(frozen=True)
+class Standings:
+    """All methods, and where they were compared."""
+
+    conditions: tuple[Condition, ...]
+    methods: tuple[Standing, ...]
+    seeds: int
+    """Fewest of any cell."""
+
+    def frame(self, metric: str, conditions: Iterable[Condition] | None = None) -> pd.DataFrame:
+        """Values of the methods that are no bounds, by row and condition."""
+        keys = [c.key for c in (self.conditions if conditions is None else conditions)]
+        ranked = [method for method in self.methods if not method.bound]
+        return pd.DataFrame(
+            [[m.values.get(metric, {}).get(key, math.nan) for key in keys] for m in ranked],
+            index=[m.row for m in ranked],
+            columns=keys,
+        )
+
+    @property
+    def metrics(self) -> list[str]:
+        """All metrics that any method has."""
+        return list(dict.fromkeys(name for method in self.methods for name in method.values))
+
+
+def standings_of(tables: Iterable[Scored]) -> Standings:
+    """The standings over all tables together."""
+    conditions: list[Condition] = []
+    methods: dict[str, Standing] = {}
+    fewest = math.inf
+    for table in tables:
+        places = _places(table)
+        conditions += [condition for at in places.values() for condition in at]
+        for row, title in table.layout.rows.items():
+            methods.setdefault(row, Standing(row, title, row in table.layout.oracles))
+        for line in table.lines:
+            if line["status"] != OK:
+                continue
+            pairs, method = parse_column(line["column"]), methods[line["row"]]
+            if line["metric"] == PROPERTY:
+                _add_property(method, pairs[PROPERTY], line["value"] == "yes")
+            elif is_number(line["value"]):
+                fewest = min(fewest, int(line["n"]))
+                _add(method, line["metric"], places[line["column"]], line)
+        for record in table.records:
+            if record.status == OK:
+                kinds = (kind.partition("/") for kind in record.bytes_by_kind)
+                methods[record.row].sends |= {kind for way, _, kind in kinds if way == "up"}
+        for (row, column, metric), value in _at_equal_cost(table.records).items():
+            for condition in places[column]:
+                methods[row].values.setdefault(metric, {})[condition.key] = value
+        for row, column in _cut_short(table.records):
+            methods[row].cut_short |= {condition.key for condition in places[column]}
+    found = dict.fromkeys(conditions)
+    return Standings(tuple(found), tuple(methods.values()), int(fewest) if found else 0)
+
+
+def _places(table: Scored) -> dict[str, list[Condition]]:
+    """The conditions in which each column's runs stand."""
+    columns = {line["column"]: parse_column(line["column"]) for line in table.lines}
+    profile = next(iter(table.lines))["profile"]
+    plain = {
+        text: {key: value for key, value in pairs.items() if key != PROPERTY}
+        for text, pairs in columns.items()
+    }
+    publics = list(dict.fromkeys(pairs.get(PUBLIC, NO_PUBLIC) for pairs in plain.values()))
+    compared = [public for public in publics if public != NO_PUBLIC] or [NO_PUBLIC]
+    places = {}
+    for text, pairs in plain.items():
+        public = pairs.get(PUBLIC, NO_PUBLIC)
+        rest = format_column({key: value for key, value in pairs.items() if key != PUBLIC})
+        places[text] = [
+            Condition(profile, table.layout.key, rest, other)
+            for other in (compared if public == NO_PUBLIC else [public])
+        ]
+    return places
+
+
+def _add(method: Standing, metric: str, places: Sequence[Condition], line: Line) -> None:
+    for condition in places:
+        method.values.setdefault(metric, {})[condition.key] = float(line["value"])
+        if line["std"]:
+            method.stds.setdefault(metric, {})[condition.key] = float(line["std"])
+
+
+def _add_property(method: Standing, name: str, holds: bool) -> None:
+    if name not in method.properties or holds == PESSIMIST.get(name):
+        method.properties[name] = holds
+
+
+def _cut_short(records: Iterable[Record]) -> set[tuple[str, str]]:
+    return {(r.row, r.column) for r in records if r.settled.get(ACCURACY) is False}
+
+
+def _at_equal_cost(records: Iterable[Record]) -> dict[tuple[str, str, str], float]:
+    """Accuracy at equal bytes and at equal time, by row, column and metric: means over seeds, where
+    every seed had one.
+    """
+    found: dict[tuple[str, str, str], list[float]] = {}
+    for record in records:
+        if record.status != OK or not record.arrays:
+            continue
+        arrays = unpack(record.arrays)
+        accuracy = 100 * arrays[ACCURACY]
+        sent, passed = arrays["bytes"] / 1e6, seconds_by_epoch(record, len(accuracy))
+        for name, cost, limits in (("mb", sent, MEGABYTES), ("s", passed, SECONDS)):
+            for limit in limits:
+                key = (record.row, record.column, f"{ACCURACY}-at-{limit}-{name}")
+                found.setdefault(key, []).append(reached(accuracy, cost, limit))
+    return {
+        key: float(np.mean(values)) for key, values in found.items() if np.isfinite(values).all()
+    }
+
+
+def reached(history: np.ndarray, spent: np.ndarray, limit: float) -> float:
+    """The last value of a history (n,) whose cost (n,) is within `limit`; not a number where even
+    the first costs more.
+    """
+    within = int(np.searchsorted(spent, limit, side="right"))
+    return float(history[within - 1]) if within else math.nan
+
+
+def seconds_by_epoch(record: Record, epochs: int) -> np.ndarray:
+    """Seconds that had passed at the end of each epoch or round of a run's history, (epochs,).
+
+    Time of the history is taken as even: of the whole fit where bytes cross in its rounds, and of
+    the server alone, behind all that clients do, where all has crossed before. Nothing where a
+    record does not say how long it took.
+    """
+    local, server = (record.fit_seconds.get(place, math.nan) for place in ("local", "server"))
+    share = np.arange(1, epochs + 1) / epochs
+    sent = unpack(record.arrays)["bytes"]
+    one_shot = epochs > 1 and sent[0] == sent[-1] > 0
+    return local + server * share if one_shot else (local + server) * share
+
+
+def ranking(found: Standings, metric: str = ACCURACY) -> dict[str, Any]:
+    """Mean ranks of all methods that have a value in every condition, with Friedman's p-value and
+    the critical difference.
+    """
+    values = complete(found.frame(metric))
+    ranks = mean_ranks(values, higher=facts(metric).better != LOWER)
+    return {
+        "metric": metric,
+        "mean_rank": {row: float(rank) for row, rank in ranks.items()},
+        "conditions": values.shape[1],
+        "friedman_p": _finite(friedman(values)),
+        "critical_difference": _finite(critical_difference(*values.shape)),
+        "not_ranked": sorted(set(found.frame(metric).index) - set(values.index)),
+    }
+
+
+def as_json(found: Standings) -> dict[str, Any]:
+    """All of it, as the page and other tools read it."""
+    return {
+        "conditions": [
+            {
+                "key": c.key,
+                "profile": c.profile,
+                "table": c.table,
+                "column": c.column,
+                "public": c.public,
+            }
+            for c in found.conditions
+        ],
+        "methods": [
+            {
+                "row": m.row,
+                "title": m.title,
+                "upper_bound": m.bound,
+                "properties": m.properties,
+                "sends": sorted(m.sends),
+                "values": m.values,
+                "std": m.stds,
+                "cut_short": sorted(m.cut_short),
+            }
+            for m in found.methods
+        ],
+        "ranking": ranking(found),
+        "seeds": found.seeds,
+    }
+
+
+def as_csv(found: Standings) -> str:
+    """A line for each method, condition and metric."""
+    lines = [
+        {
+            **{name: getattr(condition, name) for name in ("profile", "table", "column", "public")},
+            "row": method.row,
+            "metric": metric,
+            "value": values[condition.key],
+            "std": method.stds.get(metric, {}).get(condition.key, math.nan),
+            "cut_short": condition.key in method.cut_short,
+        }
+        for method in found.methods
+        for metric, values in method.values.items()
+        for condition in found.conditions
+        if condition.key in values
+    ]
+    return str(pd.DataFrame(lines).to_csv(index=False))
+
+
+def dumped(found: Standings) -> str:
+    """`as_json` as text; what is not a number has no place there."""
+    return json.dumps(as_json(found), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

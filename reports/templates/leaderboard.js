@@ -1,0 +1,111 @@
+"use strict";
+const { methods, conditions, columns, quantiles } = JSON.parse(document.getElementById("standings").textContent);
+const selects = [...document.querySelectorAll("[data-condition]")], boxes = [...document.querySelectorAll("[data-property]")];
+const metric = document.getElementById("metric"), megabytes = document.getElementById("megabytes");
+const body = document.querySelector(".board tbody"), heads = [...document.querySelectorAll(".board thead button")];
+let order = { column: "rank", sign: 1 };
+const mean = (numbers) => numbers.reduce((sum, x) => sum + x, 0) / numbers.length;
+const meanOf = (method, name, keys) => {
+  const found = keys.map((key) => method.values[name]?.[key]);
+  return found.length && found.every(Number.isFinite) ? mean(found) : null;
+};
+// Ranks of all that have a value everywhere: 1 for the best, equals share the mean of theirs.
+function meanRanks(ranked, name, keys, lower) {
+  const sums = new Map(ranked.map((m) => [m, 0]));
+  for (const key of keys) {
+    const value = (m) => (lower ? 1 : -1) * m.values[name][key];
+    for (const m of ranked) {
+      const better = ranked.filter((o) => value(o) < value(m)).length, equal = ranked.filter((o) => value(o) === value(m)).length;
+      sums.set(m, sums.get(m) + better + (equal + 1) / 2);
+    }
+  }
+  return new Map(ranked.map((m) => [m, sums.get(m) / keys.length]));
+}
+function show() {
+  const chosen = conditions.filter((c) => selects.every((s) => !s.value || c[s.dataset.condition] === s.value));
+  const keys = chosen.map((c) => c.key), name = metric.value, lower = columns.find((c) => c.name === name).better === "lower";
+  const most = megabytes.value === "" ? Infinity : Number(megabytes.value);
+  const sent = (m) => (meanOf(m, "megabytes-up", keys) ?? 0) + (meanOf(m, "megabytes-down", keys) ?? 0);
+  const fits = (m) => boxes.every((b) => !b.checked || m.properties[b.dataset.property] === (b.dataset.wanted === "yes")) && sent(m) <= most;
+  // Bounds are no methods: they stand below as long as nothing is demanded of them.
+  const demanded = boxes.some((b) => b.checked) || most < Infinity;
+  const shown = methods.filter((m) => (m.upper_bound ? !demanded : fits(m)));
+  const ranked = shown.filter((m) => !m.upper_bound && meanOf(m, name, keys) !== null);
+  const ranks = keys.length ? meanRanks(ranked, name, keys, lower) : new Map();
+  const apart = ranked.length > 1 ? quantiles[ranked.length] * Math.sqrt(ranked.length * (ranked.length + 1) / (6 * keys.length)) : Infinity;
+  const value = (m) => {
+    if (order.column === "title") return m.title;
+    if (order.column === "rank") return ranks.get(m) ?? null;
+    if (order.column.startsWith("property ")) return Number(m.properties[order.column.slice(9)] ?? false);
+    return meanOf(m, order.column, keys);
+  };
+  const sorted = [...shown].sort((a, b) => {
+    const [x, y] = [value(a), value(b)];
+    if (x === null || y === null) return (x === null) - (y === null);
+    return order.sign * (typeof x === "number" ? x - y : x.localeCompare(y));
+  });
+  body.replaceChildren(...sorted.map((m) => row(m, ranks.get(m), keys)));
+  pick(ranked, ranks, apart, name, keys, sent);
+  const hidden = methods.length - shown.length;
+  document.getElementById("count").textContent = `${keys.length} of ${conditions.length} conditions; ${ranked.length} methods ranked`
+    + (hidden ? `, ${hidden} hidden by what is demanded` : "")
+    + (Number.isFinite(apart) ? `; critical difference ${apart.toFixed(2)} ranks` : "");
+}
+// With as many decimals as a metric has, or with three significant digits where it has none.
+const written = (number, { digits }) => number.toLocaleString("en", digits
+  ? { minimumFractionDigits: digits, maximumFractionDigits: digits } : { maximumSignificantDigits: 3 });
+function row(m, rank, keys) {
+  const line = document.createElement("tr"), title = document.createElement("th");
+  title.scope = "row";
+  const short = keys.some((key) => m.cut_short.includes(key));
+  title.textContent = m.title + (m.upper_bound ? " †" : "") + (short ? " §" : "");
+  const texts = [rank === undefined ? "–" : rank.toFixed(2)];
+  for (const { name, digits } of columns) {
+    const number = meanOf(m, name, keys);
+    texts.push(number === null ? "–" : written(number, { digits }));
+  }
+  for (const head of heads.filter((h) => h.dataset.column.startsWith("property "))) {
+    const held = m.properties[head.dataset.column.slice(9)];
+    texts.push(held === undefined ? "–" : held ? "yes" : "no");
+  }
+  texts.push(m.sends.join(", ") || "nothing");
+  line.append(title, ...texts.map((text) => Object.assign(document.createElement("td"), { textContent: text })));
+  return line;
+}
+// Of those within a point of the best mean rank's mean, and not told apart from it, that which asks the least work of clients.
+function pick(ranked, ranks, apart, name, keys, sent) {
+  const text = document.getElementById("pick");
+  if (!ranked.length) { text.textContent = "No method does all that is demanded: loosen a constraint."; return; }
+  const told = columns.find((c) => c.name === name), at = (m) => meanOf(m, name, keys);
+  const best = ranked.reduce((a, b) => (ranks.get(a) <= ranks.get(b) ? a : b));
+  const alike = ranked.filter((m) => ranks.get(m) - ranks.get(best) < apart);
+  const near = alike.filter((m) => Math.abs(at(m) - at(best)) <= 1);
+  const work = (m) => meanOf(m, "client-teraflops", keys) ?? Infinity;
+  const chosen = near.reduce((a, b) => (work(a) <= work(b) ? a : b));
+  const facts = `${told.title} ${written(at(chosen), told)}, mean rank ${ranks.get(chosen).toFixed(2)}, `
+    + `${sent(chosen).toFixed(1)} MB, ${written(work(chosen), { digits: 0 })} TFLOP at clients`;
+  const title = document.createElement("strong");
+  title.textContent = chosen.title;
+  const why = chosen === best ? "it has the best mean rank"
+    : `it is within a point of ${best.title}, which has the best mean rank, and asks less work of clients`;
+  const others = alike.filter((m) => m !== chosen).map((m) => m.title);
+  text.replaceChildren("Pick ", title, ` (${facts}): ${why}. `, others.length
+    ? `${keys.length} condition${keys.length > 1 ? "s do" : " does"} not tell it apart from ${others.join(", ")}.`
+    : "It is better than all others by more than the critical difference.");
+}
+for (const head of heads) head.addEventListener("click", () => {
+  const column = head.dataset.column, higher = columns.find((c) => c.name === column)?.better === "higher";
+  const first = higher || column.startsWith("property ") ? -1 : 1;
+  order = { column, sign: order.column === column ? -order.sign : first };
+  heads.forEach((h) => h.parentElement.removeAttribute("aria-sort"));
+  head.parentElement.setAttribute("aria-sort", order.sign > 0 ? "ascending" : "descending");
+  show();
+});
+[...selects, ...boxes, metric, megabytes].forEach((input) => input.addEventListener("input", show));
+document.getElementById("filters").addEventListener("submit", (event) => event.preventDefault());
+// Light and dark: the system's choice, until the reader makes one.
+document.getElementById("theme").addEventListener("click", () => {
+  const root = document.documentElement, dark = matchMedia("(prefers-color-scheme: dark)").matches;
+  root.dataset.theme = (root.dataset.theme ?? (dark ? "dark" : "light")) === "dark" ? "light" : "dark";
+});
+show();

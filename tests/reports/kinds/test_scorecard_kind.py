@@ -1,0 +1,40 @@
+"""What a scorecard says and draws beside its numbers."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+from reports.kinds.scorecard import KIND, PROPERTIES
+from reports.tables.table import Layout
+from tests.reports.tables.test_standings import LINES, TITLES
+
+
+def made(lines):
+    layout = Layout(
+        key="league/toy",
+        title="Toy",
+        caption="A caption",
+        rows=TITLES,
+        oracles=frozenset({"bound"}),
+        own="",
+        x_axis="",
+        columns=tuple(dict.fromkeys(line["column"] for line in lines)),
+        labels=("smoke",),
+    )
+    return SimpleNamespace(layout=layout, lines=lines, records=[])
+
+
+def test_ranks_are_said_first_and_every_property_is_defined():
+    ranks, *meanings = KIND.remarks(made(LINES))
+    assert ranks.startswith("mean ranks of accuracy over 2 conditions: Plain 1.50, Public 1.50;")
+    assert [text.partition(":")[0] for text in meanings] == list(PROPERTIES)
+
+
+def test_of_one_method_there_are_no_ranks():
+    assert KIND.remarks(made(LINES[:2]))[0].endswith("no ranks")
+
+
+def test_a_picture_has_a_panel_for_each_condition(tmp_path):
+    KIND.draw(made(LINES), tmp_path / "toy.png")
+    text = (tmp_path / "toy.svg").read_text()
+    assert text.count('id="axes_') == 2
