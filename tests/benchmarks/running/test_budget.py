@@ -19,8 +19,8 @@ LEAGUE = [
     for key, paper in registry.papers().items()
     if any(setting.name == BUDGET for setting in paper.settings)
     for table in paper.tables
+    if table.measure == "scorecard"
 ]
-QUICK = (LEAGUE[-1], "smoke")
 
 
 def learning(first, each, name="m.rounds"):
@@ -72,18 +72,15 @@ def test_no_other_length_comes_closer(first, each, above):
 
 
 @pytest.mark.parametrize(
-    ("name", "profile"),
-    [
-        pytest.param(name, profile, marks=[pytest.mark.slow] * ((name, profile) != QUICK))
-        for name in LEAGUE
-        for profile in ("smoke", "cpu")
-    ],
+    "name",
+    [pytest.param(n, marks=[pytest.mark.slow] * (n != "league/mnist")) for n in LEAGUE],
 )
-def test_rows_of_a_condition_learn_from_as_many_samples_within_two_percent(name, profile):
+def test_rows_of_a_condition_learn_from_as_many_samples_within_two_percent(name):
+    """Under `cpu`: the budget of smoke is a few rounds."""
     paper, table = registry.find_table(name)
     distribution = table.columns[-1]["distribution"]
     only = {"distribution": distribution}
-    cells = expand(paper, table, Selection(profile=profile, only=only))
+    cells = expand(paper, table, Selection(profile="cpu", only=only))
     assert {cell.row for cell in cells} == {row.key for row in table.rows}
     follower = Follower()
     for cell in cells:
