@@ -30,7 +30,10 @@ if TYPE_CHECKING:
     from models.extractors import Extractor
 
 GENERATED, PRIVATE, NOISE = "generated", "private", "noise"
-SOURCES = (*KINDS, GENERATED, PRIVATE, NOISE)
+NEAREST_GENERATED, NEAREST_PUBLIC = "nearest-generated", "nearest-public"
+"""For each attacked image the one of many that is nearest to it: what a server has without an
+attack."""
+SOURCES = (*KINDS, GENERATED, PRIVATE, NOISE, NEAREST_GENERATED, NEAREST_PUBLIC)
 """Where the images of a row come from: an attack, the method's generator, the client, or
 nowhere."""
 
@@ -85,7 +88,7 @@ def measure(
                 _features(extractor, images), _features(extractor, unit_range(private[:count]))
             )
         }
-        if source in KINDS:
+        if source in (*KINDS, NEAREST_GENERATED, NEAREST_PUBLIC):
             values |= likeness(images, unit_range(private[:count]))
         distances.append(values)
     distances.append(
@@ -125,7 +128,7 @@ def _check(source: str, method: Method, samples: Tensor | None, count: int) -> N
         raise ValueError(
             f"{name} shares no parameters, so its clients send no gradient or update to be attacked"
         )
-    if source == GENERATED and samples is None:
+    if source in (GENERATED, NEAREST_GENERATED) and samples is None:
         raise ValueError(f"{name} generated no images to measure; set its samples above 0")
     if samples is not None and len(samples) < count:
         raise ValueError(
@@ -194,9 +197,21 @@ def _images_of(
         return torch.rand(count, *federation.networks.image_shape, generator=generator).to(
             federation.networks.device
         )
+    if source in (NEAREST_GENERATED, NEAREST_PUBLIC):
+        others = samples if source == NEAREST_GENERATED else federation.public.images
+        assert others is not None
+        private, _ = client.run(_private_images, federation, client, count)
+        return nearest(unit_range(private[:count]), unit_range(others))
     attack = attack_of(settings, float(config["local.lr"]))
     network = read_section(config, "network", NetworkSettings).named(settings.network)
     return _attacked(attack, network, count, federation, client)
+
+
+def nearest(images: Tensor, others: Tensor) -> Tensor:
+    """For each of `images` (n, c, h, w) the one of `others` (m, c, h, w) with the least squared
+    difference, (n, c, h, w).
+    """
+    return others[torch.cdist(images.flatten(1), others.flatten(1)).argmin(dim=1)]
 
 
 def attack_of(settings: AttackSettings, local_lr: float) -> Attack:

@@ -18,7 +18,7 @@ class Leakage(Measure):
         """Only for generated images; attacks are on the weights that the first round starts
         from.
         """
-        return config["attack.images_by"] == "generated"
+        return config["attack.images_by"] in ("generated", "nearest-generated")
 
     def unplanned(self, config: Config) -> str:
         """An attack, which ends where it succeeds, and what it takes at most."""

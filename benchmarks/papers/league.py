@@ -5,6 +5,8 @@ samples that networks learn from (`budget.samples`, clients and server together)
 were chosen. A row's length in rounds or epochs follows from the budget.
 """
 
+from dataclasses import replace
+
 from benchmarks.papers.private import PRIVACY
 from benchmarks.tables.spec import HELD_OUT, Paper, Row, Setting, Table, grid
 
@@ -142,6 +144,16 @@ SETTINGS = (
     Setting("fediod.mimic", 1.0, "assumed", "Eq. 11; FedIOD's own page says what cpu has", cpu=2e-3),
     Setting("fediod.confidence", 1.0, "assumed", "Eq. 11", cpu=0.1),
     Setting("fediod.uniqueness", 1.0, "assumed", "Eq. 11", cpu=0.1),
+    Setting("fediod.samples", 2_000, "assumed", "images of its generator, for the table of leakage", smoke=64),
+    Setting("attack.network", {MNIST: "cnn-small", "": "resnet8-narrow"}, "assumed", "with its initial weights, as in the first round"),
+    Setting("attack.clients", 5, "assumed", "among those that hold twice attack.images", smoke=2),
+    Setting("attack.images", 24, "assumed", "private images of a client that are attacked", smoke=8),
+    Setting("attack.shares", "gradient", "assumed", "or an update of several local steps"),
+    Setting("attack.batch_size", 1, "assumed", "images behind a gradient, or behind a step of an update"),
+    Setting("attack.local_steps", 1, "assumed", "behind an update"),
+    Setting("attack.batch_norm", "eval", "assumed", "Inverting Gradients' released code"),
+    Setting("attack.iterations", 4_800, "assumed", "Inverting Gradients' released code", cpu=600, smoke=20),
+    Setting("attack.restarts", 1, "assumed", "starts at most"),
     Setting("evaluation.last_epochs", 1, "assumed", "accuracy at the end"),
 )  # fmt: skip
 
@@ -195,6 +207,96 @@ def _trials(dataset: str, title: str) -> Table:
     )
 
 
+PRIVATE = (
+    Setting(
+        "budget.samples",
+        1_000_000,
+        "assumed",
+        "a tenth: each step costs noise",
+        cpu=120_000,
+        smoke=12_000,
+    ),
+    Setting("local.epochs", {AVERAGED: 1, "": 5}, "assumed", "fewer steps, for the same reason"),
+    Setting(
+        "local.batch_size",
+        64,
+        "assumed",
+        "drawn anew for every step, each sample with the same probability",
+        smoke=16,
+    ),
+    Setting("privacy.queries", 300, "assumed", "as in FedIOD's trial", smoke=20),
+    Setting("privacy.votes_share", 0.7, "assumed", "as in FedIOD's trial"),
+)
+
+
+PRIVATE_ANSWERING = tuple(
+    replace(row, config={**row.config, "privacy.mechanism": "dp-sgd"})
+    if row.key == "fedkd-online"
+    else row
+    for row in ANSWERING
+    if row.method != "dlad"
+)
+"""PATE votes on an image once, so FedKD in rounds has teachers by DP-SGD. DLAD has no private form."""
+
+
+def _private(dataset: str, title: str) -> Table:
+    """The rows that have a private form, each by the mechanism that it declares."""
+    admitted = (
+        ALONE,
+        *AVERAGING[:3],
+        FEDIOD,
+        FEDDF,
+        *PRIVATE_ANSWERING,
+    )
+    return Table(
+        key="privacy",
+        title=f"{title}, private",
+        caption=f"Methods under differential privacy: {title}, delta = 1e-5",
+        rows=admitted,
+        columns=grid(
+            distribution=("dirichlet-1",), public=("none", "in"), epsilon=("1", "4", "10", "inf")
+        ),
+        axes={
+            "dataset": "data.name",
+            "distribution": "",
+            "public": "",
+            "epsilon": "privacy.epsilon",
+        },
+        fixed={"data.name": dataset},
+        unit="percent",
+        x_axis="epsilon",
+        own="",
+        settings=PRIVATE,
+    )
+
+
+INVERTED = {"attack.images_by": "inverting"}
+LEAKING = (
+    Row("gradient", "fedavg", "A gradient of one image: Inverting Gradients", config=INVERTED, absent=WITHOUT),
+    Row("update", "fedavg", "Parameters after eight steps of eight images: Inverting Gradients", absent=WITHOUT,
+        config={**INVERTED, "attack.shares": "update", "attack.local_steps": 8, "attack.batch_size": 8}),
+    Row("fediod", "fediod", "FedIOD: the nearest generated image", config={"attack.images_by": "nearest-generated"}, absent=WITHOUT),
+    Row("floor", "fedkd", "No attack: the nearest public image", config={"attack.images_by": "nearest-public"},
+        absent=("public=none",)),
+)  # fmt: skip
+
+
+def _leakage(dataset: str, title: str) -> Table:
+    return Table(
+        key="leakage",
+        title=f"{title}, leakage",
+        caption=f"What the strongest attack at hand recovers of private images from what a client sends: {title}",
+        rows=LEAKING,
+        columns=grid(distribution=("dirichlet-1",), public=PUBLIC),
+        axes={"dataset": "data.name", "distribution": "", "public": ""},
+        fixed={"data.name": dataset},
+        measure="leakage",
+        metrics=("fid", "psnr", "ssim"),
+        unit="",
+        own="",
+    )
+
+
 PAPER = Paper(
     key="league",
     title="The league",
@@ -205,6 +307,8 @@ PAPER = Paper(
         _table("mnist", "MNIST", ("iid", "dirichlet-1", "dirichlet-0.1", "niid1")),
         _trials("cifar10", "CIFAR-10"),
         _table("cifar10", "CIFAR-10", ("iid", "dirichlet-1", "dirichlet-0.1", "niid1")),
+        _private("mnist", "MNIST"),
+        _leakage("mnist", "MNIST"),
         _table("cifar100", "CIFAR-100", ("iid", "dirichlet-1", "dirichlet-0.1")),
     ),
     released_code=False,
@@ -220,6 +324,9 @@ PAPER = Paper(
         "public images for every row, and a tenth of the clients' pool is the server's to choose by, so that clients are the same.",
         "Learning rates are chosen by the tables of trials: four for every row, seed 7, Dirichlet 1 with public images of the clients' own "
         "data, accuracy on the server's validation samples. CIFAR-100 takes those of CIFAR-10.",
+        "Nothing at hand recovers images from logits, votes or label counts: for methods that send nothing else the table of leakage has the "
+        "nearest public image as the floor, which a server has without any attack. Parameters of a model that was trained for hundreds of "
+        "steps (DLAD) are not attacked; its row would be below that of eight steps.",
         "Centralized sees all clients' samples, and Public labels only the labels of the public images: bounds, not methods.",
         "Weakest clients: each client's accuracy is that on the test images weighted by its own label counts, of its own network "
         "where a method leaves it one; the column has the tenth percentile of clients.",

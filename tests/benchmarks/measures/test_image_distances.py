@@ -192,3 +192,10 @@ def test_a_few_grey_images_are_likened_by_psnr_and_larger_ones_by_ssim_too():
     assert found["psnr"] == pytest.approx(40, abs=0.01)  # the median of 20, 40 and 60
     assert 0.9 < found["ssim"] <= 1
     assert set(image_distances.likeness(images[..., :8, :8], truth[..., :8, :8])) == {"psnr"}
+
+
+def test_without_an_attack_a_server_has_the_nearest_image_of_those_it_knows():
+    black, grey, white = torch.zeros(1, 2, 2), torch.full((1, 2, 2), 0.5), torch.ones(1, 2, 2)
+    images = torch.stack([grey + 0.1, white - 0.1])
+    found = image_distances.nearest(images, torch.stack([black, white, grey]))
+    assert found.equal(torch.stack([grey, white]))

@@ -23,7 +23,7 @@ WITH_FEDAVG = [
     f"{paper.key}/{table.key}"
     for paper in registry.papers().values()
     for table in paper.tables
-    if "fedavg" in {row.method for row in (*table.rows, *table.offered)}
+    if any(row.method == "fedavg" and not row.config for row in (*table.rows, *table.offered))
     and not registry.find_measure(table.measure).takes_no_method
 ]
 
