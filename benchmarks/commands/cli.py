@@ -26,6 +26,7 @@ VERBS = (
     "data",
     "partition",
     "attack",
+    "cards",
 )
 """A file each, in the order of `--help`."""
 

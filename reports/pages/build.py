@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
+from reports.pages.gallery import SKIPPED
 from reports.pages.latex import latex_table
 from reports.pages.leaderboard import render_leaderboard
-from reports.pages.page import find_results, render_page
+from reports.pages.page import Result, find_results, render_page
 from reports.tables.resultset import records_of
-from reports.tables.standings import Scored, as_csv, dumped, standings_of
+from reports.tables.standings import Scored, Standings, as_csv, dumped, standings_of
 from results.files import check_output, write_atomic
 
 SCORECARD = "scorecard"
@@ -22,14 +24,9 @@ def build_pages(results: Path, output: Path) -> list[Path]:
     Raises ResultsError if `results` holds no table or a damaged one.
     """
     tables = find_results(results)
-    scored = [
-        Scored(result.sheet.layout, records_of(result.lines), result.records)
-        for result in tables
-        if result.sheet.measure == SCORECARD and "." not in result.name
-    ]
-    texts = {output / "index.html": render_page(tables, leaderboard=bool(scored))}
-    if scored:
-        found = standings_of(scored)
+    found = standings_in(tables)
+    texts = {output / "index.html": render_page(tables, leaderboard=found is not None)}
+    if found is not None:
         texts[output / "leaderboard.html"] = render_leaderboard(found)
         texts[output / "leaderboard.json"] = dumped(found)
         texts[output / "leaderboard.csv"] = as_csv(found)
@@ -48,3 +45,20 @@ def build_pages(results: Path, output: Path) -> list[Path]:
     for path, text in texts.items():
         write_atomic(path, text)
     return list(texts)
+
+
+def standings_in(tables: Sequence[Result]) -> Standings | None:
+    """The standings of all tables of a scorecard; None where there is none."""
+    scored = [
+        Scored(result.sheet.layout, records_of(result.lines), result.records)
+        for result in tables
+        if result.sheet.measure == SCORECARD and "." not in result.name
+    ]
+    return standings_of(scored) if scored else None
+
+
+def league_of(results: Path) -> Standings | None:
+    """The standings in a folder of results, of runs that show more than that they run; None where
+    there are none.
+    """
+    return standings_in([r for r in find_results(results) if r.profile != SKIPPED])
