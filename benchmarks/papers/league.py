@@ -52,7 +52,7 @@ ROWS = (*BOUNDS, ALONE, *AVERAGING, FEDIOD, FEDDF, *ANSWERING)
 MNIST = "dataset=mnist"
 AVERAGED = "method=fedavg|fedprox|fedavgm|fedgen|feddf"
 PUBLIC = ("none", "in", "out")
-TRIED = "chosen by trials"
+TRIED = "as before trials, which are tables of their own: none has been run yet"
 METRICS = (
     "accuracy",
     "weakest-clients-accuracy",
@@ -125,8 +125,9 @@ SETTINGS = (
         for name in ("alpha", "beta")
     ),
     Setting("feddf.distillation_steps", 1_000, "assumed", "in a round, at most; FedDF's code has 10,000", cpu=50, smoke=8),
+    Setting("feddf.distillation_lr", 1e-3, "assumed", TRIED),
     Setting("feddf.evaluation_interval", 100, "assumed", "FedDF's code", cpu=25, smoke=4),
-    Setting("feddf.patience", 300, "assumed", "steps without a gain on the server's validation samples", cpu=50, smoke=8),
+    Setting("feddf.patience", 1_000, "assumed", "steps without a gain: never, for all have the same budget", cpu=50, smoke=8),
     Setting("fedmd.rounds", 20, "assumed", "as many as the budget allows"),
     Setting("fedmd.public_samples", 5_000, "assumed", "FedMD's code", cpu=1_000, smoke=100),
     Setting("fedmd.digest_lr", 1e-3, "assumed", TRIED),
@@ -176,15 +177,18 @@ def _table(
     )
 
 
-ONE_RATE = "method=centralized|standalone|fedavg|fedprox|fedavgm|fedgen|feddf"
+ONE_RATE = "method=centralized|standalone|fedavg|fedprox|fedavgm|fedgen"
 TRIALS = (
     Setting("evaluation.on", "validation", "assumed", "the server's tenth of the pool"),
     Setting("local.lr", {
         **{f"trial={number} {ONE_RATE}": rate for number, rate in enumerate((0.01, 0.03, 0.1, 0.3), 1)},
         "trial=1|2": 0.03, "": 0.1}, "assumed", "four rates, or two beside two of another kind"),
+    Setting("server.lr", {
+        **{f"trial={number} method=public-only": rate for number, rate in enumerate((3e-4, 1e-3, 3e-3, 1e-2), 1)},
+        "trial=1|3": 1e-3, "": 3e-3}, "assumed", "two rates of what learns from outputs; of public labels alone four"),
     *(
         Setting(name, {"trial=1|3": 1e-3, "": 3e-3}, "assumed", "two rates of what learns from outputs")
-        for name in ("server.lr", "fedmd.digest_lr", "fediod.lr")
+        for name in ("fedmd.digest_lr", "fediod.lr", "feddf.distillation_lr")
     ),
 )  # fmt: skip
 """Four for every row. A plug-in has those of the method that it derives from, else two by two."""
@@ -212,17 +216,32 @@ PRIVATE = (
         "budget.samples",
         1_000_000,
         "assumed",
-        "a tenth: each step costs noise",
+        "less than the other tables', since each step costs noise",
         cpu=120_000,
         smoke=12_000,
     ),
     Setting("local.epochs", {AVERAGED: 1, "": 5}, "assumed", "fewer steps, for the same reason"),
+    Setting(
+        "server.epochs",
+        5,
+        "assumed",
+        "FedMD's global network, so that its budget has rounds",
+        smoke=4,
+    ),
     Setting(
         "local.batch_size",
         64,
         "assumed",
         "drawn anew for every step, each sample with the same probability",
         smoke=16,
+    ),
+    Setting(
+        "fediod.steps",
+        0,
+        "assumed",
+        "as many in an epoch as the largest client has batches",
+        cpu=2,
+        smoke=1,
     ),
     Setting("privacy.queries", 300, "assumed", "as in FedIOD's trial", smoke=20),
     Setting("privacy.votes_share", 0.7, "assumed", "as in FedIOD's trial"),
@@ -294,6 +313,11 @@ def _leakage(dataset: str, title: str) -> Table:
         metrics=("fid", "psnr", "ssim"),
         unit="",
         own="",
+        settings=(
+            Setting(
+                "partition.public_limit", 2_000, "assumed", "as many as FedIOD generates", smoke=64
+            ),
+        ),
     )
 
 
@@ -322,11 +346,11 @@ PAPER = Paper(
         "of its last stage at the server, or of its clients. Other lengths are settings, the same for all that have them.",
         "Rows that use no public images have the columns public=none alone. A fifth of the training split is held out as "
         "public images for every row, and a tenth of the clients' pool is the server's to choose by, so that clients are the same.",
-        "Learning rates are chosen by the tables of trials: four for every row, seed 7, Dirichlet 1 with public images of the clients' own "
+        "Learning rates are to be chosen by the tables of trials: four for every row, seed 7, Dirichlet 1 with public images of the clients' own "
         "data, accuracy on the server's validation samples. CIFAR-100 takes those of CIFAR-10.",
         "Nothing at hand recovers images from logits, votes or label counts: for methods that send nothing else the table of leakage has the "
         "nearest public image as the floor, which a server has without any attack. Parameters of a model that was trained for hundreds of "
-        "steps (DLAD) are not attacked; its row would be below that of eight steps.",
+        "steps (DLAD) are not attacked.",
         "Centralized sees all clients' samples, and Public labels only the labels of the public images: bounds, not methods.",
         "Weakest clients: each client's accuracy is that on the test images weighted by its own label counts, of its own network "
         "where a method leaves it one; the column has the tenth percentile of clients.",

@@ -112,7 +112,7 @@ def measured(found: Standings, row: str) -> str:
             texts.append(f"{max(values.values()):.1f} {what} at most")
     if values := standing.values.get("client-teraflops"):
         texts.append(f"{max(values.values()):.3g} TFLOP at clients at most")
-    frame = found.frame(ACCURACY)
+    frame = found.frame(ACCURACY).dropna(axis="columns", how="all")
     if row in frame.index:
         for what, extreme in (("best in", frame.idxmax()), ("worst in", frame.idxmin())):
             if at := [str(key) for key, name in extreme.items() if name == row]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from reports.pages.gallery import SKIPPED
 from reports.pages.latex import latex_table
 from reports.pages.leaderboard import render_leaderboard
-from reports.pages.page import Result, find_results, render_page
+from reports.pages.page import PROFILES, Result, find_results, render_page
 from reports.tables.resultset import records_of
 from reports.tables.standings import Scored, Standings, as_csv, dumped, standings_of
 from results.files import check_output, write_atomic
@@ -48,13 +48,18 @@ def build_pages(results: Path, output: Path) -> list[Path]:
 
 
 def standings_in(tables: Sequence[Result]) -> Standings | None:
-    """The standings of all tables of a scorecard; None where there is none."""
-    scored = [
-        Scored(result.sheet.layout, records_of(result.lines), result.records)
-        for result in tables
-        if result.sheet.measure == SCORECARD and "." not in result.name
-    ]
-    return standings_of(scored) if scored else None
+    """The standings of all tables of a scorecard under the largest profile that has any; None where
+    there is none.
+    """
+    scored = [r for r in tables if r.sheet.measure == SCORECARD and "." not in r.name]
+    if not scored:
+        return None
+    profile = min((r.profile for r in scored), key=PROFILES.index)
+    return standings_of(
+        Scored(r.sheet.layout, records_of(r.lines), r.records)
+        for r in scored
+        if r.profile == profile
+    )
 
 
 def league_of(results: Path) -> Standings | None:

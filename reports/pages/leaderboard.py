@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
-from metrics.names import LOWER, facts
+from metrics.names import LOWER, ROUNDS, facts
 from reports.drawing.figures import Texts
 from reports.drawing.palette import looks
 from reports.drawing.plots_ranking import Plane, Point, front_plot, parallel_plot, rank_plot
@@ -48,13 +48,14 @@ CONDITIONS = (
     ("column", "partition"),
     ("public", "public images"),
 )
+WORK = "client-teraflops"
 AXES = (
     ACCURACY,
     "weakest-clients-accuracy",
     "corrupted-accuracy",
     "megabytes-up",
     "megabytes-down",
-    "client-teraflops",
+    WORK,
     "server-teraflops",
 )
 """Of the parallel plot."""
@@ -65,13 +66,15 @@ def column_of(metric: str) -> dict[str, Any]:
     significant digits of anything else.
     """
     if metric in EQUAL:
-        return {"name": metric, "title": EQUAL[metric], "digits": 2, "better": "higher"}
+        title = EQUAL[metric]
+        return {"name": metric, "title": title, "digits": 2, "better": "higher", "share": True}
     scale = scale_of(metric, PERCENT)
     return {
         "name": metric,
         "title": scale.title,
-        "digits": 2 if facts(metric).share else 0,
+        "digits": 2 if facts(metric).share else 0,  # none: three significant ones
         "better": facts(metric).better,
+        "share": facts(metric).share,
     }
 
 
@@ -107,7 +110,11 @@ def render_leaderboard(found: Standings) -> str:
             for name, title in CONDITIONS
         ],
         columns=columns,
-        ranked_by=[column for column in columns if column["better"] and column["name"] in ranked],
+        ranked_by=[
+            column
+            for column in columns
+            if column["better"] and column["name"] in ranked and column["name"] != ROUNDS
+        ],
         properties=PROPERTIES,
         demands=DEMANDS,
         pictures=[(title, data_uri(svg, "image/svg+xml")) for title, svg in pictures(found)],
@@ -151,9 +158,10 @@ def draw(found: Standings, folder: Path) -> dict[str, Path]:
         path = folder / "ranks.png"
         rank_plot(by_title, ranks["critical_difference"] or math.inf, path, about)
         drawn["Mean ranks of accuracy; a bar joins methods that are not told apart"] = path
-    means = {metric: found.frame(metric).mean(axis="columns") for metric in found.metrics}
+    means = {metric: found.means(metric) for metric in found.metrics}
     short = {m.row for m in shown if m.cut_short}
-    bytes_both = means["megabytes-up"] + means["megabytes-down"]
+    bytes_both = sum(means[name] for name in ("megabytes-up", "megabytes-down") if name in means)
+    costs = {"MB sent, both ways": bytes_both, "work of clients (TFLOP)": means.get(WORK)}
     planes = [
         Plane(
             "",
@@ -162,30 +170,30 @@ def draw(found: Standings, folder: Path) -> dict[str, Path]:
             tuple(
                 Point(m.title, styles[m.row], values[m.row], means[ACCURACY][m.row], m.row in short)
                 for m in shown
+                if m.row in values and m.row in means[ACCURACY]
             ),
         )
-        for cost, values in (
-            ("MB sent, both ways", bytes_both),
-            ("work of clients (TFLOP)", means["client-teraflops"]),
-        )
+        for cost, values in costs.items()
+        if isinstance(values, pd.Series)
     ]
-    front_plot(planes, folder / "fronts.png", about)
-    drawn["Accuracy against what it costs; the line joins methods that nothing beats"] = (
-        folder / "fronts.png"
-    )
+    if planes:
+        front_plot(planes, folder / "fronts.png", about)
+        title = "Accuracy against what it costs; the line joins methods that nothing beats"
+        drawn[title] = folder / "fronts.png"
     scaled = {
         name: share_of_best(means[name], lower=facts(name).better == LOWER)
         for name in AXES
-        if name in means
+        if name in means and len(means[name])
     }
-    parallel_plot(
-        {m.title: [float(scaled[name][m.row]) for name in scaled] for m in shown},
-        {m.title: styles[m.row] for m in shown},
-        [facts(name).title.replace(" ", "\n", 1) for name in scaled],
-        folder / "axes.png",
-        about,
-    )
-    drawn["Each method on every axis, from the worst of all to the best"] = folder / "axes.png"
+    if scaled:
+        parallel_plot(
+            {m.title: [float(scaled[name].get(m.row, math.nan)) for name in scaled] for m in shown},
+            {m.title: styles[m.row] for m in shown},
+            [facts(name).title.replace(" ", "\n", 1) for name in scaled],
+            folder / "axes.png",
+            about,
+        )
+        drawn["Each method on every axis, from the worst of all to the best"] = folder / "axes.png"
     return drawn
 
 

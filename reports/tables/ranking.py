@@ -20,7 +20,8 @@ def complete(values: pd.DataFrame) -> pd.DataFrame:
     """Of values by method (rows) and condition (columns) the methods that have one in every
     condition in which any method has one: the others cannot be ranked with them.
     """
-    return values.dropna(axis="columns", how="all").dropna(axis="index")
+    known = values.dropna(axis="columns", how="all")
+    return known.dropna(axis="index") if known.shape[1] else known.iloc[:0]
 
 
 def mean_ranks(values: pd.DataFrame, *, higher: bool = True) -> pd.Series:

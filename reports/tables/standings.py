@@ -111,9 +111,13 @@ class Standings:
         """All metrics that any method has."""
         return list(dict.fromkeys(name for method in self.methods for name in method.values))
 
+    def means(self, metric: str) -> pd.Series:
+        """The mean over conditions of the methods that have a value in all of them."""
+        return complete(self.frame(metric)).mean(axis="columns")
+
 
 def standings_of(tables: Iterable[Scored]) -> Standings:
-    """The standings over all tables together."""
+    """The standings over all tables together, which are of one profile."""
     conditions: list[Condition] = []
     methods: dict[str, Standing] = {}
     fewest = math.inf
@@ -123,45 +127,62 @@ def standings_of(tables: Iterable[Scored]) -> Standings:
         for row, title in table.layout.rows.items():
             methods.setdefault(row, Standing(row, title, row in table.layout.oracles))
         for line in table.lines:
-            if line["status"] != OK:
+            at, method = places.get((line["row"], line["column"]), ()), methods[line["row"]]
+            if line["status"] != OK or not at:
                 continue
-            pairs, method = parse_column(line["column"]), methods[line["row"]]
             if line["metric"] == PROPERTY:
-                _add_property(method, pairs[PROPERTY], line["value"] == "yes")
-            elif is_number(line["value"]):
+                holds = parse_column(line["column"])[PROPERTY]
+                _add_property(method, holds, line["value"] == "yes")
+            elif is_number(line["value"]) and math.isfinite(float(line["value"])):
                 fewest = min(fewest, int(line["n"]))
-                _add(method, line["metric"], places[line["column"]], line)
+                _add(method, line["metric"], at, line)
         for record in table.records:
             if record.status == OK:
                 kinds = (kind.partition("/") for kind in record.bytes_by_kind)
                 methods[record.row].sends |= {kind for way, _, kind in kinds if way == "up"}
         for (row, column, metric), value in _at_equal_cost(table.records).items():
-            for condition in places[column]:
-                methods[row].values.setdefault(metric, {})[condition.key] = value
+            for condition in places.get((row, column), ()):
+                if condition.key in methods[row].values.get(ACCURACY, {}):
+                    methods[row].values.setdefault(metric, {})[condition.key] = value
         for row, column in _cut_short(table.records):
-            methods[row].cut_short |= {condition.key for condition in places[column]}
+            methods[row].cut_short |= {c.key for c in places.get((row, column), ())}
     found = dict.fromkeys(conditions)
-    return Standings(tuple(found), tuple(methods.values()), int(fewest) if found else 0)
+    seeds = int(fewest) if math.isfinite(fewest) else 0
+    return Standings(tuple(found), tuple(methods.values()), seeds)
 
 
-def _places(table: Scored) -> dict[str, list[Condition]]:
-    """The conditions in which each column's runs stand."""
-    columns = {line["column"]: parse_column(line["column"]) for line in table.lines}
-    profile = next(iter(table.lines))["profile"]
-    plain = {
-        text: {key: value for key, value in pairs.items() if key != PROPERTY}
-        for text, pairs in columns.items()
-    }
-    publics = list(dict.fromkeys(pairs.get(PUBLIC, NO_PUBLIC) for pairs in plain.values()))
-    compared = [public for public in publics if public != NO_PUBLIC] or [NO_PUBLIC]
+def _places(table: Scored) -> dict[tuple[str, str], list[Condition]]:
+    """The conditions in which each row's run in each column stands.
+
+    A run without public images stands in all of its partition, but for that of a row that has runs
+    with public images too, or whose fit looked at an empty public set: these stand nowhere.
+    """
+    plain: dict[tuple[str, str], tuple[str, str]] = {}
+    looked = set()
+    for line in table.lines:
+        pairs = parse_column(line["column"])
+        if pairs.pop(PROPERTY, "") == "distillation" and line["value"] == "yes":
+            looked.add((line["row"], format_column(dict(pairs))))
+        public = pairs.pop(PUBLIC, NO_PUBLIC)
+        plain[line["row"], line["column"]] = (format_column(dict(pairs)), public)
+    publics: dict[str, list[str]] = {}
+    with_public = set()
+    for (row, _), (rest, public) in plain.items():
+        if public != NO_PUBLIC:
+            with_public.add((row, rest))
+            if public not in publics.setdefault(rest, []):
+                publics[rest].append(public)
+    profile = table.lines[0]["profile"] if table.lines else ""
     places = {}
-    for text, pairs in plain.items():
-        public = pairs.get(PUBLIC, NO_PUBLIC)
-        rest = format_column({key: value for key, value in pairs.items() if key != PUBLIC})
-        places[text] = [
-            Condition(profile, table.layout.key, rest, other)
-            for other in (compared if public == NO_PUBLIC else [public])
-        ]
+    for (row, column), (rest, public) in plain.items():
+        bare = format_column({k: v for k, v in parse_column(column).items() if k != PROPERTY})
+        if public != NO_PUBLIC:
+            of = [public]
+        elif (row, rest) in with_public or (row, bare) in looked:
+            of = []
+        else:
+            of = publics.get(rest, [NO_PUBLIC])
+        places[row, column] = [Condition(profile, table.layout.key, rest, other) for other in of]
     return places
 
 

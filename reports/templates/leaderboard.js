@@ -22,10 +22,13 @@ function meanRanks(ranked, name, keys, lower) {
   return new Map(ranked.map((m) => [m, sums.get(m) / keys.length]));
 }
 function show() {
+  const name = metric.value, methodsOnly = methods.filter((m) => !m.upper_bound);
   const chosen = conditions.filter((c) => selects.every((s) => !s.value || c[s.dataset.condition] === s.value));
-  const keys = chosen.map((c) => c.key), name = metric.value, lower = columns.find((c) => c.name === name).better === "lower";
+  // A condition in which no method has a value does not count.
+  const keys = chosen.map((c) => c.key).filter((key) => methodsOnly.some((m) => Number.isFinite(m.values[name]?.[key]))), lower = columns.find((c) => c.name === name).better === "lower";
   const most = megabytes.value === "" ? Infinity : Number(megabytes.value);
-  const sent = (m) => (meanOf(m, "megabytes-up", keys) ?? 0) + (meanOf(m, "megabytes-down", keys) ?? 0);
+  // The most of any condition; of what was not measured nobody can say that it is little.
+  const sent = (m) => Math.max(...keys.map((key) => (m.values["megabytes-up"]?.[key] ?? Infinity) + (m.values["megabytes-down"]?.[key] ?? Infinity)));
   const fits = (m) => boxes.every((b) => !b.checked || m.properties[b.dataset.property] === (b.dataset.wanted === "yes")) && sent(m) <= most;
   // Bounds are no methods: they stand below as long as nothing is demanded of them.
   const demanded = boxes.some((b) => b.checked) || most < Infinity;
@@ -45,7 +48,7 @@ function show() {
     return order.sign * (typeof x === "number" ? x - y : x.localeCompare(y));
   });
   body.replaceChildren(...sorted.map((m) => row(m, ranks.get(m), keys)));
-  pick(ranked, ranks, apart, name, keys, sent);
+  pick(shown.filter((m) => !m.upper_bound), ranked, ranks, apart, name, keys, sent);
   const hidden = methods.length - shown.length;
   document.getElementById("count").textContent = `${keys.length} of ${conditions.length} conditions; ${ranked.length} methods ranked`
     + (hidden ? `, ${hidden} hidden by what is demanded` : "")
@@ -72,26 +75,31 @@ function row(m, rank, keys) {
   line.append(title, ...texts.map((text) => Object.assign(document.createElement("td"), { textContent: text })));
   return line;
 }
-// Of those within a point of the best mean rank's mean, and not told apart from it, that which asks the least work of clients.
-function pick(ranked, ranks, apart, name, keys, sent) {
+// The best mean rank; or of those not told apart from it, and not worse by more than a point of a share, that which asks the least
+// work of clients.
+function pick(able, ranked, ranks, apart, name, keys, sent) {
   const text = document.getElementById("pick");
-  if (!ranked.length) { text.textContent = "No method does all that is demanded: loosen a constraint."; return; }
-  const told = columns.find((c) => c.name === name), at = (m) => meanOf(m, name, keys);
+  if (!keys.length) { text.textContent = "No method was run under such conditions."; return; }
+  if (!able.length) { text.textContent = "No method does all that is demanded: loosen a constraint."; return; }
+  if (!ranked.length) { text.textContent = "No method was run in all of these conditions: choose fewer."; return; }
+  const told = columns.find((c) => c.name === name), sign = told.better === "lower" ? -1 : 1, at = (m) => meanOf(m, name, keys);
   const best = ranked.reduce((a, b) => (ranks.get(a) <= ranks.get(b) ? a : b));
-  const alike = ranked.filter((m) => ranks.get(m) - ranks.get(best) < apart);
-  const near = alike.filter((m) => Math.abs(at(m) - at(best)) <= 1);
+  const near = ranked.filter((m) => ranks.get(m) - ranks.get(best) < apart && sign * (at(best) - at(m)) <= 1);
   const work = (m) => meanOf(m, "client-teraflops", keys) ?? Infinity;
-  const chosen = near.reduce((a, b) => (work(a) <= work(b) ? a : b));
-  const facts = `${told.title} ${written(at(chosen), told)}, mean rank ${ranks.get(chosen).toFixed(2)}, `
-    + `${sent(chosen).toFixed(1)} MB, ${written(work(chosen), { digits: 0 })} TFLOP at clients`;
+  const chosen = told.share ? near.reduce((a, b) => (work(b) < work(a) ? b : a), best) : best;
+  const facts = [`${told.title} ${written(at(chosen), told)}`, `mean rank ${ranks.get(chosen).toFixed(2)}`];
+  if (Number.isFinite(sent(chosen))) facts.push(`${written(sent(chosen), { digits: 0 })} MB at most`);
+  if (Number.isFinite(work(chosen))) facts.push(`${written(work(chosen), { digits: 0 })} TFLOP at clients`);
   const title = document.createElement("strong");
   title.textContent = chosen.title;
-  const why = chosen === best ? "it has the best mean rank"
-    : `it is within a point of ${best.title}, which has the best mean rank, and asks less work of clients`;
-  const others = alike.filter((m) => m !== chosen).map((m) => m.title);
-  text.replaceChildren("Pick ", title, ` (${facts}): ${why}. `, others.length
-    ? `${keys.length} condition${keys.length > 1 ? "s do" : " does"} not tell it apart from ${others.join(", ")}.`
-    : "It is better than all others by more than the critical difference.");
+  const why = ranked.length === 1 ? "it is the only one that does all that is demanded and was run in all of these conditions"
+    : chosen === best ? "it has the best mean rank"
+      : `it is no more than a point below ${best.title}, which has the best mean rank, and asks less work of clients`;
+  const others = ranked.filter((m) => m !== chosen && Math.abs(ranks.get(m) - ranks.get(chosen)) < apart).map((m) => m.title);
+  const count = `${keys.length} condition${keys.length > 1 ? "s" : ""}`;
+  const alike = others.length ? `${count} ${keys.length > 1 ? "do" : "does"} not tell it apart from ${others.join(", ")}.`
+    : ranked.length > 1 ? "It differs from all others by more than the critical difference." : "";
+  text.replaceChildren("Pick ", title, ` (${facts.join(", ")}): ${why}. `, alike);
 }
 for (const head of heads) head.addEventListener("click", () => {
   const column = head.dataset.column, higher = columns.find((c) => c.name === column)?.better === "higher";

@@ -19,7 +19,7 @@ LEAGUE = [
     for key, paper in registry.papers().items()
     if any(setting.name == BUDGET for setting in paper.settings)
     for table in paper.tables
-    if table.measure == "scorecard"
+    if table.measure == "scorecard" or "epsilon" in table.axes
 ]
 
 

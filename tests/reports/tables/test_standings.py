@@ -77,7 +77,7 @@ def test_where_no_method_uses_public_images_there_is_one_condition():
 
 
 def test_bounds_and_methods_that_lack_a_condition_are_not_ranked():
-    ranks = ranking(standings_of([scored([*LINES[:3], line("plain", "out", "accuracy", 60)])]))
+    ranks = ranking(standings_of([scored([*LINES[:3], line("bound", "out", "accuracy", 60)])]))
     assert ranks["mean_rank"] == {"plain": 1.0}
     assert ranks["not_ranked"] == ["public"]
 
@@ -142,3 +142,21 @@ def test_the_files_have_every_number():
     assert methods["bound"]["upper_bound"]
     assert sorted(methods["public"]["values"]["accuracy"].values()) == [70, 90]
     assert as_csv(found).count("\n") == 1 + 6
+
+
+def test_a_row_with_public_images_elsewhere_has_no_run_without_them():
+    """As a plug-in has, which is run in every column: with none it distils on nothing."""
+    found = standings_of([scored([*LINES, line("public", "none", "accuracy", 11)])])
+    assert found.frame("accuracy").loc["public"].tolist() == [90, 70]
+    looked = line("plain", "none", "property", "yes")
+    looked["column"] += " property=distillation"
+    found = standings_of([scored([*LINES, looked])])
+    assert found.frame("accuracy").loc["plain"].isna().all()
+
+
+def test_failed_cells_and_values_that_are_no_numbers_are_left_out():
+    failed = {**line("plain", "none", "", ""), "status": "failed: why", "n": ""}
+    found = standings_of([scored([failed, line("public", "in", "accuracy", "nan")])])
+    assert found.seeds == 0
+    assert ranking(found)["mean_rank"] == {}
+    assert json.loads(dumped(found))["methods"]
