@@ -69,7 +69,7 @@ SETTINGS = (
     Setting("data.image_size", 32, "assumed", "CIFAR's own size", cpu=16, smoke=8),
     Setting("budget.samples", {MNIST: 10_000_000, "": 20_000_000}, "assumed",
             "that networks learn from, of clients and server together, each time that one passes through a network",
-            cpu={MNIST: 600_000, "": 500_000}, smoke=12_000),
+            cpu={MNIST: 600_000, "": 500_000}, smoke=16_000),
     Setting("partition.kind", {"distribution=niid1": "niid1", "": "dirichlet-fedkd"}, "assumed",
             "by class with Dirichlet proportions; niid1: DLAD's, two classes a client"),
     Setting("partition.alpha", {"distribution=dirichlet-0.1": 0.1, "distribution=dirichlet-1": 1.0, "": 1e6}, "assumed",

@@ -14,6 +14,7 @@ import pandas as pd
 from benchmarks.tables import registry
 from benchmarks.tables.registry import MethodEntry
 from federation.method import Method
+from metrics.names import CLIENT_FLOPS, MEGABYTES_DOWN, MEGABYTES_UP
 from reports.tables.markup import code, escaped
 from reports.tables.standings import ACCURACY, Standings, ranking
 from results.sourcecode import ROOT
@@ -107,10 +108,10 @@ def measured(found: Standings, row: str) -> str:
     if row in ranks:
         place = list(ranks).index(row) + 1
         texts.insert(0, f"mean rank {ranks[row]:.2f}, {place} of {len(ranks)}")
-    for metric, what in (("megabytes-up", "MB up"), ("megabytes-down", "MB down")):
+    for metric, what in ((MEGABYTES_UP, "MB up"), (MEGABYTES_DOWN, "MB down")):
         if values := standing.values.get(metric):
             texts.append(f"{max(values.values()):.1f} {what} at most")
-    if values := standing.values.get("client-teraflops"):
+    if values := standing.values.get(CLIENT_FLOPS):
         texts.append(f"{max(values.values()):.3g} TFLOP at clients at most")
     frame = found.frame(ACCURACY).dropna(axis="columns", how="all")
     if row in frame.index:

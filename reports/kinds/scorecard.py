@@ -8,6 +8,7 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 
+from metrics.names import MEGABYTES_DOWN, MEGABYTES_UP
 from reports.kinds.exchange import PROPERTIES as EXCHANGED
 from reports.kinds.exchange import crossed
 from reports.kinds.kind import Kind, Regenerated
@@ -52,8 +53,8 @@ class Scorecard(Kind):
                     Point(
                         method.title,
                         styles[method.row],
-                        value(method.row, "megabytes-up", condition.key)
-                        + value(method.row, "megabytes-down", condition.key),
+                        value(method.row, MEGABYTES_UP, condition.key)
+                        + value(method.row, MEGABYTES_DOWN, condition.key),
                         value(method.row, ACCURACY, condition.key),
                         condition.key in method.cut_short,
                     )

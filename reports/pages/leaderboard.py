@@ -12,7 +12,17 @@ import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
-from metrics.names import LOWER, ROUNDS, facts
+from metrics.names import (
+    CLIENT_FLOPS,
+    CORRUPTED,
+    LOWER,
+    MEGABYTES_DOWN,
+    MEGABYTES_UP,
+    ROUNDS,
+    SERVER_FLOPS,
+    WEAKEST,
+    facts,
+)
 from reports.drawing.figures import Texts
 from reports.drawing.palette import looks
 from reports.drawing.plots_ranking import Plane, Point, front_plot, parallel_plot, rank_plot
@@ -48,15 +58,14 @@ CONDITIONS = (
     ("column", "partition"),
     ("public", "public images"),
 )
-WORK = "client-teraflops"
 AXES = (
     ACCURACY,
-    "weakest-clients-accuracy",
-    "corrupted-accuracy",
-    "megabytes-up",
-    "megabytes-down",
-    WORK,
-    "server-teraflops",
+    WEAKEST,
+    CORRUPTED,
+    MEGABYTES_UP,
+    MEGABYTES_DOWN,
+    CLIENT_FLOPS,
+    SERVER_FLOPS,
 )
 """Of the parallel plot."""
 
@@ -160,8 +169,8 @@ def draw(found: Standings, folder: Path) -> dict[str, Path]:
         drawn["Mean ranks of accuracy; a bar joins methods that are not told apart"] = path
     means = {metric: found.means(metric) for metric in found.metrics}
     short = {m.row for m in shown if m.cut_short}
-    bytes_both = sum(means[name] for name in ("megabytes-up", "megabytes-down") if name in means)
-    costs = {"MB sent, both ways": bytes_both, "work of clients (TFLOP)": means.get(WORK)}
+    bytes_both = sum(means[name] for name in (MEGABYTES_UP, MEGABYTES_DOWN) if name in means)
+    costs = {"MB sent, both ways": bytes_both, "work of clients (TFLOP)": means.get(CLIENT_FLOPS)}
     planes = [
         Plane(
             "",

@@ -61,7 +61,7 @@ class Standing:
     """By metric and condition's key, the mean over seeds."""
     stds: dict[str, dict[str, float]] = field(default_factory=dict)
     properties: dict[str, bool] = field(default_factory=dict)
-    """What holds in any condition in which it does not hold in all, counts as `PESSIMIST` says."""
+    """Where its runs differ, the value that `PESSIMIST` gives."""
     sends: set[str] = field(default_factory=set)
     """Kinds of payload that leave a client."""
     cut_short: set[str] = field(default_factory=set)

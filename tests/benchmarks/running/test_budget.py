@@ -87,3 +87,10 @@ def test_rows_of_a_condition_learn_from_as_many_samples_within_two_percent(name)
         budget = dict(cell.config)[BUDGET]
         samples = make_plan([cell], follower).work.training_samples
         assert samples == pytest.approx(budget, rel=0.02), (cell.row, cell.column)
+
+
+def test_every_row_fits_into_the_budget_of_smoke():
+    only = {"distribution": "niid1"}
+    cells = expand(*registry.find_table("league/mnist"), Selection(only=only))
+    assert {cell.row for cell in cells} >= {"dlad", "fedmd", "fediod"}
+    assert make_plan(cells, Follower()).cells == len(cells)
