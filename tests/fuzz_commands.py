@@ -148,6 +148,7 @@ class World:
                 *("--dataset", "digits", "--images", "1", "--iterations", "1", "--restarts", "1"),
                 *("--jobs", "1", *results),
             ],
+            "cards": ["--results", str(self.filled), "--output", str(written / "methods.md")],
             "build": [str(self.filled), "--output", str(written / "report")],
             "draw": [str(self.filled), "--output", str(written / "drawn")],
             "gallery": [str(self.filled), "--output", str(written / "gallery.md")],

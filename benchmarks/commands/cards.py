@@ -10,24 +10,26 @@ import typer
 from benchmarks.commands.app import app, console
 from benchmarks.commands.options import Plugins
 from benchmarks.tables import registry
+from results.command_line import path
 from results.files import check_output, write_atomic
 
 
 @app.command("cards")
 def write_cards(
     results: Annotated[
-        Path, typer.Option(help="folder of results, whose league the cards quote")
+        Path,
+        typer.Option(parser=path, metavar="PATH", help="folder of results, whose league is quoted"),
     ] = Path("results"),
-    output: Annotated[Path, typer.Option(help="the Markdown page")] = Path("docs/methods.md"),
+    output: Annotated[
+        Path, typer.Option(parser=path, metavar="FILE", help="the Markdown page")
+    ] = Path("docs/methods.md"),
     plugin: Plugins = None,
 ) -> None:
-    """A card for each method: what it needs, sends, promises and costs, and where it wins and
-    loses.
-    """
+    """A card for each method: what it sends and promises, and what the league says of it."""
     from benchmarks.publish.method_cards import cards_page
     from reports.pages.build import league_of
 
     check_output(output, [results])
-    entries = registry.methods([str(path) for path in plugin or []])
+    entries = registry.methods([str(file) for file in plugin or []])
     write_atomic(output, cards_page(entries.values(), league_of(results)))
     console.print(f"wrote {output} with {len(entries)} methods", soft_wrap=True)

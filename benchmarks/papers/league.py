@@ -125,7 +125,7 @@ SETTINGS = (
         for name in ("alpha", "beta")
     ),
     Setting("feddf.distillation_steps", 1_000, "assumed", "in a round, at most; FedDF's code has 10,000", cpu=50, smoke=8),
-    Setting("feddf.distillation_lr", 1e-3, "assumed", TRIED),
+    Setting("feddf.distillation_lr", 1e-3, "assumed", "FedDF's code; its trials are of the rate of its family's local training"),
     Setting("feddf.evaluation_interval", 100, "assumed", "FedDF's code", cpu=25, smoke=4),
     Setting("feddf.patience", 1_000, "assumed", "steps without a gain: never, for all have the same budget", cpu=50, smoke=8),
     Setting("fedmd.rounds", 20, "assumed", "as many as the budget allows"),
@@ -177,7 +177,7 @@ def _table(
     )
 
 
-ONE_RATE = "method=centralized|standalone|fedavg|fedprox|fedavgm|fedgen"
+ONE_RATE = "method=centralized|standalone|fedavg|fedprox|fedavgm|fedgen|feddf"
 TRIALS = (
     Setting("evaluation.on", "validation", "assumed", "the server's tenth of the pool"),
     Setting("local.lr", {
@@ -188,7 +188,7 @@ TRIALS = (
         "trial=1|3": 1e-3, "": 3e-3}, "assumed", "two rates of what learns from outputs; of public labels alone four"),
     *(
         Setting(name, {"trial=1|3": 1e-3, "": 3e-3}, "assumed", "two rates of what learns from outputs")
-        for name in ("fedmd.digest_lr", "fediod.lr", "feddf.distillation_lr")
+        for name in ("fedmd.digest_lr", "fediod.lr")
     ),
 )  # fmt: skip
 """Four for every row. A plug-in has those of the method that it derives from, else two by two."""
