@@ -15,16 +15,19 @@ from datasets.source import SYNTHETIC, DataSource, Split
 from datasets.sources import cifar, shapes
 
 SIDE = 16
-LUMINANCE = (0.299, 0.587, 0.114)
-"""Weights of red, green and blue (ITU-R BT.601)."""
+LUMINANCE = (299, 587, 114)
+"""Thousandths of red, green and blue (ITU-R BT.601)."""
 _WHOLE, _REDUCED = (entry for entry in cifar.SOURCES if entry.classes == 100)
 _SHAPES = next(entry for entry in shapes.SOURCES if entry.name == "shapes-100")
 
 
 def luminance(images: np.ndarray) -> np.ndarray:
-    """Colour images uint8 (n, 3, h, w) in grey, uint8 (n, 1, h, w)."""
-    grey = np.tensordot(np.array(LUMINANCE, np.float32), images.astype(np.float32), axes=(0, 1))
-    return np.rint(grey)[:, None].astype(np.uint8)
+    """Colour images uint8 (n, 3, h, w) in grey, uint8 (n, 1, h, w): in whole numbers, so that no
+    processor rounds a half in its own way.
+    """
+    weights = np.array(LUMINANCE, np.int32)[:, None, None]
+    thousandths = (images * weights).sum(axis=1, keepdims=True, dtype=np.int32)
+    return ((thousandths + 500) // 1000).astype(np.uint8)
 
 
 def halved(images: np.ndarray) -> np.ndarray:

@@ -18,6 +18,12 @@ def test_luminance_weighs_green_most():
     assert luminance(images)[:, 0, 0, 0].tolist() == [30, 59, 11, 255]
 
 
+def test_a_half_is_rounded_up():
+    images = np.zeros((1, 3, 1, 1), np.uint8)
+    images[0, 2] = 250  # 0.114 * 250 = 28.5
+    assert luminance(images).item() == 29
+
+
 def test_two_by_two_pixels_become_their_mean():
     images = np.array([[[[1, 3, 0, 255], [5, 7, 0, 255]]]], np.uint8)
     assert halved(images).tolist() == [[[[4, 128]]]]
