@@ -29,7 +29,15 @@ from reports.drawing.plots_ranking import Plane, Point, front_plot, parallel_plo
 from reports.pages.page import data_uri
 from reports.tables.html import TEMPLATES, render
 from reports.tables.ranking import critical_difference
-from reports.tables.standings import ACCURACY, MEGABYTES, SECONDS, Standings, as_json, ranking
+from reports.tables.standings import (
+    ACCURACY,
+    MEGABYTES,
+    SECONDS,
+    Standings,
+    as_json,
+    costs,
+    ranking,
+)
 from reports.tables.table import Layout
 from reports.tables.units import PERCENT, scale_of
 
@@ -58,6 +66,8 @@ CONDITIONS = (
     ("column", "partition"),
     ("public", "public images"),
 )
+COSTS = {"megabytes": "MB sent, both ways", CLIENT_FLOPS: "work of clients (TFLOP)"}
+"""Axes of the fronts."""
 AXES = (
     ACCURACY,
     WEAKEST,
@@ -169,12 +179,10 @@ def draw(found: Standings, folder: Path) -> dict[str, Path]:
         drawn["Mean ranks of accuracy; a bar joins methods that are not told apart"] = path
     means = {metric: found.means(metric) for metric in found.metrics}
     short = {m.row for m in shown if m.cut_short}
-    bytes_both = sum(means[name] for name in (MEGABYTES_UP, MEGABYTES_DOWN) if name in means)
-    costs = {"MB sent, both ways": bytes_both, "work of clients (TFLOP)": means.get(CLIENT_FLOPS)}
     planes = [
         Plane(
             "",
-            cost,
+            COSTS[cost],
             "Accuracy (%)",
             tuple(
                 Point(m.title, styles[m.row], values[m.row], means[ACCURACY][m.row], m.row in short)
@@ -182,8 +190,7 @@ def draw(found: Standings, folder: Path) -> dict[str, Path]:
                 if m.row in values and m.row in means[ACCURACY]
             ),
         )
-        for cost, values in costs.items()
-        if isinstance(values, pd.Series)
+        for cost, values in costs(found).items()
     ]
     if planes:
         front_plot(planes, folder / "fronts.png", about)

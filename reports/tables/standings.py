@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from metrics.names import LOWER, PROPERTY, facts
-from reports.tables.ranking import complete, critical_difference, friedman, mean_ranks
+from metrics.names import CLIENT_FLOPS, LOWER, MEGABYTES_DOWN, MEGABYTES_UP, PROPERTY, facts
+from reports.tables.ranking import complete, critical_difference, friedman, front, mean_ranks
 from reports.tables.table import Layout, is_number
 from results.arrays import unpack
 from results.published import format_column, parse_column
@@ -260,6 +260,28 @@ def ranking(found: Standings, metric: str = ACCURACY) -> dict[str, Any]:
     }
 
 
+def costs(found: Standings) -> dict[str, pd.Series]:
+    """What methods cost, by name: megabytes of both ways together, and work of clients in TFLOP;
+    means over conditions, of the methods that have a value in all of them.
+    """
+    both = found.means(MEGABYTES_UP) + found.means(MEGABYTES_DOWN)
+    named = {"megabytes": both, CLIENT_FLOPS: found.means(CLIENT_FLOPS)}
+    return {name: values.dropna() for name, values in named.items() if len(values.dropna())}
+
+
+def fronts(found: Standings, metric: str = ACCURACY) -> dict[str, list[str]]:
+    """The methods that nothing beats in mean `metric` and a cost at once, by the cost's name
+    (`costs`).
+    """
+    gains = found.means(metric) * (-1 if facts(metric).better == LOWER else 1)
+    shown = {}
+    for name, values in costs(found).items():
+        rows = [row for row in values.index if row in gains.index]
+        on = front([values[row] for row in rows], [gains[row] for row in rows])
+        shown[name] = [row for row, is_on in zip(rows, on, strict=True) if is_on]
+    return shown
+
+
 def as_json(found: Standings) -> dict[str, Any]:
     """All of it, as the page and other tools read it."""
     return {
@@ -287,6 +309,7 @@ def as_json(found: Standings) -> dict[str, Any]:
             for m in found.methods
         ],
         "ranking": ranking(found),
+        "fronts": fronts(found),
         "seeds": found.seeds,
     }
 

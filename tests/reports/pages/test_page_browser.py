@@ -4,16 +4,12 @@ phone.
 
 from __future__ import annotations
 
-import shutil
+from functools import partial
 
 import pytest
 
 from reports.pages.build import build_pages
 from tests.reports.written_results import write_results
-
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-BROWSER = next(filter(None, map(shutil.which, BROWSERS)), None)
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
 
 
 @pytest.fixture(scope="module")
@@ -23,42 +19,9 @@ def address(tmp_path_factory):
     return build_pages(folder / "results", folder / "out")[0].as_uri()
 
 
-@pytest.fixture(scope="module")
-def browser():
-    api = pytest.importorskip("playwright.sync_api")
-    with api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"]
-        )
-        yield browser
-        browser.close()
-
-
 @pytest.fixture
-def open_page(browser, address):
-    """Opens the page with what the browser complains about in a list, and everything that it tries
-    to load.
-    """
-    opened = []
-
-    def opening(**options):
-        tab = browser.new_page(**options)
-        tab.complaints, tab.asked = [], []
-        tab.on("pageerror", lambda error: tab.complaints.append(str(error)))
-        tab.on(
-            "console",
-            lambda message: (
-                tab.complaints.append(message.text) if message.type == "error" else None
-            ),
-        )
-        tab.on("request", lambda request: tab.asked.append(request.url))
-        tab.goto(address)
-        opened.append(tab)
-        return tab
-
-    yield opening
-    for tab in opened:
-        tab.close()
+def open_page(open_tab, address):
+    return partial(open_tab, address)
 
 
 def first_column(tab):

@@ -12,7 +12,9 @@ import pytest
 from reports.tables.standings import (
     Scored,
     as_csv,
+    costs,
     dumped,
+    fronts,
     ranking,
     reached,
     seconds_by_epoch,
@@ -160,3 +162,18 @@ def test_failed_cells_and_values_that_are_no_numbers_are_left_out():
     assert found.seeds == 0
     assert ranking(found)["mean_rank"] == {}
     assert json.loads(dumped(found))["methods"]
+
+
+def test_a_front_has_the_methods_that_are_better_or_cheaper():
+    def cost(row, public, megabytes, work):
+        return [
+            line(row, public, "megabytes-up", megabytes / 2),
+            line(row, public, "megabytes-down", megabytes / 2),
+            line(row, public, "client-teraflops", work),
+        ]
+
+    lines = [LINES[1], LINES[2], *cost("plain", "none", 4, 1), *cost("public", "in", 4, 2)]
+    found = standings_of([scored(lines)])
+    assert costs(found)["megabytes"].to_dict() == {"plain": 4, "public": 4}
+    assert fronts(found) == {"megabytes": ["public"], "client-teraflops": ["plain", "public"]}
+    assert json.loads(dumped(found))["fronts"] == fronts(found)

@@ -1,0 +1,94 @@
+"""The leaderboard in a real browser, where one is installed: its ranks are those that Python
+computes, it filters, picks, and fits a phone.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from reports.pages.leaderboard import render_leaderboard
+from reports.tables.standings import ranking, standings_of
+from tests.reports.pages.test_leaderboard import COSTS
+from tests.reports.tables.test_standings import TITLES, line, scored
+
+ACCURACIES = {
+    "iid": {("bound", "none"): 99, ("plain", "none"): 80, ("public", "in"): 90},
+    "niid1": {("bound", "none"): 97, ("plain", "none"): 60, ("public", "in"): 60},
+}
+"""By partition, row and public images: where both are equal, both have a rank of a half."""
+
+
+def at(partition, entry):
+    return {**entry, "column": entry["column"].replace("iid", partition)}
+
+
+@pytest.fixture(scope="module")
+def standings():
+    lines = [
+        at(partition, line(row, public, "accuracy", value))
+        for partition, values in ACCURACIES.items()
+        for (row, public), value in values.items()
+    ]
+    held = at("iid", line("public", "in", "property", "yes"))
+    held["column"] += " property=distillation"
+    plain = line("plain", "none", "property", "no")
+    plain["column"] += " property=distillation"
+    costs = [
+        at(partition, cost) for partition in ACCURACIES for cost in COSTS if "out" not in str(cost)
+    ]
+    return standings_of([scored([*lines, *costs, held, plain])])
+
+
+@pytest.fixture
+def open_board(open_tab, standings, tmp_path):
+    page = tmp_path / "leaderboard.html"
+    page.write_text(render_leaderboard(standings), encoding="utf-8")
+
+    def opening(**options):
+        return open_tab(page.as_uri(), **options)
+
+    return opening
+
+
+def ranks(tab):
+    """By method, the mean rank that the page shows."""
+    lines = tab.locator(".board tbody tr").all()
+    return {
+        entry.locator("th").inner_text(): entry.locator("td").first.inner_text() for entry in lines
+    }
+
+
+def test_its_ranks_are_those_that_python_computes(open_board, standings):
+    tab = open_board()
+    assert tab.complaints == []
+    ranked = ranking(standings)["mean_rank"]
+    expected = {TITLES[row]: f"{rank:.2f}" for row, rank in ranked.items()}
+    assert ranks(tab) == {**expected, "Bound †": "–"}
+    assert expected == {"Public": "1.25", "Plain": "1.75"}
+    assert f"critical difference {ranking(standings)['critical_difference']:.2f}" in tab.inner_text(
+        "#count"
+    )
+
+
+def test_it_ranks_again_within_the_conditions_that_are_chosen(open_board):
+    tab = open_board()
+    tab.select_option("[data-condition=column]", "distribution=niid1")
+    assert ranks(tab) == {"Public": "1.50", "Plain": "1.50", "Bound †": "–"}
+    assert tab.inner_text("#count").startswith("1 of 2 conditions; 2 methods ranked")
+
+
+def test_what_breaks_a_constraint_is_hidden_and_another_one_picked(open_board):
+    tab = open_board()
+    assert "Pick Public" in tab.inner_text("#pick")
+    tab.check("[data-property=distillation]")
+    assert ranks(tab) == {"Plain": "1.00"}
+    assert "Pick Plain" in tab.inner_text("#pick")
+    tab.fill("#megabytes", "0.5")
+    assert ranks(tab) == {}
+    assert "loosen a constraint" in tab.inner_text("#pick")
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_page_itself_never_scrolls_sideways(open_board, width):
+    tab = open_board(viewport={"width": width, "height": 800})
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
