@@ -14,6 +14,7 @@ IN_DOMAIN, OUT_OF_DOMAIN = "public=in", "public=out"
 WITHOUT = (IN_DOMAIN, OUT_OF_DOMAIN)
 """Columns of rows that use no public images: none, so that each of their runs counts once."""
 WITH = ("public=none",)
+MIXED = "networks=mixed"
 
 BOUNDS = (
     Row("centralized", "centralized", "Centralized", upper_bound=True, absent=WITHOUT),
@@ -69,7 +70,7 @@ SETTINGS = (
     Setting("data.image_size", 32, "assumed", "CIFAR's own size", cpu=16, smoke=8),
     Setting("budget.samples", {MNIST: 10_000_000, "": 20_000_000}, "assumed",
             "that networks learn from, of clients and server together, each time that one passes through a network",
-            cpu={MNIST: 600_000, "": 500_000}, smoke=16_000),
+            cpu={MNIST: 600_000, "": 500_000}, smoke=10_000),
     Setting("partition.kind", {"distribution=niid1": "niid1", "": "dirichlet-fedkd"}, "assumed",
             "by class with Dirichlet proportions; niid1: DLAD's, two classes a client"),
     Setting("partition.alpha", {"distribution=dirichlet-0.1": 0.1, "distribution=dirichlet-1": 1.0, "": 1e6}, "assumed",
@@ -86,8 +87,10 @@ SETTINGS = (
     Setting("public.name", {
         "public=none": "", IN_DOMAIN: HELD_OUT, MNIST: "cifar100-grey", "dataset=cifar10": "cifar100", "": "cifar10"},
         "assumed", "in-domain: what is held out of the training split; out of domain: images of other classes"),
-    Setting("network.client", {MNIST: "cnn", "": "resnet8-narrow"}, "assumed", "small, so that budgets are long enough",
-            cpu={MNIST: "cnn-small", "": "resnet8-narrow"}, smoke="cnn-small"),
+    Setting("network.client", {MIXED: "cnn-small+cnn", MNIST: "cnn", "": "resnet8-narrow"}, "assumed",
+            "small, so that budgets are long enough; of two widths in turn where networks are mixed",
+            cpu={MIXED: "cnn-small+cnn", MNIST: "cnn-small", "": "resnet8-narrow"},
+            smoke={MIXED: "cnn-small+cnn", "": "cnn-small"}),
     Setting("network.server", {MNIST: "cnn", "": "resnet8-narrow"}, "assumed", "as the clients'",
             cpu={MNIST: "cnn-small", "": "resnet8-narrow"}, smoke="cnn-small"),
     Setting("network.pretrained", "none", "assumed", "random weights"),
@@ -99,7 +102,7 @@ SETTINGS = (
     Setting("local.batch_size", 64, "assumed", "", cpu=32, smoke=16),
     Setting("local.epochs", {AVERAGED: 2, "": 40}, "assumed",
             "averaging methods: in a round; others: before their last stage, or as long as the budget has it",
-            cpu={AVERAGED: 2, MNIST: 30, "": 20}, smoke={AVERAGED: 1, "": 10}),
+            cpu={AVERAGED: 2, MNIST: 30, "": 20}, smoke={AVERAGED: 1, "": 4}),
     Setting("server.optimizer", "adam", "assumed", "of the global network where it learns from outputs"),
     Setting("server.lr", 1e-3, "assumed", TRIED),
     Setting("server.batch_size", 128, "assumed", "", smoke=32),
@@ -169,6 +172,26 @@ def _table(
         rows=ROWS,
         columns=grid(distribution=distributions, public=public),
         axes={"dataset": "data.name", "distribution": "", "public": ""},
+        fixed={"data.name": dataset},
+        measure="scorecard",
+        metrics=METRICS,
+        unit="percent",
+        own="",
+    )
+
+
+ANY_NETWORK = (ALONE, FEDIOD, *ANSWERING)
+"""Rows whose clients' networks may differ."""
+
+
+def _mixed(dataset: str, title: str) -> Table:
+    return Table(
+        key=f"{dataset}-mixed",
+        title=f"{title}, networks of two widths",
+        caption=f"Methods whose clients' networks may differ, on equal terms: {title}",
+        rows=ANY_NETWORK,
+        columns=grid(distribution=("dirichlet-1",), networks=("mixed",), public=PUBLIC),
+        axes={"dataset": "data.name", "distribution": "", "networks": "", "public": ""},
         fixed={"data.name": dataset},
         measure="scorecard",
         metrics=METRICS,
@@ -329,6 +352,7 @@ PAPER = Paper(
     tables=(
         _trials("mnist", "MNIST"),
         _table("mnist", "MNIST", ("iid", "dirichlet-1", "dirichlet-0.1", "niid1")),
+        _mixed("mnist", "MNIST"),
         _trials("cifar10", "CIFAR-10"),
         _table("cifar10", "CIFAR-10", ("iid", "dirichlet-1", "dirichlet-0.1", "niid1")),
         _private("mnist", "MNIST"),

@@ -61,11 +61,15 @@ EQUAL = {
 }
 """Metrics that are read off histories, by title."""
 CONDITIONS = (
-    ("profile", "profile"),
-    ("table", "data"),
-    ("column", "partition"),
-    ("public", "public images"),
+    ("profile", "profile", True),
+    ("table", "data", True),
+    ("column", "partition", True),
+    ("networks", "networks", False),
+    ("public", "public images", True),
 )
+"""What a condition is chosen by, how it is called, and whether methods are ranked over all of its
+values together: not over networks, since few methods can have mixed ones.
+"""
 COSTS = {"megabytes": "MB sent, both ways", CLIENT_FLOPS: "work of clients (TFLOP)"}
 """Axes of the fronts."""
 AXES = (
@@ -125,8 +129,8 @@ def render_leaderboard(found: Standings) -> str:
         # As JSON in a page: no text may end the element that holds it.
         data=Markup(json.dumps(data, allow_nan=False).replace("<", "\\u003c")),
         selects=[
-            (name, title, list(dict.fromkeys(getattr(c, name) for c in found.conditions)))
-            for name, title in CONDITIONS
+            (name, title, together, list(dict.fromkeys(getattr(c, name) for c in found.conditions)))
+            for name, title, together in CONDITIONS
         ],
         columns=columns,
         ranked_by=[

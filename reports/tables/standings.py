@@ -26,6 +26,7 @@ from results.record import OK, Record
 from results.store import Line
 
 PUBLIC, NO_PUBLIC = "public", "none"
+NETWORKS, ALIKE = "networks", "alike"
 ACCURACY = "accuracy"
 MEGABYTES = (1, 10, 100)
 """What both ways together may have sent, for accuracy at equal bytes."""
@@ -43,10 +44,13 @@ class Condition:
     column: str
     """`distribution=iid`."""
     public: str
+    networks: str = ALIKE
+    """Of the clients."""
 
     @property
     def key(self) -> str:
-        return f"{self.profile} {self.table} {self.column} {PUBLIC}={self.public}"
+        networks = "" if self.networks == ALIKE else f" {NETWORKS}={self.networks}"
+        return f"{self.profile} {self.table} {self.column}{networks} {PUBLIC}={self.public}"
 
 
 @dataclass
@@ -96,9 +100,17 @@ class Standings:
     seeds: int
     """Fewest of any cell."""
 
+    @property
+    def ranked(self) -> tuple[Condition, ...]:
+        """Where every method can be: with networks that are alike; all where there are none such."""
+        alike = tuple(condition for condition in self.conditions if condition.networks == ALIKE)
+        return alike or self.conditions
+
     def frame(self, metric: str, conditions: Iterable[Condition] | None = None) -> pd.DataFrame:
-        """Values of the methods that are no bounds, by row and condition."""
-        keys = [c.key for c in (self.conditions if conditions is None else conditions)]
+        """Values of the methods that are no bounds, by row and condition; of `ranked` where no
+        conditions are given.
+        """
+        keys = [c.key for c in (self.ranked if conditions is None else conditions)]
         ranked = [method for method in self.methods if not method.bound]
         return pd.DataFrame(
             [[m.values.get(metric, {}).get(key, math.nan) for key in keys] for m in ranked],
@@ -112,7 +124,7 @@ class Standings:
         return list(dict.fromkeys(name for method in self.methods for name in method.values))
 
     def means(self, metric: str) -> pd.Series:
-        """The mean over conditions of the methods that have a value in all of them."""
+        """The mean over `ranked` of the methods that have a value in all of them."""
         return complete(self.frame(metric)).mean(axis="columns")
 
 
@@ -182,7 +194,12 @@ def _places(table: Scored) -> dict[tuple[str, str], list[Condition]]:
             of = []
         else:
             of = publics.get(rest, [NO_PUBLIC])
-        places[row, column] = [Condition(profile, table.layout.key, rest, other) for other in of]
+        pairs = parse_column(rest)
+        networks = pairs.pop(NETWORKS, ALIKE)
+        where = format_column(pairs)
+        places[row, column] = [
+            Condition(profile, table.layout.key, where, other, networks) for other in of
+        ]
     return places
 
 
@@ -245,8 +262,8 @@ def seconds_by_epoch(record: Record, epochs: int) -> np.ndarray:
 
 
 def ranking(found: Standings, metric: str = ACCURACY) -> dict[str, Any]:
-    """Mean ranks of all methods that have a value in every condition, with Friedman's p-value and
-    the critical difference.
+    """Mean ranks of all methods that have a value in every condition of `found.ranked`, with
+    Friedman's p-value and the critical difference.
     """
     values = complete(found.frame(metric))
     ranks = mean_ranks(values, higher=facts(metric).better != LOWER)
@@ -292,6 +309,7 @@ def as_json(found: Standings) -> dict[str, Any]:
                 "table": c.table,
                 "column": c.column,
                 "public": c.public,
+                "networks": c.networks,
             }
             for c in found.conditions
         ],
@@ -314,11 +332,14 @@ def as_json(found: Standings) -> dict[str, Any]:
     }
 
 
+CONDITION = ("profile", "table", "column", "networks", "public")
+
+
 def as_csv(found: Standings) -> str:
     """A line for each method, condition and metric."""
     lines = [
         {
-            **{name: getattr(condition, name) for name in ("profile", "table", "column", "public")},
+            **{name: getattr(condition, name) for name in CONDITION},
             "row": method.row,
             "metric": metric,
             "value": values[condition.key],

@@ -36,7 +36,9 @@ def standings():
     costs = [
         at(partition, cost) for partition in ACCURACIES for cost in COSTS if "out" not in str(cost)
     ]
-    return standings_of([scored([*lines, *costs, held, plain])])
+    mixed = line("public", "in", "accuracy", 50)
+    mixed["column"] = "distribution=iid networks=mixed public=in"
+    return standings_of([scored([*lines, *costs, held, plain, mixed])])
 
 
 @pytest.fixture
@@ -74,7 +76,16 @@ def test_it_ranks_again_within_the_conditions_that_are_chosen(open_board):
     tab = open_board()
     tab.select_option("[data-condition=column]", "distribution=niid1")
     assert ranks(tab) == {"Public": "1.50", "Plain": "1.50", "Bound †": "–"}
-    assert tab.inner_text("#count").startswith("1 of 2 conditions; 2 methods ranked")
+    assert tab.inner_text("#count").startswith("1 of 3 conditions; 2 methods ranked")
+
+
+def test_mixed_networks_are_chosen_and_never_ranked_with_others(open_board):
+    tab = open_board()
+    options = tab.locator("[data-condition=networks] option").all_inner_texts()
+    assert options == ["alike", "mixed"]
+    tab.select_option("[data-condition=networks]", "mixed")
+    assert ranks(tab)["Public"] == "1.00"
+    assert ranks(tab)["Plain"] == "–"
 
 
 def test_what_breaks_a_constraint_is_hidden_and_another_one_picked(open_board):

@@ -84,6 +84,18 @@ def test_bounds_and_methods_that_lack_a_condition_are_not_ranked():
     assert ranks["not_ranked"] == ["public"]
 
 
+def test_conditions_with_mixed_networks_are_not_ranked_with_the_others():
+    mixed = line("public", "in", "accuracy", 50)
+    mixed["column"] = "distribution=iid networks=mixed public=in"
+    found = standings_of([scored([*LINES, mixed])])
+    assert [c.networks for c in found.conditions] == ["alike", "alike", "mixed"]
+    assert {c.column for c in found.conditions} == {"distribution=iid"}
+    assert ranking(found)["mean_rank"] == {"plain": 1.5, "public": 1.5}
+    alone = standings_of([scored([mixed])])
+    assert alone.ranked == alone.conditions
+    assert "networks=mixed" in alone.conditions[0].key
+
+
 def test_a_method_needs_what_any_of_its_runs_needs():
     def held(name, value, public="in"):
         column = f"distribution=iid public={public} property={name}"
