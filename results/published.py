@@ -8,7 +8,7 @@ import csv
 import functools
 import hashlib
 import io
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,7 +60,7 @@ def parse_column(column: str) -> dict[str, str]:
     return {key: value or key for key, _, value in (part.partition("=") for part in column.split())}
 
 
-def format_column(keys: dict[str, object]) -> str:
+def format_column(keys: Mapping[str, object]) -> str:
     """The inverse of `parse_column`."""
     return " ".join(f"{key}={value}" for key, value in keys.items())
 

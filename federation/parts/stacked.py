@@ -1,10 +1,9 @@
 """Local training of several clients as one vectorised computation.
 
-Their weights lie in one tensor per parameter, (clients, ...), of which every client's network holds
-views, and `torch.func.vmap` runs the forward and backward pass of all at once. Small networks leave
-most of a GPU idle one at a time. Every client keeps its own order of samples and its own optimiser
-state, so the results are those of training one after another, up to rounding (dropout draws
-differ).
+Their parameters lie in one matrix, a row for each client, and `torch.func.vmap` runs the forward
+and backward pass of all at once. Small networks leave most of a GPU idle one at a time. Every
+client keeps its own order of samples and its own optimiser state, so the results are those of
+training one after another, up to rounding (dropout draws differ).
 """
 
 from __future__ import annotations
@@ -26,6 +25,7 @@ from federation.training.loops import (
     batches,
     training_pairs,
 )
+from federation.training.row_optimizers import RowOptimizer
 
 Batch = tuple[torch.Tensor, torch.Tensor]
 
@@ -43,111 +43,147 @@ def train_stacked(
     """Train every model in place on its shard, as `train` would; all models must be of the same
     network.
 
-    In each step those clients that have a full batch are trained together; a smaller last batch is
-    trained by itself. Raises DivergedError if an epoch's loss is not finite.
+    In each step the clients whose batches are equally large are one computation: all of them, but
+    at the end of an epoch. Raises DivergedError if an epoch's loss is not finite.
     """
-    states = [{**dict(model.named_parameters()), **dict(model.named_buffers())} for model in models]
-    with torch.no_grad():
-        stack = {name: _stack([state[name] for state in states]) for name in states[0]}
-        originals = [
-            {name: tensor.data for name, tensor in state.items()} for state in states
-        ]  # in the memory layout they came in
-        for position, state in enumerate(states):
-            for name, tensor in state.items():
-                tensor.data = stack[name][position]
-    trained = [name for name, _ in models[0].named_parameters()]
-    everyone = [parameter for model in models for parameter in model.parameters()]
-    optimizer = plan.make_optimizer(
-        everyone, fused=False
-    )  # fused ones take a gradient's layout in memory for the weight's
-    schedule = plan.make_schedule(optimizer)
-
-    def objective(
-        weights: dict[str, torch.Tensor],
-        buffers: dict[str, torch.Tensor],
-        inputs: torch.Tensor,
-        targets: torch.Tensor,
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        losses = loss(
-            torch.func.functional_call(models[0], {**weights, **buffers}, (inputs,)), targets
-        )
-        return losses.mean(), losses.detach().sum()
-
-    together = torch.func.vmap(torch.func.grad(objective, has_aux=True), randomness="different")
+    for model in models:
+        model.train()
+    stack = Stack(models, loss)
+    optimizer = RowOptimizer(plan, stack.weights)
+    # What a schedule needs of an optimiser: the learning rate that it has.
+    clock = plan.make_optimizer([nn.Parameter(torch.zeros(1))], fused=False)
+    schedule = plan.make_schedule(clock)
     for epoch in range(1, plan.epochs + 1):
-        for model in models:
-            model.train()
-        total = torch.zeros((), device=everyone[0].device)
+        total = torch.zeros((), device=stack.weights.device)
         feeds = [
-            _feed(shard, plan, generator, normalise, augmentation)
+            _feed(shard, plan, generator)
             for shard, generator in zip(shards, generators, strict=True)
         ]
-        while step := [
-            (position, batch)
+        while step := {
+            position: batch
             for position, feed in enumerate(feeds)
             if (batch := next(feed, None)) is not None
-        ]:
-            optimizer.zero_grad(
-                set_to_none=True
-            )  # the optimiser passes over those who have no batch left
-            full = [position for position, (_, targets) in step if len(targets) == plan.batch_size]
-            if len(full) > 1:
-                inputs, targets = map(
-                    _stack, zip(*[batch for p, batch in step if p in full], strict=True)
-                )
-                if len(full) == len(models):
-                    chosen = stack
-                else:
-                    rows = torch.tensor(full).to(inputs.device, non_blocking=True)
-                    chosen = {name: tensor[rows] for name, tensor in stack.items()}
-                buffers = {name: tensor for name, tensor in chosen.items() if name not in trained}
-                gradients, losses = together(
-                    {name: chosen[name] for name in trained}, buffers, inputs, targets
-                )
-                for row, position in enumerate(full):
-                    for name in trained:
-                        states[position][name].grad = gradients[name][row]
-                    if chosen is not stack:
-                        for name, tensor in buffers.items():
-                            stack[name][position] = tensor[row]
+        }:
+            gradients = []
+            together = _by_size(step)
+            for positions in together:
+                parts = zip(*(step[position] for position in positions), strict=True)
+                images, targets = (torch.cat(part) for part in parts)
+                drawing = [generators[position] for position in positions]
+                pairs = training_pairs(images, targets, normalise, augmentation, drawing)
+                rows = stack.rows(positions)
+                own, losses = stack.gradients(rows, *(_by_client(t, positions) for t in pairs))
+                gradients.append(own)
                 total += losses.sum()
-            for position, (inputs, targets) in step:
-                if position not in full or len(full) == 1:
-                    alone = loss(models[position](inputs), targets)
-                    alone.mean().backward()
-                    total += alone.detach().sum()
-            if plan.clip_norm:
-                for position, _ in step:
-                    torch.nn.utils.clip_grad_norm_(models[position].parameters(), plan.clip_norm)
-            optimizer.step()
+            everyone = stack.rows([position for part in together for position in part])
+            optimizer.step(torch.cat(gradients), everyone, clock.param_groups[0]["lr"])
         if not math.isfinite(total.item()):
             raise DivergedError(
                 f"the training loss is {total.item()} in epoch {epoch} of {plan.epochs}; lower lr"
                 f" (now {plan.lr:g})"
             )
+        clock.step()
         schedule.step()
-    for state, before in zip(states, originals, strict=True):
-        for name, tensor in state.items():
-            tensor.data = before[name].copy_(tensor.detach())
+    stack.write_to(models)
 
 
-def _stack(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
-    """The tensors as one, (clients, ...), in the usual memory layout: on CUDA vmap has no BatchNorm
-    for channels last.
+class Stack:
+    """Several networks of one kind, a row for each: what of them is trained as a matrix (networks,
+    parameters), what is not as tensors (networks, ...).
     """
-    return torch.stack(list(tensors), out=tensors[0].new_empty((len(tensors), *tensors[0].shape)))
+
+    def __init__(self, models: Sequence[nn.Module], loss: Loss):
+        self._template = models[0]
+        trained = {n: p for n, p in models[0].named_parameters() if p.requires_grad}
+        self._shapes = {name: parameter.shape for name, parameter in trained.items()}
+        self._sizes = [parameter.numel() for parameter in trained.values()]
+        states = [_tensors(model) for model in models]
+        self.weights = torch.stack(
+            [torch.cat([state[name].flatten() for name in trained]) for state in states]
+        )
+        self._fixed = {
+            name: torch.stack([state[name].contiguous() for state in states])
+            for name in states[0]
+            if name not in trained
+        }
+        self._together = torch.func.vmap(
+            torch.func.grad(self._objective, has_aux=True), randomness="different"
+        )
+        self._loss = loss
+
+    def rows(self, positions: Sequence[int]) -> torch.Tensor | None:
+        """Positions as an index on the device; None for all of them in order."""
+        if list(positions) == list(range(len(self.weights))):
+            return None
+        return torch.tensor(positions).to(self.weights.device, non_blocking=True)
+
+    def gradients(
+        self, rows: torch.Tensor | None, inputs: torch.Tensor, targets: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Of each network's mean loss on its batch, (rows, parameters), and the sum of its losses,
+        (rows,); inputs are (rows, n, ...). What networks note of the batch, as BatchNorm does, is
+        noted.
+        """
+        held = [self.weights, *self._fixed.values()]
+        weights, *fixed = held if rows is None else (tensor[rows] for tensor in held)
+        noted = dict(zip(self._fixed, fixed, strict=True))
+        found = self._together(weights, noted, inputs, targets)
+        if rows is not None:
+            for name, tensor in noted.items():
+                self._fixed[name][rows] = tensor
+        gradients, losses = found
+        return gradients, losses
+
+    def write_to(self, models: Sequence[nn.Module]) -> None:
+        """Copy each row into its network's tensors."""
+        for position, model in enumerate(models):
+            own = {name: tensor[position] for name, tensor in self._fixed.items()}
+            own |= self._named(self.weights[position])
+            for name, tensor in _tensors(model).items():
+                tensor.copy_(own[name])
+
+    def _named(self, row: torch.Tensor) -> dict[str, torch.Tensor]:
+        parts = row.split(self._sizes)
+        shapes = self._shapes.items()
+        return {name: part.view(shape) for part, (name, shape) in zip(parts, shapes, strict=True)}
+
+    def _objective(
+        self,
+        row: torch.Tensor,
+        fixed: dict[str, torch.Tensor],
+        inputs: torch.Tensor,
+        targets: torch.Tensor,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        state = {**self._named(row), **fixed}
+        losses = self._loss(torch.func.functional_call(self._template, state, (inputs,)), targets)
+        return losses.mean(), losses.detach().sum()
 
 
-def _feed(
-    shard: Shard,
-    plan: TrainingPlan,
-    generator: torch.Generator,
-    normalise: Normalisation,
-    augmentation: Augmentation | None,
-) -> Iterator[Batch]:
-    """A client's inputs and targets of one epoch, batch by batch."""
+def _tensors(model: nn.Module) -> dict[str, torch.Tensor]:
+    """Parameters and buffers by name, without their history."""
+    named = (*model.named_parameters(), *model.named_buffers())
+    return {name: tensor.detach() for name, tensor in named}
+
+
+def _by_size(step: dict[int, Batch]) -> list[list[int]]:
+    """Positions of batches that are equally large, together."""
+    groups: dict[int, list[int]] = {}
+    for position, (_, targets) in step.items():
+        groups.setdefault(len(targets), []).append(position)
+    return list(groups.values())
+
+
+def _by_client(samples: torch.Tensor, positions: Sequence[int]) -> torch.Tensor:
+    """Samples (clients x n, ...) as (clients, n, ...), in the usual memory layout: on CUDA vmap has
+    no BatchNorm for channels last.
+    """
+    return samples.contiguous().view(len(positions), -1, *samples.shape[1:])
+
+
+def _feed(shard: Shard, plan: TrainingPlan, generator: torch.Generator) -> Iterator[Batch]:
+    """A client's stored samples and targets of one epoch, batch by batch."""
     images, targets = shard.images, shard.targets
     for batch in batches(len(shard), plan.batch_size, generator):
         with on_client():
             see(len(batch))
-        yield training_pairs(images[batch], targets[batch], normalise, augmentation, generator)
+        yield images[batch], targets[batch]

@@ -64,13 +64,14 @@ def augment_pairs(
     images: torch.Tensor,
     maps: torch.Tensor | None,
     how: Augmentation | None,
-    generator: torch.Generator | None,
+    generator: torch.Generator | Sequence[torch.Generator] | None,
     mean: Sequence[float] | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
     """The same of images with `maps` of their pixels, which are moved as they are: whole numbers
     (n, h, w), each pixel the nearest one's, or values (n, k, h, w), bilinear.
 
-    A crop's border has 0 in the maps, what a channel shift or a cutout changes they do not show.
+    A crop's border has 0 in the maps, what a channel shift or a cutout changes they do not show. Of
+    several generators each draws for as many of the images, in order.
     """
     if how is None or images.is_meta:
         return images, maps
@@ -84,19 +85,28 @@ def augment_pairs(
         )
     n, device = len(images), images.device
 
-    def uniform(*shape: int) -> torch.Tensor:
-        return torch.rand(*shape, generator=generator, device=device) * 2 - 1
+    generators = [generator] if isinstance(generator, torch.Generator) else generator
 
-    def pixels(count: int) -> torch.Tensor:
-        return torch.randint(count, (n, 1), generator=generator, device=device)
+    def drawn(draw: Callable[..., torch.Tensor], *sides: int) -> torch.Tensor:
+        shape = (n // len(generators), *sides)
+        parts = [draw(shape, generator=own, device=device) for own in generators]
+        return torch.cat(parts) if len(parts) > 1 else parts[0]
 
-    angle = uniform(n) * math.radians(how.rotation)
-    offset = uniform(n, 2) * 2 * how.shift  # affine_grid measures the side as 2
-    flipped = (uniform(n) < 0) & how.horizontal_flip
+    def uniform(*sides: int) -> torch.Tensor:
+        """Between -1 and 1, (n, *sides)."""
+        return drawn(torch.rand, *sides) * 2 - 1
+
+    def whole(count: int, *sides: int) -> torch.Tensor:
+        """Numbers below `count`, (n, *sides)."""
+        return drawn(functools.partial(torch.randint, count), *sides)
+
+    angle = uniform() * math.radians(how.rotation)
+    offset = uniform(2) * 2 * how.shift  # affine_grid measures the side as 2
+    flipped = (uniform() < 0) & how.horizontal_flip
     flip = torch.where(flipped, -1.0, 1.0)
     cos, sin = angle.cos(), angle.sin()
     if how.scale:
-        size = 1 + uniform(n) * how.scale
+        size = 1 + uniform() * how.scale
         cos, sin = cos / size, sin / size  # the grid says where a pixel comes from
     affine = how.rotation or how.shift or how.scale
     exact_flip = how.horizontal_flip and not affine and bool(how.crop or how.cutout)
@@ -117,26 +127,27 @@ def augment_pairs(
             ),
         )
     if how.channel_shift:
-        images = (images + uniform(n, 1, 1, 1) * how.channel_shift).clamp(0, 1)
+        images = (images + uniform(1, 1, 1) * how.channel_shift).clamp(0, 1)
     if exact_flip:
         images, maps = _where(flipped, images, maps, lambda layers: layers.flip(-1))
     if how.vertical_flip:
-        images, maps = _where(uniform(n) < 0, images, maps, lambda layers: layers.flip(-2))
+        images, maps = _where(uniform() < 0, images, maps, lambda layers: layers.flip(-2))
     if how.quarter_turns:
         if images.shape[2] != images.shape[3]:
             raise ValueError(
                 "quarter turns are for square images; leave augmentation.quarter_turns off"
             )
-        turns = torch.randint(4, (n,), generator=generator, device=device)
+        turns = whole(4)
         for bit in (1, 2):
             turn = functools.partial(torch.rot90, k=bit, dims=(-2, -1))
             images, maps = _where((turns & bit) > 0, images, maps, turn)
     if how.crop:
-        place = pixels(2 * how.crop + 1), pixels(2 * how.crop + 1)
+        place = whole(2 * how.crop + 1, 1), whole(2 * how.crop + 1, 1)
         images = _windows(images, how.crop, *place)
         maps = _everywhere(maps, lambda layers, mode: _windows(layers, how.crop, *place))
     if how.cutout and mean is not None:
-        hole = _squares(images, how.cutout, pixels(images.shape[2]), pixels(images.shape[3]))
+        place = whole(images.shape[2], 1), whole(images.shape[3], 1)
+        hole = _squares(images, how.cutout, *place)
         images = torch.where(hole, filled(mean, images)[:, None, None], images)
     return images, maps
 

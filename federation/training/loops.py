@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -173,10 +173,11 @@ def training_pairs(
     targets: torch.Tensor,
     normalise: Normalisation,
     augmentation: Augmentation | None = None,
-    generator: torch.Generator | None = None,
+    generator: torch.Generator | Sequence[torch.Generator] | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """What a network is trained on: stored samples (n, c, *sides), augmented if that is asked for,
     then normalised; and their targets, those of pixels (n, *sides) or (n, k, *sides) moved along.
+    Of several generators each draws for as many of the samples, in order.
 
     Raises ValueError for samples that the augmentation is not made for.
     """

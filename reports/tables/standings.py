@@ -102,7 +102,7 @@ class Standings:
 
     @property
     def ranked(self) -> tuple[Condition, ...]:
-        """Where every method can be: with networks that are alike; all where there are none such."""
+        """Where every method can be: with networks that are alike, if there are such."""
         alike = tuple(condition for condition in self.conditions if condition.networks == ALIKE)
         return alike or self.conditions
 

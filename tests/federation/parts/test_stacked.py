@@ -10,7 +10,7 @@ from torch import nn
 
 from federation.channel import Channel
 from federation.parties.client import Shard
-from federation.parts.stacked import train_stacked
+from federation.parts.stacked import Stack, train_stacked
 from federation.training.augmentation import Augmentation
 from federation.training.execution import Execution
 from federation.training.loops import DivergedError, Normalisation, TrainingPlan, train
@@ -103,9 +103,10 @@ def close(first, second):
         sgd(momentum=0.9, weight_decay=0.01),
         sgd(clip_norm=0.3),
         sgd(epochs=4, schedule="cosine", final_lr=0.001),
-        TrainingPlan(1, 4, lr=1e-3, weight_decay=0.01),
+        TrainingPlan(2, 4, lr=1e-3, weight_decay=0.01),
+        TrainingPlan(1, 4, lr=1e-4, optimizer="rmsprop"),
     ],
-    ids=["sgd", "momentum and decay", "limited norm", "cosine", "adam"],
+    ids=["sgd", "momentum and decay", "limited norm", "cosine", "adam", "rmsprop"],
 )
 def test_weights_and_statistics_of_uneven_clients_are_those_of_one_after_another(plan):
     start = [network(k).state_dict() for k in range(len(UNEVEN))]
@@ -151,6 +152,27 @@ def test_a_client_without_samples_keeps_its_weights():
     empty, other = together((0, 8), sgd())
     assert same_bits(empty, network(0).state_dict())
     close([other], one_after_another((0, 8), sgd())[1:])
+
+
+def test_what_is_not_trained_stays_as_it_is():
+    models = [network(0), network(1)]
+    for model in models:
+        model[0].weight.requires_grad_(False)
+    before = [copy.deepcopy(model.state_dict()) for model in models]
+    train_stacked(
+        models, shards((8, 8)), cross_entropy, sgd(), normalise=NORMALISE, generators=generators(2)
+    )
+    for model, start in zip(models, before, strict=True):
+        assert torch.equal(model[0].weight, start["0.weight"])
+        assert not torch.equal(model[3].weight, start["3.weight"])
+
+
+def test_steps_leave_no_history_behind():
+    """Or every step would be kept until the last."""
+    held = Stack([network(0), network(1)], cross_entropy)
+    images = torch.rand(2, 4, 1, 8, 8)
+    gradients, losses = held.gradients(None, images, torch.zeros(2, 4, dtype=torch.int64))
+    assert not any(t.requires_grad for t in (held.weights, gradients, losses))
 
 
 def test_clients_may_be_trained_again_from_where_they_are():

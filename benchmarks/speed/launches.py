@@ -1,0 +1,147 @@
+"""How many operators a training step of the narrow ResNet-8 is, one client after another and
+several together: `python -m benchmarks.speed.launches`.
+
+On a GPU each is a kernel, and a small network's step takes as long as launching its kernels. They
+are counted on the CPU: operators that compute, not views or empty tensors, and of those that call
+others the innermost. CUDA's own implementations differ, above all cuDNN's of BatchNorm; so this
+compares two ways of training, and is no count of kernels.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch.profiler import ProfilerActivity, profile
+
+from federation.parties.client import Shard
+from federation.parts.stacked import train_stacked
+from federation.training.augmentation import Augmentation
+from federation.training.loops import Normalisation, TrainingPlan, channels_last, train
+from models.catalogue import build
+
+ATEN = "aten::"
+NO_WORK = frozenset(
+    {
+        "alias",
+        "as_strided",
+        "as_strided_",
+        "chunk",
+        "detach",
+        "detach_",
+        "empty",
+        "empty_like",
+        "empty_strided",
+        "expand",
+        "expand_as",
+        "flatten",
+        "lift_fresh",
+        "movedim",
+        "narrow",
+        "new_empty",
+        "numel",
+        "permute",
+        "_reshape_alias",
+        "reshape",
+        "resize_",
+        "resolve_conj",
+        "resolve_neg",
+        "result_type",
+        "select",
+        "set_",
+        "slice",
+        "split",
+        "split_with_sizes",
+        "squeeze",
+        "t",
+        "to",
+        "transpose",
+        "unbind",
+        "unfold",
+        "_unsafe_view",
+        "unsqueeze",
+        "view",
+        "view_as",
+    }
+)
+"""Operators that give a view of a tensor, or one without content."""
+NETWORK, SIDE, CLASSES, BATCH = "resnet8-narrow", 16, 10, 64
+NORMALISE = Normalisation((0.5,) * 3, (0.25,) * 3)
+AUGMENTATION = Augmentation(crop=2, horizontal_flip=True)
+
+
+def operators(run: Callable[[], object]) -> Counter[str]:
+    """How often each innermost operator that computes is called while `run` runs."""
+
+    def computes(name: str) -> bool:
+        return name.startswith(ATEN) and name.removeprefix(ATEN) not in NO_WORK
+
+    with profile(activities=[ProfilerActivity.CPU]) as profiler:
+        run()
+    return Counter(
+        event.name.removeprefix(ATEN)
+        for event in profiler.events() or ()
+        if computes(event.name) and not any(computes(child.name) for child in event.cpu_children)
+    )
+
+
+def step_operators(optimizer: str, clients: int, augmentation: Augmentation | None = None) -> int:
+    """Operators of a step of all `clients` together; of one client by itself where there is one."""
+
+    def training(steps: int) -> Callable[[], None]:
+        plan = TrainingPlan(1, BATCH, lr=0.01, optimizer=optimizer)
+        models = [channels_last(build(NETWORK, 3, CLASSES, SIDE)) for _ in range(clients)]
+        shards = [_noise(steps * BATCH) for _ in models]
+        generators = [torch.Generator() for _ in models]
+        if clients > 1:
+            return lambda: train_stacked(
+                models,
+                shards,
+                _cross_entropy,
+                plan,
+                normalise=NORMALISE,
+                generators=generators,
+                augmentation=augmentation,
+            )
+        return lambda: train(
+            models[0],
+            shards[0].images,
+            shards[0].targets,
+            _cross_entropy,
+            plan,
+            normalise=NORMALISE,
+            generator=generators[0],
+            augmentation=augmentation,
+        )
+
+    # What an epoch does beside its steps is in both.
+    return operators(training(3)).total() - operators(training(2)).total()
+
+
+def _noise(images: int) -> Shard:
+    pixels = torch.randint(0, 256, (images, 3, SIDE, SIDE), dtype=torch.uint8)
+    return Shard(pixels, torch.arange(images) % CLASSES)
+
+
+def _cross_entropy(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    return F.cross_entropy(outputs, targets, reduction="none")
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    print("| optimiser | augmentation | clients | operators a step | per client | fewer by |")
+    print("|---|---|---|---|---|---|")
+    for optimizer in ("sgd", "adam"):
+        for augmentation, name in ((None, "none"), (AUGMENTATION, "crop and flip")):
+            alone = step_operators(optimizer, 1, augmentation)
+            for clients in (1, 4, 16):
+                count = step_operators(optimizer, clients, augmentation)
+                each = count / clients
+                row = (optimizer, name, clients, count, f"{each:.1f}", f"{alone / each:.1f}")
+                print(f"| {' | '.join(map(str, row))} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,22 @@
+"""Operators of a training step are counted, and there are fewer for each client that is trained
+with others.
+"""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from benchmarks.speed.launches import AUGMENTATION, operators, step_operators
+
+
+def test_innermost_operators_are_counted_without_views():
+    ones = torch.ones(2, 3)
+    found = operators(lambda: (ones.t().t() + ones).view(-1) * ones.view(-1))
+    assert found == {"add": 1, "mul": 1}
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_sixteen_clients_together_take_a_fifth_of_the_operators_each(optimizer):
+    alone, together = (step_operators(optimizer, n, AUGMENTATION) for n in (1, 16))
+    assert 5 * together / 16 <= alone
