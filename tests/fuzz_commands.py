@@ -148,6 +148,8 @@ class World:
                 *("--dataset", "digits", "--images", "1", "--iterations", "1", "--restarts", "1"),
                 *("--jobs", "1", *results),
             ],
+            "pack": [str(written / "pack.zip")],
+            "unpack": [str(written / "nosuch.zip")],
             "cards": ["--results", str(self.filled), "--output", str(written / "methods.md")],
             "build": [str(self.filled), "--output", str(written / "report")],
             "draw": [str(self.filled), "--output", str(written / "drawn")],

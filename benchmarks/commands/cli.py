@@ -20,6 +20,7 @@ VERBS = (
     "show",
     "plan",
     "reproduce",
+    "pack",
     "sweep",
     "verify",
     "check",

@@ -1,0 +1,52 @@
+"""`pack` and `unpack`: finished cells and stages, for another machine to go on with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from benchmarks.commands.app import app, console
+from results.command_line import NUMBER, number, path
+from results.files import cache_home, check_output
+from results.pack import read_pack, write_pack
+
+PackFile = Annotated[Path, typer.Argument(parser=path, metavar="FILE", help="the pack, a zip")]
+
+
+@app.command("pack")
+def pack_cache(
+    file: PackFile,
+    megabytes: Annotated[
+        float,
+        typer.Option(
+            parser=number(), metavar=NUMBER, help="most that it holds: of stages the newest"
+        ),
+    ] = 64,
+) -> None:
+    """Put the cache ($FEDTABLES_CACHE) into one file: finished cells, and stages as there is room.
+
+    `unpack` it on another machine that has the same code and packages, and give the command again:
+    it goes on from there.
+    """
+    check_output(file)
+    packed = write_pack(cache_home(), file, megabytes)
+    left = f"; {packed.left} had no room in {megabytes:g} MB" if packed.left else ""
+    console.print(
+        f"wrote {file} with {packed.cells} finished cells and {packed.stages} stages{left}",
+        soft_wrap=True,
+        markup=False,
+    )
+
+
+@app.command("unpack")
+def unpack_cache(file: PackFile) -> None:
+    """Put what a pack holds into the cache ($FEDTABLES_CACHE)."""
+    found = read_pack(file, cache_home())
+    there = f"; {found.left} were there already" if found.left else ""
+    console.print(
+        f"{found.cells} finished cells and {found.stages} stages are in {cache_home()}{there}",
+        soft_wrap=True,
+        markup=False,
+    )

@@ -1,0 +1,101 @@
+"""The cache in one file, so that another machine goes on with a run that this one has no time for.
+
+A pack is a zip of the cache's own files: records of finished cells, and stages. Whoever reads them
+checks them as ever: what was changed on the way counts as damaged, and what other code or packages
+computed as absent, and is computed again.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from results.files import ResultsError, write_atomic
+
+NAME = re.compile(
+    r"cells/[0-9a-f]{2}/[0-9a-f]{64}\.json"
+    r"|stages/[a-z0-9-]+/[0-9a-f]{2}/[0-9a-f]{64}\.(json|safetensors)"
+)
+"""Of a file of the cache, below its folder."""
+HEADER, BODY = ".json", ".safetensors"
+MEGABYTE = 1_000_000
+
+
+@dataclass(frozen=True)
+class Packed:
+    """What went into a pack, or out of one into a cache."""
+
+    cells: int
+    stages: int
+    left: int
+    """Cells and stages for which there was no room, or that the cache had already."""
+
+
+def write_pack(home: Path, output: Path, megabytes: float) -> Packed:
+    """Write the cache in the folder `home` to the file `output`: cells first, then stages, the
+    newest of each first, as long as they take no more than `megabytes`, not compressed.
+
+    Raises ResultsError if there is nothing to pack, or `output` cannot be written.
+    """
+    room, counts = megabytes * MEGABYTE, {"cells": 0, "stages": 0, "left": 0}
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for kind in ("cells", "stages"):
+            for files in _entries(home, kind):
+                try:
+                    content = [path.read_bytes() for path in files]
+                except OSError:  # removed meanwhile
+                    continue
+                size = sum(map(len, content))
+                if size > room:
+                    counts["left"] += 1
+                    continue
+                room -= size
+                counts[kind] += 1
+                for path, raw in zip(files, content, strict=True):
+                    archive.writestr(path.relative_to(home).as_posix(), raw)
+    if not any(counts.values()):
+        raise ResultsError(f"{home} has no finished cell or stage: there is nothing to pack")
+    write_atomic(output, stream.getvalue())
+    return Packed(**counts)
+
+
+def _entries(home: Path, kind: str) -> list[list[Path]]:
+    """Files of each cell or stage, the newest first; a stage's body before the header that makes it
+    whole.
+    """
+    headers = [
+        path
+        for path in (home / kind).rglob(f"*{HEADER}")
+        if NAME.fullmatch(path.relative_to(home).as_posix())
+    ]
+    headers.sort(key=lambda path: (-path.stat().st_mtime, path.name))
+    bodies = {"cells": [], "stages": [BODY]}[kind]
+    return [[*map(path.with_suffix, bodies), path] for path in headers]
+
+
+def read_pack(pack: Path, home: Path) -> Packed:
+    """Put what a pack holds into the cache in the folder `home`, but for what is there already.
+
+    Raises ResultsError for a file that is no pack, that is damaged, or that holds other files.
+    """
+    counts = {"cells": 0, "stages": 0, "left": 0}
+    try:
+        with zipfile.ZipFile(pack) as archive:
+            names = archive.namelist()
+            other = [name for name in names if not NAME.fullmatch(name)]
+            if other:
+                raise ResultsError(f"{pack} is no pack: it holds {other[0]!r}")
+            for name in names:
+                there = (home / name).exists()
+                if not there:
+                    write_atomic(home / name, archive.read(name))
+                if name.endswith(HEADER):
+                    counts["left" if there else name.partition("/")[0]] += 1
+    except (OSError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
+        raise ResultsError(f"{pack} cannot be read as a pack: {error}") from error
+    return Packed(**counts)

@@ -1,0 +1,32 @@
+"""A run that goes on on another machine."""
+
+from __future__ import annotations
+
+from tests.benchmarks.commands.tables_of_cli import COLUMN, lines, run
+
+CLIENT = ("--only", "row=client-resnet")
+AVERAGE = ("--only", "row=client-resnet,global-avg")
+
+
+def test_another_machine_goes_on_where_this_one_stopped(tmp_path):
+    here, there, pack = tmp_path / "here", tmp_path / "there", str(tmp_path / "pack.zip")
+    here.mkdir()
+    there.mkdir()
+    begun = run(here, "reproduce", "dlad/table2", *COLUMN, *CLIENT)
+    assert begun.returncode == 0
+    assert "wrote" in run(here, "pack", pack).stdout
+    assert "1 finished cells" in run(there, "unpack", pack).stdout
+    whole = run(there, "reproduce", "dlad/table2", *COLUMN, *AVERAGE)
+    assert "2 cells, 1 finished before, 1 to run" in whole.stdout
+    assert lines(there)[0] == lines(here)[0]
+    log = next((there / "results").rglob("table2*.log")).read_text()
+    assert "reused" in log  # the clients' networks
+    assert "local-model" not in "".join(line for line in log.splitlines() if "computed" in line)
+
+
+def test_what_cannot_be_unpacked_is_refused_in_one_line(tmp_path):
+    (tmp_path / "table.csv").write_text("a,b\n")
+    found = run(tmp_path, "unpack", str(tmp_path / "table.csv"))
+    assert found.returncode == 2
+    assert "cannot be read as a pack" in found.stderr
+    assert "nothing to pack" in run(tmp_path, "pack", str(tmp_path / "pack.zip")).stderr

@@ -1,0 +1,101 @@
+"""A cache in one file."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+
+import pytest
+import torch
+
+from federation.caching.cache import Stage, read_stage, write_stage
+from results.files import ResultsError, write_sealed_json
+from results.pack import Packed, read_pack, write_pack
+
+KEYS = ("a" * 64, "b" * 64, "c" * 64)
+
+
+def cell(home, key, value=1):
+    write_sealed_json(home / "cells" / key[:2] / f"{key}.json", {"value": value})
+
+
+def stage(home, key, values, age=0):
+    base = home / "stages" / "local-model" / key[:2] / key
+    write_stage(base, Stage({"w": torch.full((values,), 1.0)}), kind="local-model")
+    header = base.with_suffix(".json")
+    os.utime(header, (header.stat().st_atime, header.stat().st_mtime - age))
+    return base
+
+
+def test_what_is_packed_is_read_on_another_machine(tmp_path):
+    here, there, pack = tmp_path / "here", tmp_path / "there", tmp_path / "pack.zip"
+    cell(here, KEYS[0])
+    base = stage(here, KEYS[1], 5)
+    assert write_pack(here, pack, megabytes=1) == Packed(cells=1, stages=1, left=0)
+    assert read_pack(pack, there) == Packed(cells=1, stages=1, left=0)
+    found, damage = read_stage(there / base.relative_to(here))
+    assert damage == ""
+    assert found.tensors["w"].tolist() == [1.0] * 5
+    name = f"cells/{KEYS[0][:2]}/{KEYS[0]}.json"
+    assert (there / name).read_bytes() == (here / name).read_bytes()
+
+
+def test_what_is_there_already_stays(tmp_path):
+    here, there, pack = tmp_path / "here", tmp_path / "there", tmp_path / "pack.zip"
+    cell(here, KEYS[0], value=1)
+    cell(there, KEYS[0], value=2)
+    write_pack(here, pack, megabytes=1)
+    before = next(there.rglob("*.json")).read_bytes()
+    assert read_pack(pack, there) == Packed(cells=0, stages=0, left=1)
+    assert next(there.rglob("*.json")).read_bytes() == before
+
+
+def test_the_newest_stages_are_packed_where_there_is_no_room_for_all(tmp_path):
+    here, there, pack = tmp_path / "here", tmp_path / "there", tmp_path / "pack.zip"
+    old, new = stage(here, KEYS[0], 1_000, age=60), stage(here, KEYS[1], 1_000)
+    assert write_pack(here, pack, megabytes=0.006) == Packed(cells=0, stages=1, left=1)
+    read_pack(pack, there)
+    assert read_stage(there / new.relative_to(here))[0] is not None
+    assert read_stage(there / old.relative_to(here)) == (None, "")
+
+
+def test_locks_and_files_of_others_are_not_packed(tmp_path):
+    home = tmp_path / "home"
+    cell(home, KEYS[0])
+    (home / "cells" / "aa" / "notes.json").write_text("{}")
+    (home / "stages").mkdir()
+    (home / "stages" / "x.lock").write_text("")
+    assert write_pack(home, tmp_path / "pack.zip", 1).cells == 1
+    assert len(zipfile.ZipFile(tmp_path / "pack.zip").namelist()) == 1
+
+
+def test_an_empty_cache_is_refused(tmp_path):
+    with pytest.raises(ResultsError, match="nothing to pack"):
+        write_pack(tmp_path, tmp_path / "pack.zip", 1)
+    assert not (tmp_path / "pack.zip").exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["../escaped.json", "cells/aa/short.json", "data/mnist.npz", f"cells/aa/{KEYS[0]}.py"]
+)
+def test_a_file_that_no_cache_has_is_refused_before_anything_is_written(tmp_path, name):
+    pack, home = tmp_path / "pack.zip", tmp_path / "home"
+    with zipfile.ZipFile(pack, "w") as archive:
+        archive.writestr(f"cells/aa/{KEYS[0]}.json", "{}")
+        archive.writestr(name, "{}")
+    with pytest.raises(ResultsError, match="is no pack: it holds"):
+        read_pack(pack, home)
+    assert not home.exists()
+
+
+def test_damaged_and_absent_packs_are_refused(tmp_path):
+    home, pack = tmp_path / "home", tmp_path / "pack.zip"
+    stage(home, KEYS[0], 5_000)
+    write_pack(home, pack, 1)
+    raw = pack.read_bytes()
+    for damaged in (raw[: len(raw) // 2], b"", raw[:200] + b"x" * 40 + raw[240:]):
+        pack.write_bytes(damaged)
+        with pytest.raises(ResultsError, match="cannot be read as a pack"):
+            read_pack(pack, tmp_path / "there")
+    with pytest.raises(ResultsError, match="cannot be read as a pack"):
+        read_pack(tmp_path / "nosuch.zip", tmp_path / "there")
