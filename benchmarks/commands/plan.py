@@ -48,7 +48,11 @@ def plan_tables(
     ] = None,
     gpu: Annotated[
         str,
-        typer.Option("--gpu", metavar="NAME,NAME", help="GPUs whose hours are estimated"),
+        typer.Option(
+            "--gpu",
+            metavar="NAME,NAME",
+            help="GPUs whose hours are estimated, or files that benchmarks.speed.cuda wrote",
+        ),
     ] = "h100,a100",
     markdown: Annotated[
         Path | None,

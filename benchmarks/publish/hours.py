@@ -33,7 +33,7 @@ def rows(plans: Mapping[str, Plan], gpus: Sequence[GPU]) -> Iterator[list[str]]:
             f"{plan.cells:,}",
             f"{plan.distinct.total():,}",
             shown(plan.work.flops / 1e18),
-            *(shown(plan.hours(gpu.speed)) for gpu in gpus),
+            *(shown(gpu.hours(plan)) for gpu in gpus),
             shown(plan.bytes_sent / GB),
             f"{plan.peak_bytes / GIB:,.2f}",
         ]

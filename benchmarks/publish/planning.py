@@ -147,7 +147,7 @@ def print_plan(
         )
         for gpu in gpus:
             console.print(
-                f"estimate: {plan.hours(gpu.speed):,.2f} GPU-hours on one {gpu.title}, at"
+                f"estimate: {gpu.hours(plan):,.2f} GPU-hours on one {gpu.title}, at"
                 f" {gpu.speed:.1e} FLOP/s ({gpu.source})",
                 soft_wrap=True,
             )

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+from benchmarks.running.follow import Workload
 from benchmarks.tables.spec import SpecError
 from results.names import near
+
+if TYPE_CHECKING:
+    from benchmarks.running.plan import Plan
+    from benchmarks.running.speed import Speed
+
+    Measured = Mapping[Workload, Mapping[str, Speed | str]]
 
 
 @dataclass(frozen=True)
@@ -14,9 +25,15 @@ class GPU:
 
     title: str
     speed: float
-    """FLOP/s of training in fp32."""
+    """FLOP/s of training."""
     source: str
     """Where the speed comes from."""
+    speeds: Mapping[Workload, float] = field(default_factory=dict)
+    """FLOP/s of what was measured by itself."""
+
+    def hours(self, plan: Plan) -> float:
+        """What a plan takes of it."""
+        return plan.hours(self.speed, self.speeds)
 
 
 H100 = 11e12
@@ -40,8 +57,72 @@ GPUS = {
 
 
 def find_gpus(names: str) -> list[GPU]:
-    """The GPUs of `h100,a100`. Raises SpecError with near names for an unknown one."""
-    for name in names.split(","):
-        if name not in GPUS:
+    """The GPUs of `h100,a100`; of a calibration file (`benchmarks.speed.cuda`) one for each way of
+    running that was measured.
+
+    Raises SpecError with near names for an unknown one, and for a file that is no calibration.
+    """
+    found = []
+    for name in dict.fromkeys(names.split(",")):
+        if name.endswith(".json"):
+            found += read_calibration(Path(name))
+        elif name in GPUS:
+            found.append(GPUS[name])
+        else:
             raise SpecError(f"--gpu {name}: its speed is not known; {near(name, GPUS)}")
-    return [GPUS[name] for name in dict.fromkeys(names.split(","))]
+    return found
+
+
+def calibration(device: str, versions: Mapping[str, str], measured: Measured) -> str:
+    """What was measured on a device, as the text of a file: a line for each network, with each
+    way of running it.
+    """
+    entries = [
+        {
+            **asdict(load),
+            "ways": {
+                way: speed if isinstance(speed, str) else asdict(speed)
+                for way, speed in ways.items()
+            },
+        }
+        for load, ways in measured.items()
+    ]
+    lines = ",\n  ".join(json.dumps(entry) for entry in entries)
+    head = f'"device": {json.dumps(device)},\n "versions": {json.dumps(dict(versions))}'
+    return f'{{{head},\n "measured": [\n  {lines}\n ]}}\n'
+
+
+def read_calibration(path: Path) -> list[GPU]:
+    """The device of a calibration file, once for each way of running, of most work first measured;
+    where a way has no number for a network, the slowest of its numbers holds.
+
+    Raises SpecError for a file that cannot be read or is no calibration.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        device = str(content["device"])
+        by_way: dict[str, dict[Workload, float]] = {}
+        for entry in content["measured"]:
+            load = Workload(
+                str(entry["network"]),
+                tuple(map(int, entry["image_shape"])),
+                int(entry["outputs"]),
+                int(entry["batch_size"]),
+            )
+            for way, speed in entry["ways"].items():
+                if isinstance(speed, dict) and (flops := float(speed["flops"])) > 0:
+                    by_way.setdefault(way, {})[load] = flops
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise SpecError(f"--gpu {path}: no calibration that can be read: {error!r}") from error
+    if not by_way:
+        raise SpecError(f"--gpu {path}: it has no measured speed")
+    return [
+        GPU(
+            f"{device}, {way}",
+            min(speeds.values()),
+            f"the slowest of {len(speeds)} networks that were measured, where one was not"
+            f" ({path.name})",
+            speeds,
+        )
+        for way, speeds in by_way.items()
+    ]

@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import torch
-
-from benchmarks.running.execute import prepare_device
 from benchmarks.running.follow import Follower, PlannedCell, PlannedStage, Workload, planned_data
+from benchmarks.running.speed import training_speed
 from benchmarks.tables.cells import Cell
 from datasets import catalogue
 from datasets.catalogue import ResolvedData
-from federation.costs import Meter, Work
-from federation.tasks.base import Task
-from federation.tasks.classification import Classification
-from federation.tasks.segmentation import Segmentation
-from federation.training.execution import DEFAULT
-from federation.training.loops import Normalisation, TrainingPlan, channels_last, train
-from models.catalogue import build, entry
-
-SAMPLE = 1.5e11
-"""FLOPs of one measurement on a core: a few seconds of it."""
+from federation.costs import Work
 
 
 @dataclass
@@ -93,66 +81,23 @@ class Plan:
         for other in stage.needs:
             self._ask(other, stages)
 
-    def hours(self, speed: float) -> float:
-        """Hours of one device (GPU or core) at `speed` FLOP/s."""
-        return self.work.flops / speed / 3600
+    def hours(self, speed: float, speeds: Mapping[Workload, float] | None = None) -> float:
+        """Hours of one device (GPU or core) at `speed` FLOP/s; of cells whose clients train what
+        `speeds` has, at that.
+        """
+        known = {load: self.workloads[load] for load in speeds or {}}
+        rest = self.work.flops - sum(known.values())
+        seconds = sum(flops / (speeds or {})[load] for load, flops in known.items())
+        return (seconds + rest / speed) / 3600
 
     def measured_speed(self, device: str, seconds: float = 1.0) -> float:
-        """FLOP/s at which `device`, or one core, trains the client network of most of the work, on
-        random images, smaller ones where two of their size would take long; 0 for no work.
+        """FLOP/s at which `device`, or one core, trains the client network of most of the work; 0
+        for no work.
         """
         if not self.workloads:
             return 0.0
-        load = self.workloads.most_common(1)[0][0]
-        channels, *sides = load.image_shape
-        flops, count = _flops_per_sample(load, sides), 8 * load.batch_size
-        if device == "cpu":
-            made = entry(load.network)
-            while 2 * flops > SAMPLE and all(
-                side % (2 * made.multiple) == 0 and side >= 2 * made.smallest for side in sides
-            ):
-                sides = [side // 2 for side in sides]
-                flops = _flops_per_sample(load, sides)
-            count = max(2, min(count, int(SAMPLE / flops)))
-        batch_size = min(load.batch_size, count)
-        shape = (count, channels, *sides)
-        images = torch.randint(0, 256, shape, dtype=torch.uint8, device=device)
-        dense = entry(load.network).makes == "maps"
-        task: Task = Segmentation(load.outputs) if dense else Classification(load.outputs)
-        targets = torch.randint(0, load.outputs, (count, *(sides if dense else ())), device=device)
-        training = TrainingPlan(epochs=1, batch_size=batch_size)
-        normalise = Normalisation((0.5,) * channels, (0.25,) * channels)
-        model = channels_last(build(load.network, channels, load.outputs, sides).to(device))
-        threads = torch.get_num_threads()
-        prepare_device(device, 1, DEFAULT)
-        try:
-            times: list[float] = []
-            while len(times) < 2 or sum(times) < seconds:
-                started = time.monotonic()
-                train(
-                    model,
-                    images,
-                    targets,
-                    task.loss,
-                    training,
-                    normalise=normalise,
-                    generator=torch.Generator(device),
-                )
-                times.append(time.monotonic() - started)
-        finally:
-            torch.set_num_threads(threads)
-        # The first is slower: memory is fetched, kernels are chosen.
-        return count * flops / min(times)
-
-
-def _flops_per_sample(load: Workload, sides: Sequence[int]) -> float:
-    """Of a training step."""
-    channels = load.image_shape[0]
-    with torch.device("meta"):
-        counted = build(load.network, channels, load.outputs, sides)
-    meter = Meter()
-    meter.book_training(counted, torch.empty((1, channels, *sides)), epochs=1, batch_size=1)
-    return meter.work.flops
+        (load, _), *_ = self.workloads.most_common(1)
+        return training_speed(load, device, seconds=seconds).flops
 
 
 def _availability(data: ResolvedData) -> str:

@@ -87,13 +87,15 @@ def operators(run: Callable[[], object]) -> Counter[str]:
     )
 
 
-def step_operators(optimizer: str, clients: int, augmentation: Augmentation | None = None) -> int:
+def step_operators(
+    optimizer: str, clients: int, augmentation: Augmentation | None = None, batch: int = BATCH
+) -> int:
     """Operators of a step of all `clients` together; of one client by itself where there is one."""
 
     def training(steps: int) -> Callable[[], None]:
-        plan = TrainingPlan(1, BATCH, lr=0.01, optimizer=optimizer)
+        plan = TrainingPlan(1, batch, lr=0.01, optimizer=optimizer)
         models = [channels_last(build(NETWORK, 3, CLASSES, SIDE)) for _ in range(clients)]
-        shards = [_noise(steps * BATCH) for _ in models]
+        shards = [_noise(steps * batch) for _ in models]
         generators = [torch.Generator() for _ in models]
         if clients > 1:
             return lambda: train_stacked(

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 import torch
 
-from benchmarks.running import plan as planning
+from benchmarks.running import speed
 from benchmarks.running.follow import Follower, Workload
 from benchmarks.running.plan import Plan, make_plan
 from benchmarks.tables import registry
@@ -260,8 +260,8 @@ def test_the_speed_is_the_work_of_a_training_on_one_core_by_its_shortest_time(mo
         )
 
     # Two trainings, of 4 and of 2 seconds.
-    monkeypatch.setattr(planning, "train", trains)
-    monkeypatch.setattr(planning.time, "monotonic", iter([0.0, 4.0, 10.0, 12.0]).__next__)
+    monkeypatch.setattr(speed, "train", trains)
+    monkeypatch.setattr(speed.time, "monotonic", iter([0.0, 4.0, 10.0, 12.0]).__next__)
     # A sample forward: convolutions 2 x 64 x 8 x 9 and 2 x 16 x 16 x 72, layers 2 x 64 x 32 and 2 x
     # 32 x 3; trained three times.
     forward = 2 * (64 * 8 * 9 + 16 * 16 * 72 + 64 * 32 + 32 * 3)
@@ -273,9 +273,9 @@ def test_the_speed_is_the_work_of_a_training_on_one_core_by_its_shortest_time(mo
 
 def test_the_speed_of_the_commonest_network_stands_for_all(monkeypatch):
     built = []
-    build = planning.build
+    build = speed.build
     monkeypatch.setattr(
-        planning, "build", lambda name, *sizes: built.append(name) or build(name, *sizes)
+        speed, "build", lambda name, *sizes: built.append(name) or build(name, *sizes)
     )
     other = Workload("resnet8-narrow", (1, 8, 8), 3, 4)
     Plan(workloads=Counter([other, TINY, TINY])).measured_speed("cpu", seconds=0.0)

@@ -18,5 +18,5 @@ def test_innermost_operators_are_counted_without_views():
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 def test_sixteen_clients_together_take_a_fifth_of_the_operators_each(optimizer):
-    alone, together = (step_operators(optimizer, n, AUGMENTATION) for n in (1, 16))
+    alone, together = (step_operators(optimizer, n, AUGMENTATION, batch=4) for n in (1, 16))
     assert 5 * together / 16 <= alone

@@ -1,0 +1,130 @@
+"""How fast a device trains a network, measured on random images."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from benchmarks.running.execute import prepare_device
+from benchmarks.running.follow import Workload
+from federation.costs import Meter
+from federation.parties.client import Shard
+from federation.parts.stacked import train_stacked
+from federation.tasks.base import Task
+from federation.tasks.classification import Classification
+from federation.tasks.segmentation import Segmentation
+from federation.training.execution import DEFAULT, Execution
+from federation.training.loops import Normalisation, TrainingPlan, channels_last, train
+from models.catalogue import build, entry
+
+SAMPLE = 1.5e11
+"""FLOPs of one measurement on a core: a few seconds of it."""
+BATCHES = 8
+"""In one measurement, at most."""
+
+
+@dataclass(frozen=True)
+class Speed:
+    """Of training."""
+
+    flops: float
+    """FLOP/s, as `federation.costs` counts them."""
+    samples: float
+    """A second."""
+    peak_bytes: int
+    """The most that was allocated on a CUDA device; 0 elsewhere."""
+
+
+def training_speed(
+    load: Workload, device: str, execution: Execution = DEFAULT, seconds: float = 1.0
+) -> Speed:
+    """The speed at which `device`, or one core, trains the network of `load`: the best of several
+    epochs that take `seconds` or more together. `execution.stacked` networks train together.
+
+    On a core images are smaller where two of their size would take long. What a full device or a
+    compiler raises is not caught.
+    """
+    sides = list(load.image_shape[1:])
+    flops, count = _flops_per_sample(load, sides), BATCHES * load.batch_size
+    if device == "cpu":
+        made = entry(load.network)
+        while 2 * flops > SAMPLE and all(
+            side % (2 * made.multiple) == 0 and side >= 2 * made.smallest for side in sides
+        ):
+            sides = [side // 2 for side in sides]
+            flops = _flops_per_sample(load, sides)
+        count = max(2, min(count, int(SAMPLE / flops)))
+    epoch = _epoch(load, sides, count, device, execution)
+    on_cuda, threads = device.startswith("cuda"), torch.get_num_threads()
+    prepare_device(device, 1, execution)
+    if on_cuda:
+        torch.cuda.reset_peak_memory_stats(device)
+    try:
+        times: list[float] = []
+        while len(times) < 2 or sum(times) < seconds:
+            started = time.monotonic()
+            epoch()  # which ends by reading its loss, so that the device is done
+            times.append(time.monotonic() - started)
+    finally:
+        torch.set_num_threads(threads)
+    # The first is slower: memory is fetched, kernels are chosen.
+    samples = count * execution.stacked / min(times)
+    peak = torch.cuda.max_memory_allocated(device) if on_cuda else 0
+    return Speed(samples * flops, samples, peak)
+
+
+def _epoch(
+    load: Workload, sides: Sequence[int], count: int, device: str, execution: Execution
+) -> Callable[[], None]:
+    """Trains each of `execution.stacked` networks on `count` images of its own."""
+    channels = load.image_shape[0]
+    dense = entry(load.network).makes == "maps"
+    task: Task = Segmentation(load.outputs) if dense else Classification(load.outputs)
+    plan = TrainingPlan(epochs=1, batch_size=min(load.batch_size, count))
+    normalise = Normalisation((0.5,) * channels, (0.25,) * channels)
+
+    def shard() -> Shard:
+        shape = (count, channels, *sides)
+        images = torch.randint(0, 256, shape, dtype=torch.uint8, device=device)
+        of_pixels = (count, *(sides if dense else ()))
+        return Shard(images, torch.randint(0, load.outputs, of_pixels, device=device))
+
+    def network() -> torch.nn.Module:
+        return channels_last(build(load.network, channels, load.outputs, sides).to(device))
+
+    if execution.stacked > 1:
+        shards = [shard() for _ in range(execution.stacked)]
+        models = [network() for _ in shards]
+        return lambda: train_stacked(
+            models,
+            shards,
+            task.loss,
+            plan,
+            normalise=normalise,
+            generators=[torch.Generator(device) for _ in shards],
+        )
+    held, model = shard(), network()
+    images, targets = held.images, held.targets
+    return lambda: train(
+        model,
+        images,
+        targets,
+        task.loss,
+        plan,
+        normalise=normalise,
+        generator=torch.Generator(device),
+        execution=execution,
+    )
+
+
+def _flops_per_sample(load: Workload, sides: Sequence[int]) -> float:
+    """Of a training step."""
+    channels = load.image_shape[0]
+    with torch.device("meta"):
+        counted = build(load.network, channels, load.outputs, sides)
+    meter = Meter()
+    meter.book_training(counted, torch.empty((1, channels, *sides)), epochs=1, batch_size=1)
+    return meter.work.flops

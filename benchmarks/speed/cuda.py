@@ -1,0 +1,160 @@
+"""What a GPU is worth to this suite, in one command: `python -m benchmarks.speed.cuda`.
+
+Two tables, and a file. How many images a second each client network of the tables trains on, at the
+papers' sizes and in each way of running that there is, with the memory that it takes; those of most
+work come first, and what the time is not enough for is said. And for each method of the league, at
+smoke, whether two runs on the device are equal to the last digit, and whether samples, bytes and
+epsilon are those of a CPU; its metric differs as between two seeds, for orders are drawn on the
+device. The file is a calibration that `plan --gpu FILE` reads.
+
+    python -m benchmarks.speed.cuda --output h100.json
+    python -m benchmarks plan --profile paper --gpu h100.json
+
+`--device cpu` runs the same on a core, which takes long but at `--profile smoke`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from rich.console import Console
+
+from benchmarks.commands.asked import table_names
+from benchmarks.publish.hours import SUITE
+from benchmarks.publish.planning import make_plans
+from benchmarks.running.events import Context
+from benchmarks.running.execute import run_cell
+from benchmarks.running.follow import Workload
+from benchmarks.running.gpus import calibration
+from benchmarks.running.speed import Speed, training_speed
+from benchmarks.tables import registry
+from benchmarks.tables.cells import Cell, expand
+from benchmarks.tables.selection import Selection
+from federation.training.execution import Execution
+from results.files import write_atomic
+from results.record import OK, Record
+from results.sourcecode import package_versions
+
+WAYS = {
+    "fp32": Execution(),
+    "tf32": Execution(precision="tf32"),
+    "bf16": Execution(precision="bf16"),
+    "bf16, CUDA graphs": Execution(precision="bf16", compile="reduce-overhead"),
+    "fp32, 16 stacked": Execution(stacked=16),
+    "tf32, 16 stacked": Execution(precision="tf32", stacked=16),
+}
+ON_CUDA = ("tf32", "CUDA graphs")
+"""Of ways that no CPU has."""
+LEAGUE = "league/mnist"
+EQUAL = ("local_samples", "server_samples", "bytes_up", "bytes_down", "epsilon")
+"""What a record of any device has."""
+SHARE = 0.7
+"""Of the time, for speeds."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description="What a GPU is worth to this suite.")
+    parser.add_argument("tables", nargs="*", help="papers or tables; all papers if none is named")
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--profile", default="paper", help="whose networks are measured")
+    parser.add_argument("--minutes", type=float, default=9.0)
+    parser.add_argument("--output", type=Path, default=Path("calibration.json"))
+    asked = parser.parse_args(arguments)
+    begun, console = time.monotonic(), Console(stderr=True)
+    tables = table_names(asked.tables or list(registry.papers()))
+    selection = Selection(profile=asked.profile)
+    loads = make_plans(tables, selection, console)[SUITE].workloads.most_common()
+    ways = {
+        name: execution
+        for name, execution in WAYS.items()
+        if asked.device != "cpu" or not any(word in name for word in ON_CUDA)
+    }
+    print(f"{device_name(asked.device)}, torch {torch.__version__}, profile {asked.profile}\n")
+    print(f"| network | images | batch | {' | '.join(ways)} |")
+    print(f"|---|---|---|{'---|' * len(ways)}")
+    measured: dict[Workload, dict[str, Speed | str]] = {}
+    for load, _ in loads:
+        if time.monotonic() - begun > SHARE * 60 * asked.minutes:
+            print(f"\nthe time was over with {len(loads) - len(measured)} networks to go")
+            break
+        measured[load] = {way: speed_of(load, asked.device, how) for way, how in ways.items()}
+        shown = " | ".join(map(shown_speed, measured[load].values()))
+        size = " x ".join(map(str, load.image_shape))
+        print(f"| {load.network} | {size} | {load.batch_size} | {shown} |", flush=True)
+        text = calibration(device_name(asked.device), package_versions(), measured)
+        write_atomic(asked.output, text)
+    print("\nimages a second, and GiB allocated at most\n")
+    print("| method | twice | samples, bytes and epsilon | CPU | here | seconds of both |")
+    print("|---|---|---|---|---|---|")
+    for cell in league():
+        if time.monotonic() - begun > 60 * asked.minutes:
+            print("\nthe time was over before every method was checked")
+            break
+        print(f"| {' | '.join(checked(cell, asked.device))} |", flush=True)
+
+
+def device_name(device: str) -> str:
+    return torch.cuda.get_device_name(device) if device.startswith("cuda") else "CPU core"
+
+
+def speed_of(load: Workload, device: str, execution: Execution) -> Speed | str:
+    """The speed, or in a word why there is none."""
+    try:
+        return training_speed(load, device, execution)
+    except torch.OutOfMemoryError:
+        torch.cuda.empty_cache()
+        return "out of memory"
+    except Exception as error:  # a way that a network does not admit is a finding, not the end
+        return type(error).__name__
+
+
+def shown_speed(speed: Speed | str) -> str:
+    if isinstance(speed, str):
+        return speed
+    memory = f", {speed.peak_bytes / 2**30:.1f}" if speed.peak_bytes else ""
+    return f"{speed.samples:,.0f}{memory}"
+
+
+def league() -> list[Cell]:
+    """A cell for each method of the league, at smoke."""
+    rows: dict[str, Cell] = {}
+    only = {"distribution": "dirichlet-1"}
+    for cell in expand(*registry.find_table(LEAGUE), Selection(only=only)):
+        rows.setdefault(cell.row, cell)
+    return list(rows.values())
+
+
+def checked(cell: Cell, device: str) -> list[str]:
+    """Whether two runs of a cell on `device` are equal, whether they cost what a run on a CPU
+    costs, and the metric on both.
+    """
+    here = replace(cell, device=device)
+    found = [fresh(cell), fresh(here), fresh(here)]
+    failed = [record.reason for record in found if record.status != OK]
+    if failed:
+        return [cell.row, "failed", failed[0], "", "", ""]
+    on_cpu, first, second = found
+    unlike = [n for n in EQUAL if getattr(on_cpu, n) != getattr(first, n)]
+    return [
+        cell.row,
+        "equal" if first.measurements == second.measurements else "differ",
+        f"differ: {', '.join(unlike)}" if unlike else "equal",
+        *(f"{record.measurements[0].value:.2f}" for record in (on_cpu, first)),
+        f"{first.seconds + second.seconds:.1f}",
+    ]
+
+
+def fresh(cell: Cell) -> Record:
+    """The cell's record, computed now."""
+    with tempfile.TemporaryDirectory() as stages:
+        return run_cell(cell, Context(stages))[0]
+
+
+if __name__ == "__main__":
+    main()
