@@ -51,7 +51,7 @@ def standings_in(tables: Sequence[Result]) -> Standings | None:
     """The standings of all tables of a scorecard under the largest profile that has any; None where
     there is none.
     """
-    scored = [r for r in tables if r.sheet.measure == SCORECARD and "." not in r.name]
+    scored = [r for r in tables if r.sheet.measure == SCORECARD and r.as_published]
     if not scored:
         return None
     profile = min((r.profile for r in scored), key=PROFILES.index)

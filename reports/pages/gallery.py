@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from reports.pages.covered import covered
 from reports.pages.page import Result, find_results
 from reports.tables.markup import code, escaped
 
@@ -38,8 +39,10 @@ def shown_results(folders: Iterable[Path]) -> list[Result]:
 
 
 def gallery_page(results: Sequence[Result], others: Sequence[Path], page: Path) -> str:
-    """The text of `page`: the pictures of tables by paper, then `others`. Links are relative."""
-    parts = [HEAD, ""]
+    """The text of `page`: what is measured, the pictures of tables by paper, then `others`. Links
+    are relative.
+    """
+    parts = [HEAD, "", *covered(results)]
     for paper in dict.fromkeys(result.sheet.paper for result in results):
         parts += [f"## {paper}", ""]
         for result in results:

@@ -7,6 +7,7 @@ files lie in the page.
 from __future__ import annotations
 
 import base64
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -59,6 +60,13 @@ STEPS = (0.02, 0.1, 0.3)
 stronger."""
 
 
+WAYS_OF_RUNNING = re.compile(
+    r"(bf16|tf32|compiled|reduce-overhead|stacked\d+)(-(compiled|reduce-overhead|stacked\d+))*"
+)
+"""How a table's file is called by precision, compilation and stacking: the same numbers up to
+rounding."""
+
+
 @dataclass(frozen=True)
 class Result:
     """One table's files."""
@@ -69,6 +77,14 @@ class Result:
     """`table2`, or `table1.released` for one of another protocol."""
     base: Path
     """Their path without suffix."""
+
+    @property
+    def as_published(self) -> bool:
+        """Whether it is the paper's own table, in whatever way it ran: by the paper's protocol, and
+        without settings of a user's own.
+        """
+        variant = self.name.partition(".")[2]
+        return not variant or WAYS_OF_RUNNING.fullmatch(variant) is not None
 
     def file(self, suffix: str) -> Path:
         return self.base.with_name(f"{self.base.name}.{suffix}")
@@ -432,7 +448,7 @@ def render_page(results: Sequence[Result], *, leaderboard: bool = False) -> str:
             (result.profile, result.paper, result.anchor, claim)
             for result in results
             for claim in result.claims
-            if "." not in result.name
+            if result.as_published
         ),
         claim_kinds=KINDS,
         coverage=coverage(sections),

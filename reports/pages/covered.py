@@ -1,0 +1,70 @@
+"""How much of what papers print a set of results has, and how the papers' claims stand there, as
+Markdown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from reports.pages.claim_counts import KINDS, standing
+from reports.pages.page import Result
+from reports.pages.printed import printed_numbers
+from results import published
+
+
+def covered(results: Sequence[Result]) -> list[str]:
+    """By profile a table of papers' tables, and one of claims; nothing for results of no paper that
+    prints numbers.
+    """
+    lines = []
+    for profile in dict.fromkeys(result.profile for result in results):
+        own = [r for r in results if r.profile == profile and r.paper in published.papers()]
+        if own:
+            lines += [f"## What is measured under `{profile}`", "", *_claims(own), ""]
+            lines += [*_tables(own), ""]
+    return lines
+
+
+def _claims(results: Sequence[Result]) -> list[str]:
+    """Of several results of a table the first is judged."""
+    judged = (
+        (result.profile, result.paper, result.anchor, claim)
+        for result in results
+        if result.as_published
+        for claim in result.claims
+    )
+    rows = [
+        (line["paper"], line["claims"], line["in_print"], *line["kinds"].values())
+        for line in standing(judged)
+    ]
+    total = ("together", *(sum(column) for column in zip(*(row[1:] for row in rows), strict=True)))
+    return _markdown(("paper", "claims", "hold in print", *KINDS), [*rows, total])
+
+
+def _tables(results: Sequence[Result]) -> list[str]:
+    """Of the tables with printed numbers, how many these are, and how many any result has."""
+    rows = []
+    for paper in dict.fromkeys(result.paper for result in results):
+        for name in published.tables(paper):
+            key = f"{paper}/{name}"
+            if not printed_numbers(key):
+                continue
+            of_it = [r for r in results if r.paper == paper and r.name.partition(".")[0] == name]
+            seeds = {len({record.seed for record in result.records}) for result in of_it}
+            found = {place for result in of_it for place in _compared(result)}
+            told = " or ".join(map(str, sorted(seeds))) or "none"
+            rows.append((key, printed_numbers(key), len(found), told))
+    total = ("together", sum(row[1] for row in rows), sum(row[2] for row in rows), "")
+    return _markdown(("table", "printed numbers", "measured", "seeds"), [*rows, total])
+
+
+def _compared(result: Result) -> set[tuple[str, str, str]]:
+    """Rows, columns and metrics that have a printed number beside the measured one."""
+    lines = result.sheet.shown(result.lines)
+    lines = lines[lines["difference"] != ""]
+    return set(zip(lines["row"], lines["column"], lines["metric"], strict=True))
+
+
+def _markdown(head: Sequence[object], rows: Iterable[Sequence[object]]) -> list[str]:
+    marks = ("---", *("---:" for _ in head[1:]))
+    return [f"| {' | '.join(map(str, row))} |" for row in (head, marks, *rows)]
