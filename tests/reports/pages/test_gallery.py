@@ -15,8 +15,11 @@ def test_a_table_has_its_picture_and_a_link_to_its_numbers(tmp_path):
     assert not files.path("csv").exists()
     shown = shown_results([tmp_path / "results"])
     page = gallery_page(shown, [tmp_path / "docs" / "images" / "x.png"], tmp_path / "docs" / "g.md")
-    assert page.partition("## ")[2].splitlines() == [
-        "DLAD: a title",
+    measured, pictures = page.split("## DLAD: ")
+    assert "## What is measured under `cpu`" in measured
+    assert "| dlad/table2 | 48 |" in measured
+    assert pictures.splitlines() == [
+        "a title",
         "",
         "### dlad/table2 (cpu)",
         "",
