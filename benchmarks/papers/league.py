@@ -185,18 +185,14 @@ ANY_NETWORK = (ALONE, FEDIOD, *ANSWERING)
 
 
 def _mixed(dataset: str, title: str) -> Table:
-    return Table(
+    return replace(
+        _table(dataset, title, ()),
         key=f"{dataset}-mixed",
         title=f"{title}, networks of two widths",
         caption=f"Methods whose clients' networks may differ, on equal terms: {title}",
         rows=ANY_NETWORK,
         columns=grid(distribution=("dirichlet-1",), networks=("mixed",), public=PUBLIC),
         axes={"dataset": "data.name", "distribution": "", "networks": "", "public": ""},
-        fixed={"data.name": dataset},
-        measure="scorecard",
-        metrics=METRICS,
-        unit="percent",
-        own="",
     )
 
 
