@@ -173,8 +173,8 @@ def draw(found: Standings, folder: Path) -> dict[str, Path]:
             labels=(),
         )
     )
-    where = ", ".join(dict.fromkeys(f"{c.profile} {c.table}" for c in found.conditions))
-    means_of = f"means over {len(found.conditions)} conditions, {found.seeds} seeds"
+    where = ", ".join(dict.fromkeys(f"{c.profile} {c.table}" for c in found.ranked))
+    means_of = f"means over {len(found.ranked)} conditions, {found.seeds} seeds"
     about = Texts(note=f"{where}: {means_of}; hollow: cut short in one of them or more.")
     if len(ranks["mean_rank"]) > 1:
         by_title = {titles[row]: rank for row, rank in ranks["mean_rank"].items()}
