@@ -35,7 +35,7 @@ from datasets.sources.mnist import read_idx
 from federation.caching.cache import Stage, StageCache, StageRequest
 from federation.caching.snapshots import Snapshots
 from federation.channel import Transfer
-from reports.pages.page import Result
+from reports.pages.result_files import Result
 from reports.pages.sheet import Sheet
 from reports.tables.resultset import read_set
 from results import published

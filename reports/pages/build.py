@@ -8,7 +8,8 @@ from pathlib import Path
 from reports.pages.gallery import SKIPPED
 from reports.pages.latex import latex_table
 from reports.pages.leaderboard import render_leaderboard
-from reports.pages.page import PROFILES, Result, find_results, render_page
+from reports.pages.page import render_page
+from reports.pages.result_files import PROFILES, Result, find_results
 from reports.tables.resultset import records_of
 from reports.tables.standings import Scored, Standings, as_csv, dumped, standings_of
 from results.files import check_output, write_atomic

@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from reports.pages.covered import covered
-from reports.pages.page import Result, find_results
+from reports.pages.measured import covered
+from reports.pages.result_files import Result, find_results
 from reports.tables.markup import code, escaped
 
 HEAD = """# Gallery

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 from reports.kinds.kind import Regenerated, draw_table, find_kind
-from reports.pages.page import Result, find_results
+from reports.pages.result_files import Result, find_results
 from results.files import check_output, write_atomic
 from results.store import records_of
 

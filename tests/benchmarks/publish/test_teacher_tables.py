@@ -14,7 +14,8 @@ from benchmarks.tables import registry
 from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import Paper, Row, Table
 from reports.drawing import plots_teachers
-from reports.pages.page import find_results, render_page, section_of
+from reports.pages.page import render_page, section_of
+from reports.pages.result_files import find_results
 from results.store import TableFiles
 from tests.reports.teacher_records import COLUMNS, METRICS, column_of, printed_records, selections
 

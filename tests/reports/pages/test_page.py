@@ -14,12 +14,12 @@ import pytest
 
 from reports.pages.page import (
     cell_of,
-    find_results,
     panel_rows,
     render_page,
     section_of,
     spread_of,
 )
+from reports.pages.result_files import find_results
 from reports.pages.sheet import Sheet
 from reports.tables.table import blocks
 from results.files import ResultsError

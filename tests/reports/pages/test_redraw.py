@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from reports.__main__ import app
 from reports.pages.build import build_pages
-from reports.pages.page import find_results
 from reports.pages.redraw import redraw_results
+from reports.pages.result_files import find_results
 from reports.pages.sheet import Sheet, commits
 from results.files import ResultsError
 from tests.reports.written_results import COLUMNS, PIXEL, record, write_results

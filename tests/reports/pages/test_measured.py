@@ -5,11 +5,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pandas as pd
-import pytest
 
-from federation.training.execution import COMPILE, PRECISIONS, Execution
-from reports.pages.covered import covered
-from reports.pages.page import Result
+from reports.pages.measured import covered
 from results import published
 from results.published import claims
 
@@ -59,18 +56,3 @@ def test_claims_are_counted_by_verdict_in_tables_of_the_papers_own():
 
 def test_results_of_no_paper_have_no_page():
     assert covered([result("mnist", [], paper="league")]) == []
-
-
-@pytest.mark.parametrize("precision", PRECISIONS)
-@pytest.mark.parametrize("compiled", COMPILE)
-def test_a_way_of_running_is_no_other_table(tmp_path, precision, compiled):
-    label = Execution(precision=precision, compile=compiled).label
-    name = f"table2.{label}" if label else "table2"
-    assert Result("cpu", "dlad", name, tmp_path / name).as_published
-
-
-@pytest.mark.parametrize("variant", ["released", "set-1a2b3c4d", "set-1a2b3c4d.bf16", "bf16.x"])
-def test_another_protocol_or_a_users_setting_is(tmp_path, variant):
-    name = f"table2.{variant}"
-    assert not Result("cpu", "dlad", name, tmp_path / name).as_published
-    assert Result("cpu", "dlad", "table2.stacked8", tmp_path / "x").as_published

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from reports.pages.claim_counts import KINDS, standing
-from reports.pages.page import Result
 from reports.pages.printed import printed_numbers
+from reports.pages.result_files import Result
 from results import published
 
 

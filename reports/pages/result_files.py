@@ -1,0 +1,136 @@
+"""The tables in a folder of results: the files of each, read when they are asked for."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import pandas as pd
+
+from metrics.names import facts
+from reports.pages.sheet import Sheet
+from reports.tables.resultset import check_agree, read_table
+from reports.tables.table import Layout, is_number
+from reports.tables.units import unit_of
+from results import published
+from results.files import ResultsError
+from results.frame import read_records
+from results.record import OK, Record
+from results.store import read_sealed_csv
+
+PROFILES = ("paper", "cpu", "smoke")
+CLAIMED = ("id", "claim", "verdict", "in_print")
+"""What every line on a claim has."""
+COUNTED = (
+    *("held", "failed", "undecided", "cut_short", "settled"),
+    *("seeds", "profile", "data", "fails_at"),
+)
+"""What it has beside that, or not, by its version."""
+WAYS_OF_RUNNING = re.compile(
+    r"(bf16|tf32|compiled|reduce-overhead|stacked\d+)(-(compiled|reduce-overhead|stacked\d+))*"
+)
+"""How a table's file is called by precision, compilation and stacking: the same numbers up to
+rounding."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """One table's files."""
+
+    profile: str
+    paper: str
+    name: str
+    """`table2`, or `table1.released` for one of another protocol."""
+    base: Path
+    """Their path without suffix."""
+
+    @property
+    def as_published(self) -> bool:
+        """Whether it is the paper's own table, in whatever way it ran: by the paper's protocol, and
+        without settings of a user's own.
+        """
+        variant = self.name.partition(".")[2]
+        return not variant or WAYS_OF_RUNNING.fullmatch(variant) is not None
+
+    def file(self, suffix: str) -> Path:
+        return self.base.with_name(f"{self.base.name}.{suffix}")
+
+    @property
+    def anchor(self) -> str:
+        """The table's place in the page."""
+        return f"{self.profile}-{self.paper}-{self.name}".replace(".", "-")
+
+    @cached_property
+    def lines(self) -> pd.DataFrame:
+        return read_table(self.file("csv"))
+
+    @cached_property
+    def sheet(self) -> Sheet:
+        """As `reproduce` left it; for a CSV that lies alone, rows and columns in its order."""
+        return (
+            Sheet.read(self.file("layout.json"))
+            if self.file("layout.json").exists()
+            else plain_sheet(self)
+        )
+
+    @cached_property
+    def claims(self) -> list[dict[str, str]]:
+        path = self.file("claims.csv")
+        if not path.exists():
+            return []
+        claims = [dict(line) for line in read_sealed_csv(path, CLAIMED, COUNTED)]
+        if not claims or not all(claim[name] for claim in claims for name in CLAIMED):
+            raise ResultsError(
+                f"{path} is damaged; regenerate the table with `python -m benchmarks reproduce`"
+            )
+        return claims
+
+    @cached_property
+    def records(self) -> list[Record]:
+        records = read_records(self.file("records.jsonl"))
+        check_agree(self.file("csv"), self.lines, records)
+        return records
+
+
+def find_results(folder: Path) -> list[Result]:
+    """The tables under `folder`/PROFILE/PAPER, papers and tables in order. Raises ResultsError if
+    there is none.
+    """
+    results = [
+        Result(profile, path.parent.name, path.stem, path.with_suffix(""))
+        for profile in PROFILES
+        for path in sorted((folder / profile).glob("*/*.csv"))
+        if not path.name.endswith(".claims.csv")
+        and (path.parent.name in published.papers() or path.with_suffix(".layout.json").exists())
+    ]
+    if not results:
+        raise ResultsError(
+            f"{folder} holds no table; write one with `python -m benchmarks reproduce`, or"
+            " name the folder that was given to --results"
+        )
+    return results
+
+
+def plain_sheet(result: Result) -> Sheet:
+    """A sheet from nothing but the CSV: slugs for titles."""
+    lines = result.lines
+    numbers = lines[(lines["status"] == OK) & lines["value"].map(is_number)]
+    shares = [metric for metric in numbers["metric"].unique() if facts(metric).share]
+    values = numbers.loc[numbers["metric"].isin(shares), "value"].astype(float)
+    paper, table = result.paper, result.name.split(".")[0]
+    origins = (lines["data"] + " (" + lines["origin"] + ")").unique()
+    layout = Layout(
+        key=f"{paper}/{result.name}",
+        title=result.name,
+        caption="Drawn from its CSV alone",
+        own="",
+        x_axis="",
+        rows={row: row for row in lines["row"].unique()},
+        oracles=frozenset(),
+        columns=tuple(lines["column"].unique()),
+        labels=(f"profile {result.profile}", *origins),
+        unit=unit_of(paper, table, shares[0], values) if shares else "",
+    )
+    return Sheet(layout, paper, "", "final")

@@ -1,0 +1,23 @@
+"""Which of the files of a folder are a paper's own table."""
+
+from __future__ import annotations
+
+import pytest
+
+from federation.training.execution import COMPILE, PRECISIONS, Execution
+from reports.pages.result_files import Result
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("compiled", COMPILE)
+def test_a_way_of_running_is_no_other_table(tmp_path, precision, compiled):
+    label = Execution(precision=precision, compile=compiled).label
+    name = f"table2.{label}" if label else "table2"
+    assert Result("cpu", "dlad", name, tmp_path / name).as_published
+
+
+@pytest.mark.parametrize("variant", ["released", "set-1a2b3c4d", "set-1a2b3c4d.bf16", "bf16.x"])
+def test_another_protocol_or_a_users_setting_is(tmp_path, variant):
+    name = f"table2.{variant}"
+    assert not Result("cpu", "dlad", name, tmp_path / name).as_published
+    assert Result("cpu", "dlad", "table2.stacked8", tmp_path / "x").as_published
