@@ -16,8 +16,10 @@ import torch.nn.functional as F
 
 from federation.federation import Federation
 from federation.method import Method
-from federation.parties.checkpoint import Checkpoint, History
-from federation.parties.client import Shard
+from federation.parties.checkpoint import Checkpoint
+from federation.parties.client import Client, Shard
+from federation.parts.stacked import TrainingSet
+from federation.parts.trainer import LocalTraining
 from federation.training.loops import TrainingPlan
 
 
@@ -69,7 +71,7 @@ class DLAD(Method):
         plan = replace(federation.local, epochs=self.classifier_epochs)
         classifiers = federation.stages.client_models(
             "client-classifier",
-            lambda c: c.run(self.train_classifier, federation, c.index, local[c.index], plan),
+            lambda c: self.classifier_training(federation, c, local[c.index], plan),
             lambda c: (
                 local[c.index].lineage,
                 federation.public.digest,
@@ -88,32 +90,28 @@ class DLAD(Method):
         weights = confidence_weights(confidence, self.temperature)
         return federation.distill(mixture(weights, teacher_probabilities(federation, teachers)))
 
-    def train_classifier(
-        self,
-        shard: Shard,
-        federation: Federation,
-        index: int,
-        model: Checkpoint,
-        plan: TrainingPlan,
-    ) -> tuple[torch.nn.Module, History]:
-        """C_i of Eq. 3 from the client's own model, on the client: to tell its samples X_i (label
-        1, sample weight 1.5) from the public ones X_dist (label 0).
+    def classifier_training(
+        self, federation: Federation, client: Client, model: Checkpoint, plan: TrainingPlan
+    ) -> LocalTraining:
+        """C_i of Eq. 3 from the client's own model: to tell its samples X_i (label 1, sample weight
+        1.5) from the public ones X_dist (label 0).
         """
-        network = federation.networks.replace_head(
-            federation.networks.module(model), 1, "classifier", index
-        )
-        images = torch.cat([shard.images, federation.public.images])
-        membership = torch.zeros(len(images), 1, device=images.device)
-        membership[: len(shard)] = 1
-        history = federation.train(
-            network,
-            images,
-            membership,
+        index, public = client.index, federation.public.images
+        network = federation.networks.module(model)
+
+        def memberships(shard: Shard) -> TrainingSet:
+            images = torch.cat([shard.images, public])
+            membership = torch.zeros(len(images), 1, device=images.device)
+            membership[: len(shard)] = 1
+            weights = 1 + (self.client_weight - 1) * membership.squeeze(1)
+            return TrainingSet(images, membership, weights)
+
+        return LocalTraining(
+            client,
+            federation.networks.replace_head(network, 1, "classifier", index),
             binary_cross_entropy,
             plan,
-            "classifier",
-            index,
-            sample_weights=1 + (self.client_weight - 1) * membership.squeeze(1),
-            label=f"classifier {index + 1}/{len(federation.clients)}",
+            ("classifier", index),
+            f"classifier {index + 1}/{len(federation.clients)}",
+            memberships,
         )
-        return network, history

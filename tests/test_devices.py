@@ -21,9 +21,8 @@ from benchmarks.running.execute import prepare_device
 from benchmarks.tables import registry
 from federation.caching import snapshots
 from federation.fitting import fit
-from federation.parties.client import Shard
 from federation.parts.rounds import Rounds
-from federation.parts.stacked import train_stacked
+from federation.parts.stacked import TrainingSet, train_stacked
 from federation.tasks.classification import Classification
 from federation.training.augmentation import Augmentation, augment
 from federation.training.execution import DEFAULT
@@ -172,8 +171,8 @@ def test_clients_that_train_together_keep_to_their_device():
             build("resnet8-wide", 3, 10, 8).to("cuda:0", memory_format=torch.channels_last)
             for _ in range(3)
         ]
-        shards = [
-            Shard(
+        sets = [
+            TrainingSet(
                 torch.ones(n, 3, 8, 8, dtype=torch.uint8, device="cuda:0"),
                 torch.zeros(n, dtype=torch.int64, device="cuda:0"),
             )
@@ -181,7 +180,7 @@ def test_clients_that_train_together_keep_to_their_device():
         ]
         train_stacked(
             models,
-            shards,
+            sets,
             Classification(10).loss,
             TrainingPlan(epochs=1, batch_size=4),
             normalise=Normalisation((0.5,), (0.5,)),

@@ -22,7 +22,7 @@ from benchmarks.tables.cells import Cell
 from benchmarks.tables.spec import SpecError
 from datasets.catalogue import ResolvedData
 from datasets.source import UNVERIFIED
-from federation.caching.cache import Stage, StageCache, StageRequest
+from federation.caching.cache import Stage, StageCache, StageRequest, Together
 from federation.channel import Channel
 from federation.costs import Meter, Work, metering
 from federation.federation import Federation
@@ -177,7 +177,9 @@ class _RecordingCache(StageCache):
             self._asked = outer
             self._meter.restore(before)
 
-    def get_all(self, requests: Sequence[StageRequest]) -> list[Stage]:
+    def get_all(
+        self, requests: Sequence[StageRequest], together: Together | None = None
+    ) -> list[Stage]:
         return [self._recorded(request, request.key) for request in requests]
 
     def _recorded(self, request: StageRequest, key: str) -> Stage:

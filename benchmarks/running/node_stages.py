@@ -4,11 +4,13 @@ command.
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import torch
+from filelock import Timeout
 
 from benchmarks.running.stage_server import BUSY, HERE, StageServer
 from federation.caching.cache import Stage, StageCache, StageRequest, StoredTensors, read_stage
@@ -42,27 +44,29 @@ class NodeStages(StageCache):
         self._server = server
         self._holder = holder
 
-    def _from_disk(self, request: StageRequest, patience: float) -> Stage | None:
+    @contextlib.contextmanager
+    def _claimed(
+        self, request: StageRequest, patience: float
+    ) -> Iterator[tuple[Stage | None, str]]:
         """As of the parent, with the other nodes for other processes."""
         base = self.path(request)
         assert base is not None
-        if self._load(base)[0] is not None:
-            return super()._from_disk(request, patience)
-        name = self._name(base)
-        while (answer := self._server.ask(name, self._holder)) == BUSY:
-            if patience == 0:
-                return None
-            time.sleep(WAIT)
-        if answer == HERE:
-            self._fetch(base)
-            return super()._from_disk(request, patience)
+        answer, name = HERE, self._name(base)
+        if self._load(base)[0] is None:
+            while (answer := self._server.ask(name, self._holder)) == BUSY:
+                if patience == 0:
+                    raise Timeout(name)
+                time.sleep(WAIT)
+            if answer == HERE:
+                self._fetch(base)
         try:
-            stage = super()._from_disk(request, patience)
-            if stage is not None:
+            with super()._claimed(request, patience) as claim:
+                yield claim
+            if answer != HERE:
                 self._give(base)
         finally:
-            self._server.finish(name)
-        return stage
+            if answer != HERE:
+                self._server.finish(name)
 
     def _name(self, path: Path) -> str:
         return str(path.relative_to(self._home))

@@ -11,8 +11,7 @@ import torch
 from benchmarks.running.execute import prepare_device
 from benchmarks.running.follow import Workload
 from federation.costs import Meter
-from federation.parties.client import Shard
-from federation.parts.stacked import train_stacked
+from federation.parts.stacked import TrainingSet, train_stacked
 from federation.tasks.base import Task
 from federation.tasks.classification import Classification
 from federation.tasks.segmentation import Segmentation
@@ -78,7 +77,7 @@ def training_speed(
 
 def _epoch(
     load: Workload, sides: Sequence[int], count: int, device: str, execution: Execution
-) -> Callable[[], None]:
+) -> Callable[[], object]:
     """Trains each of `execution.stacked` networks on `count` images of its own."""
     channels = load.image_shape[0]
     dense = entry(load.network).makes == "maps"
@@ -86,27 +85,27 @@ def _epoch(
     plan = TrainingPlan(epochs=1, batch_size=min(load.batch_size, count))
     normalise = Normalisation((0.5,) * channels, (0.25,) * channels)
 
-    def shard() -> Shard:
+    def images_and_targets() -> TrainingSet:
         shape = (count, channels, *sides)
         images = torch.randint(0, 256, shape, dtype=torch.uint8, device=device)
         of_pixels = (count, *(sides if dense else ()))
-        return Shard(images, torch.randint(0, load.outputs, of_pixels, device=device))
+        return TrainingSet(images, torch.randint(0, load.outputs, of_pixels, device=device))
 
     def network() -> torch.nn.Module:
         return channels_last(build(load.network, channels, load.outputs, sides).to(device))
 
     if execution.stacked > 1:
-        shards = [shard() for _ in range(execution.stacked)]
-        models = [network() for _ in shards]
+        sets = [images_and_targets() for _ in range(execution.stacked)]
+        models = [network() for _ in sets]
         return lambda: train_stacked(
             models,
-            shards,
+            sets,
             task.loss,
             plan,
             normalise=normalise,
-            generators=[torch.Generator(device) for _ in shards],
+            generators=[torch.Generator(device) for _ in sets],
         )
-    held, model = shard(), network()
+    held, model = images_and_targets(), network()
     images, targets = held.images, held.targets
     return lambda: train(
         model,

@@ -10,6 +10,7 @@ system, so a killed process never leaves one behind.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,7 +24,7 @@ from filelock import FileLock, Timeout
 
 from federation.caching.events import StageEvent
 from federation.channel import encode, raw_bytes
-from federation.samples import active_count, apart, counted
+from federation.samples import LOCAL_SECONDS, SECONDS, active_count, apart, counted
 from results.files import (
     ResultsError,
     digest,
@@ -117,11 +118,30 @@ class StageRequest:
         return digest([self.kind, self.inputs, code_digest(self.code), package_versions()])
 
 
+@dataclass(frozen=True)
+class Together:
+    """Which of several requested stages can be computed as one, and how."""
+
+    groups: Sequence[Sequence[int]]
+    """Positions of all requests, those of a group together."""
+    compute: Callable[[Sequence[int]], list[Stage]]
+    """Takes two or more positions of a group; each stage has the samples that were `seen` for
+    it."""
+
+
 def _computed(request: StageRequest) -> Stage:
     """The stage, with the samples that were seen and the seconds that passed for it."""
     with counted() as seen:
         stage = request.compute()
     return replace(stage, seen=seen.amounts())
+
+
+def _computed_together(positions: Sequence[int], together: Together) -> list[Stage]:
+    """The stages; of the seconds that passed each has the same share."""
+    with counted() as seen:
+        stages = together.compute(positions)
+    share = {name: seen.amounts()[name] / len(positions) for name in (SECONDS, LOCAL_SECONDS)}
+    return [replace(stage, seen={**share, **stage.seen}) for stage in stages]
 
 
 def write_stage(base: Path, stage: Stage, **about: str) -> str:
@@ -197,70 +217,95 @@ class StageCache:
         """The stage, from the cache or computed now."""
         return self.get_all([request])[0]
 
-    def get_all(self, requests: Sequence[StageRequest]) -> list[Stage]:
+    def get_all(
+        self, requests: Sequence[StageRequest], together: Together | None = None
+    ) -> list[Stage]:
         """All stages, in order. Those that another process is computing are left to it, and waited
-        for at the end.
+        for at the end. What `together` has groups of is computed as one, as far as it is absent.
         """
         with apart():
-            stages = self._all(requests)
+            stages = self._all(requests, together)
         count = active_count()
         if count is not None:
             for request, stage in zip(requests, stages, strict=True):
                 count.add_stage(request.key, stage.seen)
         return stages
 
-    def _all(self, requests: Sequence[StageRequest]) -> list[Stage]:
-        if self.folder is None:
-            return [self._from_memory(request) for request in requests]
+    def _all(self, requests: Sequence[StageRequest], together: Together | None) -> list[Stage]:
+        alone = [[position] for position in range(len(requests))]
         stages: dict[int, Stage] = {}
-        for patience in (
-            0.0,
-            -1.0,
-        ):  # first pass: take what is free; second pass: wait for the others
-            for position, request in enumerate(requests):
-                if (
-                    position not in stages
-                    and (stage := self._from_disk(request, patience)) is not None
-                ):
-                    stages[position] = stage
+        # First pass: take what is free. Second pass: wait for the others, one at a time, since of
+        # two processes each could wait for what the other holds.
+        for patience, groups in ((0.0, together.groups if together else alone), (-1.0, alone)):
+            for group in groups:
+                waiting = {p: requests[p] for p in group if p not in stages}
+                stages |= self._take(waiting, patience, together)
         return [stages[position] for position in range(len(requests))]
 
-    def _from_memory(self, request: StageRequest) -> Stage:
-        if request.key in self._memory:
-            self._log(request, computed=False)
-        else:
+    def _take(
+        self,
+        requests: Mapping[int, StageRequest],
+        patience: float,
+        together: Together | None,
+    ) -> dict[int, Stage]:
+        """Stages by position, but for those whose lock another process holds when `patience`
+        (seconds, -1 for ever) is over.
+        """
+        taken: dict[int, Stage] = {}
+        absent: dict[int, str] = {}
+        with contextlib.ExitStack() as claims:
+            for position, request in requests.items():
+                try:
+                    stage, damage = claims.enter_context(self._claimed(request, patience))
+                except Timeout:
+                    continue
+                if stage is None:
+                    absent[position] = damage
+                else:
+                    self._log(request, computed=False)
+                    taken[position] = stage
             started = time.monotonic()
-            self._memory[request.key] = _computed(request)
-            self._log(request, computed=True, seconds=time.monotonic() - started)
-        return self._memory[request.key]
+            computed = (
+                _computed_together(list(absent), together)
+                if together and len(absent) > 1
+                else [_computed(requests[position]) for position in absent]
+            )
+            seconds = (time.monotonic() - started) / max(1, len(absent))
+            for (position, damage), stage in zip(absent.items(), computed, strict=True):
+                taken[position] = self._keep(requests[position], stage)
+                self._log(requests[position], computed=True, seconds=seconds, note=damage)
+        return taken
 
-    def _from_disk(self, request: StageRequest, patience: float) -> Stage | None:
-        """The stage, or None if another process holds its lock and `patience` (seconds, -1 for
-        ever) is over.
+    @contextlib.contextmanager
+    def _claimed(
+        self, request: StageRequest, patience: float
+    ) -> Iterator[tuple[Stage | None, str]]:
+        """The stage, or None with what is wrong with it: then nobody else computes it inside.
+
+        Raises Timeout if another process holds its lock and `patience` is over.
         """
         base = self.path(request)
-        assert base is not None
-        stage, damage = self._load(base)
-        if stage is None:
-            base.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                lock = base.with_name(f"{base.name}.lock")
-                displace(lock)
-                with FileLock(lock, timeout=patience):
-                    stage, damage = self._load(base)  # it may have been finished while we waited
-                    if stage is None:
-                        started = time.monotonic()
-                        computed = _computed(request)
-                        sha256 = write_stage(base, computed, kind=request.kind, label=request.label)
-                        self._log(
-                            request, computed=True, seconds=time.monotonic() - started, note=damage
-                        )
-                        stored = StoredTensors(_body(base), sha256, self._device)
-                        return replace(computed, tensors=stored)
-            except Timeout:
-                return None
-        self._log(request, computed=False)
-        return stage
+        if base is None:
+            yield self._memory.get(request.key), ""
+            return
+        stage, _ = self._load(base)
+        if stage is not None:
+            yield stage, ""
+            return
+        base.parent.mkdir(parents=True, exist_ok=True)
+        lock = base.with_name(f"{base.name}.lock")
+        displace(lock)
+        with FileLock(lock, timeout=patience):
+            yield self._load(base)  # it may have been finished while we waited
+
+    def _keep(self, request: StageRequest, stage: Stage) -> Stage:
+        """A computed stage as it is stored, in files or in memory."""
+        base = self.path(request)
+        if base is None:
+            self._memory[request.key] = stage
+            return stage
+        sha256 = write_stage(base, stage, kind=request.kind, label=request.label)
+        return replace(stage, tensors=StoredTensors(_body(base), sha256, self._device))
 
     def path(self, request: StageRequest) -> Path | None:
         """Where the stage's files are, without suffix; None if stages are kept in memory."""

@@ -9,12 +9,12 @@ training one after another, up to rounding (dropout draws differ).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import nn
 
-from federation.parties.client import Shard
 from federation.samples import on_client, see
 from federation.training.augmentation import Augmentation
 from federation.training.loops import (
@@ -27,24 +27,42 @@ from federation.training.loops import (
 )
 from federation.training.row_optimizers import RowOptimizer
 
-Batch = tuple[torch.Tensor, torch.Tensor]
+Batch = tuple[torch.Tensor, ...]
+"""Stored samples, targets, and sample weights if there are any."""
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """What a network is trained on."""
+
+    images: torch.Tensor
+    """As they are stored, (n, c, *sides)."""
+    targets: torch.Tensor
+    """(n, ...)."""
+    weights: torch.Tensor | None = None
+    """What each sample's loss is multiplied by, (n,); None for 1."""
+
+    def __len__(self) -> int:
+        return len(self.images)
 
 
 def train_stacked(
     models: Sequence[nn.Module],
-    shards: Sequence[Shard],
+    sets: Sequence[TrainingSet],
     loss: Loss,
     plan: TrainingPlan,
     *,
     normalise: Normalisation,
     generators: Sequence[torch.Generator],
     augmentation: Augmentation | None = None,
-) -> None:
-    """Train every model in place on its shard, as `train` would; all models must be of the same
-    network.
+    after_epoch: Callable[[int], None] | None = None,
+) -> list[int]:
+    """Train every model in place on its set, as `train` would; all models must be of the same
+    network, and all sets with sample weights or none. Returns the samples that each has seen.
 
     In each step the clients whose batches are equally large are one computation: all of them, but
-    at the end of an epoch. Raises DivergedError if an epoch's loss is not finite.
+    at the end of an epoch. Before `after_epoch` models have their new weights. Raises DivergedError
+    if an epoch's loss is not finite.
     """
     for model in models:
         model.train()
@@ -53,26 +71,29 @@ def train_stacked(
     # What a schedule needs of an optimiser: the learning rate that it has.
     clock = plan.make_optimizer([nn.Parameter(torch.zeros(1))], fused=False)
     schedule = plan.make_schedule(clock)
+    seen = [0] * len(models)
     for epoch in range(1, plan.epochs + 1):
         total = torch.zeros((), device=stack.weights.device)
         feeds = [
-            _feed(shard, plan, generator)
-            for shard, generator in zip(shards, generators, strict=True)
+            _feed(own, plan, generator) for own, generator in zip(sets, generators, strict=True)
         ]
         while step := {
             position: batch
             for position, feed in enumerate(feeds)
             if (batch := next(feed, None)) is not None
         }:
+            for position, (images, *_) in step.items():
+                seen[position] += len(images)
             gradients = []
             together = _by_size(step)
             for positions in together:
                 parts = zip(*(step[position] for position in positions), strict=True)
-                images, targets = (torch.cat(part) for part in parts)
+                images, targets, *weights = (torch.cat(part) for part in parts)
                 drawing = [generators[position] for position in positions]
                 pairs = training_pairs(images, targets, normalise, augmentation, drawing)
                 rows = stack.rows(positions)
-                own, losses = stack.gradients(rows, *(_by_client(t, positions) for t in pairs))
+                whole = (_by_client(tensor, positions) for tensor in (*pairs, *weights))
+                own, losses = stack.gradients(rows, *whole)
                 gradients.append(own)
                 total += losses.sum()
             everyone = stack.rows([position for part in together for position in part])
@@ -84,7 +105,11 @@ def train_stacked(
             )
         clock.step()
         schedule.step()
+        if after_epoch is not None:
+            stack.write_to(models)
+            after_epoch(epoch)
     stack.write_to(models)
+    return seen
 
 
 class Stack:
@@ -118,16 +143,20 @@ class Stack:
         return torch.tensor(positions).to(self.weights.device, non_blocking=True)
 
     def gradients(
-        self, rows: torch.Tensor | None, inputs: torch.Tensor, targets: torch.Tensor
+        self,
+        rows: torch.Tensor | None,
+        inputs: torch.Tensor,
+        targets: torch.Tensor,
+        *sample_weights: torch.Tensor,
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Of each network's mean loss on its batch, (rows, parameters), and the sum of its losses,
-        (rows,); inputs are (rows, n, ...). What networks note of the batch, as BatchNorm does, is
-        noted.
+        (rows,); inputs, and sample weights if there are any, are (rows, n, ...). What networks note
+        of the batch, as BatchNorm does, is noted.
         """
         held = [self.weights, *self._fixed.values()]
         weights, *fixed = held if rows is None else (tensor[rows] for tensor in held)
         noted = dict(zip(self._fixed, fixed, strict=True))
-        found = self._together(weights, noted, inputs, targets)
+        found = self._together(weights, noted, inputs, targets, *sample_weights)
         if rows is not None:
             for name, tensor in noted.items():
                 self._fixed[name][rows] = tensor
@@ -153,9 +182,12 @@ class Stack:
         fixed: dict[str, torch.Tensor],
         inputs: torch.Tensor,
         targets: torch.Tensor,
+        *sample_weights: torch.Tensor,
     ) -> tuple[torch.Tensor, torch.Tensor]:
         state = {**self._named(row), **fixed}
         losses = self._loss(torch.func.functional_call(self._template, state, (inputs,)), targets)
+        for weights in sample_weights:
+            losses = losses * weights
         return losses.mean(), losses.detach().sum()
 
 
@@ -168,8 +200,8 @@ def _tensors(model: nn.Module) -> dict[str, torch.Tensor]:
 def _by_size(step: dict[int, Batch]) -> list[list[int]]:
     """Positions of batches that are equally large, together."""
     groups: dict[int, list[int]] = {}
-    for position, (_, targets) in step.items():
-        groups.setdefault(len(targets), []).append(position)
+    for position, (images, *_) in step.items():
+        groups.setdefault(len(images), []).append(position)
     return list(groups.values())
 
 
@@ -180,10 +212,10 @@ def _by_client(samples: torch.Tensor, positions: Sequence[int]) -> torch.Tensor:
     return samples.contiguous().view(len(positions), -1, *samples.shape[1:])
 
 
-def _feed(shard: Shard, plan: TrainingPlan, generator: torch.Generator) -> Iterator[Batch]:
-    """A client's stored samples and targets of one epoch, batch by batch."""
-    images, targets = shard.images, shard.targets
-    for batch in batches(len(shard), plan.batch_size, generator):
+def _feed(own: TrainingSet, plan: TrainingPlan, generator: torch.Generator) -> Iterator[Batch]:
+    """What a client's network is trained on in one epoch, batch by batch."""
+    tensors = [own.images, own.targets, *([] if own.weights is None else [own.weights])]
+    for batch in batches(len(own), plan.batch_size, generator):
         with on_client():
             see(len(batch))
-        yield images[batch], targets[batch]
+        yield tuple(tensor[batch] for tensor in tensors)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import torch
 from torch import nn
 
-from federation.caching.cache import Stage, StageCache, StageRequest
+from federation.caching.cache import Stage, StageCache, StageRequest, Together
 from federation.caching.snapshots import Snapshots
 from federation.parties.checkpoint import Checkpoint, History, state_of
 from federation.parties.client import Client
@@ -19,7 +19,8 @@ from federation.parts.evaluation import Evaluation
 from federation.parts.networks import Networks
 from federation.parts.privacy import Privacy
 from federation.parts.setup import Setup
-from federation.parts.trainer import Trainer
+from federation.parts.trainer import LocalTraining, Trainer
+from federation.samples import LOCAL
 from federation.seeds import AXES
 from federation.training.loops import Normalisation, predict
 from federation.training.private_training import PrivateSteps
@@ -64,24 +65,24 @@ class Stages:
         clients, local = self._setup.clients, self._setup.local
         private = [self._privacy.steps(client, local) for client in clients]
 
-        def train_locally(client: Client, steps: PrivateSteps | None) -> tuple[nn.Module, History]:
+        def training(client: Client) -> LocalTraining:
             model = self._networks.initial(client.network, client.task)
-            return model, self._trainer.on_client(client, model, local, steps, track=True)
+            return self._trainer.supervised(client, model, local, track=True)
 
-        models = self._checkpoints(
+        models = self._trained(
+            "local-model",
+            training,
             [
-                self._client_request(
-                    "local-model",
+                self._client_inputs(
                     client,
-                    functools.partial(train_locally, client, steps),
                     asdict(local),
                     {**asdict(steps), **self._seeds("noise")} if steps is not None else None,
                     _described(client.task),
-                    outputs=(client.task or self._setup.task).outputs,
-                    code=__name__,
                 )
                 for client, steps in zip(clients, private, strict=True)
-            ]
+            ],
+            private,
+            code=__name__,
         )
         for client, steps in zip(clients, private, strict=True):
             self._privacy.book(client, steps)  # whoever trained it
@@ -98,9 +99,8 @@ class Stages:
         another task; no private form.
         """
         local, augmentation = self._setup.local, self._setup.augmentation
-        requests = []
-        for client in self._setup.clients:
-            inputs = {
+        inputs = [
+            {
                 "image": list(self._setup.image_shape),
                 "normalise": _normalisation(client.normalise or self._setup.normalise),
                 "augmentation": asdict(augmentation) if augmentation else None,
@@ -115,11 +115,11 @@ class Stages:
                     asdict(local),
                 ],
             }
-            compute = functools.partial(self._pretrain, client)
-            requests.append(StageRequest("teacher", self._label(client), inputs, compute, __name__))
-        return self._checkpoints(requests)
+            for client in self._setup.clients
+        ]
+        return self._trained("teacher", self._teaching, inputs, code=__name__)
 
-    def _pretrain(self, client: Client) -> Stage:
+    def _teaching(self, client: Client) -> LocalTraining:
         task = client.task or self._setup.task
         channels, *sides = self._setup.image_shape
         model = self._networks.new_module(
@@ -128,45 +128,92 @@ class Stages:
             client.index,
             client.network,
         )
-        client.run(
-            self._trainer.on_shard,
+        return LocalTraining(
+            client,
             model,
+            task.loss,
             self._setup.local,
             ("teacher", client.index),
-            loss=task.loss,
+            f"teacher {client.index + 1}/{len(self._setup.clients)}",
             normalise=client.normalise,
-            label=f"teacher {client.index + 1}/{len(self._setup.clients)}",
         )
-        return _as_stage(model, client.network, task.outputs, client, {})
 
     def client_models(
         self,
         kind: str,
-        train: Callable[[Client], tuple[nn.Module, History]],
+        training: Callable[[Client], LocalTraining],
         parts: Callable[[Client], Sequence[Any]],
         *,
         outputs: int,
         code: str,
     ) -> list[Checkpoint]:
-        """A further network of every client, which `train` trains on it, with its history.
+        """A further network of every client, trained on it as `training` says.
 
         `kind` is for people, `parts` gives the plain values that determine the network beside the
         client, `outputs` is the size of its last layer and `code` the name of the module that
-        trains it.
+        defines the training.
         """
-        return self._checkpoints(
-            [
-                self._client_request(
-                    kind,
-                    client,
-                    functools.partial(train, client),
-                    *parts(client),
-                    outputs=outputs,
-                    code=code,
+        inputs = [self._client_inputs(client, *parts(client)) for client in self._setup.clients]
+        return self._trained(kind, training, inputs, outputs=outputs, code=code)
+
+    def _trained(
+        self,
+        kind: str,
+        training: Callable[[Client], LocalTraining],
+        inputs: Sequence[dict[str, Any]],
+        private: Sequence[PrivateSteps | None] = (),
+        *,
+        outputs: int | None = None,
+        code: str,
+    ) -> list[Checkpoint]:
+        """A network of every client, by `inputs` that determine it; those that are absent and alike
+        are trained as one where the run stacks clients. `outputs` are those of the client's task if
+        not given.
+        """
+        clients = self._setup.clients
+        steps = private or [None] * len(clients)
+
+        def stage(client: Client, model: nn.Module, history: History) -> Stage:
+            of_task = (client.task or self._setup.task).outputs
+            return _as_stage(model, client.network, outputs or of_task, client, history)
+
+        def alone(position: int) -> Stage:
+            own = training(clients[position])
+            return stage(own.client, own.model, self._trainer.alone(own, steps[position]))
+
+        def together(positions: Sequence[int]) -> list[Stage]:
+            trainings = [training(clients[position]) for position in positions]
+            return [
+                replace(stage(own.client, own.model, history), seen={LOCAL: seen})
+                for own, (history, seen) in zip(
+                    trainings, self._trainer.together(trainings), strict=True
                 )
-                for client in self._setup.clients
             ]
-        )
+
+        requests = [
+            StageRequest(kind, self._label(client), own, functools.partial(alone, position), code)
+            for position, (client, own) in enumerate(zip(clients, inputs, strict=True))
+        ]
+        stages = self.cache.get_all(requests, Together(self._alike(), together))
+        return [
+            Checkpoint(state=stage.tensors, lineage=request.key, **stage.info)
+            for request, stage in zip(requests, stages, strict=True)
+        ]
+
+    def _alike(self) -> list[list[int]]:
+        """Positions of clients whose networks, tasks and views are alike, in groups of as many as
+        the run stacks.
+        """
+        alike: dict[str, list[int]] = {}
+        for position, client in enumerate(self._setup.clients):
+            own = [client.network, _described(client.task), _normalisation(client.normalise)]
+            alike.setdefault(repr(own), []).append(position)
+        size = self._setup.execution.stacked
+        return [
+            positions[begin : begin + size]
+            for positions in alike.values()
+            for begin in range(0, len(positions), size)
+        ]
 
     def answers(
         self,
@@ -248,26 +295,14 @@ class Stages:
             asdict(setup.server),
             self._seeds(*(axis for axis in AXES if axis not in without)),
             sorted(self._evaluation.oracle),
-            setup.execution.stacked,
             asdict(protection.plan) if protection is not None else None,
         )
 
     # -- keys --
 
-    def _client_request(
-        self,
-        kind: str,
-        client: Client,
-        compute: Callable[[], tuple[nn.Module, History]],
-        *parts: Any,
-        outputs: int,
-        code: str,
-    ) -> StageRequest:
-        def stage() -> Stage:
-            model, history = compute()
-            return _as_stage(model, client.network, outputs, client, history)
-
-        inputs = self._inputs(
+    def _client_inputs(self, client: Client, *parts: Any) -> dict[str, Any]:
+        """What determines a network of a client's own, and `parts`."""
+        return self._inputs(
             client.index,
             client.digest,
             client.network,
@@ -275,14 +310,6 @@ class Stages:
             self._seeds("weights", "shuffling"),
             *parts,
         )
-        return StageRequest(kind, self._label(client), inputs, stage, code)
-
-    def _checkpoints(self, requests: Sequence[StageRequest]) -> list[Checkpoint]:
-        stages = self.cache.get_all(requests)
-        return [
-            Checkpoint(state=stage.tensors, lineage=request.key, **stage.info)
-            for request, stage in zip(requests, stages, strict=True)
-        ]
 
     def _inputs(self, *parts: Any) -> dict[str, Any]:
         """What determines any stage of this federation, and `parts`."""
@@ -307,6 +334,7 @@ class Stages:
             torch.get_num_threads(),
             execution.precision,
             execution.compile,
+            *([execution.stacked] if execution.stacked > 1 else []),
         ]
 
     def _seeds(self, *axes: str) -> dict[str, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -14,7 +15,7 @@ from federation.parties.client import Client, Shard
 from federation.parts.evaluation import Evaluation
 from federation.parts.privacy import Privacy
 from federation.parts.setup import Setup
-from federation.parts.stacked import train_stacked
+from federation.parts.stacked import TrainingSet, train_stacked
 from federation.parts.streams import Streams
 from federation.samples import see
 from federation.tasks.base import Task
@@ -27,7 +28,35 @@ from federation.training.loops import (
     train,
 )
 from federation.training.private_training import PrivateSteps, check_separable, train_privately
-from federation.watching import show_epoch, trained
+from federation.watching import on_client, show_epoch, trained
+
+
+def labelled(shard: Shard) -> TrainingSet:
+    """All of a client's samples with their labels."""
+    return TrainingSet(shard.images, shard.targets)
+
+
+@dataclass(frozen=True)
+class LocalTraining:
+    """A network of a client's, and how it is trained there."""
+
+    client: Client
+    model: nn.Module
+    loss: Loss
+    plan: TrainingPlan
+    names: tuple[object, ...]
+    """Of its streams."""
+    label: str
+    """For people."""
+    samples: Callable[[Shard], TrainingSet] = labelled
+    """What it is trained on, as the client makes it of its own."""
+    normalise: Normalisation | None = None
+    """The federation's if not given."""
+    task: Task | None = None
+    """What the network has outputs for; the federation's if not given."""
+    track: bool = False
+    """Whether test metrics are noted after every epoch."""
+    penalty: Penalty | None = None
 
 
 class Trainer:
@@ -78,10 +107,8 @@ class Trainer:
 
         def after_epoch(epoch: int) -> None:
             self._progress(f"{label} epoch {epoch}/{plan.epochs}", epoch / plan.epochs)
-            if track and self._evaluation.tracked:
-                for metric, value in self._evaluation.test(model, task).items():
-                    history.setdefault(metric, []).append(value)
-                    show_epoch(metric, epoch, plan.epochs, value)
+            if track:
+                self._note(history, model, task, epoch, plan.epochs)
 
         with self._streams.dropout(*names), trained(*names):
             common: dict[str, Any] = {
@@ -108,6 +135,16 @@ class Trainer:
                 **common,
             )
         return history
+
+    def _note(
+        self, history: History, model: nn.Module, task: Task | None, epoch: int, epochs: int
+    ) -> None:
+        """Add the test metrics after an epoch to `history`, where they are tracked."""
+        if not self._evaluation.tracked:
+            return
+        for metric, value in self._evaluation.test(model, task).items():
+            history.setdefault(metric, []).append(value)
+            show_epoch(metric, epoch, epochs, value)
 
     def forward(self, model: nn.Module, inputs: torch.Tensor) -> torch.Tensor:
         """A forward pass of a training loop of a method's own, as `execution` says; outputs in
@@ -138,72 +175,90 @@ class Trainer:
         budget ends.
         """
         penalties = penalties or [None] * len(group)
-        if len(group) == 1 or any(penalties):
-            for (client, model), penalty in zip(group, penalties, strict=True):
-                private = self._privacy.steps(client, plan)
-                self._privacy.book(client, private)
-                self.on_client(client, model, plan, private, *names, penalty=penalty)
+        trainings = [
+            self.supervised(client, model, plan, *names, penalty=penalty)
+            for (client, model), penalty in zip(group, penalties, strict=True)
+        ]
+        if len(group) > 1 and not any(penalties):
+            self.together(trainings)
             return
-        self._progress(f"{len(group)} clients together {' '.join(map(str, names))}", 0.0)
-        clients, models = zip(*group, strict=True)
-        seeds, device = self._streams.seeds, self._setup.device
-        with self._streams.dropout("together", *names):
-            Client.run_together(
-                clients,
-                lambda shards: train_stacked(
-                    models,
-                    shards,
-                    self._setup.task.loss,
-                    plan,
-                    normalise=self._setup.normalise,
-                    generators=[
-                        seeds.torch("shuffling", "client", client.index, *names, device=device)
-                        for client in clients
-                    ],
-                    augmentation=self._setup.augmentation,
-                ),
+        for training in trainings:
+            private = self._privacy.steps(training.client, plan)
+            self._privacy.book(training.client, private)
+            self.alone(training, private)
+
+    def supervised(
+        self, client: Client, model: nn.Module, plan: TrainingPlan, *names: object, **options: Any
+    ) -> LocalTraining:
+        """Training on the client's own labels; `options` are further fields."""
+        loss, words = (client.task or self._setup.task).loss, map(str, names)
+        label = " ".join([f"client {client.index + 1}/{len(self._setup.clients)}", *words])
+        streams = ("client", client.index, *names)
+        return LocalTraining(client, model, loss, plan, streams, label, task=client.task, **options)
+
+    def alone(self, training: LocalTraining, private: PrivateSteps | None = None) -> History:
+        """Train a client's network there, by `private` steps if there are such, which are not
+        booked here.
+        """
+        if private is not None:
+            check_separable(training.model, training.client.network)
+
+        def run(shard: Shard) -> History:
+            own = training.samples(shard)
+            return self.train(
+                training.model,
+                own.images,
+                own.targets,
+                training.loss,
+                training.plan,
+                *training.names,
+                sample_weights=own.weights,
+                penalty=training.penalty,
+                private=private,
+                normalise=training.normalise,
+                track=training.track,
+                task=training.task,
+                label=training.label,
             )
 
-    def on_client(
-        self,
-        client: Client,
-        model: nn.Module,
-        plan: TrainingPlan,
-        private: PrivateSteps | None,
-        *names: object,
-        penalty: Penalty | None = None,
-        track: bool = False,
-    ) -> History:
-        """The same of one client, by `private` steps if there are such, which are not booked
-        here.
-        """
-        label = " ".join(
-            [f"client {client.index + 1}/{len(self._setup.clients)}", *map(str, names)]
-        )
-        if private is not None:
-            check_separable(model, client.network)
-        return client.run(
-            self.on_shard,
-            model,
-            plan,
-            ("client", client.index, *names),
-            loss=(client.task or self._setup.task).loss,
-            private=private,
-            penalty=penalty,
-            track=track,
-            task=client.task,
-            label=label,
-        )
+        return training.client.run(run)
 
-    def on_shard(
-        self,
-        shard: Shard,
-        model: nn.Module,
-        plan: TrainingPlan,
-        names: Sequence[object],
-        **options: Any,
-    ) -> History:
-        """Supervised training on a client; `options` are those of `train`, and its loss."""
-        return self.train(
-            model, shard.images, shard.targets, options.pop("loss"), plan, *names, **options
-        )
+    def together(self, trainings: Sequence[LocalTraining]) -> list[tuple[History, int]]:
+        """Train several clients' networks there as one computation: networks, losses and plans are
+        alike, and none has a penalty. Returns each one's history and the samples that it has seen.
+        """
+        first, *_ = trainings
+        epochs = first.plan.epochs
+        seeds, device = self._streams.seeds, self._setup.device
+        histories: list[History] = [{} for _ in trainings]
+        seen: list[int] = []
+
+        def after_epoch(epoch: int) -> None:
+            self._progress(f"{first.label} and others epoch {epoch}/{epochs}", epoch / epochs)
+            for training, history in zip(trainings, histories, strict=True):
+                if training.track:
+                    with on_client(training.client.index), trained(*training.names):
+                        self._note(history, training.model, training.task, epoch, epochs)
+
+        def on_clients(shards: Sequence[Shard]) -> None:
+            pairs = zip(trainings, shards, strict=True)
+            seen.extend(
+                train_stacked(
+                    [training.model for training in trainings],
+                    [training.samples(shard) for training, shard in pairs],
+                    first.loss,
+                    first.plan,
+                    normalise=first.normalise or self._setup.normalise,
+                    generators=[
+                        seeds.torch("shuffling", *training.names, device=device)
+                        for training in trainings
+                    ],
+                    augmentation=self._setup.augmentation,
+                    after_epoch=after_epoch,
+                )
+            )
+
+        self._progress(f"{len(trainings)} clients together: {first.label} and others", 0.0)
+        with self._streams.dropout("together", *first.names):
+            Client.run_together([training.client for training in trainings], on_clients)
+        return list(zip(histories, seen, strict=True))

@@ -3,7 +3,6 @@
 import math
 from dataclasses import replace
 
-import pytest
 import safetensors.torch
 import torch
 from hypothesis import given, settings
@@ -71,48 +70,29 @@ def test_the_hyper_parameters_are_those_of_the_paper():
     assert (DLAD().temperature, DLAD().classifier_epochs, DLAD().client_weight) == (0.05, 20, 1.5)
 
 
-@pytest.fixture
-def spied(monkeypatch):
-    """A federation, and the list of what it was asked to train."""
+def test_classifiers_tell_private_images_at_weight_one_and_a_half_from_public_ones():
     federation = make_federation()
-    trained = []
-    train = federation.train
-
-    def keep(model, images, targets, loss, plan, *names, **options):
-        start = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-        trained.append(
-            {"start": start, "images": images, "targets": targets, "plan": plan, **options}
-        )
-        return train(model, images, targets, loss, plan, *names, **options)
-
-    monkeypatch.setattr(federation, "train", keep)
-    return federation, trained
+    plan = replace(federation.local, epochs=2)
+    for client, model in zip(federation.clients, federation.local_models(), strict=True):
+        training = DLAD().classifier_training(federation, client, model, plan)
+        own = client.run(training.samples)
+        assert torch.equal(own.images[:12], client.run(lambda shard: shard.images))
+        assert torch.equal(own.images[12:], federation.public.images)
+        assert own.targets.flatten().tolist() == [1.0] * 12 + [0.0] * 6
+        assert own.weights.tolist() == [1.5] * 12 + [1.0] * 6
+        assert (training.plan, training.client) == (plan, client)
 
 
-def classifiers(trained):
-    return [call for call in trained if call["targets"].shape == (18, 1)]
-
-
-def test_classifiers_tell_private_images_at_weight_one_and_a_half_from_public_ones(spied):
-    federation, trained = spied
-    DLAD(classifier_epochs=2).fit(federation)
-    for client, call in zip(federation.clients, classifiers(trained), strict=True):
-        assert torch.equal(call["images"][:12], client.run(lambda shard: shard.images))
-        assert torch.equal(call["images"][12:], federation.public.images)
-        assert call["targets"].flatten().tolist() == [1.0] * 12 + [0.0] * 6
-        assert call["sample_weights"].tolist() == [1.5] * 12 + [1.0] * 6
-        assert call["plan"] == replace(federation.local, epochs=2)
-
-
-def test_a_classifier_starts_from_the_body_of_its_clients_model(spied):
-    federation, trained = spied
-    DLAD(classifier_epochs=1).fit(federation)
-    for model, call in zip(federation.local_models(), classifiers(trained), strict=True):
-        assert call["start"]["head.weight"].shape[0] == 1
+def test_a_classifier_starts_from_the_body_of_its_clients_model():
+    federation = make_federation()
+    for client, model in zip(federation.clients, federation.local_models(), strict=True):
+        training = DLAD().classifier_training(federation, client, model, federation.local)
+        start = training.model.state_dict()
+        assert start["head.weight"].shape[0] == 1
         body = {
             name: tensor for name, tensor in model.state.items() if not name.startswith("head.")
         }
-        assert all(torch.equal(call["start"][name], tensor) for name, tensor in body.items())
+        assert all(torch.equal(start[name], tensor) for name, tensor in body.items())
 
 
 def test_the_global_model_imitates_the_confidence_weighted_mixture(monkeypatch):

@@ -9,8 +9,11 @@ from federation.caching.cache import content_digest
 from federation.costs import Meter, metering
 from federation.parties.checkpoint import Checkpoint
 from federation.parts.networks import HeterogeneousClientsError
+from federation.parts.stacked import TrainingSet
+from federation.parts.trainer import LocalTraining
 from federation.seeds import Seeds
 from federation.tasks.segmentation import Segmentation
+from methods.dlad import binary_cross_entropy
 from tests.federation.tiny import CLASSES, make_client, make_federation
 
 
@@ -67,18 +70,23 @@ def test_a_checkpoint_survives_the_round_trip_to_a_module(trained):
 
 def test_a_checkpoint_with_another_head_survives_too():
     federation = make_federation()
-    module = federation.networks.replace_head(
-        federation.networks.initial("cnn-small"), 1, "classifier", 0
-    )
+    modules = []
+
+    def judging(client):
+        module = federation.networks.initial("cnn-small")
+        modules.append(federation.networks.replace_head(module, 1, "classifier", client.index))
+        return LocalTraining(
+            client, modules[-1], binary_cross_entropy, federation.local, ("judge",), "", all_ones
+        )
+
+    def all_ones(shard):
+        return TrainingSet(shard.images, torch.ones(len(shard), 1))
+
     checkpoint, _ = federation.stages.client_models(
-        "judge",
-        lambda client: (module, {}),
-        lambda client: (),
-        outputs=1,
-        code="federation.caching.cache",
+        "judge", judging, lambda client: (), outputs=1, code="federation.caching.cache"
     )
     restored = federation.networks.module(checkpoint)
-    assert same(dict(restored.state_dict()), dict(module.state_dict()))
+    assert same(dict(restored.state_dict()), dict(modules[0].state_dict()))
     assert restored(torch.zeros(2, 1, 8, 8)).shape == (2, 1)
 
 

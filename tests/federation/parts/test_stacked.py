@@ -9,8 +9,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from federation.channel import Channel
-from federation.parties.client import Shard
-from federation.parts.stacked import Stack, train_stacked
+from federation.parts.stacked import Stack, TrainingSet, train_stacked
 from federation.training.augmentation import Augmentation
 from federation.training.execution import Execution
 from federation.training.loops import DivergedError, Normalisation, TrainingPlan, train
@@ -51,7 +50,7 @@ def network(seed):
 
 def shards(sizes):
     labels = [torch.arange(size) % CLASSES for size in sizes]
-    return [Shard(bright_images(own, seed), own) for seed, own in enumerate(labels)]
+    return [TrainingSet(bright_images(own, seed), own) for seed, own in enumerate(labels)]
 
 
 def cross_entropy(outputs, targets):
