@@ -10,6 +10,7 @@ from benchmarks.scenarios.configuration import Configuration
 from benchmarks.scenarios.small import small_config, small_data
 from federation.caching.cache import StageCache
 from federation.seeds import Seeds
+from federation.training.execution import DEFAULT
 
 SMALLER = {
     "partition.kind": "dirichlet-fedkd",
@@ -38,7 +39,14 @@ NEEDS_CUDA_CODE = pytest.mark.skipif(
 )
 
 
-def federation_on(device, method, folder=None, progress=lambda text, share: None, **changes):
+def federation_on(
+    device,
+    method,
+    folder=None,
+    progress=lambda text, share: None,
+    execution=DEFAULT,
+    **changes,
+):
     stages = StageCache(folder, device=device)
     config = {**small_config(type(method)), **SMALLER}
     if method.reconstructs:
@@ -49,5 +57,5 @@ def federation_on(device, method, folder=None, progress=lambda text, share: None
         Configuration.parse(config | changes),
         small_data(type(method)),
         type(method),
-        Run(Seeds(), stages, device, progress=progress),
+        Run(Seeds(), stages, device, progress=progress, execution=execution),
     )

@@ -25,7 +25,7 @@ from federation.parts.rounds import Rounds
 from federation.parts.stacked import TrainingSet, train_stacked
 from federation.tasks.classification import Classification
 from federation.training.augmentation import Augmentation, augment
-from federation.training.execution import DEFAULT
+from federation.training.execution import DEFAULT, Execution
 from federation.training.loops import Normalisation, TrainingPlan
 from models.catalogue import build, networks
 from privacy.plan import RELEASED
@@ -123,6 +123,13 @@ OF_THE_AUTHORS = {
 def test_fediods_other_terms_keep_to_their_device(tmp_path, brief):
     method, *_ = variants("fediod")
     follow(replace(method, **OF_THE_AUTHORS), tmp_path)
+
+
+@pytest.mark.parametrize("terms", [{}, OF_THE_AUTHORS], ids=["paper", "authors"])
+def test_fediods_clients_keep_to_their_device_together(terms, tmp_path, brief):
+    method, *_ = variants("fediod")
+    changes = {"execution": Execution(stacked=2), "network.cnn": "resnet8-narrow"}
+    follow(replace(method, **terms), tmp_path, **changes)
 
 
 @pytest.mark.parametrize("name", ["asyndgan", "fedgen", "fedkd", "fediod", "fediod-segmentation"])

@@ -1,5 +1,6 @@
-"""How many operators a training step of the narrow ResNet-8 is, one client after another and
-several together: `python -m benchmarks.speed.launches`.
+"""How many operators a training step of the narrow ResNet-8 is, and a distillation step of FedIOD
+with such teachers, one client after another and several together: `python -m
+benchmarks.speed.launches`.
 
 On a GPU each is a kernel, and a small network's step takes as long as launching its kernels. They
 are counted on the CPU: operators that compute, not views or empty tensors, and of those that call
@@ -16,9 +17,11 @@ import torch
 import torch.nn.functional as F
 from torch.profiler import ProfilerActivity, profile
 
+from benchmarks.speed.teachers import federation_of, fediod_step
 from federation.parties.client import Shard
 from federation.parts.stacked import train_stacked
 from federation.training.augmentation import Augmentation
+from federation.training.execution import Execution
 from federation.training.loops import Normalisation, TrainingPlan, channels_last, train
 from models.catalogue import build
 
@@ -68,6 +71,7 @@ NO_WORK = frozenset(
 )
 """Operators that give a view of a tensor, or one without content."""
 NETWORK, SIDE, CLASSES, BATCH = "resnet8-narrow", 16, 10, 64
+TEACHERS = 20
 NORMALISE = Normalisation((0.5,) * 3, (0.25,) * 3)
 AUGMENTATION = Augmentation(crop=2, horizontal_flip=True)
 
@@ -122,6 +126,13 @@ def step_operators(
     return operators(training(3)).total() - operators(training(2)).total()
 
 
+def distillation_operators(clients: int, stacked: int, batch: int = BATCH) -> int:
+    """Operators of a distillation step of FedIOD, all that its server computes included."""
+    step = fediod_step(federation_of(clients, Execution(stacked=stacked)), batch)
+    step()  # after which optimisers have their states
+    return operators(step).total()
+
+
 def _noise(images: int) -> Shard:
     pixels = torch.randint(0, 256, (images, 3, SIDE, SIDE), dtype=torch.uint8)
     return Shard(pixels, torch.arange(images) % CLASSES)
@@ -143,6 +154,13 @@ def main() -> None:
                 each = count / clients
                 row = (optimizer, name, clients, count, f"{each:.1f}", f"{alone / each:.1f}")
                 print(f"| {' | '.join(map(str, row))} |")
+    print("\n| teachers | together | operators a step | per teacher | fewer by |")
+    print("|---|---|---|---|---|")
+    alone = distillation_operators(TEACHERS, 1)
+    for together in (1, 4, 10, 20):
+        count = distillation_operators(TEACHERS, together)
+        row = (TEACHERS, together, count, f"{count / TEACHERS:.1f}", f"{alone / count:.1f}")
+        print(f"| {' | '.join(map(str, row))} |")
 
 
 if __name__ == "__main__":

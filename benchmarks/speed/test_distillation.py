@@ -6,8 +6,6 @@ DLAD and FedKD mix the answers before the first step, FedDF at the start of ever
 no public set: its images are new in every step and every client is asked anew, trains its
 discriminator on them and sends gradients back, so that its step grows with the number of clients by
 its nature.
-
-Teachers hardly learn anything here; that has no effect on the time.
 """
 
 from __future__ import annotations
@@ -20,52 +18,19 @@ import pytest
 import torch
 
 from baselines.fedkd import FedKD
-from benchmarks.scenarios import small
-from benchmarks.scenarios.assembly import Run, build_federation
-from benchmarks.scenarios.configuration import Configuration
-from benchmarks.scenarios.scenario import DataSets
 from benchmarks.speed.pairs import Timed, compare
-from datasets import catalogue
-from federation.caching.cache import StageCache
+from benchmarks.speed.teachers import BATCH, PUBLIC, federation_of, fediod_step
 from federation.federation import Federation
 from federation.method import Method
 from federation.parties.checkpoint import state_of
-from federation.seeds import Seeds
 from methods import feddf
 from methods.dlad import DLAD
 from methods.feddf import FedDF
-from methods.fediod import FedIOD
 
 TEACHERS = (5, 10, 30)
-PUBLIC, BATCH = 3200, 64
 EPOCH = PUBLIC // BATCH
 FEDDF_STEPS = 4 * EPOCH
 """Enough that the average of the clients' weights, once a round, hardly counts."""
-CONFIG = {
-    **small.CONFIG,
-    "data.name": "shapes",
-    "data.image_size": 16,
-    "partition.public_limit": PUBLIC,
-    "partition.client_share": 0.02,
-    "partition.test_limit": 20,
-    "partition.validation_share": 0.02,
-    "network.client": "resnet8-narrow",
-    "network.server": "resnet8-narrow",
-    "local.epochs": 1,
-    "server.epochs": 1,
-    "server.batch_size": BATCH,
-    "augmentation.rotation": 0,
-}
-"""Test and validation sets are small: looking at them is no part of a step."""
-
-
-def _federation(clients: int) -> Federation:
-    return build_federation(
-        Configuration.parse({**CONFIG, "partition.clients": clients}),
-        DataSets(catalogue.resolve("shapes")),
-        Method,
-        Run(Seeds(), StageCache(None)),
-    )
 
 
 def _answers(federation: Federation) -> torch.Tensor:
@@ -115,19 +80,11 @@ def _feddf(federation: Federation) -> Callable[[], object]:
     return lambda: method.aggregate(federation, model, federation.clients, states, 1, {})
 
 
-def _fediod(federation: Federation) -> Callable[[], object]:
-    method = FedIOD(epochs=1, steps=1, batch_size=BATCH, width=32, discriminator_width=32)
-    nodes = method.make_nodes(federation)
-    server = method.make_server(federation, nodes)
-    latents, *streams = (federation.streams.shuffling("speed", n) for n in range(1 + len(nodes)))
-    return lambda: method.distillation_step(federation, server, nodes, latents, streams)
-
-
 CASES = {
     "DLAD": (_distill(DLAD(classifier_epochs=1)), EPOCH),
     "FedKD": (_distill(FedKD()), EPOCH),
     "FedDF": (_feddf, FEDDF_STEPS),
-    "FedIOD": (_fediod, 1),
+    "FedIOD": (fediod_step, 1),
 }
 """What prepares the work of a method, and how many steps it is."""
 
@@ -135,7 +92,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_student_steps_by_number_of_teachers(benchmark, monkeypatch, name):
     prepare, steps = CASES[name]
-    federations = {clients: _federation(clients) for clients in TEACHERS}
+    federations = {clients: federation_of(clients) for clients in TEACHERS}
     # FedDF asks its teachers at the start of every round; it is the steps after it that are
     # measured here.
     answer = _answers(federations[TEACHERS[0]])[0]

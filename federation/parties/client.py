@@ -159,12 +159,15 @@ class Client:
         """
         with self._open() as shard, on_client(), watching.on_client(self.index):
             result = function(shard, *args, **kwargs)
-            if is_fitting() and shard.leaves_by(result):
-                raise AccessError(
-                    f"samples leave client {self.index} as what its function returns; work on them"
-                    " in the function"
-                )
+            self._check_kept(result)
         return result
+
+    def _check_kept(self, result: object) -> None:
+        if is_fitting() and self.__shard.leaves_by(result):
+            raise AccessError(
+                f"samples leave client {self.index} as what its function returns; work on them"
+                " in the function"
+            )
 
     @contextlib.contextmanager
     def _open(self) -> Iterator[Shard]:
@@ -184,11 +187,9 @@ class Client:
                 shard.forget()
 
     @staticmethod
-    def run_together(
-        clients: Sequence[Client], function: Callable[[Sequence[Shard]], None]
-    ) -> None:
+    def run_together(clients: Sequence[Client], function: Callable[[Sequence[Shard]], R]) -> R:
         """Run `function(shards)` on several clients at once: one computation in which each has its
-        own part, as that of `federation.parts.stacked`.
+        own part, as that of `federation.parts.stacked`; what it returns is theirs, as of `run`.
         """
         global _here
         with contextlib.ExitStack() as stack:
@@ -197,7 +198,10 @@ class Client:
                 shards.append(stack.enter_context(client._open()))
                 _here = None
             with on_client():
-                function(shards)
+                result = function(shards)
+            for client in clients:
+                client._check_kept(result)
+        return result
 
     def __repr__(self) -> str:
         return f"Client({self.index}, {self.role}, {self.size} samples)"

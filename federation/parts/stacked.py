@@ -1,4 +1,4 @@
-"""Local training of several clients as one vectorised computation.
+"""Networks of several clients as one vectorised computation, and their local training by it.
 
 Their parameters lie in one matrix, a row for each client, and `torch.func.vmap` runs the forward
 and backward pass of all at once. Small networks leave most of a GPU idle one at a time. Every
@@ -8,6 +8,7 @@ training one after another, up to rounding (dropout draws differ).
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -66,8 +67,8 @@ def train_stacked(
     """
     for model in models:
         model.train()
-    stack = Stack(models, loss)
-    optimizer = RowOptimizer(plan, stack.weights)
+    stack = Stack(models)
+    optimizer = RowOptimizer(plan, stack.weights.detach())
     # What a schedule needs of an optimiser: the learning rate that it has.
     clock = plan.make_optimizer([nn.Parameter(torch.zeros(1))], fused=False)
     schedule = plan.make_schedule(clock)
@@ -92,8 +93,8 @@ def train_stacked(
                 drawing = [generators[position] for position in positions]
                 pairs = training_pairs(images, targets, normalise, augmentation, drawing)
                 rows = stack.rows(positions)
-                whole = (_by_client(tensor, positions) for tensor in (*pairs, *weights))
-                own, losses = stack.gradients(rows, *whole)
+                whole = (_by_network(tensor, len(positions)) for tensor in (*pairs, *weights))
+                own, losses = stack.gradients(loss, rows, *whole)
                 gradients.append(own)
                 total += losses.sum()
             everyone = stack.rows([position for part in together for position in part])
@@ -112,29 +113,40 @@ def train_stacked(
     return seen
 
 
-class Stack:
-    """Several networks of one kind, a row for each: what of them is trained as a matrix (networks,
-    parameters), what is not as tensors (networks, ...).
+class Stack(nn.Module):
+    """Several networks of one kind as one network, in the mode of the first of them: what is
+    trained is a matrix with a row for each, (networks, parameters), what is not are buffers
+    (networks, ...).
+
+    Samples come and outputs go in the order of the networks, as many for each: (networks x n, ...).
     """
 
-    def __init__(self, models: Sequence[nn.Module], loss: Loss):
-        self._template = models[0]
+    def __init__(self, models: Sequence[nn.Module]):
+        super().__init__()
         trained = {n: p for n, p in models[0].named_parameters() if p.requires_grad}
         self._shapes = {name: parameter.shape for name, parameter in trained.items()}
         self._sizes = [parameter.numel() for parameter in trained.values()]
         states = [_tensors(model) for model in models]
-        self.weights = torch.stack(
-            [torch.cat([state[name].flatten() for name in trained]) for state in states]
-        )
-        self._fixed = {
-            name: torch.stack([state[name].contiguous() for state in states])
-            for name in states[0]
-            if name not in trained
-        }
-        self._together = torch.func.vmap(
-            torch.func.grad(self._objective, has_aux=True), randomness="different"
-        )
-        self._loss = loss
+        nothing = next(models[0].parameters()).new_empty(0)
+        rows = [
+            torch.cat([nothing, *(state[name].flatten() for name in trained)]) for state in states
+        ]
+        self.weights = nn.Parameter(torch.stack(rows), requires_grad=bool(trained))
+        for name in states[0]:
+            if name not in trained:
+                held = torch.stack([state[name].flatten() for state in states])
+                shape = len(states), *states[0][name].shape
+                self.register_buffer(name.replace(".", "/"), held.view(shape))
+        # No attribute: its own weights are none of these.
+        self._call = functools.partial(torch.func.functional_call, models[0])
+
+    def forward(self, samples: torch.Tensor) -> torch.Tensor:
+        """Outputs (networks x n, ...) of samples (networks x n, ...), differentiable by them and by
+        the weights.
+        """
+        together = torch.func.vmap(self._outputs, randomness="different")
+        inputs = _by_network(samples, len(self.weights))
+        return together(self.weights, self._fixed(), inputs).flatten(0, 1)
 
     def rows(self, positions: Sequence[int]) -> torch.Tensor | None:
         """Positions as an index on the device; None for all of them in order."""
@@ -144,6 +156,7 @@ class Stack:
 
     def gradients(
         self,
+        loss: Loss,
         rows: torch.Tensor | None,
         inputs: torch.Tensor,
         targets: torch.Tensor,
@@ -153,21 +166,35 @@ class Stack:
         (rows,); inputs, and sample weights if there are any, are (rows, n, ...). What networks note
         of the batch, as BatchNorm does, is noted.
         """
-        held = [self.weights, *self._fixed.values()]
+
+        def objective(
+            row: torch.Tensor,
+            fixed: dict[str, torch.Tensor],
+            own: torch.Tensor,
+            wanted: torch.Tensor,
+            *sample_weights: torch.Tensor,
+        ) -> tuple[torch.Tensor, torch.Tensor]:
+            losses = loss(self._outputs(row, fixed, own), wanted)
+            for weights in sample_weights:
+                losses = losses * weights
+            return losses.mean(), losses.detach().sum()
+
+        together = torch.func.vmap(torch.func.grad(objective, has_aux=True), randomness="different")
+        every = self._fixed()
+        held = [self.weights.detach(), *every.values()]
         weights, *fixed = held if rows is None else (tensor[rows] for tensor in held)
-        noted = dict(zip(self._fixed, fixed, strict=True))
-        found = self._together(weights, noted, inputs, targets, *sample_weights)
+        noted = dict(zip(every, fixed, strict=True))
+        gradients, losses = together(weights, noted, inputs, targets, *sample_weights)
         if rows is not None:
             for name, tensor in noted.items():
-                self._fixed[name][rows] = tensor
-        gradients, losses = found
+                every[name][rows] = tensor
         return gradients, losses
 
     def write_to(self, models: Sequence[nn.Module]) -> None:
         """Copy each row into its network's tensors."""
         for position, model in enumerate(models):
-            own = {name: tensor[position] for name, tensor in self._fixed.items()}
-            own |= self._named(self.weights[position])
+            own = {name: tensor[position] for name, tensor in self._fixed().items()}
+            own |= self._named(self.weights.detach()[position])
             for name, tensor in _tensors(model).items():
                 tensor.copy_(own[name])
 
@@ -176,19 +203,16 @@ class Stack:
         shapes = self._shapes.items()
         return {name: part.view(shape) for part, (name, shape) in zip(parts, shapes, strict=True)}
 
-    def _objective(
-        self,
-        row: torch.Tensor,
-        fixed: dict[str, torch.Tensor],
-        inputs: torch.Tensor,
-        targets: torch.Tensor,
-        *sample_weights: torch.Tensor,
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        state = {**self._named(row), **fixed}
-        losses = self._loss(torch.func.functional_call(self._template, state, (inputs,)), targets)
-        for weights in sample_weights:
-            losses = losses * weights
-        return losses.mean(), losses.detach().sum()
+    def _fixed(self) -> dict[str, torch.Tensor]:
+        """What is not trained, by the networks' names, which a buffer cannot have."""
+        return {name.replace("/", "."): tensor for name, tensor in self.named_buffers()}
+
+    def _outputs(
+        self, row: torch.Tensor, fixed: dict[str, torch.Tensor], samples: torch.Tensor
+    ) -> torch.Tensor:
+        """Those of one network, (n, ...)."""
+        outputs: torch.Tensor = self._call({**self._named(row), **fixed}, (samples,))
+        return outputs
 
 
 def _tensors(model: nn.Module) -> dict[str, torch.Tensor]:
@@ -205,11 +229,11 @@ def _by_size(step: dict[int, Batch]) -> list[list[int]]:
     return list(groups.values())
 
 
-def _by_client(samples: torch.Tensor, positions: Sequence[int]) -> torch.Tensor:
-    """Samples (clients x n, ...) as (clients, n, ...), in the usual memory layout: on CUDA vmap has
-    no BatchNorm for channels last.
+def _by_network(samples: torch.Tensor, networks: int) -> torch.Tensor:
+    """Samples (networks x n, ...) as (networks, n, ...), in the usual memory layout: on CUDA vmap
+    has no BatchNorm for channels last.
     """
-    return samples.contiguous().view(len(positions), -1, *samples.shape[1:])
+    return samples.contiguous().view(networks, -1, *samples.shape[1:])
 
 
 def _feed(own: TrainingSet, plan: TrainingPlan, generator: torch.Generator) -> Iterator[Batch]:

@@ -44,7 +44,7 @@ class Augmentation:
 def augment(
     images: torch.Tensor,
     how: Augmentation | None,
-    generator: torch.Generator | None,
+    generator: torch.Generator | Sequence[torch.Generator] | None,
     mean: Sequence[float] | None = None,
 ) -> torch.Tensor:
     """Augment images (n, c, h, w); points from outside take the border's value (nearest),

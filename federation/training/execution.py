@@ -25,7 +25,8 @@ class Execution:
     """`off`, or the mode of torch.compile: `default`, or `reduce-overhead`, which uses CUDA
     graphs."""
     stacked: int = 1
-    """Clients whose local training in a round runs as one vectorised computation."""
+    """Clients whose local training in a round runs as one vectorised computation, or what they do
+    in a step in which the server learns through them."""
 
     def __post_init__(self) -> None:
         for name, known in (("precision", PRECISIONS), ("compile", COMPILE)):

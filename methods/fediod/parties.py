@@ -24,6 +24,12 @@ from methods.fediod.settings import Settings
 from models.generative import Generator, PatchDiscriminator
 from privacy.plan import RELEASED
 
+Answer = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
+"""A client's part of a step: logits (n, classes), patch logits (n, h, w), and E[D_k(x')], which is
+a constant."""
+ANSWERED = ("logits", "discriminator-outputs")
+"""What of it the server can differentiate."""
+
 
 @dataclass
 class Node:
@@ -41,15 +47,21 @@ class Node:
 
     def begin_epoch(self, epoch: int) -> None:
         """Draw from the streams of `epoch` from now on."""
-        names = ("fediod client", self.client.index, epoch)
+        names = stream_names(self.client, epoch)
         self.stream = self.federation.streams.shuffling(*names)
         if self.federation.privacy.mechanism:
             self.noise = self.federation.privacy.noise(*names)
 
-    def answer(self, images: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """The client's part of a step: logits (n, classes), patch logits (n, h, w), and E[D_k(x')],
-        which is a constant.
-        """
+    def parts(self) -> dict[str, Any]:
+        """What a snapshot keeps, by name."""
+        return self.discriminator.parts(f"{self.client.index} discriminator")
+
+    def answers(self, images: torch.Tensor) -> list[Answer]:
+        """`answer` of the one client that this is."""
+        return [self.answer(images)]
+
+    def answer(self, images: torch.Tensor) -> Answer:
+        """The client's part of a step on images (n, c, h, w)."""
         own_score = torch.empty((), device=images.device)
 
         def on_client(shard: Shard, received: torch.Tensor) -> dict[str, torch.Tensor]:
@@ -66,30 +78,28 @@ class Node:
             index,
             images,
             lambda received: self.client.run(on_client, received),
-            ("logits", "discriminator-outputs"),
+            ANSWERED,
         )
         sent = channel.up(index, "discriminator-outputs", {"own": own_score})
         return logits, scores, sent["own"]
 
-    def logits(self, images: torch.Tensor) -> torch.Tensor:
-        """The client's logits for images (n, c, h, w), without gradients: (n, classes)."""
+    def logits(self, images: torch.Tensor) -> list[torch.Tensor]:
+        """The one client's logits for images (n, c, h, w), without gradients: (n, classes)."""
 
         def answer(received: torch.Tensor) -> dict[str, torch.Tensor]:
             return {"logits": self.federation.forward(self.teacher, received)}
 
-        (logits,) = ask(self.federation.channel, self.client.index, images, answer, ("logits",))
-        return logits
+        return list(ask(self.federation.channel, self.client.index, images, answer, ("logits",)))
 
     def train_discriminator(self, shard: Shard, generated: torch.Tensor) -> torch.Tensor:
         """A step of D_k on the received images and as many of its own; returns E[D_k(x')] of this
         batch.
         """
-        own_images = unit_range(shard.images_at(self.stream.choose(len(shard), len(generated))))
-        augmentation = self.federation.augmentation
-        if self.settings.augment_own and augmentation is not None:
-            own_images = augment(own_images, replace(augmentation, cutout=0), self.stream.generator)
+        chosen = shard.images_at(self.stream.choose(len(shard), len(generated)))
         on_generated = self.judge(generated)
-        on_own = self.judge(self.federation.normalise(own_images))
+        on_own = self.judge(
+            own_inputs(self.settings, self.federation, chosen, self.stream.generator)
+        )
         discriminator_loss(on_generated, on_own, self.settings.logarithmic).backward()
         self.discriminator.step()
         return on_own.detach().sigmoid().mean()
@@ -120,6 +130,26 @@ class Server:
         return {**self.generator.parts("generator"), **self.student.parts("student")}
 
 
+def stream_names(client: Client, epoch: int) -> tuple[object, ...]:
+    """Of what a client draws in an epoch."""
+    return "fediod client", client.index, epoch
+
+
+def own_inputs(
+    settings: Settings,
+    federation: Federation,
+    stored: torch.Tensor,
+    generator: torch.Generator | Sequence[torch.Generator] | None,
+) -> torch.Tensor:
+    """Clients' own images (n, c, h, w), as they are stored, as their discriminators see them; of
+    several generators each draws for as many of the images, in order.
+    """
+    images, augmentation = unit_range(stored), federation.augmentation
+    if settings.augment_own and augmentation is not None:
+        images = augment(images, replace(augmentation, cutout=0), generator)
+    return federation.normalise(images)
+
+
 def make_nodes(settings: Settings, federation: Federation) -> list[Node]:
     """T_k, trained to completion and frozen, and D_k, all from the same initial weights."""
     teachers = federation.local_models()
@@ -136,20 +166,14 @@ def make_nodes(settings: Settings, federation: Federation) -> list[Node]:
     return nodes
 
 
-def node_parts(nodes: Sequence[Node]) -> dict[str, Any]:
-    """What a snapshot keeps of the clients, by name."""
-    return {
-        f"{node.client.index} {name}": part
-        for node in nodes
-        for name, part in node.discriminator.parts("discriminator").items()
-    }
-
-
-def make_server(settings: Settings, federation: Federation, nodes: Sequence[Node]) -> Server:
-    """G, S, and what the clients tell of their data: sizes, and label counts as `labels`."""
+def make_server(settings: Settings, federation: Federation) -> Server:
+    """G, S, and what the clients tell of their data: sizes, and label counts as `labels`; of those
+    that have samples.
+    """
     student = federation.networks.initial()
-    counts = federation.label_counts()[[node.client.index for node in nodes]].float()
-    sizes = counts.new_tensor([node.client.size for node in nodes])
+    clients = [client for client in federation.clients if client.size]
+    counts = federation.label_counts()[[client.index for client in clients]].float()
+    sizes = counts.new_tensor([client.size for client in clients])
     return Server(
         make_generator(settings, federation),
         make_learner(settings, federation, student, is_student=True),

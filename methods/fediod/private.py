@@ -20,7 +20,6 @@ from methods.fediod.parties import (
     make_generator,
     make_nodes,
     make_samples,
-    node_parts,
     with_samples,
 )
 from methods.fediod.settings import Settings
@@ -48,7 +47,9 @@ def fit_privately(settings: Settings, federation: Federation) -> Checkpoint:
     noise = calibrate(released, (1 - plan.votes_share) * plan.epsilon, plan.delta, plan.accountant)
     for node in nodes:
         federation.privacy.spend(node.client, *released(noise))  # before the first of them
-    parts = {**generator.parts("generator"), **node_parts(nodes)}
+    parts = generator.parts("generator")
+    for node in nodes:
+        parts |= node.parts()
     for epoch in federation.rounds(settings.epochs, alike=True, **parts):
         latents = federation.streams.shuffling("fediod latents", epoch)
         for node in nodes:

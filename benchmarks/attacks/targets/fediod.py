@@ -49,7 +49,7 @@ class Exchange:
 def first_step(method: FedIOD, federation: Federation, client: Client) -> Exchange:
     """The first distillation step of FedIOD, as its server and the client see it."""
     nodes = make_nodes(method, federation)
-    server = make_server(method, federation, nodes)
+    server = make_server(method, federation)
     latents = federation.streams.shuffling("fediod latents", 1)
     images = generate(method, federation, server.generator.module, latents).detach()
     received = [images.clone().requires_grad_() for _ in nodes]

@@ -7,7 +7,12 @@ from __future__ import annotations
 import pytest
 import torch
 
-from benchmarks.speed.launches import AUGMENTATION, operators, step_operators
+from benchmarks.speed.launches import (
+    AUGMENTATION,
+    distillation_operators,
+    operators,
+    step_operators,
+)
 
 
 def test_innermost_operators_are_counted_without_views():
@@ -20,3 +25,8 @@ def test_innermost_operators_are_counted_without_views():
 def test_sixteen_clients_together_take_a_fifth_of_the_operators_each(optimizer):
     alone, together = (step_operators(optimizer, n, AUGMENTATION, batch=4) for n in (1, 16))
     assert 5 * together / 16 <= alone
+
+
+def test_ten_teachers_together_take_a_third_of_the_operators_of_fediods_step():
+    alone, together = (distillation_operators(10, n, batch=4) for n in (1, 10))
+    assert 3 * together <= alone

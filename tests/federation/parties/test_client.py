@@ -163,3 +163,13 @@ def test_one_client_does_not_run_on_another_but_several_may_run_together():
         )
         second.run(len)
     assert seen == [[0, 2], [1, 0]]
+
+
+@pytest.mark.parametrize("leaks", [0, 1])
+def test_what_is_computed_together_may_be_returned_but_no_samples(leaks):
+    clients = two_clients()
+    with while_fitting():
+        counts = Client.run_together(clients, lambda shards: [len(s.images) for s in shards])
+        assert counts == [2, 2]
+        with pytest.raises(AccessError, match=f"samples leave client {leaks}"):
+            Client.run_together(clients, lambda shards: [1, shards[leaks].targets])

@@ -168,10 +168,11 @@ def test_what_is_not_trained_stays_as_it_is():
 
 def test_steps_leave_no_history_behind():
     """Or every step would be kept until the last."""
-    held = Stack([network(0), network(1)], cross_entropy)
-    images = torch.rand(2, 4, 1, 8, 8)
-    gradients, losses = held.gradients(None, images, torch.zeros(2, 4, dtype=torch.int64))
-    assert not any(t.requires_grad for t in (held.weights, gradients, losses))
+    held = Stack([network(0), network(1)])
+    images, targets = torch.rand(2, 4, 1, 8, 8), torch.zeros(2, 4, dtype=torch.int64)
+    gradients, losses = held.gradients(cross_entropy, None, images, targets)
+    assert not any(t.requires_grad for t in (gradients, losses, *held.buffers()))
+    assert held.weights.is_leaf
 
 
 def test_clients_may_be_trained_again_from_where_they_are():
@@ -246,6 +247,74 @@ def test_a_client_that_diverges_stops_all_naming_the_epoch(sizes):
             normalise=NORMALISE,
             generators=generators(2),
         )
+
+
+# -- as one network --
+
+
+def lines(*slopes, frozen=False):
+    """Networks that multiply a number by their slope."""
+    networks = [nn.Linear(1, 1, bias=False) for _ in slopes]
+    for network, slope in zip(networks, slopes, strict=True):
+        nn.init.constant_(network.weight, slope)
+        network.requires_grad_(not frozen)
+    return networks
+
+
+def test_each_network_takes_its_own_samples_and_learns_by_them():
+    stack = Stack(lines(2.0, 3.0))
+    samples = torch.tensor([[1.0], [2.0], [3.0], [4.0]], requires_grad=True)
+    outputs = stack(samples)
+    assert outputs.flatten().tolist() == [2, 4, 9, 12]
+    outputs.sum().backward()
+    assert samples.grad.flatten().tolist() == [2, 2, 3, 3]
+    assert stack.weights.grad.tolist() == [[1 + 2], [3 + 4]]
+
+
+def test_frozen_networks_answer_and_are_not_learnt():
+    stack = Stack(lines(2.0, 3.0, frozen=True))
+    samples = torch.ones(2, 1, requires_grad=True)
+    stack(samples).sum().backward()
+    assert samples.grad.tolist() == [[2], [3]]
+    assert not any(parameter.requires_grad for parameter in stack.parameters())
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_outputs_and_statistics_are_those_of_each_network_in_the_mode_of_the_first(training):
+    alone = [network(k).train(training) for k in range(3)]
+    stack = Stack([network(k).train(training) for k in range(3)])
+    images = torch.rand(3, 4, 1, 8, 8)
+    expected = torch.cat([model(own) for model, own in zip(alone, images, strict=True)])
+    close(stack(images.flatten(0, 1)), expected)
+    written = [network(9) for _ in range(3)]
+    stack.write_to(written)
+    close([m.state_dict() for m in written], [m.state_dict() for m in alone])
+
+
+def test_a_stack_is_kept_as_a_network_is():
+    stack, other = Stack([network(0), network(1)]), Stack([network(2), network(3)])
+    images = torch.rand(8, 1, 8, 8)
+    assert not torch.equal(stack(images), other(images))
+    assert set(stack.state_dict()) > {"weights", "1/running_mean", "4/num_batches_tracked"}
+    other.load_state_dict(copy.deepcopy(stack.state_dict()))
+    assert torch.equal(stack(images), other(images))
+    assert same_bits(stack.state_dict(), other.state_dict())
+
+
+def test_adam_of_the_matrix_is_adam_of_each_network():
+    stack, alone = Stack([network(0), network(1)]), [network(0), network(1)]
+    optimizers = [torch.optim.Adam(m.parameters(), 1e-3, (0.5, 0.999)) for m in (stack, *alone)]
+    for _ in range(3):
+        images = torch.rand(2, 4, 1, 8, 8)
+        stack(images.flatten(0, 1)).square().sum().backward()
+        for model, own in zip(alone, images, strict=True):
+            model(own).square().sum().backward()
+        for optimizer in optimizers:
+            optimizer.step()
+            optimizer.zero_grad()
+    written = [network(9), network(9)]
+    stack.write_to(written)
+    close([m.state_dict() for m in written], [m.state_dict() for m in alone])
 
 
 # -- in a federation --

@@ -1,0 +1,61 @@
+"""A federation of many teachers, for what a step of distillation takes by their number.
+
+Teachers hardly learn anything here; that has no effect on the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from benchmarks.scenarios import small
+from benchmarks.scenarios.assembly import Run, build_federation
+from benchmarks.scenarios.configuration import Configuration
+from benchmarks.scenarios.scenario import DataSets
+from datasets import catalogue
+from federation.caching.cache import StageCache
+from federation.federation import Federation
+from federation.method import Method
+from federation.seeds import Seeds
+from federation.training.execution import DEFAULT, Execution
+from methods.fediod import FedIOD
+from methods.fediod.parties import make_server
+from methods.fediod.together import make_parties
+
+PUBLIC, BATCH = 3200, 64
+CONFIG = {
+    **small.CONFIG,
+    "data.name": "shapes",
+    "data.image_size": 16,
+    "partition.public_limit": PUBLIC,
+    "partition.client_share": 0.02,
+    "partition.test_limit": 20,
+    "partition.validation_share": 0.02,
+    "network.client": "resnet8-narrow",
+    "network.server": "resnet8-narrow",
+    "local.epochs": 1,
+    "server.epochs": 1,
+    "server.batch_size": BATCH,
+    "augmentation.rotation": 0,
+}
+"""Test and validation sets are small: looking at them is no part of a step."""
+
+
+def federation_of(clients: int, execution: Execution = DEFAULT) -> Federation:
+    """Clients with narrow ResNet-8 and images of 16 x 16 pixels."""
+    return build_federation(
+        Configuration.parse({**CONFIG, "partition.clients": clients}),
+        DataSets(catalogue.resolve("shapes")),
+        Method,
+        Run(Seeds(), StageCache(None), execution=execution),
+    )
+
+
+def fediod_step(federation: Federation, batch: int = BATCH) -> Callable[[], object]:
+    """Takes a distillation step of FedIOD, whose teachers are trained beforehand."""
+    method = FedIOD(epochs=1, steps=10, batch_size=batch, width=32, discriminator_width=32)
+    parties = make_parties(method, federation)
+    server = make_server(method, federation)
+    for party in parties:
+        party.begin_epoch(1)
+    latents = federation.streams.shuffling("fediod latents", 1)
+    return lambda: method.distillation_step(federation, server, parties, latents)
