@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import torch
@@ -41,8 +42,9 @@ class Networks:
         """Channels and sides of what networks take: height and width, or depth, height and
         width."""
         self.device = setup.device
-        self.execution = setup.execution
-        """Precision, compilation, and how many clients train together."""
+        self.execution = replace(setup.execution, stacked=1) if setup.planned else setup.execution
+        """Precision, compilation, and how many clients compute together: one in a plan, which costs
+        the same."""
 
     def initial(self, network: str = "", task: Task | None = None) -> nn.Module:
         """The network `network`, or the server's, before training: ImageNet weights if the table

@@ -44,7 +44,7 @@ class Augmentation:
 def augment(
     images: torch.Tensor,
     how: Augmentation | None,
-    generator: torch.Generator | Sequence[torch.Generator] | None,
+    generator: torch.Generator | Sequence[torch.Generator | None] | None,
     mean: Sequence[float] | None = None,
 ) -> torch.Tensor:
     """Augment images (n, c, h, w); points from outside take the border's value (nearest),
@@ -64,7 +64,7 @@ def augment_pairs(
     images: torch.Tensor,
     maps: torch.Tensor | None,
     how: Augmentation | None,
-    generator: torch.Generator | Sequence[torch.Generator] | None,
+    generator: torch.Generator | Sequence[torch.Generator | None] | None,
     mean: Sequence[float] | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
     """The same of images with `maps` of their pixels, which are moved as they are: whole numbers

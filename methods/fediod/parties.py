@@ -139,7 +139,7 @@ def own_inputs(
     settings: Settings,
     federation: Federation,
     stored: torch.Tensor,
-    generator: torch.Generator | Sequence[torch.Generator] | None,
+    generator: torch.Generator | Sequence[torch.Generator | None] | None,
 ) -> torch.Tensor:
     """Clients' own images (n, c, h, w), as they are stored, as their discriminators see them; of
     several generators each draws for as many of the images, in order.

@@ -17,7 +17,6 @@ import torch
 
 from federation.blocks.learner import Learner
 from federation.blocks.remote import Answers, ask_together
-from federation.costs import active_meter
 from federation.federation import Federation
 from federation.parties.client import Client, Shard
 from federation.parts.stacked import Stack
@@ -123,7 +122,7 @@ class Group:
                 for shard, stream in zip(shards, self.streams, strict=True)
             ]
         )
-        generators = [stream.generator for stream in self.streams if stream.generator is not None]
+        generators = [stream.generator for stream in self.streams]
         own = own_inputs(self.settings, self.federation, chosen, generators)
         on_generated, on_own = (
             self.federation.forward(self.discriminators.module, images).unflatten(
@@ -144,7 +143,7 @@ Party = Node | Group
 def make_parties(settings: Settings, federation: Federation) -> list[Party]:
     """All clients that have samples, as `make_nodes`, in groups of at most `Execution.stacked`."""
     nodes = make_nodes(settings, federation)
-    size = federation.networks.execution.stacked if active_meter() is None else 1
+    size = federation.networks.execution.stacked
     groups = [nodes[start : start + size] for start in range(0, len(nodes), size)]
     return [group[0] if len(group) == 1 else make_group(group) for group in groups]
 
