@@ -231,7 +231,6 @@ class Trainer:
         epochs = first.plan.epochs
         seeds, device = self._streams.seeds, self._setup.device
         histories: list[History] = [{} for _ in trainings]
-        seen: list[int] = []
 
         def after_epoch(epoch: int) -> None:
             self._progress(f"{first.label} and others epoch {epoch}/{epochs}", epoch / epochs)
@@ -240,25 +239,23 @@ class Trainer:
                     with on_client(training.client.index), trained(*training.names):
                         self._note(history, training.model, training.task, epoch, epochs)
 
-        def on_clients(shards: Sequence[Shard]) -> None:
+        def run(shards: Sequence[Shard]) -> list[int]:
             pairs = zip(trainings, shards, strict=True)
-            seen.extend(
-                train_stacked(
-                    [training.model for training in trainings],
-                    [training.samples(shard) for training, shard in pairs],
-                    first.loss,
-                    first.plan,
-                    normalise=first.normalise or self._setup.normalise,
-                    generators=[
-                        seeds.torch("shuffling", *training.names, device=device)
-                        for training in trainings
-                    ],
-                    augmentation=self._setup.augmentation,
-                    after_epoch=after_epoch,
-                )
+            return train_stacked(
+                [training.model for training in trainings],
+                [training.samples(shard) for training, shard in pairs],
+                first.loss,
+                first.plan,
+                normalise=first.normalise or self._setup.normalise,
+                generators=[
+                    seeds.torch("shuffling", *training.names, device=device)
+                    for training in trainings
+                ],
+                augmentation=self._setup.augmentation,
+                after_epoch=after_epoch,
             )
 
         self._progress(f"{len(trainings)} clients together: {first.label} and others", 0.0)
         with self._streams.dropout("together", *first.names):
-            Client.run_together([training.client for training in trainings], on_clients)
+            seen = Client.run_together([training.client for training in trainings], run)
         return list(zip(histories, seen, strict=True))
