@@ -180,7 +180,7 @@ def resolve(
         if embedded:
             raise DataError(
                 f"--require-real: {wanted.title} is needed, but this profile always uses embedded"
-                " data; take --profile cpu or paper"
+                " data; take --profile cpu, gpu or paper"
             )
         raise DataError(
             f"--require-real: {wanted.title} is needed, but it is not under {home}."

@@ -18,7 +18,7 @@ from benchmarks.commands.asked import (
 from benchmarks.publish.regeneration import regenerate
 from benchmarks.running.runner import Log
 from benchmarks.tables import registry
-from benchmarks.tables.spec import Scalar
+from benchmarks.tables.spec import Scalar, usual_device
 from results.frame import tidy, with_keys
 
 Values = str | float | Iterable[str | float]
@@ -64,7 +64,7 @@ def reproduce(
 
     Raises SpecError, DataError or ResultsError, before anything runs, for what cannot be run.
     """
-    device = device or ("cuda" if profile == "paper" else "cpu")
+    device = device or usual_device(profile)
     selection = make_selection(
         profile,
         protocol,

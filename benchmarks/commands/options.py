@@ -29,8 +29,8 @@ Profile = Annotated[
     str,
     typer.Option(
         help=(
-            "smoke (embedded data, seconds to minutes), cpu (real data, reduced), paper (full"
-            " scale, CUDA)"
+            "smoke (embedded data, seconds to minutes), cpu (real data, reduced), gpu (the paper's"
+            " networks, schedules cut to half an hour, CUDA), paper (full scale, CUDA)"
         ),
         autocompletion=lambda: PROFILES,
     ),
@@ -68,7 +68,7 @@ Seeds = Annotated[
     str, typer.Option(help="comma-separated; tables print mean and standard deviation over them")
 ]
 Device = Annotated[
-    str, typer.Option(help="cpu, cuda, cuda:1, mps; default: cuda for the paper profile, else cpu")
+    str, typer.Option(help="cpu, cuda, cuda:1, mps; default: cuda for gpu and paper, else cpu")
 ]
 Threads = Annotated[
     int,

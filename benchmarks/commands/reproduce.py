@@ -47,7 +47,7 @@ from benchmarks.commands.options import (
     Threads,
 )
 from benchmarks.tables import registry
-from benchmarks.tables.spec import SpecError
+from benchmarks.tables.spec import SpecError, usual_device
 from results.names import near
 from results.record import OK
 
@@ -97,7 +97,7 @@ def reproduce_tables(
     in results/reference/smoke, from a machine with two cores (Intel Xeon). `plan` estimates a table
     on this machine.
     """
-    device = device or ("cuda" if profile == "paper" else "cpu")
+    device = device or usual_device(profile)
     selection = make_selection(
         profile,
         protocol,

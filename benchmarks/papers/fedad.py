@@ -20,7 +20,7 @@ FINDINGS = {
 """By site, in the order of Table 1."""
 SIZES = (1_000, 5_000, 10_000, 15_000, 20_000, 26_684)
 """Public films in the columns of Table 3."""
-CPU_FILMS, SMOKE_FILMS = 2_000, 300
+FEW_FILMS, SMOKE_FILMS = 2_000, 300
 CPU_EPOCHS = dict(zip(SIZES, (168, 42, 21, 14, 11, 8), strict=True))
 """Under cpu, by size of the public set in Table 3: about 504 steps each (517 of 20,000), with batches of 32."""
 NO_PUBLIC = ("public-size=none",)
@@ -78,10 +78,10 @@ SETTINGS = (
     Setting("partition.validation_share", 0.1, "paper",
             "section 4.1.2: 10 % of the training data; here of the patients, at the server, and only FedDF looks at them"),
     Setting("partition.public_limit", {**{f"public-size={size}": size for size in SIZES}, "": 0}, "paper",
-            "section 4.1.1 and Table 3; all 26,684 elsewhere (0 means no limit)", cpu=_sizes(CPU_FILMS), smoke=_sizes(SMOKE_FILMS)),
-    Setting("partition.pool_limit", 0, "paper", "all training films of a site (0 means no limit)", smoke=600),
+            "section 4.1.1 and Table 3; all 26,684 elsewhere (0 means no limit)", cpu=_sizes(FEW_FILMS), smoke=_sizes(SMOKE_FILMS), gpu=_sizes(FEW_FILMS)),
+    Setting("partition.pool_limit", 0, "paper", "all training films of a site (0 means no limit)", smoke=600, gpu=4_000),
     Setting("partition.test_limit", 0, "assumed",
-            "all test films: NIH's official list, CheXpert's official valid set (0 means no limit)", smoke=300),
+            "all test films: NIH's official list, CheXpert's official valid set (0 means no limit)", smoke=300, gpu=2_000),
     Setting("network.client", "resnet-34", "paper", "section 4.1.2"),
     Setting("network.server", "resnet-34", "paper", "section 4.1.2"),
     Setting("network.resnet-34", "resnet34", "paper", "section 4.1.2", cpu="resnet8-narrow", smoke="resnet8-narrow"),
@@ -96,7 +96,7 @@ SETTINGS = (
     Setting("local.batch_size", 32, "paper", "section 4.1.2", smoke=16),
     Setting("local.epochs", {AVERAGED: 1, "": 15}, "paper",
             "section 4.1.2; averaging methods (assumed): one in a round. More where films are few",
-            cpu={AVERAGED: 2, "": 40}, smoke={AVERAGED: 3, "": 20}),
+            cpu={AVERAGED: 2, "": 40}, smoke={AVERAGED: 3, "": 20}, gpu={AVERAGED: 1, "": 3}),
     Setting("server.optimizer", "sgd", "paper", "section 4.1.2; FedMD's central model (assumed) learns so too"),
     Setting("server.lr", 1e-2, "paper", "section 4.1.2; higher where steps are few", cpu=0.03, smoke=0.06),
     Setting("server.momentum", 0.9, "assumed", "the paper is silent"),
@@ -106,7 +106,7 @@ SETTINGS = (
     Setting("server.batch_size", 32, "assumed", "as local training; the paper names one batch size", smoke=16),
     Setting("server.epochs", 20, "paper",
             "section 4.1.2, for every size of the public set. Under cpu as many steps for each: in 8 epochs the smallest had 24",
-            cpu={**{f"public-size={size}": epochs for size, epochs in CPU_EPOCHS.items()}, "": CPU_EPOCHS[SIZES[-1]]}, smoke=10),
+            cpu={**{f"public-size={size}": epochs for size, epochs in CPU_EPOCHS.items()}, "": CPU_EPOCHS[SIZES[-1]]}, smoke=10, gpu=5),
     Setting("augmentation.rotation", 15.0, "code",
             "jfhealthcare, degrees; the paper takes its methods from there. Here after a film is prepared, bilinear, repeating the "
             "edge; there before, filled with grey"),
@@ -123,22 +123,22 @@ SETTINGS = (
     Setting("fedad.bound_scale", "printed", "paper", "Eq. 7 and 9 as printed, with 1/HW"),
     Setting("fedad.second_order", True, "assumed", "gradients go through the channel weights of the student's map too"),
     Setting("fedad.quantised", False, "assumed", "float32; the paper names no type. uint8 is a row of its own"),
-    *(Setting(f"{name}.rounds", 100, "code", "FedDF's released commands; the paper is silent", cpu=20, smoke=6)
+    *(Setting(f"{name}.rounds", 100, "code", "FedDF's released commands; the paper is silent", cpu=20, smoke=6, gpu=5)
       for name in ("fedavg", "feddf")),
     *(Setting(f"{name}.participation", 1.0, "assumed", "three sites, all in every round; the paper is silent")
       for name in ("fedavg", "feddf")),
-    Setting("feddf.distillation_steps", 10_000, "code", "FedDF's code", cpu=150, smoke=20),
+    Setting("feddf.distillation_steps", 10_000, "code", "FedDF's code", cpu=150, smoke=20, gpu=100),
     Setting("feddf.distillation_batch_size", 64, "code", "FedDF's code", smoke=32),
     Setting("feddf.distillation_lr", 1e-3, "code", "FedDF's code"),
     Setting("feddf.clip_norm", 5.0, "code", "FedDF's code"),
-    Setting("feddf.evaluation_interval", 100, "code", "FedDF's code", cpu=50, smoke=10),
-    Setting("feddf.patience", 1_000, "code", "FedDF's code", cpu=100, smoke=20),
-    Setting("fedmd.rounds", 20, "code", "FedMD's code; the paper is silent", cpu=6, smoke=2),
-    Setting("fedmd.public_samples", 5_000, "code", "FedMD's code", cpu=1_000, smoke=100),
+    Setting("feddf.evaluation_interval", 100, "code", "FedDF's code", cpu=50, smoke=10, gpu=50),
+    Setting("feddf.patience", 1_000, "code", "FedDF's code", cpu=100, smoke=20, gpu=100),
+    Setting("fedmd.rounds", 20, "code", "FedMD's code; the paper is silent", cpu=6, smoke=2, gpu=3),
+    Setting("fedmd.public_samples", 5_000, "code", "FedMD's code", cpu=1_000, smoke=100, gpu=1_000),
     Setting("fedmd.digest_epochs", 1, "code", "FedMD's code"),
     Setting("fedmd.digest_batch_size", 256, "code", "FedMD's code", cpu=64, smoke=32),
     Setting("fedmd.digest_lr", 1e-3, "code", "FedMD's code"),
-    Setting("fedmd.revisit_epochs", 4, "code", "FedMD's code", cpu=2, smoke=2),
+    Setting("fedmd.revisit_epochs", 4, "code", "FedMD's code", cpu=2, smoke=2, gpu=1),
     Setting("evaluation.last_epochs", 1, "assumed", "AUC at the end"),
     Setting("evaluation.statistic", "last", "assumed", "the paper does not say"),
 )  # fmt: skip

@@ -10,6 +10,7 @@ from pathlib import Path
 from benchmarks.running.runner import TableRun
 from benchmarks.tables import registry, sweep
 from benchmarks.tables.cells import expand
+from benchmarks.tables.spec import usual_device
 from results.published import parse_column
 from results.record import Record
 
@@ -41,7 +42,7 @@ def command_of(run: TableRun, records: Sequence[Record]) -> str:
     seeds = sorted({record.seed for record in records})
     if seeds != [0]:
         words += ["--seeds", ",".join(map(str, seeds))]
-    if selection.device != ("cuda" if selection.profile == "paper" else "cpu"):
+    if selection.device != usual_device(selection.profile):
         words += ["--device", selection.device]
     chosen = (
         ("--precision", execution.precision, "fp32"),

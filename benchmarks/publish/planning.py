@@ -20,6 +20,7 @@ from benchmarks.running.trial import try_settings
 from benchmarks.tables import bandwidth, registry
 from benchmarks.tables.cells import UNREAD, Cell, expand, unread
 from benchmarks.tables.selection import Selection
+from benchmarks.tables.spec import ON_CUDA
 from results import published
 
 PATIENCE = 2.0
@@ -159,7 +160,7 @@ def print_plan(
         console.print(
             f"{published.format_column(dict(column))} is not measured: {why}", soft_wrap=True
         )
-    if selection.profile == "paper":
+    if selection.profile in ON_CUDA:
         _print_weights(console, expand(*registry.find_table(name), selection))
 
 

@@ -19,7 +19,7 @@ from benchmarks.scenarios.configuration import Configuration
 from benchmarks.scenarios.scenario import DataSets, Parts
 from benchmarks.tables import registry
 from benchmarks.tables.cells import Cell
-from benchmarks.tables.spec import SpecError
+from benchmarks.tables.spec import ON_CUDA, SpecError
 from datasets.catalogue import ResolvedData
 from datasets.source import UNVERIFIED
 from federation.caching.cache import Stage, StageCache, StageRequest, Together
@@ -214,10 +214,10 @@ def _cell_from(value: Mapping[str, Any]) -> PlannedCell:
 
 
 def planned_data(data: ResolvedData, profile: str) -> ResolvedData:
-    """At the paper's scale the official set, present or not; in other profiles what a run would
-    use.
+    """In profiles of the paper's networks the official set, present or not; in others what a run
+    would use.
     """
-    if profile != "paper" or data.used == data.asked:
+    if profile not in ON_CUDA or data.used == data.asked:
         return data
     return ResolvedData(data.asked, data.asked, UNVERIFIED, "", "not present")
 

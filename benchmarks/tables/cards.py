@@ -149,4 +149,6 @@ def reduced(paper: Paper, table: Table, profile: str, methods: Collection[str]) 
         for s in settings_of(paper, table, methods)
         if s.is_reduced(profile)
     ]
+    if not parts:
+        return f"Nothing is scaled down in profile {profile}."
     return f"Scaled down in profile {profile}: " + ", ".join(parts) + "."

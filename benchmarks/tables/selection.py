@@ -80,7 +80,7 @@ def _known_values(paper: Paper) -> dict[str, list[Any]]:
     """
     known: dict[str, list[Any]] = {name: [value] for name, value in UNLISTED.items()}
     for setting in paper.every_setting:
-        for value in (setting.paper, setting.cpu, setting.smoke, setting.released):
+        for value in setting.values:
             several = value.values() if isinstance(value, Mapping) else [value]
             known.setdefault(setting.name, []).extend(v for v in several if v is not None)
     for table in paper.tables:

@@ -31,9 +31,17 @@ UNLISTED: Mapping[str, Scalar] = {SETTLED: 0.5, EVALUATED_ON: "test"}
 """Settings of every paper that none of them lists, as they are unless `--set` says otherwise."""
 HELD_OUT = "held-out"
 """The `public.name` of images that are held out of the clients' own data set."""
-PROFILES = ("smoke", "cpu", "paper")
+PROFILES = ("smoke", "cpu", "gpu", "paper")
+"""From the smallest to the paper's own."""
+ON_CUDA = PROFILES[2:]
+"""Those with the paper's networks, which run on CUDA and are planned with the official data."""
 PROTOCOLS = ("paper", "released")
 SOURCES = ("paper", "code", "assumed")
+
+
+def usual_device(profile: str) -> str:
+    """The device of a profile where none is asked for."""
+    return "cuda" if profile in ON_CUDA else "cpu"
 
 
 class SpecError(RefusedError):
@@ -56,6 +64,7 @@ class Setting:
     cpu: Value | None = None
     """Reduced value for the cpu profile; None keeps the paper's."""
     smoke: Value | None = None
+    gpu: Value | None = None
     released: Value | None = None
     """Value under `--protocol released`, where the authors' code departs from the paper."""
 
@@ -65,9 +74,19 @@ class Setting:
                 f"{self.name}: source must be one of {', '.join(SOURCES)}, not {self.source!r}"
             )
 
+    @property
+    def reduced(self) -> dict[str, Value | None]:
+        """What each profile has in the paper's place."""
+        return {"smoke": self.smoke, "cpu": self.cpu, "gpu": self.gpu, "paper": None}
+
+    @property
+    def values(self) -> tuple[Value | None, ...]:
+        """All that it can be."""
+        return (self.paper, *self.reduced.values(), self.released)
+
     def value(self, profile: str, protocol: str) -> Value:
         """The value before columns are told apart."""
-        reduced = {"cpu": self.cpu, "smoke": self.smoke, "paper": None}[profile]
+        reduced = self.reduced[profile]
         if reduced is not None:
             return reduced
         return self.released if protocol == "released" and self.released is not None else self.paper
@@ -246,7 +265,7 @@ class Paper:
         pairs = (
             pair.partition("=")
             for setting in self.every_setting
-            for value in (setting.paper, setting.cpu, setting.smoke, setting.released)
+            for value in setting.values
             if isinstance(value, Mapping)
             for condition in value
             for pair in condition.split()

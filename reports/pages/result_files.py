@@ -20,7 +20,7 @@ from results.frame import read_records
 from results.record import OK, Record
 from results.store import read_sealed_csv
 
-PROFILES = ("paper", "cpu", "smoke")
+PROFILES = ("paper", "gpu", "cpu", "smoke")
 CLAIMED = ("id", "claim", "verdict", "in_print")
 """What every line on a claim has."""
 COUNTED = (

@@ -53,7 +53,7 @@ def test_require_real_refuses_caltech_in_the_place_of_cifar100(tmp_path):
 def test_require_real_refuses_the_embedded_data_of_the_smoke_profile(tmp_path):
     write_npz(tmp_path, "mnist", 28)
     with pytest.raises(
-        DataError, match="this profile always uses embedded data; take --profile cpu or paper"
+        DataError, match="this profile always uses embedded data; take --profile cpu, gpu or paper"
     ):
         resolve("mnist", embedded=True, require_real=True, home=tmp_path)
 

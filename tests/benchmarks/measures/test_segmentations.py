@@ -23,6 +23,7 @@ from benchmarks.running.runner import TableRun
 from benchmarks.tables import registry
 from benchmarks.tables.cells import expand
 from benchmarks.tables.selection import Selection
+from benchmarks.tables.spec import PROFILES
 from federation.parties.data import LabelledSet
 from federation.tasks.classification import Classification
 from federation.tasks.segmentation import Segmentation
@@ -220,7 +221,7 @@ def test_without_a_finished_cell_there_is_neither_file_nor_picture(shown):
     assert len(drawn) == 1
 
 
-@pytest.mark.parametrize("profile", ["smoke", "cpu", "paper"])
+@pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("protocol", ["paper", "released"])
 def test_its_fits_are_those_of_table_4(profile, protocol):
     chosen = Selection(profile=profile, protocol=protocol, seeds=(0, 1), add=("fedsa-once",))

@@ -8,10 +8,9 @@ import pytest
 
 from benchmarks.scenarios.assembly import make_method
 from benchmarks.tables import registry
+from benchmarks.tables.spec import PROFILES
 from results.published import parse_column, published_table
 from tests.benchmarks.papers.fedad_cells import PAPER, PRINTED, cells, of_cell, table_of
-
-PROFILES = ("smoke", "cpu", "paper")
 
 
 def config_of(table, row, profile="paper", add=(), **only):
@@ -189,7 +188,7 @@ def test_one_run_is_shared_between_the_tables(profile):
     assert figure == own(table="table1", only={"row": "fedad", "train": "nih-cxr14"})
 
 
-@pytest.mark.parametrize("profile", ["smoke", "cpu"])
+@pytest.mark.parametrize("profile", PROFILES[:-1])
 def test_sizes_of_the_public_set_are_scaled_alike(profile):
     sizes = {
         int(parse_column(cell.column)["public-size"]): dict(cell.config)["partition.public_limit"]

@@ -15,6 +15,7 @@ from benchmarks.scenarios.assembly import make_method
 from benchmarks.tables import registry
 from benchmarks.tables.cells import expand
 from benchmarks.tables.selection import Selection
+from benchmarks.tables.spec import PROFILES
 from results.published import published_table
 
 PAPER = registry.papers()["fedsa"]
@@ -26,7 +27,7 @@ def cells(table, **changes):
 
 
 @pytest.mark.parametrize("protocol", ["paper", "released"])
-@pytest.mark.parametrize("profile", ["smoke", "cpu", "paper"])
+@pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("table", PRINTED)
 def test_every_printed_number_has_a_cell_and_every_dash_has_none(table, profile, protocol):
     published = published_table(f"fedsa/{table}")
@@ -48,7 +49,7 @@ def test_as_many_numbers_as_are_counted_in_print(table, count):
     assert sum(cell.value is not None for cell in published_table(f"fedsa/{table}")) == count
 
 
-@pytest.mark.parametrize("profile", ["smoke", "cpu", "paper"])
+@pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("protocol", ["paper", "released"])
 @pytest.mark.parametrize("table", [table.key for table in PAPER.tables])
 def test_every_cells_method_can_be_made_and_no_two_are_the_same_run(table, protocol, profile):
@@ -132,7 +133,7 @@ def test_a_row_of_table_2_is_its_strategy(row, expected):
     assert (method.selection, method.weighting) == expected
 
 
-@pytest.mark.parametrize("profile", ["smoke", "cpu", "paper"])
+@pytest.mark.parametrize("profile", PROFILES)
 def test_tables_1_and_2_share_fedsas_runs_and_the_figures_share_its_tenth(profile):
     """A fit is a stage of what a configuration says of the run, whatever measures it."""
     first, second = (
@@ -227,7 +228,7 @@ def test_every_field_of_every_rows_method_is_on_the_card():
     assert fields <= names
 
 
-@pytest.mark.parametrize("profile", ["smoke", "cpu", "paper"])
+@pytest.mark.parametrize("profile", PROFILES)
 def test_the_weak_target_of_table_3_learns_as_fedsas_does(profile):
     (selecting,) = cells("figure4a", profile=profile, only={"dataset": "cifar10"})
     weak = {
@@ -240,7 +241,7 @@ def test_the_weak_target_of_table_3_learns_as_fedsas_does(profile):
         assert weak.items() <= dict(cell.config).items()
 
 
-@pytest.mark.parametrize("profile", ["smoke", "cpu"])
+@pytest.mark.parametrize("profile", PROFILES[:-1])
 def test_the_released_rates_and_transforms_are_not_reduced(profile):
     names = (
         "server.lr",
@@ -257,7 +258,7 @@ def test_the_released_rates_and_transforms_are_not_reduced(profile):
     assert {name: reduced[name] for name in names} == {name: full[name] for name in names}
 
 
-@pytest.mark.parametrize("profile", ["smoke", "cpu", "paper"])
+@pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("fraction", ["0.01", "0.05", "0.10", "1.00"])
 def test_rows_have_one_budget_of_probe_epochs(profile, fraction):
     """Before selections and in adaptation FedSA's target has as many as Scratch, and so have the

@@ -13,6 +13,7 @@ import pytest
 from benchmarks.tables import registry
 from benchmarks.tables.cells import expand
 from benchmarks.tables.selection import Selection
+from benchmarks.tables.spec import PROFILES
 
 ROWS = ("fedavg", "fediod", "fedkd", "fedmd")
 
@@ -133,7 +134,7 @@ def test_the_claim_is_judged_with_its_accuracy_and_the_panel_that_is_missing(fin
         )
 
 
-@pytest.mark.parametrize("profile", ["smoke", "cpu", "paper"])
+@pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("protocol", ["paper", "released"])
 def test_its_fits_are_those_of_table_1(profile, protocol):
     common = {"profile": profile, "protocol": protocol, "seeds": (0, 1)}

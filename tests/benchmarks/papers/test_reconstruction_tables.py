@@ -15,12 +15,12 @@ from benchmarks.tables import registry
 from benchmarks.tables.cells import expand
 from benchmarks.tables.derived import as_printed
 from benchmarks.tables.selection import Selection
+from benchmarks.tables.spec import PROFILES
 from results.published import claims, format_column, parse_column, published_table
 from results.record import Measurement
 from results.store import TableFiles
 from tests.cell_records import record_of
 
-PROFILES = ("smoke", "cpu", "paper")
 TABLES = ("fedad/table6", "fedad/table7", "fedad/table8", "fediod/table9")
 FIGURES = ("fedad/figure4", "fediod/figure7")
 SAME_AS_TABLE_7 = ("fl-mrcm", "fedad")

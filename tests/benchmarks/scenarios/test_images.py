@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from baselines.standalone import Standalone
-from benchmarks.tables.spec import HELD_OUT
+from benchmarks.tables.spec import HELD_OUT, PROFILES
 from datasets import catalogue, partitions
 from datasets.catalogue import ResolvedData
 from datasets.partitions import PartitionError
@@ -200,7 +200,7 @@ def test_a_public_set_that_is_the_clients_own_data_is_refused(asked, device):
         build(fediod_config(row="fedkd"), other=asked, device=device)
 
 
-@pytest.mark.parametrize("profile", ["smoke", "cpu", "paper"])
+@pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("dataset", ["cifar10", "cifar100"])
 def test_clients_hold_the_same_samples_whether_or_not_their_method_has_public_images(
     profile, dataset

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from benchmarks.tables import registry
-from benchmarks.tables.spec import Paper, Row, Setting, SpecError, Table, grid, pick
+from benchmarks.tables.spec import PROFILES, Paper, Row, Setting, SpecError, Table, grid, pick
 from reports.tables.claims import judge_expectation
 from reports.tables.predicates import Value, parse
 from results.published import claims, format_column, papers, parse_column, published_table
@@ -53,7 +53,7 @@ def test_rows_and_columns_are_those_of_the_published_table(paper, table):
 
 
 @pytest.mark.parametrize(("paper", "table"), TABLES, ids=lambda value: value.key)
-@pytest.mark.parametrize("profile", ["smoke", "cpu", "paper"])
+@pytest.mark.parametrize("profile", PROFILES)
 def test_a_cell_exists_exactly_where_the_paper_prints_a_number(paper, table, profile):
     cells = [cell for cell in published_table(f"{paper.key}/{table.key}") if cell.value is not None]
     printed = {(c.row, column) for c in cells for column in printed_columns(table, [c])}
@@ -105,8 +105,8 @@ def test_the_papers_own_values_are_those_of_its_text():
 
 
 def test_every_reduced_value_is_told_from_the_papers():
-    setting = Setting("local.epochs", 50, "paper", "V-B", cpu=5)
-    assert setting.value("cpu", "paper") == 5
+    setting = Setting("local.epochs", 50, "paper", "V-B", cpu=5, gpu=7)
+    assert (setting.value("cpu", "paper"), setting.value("gpu", "paper")) == (5, 7)
     assert setting.value("smoke", "paper") == setting.value("paper", "paper") == 50
     assert setting.is_reduced("cpu")
     assert not setting.is_reduced("smoke")
@@ -173,7 +173,7 @@ def test_a_released_value_per_column_is_picked_like_any_other():
         (profile, protocol, column["dataset"]): paper.config(
             table, table.rows[0], column, profile, protocol
         )["m.epochs"]
-        for profile in ("paper", "cpu", "smoke")
+        for profile in PROFILES
         for protocol in ("paper", "released")
         for column in table.columns
     }
@@ -199,7 +199,7 @@ def test_offered_rows_are_not_printed_and_declare_their_oracles(paper, table):
     for row in table.offered:
         assert row.key not in printed
         assert row.upper_bound == bool(registry.find_method(row.method).load().oracle), row.key
-        for profile in ("smoke", "cpu", "paper"):
+        for profile in PROFILES:
             assert paper.config(table, row, table.columns[0], profile, row.protocol or "paper")
 
 
@@ -233,7 +233,7 @@ def test_every_field_of_a_method_of_fediods_tables_stands_on_the_card_or_in_its_
     [t for t in FEDIOD.tables if t.key in ("table6", "table7")],
     ids=lambda table: table.key,
 )
-@pytest.mark.parametrize("profile", ["smoke", "cpu", "paper"])
+@pytest.mark.parametrize("profile", PROFILES)
 def test_no_two_rows_of_an_ablation_are_the_same_run(table, profile):
     rows = (*table.rows, *table.offered)
     configs = {

@@ -1,0 +1,81 @@
+"""The profile `gpu`: the papers' networks and images, with schedules that one GPU ends in half an
+hour.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.publish.hours import shown
+from benchmarks.running.gpus import GPUS
+from benchmarks.running.plan import make_plan
+from benchmarks.tables import registry
+from benchmarks.tables.cards import reduced
+from benchmarks.tables.cells import expand
+from benchmarks.tables.selection import Selection
+from results.sourcecode import ROOT
+
+FIRST_TABLES = ("dlad/table2", "fedad/table1", "fediod/table1", "fedsa/table1")
+"""The first of each paper in which something is trained."""
+SCHEDULES = (
+    *("epochs", "rounds", "steps", "last_epochs", "interval", "patience", "ramp", "student_wait"),
+    *("ramp_start", "ramp_end", "ema_decay", "selection_gap", "adaptation_gap"),
+)
+IMAGES = (
+    *("public_limit", "pool_limit", "target_limit", "test_limit"),
+    *("public_samples", "saliency_samples", "samples"),
+)
+BATCHES = {
+    *("noisy-student.ratio", "fixmatch.mu", "meta-pseudo-labels.mu"),
+    "meta-pseudo-labels.batch_size",
+}
+"""What more is cut, of FedSA's comparators: unlabelled images in a step."""
+SETTINGS = {
+    setting.name: setting
+    for paper in registry.papers().values()
+    for setting in paper.every_setting
+    if setting.is_reduced("gpu")
+}
+
+
+def is_schedule(name):
+    return name in SCHEDULES or name.endswith(("_epochs", "_steps", "_interval"))
+
+
+def test_schedules_and_numbers_of_images_are_cut_and_nothing_else():
+    left = {name for name in SETTINGS if name.rpartition(".")[2] not in IMAGES}
+    assert {name for name in left if not is_schedule(name.rpartition(".")[2])} == BATCHES
+    assert len(left) < len(SETTINGS)
+
+
+def test_images_and_networks_are_the_papers():
+    names = {setting.name for paper in registry.papers().values() for setting in paper.settings}
+    assert "data.image_size" in names
+    assert not [name for name in SETTINGS if name.startswith(("data.", "network.", "private."))]
+
+
+@pytest.mark.parametrize("name", FIRST_TABLES)
+def test_what_is_cut_is_said_below_the_table(name):
+    paper, table = registry.find_table(name)
+    text = reduced(paper, table, "gpu", {row.method for row in table.rows})
+    assert text.startswith("Scaled down in profile gpu: ")
+    assert "local.epochs" in text
+    assert "partition.public_limit" in text
+    assert "image_size" not in text
+
+
+def test_where_nothing_is_cut_the_line_below_the_table_says_so():
+    paper, table = registry.find_table("dlad/trial")
+    text = reduced(paper, table, "gpu", {row.method for row in table.rows})
+    assert text == "Nothing is scaled down in profile gpu."
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FIRST_TABLES)
+def test_a_first_table_is_planned_to_end_in_half_an_hour_as_the_page_says(name):
+    plan = make_plan(expand(*registry.find_table(name), Selection(profile="gpu")))
+    hours = GPUS["h100"].hours(plan)
+    assert 0.25 < hours < 0.5
+    lines = (ROOT / "docs" / "hours_gpu.md").read_text(encoding="utf-8").splitlines()
+    (line,) = [line for line in lines if line.startswith(f"| {name} |")]
+    assert line.split(" | ")[4] == shown(hours)
