@@ -18,8 +18,7 @@ import torch.nn.functional as F
 from torch.profiler import ProfilerActivity, profile
 
 from benchmarks.speed.teachers import federation_of, fediod_step
-from federation.parties.client import Shard
-from federation.parts.stacked import train_stacked
+from federation.parts.stacked import TrainingSet, train_stacked
 from federation.training.augmentation import Augmentation
 from federation.training.execution import Execution
 from federation.training.loops import Normalisation, TrainingPlan, channels_last, train
@@ -133,9 +132,9 @@ def distillation_operators(clients: int, stacked: int, batch: int = BATCH) -> in
     return operators(step).total()
 
 
-def _noise(images: int) -> Shard:
+def _noise(images: int) -> TrainingSet:
     pixels = torch.randint(0, 256, (images, 3, SIDE, SIDE), dtype=torch.uint8)
-    return Shard(pixels, torch.arange(images) % CLASSES)
+    return TrainingSet(pixels, torch.arange(images) % CLASSES)
 
 
 def _cross_entropy(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:

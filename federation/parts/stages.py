@@ -208,7 +208,7 @@ class Stages:
         for position, client in enumerate(self._setup.clients):
             own = [client.network, _described(client.task), _normalisation(client.normalise)]
             alike.setdefault(repr(own), []).append(position)
-        size = self._setup.execution.stacked
+        size = self._networks.execution.stacked
         return [
             positions[begin : begin + size]
             for positions in alike.values()
