@@ -151,7 +151,7 @@ def save(figure: Figure, path: Path) -> None:
         axis.set_position((round(left, 5), round(bottom, 5), round(width, 5), round(height, 5)))
     for kind, known in metadata.items():
         buffer = io.BytesIO()
-        smaller = {"pil_kwargs": {"optimize": True}} if kind == "png" else {}
+        smaller: dict[str, Any] = {"pil_kwargs": {"optimize": True}} if kind == "png" else {}
         figure.savefig(buffer, format=kind, dpi=200, metadata=known, **smaller)
         write_atomic(path.with_name(f"{path.name.removesuffix('.png')}.{kind}"), buffer.getvalue())
 
