@@ -68,7 +68,7 @@ METRICS = (
 
 SETTINGS = (
     Setting("data.image_size", 32, "assumed", "CIFAR's own size", cpu=16, smoke=8),
-    Setting("budget.samples", {MNIST: 10_000_000, "": 20_000_000}, "assumed",
+    Setting("budget.samples", 20_000_000, "assumed",
             "that networks learn from, of clients and server together, each time that one passes through a network",
             cpu={MNIST: 600_000, "": 500_000}, smoke=10_000),
     Setting("partition.kind", {"distribution=niid1": "niid1", "": "dirichlet-fedkd"}, "assumed",

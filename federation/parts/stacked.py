@@ -106,10 +106,10 @@ def train_stacked(
             )
         clock.step()
         schedule.step()
-        if after_epoch is not None:
+        if after_epoch is not None or epoch == plan.epochs:
             stack.write_to(models)
+        if after_epoch is not None:
             after_epoch(epoch)
-    stack.write_to(models)
     return seen
 
 
