@@ -104,6 +104,7 @@ def _epoch(
             plan,
             normalise=normalise,
             generators=[torch.Generator(device) for _ in sets],
+            execution=execution,
         )
     held, model = images_and_targets(), network()
     images, targets = held.images, held.targets

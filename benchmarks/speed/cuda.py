@@ -48,6 +48,7 @@ WAYS = {
     "bf16, CUDA graphs": Execution(precision="bf16", compile="reduce-overhead"),
     "fp32, 16 stacked": Execution(stacked=16),
     "tf32, 16 stacked": Execution(precision="tf32", stacked=16),
+    "bf16, 16 stacked": Execution(precision="bf16", stacked=16),
 }
 ON_CUDA = ("tf32", "CUDA graphs")
 """Of ways that no CPU has."""

@@ -8,22 +8,28 @@ training one after another, up to rounding (dropout draws differ).
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
 from federation.samples import on_client, see
 from federation.training.augmentation import Augmentation
+from federation.training.execution import DEFAULT, Execution
 from federation.training.loops import (
     DivergedError,
     Loss,
     Normalisation,
     TrainingPlan,
     batches,
+    forward_pass,
     training_pairs,
 )
 from federation.training.row_optimizers import RowOptimizer
@@ -57,6 +63,7 @@ def train_stacked(
     generators: Sequence[torch.Generator],
     augmentation: Augmentation | None = None,
     after_epoch: Callable[[int], None] | None = None,
+    execution: Execution = DEFAULT,
 ) -> list[int]:
     """Train every model in place on its set, as `train` would; all models must be of the same
     network, and all sets with sample weights or none. Returns the samples that each has seen.
@@ -94,7 +101,7 @@ def train_stacked(
                 pairs = training_pairs(images, targets, normalise, augmentation, drawing)
                 rows = stack.rows(positions)
                 whole = (_by_network(tensor, len(positions)) for tensor in (*pairs, *weights))
-                own, losses = stack.gradients(loss, rows, *whole)
+                own, losses = stack.gradients(loss, rows, *whole, execution=execution)
                 gradients.append(own)
                 total += losses.sum()
             everyone = stack.rows([position for part in together for position in part])
@@ -161,11 +168,13 @@ class Stack(nn.Module):
         inputs: torch.Tensor,
         targets: torch.Tensor,
         *sample_weights: torch.Tensor,
+        execution: Execution = DEFAULT,
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Of each network's mean loss on its batch, (rows, parameters), and the sum of its losses,
         (rows,); inputs, and sample weights if there are any, are (rows, n, ...). What networks note
         of the batch, as BatchNorm does, is noted.
         """
+        forward = forward_pass(execution, inputs.device)
 
         def objective(
             row: torch.Tensor,
@@ -174,7 +183,7 @@ class Stack(nn.Module):
             wanted: torch.Tensor,
             *sample_weights: torch.Tensor,
         ) -> tuple[torch.Tensor, torch.Tensor]:
-            losses = loss(self._outputs(row, fixed, own), wanted)
+            losses = loss(forward(functools.partial(self._outputs, row, fixed), own), wanted)
             for weights in sample_weights:
                 losses = losses * weights
             return losses.mean(), losses.detach().sum()
@@ -211,8 +220,28 @@ class Stack(nn.Module):
         self, row: torch.Tensor, fixed: dict[str, torch.Tensor], samples: torch.Tensor
     ) -> torch.Tensor:
         """Those of one network, (n, ...)."""
-        outputs: torch.Tensor = self._call({**self._named(row), **fixed}, (samples,))
+        mixed = torch.is_autocast_enabled(samples.device.type)
+        with _WideBatchNorm() if mixed else contextlib.nullcontext():
+            outputs: torch.Tensor = self._call({**self._named(row), **fixed}, (samples,))
         return outputs
+
+
+class _WideBatchNorm(TorchFunctionMode):
+    """BatchNorm of samples in bf16 whose parameters are in float32, which vmap has not: it computes
+    in float32, as everywhere, and its outputs are in bf16.
+    """
+
+    def __torch_function__(
+        self,
+        function: Callable[..., Any],
+        types: Sequence[type],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        if function is not F.batch_norm:
+            return function(*args, **(kwargs or {}))
+        samples, *others = args
+        return function(samples.float(), *others, **(kwargs or {})).to(samples.dtype)
 
 
 def _tensors(model: nn.Module) -> dict[str, torch.Tensor]:

@@ -253,6 +253,7 @@ class Trainer:
                 ],
                 augmentation=self._setup.augmentation,
                 after_epoch=after_epoch,
+                execution=self._setup.execution,
             )
 
         self._progress(f"{len(trainings)} clients together: {first.label} and others", 0.0)

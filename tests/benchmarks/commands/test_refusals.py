@@ -56,8 +56,8 @@ from tests.benchmarks.commands.tables_of_cli import COLUMN, lines, run
             "this run is on cpu; use --compile default",
         ),
         (
-            ("reproduce", "dlad/table2", "--stacked", "4", "--precision", "bf16"),
-            "--stacked 4: .* in fp32 or tf32 and uncompiled",
+            ("reproduce", "dlad/table2", "--stacked", "4", "--compile", "default"),
+            "--stacked 4: .*use one of stacked and compile",
         ),
         (
             ("reproduce", "dlad/table2", "--set", "privacy.epsilon=3"),

@@ -61,7 +61,7 @@ def test_a_way_that_a_network_does_not_admit_is_named_and_not_the_end(monkeypatc
     assert shown_speed("out of memory") == "out of memory"
 
 
-@pytest.mark.parametrize("way", ["fp32", "bf16", "fp32, 16 stacked"])
+@pytest.mark.parametrize("way", ["fp32", "bf16", "bf16, 16 stacked"])
 def test_a_small_network_has_a_speed_in_every_way_that_a_cpu_has(way):
     found = speed_of(TINY, "cpu", replace(cuda.WAYS[way], stacked=min(2, cuda.WAYS[way].stacked)))
     assert found.samples > 0
@@ -76,7 +76,7 @@ def test_what_was_measured_is_a_calibration_that_plan_reads(tmp_path, capsys, mo
     assert capsys.readouterr().out.count("| cnn-small |") == 2
     gpus = find_gpus(str(file))
     assert [gpu.title for gpu in gpus] == [
-        *("CPU core, fp32", "CPU core, bf16", "CPU core, fp32, 16 stacked")
+        f"CPU core, {way}" for way in ("fp32", "bf16", "fp32, 16 stacked", "bf16, 16 stacked")
     ]
     assert all(len(gpu.speeds) == 2 and gpu.speed == min(gpu.speeds.values()) for gpu in gpus)
 

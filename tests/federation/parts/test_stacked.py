@@ -114,6 +114,19 @@ def test_weights_and_statistics_of_uneven_clients_are_those_of_one_after_another
     assert all(distance(a, b) > 0.01 for a, b in zip(found, start, strict=True))
 
 
+def test_in_bf16_they_end_where_bf16_ends_one_after_another():
+    bf16 = Execution(precision="bf16")
+    alone, stacked = (
+        run(UNEVEN, sgd(epochs=3), execution=bf16) for run in (one_after_another, together)
+    )
+    exact = together(UNEVEN, sgd(epochs=3))
+    for position, (own, other, fp32) in enumerate(zip(alone, stacked, exact, strict=True)):
+        moved = distance(own, network(position).state_dict())
+        assert distance(own, other) < 0.02 * moved  # 2^-8 is the last digit of bf16
+        assert distance(other, fp32) > 0  # and it is bf16
+        assert all(tensor.dtype != torch.bfloat16 for tensor in other.values())
+
+
 def test_every_clients_batches_are_counted_by_its_own_batchnorm():
     # Ten samples make three batches of at most four, sixteen four, four one, twelve three and three
     # one; two epochs.

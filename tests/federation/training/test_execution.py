@@ -17,6 +17,7 @@ from federation.training.execution import DEFAULT, Execution
         (Execution(precision="tf32", compile="reduce-overhead"), "tf32-reduce-overhead"),
         (Execution(stacked=8), "stacked8"),
         (Execution(precision="tf32", stacked=2), "tf32-stacked2"),
+        (Execution(precision="bf16", stacked=8), "bf16-stacked8"),
     ],
 )
 def test_a_way_of_running_is_named_by_what_differs_from_the_default(execution, label):
@@ -41,13 +42,11 @@ def test_a_value_that_does_not_exist_is_refused_with_those_that_do(changes, mess
         Execution(**changes)
 
 
-@pytest.mark.parametrize(
-    "changes", [{"precision": "bf16"}, {"compile": "default"}, {"compile": "reduce-overhead"}]
-)
-def test_clients_are_not_stacked_in_bf16_or_compiled(changes):
-    with pytest.raises(ValueError, match="stacked clients train in fp32 or tf32 and uncompiled"):
-        Execution(stacked=2, **changes)
-    assert Execution(stacked=1, **changes).label  # a client after another may be
+@pytest.mark.parametrize("mode", ["default", "reduce-overhead"])
+def test_clients_are_not_stacked_compiled(mode):
+    with pytest.raises(ValueError, match="use one of stacked and compile"):
+        Execution(stacked=2, compile=mode)
+    assert Execution(stacked=1, compile=mode).label  # a client after another may be
 
 
 def test_a_record_of_a_way_of_running_holds_all_of_it():

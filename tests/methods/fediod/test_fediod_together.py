@@ -31,11 +31,10 @@ def several():
     return [*uneven_clients(), *others, client_with(7, [2, 0] * 2, "resnet8-narrow")]
 
 
-def fitted(stacked, method, **changes):
+def fitted(stacked, method, precision="fp32", **changes):
     channel = Channel()
-    federation = make_federation(
-        several(), execution=Execution(stacked=stacked), channel=channel, **changes
-    )
+    how = Execution(precision, stacked=stacked)
+    federation = make_federation(several(), execution=how, channel=channel, **changes)
     return method.fit(federation), sorted(map(astuple, channel.ledger))
 
 
@@ -62,6 +61,12 @@ def test_a_fit_of_clients_together_is_that_of_one_after_another_with_the_same_by
     assert sent == sent_alone
     longer = quick(**{**fields, "epochs": 3})
     assert distance(alone.state, fitted(1, longer, augmentation=how)[0].state) > 0.01
+
+
+def test_in_bf16_a_fit_is_as_near_to_that_of_one_after_another_as_its_digits_are():
+    alone, together = (fitted(n, quick(), "bf16")[0].state for n in (1, 3))
+    initial = make_federation(several()).networks.initial().state_dict()
+    assert 0 < distance(alone, together) < 0.1 * distance(alone, initial)
 
 
 def test_clients_together_repeat_themselves_to_the_last_bit():
