@@ -15,13 +15,15 @@ def printed_numbers(table: str) -> int:
 
 def coverage(sections: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], tuple[int, int]]:
     """By profile and paper, how many printed numbers have a measured one beside them, and how many
-    the paper prints; a table of several results counts once, by the one that has most.
+    the paper prints; a table of several results counts once, by the one that has most, and one
+    that prints words instead of numbers not at all.
     """
     compared: dict[tuple[str, str], dict[str, int]] = {}
     for section in sections:
         paper = section["key"].split("/")[0]
         tables = compared.setdefault((section["profile"], paper), {})
-        tables[section["key"]] = max(tables.get(section["key"], 0), section["compared"])
+        if printed_numbers(section["key"]):
+            tables[section["key"]] = max(tables.get(section["key"], 0), section["compared"])
     return {
         (profile, paper): (
             sum(tables.values()),

@@ -15,6 +15,7 @@ def test_printed_numbers_with_a_measured_one_count_once():
     whole = sum(printed_numbers(f"dlad/table{number}") for number in range(1, 5))
     assert coverage(
         [
+            section("dlad/table1", 20),
             section("dlad/table3", 20),
             section("dlad/table2", 16),
             section("dlad/table2", 12),  # of another protocol
