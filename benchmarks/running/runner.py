@@ -255,13 +255,9 @@ def execute(
     from benchmarks.running.pool import run_pool
 
     owner = {cell.key: run for run in runs for cell in run.cells}
-    todo = [cell for run in runs for cell in run.cells if cell.key not in run.records]
+    todo = unfinished(runs)
     if not todo:
         return
-    # A paper's own method is its last row and needs the most: started first, it leaves the others
-    # little to compute.
-    place = {row.key: number for run in runs for number, row in enumerate(run.table.rows)}
-    todo.sort(key=lambda cell: -place.get(cell.row, -1))
     cache = CellCache()
     context = Context(
         str((cache_home() / "stages").resolve()),
@@ -304,6 +300,19 @@ def execute(
                     f" {event.record.seconds:.1f} s\n{event.text}".rstrip(),
                 )
                 on_done(event.worker, cell, event.record)
+
+
+def unfinished(runs: Sequence[TableRun]) -> list[Cell]:
+    """The cells that are to be run, in their order: table by table, so that a command that is
+    stopped leaves whole tables, and of a table the last rows first, for a paper's own method is its
+    last and needs the most: it leaves the others little to compute.
+    """
+    todo: list[Cell] = []
+    for run in runs:
+        place = {row.key: number for number, row in enumerate(run.table.rows)}
+        cells = [cell for cell in run.cells if cell.key not in run.records]
+        todo += sorted(cells, key=lambda cell: -place.get(cell.row, -1))
+    return todo
 
 
 def _stage_line(cell: Cell, event: StageEvent) -> str:
