@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from benchmarks.scenarios.assembly import Run, build_federation, make_method
 from benchmarks.scenarios.configuration import Configuration
 from benchmarks.scenarios.scenario import DataSets
 from benchmarks.tables import registry
-from benchmarks.tables.cells import Cell, unread
+from benchmarks.tables.cells import Cell, expand, unread
 from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import SpecError
 from federation.caching.cache import StageCache
@@ -19,25 +20,40 @@ from results.files import RefusedError
 
 def try_settings(cells: Sequence[Cell], selection: Selection) -> None:
     """Build the method and the federation of the first cell of every row and of every column, on a
-    device where nothing is computed, and methods of which no cell reads a setting; nothing where
-    there are no settings of the user's own.
+    device where nothing is computed, and methods of which no cell reads a setting, as they are in
+    rows that were not asked for; nothing where there are no settings of the user's own.
 
     Raises SpecError if the settings cannot be used.
     """
     if not selection.overrides:
         return
     overrides = dict(selection.overrides)
-    for name in unread(cells, selection.overrides):
+    ignored = unread(cells, selection.overrides)
+    whole = _unnarrowed(cells, selection) if ignored else {}
+    for name in ignored:
         method, _, parameter = name.partition(".")
         if method in registry.methods(selection.plugins):
             with _told(f"--set {name}={overrides[name]}"):
-                kind = registry.find_method(method, selection.plugins).load()
-                kind(**{parameter: overrides[name]})
+                entry = registry.find_method(method, selection.plugins)
+                if method in whole:
+                    make_method(entry, dict(whole[method].config))
+                else:
+                    entry.load()(**{parameter: overrides[name]})
     first = {(cell.table, "row", cell.row): cell for cell in reversed(cells)}
     first |= {(cell.table, "column", cell.column): cell for cell in reversed(cells)}
     for cell in {cell.key: cell for cell in first.values()}.values():
         with _told(f"--set: {cell} cannot be made of these settings"):
             _build(cell)
+
+
+def _unnarrowed(cells: Sequence[Cell], selection: Selection) -> dict[str, Cell]:
+    """The first cell of every method in the tables of `cells`, with none of their rows left out."""
+    every = replace(selection, only=None, drop=(), seeds=selection.seeds[:1])
+    return {
+        cell.method: cell
+        for table in dict.fromkeys(cell.table for cell in cells)
+        for cell in reversed(expand(*registry.find_table(table), every, skip_unusable=True))
+    }
 
 
 @contextlib.contextmanager

@@ -43,6 +43,17 @@ def test_settings_that_no_row_reads_are_known():
     assert tried("dlad.temperature=1", "fedavg.rounds=3") == ["fedavg.rounds"]
 
 
+def test_a_setting_of_a_row_that_was_left_out_is_tried_with_the_others_of_that_row():
+    table = registry.find_table("fedsa/table1")
+    overrides = parse_overrides(["meta-pseudo-labels.steps=150"], table[0])  # 1,048,576 in print
+    narrow = Selection(only={"row": "scratch", "fraction": "0.10"}, overrides=overrides)
+    try_settings(expand(*table, narrow), narrow)
+    overrides = parse_overrides(["meta-pseudo-labels.steps=1"], table[0])
+    narrow = Selection(only={"row": "scratch", "fraction": "0.10"}, overrides=overrides)
+    with pytest.raises(SpecError, match="--set meta-pseudo-labels.steps=1: .* of 1 steps"):
+        try_settings(expand(*table, narrow), narrow)
+
+
 @pytest.mark.parametrize("value", ["inf", "-inf", "nan", "-1", "1e30", "1_0", "9" * 40, "\u0661"])
 @pytest.mark.parametrize("name", ["local.epochs", "local.lr", "fedavg.rounds", "fedprox.mu"])
 def test_infinite_negative_and_astronomic_numbers_are_no_settings(name, value):
