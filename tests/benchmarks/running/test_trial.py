@@ -50,7 +50,7 @@ def test_a_setting_of_a_row_that_was_left_out_is_tried_with_the_others_of_that_r
     try_settings(expand(*table, narrow), narrow)
     overrides = parse_overrides(["meta-pseudo-labels.steps=1"], table[0])
     narrow = Selection(only={"row": "scratch", "fraction": "0.10"}, overrides=overrides)
-    with pytest.raises(SpecError, match="--set meta-pseudo-labels.steps=1: .* of 1 steps"):
+    with pytest.raises(SpecError, match=r"--set meta-pseudo-labels\.steps=1: .* of 1 steps"):
         try_settings(expand(*table, narrow), narrow)
 
 
