@@ -153,7 +153,19 @@ def save(figure: Figure, path: Path) -> None:
         buffer = io.BytesIO()
         smaller: dict[str, Any] = {"pil_kwargs": {"optimize": True}} if kind == "png" else {}
         figure.savefig(buffer, format=kind, dpi=200, metadata=known, **smaller)
-        write_atomic(path.with_name(f"{path.name.removesuffix('.png')}.{kind}"), buffer.getvalue())
+        drawn = buffer.getvalue()
+        if kind == "svg":
+            drawn = shortened(drawn.decode()).encode()
+        write_atomic(path.with_name(f"{path.name.removesuffix('.png')}.{kind}"), drawn)
+
+
+def shortened(svg: str) -> str:
+    """An SVG with places to a hundredth of a point, where Matplotlib writes six digits."""
+
+    def in_place(place: re.Match[str]) -> str:
+        return re.sub(r"-?\d+\.\d{3,}", lambda number: f"{float(number[0]):.2f}", place[0])
+
+    return re.sub(r'(?<= (?:d|x|y)=")[^"]*|translate\([^)]*\)', in_place, svg)
 
 
 def mark_unsettled(axis: Axes, x: Any, y: Any) -> None:

@@ -17,6 +17,7 @@ from reports.drawing.figures import (
     inches_of,
     limits,
     page,
+    shortened,
     styled,
     texts_of,
     wrapped,
@@ -123,3 +124,12 @@ def test_chance_is_that_of_the_metric_or_of_the_columns_classes():
     assert chance_of(one, scale_of("accuracy", "fraction"), "test=x") == 0.1
     assert math.isnan(chance_of(one, scale_of("accuracy", "percent"), "test=xy"))
     assert math.isnan(chance_of(one, scale_of("dice", "percent"), "test=x"))
+
+
+def test_places_in_an_svg_have_two_digits_and_nothing_else_is_changed():
+    drawn = '<path d="M 32.56344 -127.418005 L 0 7.5 z"/> <use x="1.2345" id="a 1.23456"/>'
+    assert (
+        shortened(drawn) == '<path d="M 32.56 -127.42 L 0 7.5 z"/> <use x="1.23" id="a 1.23456"/>'
+    )
+    moved = '<g transform="translate(49.867542 135.85799) scale(0.065 -0.065)">'
+    assert shortened(moved) == '<g transform="translate(49.87 135.86) scale(0.065 -0.065)">'
