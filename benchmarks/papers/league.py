@@ -99,7 +99,7 @@ SETTINGS = (
     Setting("local.schedule", {AVERAGED: "constant", "method=fedmd": "constant", "": "cosine"}, "assumed",
             "constant where local training is in rounds"),
     Setting("local.lr", {AVERAGED: 0.1, "": 0.05}, "assumed", TRIED),
-    Setting("local.batch_size", 64, "assumed", "", cpu=32, smoke=16),
+    Setting("local.batch_size", 64, "assumed", "", cpu=32, smoke=32),
     Setting("local.epochs", {AVERAGED: 2, "": 40}, "assumed",
             "averaging methods: in a round; others: before their last stage, or as long as the budget has it",
             cpu={AVERAGED: 2, MNIST: 30, "": 20}, smoke={AVERAGED: 1, "": 4}),
