@@ -33,9 +33,10 @@ def make_plans(names: Sequence[str], selection: Selection, console: Console) -> 
 
     Raises SpecError for a selection that fits nothing or a cell that cannot be planned.
     """
-    cells = {name: expand(*registry.find_table(name), selection) for name in names}
+    tables = {name: registry.find_table(name) for name in names}
+    cells = {name: expand(*tables[name], selection) for name in names}
     every = [cell for name in names for cell in cells[name]]
-    try_settings(every, selection)
+    try_settings(list(tables.values()), every, selection)
     for setting in unread(every, selection.overrides):
         console.print(f"--set {escape(setting)}: {UNREAD}", soft_wrap=True)
     follower = Follower()
@@ -52,9 +53,9 @@ def make_plans(names: Sequence[str], selection: Selection, console: Console) -> 
                     plan.add(planned, follower.stages)
     plans: dict[str, Plan] = {}
     for paper, total in papers.items():
-        tables = [name for name in names if name.partition("/")[0] == paper]
-        plans |= {name: alone[name] for name in tables}
-        if len(tables) > 1:
+        own = [name for name in names if name.partition("/")[0] == paper]
+        plans |= {name: alone[name] for name in own}
+        if len(own) > 1:
             plans[paper] = total
     return plans | {hours.SUITE: everything}
 

@@ -197,7 +197,8 @@ def prepare(
     if selection.overrides:
         from benchmarks.running.trial import try_settings
 
-        try_settings([cell for run in runs for cell in run.cells], selection)
+        asked = [(run.paper, run.table) for run in runs]
+        try_settings(asked, [cell for run in runs for cell in run.cells], selection)
     check_writable(cache_home())
     return runs
 

@@ -12,16 +12,22 @@ from benchmarks.scenarios.scenario import DataSets
 from benchmarks.tables import registry
 from benchmarks.tables.cells import Cell, expand, unread
 from benchmarks.tables.selection import Selection
-from benchmarks.tables.spec import SpecError
+from benchmarks.tables.spec import Paper, SpecError, Table
 from federation.caching.cache import StageCache
 from federation.seeds import Seeds
 from results.files import RefusedError
 
+OF_ROWS = ("row", "method")
+"""Keys of `--only` that choose rows; the others choose columns."""
 
-def try_settings(cells: Sequence[Cell], selection: Selection) -> None:
-    """Build the method and the federation of the first cell of every row and of every column, on a
-    device where nothing is computed, and methods of which no cell reads a setting, as they are in
-    rows that were not asked for; nothing where there are no settings of the user's own.
+
+def try_settings(
+    tables: Sequence[tuple[Paper, Table]], cells: Sequence[Cell], selection: Selection
+) -> None:
+    """Build the method and the federation of the first of these tables' `cells` in every row and in
+    every column, on a device where nothing is computed, and methods of which no cell reads a
+    setting, as they are in rows that were not asked for; nothing where there are no settings of the
+    user's own.
 
     Raises SpecError if the settings cannot be used.
     """
@@ -29,15 +35,16 @@ def try_settings(cells: Sequence[Cell], selection: Selection) -> None:
         return
     overrides = dict(selection.overrides)
     ignored = unread(cells, selection.overrides)
-    whole = _unnarrowed(cells, selection) if ignored else {}
+    left_out = _left_out(tables, cells, selection) if ignored else []
     for name in ignored:
         method, _, parameter = name.partition(".")
         if method in registry.methods(selection.plugins):
             with _told(f"--set {name}={overrides[name]}"):
                 entry = registry.find_method(method, selection.plugins)
-                if method in whole:
-                    make_method(entry, dict(whole[method].config))
-                else:
+                own = [cell for cell in left_out if cell.method == method]
+                for cell in own:
+                    make_method(entry, dict(cell.config))
+                if not own:
                     entry.load()(**{parameter: overrides[name]})
     first = {(cell.table, "row", cell.row): cell for cell in reversed(cells)}
     first |= {(cell.table, "column", cell.column): cell for cell in reversed(cells)}
@@ -46,14 +53,19 @@ def try_settings(cells: Sequence[Cell], selection: Selection) -> None:
             _build(cell)
 
 
-def _unnarrowed(cells: Sequence[Cell], selection: Selection) -> dict[str, Cell]:
-    """The first cell of every method in the tables of `cells`, with none of their rows left out."""
-    every = replace(selection, only=None, drop=(), seeds=selection.seeds[:1])
-    return {
-        cell.method: cell
-        for table in dict.fromkeys(cell.table for cell in cells)
-        for cell in reversed(expand(*registry.find_table(table), every, skip_unusable=True))
-    }
+def _left_out(
+    tables: Sequence[tuple[Paper, Table]], cells: Sequence[Cell], selection: Selection
+) -> list[Cell]:
+    """In the columns that were asked for, the cells of rows that were not."""
+    columns = {key: value for key, value in (selection.only or {}).items() if key not in OF_ROWS}
+    every = replace(selection, only=columns, drop=(), seeds=selection.seeds[:1])
+    asked = {(cell.table, cell.row) for cell in cells}
+    return [
+        cell
+        for paper, table in tables
+        for cell in expand(paper, table, every, skip_unusable=True)
+        if (cell.table, cell.row) not in asked
+    ]
 
 
 @contextlib.contextmanager

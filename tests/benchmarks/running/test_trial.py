@@ -19,7 +19,7 @@ def tried(*pairs: str, rows: str = "global-avg,global-dlad") -> list[str]:
     overrides = parse_overrides(pairs, TABLE[0])
     selection = Selection(only={**COLUMN, "row": rows}, overrides=overrides)
     cells = expand(*TABLE, selection)
-    try_settings(cells, selection)
+    try_settings([TABLE], cells, selection)
     return unread(cells, overrides)
 
 
@@ -47,11 +47,11 @@ def test_a_setting_of_a_row_that_was_left_out_is_tried_with_the_others_of_that_r
     table = registry.find_table("fedsa/table1")
     overrides = parse_overrides(["meta-pseudo-labels.steps=150"], table[0])  # 1,048,576 in print
     narrow = Selection(only={"row": "scratch", "fraction": "0.10"}, overrides=overrides)
-    try_settings(expand(*table, narrow), narrow)
+    try_settings([table], expand(*table, narrow), narrow)
     overrides = parse_overrides(["meta-pseudo-labels.steps=1"], table[0])
     narrow = Selection(only={"row": "scratch", "fraction": "0.10"}, overrides=overrides)
     with pytest.raises(SpecError, match=r"--set meta-pseudo-labels\.steps=1: .* of 1 steps"):
-        try_settings(expand(*table, narrow), narrow)
+        try_settings([table], expand(*table, narrow), narrow)
 
 
 @pytest.mark.parametrize("value", ["inf", "-inf", "nan", "-1", "1e30", "1_0", "9" * 40, "\u0661"])

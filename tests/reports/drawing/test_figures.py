@@ -17,6 +17,7 @@ from reports.drawing.figures import (
     inches_of,
     limits,
     page,
+    save,
     shortened,
     styled,
     texts_of,
@@ -133,3 +134,12 @@ def test_places_in_an_svg_have_two_digits_and_nothing_else_is_changed():
     )
     moved = '<g transform="translate(49.867542 135.85799) scale(0.065 -0.065)">'
     assert shortened(moved) == '<g transform="translate(49.87 135.86) scale(0.065 -0.065)">'
+
+
+def test_a_saved_svg_has_such_places(tmp_path):
+    figure, [[axis]] = page([[1.0]], 1.0)
+    axis.plot([0, 1 / 3], [0, 1 / 7])
+    save(figure, tmp_path / "line.png")
+    drawn = (tmp_path / "line.svg").read_text()
+    assert drawn.count(' d="') > 3
+    assert shortened(drawn) == drawn
