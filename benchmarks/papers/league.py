@@ -201,16 +201,16 @@ TRIALS = (
     Setting("evaluation.on", "validation", "assumed", "the server's tenth of the pool"),
     Setting("local.lr", {
         **{f"trial={number} {ONE_RATE}": rate for number, rate in enumerate((0.01, 0.03, 0.1, 0.3), 1)},
-        "trial=1|2": 0.03, "": 0.1}, "assumed", "four rates, or two beside two of another kind"),
+        "trial=4": 0.01, "": 0.03}, "assumed", "four rates, or one beside three of another kind and one more beside the middle one"),
     Setting("server.lr", {
-        **{f"trial={number} method=public-only": rate for number, rate in enumerate((3e-4, 1e-3, 3e-3, 1e-2), 1)},
-        "trial=1|3": 1e-3, "": 3e-3}, "assumed", "two rates of what learns from outputs; of public labels alone four"),
+        **{f"trial={number} method=public-only": rate for number, rate in enumerate((1e-3, 3e-3, 1e-2, 3e-2), 1)},
+        "trial=1": 1e-3, "trial=3": 1e-2, "": 3e-3}, "assumed", "three rates of what learns from outputs; of public labels alone four"),
     *(
-        Setting(name, {"trial=1|3": 1e-3, "": 3e-3}, "assumed", "two rates of what learns from outputs")
+        Setting(name, {"trial=1": 1e-3, "trial=3": 1e-2, "": 3e-3}, "assumed", "three rates of what learns from outputs")
         for name in ("fedmd.digest_lr", "fediod.lr")
     ),
 )  # fmt: skip
-"""Four for every row. A plug-in has those of the method that it derives from, else two by two."""
+"""Four for every row. A plug-in has those of the method that it derives from, else those of two kinds."""
 
 
 def _trials(dataset: str, title: str) -> Table:
