@@ -98,7 +98,7 @@ def _draw(
     for places, images, name in zip(axes, lines, names, strict=True):
         for axis, image in zip(places, images, strict=True):
             axis.set(xticks=[], yticks=[])
-            axis.imshow(image, interpolation="nearest")
+            axis.imshow(image, interpolation="none")
         places[0].set_ylabel(name, fontsize=TICK)
     for axis, title in zip(axes[0], titles, strict=True):
         axis.set_title("\n".join(textwrap.wrap(title, 16)), fontsize=TICK)

@@ -88,7 +88,7 @@ def _show(axis: Axes, image: np.ndarray, most: float) -> None:
     """An image (c, h, w) of values from 0 to `most`."""
     shown = image.transpose(1, 2, 0)
     shown = shown.squeeze(2) if shown.shape[2] == 1 else shown
-    axis.imshow(shown, cmap="gray", vmin=0, vmax=most, interpolation="nearest")
+    axis.imshow(shown, cmap="gray", vmin=0, vmax=most, interpolation="none")
 
 
 @styled
@@ -117,7 +117,7 @@ def draw_segmentations(
                 # The last colour, which is that of no class, comes after all others.
                 shown = np.minimum(picture, len(classes))
                 axis.imshow(
-                    shown, cmap=colours, vmin=-0.5, vmax=len(classes) + 0.5, interpolation="nearest"
+                    shown, cmap=colours, vmin=-0.5, vmax=len(classes) + 0.5, interpolation="none"
                 )
         axes[0][column].set_title("\n".join(textwrap.wrap(name, 16)), fontsize=TICK)
     present = sorted(
@@ -226,7 +226,7 @@ def draw_attention(
             shown = coloured(
                 film[0], maps[place], colours if name == "local models" else (CENTRAL,)
             )
-            axis.imshow(shown, interpolation="nearest")
+            axis.imshow(shown, interpolation="none")
             for edge, which in (("black", DIVERSITY), ("yellow", CONSENSUS)):
                 level = arrays[which][place] / 255
                 if level.min() < LEVEL < level.max():

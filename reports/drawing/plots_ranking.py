@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from reports.drawing.figures import TICK, Texts, finish, page, styled
+from reports.drawing.figures import TICK, UNSETTLED, Texts, finish, page, styled
 from reports.drawing.palette import NEUTRAL, Look
 from reports.tables.ranking import front
 
@@ -112,6 +112,10 @@ def front_plot(planes: Sequence[Plane], path: Path, about: Texts) -> None:
     handles: dict[str, Line2D] = {}
     for axis, plane in zip(axes, planes, strict=True):
         _plane(axis, plane, handles)
+    if any(point.cut_short for plane in planes for point in plane.points):
+        hollow = Line2D([], [], marker="o", ms=4.5, mfc="white", mec=NEUTRAL, ls="none")
+        handles[UNSETTLED] = hollow
+        hollow.set_label(UNSETTLED)
     finish(figure, axes, about, path, list(handles.values()))
 
 

@@ -57,10 +57,9 @@ def markdown_page(
                         texts.append("–")
                         continue
                     bold = "**" if row in best[column] else ""
-                    texts.append(
-                        f"{bold}{escaped(measured_text(line, block.scale))}{bold}"
-                        f" {escaped(published_text(line, block.scale))}"
-                    )
+                    printed = f" {published_text(line, block.scale)}" if block.in_print else ""
+                    measured = escaped(measured_text(line, block.scale))
+                    texts.append(f"{bold}{measured}{bold}{escaped(printed)}")
                 rows.append(texts)
             parts += markdown_table(("", *map(escaped, panel.columns.values())), rows, str)
             parts.append("")

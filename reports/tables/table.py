@@ -95,6 +95,8 @@ class Block:
     """Those with at least one measured cell."""
     unlike: str = ""
     """Why its numbers are not compared with those in print; empty where they are."""
+    in_print: bool = False
+    """Whether any number of the table is printed."""
 
 
 def last_epochs(lines: pd.DataFrame) -> pd.DataFrame:
@@ -129,7 +131,8 @@ def blocks(layout: Layout, lines: pd.DataFrame) -> list[Block]:
         unlike = layout.unlike.get(metric, "")
         if unlike:
             cells = {place: {**line, "difference": ""} for place, line in cells.items()}
-        metric_blocks.append(Block(scale_of(metric, layout.unit), cells, drawn, unlike))
+        scale, in_print = scale_of(metric, layout.unit), any_in_print(lines)
+        metric_blocks.append(Block(scale, cells, drawn, unlike, in_print))
     return metric_blocks
 
 
@@ -365,9 +368,15 @@ def _lines_with(lines: pd.DataFrame, name: str) -> pd.DataFrame:
     return lines[(lines["status"] == OK) & (lines[name] != "")]
 
 
+def any_in_print(lines: pd.DataFrame) -> bool:
+    """Whether any number of a table is printed."""
+    return bool((lines["published"] != "").any())
+
+
 def legend(layout: Layout, lines: pd.DataFrame) -> list[str]:
     """What the marks in the table mean, and what failed or was not run."""
-    notes = [f"measured, in brackets published and measured - published; bold: {bold(layout)}"]
+    brackets = ", in brackets published and measured - published" if any_in_print(lines) else ""
+    notes = [f"measured{brackets}; bold: {bold(layout)}"]
     if layout.oracles & set(layout.rows):
         notes.append(
             "† upper bound: uses what no real server has, labels of the public set, or the clients'"
@@ -427,10 +436,10 @@ def terminal_tables(layout: Layout, lines: pd.DataFrame) -> list[RichTable]:
                         texts.append(Text("–", style="dim"))
                         continue
                     style = "red" if line["status"] != OK else "bold" if row in best[column] else ""
-                    printed = (published_text(line, block.scale), "dim")
-                    texts.append(
-                        Text.assemble((measured_text(line, block.scale), style), "\n", printed)
-                    )
+                    measured = Text(measured_text(line, block.scale), style)
+                    if block.in_print:
+                        measured.append(f"\n{published_text(line, block.scale)}", "dim")
+                    texts.append(measured)
                 table.add_row(Text(marked_title(layout, row)), *texts)
             drawn.append(table)
     return drawn

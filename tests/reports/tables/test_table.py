@@ -276,9 +276,9 @@ def test_a_table_of_two_metrics_is_drawn_as_two_tables_each_with_its_title_unit_
     dice, hd95 = text.split("## HD95 (pixel), lower is better")
     assert "## Dice (%)" in dice
     assert [row[1] for row in rows_of(dice)[2:]] == [
-        "**71.50** (not printed)",
-        "70.25 (not printed)",
-        "80.00 (not printed)",
+        "**71.50**",
+        "70.25",
+        "80.00",
     ]
     assert [row[1].split()[0] for row in rows_of(hd95)[2:]] == ["12.50", "**11.75**", "9.00"]
     shown = terminal(one, TWO)
@@ -294,6 +294,16 @@ def test_a_single_metric_needs_no_title_unless_lower_is_better():
     one = layout(("test=x",), unit="percent")
     assert "##" not in markdown_page(one, table_of(TWO[::2]), [], []).split("## Protocol")[0]
     assert "HD95 (pixel), lower is better" in legend(one, table_of(TWO[1::2]))
+
+
+def test_what_is_not_printed_says_so_where_other_numbers_of_the_table_are():
+    lines = table_of([line("a", "x=1", "0.9812", "0.9820"), line("b", "x=1", "0.9812")])
+    text = markdown_page(layout(("x=1",)), lines, [], [])
+    assert "0.9812 (not printed)" in text
+    assert "in brackets published" in text
+    alone = markdown_page(layout(("x=1",)), table_of([line("b", "x=1", "0.9812")]), [], [])
+    assert "printed" not in alone
+    assert "in brackets" not in alone
 
 
 def test_measured_stands_beside_published_with_the_difference():
