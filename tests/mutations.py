@@ -23,6 +23,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.pool import AsyncResult
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 LEFT_OUT = ("docs/", "results/", "tests/")
@@ -89,6 +90,31 @@ def copy_checkout(target: Path) -> None:
             shutil.copy(ROOT / name, target / name)
 
 
+def asked_for(command: str) -> Iterator[tuple[Any, Any, Any]]:
+    """The papers and tables that the arguments of `reproduce` name, each with the selection."""
+    from benchmarks.tables import registry
+    from benchmarks.tables.selection import Selection, parse_methods, parse_overrides
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("tables", nargs="+")
+    parser.add_argument("--only", action="append", default=[])
+    parser.add_argument("--set", action="append", default=[])
+    parser.add_argument("--methods", default="")
+    parser.add_argument("--seeds", required=True)
+    asked = parser.parse_args(shlex.split(command))
+    for name in asked.tables:
+        paper, table = registry.find_table(name)
+        add, drop = parse_methods(asked.methods)
+        selection = Selection(
+            seeds=tuple(map(int, asked.seeds.split(","))),
+            only=dict(pair.split("=", 1) for pair in asked.only),  # a fault's row in place of all
+            add=add,
+            drop=drop,
+            overrides=parse_overrides(asked.set, paper),
+        )
+        yield paper, table, selection
+
+
 def regenerate(root: Path, command: str, results: Path) -> None:
     """Regenerate cells by the code under `root`, in a process that has imported none of it; without
     pictures. Cells that fail are in the table as such.
@@ -98,28 +124,10 @@ def regenerate(root: Path, command: str, results: Path) -> None:
     from benchmarks.running import runner
     from benchmarks.running.events import Context
     from benchmarks.running.execute import run_cell
-    from benchmarks.tables import registry
-    from benchmarks.tables.selection import Selection, parse_methods, parse_overrides
     from results.files import cache_home
 
-    parser = argparse.ArgumentParser()
-    parser.add_argument("tables", nargs="+")
-    parser.add_argument("--only", action="append", default=[])
-    parser.add_argument("--set", action="append", default=[])
-    parser.add_argument("--methods", default="")
-    parser.add_argument("--seeds", required=True)
-    asked = parser.parse_args(shlex.split(command))
-    for table in asked.tables:
-        paper, found = registry.find_table(table)
-        add, drop = parse_methods(asked.methods)
-        selection = Selection(
-            seeds=tuple(map(int, asked.seeds.split(","))),
-            only=dict(pair.split("=", 1) for pair in asked.only),  # a fault's row in place of all
-            add=add,
-            drop=drop,
-            overrides=parse_overrides(asked.set, paper),
-        )
-        (run,) = runner.prepare([(paper, found)], selection, results)
+    for paper, table, selection in asked_for(command):
+        (run,) = runner.prepare([(paper, table)], selection, results)
         for cell in run.cells:
             run.records[cell.key], _ = run_cell(cell, Context(str(cache_home() / "stages")))
         runner.write_table(run)

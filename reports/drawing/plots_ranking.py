@@ -112,10 +112,8 @@ def front_plot(planes: Sequence[Plane], path: Path, about: Texts) -> None:
     handles: dict[str, Line2D] = {}
     for axis, plane in zip(axes, planes, strict=True):
         _plane(axis, plane, handles)
-    if any(point.cut_short for plane in planes for point in plane.points):
-        hollow = Line2D([], [], marker="o", ms=4.5, mfc="white", mec=NEUTRAL, ls="none")
-        handles[UNSETTLED] = hollow
-        hollow.set_label(UNSETTLED)
+    if UNSETTLED in handles:
+        handles[UNSETTLED] = handles.pop(UNSETTLED)  # to the end
     finish(figure, axes, about, path, list(handles.values()))
 
 
@@ -139,6 +137,10 @@ def _plane(axis: Axes, plane: Plane, handles: dict[str, Line2D]) -> None:
         solid.set_label(point.title)
         handles.setdefault(point.title, solid)
         drawn.set_label("_")
+        if point.cut_short:
+            hollow = Line2D([], [], marker="o", ms=4.5, mfc="white", mec=NEUTRAL, ls="none")
+            hollow.set_label(UNSETTLED)
+            handles.setdefault(UNSETTLED, hollow)
     axis.grid()
     axis.set_title(plane.title)
     axis.set_xlabel(plane.cost)

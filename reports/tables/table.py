@@ -96,7 +96,7 @@ class Block:
     unlike: str = ""
     """Why its numbers are not compared with those in print; empty where they are."""
     in_print: bool = False
-    """Whether any number of the table is printed."""
+    """Whether any number of the table, whose blocks are drawn together, is printed."""
 
 
 def last_epochs(lines: pd.DataFrame) -> pd.DataFrame:
@@ -131,9 +131,9 @@ def blocks(layout: Layout, lines: pd.DataFrame) -> list[Block]:
         unlike = layout.unlike.get(metric, "")
         if unlike:
             cells = {place: {**line, "difference": ""} for place, line in cells.items()}
-        scale, in_print = scale_of(metric, layout.unit), any_in_print(lines)
-        metric_blocks.append(Block(scale, cells, drawn, unlike, in_print))
-    return metric_blocks
+        metric_blocks.append(Block(scale_of(metric, layout.unit), cells, drawn, unlike))
+    in_print = any(line["published"] for block in metric_blocks for line in block.cells.values())
+    return [replace(block, in_print=in_print) for block in metric_blocks]
 
 
 def measured_columns(layout: Layout, lines: pd.DataFrame) -> list[str]:
@@ -368,14 +368,11 @@ def _lines_with(lines: pd.DataFrame, name: str) -> pd.DataFrame:
     return lines[(lines["status"] == OK) & (lines[name] != "")]
 
 
-def any_in_print(lines: pd.DataFrame) -> bool:
-    """Whether any number of a table is printed."""
-    return bool((lines["published"] != "").any())
-
-
 def legend(layout: Layout, lines: pd.DataFrame) -> list[str]:
     """What the marks in the table mean, and what failed or was not run."""
-    brackets = ", in brackets published and measured - published" if any_in_print(lines) else ""
+    shown = blocks(layout, lines)
+    in_print = any(block.in_print for block in shown)
+    brackets = ", in brackets published and measured - published" if in_print else ""
     notes = [f"measured{brackets}; bold: {bold(layout)}"]
     if layout.oracles & set(layout.rows):
         notes.append(
@@ -385,7 +382,6 @@ def legend(layout: Layout, lines: pd.DataFrame) -> list[str]:
     if any(map(cut_short, records_of(lines))):
         notes.append(f"{MARK} {NOT_SETTLED}")
     notes += unequal_notes(layout)
-    shown = blocks(layout, lines)
     notes += [block_title(block) for block in shown if block.scale.sign < 0]
     notes += [
         f"{block.scale.title}: not compared with print, for it is {block.unlike}"
@@ -436,10 +432,9 @@ def terminal_tables(layout: Layout, lines: pd.DataFrame) -> list[RichTable]:
                         texts.append(Text("–", style="dim"))
                         continue
                     style = "red" if line["status"] != OK else "bold" if row in best[column] else ""
-                    measured = Text(measured_text(line, block.scale), style)
+                    texts.append(Text.assemble((measured_text(line, block.scale), style)))
                     if block.in_print:
-                        measured.append(f"\n{published_text(line, block.scale)}", "dim")
-                    texts.append(measured)
+                        texts[-1].append(f"\n{published_text(line, block.scale)}", "dim")
                 table.add_row(Text(marked_title(layout, row)), *texts)
             drawn.append(table)
     return drawn

@@ -1,0 +1,71 @@
+"""The league's learning rates are the best of the trials that are committed."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from benchmarks.tables import registry
+from benchmarks.tables.cells import expand
+from benchmarks.tables.selection import Selection
+
+ROOT = Path(__file__).resolve().parents[3]
+TRIED = ("local.lr", "server.lr", "fedmd.digest_lr", "fediod.lr")
+DATASETS = [
+    path.name.removesuffix("-trials.csv")
+    for path in sorted((ROOT / "results" / "cpu" / "league").glob("*-trials.csv"))
+]
+
+
+LOCAL = {"centralized", "standalone", "fedavg", "fedprox", "fedavgm", "fedgen", "feddf"}
+"""Rows of which nothing is tried but the rate of local training."""
+
+
+def rates(row, config):
+    return {name: config[name] for name in TRIED[: 1 if row in LOCAL else None] if name in config}
+
+
+def configs(table):
+    """By row, the configurations of a table's cells under cpu with their columns."""
+    found = {}
+    for cell in expand(*registry.find_table(f"league/{table}"), Selection("cpu")):
+        found.setdefault(cell.row, []).append((cell.column, dict(cell.config)))
+    return found
+
+
+@pytest.mark.parametrize("dataset", DATASETS)
+def test_every_row_has_the_rates_of_its_best_trial(dataset):
+    path = ROOT / "results" / "cpu" / "league" / f"{dataset}-trials.csv"
+    with path.open(newline="") as file:
+        score = {
+            (line["row"], line["column"]): float(line["value"])
+            for line in csv.DictReader(file)
+            if line["status"] == "ok" and line["metric"] == "accuracy"
+        }
+    judged = configs(dataset)
+    for row, tried in configs(f"{dataset}-trials").items():
+        best = max(tried, key=lambda trial: score.get((row, trial[0]), 0.0))[1]
+        for _, config in judged[row]:
+            assert rates(row, config) == rates(row, best), row
+
+
+@pytest.mark.parametrize("dataset", ["mnist", "cifar10"])
+def test_every_row_has_four_trials_that_differ(dataset):
+    for row, tried in configs(f"{dataset}-trials").items():
+        assert len({tuple(rates(row, config).items()) for _, config in tried}) == len(tried) == 4, (
+            row
+        )
+
+
+def test_what_is_derived_from_fedad_has_its_rate(tmp_path):
+    plugin = tmp_path / "heir.py"
+    plugin.write_text(
+        "from dataclasses import dataclass\nfrom methods.fedad import FedAD\n\n\n"
+        "@dataclass(frozen=True)\nclass Heir(FedAD):\n    title = 'Heir'\n"
+    )
+    selection = Selection("cpu", only={"row": "heir,fedad"}, add=("heir",), plugins=(str(plugin),))
+    cells = expand(*registry.find_table("league/mnist"), selection, skip_unusable=True)
+    assert {cell.row for cell in cells} == {"heir", "fedad"}
+    assert {dict(cell.config)["server.lr"] for cell in cells} == {3e-3}
