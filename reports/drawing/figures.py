@@ -6,6 +6,7 @@ A picture is as wide as one column of a paper, or as two; its texts are of the s
 
 from __future__ import annotations
 
+import base64
 import io
 import itertools
 import math
@@ -25,6 +26,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.gridspec import GridSpec, GridSpecFromSubplotSpec
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.textpath import text_to_path
+from PIL import Image
 
 from metrics.names import facts
 from reports.tables.table import MARK, Layout
@@ -160,12 +162,28 @@ def save(figure: Figure, path: Path) -> None:
 
 
 def shortened(svg: str) -> str:
-    """An SVG with places to a hundredth of a point, where Matplotlib writes six digits."""
+    """An SVG with places to a hundredth of a point, where Matplotlib writes six digits, and images
+    in it as small as PNG has them.
+    """
 
     def in_place(place: re.Match[str]) -> str:
         return re.sub(r"-?\d+\.\d{3,}", lambda number: f"{float(number[0]):.2f}", place[0])
 
-    return re.sub(r'(?<= (?:d|x|y)=")[^"]*|translate\([^)]*\)', in_place, svg)
+    def in_it(image: re.Match[str]) -> str:
+        return base64.b64encode(repacked(base64.b64decode(image[0]))).decode()
+
+    svg = re.sub(r'(?<= (?:d|x|y)=")[^"]*|translate\([^)]*\)', in_place, svg)
+    return re.sub(r'(?<=data:image/png;base64,)[^"]*', in_it, svg)
+
+
+def repacked(png: bytes) -> bytes:
+    """The same pixels in a smaller PNG if there is one; an opaque image has no alpha there."""
+    image: Image.Image = Image.open(io.BytesIO(png))
+    if image.mode == "RGBA" and image.getchannel("A").getextrema() == (255, 255):
+        image = image.convert("RGB")
+    buffer = io.BytesIO()
+    image.save(buffer, "PNG", optimize=True)
+    return min(png, buffer.getvalue(), key=len)
 
 
 def mark_unsettled(axis: Axes, x: Any, y: Any) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import math
 from dataclasses import replace
 
 import matplotlib
+import numpy as np
 import pytest
+from PIL import Image
 
 from reports.drawing.figures import (
     ONE_COLUMN,
@@ -143,3 +147,18 @@ def test_a_saved_svg_has_such_places(tmp_path):
     drawn = (tmp_path / "line.svg").read_text()
     assert drawn.count(' d="') > 3
     assert shortened(drawn) == drawn
+
+
+@pytest.mark.parametrize(("opacity", "mode"), [(255, "RGB"), (128, "RGBA")])
+def test_an_image_in_an_svg_is_packed_anew_and_shows_the_same(opacity, mode):
+    pixels = np.full((9, 9, 4), opacity, np.uint8)
+    pixels[..., :3] = np.arange(243).reshape(9, 9, 3)
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).save(buffer, "PNG", compress_level=0)
+    whole = base64.b64encode(buffer.getvalue()).decode()
+    svg = shortened(f'<image xlink:href="data:image/png;base64,{whole}" x="0"/>')
+    packed = svg.removesuffix('" x="0"/>').partition("base64,")[2]
+    assert len(packed) < len(whole)
+    image = Image.open(io.BytesIO(base64.b64decode(packed)))
+    assert image.mode == mode
+    np.testing.assert_array_equal(np.asarray(image.convert("RGBA")), pixels)

@@ -48,7 +48,7 @@ def test_there_is_a_line_per_image_and_a_column_per_row_in_the_order_of_print(dr
     assert [axis.get_title() for axis in axes[0]] == ["input", "ground truth", "Scratch", "FedSA"]
     assert axes[0, 0].images[0].get_array().shape == (4, 6, 3)
     np.testing.assert_array_equal(axes[1, 3].images[0].get_array(), arrays()["fedsa"][1])
-    assert {axis.images[0].get_interpolation() for axis in axes.flat} == {"nearest"}
+    assert {axis.images[0].get_interpolation() for axis in axes.flat} == {"none"}
 
 
 def test_the_legend_names_the_classes_that_occur_in_their_colours(draw):
