@@ -5,6 +5,7 @@ samples that networks learn from (`budget.samples`, clients and server together)
 were chosen. A row's length in rounds or epochs follows from the budget.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from benchmarks.papers.private import PRIVACY
@@ -54,6 +55,14 @@ MNIST = "dataset=mnist"
 AVERAGED = "method=fedavg|fedprox|fedavgm|fedgen|feddf"
 PUBLIC = ("none", "in", "out")
 TRIED = "cpu, MNIST: the best of its trials (mnist-trials, without noise); else not tried"
+LOCAL_RATE = {f"{MNIST} method=fedavgm|fedgen|feddf": 0.1, MNIST: 0.03, AVERAGED: 0.1, "": 0.05}
+SERVER_RATE = {
+    f"{MNIST} row=fedkd-online": 3e-3,
+    f"{MNIST} method=fedad": 3e-3,
+    MNIST: 1e-2,
+    "": 1e-3,
+}
+FEDIOD_RATE = {MNIST: 1e-2, "": 3e-3}
 METRICS = (
     "accuracy",
     "weakest-clients-accuracy",
@@ -98,14 +107,13 @@ SETTINGS = (
     Setting("local.momentum", {AVERAGED: 0.0, "": 0.9}, "assumed", "a round's steps of what averages parameters have none"),
     Setting("local.schedule", {AVERAGED: "constant", "method=fedmd": "constant", "": "cosine"}, "assumed",
             "constant where local training is in rounds"),
-    Setting("local.lr", {AVERAGED: 0.1, "": 0.05}, "assumed", TRIED,
-            cpu={f"{MNIST} method=fedavgm|fedgen|feddf": 0.1, MNIST: 0.03, AVERAGED: 0.1, "": 0.05}),
+    Setting("local.lr", {AVERAGED: 0.1, "": 0.05}, "assumed", TRIED, cpu=LOCAL_RATE),
     Setting("local.batch_size", 64, "assumed", "", cpu=32, smoke=32),
     Setting("local.epochs", {AVERAGED: 2, "": 40}, "assumed",
             "averaging methods: in a round; others: before their last stage, or as long as the budget has it",
             cpu={AVERAGED: 2, MNIST: 30, "": 20}, smoke={AVERAGED: 1, "": 4}),
     Setting("server.optimizer", "adam", "assumed", "of the global network where it learns from outputs"),
-    Setting("server.lr", 1e-3, "assumed", TRIED, cpu={f"{MNIST} row=fedkd-online": 3e-3, f"{MNIST} method=fedad": 3e-3, MNIST: 1e-2, "": 1e-3}),
+    Setting("server.lr", 1e-3, "assumed", TRIED, cpu=SERVER_RATE),
     Setting("server.batch_size", 128, "assumed", "", smoke=32),
     Setting("server.schedule", {"row=fedkd-online": "constant", "": "cosine"}, "assumed", "constant where it learns in rounds"),
     Setting("server.epochs", 20, "assumed", "FedMD's global network, on the last consensus; others: as long as the budget has it",
@@ -144,7 +152,7 @@ SETTINGS = (
     Setting("fediod.batch_size", 64, "assumed", "FedIOD's appendix", cpu=32, smoke=16),
     Setting("fediod.width", 64, "assumed", "FedIOD's code", cpu=32, smoke=8),
     Setting("fediod.discriminator_width", 128, "assumed", "FedIOD's code", cpu=32, smoke=8),
-    Setting("fediod.lr", 1e-3, "assumed", TRIED, cpu={MNIST: 1e-2, "": 3e-3}),
+    Setting("fediod.lr", 1e-3, "assumed", TRIED, cpu=FEDIOD_RATE),
     Setting("fediod.generator_lr", 1e-3, "assumed", "FedIOD's appendix", cpu=2e-3),
     Setting("fediod.mimic", 1.0, "assumed", "Eq. 11; FedIOD's own page says what cpu has", cpu=2e-3),
     Setting("fediod.confidence", 1.0, "assumed", "Eq. 11", cpu=0.1),
@@ -198,8 +206,9 @@ def _mixed(dataset: str, title: str) -> Table:
 
 
 ONE_RATE = "method=centralized|standalone|fedavg|fedprox|fedavgm|fedgen|feddf"
+ON_VALIDATION = Setting("evaluation.on", "validation", "assumed", "the server's tenth of the pool")
 TRIALS = (
-    Setting("evaluation.on", "validation", "assumed", "the server's tenth of the pool"),
+    ON_VALIDATION,
     Setting("local.lr", {
         **{f"trial={number} {ONE_RATE}": rate for number, rate in enumerate((0.01, 0.03, 0.1, 0.3), 1)},
         "trial=4": 0.01, "": 0.03}, "assumed", "four rates; where something learns from outputs 0.03 beside three rates of that, and 0.01 beside the middle one"),
@@ -278,20 +287,16 @@ PRIVATE_ANSWERING = tuple(
 """PATE votes on an image once, so FedKD in rounds has teachers by DP-SGD. DLAD has no private form."""
 
 
+PRIVATE_ROWS = (ALONE, *AVERAGING[:3], FEDIOD, FEDDF, *PRIVATE_ANSWERING)
+"""Those that have a private form, each by the mechanism that it declares."""
+
+
 def _private(dataset: str, title: str) -> Table:
-    """The rows that have a private form, each by the mechanism that it declares."""
-    admitted = (
-        ALONE,
-        *AVERAGING[:3],
-        FEDIOD,
-        FEDDF,
-        *PRIVATE_ANSWERING,
-    )
     return Table(
         key="privacy",
         title=f"{title}, private",
         caption=f"Methods under differential privacy: {title}, delta = 1e-5",
-        rows=admitted,
+        rows=PRIVATE_ROWS,
         columns=grid(
             distribution=("dirichlet-1",), public=("none", "in"), epsilon=("1", "4", "10", "inf")
         ),
@@ -306,6 +311,43 @@ def _private(dataset: str, title: str) -> Table:
         x_axis="epsilon",
         own="",
         settings=PRIVATE,
+    )
+
+
+def _tried_under_noise(
+    name: str, rows: str, rates: tuple[float, ...], others: Mapping[str, float]
+) -> Setting:
+    tried = {f"trial={number} {rows}": rate for number, rate in enumerate(rates, 1)}
+    return Setting(name, {**tried, **others}, "assumed", f"six rates for {rows}")
+
+
+def _private_trials(dataset: str, title: str) -> Table:
+    """A row's rates are of what its noise meets: DP-SGD at the clients, a student of few and noisy
+    votes, or FedIOD's student, whose images come from noisy gradients.
+    """
+    table = _private(dataset, title)
+    dp_sgd = "row=standalone|fedavg|fedprox|fedavgm|feddf|fedmd|fedkd-online|fedad"
+    of_adam = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1)
+    return replace(
+        table,
+        key="privacy-trials",
+        title=f"{title}, private, trials",
+        caption=f"Learning rates of the methods' six trials under noise: {title}, on validation samples",
+        columns=grid(
+            distribution=("dirichlet-1",),
+            public=("none", "in"),
+            epsilon=("4",),
+            trial=("1", "2", "3", "4", "5", "6"),
+        ),
+        axes={**table.axes, "trial": ""},
+        x_axis="",
+        settings=(
+            *PRIVATE,
+            ON_VALIDATION,
+            _tried_under_noise("local.lr", dp_sgd, (0.003, 0.01, 0.03, 0.1, 0.3, 1.0), LOCAL_RATE),
+            _tried_under_noise("server.lr", "row=fedkd", of_adam, SERVER_RATE),
+            _tried_under_noise("fediod.lr", "row=fediod", of_adam, FEDIOD_RATE),
+        ),
     )
 
 
@@ -352,6 +394,7 @@ PAPER = Paper(
         _mixed("mnist", "MNIST"),
         _trials("cifar10", "CIFAR-10"),
         _table("cifar10", "CIFAR-10", ("iid", "dirichlet-1", "dirichlet-0.1", "niid1")),
+        _private_trials("mnist", "MNIST"),
         _private("mnist", "MNIST"),
         _leakage("mnist", "MNIST"),
         _table("cifar100", "CIFAR-100", ("iid", "dirichlet-1", "dirichlet-0.1")),
