@@ -314,39 +314,55 @@ def _private(dataset: str, title: str) -> Table:
     )
 
 
-def _tried_under_noise(
-    name: str, rows: str, rates: tuple[float, ...], others: Mapping[str, float]
+def _four(
+    name: str, tried: Mapping[str, tuple[float, ...]], others: Mapping[str, float]
 ) -> Setting:
-    tried = {f"trial={number} {rows}": rate for number, rate in enumerate(rates, 1)}
-    return Setting(name, {**tried, **others}, "assumed", f"six rates for {rows}")
+    """What four trials of some rows have, and what all trials of the others have."""
+    trials = {
+        f"trial={number} {rows}": value
+        for rows, values in tried.items()
+        for number, value in enumerate(values, 1)
+    }
+    return Setting(name, {**trials, **others}, "assumed", "four trials under noise")
+
+
+UNDER_NOISE = (
+    ON_VALIDATION,
+    _four(
+        "local.lr",
+        {
+            AVERAGED: (0.3, 1.0, 3.0, 10.0),
+            "row=standalone|fedmd|fedkd-online|fedad": (0.03, 0.1, 0.3, 1.0),
+        },
+        LOCAL_RATE,
+    ),
+    _four("server.lr", {"row=fedkd": (3e-4, 1e-3, 3e-4, 1e-3)}, SERVER_RATE),
+    _four("fediod.lr", {"row=fediod": (1e-3, 1e-2, 1e-3, 1e-2)}, FEDIOD_RATE),
+    _four("privacy.queries", {"row=fedkd|fediod": (60, 60, 300, 300)}, {"": 300}),
+)
+"""Of what a row's mechanism disturbs: the rate of DP-SGD; of those that vote, the rate of what learns from
+the votes, and how many there are.
+"""
 
 
 def _private_trials(dataset: str, title: str) -> Table:
-    """A row's rates are of what its noise meets: DP-SGD at the clients, a student of few and noisy
-    votes, or FedIOD's student, whose images come from noisy gradients.
-    """
     table = _private(dataset, title)
-    dp_sgd = "row=standalone|fedavg|fedprox|fedavgm|feddf|fedmd|fedkd-online|fedad"
-    of_adam = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1)
     return replace(
         table,
         key="privacy-trials",
         title=f"{title}, private, trials",
-        caption=f"Learning rates of the methods' six trials under noise: {title}, on validation samples",
+        caption=f"Settings of the methods' four trials under noise: {title}, on validation samples",
         columns=grid(
             distribution=("dirichlet-1",),
             public=("none", "in"),
             epsilon=("4",),
-            trial=("1", "2", "3", "4", "5", "6"),
+            trial=("1", "2", "3", "4"),
         ),
         axes={**table.axes, "trial": ""},
         x_axis="",
         settings=(
-            *PRIVATE,
-            ON_VALIDATION,
-            _tried_under_noise("local.lr", dp_sgd, (0.003, 0.01, 0.03, 0.1, 0.3, 1.0), LOCAL_RATE),
-            _tried_under_noise("server.lr", "row=fedkd", of_adam, SERVER_RATE),
-            _tried_under_noise("fediod.lr", "row=fediod", of_adam, FEDIOD_RATE),
+            *UNDER_NOISE,
+            *(s for s in PRIVATE if s.name != "privacy.queries"),
         ),
     )
 
