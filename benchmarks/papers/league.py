@@ -55,6 +55,7 @@ MNIST = "dataset=mnist"
 AVERAGED = "method=fedavg|fedprox|fedavgm|fedgen|feddf"
 PUBLIC = ("none", "in", "out")
 TRIED = "cpu, MNIST: the best of its trials (mnist-trials, without noise); else not tried"
+UNDER_NOISE = "cpu: the best of its trials at epsilon = 4 (privacy-trials); without noise that of mnist-trials"
 LOCAL_RATE = {f"{MNIST} method=fedavgm|fedgen|feddf": 0.1, MNIST: 0.03, AVERAGED: 0.1, "": 0.05}
 SERVER_RATE = {
     f"{MNIST} row=fedkd-online": 3e-3,
@@ -241,40 +242,20 @@ def _trials(dataset: str, title: str) -> Table:
 
 
 PRIVATE = (
-    Setting(
-        "budget.samples",
-        1_000_000,
-        "assumed",
-        "less than the other tables', since each step costs noise",
-        cpu=120_000,
-        smoke=12_000,
-    ),
+    Setting("budget.samples", 1_000_000, "assumed", "less than the other tables', since each step costs noise",
+            cpu=120_000, smoke=12_000),
     Setting("local.epochs", {AVERAGED: 1, "": 5}, "assumed", "fewer steps, for the same reason"),
-    Setting(
-        "server.epochs",
-        5,
-        "assumed",
-        "FedMD's global network, so that its budget has rounds",
-        smoke=4,
-    ),
-    Setting(
-        "local.batch_size",
-        64,
-        "assumed",
-        "drawn anew for every step, each sample with the same probability",
-        smoke=16,
-    ),
-    Setting(
-        "fediod.steps",
-        0,
-        "assumed",
-        "as many in an epoch as the largest client has batches",
-        cpu=2,
-        smoke=1,
-    ),
-    Setting("privacy.queries", 300, "assumed", "as in FedIOD's trial", smoke=20),
+    Setting("server.epochs", 5, "assumed", "FedMD's global network, so that its budget has rounds", smoke=4),
+    Setting("local.batch_size", 64, "assumed", "drawn anew for every step, each sample with the same probability", smoke=16),
+    Setting("local.lr", {AVERAGED: 0.1, "": 0.05}, "assumed", UNDER_NOISE, cpu={
+        f"private=yes {AVERAGED}": 1.0, "private=yes row=fedkd-online|fedad": 0.3, "private=yes row=standalone|fedmd": 0.1,
+        **LOCAL_RATE}),
+    Setting("server.lr", 1e-3, "assumed", UNDER_NOISE, cpu={"private=yes row=fedkd": 3e-4, **SERVER_RATE}),
+    Setting("fediod.steps", 0, "assumed", "as many in an epoch as the largest client has batches", cpu=2, smoke=1),
+    Setting("fediod.lr", 1e-3, "assumed", UNDER_NOISE, cpu={"private=yes": 1e-3, **FEDIOD_RATE}),
+    Setting("privacy.queries", 300, "assumed", UNDER_NOISE, cpu={"row=fedkd": 60, "": 300}, smoke=20),
     Setting("privacy.votes_share", 0.7, "assumed", "as in FedIOD's trial"),
-)
+)  # fmt: skip
 
 
 PRIVATE_ANSWERING = tuple(
@@ -326,7 +307,7 @@ def _four(
     return Setting(name, {**trials, **others}, "assumed", "four trials under noise")
 
 
-UNDER_NOISE = (
+NOISY_TRIALS = (
     ON_VALIDATION,
     _four(
         "local.lr",
@@ -361,8 +342,8 @@ def _private_trials(dataset: str, title: str) -> Table:
         axes={**table.axes, "trial": ""},
         x_axis="",
         settings=(
-            *UNDER_NOISE,
-            *(s for s in PRIVATE if s.name != "privacy.queries"),
+            *NOISY_TRIALS,
+            *(s for s in PRIVATE if s.name not in {tried.name for tried in NOISY_TRIALS}),
         ),
     )
 
