@@ -5,7 +5,6 @@ samples that networks learn from (`budget.samples`, clients and server together)
 were chosen. A row's length in rounds or epochs follows from the budget.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from benchmarks.papers.private import PRIVACY
@@ -206,22 +205,25 @@ def _mixed(dataset: str, title: str) -> Table:
     )
 
 
-ONE_RATE = "method=centralized|standalone|fedavg|fedprox|fedavgm|fedgen|feddf"
 ON_VALIDATION = Setting("evaluation.on", "validation", "assumed", "the server's tenth of the pool")
-TRIALS = (
-    ON_VALIDATION,
-    Setting("local.lr", {
-        **{f"trial={number} {ONE_RATE}": rate for number, rate in enumerate((0.01, 0.03, 0.1, 0.3), 1)},
-        "trial=4": 0.01, "": 0.03}, "assumed", "four rates; where something learns from outputs 0.03 beside three rates of that, and 0.01 beside the middle one"),
-    Setting("server.lr", {
-        **{f"trial={number} method=public-only": rate for number, rate in enumerate((1e-3, 3e-3, 1e-2, 3e-2), 1)},
-        "trial=1": 1e-3, "trial=3": 1e-2, "": 3e-3}, "assumed", "three rates of what learns from outputs, FedMD's digest with it; of public labels alone four"),
-    *(
-        Setting(name, {"trial=1": 1e-3, "trial=3": 1e-2, "": 3e-3}, "assumed", "three rates of what learns from outputs")
-        for name in ("fedmd.digest_lr", "fediod.lr")
-    ),
-)  # fmt: skip
-"""Four for every row. A plug-in has those of the method that it derives from, else those of what learns from outputs."""
+
+
+def _numbered(rows: str, values: tuple[float, ...]) -> dict[str, float]:
+    return {f"trial={number} {rows}": value for number, value in enumerate(values, 1)}
+
+
+ONE_RATE = "method=centralized|standalone|fedavg|fedprox|fedavgm|fedgen|feddf"
+OF_OUTPUTS = {"trial=1": 1e-3, "trial=3": 1e-2, "": 3e-3}
+TRIED_RATES = {
+    "local.lr": {**_numbered(ONE_RATE, (0.01, 0.03, 0.1, 0.3)), "trial=4": 0.01, "": 0.03},
+    "server.lr": {**_numbered("method=public-only", (1e-3, 3e-3, 1e-2, 3e-2)), **OF_OUTPUTS},
+    "fedmd.digest_lr": OF_OUTPUTS,
+    "fediod.lr": OF_OUTPUTS,
+}
+"""Four for every row: of local training; of the server where it learns from public labels alone; or, where something learns
+from outputs, 0.03 for local training beside three rates of that, and 0.01 beside the middle one. A plug-in has those of
+the method that it derives from, else those of what learns from outputs.
+"""
 
 
 def _trials(dataset: str, title: str) -> Table:
@@ -237,7 +239,13 @@ def _trials(dataset: str, title: str) -> Table:
         fixed={"data.name": dataset},
         unit="percent",
         own="",
-        settings=TRIALS,
+        settings=(
+            ON_VALIDATION,
+            *(
+                Setting(name, rates, "assumed", "four trials of every row")
+                for name, rates in TRIED_RATES.items()
+            ),
+        ),
     )
 
 
@@ -295,35 +303,25 @@ def _private(dataset: str, title: str) -> Table:
     )
 
 
-def _four(
-    name: str, tried: Mapping[str, tuple[float, ...]], others: Mapping[str, float]
-) -> Setting:
-    """What four trials of some rows have, and what all trials of the others have."""
-    trials = {
-        f"trial={number} {rows}": value
-        for rows, values in tried.items()
-        for number, value in enumerate(values, 1)
-    }
-    return Setting(name, {**trials, **others}, "assumed", "four trials under noise")
-
-
-NOISY_TRIALS = (
-    ON_VALIDATION,
-    _four(
-        "local.lr",
-        {
-            AVERAGED: (0.3, 1.0, 3.0, 10.0),
-            "row=standalone|fedmd|fedkd-online|fedad": (0.03, 0.1, 0.3, 1.0),
-        },
-        LOCAL_RATE,
-    ),
-    _four("server.lr", {"row=fedkd": (3e-4, 1e-3, 3e-4, 1e-3)}, SERVER_RATE),
-    _four("fediod.lr", {"row=fediod": (1e-3, 1e-2, 1e-3, 1e-2)}, FEDIOD_RATE),
-    _four("privacy.queries", {"row=fedkd|fediod": (60, 60, 300, 300)}, {"": 300}),
-)
-"""Of what a row's mechanism disturbs: the rate of DP-SGD; of those that vote, the rate of what learns from
-the votes, and how many there are.
+NOISY_TRIALS = {
+    "local.lr": {
+        **_numbered(AVERAGED, (0.3, 1.0, 3.0, 10.0)),
+        **_numbered("row=standalone|fedmd|fedkd-online|fedad", (0.03, 0.1, 0.3, 1.0)),
+        **LOCAL_RATE,
+    },
+    "server.lr": {**_numbered("row=fedkd", (3e-4, 1e-3, 3e-4, 1e-3)), **SERVER_RATE},
+    "fedmd.digest_lr": {"": 1e-2},
+    "fediod.lr": {**_numbered("row=fediod", (1e-3, 1e-2, 1e-3, 1e-2)), **FEDIOD_RATE},
+    "privacy.queries": {**_numbered("row=fedkd|fediod", (60, 60, 300, 300)), "": 300},
+}
+"""Four for every row, of what its mechanism disturbs: the rate of DP-SGD; where clients vote, the rate of what learns from the
+votes, and their number.
 """
+NOISELESS_TRIALS = {
+    **TRIED_RATES,
+    "local.lr": {**_numbered(AVERAGED, (0.03, 0.1, 0.3, 1.0)), **TRIED_RATES["local.lr"]},
+    "privacy.queries": {"": 300},
+}
 
 
 def _private_trials(dataset: str, title: str) -> Table:
@@ -332,18 +330,30 @@ def _private_trials(dataset: str, title: str) -> Table:
         table,
         key="privacy-trials",
         title=f"{title}, private, trials",
-        caption=f"Settings of the methods' four trials under noise: {title}, on validation samples",
+        caption=f"Settings of the methods' four trials, with noise and without: {title}, on validation samples",
         columns=grid(
             distribution=("dirichlet-1",),
             public=("none", "in"),
-            epsilon=("4",),
+            epsilon=("4", "inf"),
             trial=("1", "2", "3", "4"),
         ),
         axes={**table.axes, "trial": ""},
         x_axis="",
         settings=(
-            *NOISY_TRIALS,
-            *(s for s in PRIVATE if s.name not in {tried.name for tried in NOISY_TRIALS}),
+            ON_VALIDATION,
+            *(
+                Setting(
+                    name,
+                    {
+                        **{f"private=yes {where}".strip(): value for where, value in tried.items()},
+                        **NOISELESS_TRIALS[name],
+                    },
+                    "assumed",
+                    "four trials of every row",
+                )
+                for name, tried in NOISY_TRIALS.items()
+            ),
+            *(s for s in PRIVATE if s.name not in NOISY_TRIALS),
         ),
     )
 

@@ -28,15 +28,15 @@ def rates(row, config):
     return {name: config[name] for name in TRIED[: 1 if row in LOCAL else None] if name in config}
 
 
-def is_private(config):
-    return config.get("privacy.epsilon", math.inf) != math.inf
-
-
 def configs(table):
-    """By row, the configurations of a table's cells under cpu with their columns."""
+    """By row, and with noise or without, the configurations of a table's cells under cpu with their
+    columns.
+    """
     found = {}
     for cell in expand(*registry.find_table(f"league/{table}"), Selection("cpu")):
-        found.setdefault(cell.row, []).append((cell.column, dict(cell.config)))
+        config = dict(cell.config)
+        noisy = config.get("privacy.epsilon", math.inf) != math.inf
+        found.setdefault((cell.row, noisy), []).append((cell.column, config))
     return found
 
 
@@ -50,18 +50,17 @@ def test_every_row_has_the_rates_of_its_best_trial(dataset):
             if line["status"] == "ok" and line["metric"] == "accuracy"
         }
     judged = configs(dataset)
-    for row, tried in configs(f"{dataset}-trials").items():
+    for (row, noisy), tried in configs(f"{dataset}-trials").items():
         best = max(tried, key=lambda trial: score.get((row, trial[0]), 0.0))[1]
-        for _, config in judged[row]:
-            if is_private(config) == is_private(best):
-                assert rates(row, config) == rates(row, best), row
+        for _, config in judged[row, noisy]:
+            assert rates(row, config) == rates(row, best), (row, noisy)
 
 
 @pytest.mark.parametrize("table", ["mnist", "cifar10", "privacy"])
 def test_every_row_has_four_trials_that_differ(table):
-    for row, tried in configs(f"{table}-trials").items():
+    for (row, noisy), tried in configs(f"{table}-trials").items():
         different = {tuple(rates(row, config).items()) for _, config in tried}
-        assert len(different) == len(tried) == 4, row
+        assert len(different) == len(tried) == 4, (row, noisy)
 
 
 def test_what_is_derived_from_fedad_has_its_rate(tmp_path):
