@@ -29,7 +29,8 @@ COUNTED = (
 )
 """What it has beside that, or not, by its version."""
 WAYS_OF_RUNNING = re.compile(
-    r"(bf16|tf32|compiled|reduce-overhead|stacked\d+)(-(compiled|reduce-overhead|stacked\d+))*"
+    r"(bf16|tf32|compiled|reduce-overhead|graphs|stacked\d+)"
+    r"(-(compiled|reduce-overhead|graphs|stacked\d+))*"
 )
 """How a table's file is called by precision, compilation and stacking: the same numbers up to
 rounding."""

@@ -16,6 +16,7 @@ from reports.drawing.figures import (
     ONE_COLUMN,
     TITLE,
     TWO_COLUMNS,
+    UNSEEN,
     Texts,
     chance_of,
     inches_of,
@@ -25,6 +26,7 @@ from reports.drawing.figures import (
     shortened,
     styled,
     texts_of,
+    with_palette,
     wrapped,
 )
 from reports.tables.units import scale_of
@@ -162,3 +164,26 @@ def test_an_image_in_an_svg_is_packed_anew_and_shows_the_same(opacity, mode):
     image = Image.open(io.BytesIO(base64.b64decode(packed)))
     assert image.mode == mode
     np.testing.assert_array_equal(np.asarray(image.convert("RGBA")), pixels)
+
+
+def png_of(pixels):
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def test_a_chart_has_a_palette_in_which_no_colour_moves_much():
+    """A ramp of 512 greens on white, as smoothed edges are."""
+    ramp = np.full((512, 64, 3), 255, np.uint8)
+    ramp[:, :32, 0] = (np.arange(512) // 2)[:, None]
+    ramp[:, :16, 1] = (np.arange(512) % 256)[:, None]
+    packed = Image.open(io.BytesIO(with_palette(png_of(ramp))))
+    assert packed.mode == "P"
+    assert np.abs(np.asarray(packed.convert("RGB")).astype(int) - ramp).max() <= UNSEEN
+
+
+def test_a_photograph_keeps_its_colours():
+    pixels = np.random.default_rng(0).integers(0, 256, (64, 64, 3)).astype(np.uint8)
+    packed = Image.open(io.BytesIO(with_palette(png_of(pixels))))
+    assert packed.mode == "RGB"
+    assert (np.asarray(packed) == pixels).all()
