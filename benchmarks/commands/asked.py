@@ -28,8 +28,8 @@ def choice(option: str, value: str, known: tuple[str, ...]) -> str:
 
 
 def table_names(names: list[str], protocol: str = "paper", planned: bool = False) -> list[str]:
-    """Table names, with a paper's key standing for all of its tables that the protocol has. Raises
-    SpecError if unknown.
+    """Table names, with a paper's key standing for all of its tables that the protocol has, but for
+    what prepares others. Raises SpecError if unknown.
 
     With `planned` also those without a runner whose bytes are known from first principles.
     """
@@ -40,7 +40,7 @@ def table_names(names: list[str], protocol: str = "paper", planned: bool = False
             known = [
                 f"{name}/{table.key}"
                 for table in tables
-                if table.released or protocol != "released"
+                if (table.released or protocol != "released") and not table.preparatory
             ]
             known += [table for table in bandwidth.tables(name) if planned and table not in known]
             expanded += known

@@ -230,6 +230,9 @@ class Table:
     """Columns of the paper's table that the suite does not measure, each with the reason."""
     expectations: tuple[Expectation, ...] = ()
     """What the table, if no paper prints it, is judged by."""
+    preparatory: bool = False
+    """Whether other tables take their settings from it, so that it is computed only if it is named
+    and not with all tables of its paper."""
 
 
 @dataclass(frozen=True)

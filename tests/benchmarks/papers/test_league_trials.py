@@ -29,14 +29,12 @@ def rates(row, config):
 
 
 def configs(table):
-    """By row, and with noise or without, the configurations of a table's cells under cpu with their
-    columns.
-    """
+    """By row and epsilon, the configurations of a table's cells under cpu with their columns."""
     found = {}
     for cell in expand(*registry.find_table(f"league/{table}"), Selection("cpu")):
         config = dict(cell.config)
-        noisy = config.get("privacy.epsilon", math.inf) != math.inf
-        found.setdefault((cell.row, noisy), []).append((cell.column, config))
+        epsilon = config.get("privacy.epsilon", math.inf)
+        found.setdefault((cell.row, epsilon), []).append((cell.column, config))
     return found
 
 
@@ -50,17 +48,17 @@ def test_every_row_has_the_rates_of_its_best_trial(dataset):
             if line["status"] == "ok" and line["metric"] == "accuracy"
         }
     judged = configs(dataset)
-    for (row, noisy), tried in configs(f"{dataset}-trials").items():
+    for (row, epsilon), tried in configs(f"{dataset}-trials").items():
         best = max(tried, key=lambda trial: score.get((row, trial[0]), 0.0))[1]
-        for _, config in judged[row, noisy]:
-            assert rates(row, config) == rates(row, best), (row, noisy)
+        for _, config in judged[row, epsilon]:
+            assert rates(row, config) == rates(row, best), (row, epsilon)
 
 
 @pytest.mark.parametrize("table", ["mnist", "cifar10", "privacy"])
 def test_every_row_has_four_trials_that_differ(table):
-    for (row, noisy), tried in configs(f"{table}-trials").items():
+    for (row, epsilon), tried in configs(f"{table}-trials").items():
         different = {tuple(rates(row, config).items()) for _, config in tried}
-        assert len(different) == len(tried) == 4, (row, noisy)
+        assert len(different) == len(tried) == 4, (row, epsilon)
 
 
 def test_what_is_derived_from_fedad_has_its_rate(tmp_path):
