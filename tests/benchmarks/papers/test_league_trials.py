@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.commands.asked import table_names
 from benchmarks.tables import registry
 from benchmarks.tables.cells import expand
 from benchmarks.tables.selection import Selection
@@ -71,3 +72,8 @@ def test_what_is_derived_from_fedad_has_its_rate(tmp_path):
     cells = expand(*registry.find_table("league/mnist"), selection, skip_unusable=True)
     assert {cell.row for cell in cells} == {"heir", "fedad"}
     assert {dict(cell.config)["server.lr"] for cell in cells} == {3e-3}
+
+
+def test_trials_are_computed_only_where_they_are_named():
+    assert not [name for name in table_names(["league"]) if name.endswith("-trials")]
+    assert table_names(["league/mnist-trials"]) == ["league/mnist-trials"]
