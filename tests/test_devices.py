@@ -27,10 +27,12 @@ from federation.tasks.classification import Classification
 from federation.training.augmentation import Augmentation, augment
 from federation.training.execution import DEFAULT, Execution
 from federation.training.loops import Normalisation, TrainingPlan
+from federation.training.replay import RECORDERS
 from models.catalogue import build, networks
 from privacy.plan import RELEASED
 from tests.device_fits import NEEDS_CUDA_CODE, federation_on
 from tests.fakecuda import fake_cuda
+from tests.federation.training.replayed import PLANS, trained
 from tests.methods.shards import same_bits
 
 METHODS = sorted(registry.methods())
@@ -222,6 +224,32 @@ def test_no_batch_of_training_waits_for_the_device():
     assert syncs(1) == syncs(3)
 
 
+class Taken:
+    """A recorder of the device without content: it takes the step, and notes where it waits."""
+
+    def __init__(self, watch):
+        self.watch, self.waits = watch, []
+
+    def aside(self):
+        return contextlib.nullcontext()
+
+    def record(self, step, generators):
+        before = self.watch.syncs.copy()
+        step()
+        self.waits.append(self.watch.syncs - before)
+        return step
+
+
+@pytest.mark.parametrize(("name", "together"), [*((name, False) for name in PLANS), ("adam", True)])
+def test_a_recorded_step_neither_waits_for_the_device_nor_copies_to_it(name, together, monkeypatch):
+    execution = Execution(compile="graphs", stacked=3 if together else 1)
+    with fake_cuda() as watch:
+        monkeypatch.setitem(RECORDERS, "cuda", recorder := Taken(watch))
+        trained([30, 18, 16], execution, together=together, device="cuda:0", **PLANS[name])
+    assert recorder.waits
+    assert not any(recorder.waits)
+
+
 # -- a real one, where there is one --
 
 
@@ -272,6 +300,19 @@ def test_a_gpu_repeats_itself_to_the_last_bit_after_a_cut_and_sends_what_a_cpu_s
         assert repeated.channel.ledger == undisturbed.channel.ledger == on_cpu.channel.ledger, (
             mechanism
         )
+
+
+@pytest.mark.parametrize("together", [False, True])
+@pytest.mark.parametrize("name", PLANS)
+def test_replayed_steps_on_a_gpu_have_the_bits_of_those_that_are_taken(
+    name, together, gpu, monkeypatch
+):
+    execution = Execution(compile="graphs", stacked=3 if together else 1)
+    common = {"together": together, "device": gpu, **PLANS[name]}
+    replayed = trained([30, 18, 16], execution, **common)
+    monkeypatch.delitem(RECORDERS, "cuda")
+    for one, other in zip(trained([30, 18, 16], execution, **common), replayed, strict=True):
+        assert same_bits(one, other)
 
 
 @pytest.mark.parametrize("name", sorted(networks()))

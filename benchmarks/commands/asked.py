@@ -157,17 +157,19 @@ def parse_settings(
 
 def check_execution(execution: Execution, device: str) -> None:
     """Raise SpecError for a way of running that the device or the machine does not have."""
+    from federation.training.execution import CUDA_GRAPHS
+
     if execution.precision == "tf32" and not device.startswith("cuda"):
         raise SpecError(
             f"--precision tf32: only CUDA devices have it, this run is on {device}; use fp32 or"
             " bf16"
         )
-    if execution.compile == "reduce-overhead" and not device.startswith("cuda"):
+    if execution.compile in CUDA_GRAPHS and not device.startswith("cuda"):
         raise SpecError(
-            f"--compile reduce-overhead: it is for CUDA graphs, this run is on {device}; use"
+            f"--compile {execution.compile}: it is for CUDA graphs, this run is on {device}; use"
             " --compile default"
         )
-    if execution.compile != "off" and not any(
+    if execution.compile not in ("off", "graphs") and not any(
         shutil.which(name) for name in (os.environ.get("CXX", "g++"), "g++", "clang++")
     ):
         raise SpecError(

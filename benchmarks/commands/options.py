@@ -84,7 +84,9 @@ Precision = Annotated[
 Compile = Annotated[
     str,
     typer.Option(
-        "--compile", help="torch.compile for training: off, default, reduce-overhead (CUDA graphs)"
+        "--compile",
+        help="torch.compile for training: off, default, reduce-overhead (CUDA graphs); or graphs:"
+        " whole steps as CUDA graphs, not compiled",
     ),
 ]
 Stacked = Annotated[

@@ -23,6 +23,8 @@ SAMPLE = 1.5e11
 """FLOPs of one measurement on a core: a few seconds of it."""
 BATCHES = 8
 """In one measurement, at most."""
+REPLAYED = 64
+"""The same where steps are replayed, of which the first few are taken and recorded."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,8 @@ def training_speed(
     compiler raises is not caught.
     """
     sides = list(load.image_shape[1:])
-    flops, count = _flops_per_sample(load, sides), BATCHES * load.batch_size
+    flops = _flops_per_sample(load, sides)
+    count = load.batch_size * (REPLAYED if execution.compile == "graphs" else BATCHES)
     if device == "cpu":
         made = entry(load.network)
         while 2 * flops > SAMPLE and all(

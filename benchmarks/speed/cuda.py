@@ -46,11 +46,14 @@ WAYS = {
     "tf32": Execution(precision="tf32"),
     "bf16": Execution(precision="bf16"),
     "bf16, CUDA graphs": Execution(precision="bf16", compile="reduce-overhead"),
+    "bf16, replayed": Execution(precision="bf16", compile="graphs"),
     "fp32, 16 stacked": Execution(stacked=16),
     "tf32, 16 stacked": Execution(precision="tf32", stacked=16),
     "bf16, 16 stacked": Execution(precision="bf16", stacked=16),
+    "bf16, 16 stacked, replayed": Execution(precision="bf16", compile="graphs", stacked=16),
+    "bf16, 64 stacked, replayed": Execution(precision="bf16", compile="graphs", stacked=64),
 }
-ON_CUDA = ("tf32", "CUDA graphs")
+ON_CUDA = ("tf32", "CUDA graphs", "replayed")
 """Of ways that no CPU has."""
 LEAGUE = "league/mnist"
 EQUAL = ("local_samples", "server_samples", "bytes_up", "bytes_down", "epsilon")
@@ -91,8 +94,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         text = calibration(device_name(asked.device), package_versions(), measured)
         write_atomic(asked.output, text)
     print("\nimages a second, and GiB allocated at most\n")
-    print("| method | twice | samples, bytes and epsilon | CPU | here | seconds of both |")
-    print("|---|---|---|---|---|---|")
+    print(
+        "| method | twice | samples, bytes and epsilon | CPU | here | replayed | seconds of both |"
+    )
+    print("|---|---|---|---|---|---|---|")
     for cell in league():
         if time.monotonic() - begun > 60 * asked.minutes:
             print("\nthe time was over before every method was checked")
@@ -133,20 +138,21 @@ def league() -> list[Cell]:
 
 def checked(cell: Cell, device: str) -> list[str]:
     """Whether two runs of a cell on `device` are equal, whether they cost what a run on a CPU
-    costs, and the metric on both.
+    costs, the metric on both, and that of a run whose steps are replayed.
     """
     here = replace(cell, device=device)
-    found = [fresh(cell), fresh(here), fresh(here)]
+    replayed = replace(here, execution=Execution(compile="graphs"))
+    found = [fresh(run) for run in (cell, here, here, replayed)]
     failed = [record.reason for record in found if record.status != OK]
     if failed:
-        return [cell.row, "failed", failed[0], "", "", ""]
-    on_cpu, first, second = found
+        return [cell.row, "failed", failed[0], "", "", "", ""]
+    on_cpu, first, second, third = found
     unlike = [n for n in EQUAL if getattr(on_cpu, n) != getattr(first, n)]
     return [
         cell.row,
         "equal" if first.measurements == second.measurements else "differ",
         f"differ: {', '.join(unlike)}" if unlike else "equal",
-        *(f"{record.measurements[0].value:.2f}" for record in (on_cpu, first)),
+        *(f"{record.measurements[0].value:.2f}" for record in (on_cpu, first, third)),
         f"{first.seconds + second.seconds:.1f}",
     ]
 

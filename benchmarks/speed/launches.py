@@ -1,6 +1,6 @@
 """How many operators a training step of the narrow ResNet-8 is, and a distillation step of FedIOD
-with such teachers, one client after another and several together: `python -m
-benchmarks.speed.launches`.
+with such teachers, one client after another and several together, and of the former what is left
+beside a CUDA graph: `python -m benchmarks.speed.launches`.
 
 On a GPU each is a kernel, and a small network's step takes as long as launching its kernels. They
 are counted on the CPU: operators that compute, not views or empty tensors, and of those that call
@@ -10,8 +10,9 @@ compares two ways of training, and is no count of kernels.
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 import torch.nn.functional as F
@@ -20,8 +21,9 @@ from torch.profiler import ProfilerActivity, profile
 from benchmarks.speed.teachers import federation_of, fediod_step
 from federation.parts.stacked import TrainingSet, train_stacked
 from federation.training.augmentation import Augmentation
-from federation.training.execution import Execution
+from federation.training.execution import DEFAULT, Execution
 from federation.training.loops import Normalisation, TrainingPlan, channels_last, train
+from federation.training.replay import RECORDERS, WARM_UP
 from models.catalogue import build
 
 ATEN = "aten::"
@@ -90,8 +92,24 @@ def operators(run: Callable[[], object]) -> Counter[str]:
     )
 
 
+class OneLaunch:
+    """A recorder (`federation.training.replay`) whose replays are no operators here."""
+
+    def aside(self) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext()
+
+    def record(
+        self, step: Callable[[], None], generators: Sequence[torch.Generator]
+    ) -> Callable[[], None]:
+        return lambda: None
+
+
 def step_operators(
-    optimizer: str, clients: int, augmentation: Augmentation | None = None, batch: int = BATCH
+    optimizer: str,
+    clients: int,
+    augmentation: Augmentation | None = None,
+    batch: int = BATCH,
+    execution: Execution = DEFAULT,
 ) -> int:
     """Operators of a step of all `clients` together; of one client by itself where there is one."""
 
@@ -109,6 +127,7 @@ def step_operators(
                 normalise=NORMALISE,
                 generators=generators,
                 augmentation=augmentation,
+                execution=execution,
             )
         return lambda: train(
             models[0],
@@ -119,10 +138,28 @@ def step_operators(
             normalise=NORMALISE,
             generator=generators[0],
             augmentation=augmentation,
+            execution=execution,
         )
 
-    # What an epoch does beside its steps is in both.
-    return operators(training(3)).total() - operators(training(2)).total()
+    # What an epoch does beside its steps, and those before a recording, are in both.
+    few = WARM_UP + 1
+    return operators(training(few + 1)).total() - operators(training(few)).total()
+
+
+def launches_beside_a_graph(
+    optimizer: str, clients: int, augmentation: Augmentation | None = None, batch: int = BATCH
+) -> int:
+    """Operators of a step that are not in its graph, and the graph: the batch is gathered, and
+    copied to where the graph reads it.
+    """
+    usual = dict(RECORDERS)
+    RECORDERS["cpu"] = OneLaunch()
+    try:
+        graphs = Execution(compile="graphs")
+        return step_operators(optimizer, clients, augmentation, batch, graphs) + 1
+    finally:
+        RECORDERS.clear()
+        RECORDERS.update(usual)
 
 
 def distillation_operators(clients: int, stacked: int, batch: int = BATCH) -> int:
@@ -143,15 +180,19 @@ def _cross_entropy(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor
 
 def main() -> None:
     torch.set_num_threads(1)
-    print("| optimiser | augmentation | clients | operators a step | per client | fewer by |")
-    print("|---|---|---|---|---|---|")
+    print(
+        "| optimiser | augmentation | clients | operators a step | per client | fewer by |"
+        " beside a graph |"
+    )
+    print("|---|---|---|---|---|---|---|")
     for optimizer in ("sgd", "adam"):
         for augmentation, name in ((None, "none"), (AUGMENTATION, "crop and flip")):
             alone = step_operators(optimizer, 1, augmentation)
             for clients in (1, 4, 16):
                 count = step_operators(optimizer, clients, augmentation)
                 each = count / clients
-                row = (optimizer, name, clients, count, f"{each:.1f}", f"{alone / each:.1f}")
+                left = launches_beside_a_graph(optimizer, clients, augmentation)
+                row = (optimizer, name, clients, count, f"{each:.1f}", f"{alone / each:.1f}", left)
                 print(f"| {' | '.join(map(str, row))} |")
     print("\n| teachers | together | operators a step | per teacher | fewer by |")
     print("|---|---|---|---|---|")

@@ -32,6 +32,7 @@ from federation.training.loops import (
     forward_pass,
     training_pairs,
 )
+from federation.training.replay import Replayed
 from federation.training.row_optimizers import RowOptimizer
 
 Batch = tuple[torch.Tensor, ...]
@@ -76,12 +77,36 @@ def train_stacked(
         model.train()
     stack = Stack(models)
     optimizer = RowOptimizer(plan, stack.weights.detach())
-    # What a schedule needs of an optimiser: the learning rate that it has.
-    clock = plan.make_optimizer([nn.Parameter(torch.zeros(1))], fused=False)
-    schedule = plan.make_schedule(clock)
+    rate, total = stack.weights.new_zeros(2)
+
+    def gradients(
+        positions: Sequence[int], rows: torch.Tensor | None, *batch: torch.Tensor
+    ) -> torch.Tensor:
+        """Those of the networks at `positions`, whose batches, equally large, lie one after another
+        in `batch`.
+        """
+        images, targets, *weights = batch
+        drawing = [generators[position] for position in positions]
+        pairs = training_pairs(images, targets, normalise, augmentation, drawing)
+        whole = (_by_network(tensor, len(positions)) for tensor in (*pairs, *weights))
+        own, losses = stack.gradients(loss, rows, *whole, execution=execution)
+        total.add_(losses.sum())
+        return own
+
+    @functools.cache
+    def replayed(positions: tuple[int, ...]) -> Replayed:
+        """A step of full batches of the networks at `positions`."""
+        rows = stack.rows(positions)
+
+        def whole_step(*batch: torch.Tensor) -> None:
+            optimizer.step(gradients(positions, rows, *batch), rows, rate)
+
+        return Replayed(whole_step, [generators[position] for position in positions])
+
     seen = [0] * len(models)
-    for epoch in range(1, plan.epochs + 1):
-        total = torch.zeros((), device=stack.weights.device)
+    for epoch, of_epoch in zip(range(1, plan.epochs + 1), plan.rates(), strict=False):
+        total.zero_()
+        rate.fill_(of_epoch)
         feeds = [
             _feed(own, plan, generator) for own, generator in zip(sets, generators, strict=True)
         ]
@@ -92,27 +117,25 @@ def train_stacked(
         }:
             for position, (images, *_) in step.items():
                 seen[position] += len(images)
-            gradients = []
-            together = _by_size(step)
-            for positions in together:
-                parts = zip(*(step[position] for position in positions), strict=True)
-                images, targets, *weights = (torch.cat(part) for part in parts)
-                drawing = [generators[position] for position in positions]
-                pairs = training_pairs(images, targets, normalise, augmentation, drawing)
-                rows = stack.rows(positions)
-                whole = (_by_network(tensor, len(positions)) for tensor in (*pairs, *weights))
-                own, losses = stack.gradients(loss, rows, *whole, execution=execution)
-                gradients.append(own)
-                total += losses.sum()
-            everyone = stack.rows([position for part in together for position in part])
-            optimizer.step(torch.cat(gradients), everyone, clock.param_groups[0]["lr"])
+            by_size = _by_size(step)
+            joined = {
+                size: _joined([step[position] for position in positions])
+                for size, positions in by_size.items()
+            }
+            if execution.compile == "graphs" and [*by_size] == [plan.batch_size]:
+                replayed(tuple(step))(*joined[plan.batch_size])
+                continue
+            parts = [
+                gradients(positions, stack.rows(positions), *joined[size])
+                for size, positions in by_size.items()
+            ]
+            rows = stack.rows([position for part in by_size.values() for position in part])
+            optimizer.step(torch.cat(parts), rows, rate)
         if not math.isfinite(total.item()):
             raise DivergedError(
                 f"the training loss is {total.item()} in epoch {epoch} of {plan.epochs}; lower lr"
                 f" (now {plan.lr:g})"
             )
-        clock.step()
-        schedule.step()
         if after_epoch is not None or epoch == plan.epochs:
             stack.write_to(models)
         if after_epoch is not None:
@@ -250,12 +273,17 @@ def _tensors(model: nn.Module) -> dict[str, torch.Tensor]:
     return {name: tensor.detach() for name, tensor in named}
 
 
-def _by_size(step: dict[int, Batch]) -> list[list[int]]:
-    """Positions of batches that are equally large, together."""
+def _by_size(step: dict[int, Batch]) -> dict[int, list[int]]:
+    """Positions of batches by their size."""
     groups: dict[int, list[int]] = {}
     for position, (images, *_) in step.items():
         groups.setdefault(len(images), []).append(position)
-    return list(groups.values())
+    return groups
+
+
+def _joined(batches: Sequence[Batch]) -> Batch:
+    """One batch of several clients', in order."""
+    return tuple(torch.cat(part) for part in zip(*batches, strict=True))
 
 
 def _by_network(samples: torch.Tensor, networks: int) -> torch.Tensor:

@@ -7,7 +7,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 PRECISIONS = ("fp32", "tf32", "bf16")
-COMPILE = ("off", "default", "reduce-overhead")
+COMPILE = ("off", "default", "reduce-overhead", "graphs")
+CUDA_GRAPHS = COMPILE[2:]
+"""Ways that only CUDA devices have."""
 
 
 @dataclass(frozen=True)
@@ -22,8 +24,8 @@ class Execution:
     """`fp32`; `tf32`: on CUDA, products of fp32 matrices in TF32; `bf16`: forward and backward pass
     under autocast."""
     compile: str = "off"
-    """`off`, or the mode of torch.compile: `default`, or `reduce-overhead`, which uses CUDA
-    graphs."""
+    """`off`, the mode of torch.compile: `default`, or `reduce-overhead`, which uses CUDA graphs; or
+    `graphs`: whole steps, augmentation and optimiser included, as CUDA graphs, not compiled."""
     stacked: int = 1
     """Clients whose local training in a round runs as one vectorised computation, or what they do
     in a step in which the server learns through them."""
@@ -36,8 +38,11 @@ class Execution:
                 )
         if self.stacked < 1:
             raise ValueError(f"stacked must be at least 1, not {self.stacked}")
-        if self.stacked > 1 and self.compile != "off":
-            raise ValueError("stacked clients train uncompiled: use one of stacked and compile")
+        if self.stacked > 1 and self.compile not in ("off", "graphs"):
+            raise ValueError(
+                "stacked clients train uncompiled: use one of stacked and compile, or both with"
+                " compile graphs"
+            )
 
     @property
     def label(self) -> str:

@@ -17,6 +17,7 @@ from federation.costs import active_meter
 from federation.samples import see
 from federation.training.augmentation import Augmentation, augment, augment_pairs, filled
 from federation.training.execution import DEFAULT, Execution
+from federation.training.replay import Replayed, read_rate_from
 from federation.training.windows import Window
 from federation.watching import show_epoch
 
@@ -81,6 +82,15 @@ class TrainingPlan:
         if self.optimizer == "rmsprop":  # which has no fused form
             return torch.optim.RMSprop(parameters, lr=self.lr, weight_decay=self.weight_decay)
         return torch.optim.Adam(parameters, **options)
+
+    def rates(self) -> Iterator[float]:
+        """The learning rate of each epoch, without end."""
+        clock = self.make_optimizer([nn.Parameter(torch.zeros(1))], fused=False)
+        schedule = self.make_schedule(clock)
+        while True:
+            yield clock.param_groups[0]["lr"]
+            clock.step()
+            schedule.step()
 
     def make_schedule(
         self, optimizer: torch.optim.Optimizer
@@ -206,7 +216,7 @@ def forward_pass(execution: Execution, device: torch.device, full_batch: bool = 
     be compiled.
     """
     autocast = device.type if execution.precision == "bf16" else ""
-    if execution.compile == "off" or not full_batch:
+    if execution.compile in ("off", "graphs") or not full_batch:
         return functools.partial(_forward, autocast)
     return functools.partial(_compiled(execution.compile), autocast)
 
@@ -265,31 +275,45 @@ def train(
         return
     if generator is None:
         raise ValueError("training needs a generator of the shuffling axis")
+    # A penalty may be another function in each step, an earlier call's optimiser has its own rate.
+    replayed = execution.compile == "graphs" and optimizer is None and penalty is None
     if optimizer is None:
         optimizer = plan.make_optimizer(model.parameters())
-        schedule = plan.make_schedule(optimizer)
+        schedule = None if replayed else plan.make_schedule(optimizer)
+    rate = torch.zeros((), device=images.device)
+    if replayed:
+        read_rate_from(rate, optimizer)
     forward = {whole: forward_pass(execution, images.device, whole) for whole in (True, False)}
+    total = torch.zeros((), device=images.device)
+
+    def step(samples: torch.Tensor, wanted: torch.Tensor, *weights: torch.Tensor) -> None:
+        inputs, wanted = training_pairs(samples, wanted, normalise, augmentation, generator)
+        outputs = forward[len(samples) == plan.batch_size](model, inputs)
+        losses = loss(outputs, wanted)
+        for own in weights:
+            losses = losses * own
+        objective = losses.mean()
+        if penalty is not None:
+            objective = objective + penalty(model, outputs, wanted)
+        optimizer.zero_grad(set_to_none=True)
+        objective.backward()
+        if plan.clip_norm:
+            torch.nn.utils.clip_grad_norm_(model.parameters(), plan.clip_norm)
+        optimizer.step()
+        total.add_(losses.detach().sum())
+
+    stored = [images, targets, *([] if sample_weights is None else [sample_weights])]
+    whole_step = Replayed(step, [generator]) if replayed else step
+    rates = plan.rates()
     for epoch in range(1, plan.epochs + 1):
         model.train()
-        total = torch.zeros((), device=images.device)
+        total.zero_()
+        if replayed:
+            rate.fill_(next(rates))
         for batch in batches(len(images), plan.batch_size, generator):
             see(len(batch))
-            inputs, wanted = training_pairs(
-                images[batch], targets[batch], normalise, augmentation, generator
-            )
-            outputs = forward[len(batch) == plan.batch_size](model, inputs)
-            losses = loss(outputs, wanted)
-            if sample_weights is not None:
-                losses = losses * sample_weights[batch]
-            objective = losses.mean()
-            if penalty is not None:
-                objective = objective + penalty(model, outputs, wanted)
-            optimizer.zero_grad(set_to_none=True)
-            objective.backward()
-            if plan.clip_norm:
-                torch.nn.utils.clip_grad_norm_(model.parameters(), plan.clip_norm)
-            optimizer.step()
-            total += losses.detach().sum()
+            take = whole_step if len(batch) == plan.batch_size else step
+            take(*(tensor[batch] for tensor in stored))
         if not math.isfinite(total.item()):
             raise DivergedError(
                 f"the training loss is {total.item()} in epoch {epoch} of {plan.epochs}; lower lr"

@@ -37,7 +37,9 @@ class RowOptimizer:
         self._state = [torch.zeros_like(weights) for _ in range(states)]
         self._steps = weights.new_zeros((len(weights), 1))
 
-    def step(self, gradients: torch.Tensor, rows: torch.Tensor | None, lr: float) -> None:
+    def step(
+        self, gradients: torch.Tensor, rows: torch.Tensor | None, lr: float | torch.Tensor
+    ) -> None:
         """One step of the networks at `rows` (n,), or of all, by their gradients (n, parameters);
         each of these clipped to the plan's norm.
         """
@@ -56,7 +58,8 @@ class RowOptimizer:
 
 
 # Rules take gradients (rows, parameters), the rows' state, which they change in place, the rows'
-# counts of steps (rows, 1) and the learning rate; they return what is taken away from parameters.
+# counts of steps (rows, 1) and the learning rate (); they return what is taken away from
+# parameters.
 
 
 def _sgd(
@@ -64,7 +67,7 @@ def _sgd(
     gradients: torch.Tensor,
     state: list[torch.Tensor],
     steps: torch.Tensor,
-    lr: float,
+    lr: float | torch.Tensor,
 ) -> torch.Tensor:
     for velocity in state:
         gradients = velocity.mul_(momentum).add_(gradients)
@@ -72,7 +75,10 @@ def _sgd(
 
 
 def _adam(
-    gradients: torch.Tensor, state: list[torch.Tensor], steps: torch.Tensor, lr: float
+    gradients: torch.Tensor,
+    state: list[torch.Tensor],
+    steps: torch.Tensor,
+    lr: float | torch.Tensor,
 ) -> torch.Tensor:
     """Kingma and Ba 2015, Algorithm 1."""
     means, squares = state
@@ -80,11 +86,14 @@ def _adam(
     squares.mul_(BETAS[1]).addcmul_(gradients, gradients, value=1 - BETAS[1])
     # 1 - beta ** steps, which single precision would round at the first steps
     first, second = (-torch.expm1(steps * math.log(beta)) for beta in BETAS)
-    return means * (lr / first) / ((squares / second).sqrt_().add_(EPS))
+    return means * (first.reciprocal() * lr) / ((squares / second).sqrt_().add_(EPS))
 
 
 def _rmsprop(
-    gradients: torch.Tensor, state: list[torch.Tensor], steps: torch.Tensor, lr: float
+    gradients: torch.Tensor,
+    state: list[torch.Tensor],
+    steps: torch.Tensor,
+    lr: float | torch.Tensor,
 ) -> torch.Tensor:
     (squares,) = state
     squares.mul_(SMOOTHING).addcmul_(gradients, gradients, value=1 - SMOOTHING)

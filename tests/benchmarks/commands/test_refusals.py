@@ -56,6 +56,10 @@ from tests.benchmarks.commands.tables_of_cli import COLUMN, lines, run
             "this run is on cpu; use --compile default",
         ),
         (
+            ("reproduce", "dlad/table2", "--compile", "graphs"),
+            "--compile graphs: it is for CUDA graphs, this run is on cpu; use --compile default",
+        ),
+        (
             ("reproduce", "dlad/table2", "--stacked", "4", "--compile", "default"),
             "--stacked 4: .*use one of stacked and compile",
         ),

@@ -10,6 +10,7 @@ import torch
 from benchmarks.speed.launches import (
     AUGMENTATION,
     distillation_operators,
+    launches_beside_a_graph,
     operators,
     step_operators,
 )
@@ -25,6 +26,14 @@ def test_innermost_operators_are_counted_without_views():
 def test_sixteen_clients_together_take_a_fifth_of_the_operators_each(optimizer):
     alone, together = (step_operators(optimizer, n, AUGMENTATION, batch=4) for n in (1, 16))
     assert 5 * together / 16 <= alone
+
+
+@pytest.mark.parametrize("clients", [1, 16])
+def test_beside_its_graph_a_step_only_gathers_its_batch(clients):
+    """Images and targets of each client, joined where there are several, and copied; the graph."""
+    joined = 2 if clients > 1 else 0
+    found = launches_beside_a_graph("adam", clients, AUGMENTATION, batch=4)
+    assert found == 2 * clients + joined + 2 + 1
 
 
 def test_a_further_teacher_of_fediods_step_takes_a_fifth_of_the_operators_together():

@@ -18,6 +18,7 @@ from federation.training.execution import DEFAULT, Execution
         (Execution(stacked=8), "stacked8"),
         (Execution(precision="tf32", stacked=2), "tf32-stacked2"),
         (Execution(precision="bf16", stacked=8), "bf16-stacked8"),
+        (Execution(compile="graphs", stacked=8), "graphs-stacked8"),
     ],
 )
 def test_a_way_of_running_is_named_by_what_differs_from_the_default(execution, label):
@@ -31,7 +32,7 @@ def test_a_way_of_running_is_named_by_what_differs_from_the_default(execution, l
         ({"precision": ""}, "unknown precision ''"),
         (
             {"compile": "max-autotune"},
-            "unknown compile 'max-autotune'; known: off, default, reduce-overhead",
+            "unknown compile 'max-autotune'; known: off, default, reduce-overhead, graphs",
         ),
         ({"stacked": 0}, "stacked must be at least 1, not 0"),
         ({"stacked": -3}, "stacked must be at least 1, not -3"),

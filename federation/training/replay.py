@@ -1,0 +1,113 @@
+"""Training steps as CUDA graphs: what a step launches is recorded once, and from then on launched
+as one.
+
+A step of a small network is hundreds of launches, each of which takes a GPU less time than the CPU
+that asks for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
+
+import torch
+
+Step = Callable[..., None]
+"""Takes a batch's tensors. Whatever else varies from step to step it reads from tensors or draws
+from generators, and what it computes it leaves in tensors that were there before: a replay runs no
+Python. It never waits for the device.
+"""
+
+WARM_UP = 3
+"""Steps before the recording, in which libraries choose kernels and allocate what they keep."""
+
+
+class Recorder(Protocol):
+    """How steps are recorded on one type of device."""
+
+    def aside(self) -> contextlib.AbstractContextManager[None]:
+        """Inside, steps are taken that warm up for the recording."""
+
+    def record(
+        self, step: Callable[[], None], generators: Sequence[torch.Generator]
+    ) -> Callable[[], None]:
+        """What does again as `step` would, which is not taken; `generators` are what it draws
+        from, beside the device's own.
+        """
+
+
+class CudaGraphs:
+    """The recorder of CUDA devices. Its graphs share their memory: one runs after another, and none
+    reads what another left there.
+    """
+
+    @functools.cached_property
+    def _pool(self) -> torch.cuda.graphs._POOL_HANDLE:
+        return torch.cuda.graph_pool_handle()
+
+    @contextlib.contextmanager
+    def aside(self) -> Iterator[None]:
+        """Another stream than the usual one, as a recording has."""
+        stream, usual = torch.cuda.Stream(), torch.cuda.current_stream()
+        stream.wait_stream(usual)
+        with torch.cuda.stream(stream):
+            yield
+        usual.wait_stream(stream)
+
+    def record(
+        self, step: Callable[[], None], generators: Sequence[torch.Generator]
+    ) -> Callable[[], None]:
+        graph = torch.cuda.CUDAGraph()
+        for generator in generators:
+            graph.register_generator_state(generator)
+        with torch.cuda.graph(graph, pool=self._pool):
+            step()
+        return graph.replay
+
+
+RECORDERS: dict[str, Recorder] = {"cuda": CudaGraphs()}
+"""By type of device; on others a step runs as it is."""
+
+
+class Replayed:
+    """A step for batches of one shape: the first few times as it is, then recorded and replayed.
+
+    Raises RuntimeError, as CUDA does, for a step that waits for the device.
+    """
+
+    def __init__(self, step: Step, generators: Sequence[torch.Generator]):
+        self._step = step
+        self._generators = generators
+        self._warm = 0
+        self._batch: tuple[torch.Tensor, ...] = ()
+        self._replay: Callable[[], None] | None = None
+
+    def __call__(self, *batch: torch.Tensor) -> None:
+        recorder = RECORDERS.get(batch[0].device.type)
+        if recorder is None:
+            self._step(*batch)
+            return
+        if self._warm < WARM_UP:
+            self._warm += 1
+            with recorder.aside():
+                self._step(*batch)
+            return
+        if self._replay is None:
+            self._batch = tuple(tensor.clone() for tensor in batch)
+            self._replay = recorder.record(lambda: self._step(*self._batch), self._generators)
+        for held, tensor in zip(self._batch, batch, strict=True):
+            held.copy_(tensor)
+        self._replay()
+
+
+def read_rate_from(rate: torch.Tensor, optimizer: torch.optim.Optimizer) -> None:
+    """Have an optimiser that has taken no step, with networks on the device of `rate` (), read its
+    learning rate there.
+    """
+    for group in optimizer.param_groups:
+        group["lr"] = rate
+        if rate.is_cuda:
+            group["capturable"] = True
+            group["foreach"] = not group.get("fused")

@@ -1,0 +1,69 @@
+"""Small trainings whose steps may be replayed."""
+
+from __future__ import annotations
+
+import torch
+
+from federation.parts.stacked import TrainingSet, train_stacked
+from federation.training.augmentation import Augmentation
+from federation.training.loops import Normalisation, TrainingPlan, train
+from models.catalogue import build
+from tests.federation.parts.test_stacked import cross_entropy
+
+PLANS = {
+    "momentum": {"optimizer": "sgd", "momentum": 0.9, "weight_decay": 0.01},
+    "adam": {"optimizer": "adam", "clip_norm": 0.5},
+    "rmsprop": {"optimizer": "rmsprop"},
+}
+HOW = Augmentation(crop=1, horizontal_flip=True, rotation=5)
+
+
+def networks(count):
+    models = []
+    for seed in range(count):
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            models.append(build("resnet8-narrow", 3, 10, 8))
+    return models
+
+
+def sets(sizes, device):
+    generator = torch.Generator().manual_seed(0)
+    return [
+        TrainingSet(
+            torch.randint(256, (size, 3, 8, 8), dtype=torch.uint8, generator=generator).to(device),
+            (torch.arange(size) % 10).to(device),
+            torch.rand(size, generator=generator).to(device),
+        )
+        for size in sizes
+    ]
+
+
+def trained(sizes, execution, *, together, device="cpu", **changes):
+    """The networks' states after three epochs in batches of four, of all together or one after
+    another.
+    """
+    plan = TrainingPlan(3, 4, 0.05, schedule="cosine", **changes)
+    models = [model.to(device) for model in networks(len(sizes))]
+    shards = sets(sizes, device)
+    generators = [torch.Generator(device).manual_seed(100 + k) for k in range(len(sizes))]
+    common = {
+        "normalise": Normalisation((0.5,), (0.25,)),
+        "augmentation": HOW,
+        "execution": execution,
+    }
+    if together:
+        train_stacked(models, shards, cross_entropy, plan, generators=generators, **common)
+    else:
+        for model, own, generator in zip(models, shards, generators, strict=True):
+            train(
+                model,
+                own.images,
+                own.targets,
+                cross_entropy,
+                plan,
+                generator=generator,
+                sample_weights=own.weights,
+                **common,
+            )
+    return [model.state_dict() for model in models]

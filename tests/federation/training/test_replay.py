@@ -1,0 +1,76 @@
+"""Steps that are recorded and replayed end where steps end that are taken."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from federation.training import replay
+from federation.training.execution import Execution
+from federation.training.replay import WARM_UP, Replayed
+from tests.federation.training.replayed import PLANS, trained
+from tests.methods.shards import same_bits
+from tests.tape import Tape
+
+
+@pytest.fixture
+def tape(monkeypatch):
+    tape = Tape()
+    monkeypatch.setitem(replay.RECORDERS, "cpu", tape)
+    return tape
+
+
+@pytest.mark.parametrize("name", ["momentum", "adam"])  # RMSprop's rate is only on CUDA a tensor
+def test_a_replayed_network_has_the_bits_of_one_that_took_its_steps(monkeypatch, name):
+    graphs = Execution(compile="graphs")
+    usual = trained([30], Execution(), together=False, **PLANS[name])
+    taken = trained([30], graphs, together=False, **PLANS[name])
+    monkeypatch.setitem(replay.RECORDERS, "cpu", tape := Tape())
+    replayed = trained([30], graphs, together=False, **PLANS[name])
+    assert same_bits(taken[0], replayed[0])
+    assert (tape.recorded, tape.replayed) == (1, 3 * 7 - WARM_UP)  # the last two images run alone
+    # A rate in a tensor is in single precision.
+    torch.testing.assert_close(dict(usual[0]), dict(taken[0]), rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_replayed_clients_have_the_bits_of_those_that_took_their_steps(tape, name):
+    sizes = (30, 18, 16)  # 7, 4 and 4 full batches; two images are left, and two, and none
+    taken = trained(sizes, Execution(stacked=3), together=True, **PLANS[name])
+    assert not tape.recorded
+    graphs = Execution(stacked=3, compile="graphs")
+    replayed = trained(sizes, graphs, together=True, **PLANS[name])
+    for one, other in zip(taken, replayed, strict=True):
+        assert same_bits(one, other)
+    # All three have four full batches in each epoch; then the first has three by itself, of which
+    # one is beside the second's last two images.
+    assert (tape.recorded, tape.replayed) == (2, 3 * (4 + 2) - 2 * WARM_UP)
+
+
+def test_a_number_read_from_the_host_stays_what_it_was(tape):
+    """Why a step has to read what varies from tensors."""
+    total, numbers = torch.zeros(()), iter(range(1, 100))
+    step = Replayed(lambda batch: total.add_(batch.sum() * next(numbers)), [])
+    for _ in range(WARM_UP):
+        step(torch.ones(2))
+    assert total.item() == 2 * (1 + 2 + 3)
+    for _ in range(2):
+        step(torch.ones(2))
+    assert total.item() == 2 * (1 + 2 + 3 + 4 + 4)
+
+
+def test_a_step_that_waits_for_the_device_is_not_recorded(tape):
+    total = torch.zeros(())
+    step = Replayed(lambda batch: total.add_(batch.sum().item()), [])
+    for _ in range(WARM_UP):
+        step(torch.ones(2))
+    with pytest.raises(RuntimeError, match="not permitted when stream is capturing"):
+        step(torch.ones(2))
+
+
+def test_without_a_recorder_every_step_is_taken():
+    taken = []
+    step = Replayed(taken.append, [])
+    for number in range(6):
+        step(torch.tensor(number))
+    assert taken == list(range(6))
