@@ -257,13 +257,16 @@ PRIVATE = (
     Setting("server.epochs", 5, "assumed", "FedMD's global network, so that its budget has rounds", smoke=4),
     Setting("local.batch_size", 64, "assumed", "drawn anew for every step, each sample with the same probability", smoke=16),
     Setting("local.lr", {AVERAGED: 0.1, "": 0.05}, "assumed", UNDER_NOISE, cpu={
-        f"private=yes {AVERAGED}": 1.0, "private=yes row=fedkd-online|fedad": 0.3, "private=yes row=standalone|fedmd": 0.1,
-        "row=standalone|feddf": 0.1, AVERAGED: 0.3, "": 0.03}),
+        "epsilon=1 row=fedavgm|feddf": 0.3, "epsilon=1 row=standalone": 0.03, "epsilon=1 row=fedmd": 0.01,
+        "epsilon=1 row=fedavg|fedprox|fedkd-online|fedad": 0.1, f"private=yes {AVERAGED}": 1.0,
+        "epsilon=4 row=standalone|fedmd": 0.1, "private=yes row=standalone|fedmd|fedkd-online|fedad": 0.3,
+        "private=no row=standalone|feddf": 0.1, f"private=no {AVERAGED}": 0.3, "": 0.03}),
     Setting("server.lr", 1e-3, "assumed", UNDER_NOISE, cpu={
-        "private=yes row=fedkd": 3e-4, "private=yes row=fedad": 3e-3, "row=fedkd-online": 3e-3, "": 1e-2}),
+        "epsilon=1 row=fedkd": 1e-3, "private=yes row=fedkd": 3e-4, "private=yes row=fedad": 3e-3, "row=fedkd-online": 3e-3, "": 1e-2}),
     Setting("fediod.steps", 0, "assumed", "as many in an epoch as the largest client has batches", cpu=2, smoke=1),
     Setting("fediod.lr", 1e-3, "assumed", UNDER_NOISE, cpu={"private=yes": 1e-3, "": 1e-2}),
-    Setting("privacy.queries", 300, "assumed", UNDER_NOISE, cpu={"row=fedkd": 60, "": 300}, smoke=20),
+    Setting("privacy.queries", 300, "assumed", UNDER_NOISE,
+            cpu={"epsilon=1|4 row=fedkd": 60, "epsilon=10 row=fediod": 60, "": 300}, smoke=20),
     Setting("privacy.votes_share", 0.7, "assumed", "as in FedIOD's trial"),
 )  # fmt: skip
 
