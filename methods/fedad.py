@@ -299,7 +299,7 @@ class FedAD(Method):
         if kind == "non-local" and federation.public.window is not None:
             raise ValueError("attention between positions is of whole images, not of windows")
         if kind == "grad-cam":
-            compiled = federation.networks.execution.compile != "off" and not always
+            compiled = federation.networks.execution.compiled and not always
             second = self.second_order and not always
             return Attentive(model, always=always, second_order=second, eager=compiled)
         return NonLocalAttentive(model, always=always) if kind == "non-local" else model

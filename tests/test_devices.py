@@ -34,6 +34,7 @@ from tests.device_fits import NEEDS_CUDA_CODE, federation_on
 from tests.fakecuda import fake_cuda
 from tests.federation.training.replayed import PLANS, trained
 from tests.methods.shards import same_bits
+from tests.replayed_fits import REPLAYED_METHODS, fitted
 
 METHODS = sorted(registry.methods())
 
@@ -244,7 +245,8 @@ class Taken:
 def test_a_recorded_step_neither_waits_for_the_device_nor_copies_to_it(name, together, monkeypatch):
     execution = Execution(compile="graphs", stacked=3 if together else 1)
     with fake_cuda() as watch:
-        monkeypatch.setitem(RECORDERS, "cuda", recorder := Taken(watch))
+        recorder = Taken(watch)
+        monkeypatch.setitem(RECORDERS, "cuda", lambda device: recorder)
         trained([30, 18, 16], execution, together=together, device="cuda:0", **PLANS[name])
     assert recorder.waits
     assert not any(recorder.waits)
@@ -309,10 +311,18 @@ def test_replayed_steps_on_a_gpu_have_the_bits_of_those_that_are_taken(
 ):
     execution = Execution(compile="graphs", stacked=3 if together else 1)
     common = {"together": together, "device": gpu, **PLANS[name]}
-    replayed = trained([30, 18, 16], execution, **common)
+    replayed = trained([16, 30, 18], execution, **common)
     monkeypatch.delitem(RECORDERS, "cuda")
-    for one, other in zip(trained([30, 18, 16], execution, **common), replayed, strict=True):
+    for one, other in zip(trained([16, 30, 18], execution, **common), replayed, strict=True):
         assert same_bits(one, other)
+
+
+@pytest.mark.parametrize("name", REPLAYED_METHODS)
+def test_a_fit_on_a_gpu_is_the_same_when_its_steps_are_replayed(name, gpu, monkeypatch):
+    replayed = fitted(name, gpu)
+    monkeypatch.delitem(RECORDERS, "cuda")
+    for one, other in zip(fitted(name, gpu), replayed, strict=True):
+        assert same_bits(one.state, other.state)
 
 
 @pytest.mark.parametrize("name", sorted(networks()))

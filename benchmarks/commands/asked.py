@@ -169,7 +169,7 @@ def check_execution(execution: Execution, device: str) -> None:
             f"--compile {execution.compile}: it is for CUDA graphs, this run is on {device}; use"
             " --compile default"
         )
-    if execution.compile not in ("off", "graphs") and not any(
+    if execution.compiled and not any(
         shutil.which(name) for name in (os.environ.get("CXX", "g++"), "g++", "clang++")
     ):
         raise SpecError(

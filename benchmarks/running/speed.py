@@ -22,9 +22,10 @@ from models.catalogue import build, entry
 SAMPLE = 1.5e11
 """FLOPs of one measurement on a core: a few seconds of it."""
 BATCHES = 8
-"""In one measurement, at most."""
-REPLAYED = 64
-"""The same where steps are replayed, of which the first few are taken and recorded."""
+"""In an epoch, at most."""
+REPLAYED = 8
+"""Epochs of a measurement where steps are replayed, of which the first few are taken and
+recorded."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +50,8 @@ def training_speed(
     compiler raises is not caught.
     """
     sides = list(load.image_shape[1:])
-    flops = _flops_per_sample(load, sides)
-    count = load.batch_size * (REPLAYED if execution.compile == "graphs" else BATCHES)
+    flops, count = _flops_per_sample(load, sides), BATCHES * load.batch_size
+    epochs = REPLAYED if execution.compile == "graphs" else 1
     if device == "cpu":
         made = entry(load.network)
         while 2 * flops > SAMPLE and all(
@@ -59,7 +60,7 @@ def training_speed(
             sides = [side // 2 for side in sides]
             flops = _flops_per_sample(load, sides)
         count = max(2, min(count, int(SAMPLE / flops)))
-    epoch = _epoch(load, sides, count, device, execution)
+    training = _training(load, sides, count, epochs, device, execution)
     on_cuda, threads = device.startswith("cuda"), torch.get_num_threads()
     prepare_device(device, 1, execution)
     if on_cuda:
@@ -68,24 +69,29 @@ def training_speed(
         times: list[float] = []
         while len(times) < 2 or sum(times) < seconds:
             started = time.monotonic()
-            epoch()  # which ends by reading its loss, so that the device is done
+            training()  # which ends by reading its loss, so that the device is done
             times.append(time.monotonic() - started)
     finally:
         torch.set_num_threads(threads)
     # The first is slower: memory is fetched, kernels are chosen.
-    samples = count * execution.stacked / min(times)
+    samples = count * epochs * execution.stacked / min(times)
     peak = torch.cuda.max_memory_allocated(device) if on_cuda else 0
     return Speed(samples * flops, samples, peak)
 
 
-def _epoch(
-    load: Workload, sides: Sequence[int], count: int, device: str, execution: Execution
+def _training(
+    load: Workload,
+    sides: Sequence[int],
+    count: int,
+    epochs: int,
+    device: str,
+    execution: Execution,
 ) -> Callable[[], object]:
     """Trains each of `execution.stacked` networks on `count` images of its own."""
     channels = load.image_shape[0]
     dense = entry(load.network).makes == "maps"
     task: Task = Segmentation(load.outputs) if dense else Classification(load.outputs)
-    plan = TrainingPlan(epochs=1, batch_size=min(load.batch_size, count))
+    plan = TrainingPlan(epochs=epochs, batch_size=min(load.batch_size, count))
     normalise = Normalisation((0.5,) * channels, (0.25,) * channels)
 
     def images_and_targets() -> TrainingSet:

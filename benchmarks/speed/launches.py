@@ -95,6 +95,9 @@ def operators(run: Callable[[], object]) -> Counter[str]:
 class OneLaunch:
     """A recorder (`federation.training.replay`) whose replays are no operators here."""
 
+    def __init__(self, device: torch.device):
+        pass
+
     def aside(self) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()
 
@@ -150,16 +153,16 @@ def launches_beside_a_graph(
     optimizer: str, clients: int, augmentation: Augmentation | None = None, batch: int = BATCH
 ) -> int:
     """Operators of a step that are not in its graph, and the graph: the batch is gathered, and
-    copied to where the graph reads it.
+    copied to where the graph reads it. Seed and place of each generator that draws for augmentation
+    are two more, which CUDA alone has.
     """
-    usual = dict(RECORDERS)
-    RECORDERS["cpu"] = OneLaunch()
+    RECORDERS["cpu"] = OneLaunch
     try:
         graphs = Execution(compile="graphs")
-        return step_operators(optimizer, clients, augmentation, batch, graphs) + 1
+        found = step_operators(optimizer, clients, augmentation, batch, graphs)
     finally:
-        RECORDERS.clear()
-        RECORDERS.update(usual)
+        del RECORDERS["cpu"]
+    return found + 1 + (0 if augmentation is None else 2 * clients)
 
 
 def distillation_operators(clients: int, stacked: int, batch: int = BATCH) -> int:

@@ -32,7 +32,7 @@ from federation.training.loops import (
     forward_pass,
     training_pairs,
 )
-from federation.training.replay import Replayed
+from federation.training.replay import Replayed, recorder_on
 from federation.training.row_optimizers import RowOptimizer
 
 Batch = tuple[torch.Tensor, ...]
@@ -78,6 +78,8 @@ def train_stacked(
     stack = Stack(models)
     optimizer = RowOptimizer(plan, stack.weights.detach())
     rate, total = stack.weights.new_zeros(2)
+    graphs = execution.compile == "graphs"
+    recorder = recorder_on(stack.weights.device) if graphs else None
 
     def gradients(
         positions: Sequence[int], rows: torch.Tensor | None, *batch: torch.Tensor
@@ -101,7 +103,7 @@ def train_stacked(
         def whole_step(*batch: torch.Tensor) -> None:
             optimizer.step(gradients(positions, rows, *batch), rows, rate)
 
-        return Replayed(whole_step, [generators[position] for position in positions])
+        return Replayed(whole_step, [generators[position] for position in positions], recorder)
 
     seen = [0] * len(models)
     for epoch, of_epoch in zip(range(1, plan.epochs + 1), plan.rates(), strict=False):
@@ -122,7 +124,7 @@ def train_stacked(
                 size: _joined([step[position] for position in positions])
                 for size, positions in by_size.items()
             }
-            if execution.compile == "graphs" and [*by_size] == [plan.batch_size]:
+            if graphs and [*by_size] == [plan.batch_size]:
                 replayed(tuple(step))(*joined[plan.batch_size])
                 continue
             parts = [

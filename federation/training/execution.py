@@ -38,11 +38,16 @@ class Execution:
                 )
         if self.stacked < 1:
             raise ValueError(f"stacked must be at least 1, not {self.stacked}")
-        if self.stacked > 1 and self.compile not in ("off", "graphs"):
+        if self.stacked > 1 and self.compiled:
             raise ValueError(
                 "stacked clients train uncompiled: use one of stacked and compile, or both with"
                 " compile graphs"
             )
+
+    @property
+    def compiled(self) -> bool:
+        """Whether torch.compile has a part in it."""
+        return self.compile not in ("off", "graphs")
 
     @property
     def label(self) -> str:

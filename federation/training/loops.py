@@ -17,7 +17,7 @@ from federation.costs import active_meter
 from federation.samples import see
 from federation.training.augmentation import Augmentation, augment, augment_pairs, filled
 from federation.training.execution import DEFAULT, Execution
-from federation.training.replay import Replayed, read_rate_from
+from federation.training.replay import Replayed, read_rate_from, recorder_on
 from federation.training.windows import Window
 from federation.watching import show_epoch
 
@@ -216,7 +216,7 @@ def forward_pass(execution: Execution, device: torch.device, full_batch: bool = 
     be compiled.
     """
     autocast = device.type if execution.precision == "bf16" else ""
-    if execution.compile in ("off", "graphs") or not full_batch:
+    if not (execution.compiled and full_batch):
         return functools.partial(_forward, autocast)
     return functools.partial(_compiled(execution.compile), autocast)
 
@@ -303,7 +303,8 @@ def train(
         total.add_(losses.detach().sum())
 
     stored = [images, targets, *([] if sample_weights is None else [sample_weights])]
-    whole_step = Replayed(step, [generator]) if replayed else step
+    recorder = recorder_on(images.device) if replayed else None
+    whole_step = Replayed(step, [generator], recorder)
     rates = plan.rates()
     for epoch in range(1, plan.epochs + 1):
         model.train()
@@ -324,6 +325,8 @@ def train(
             schedule.step()
         if after_epoch is not None:
             after_epoch(epoch)
+    if replayed:  # gradients lie in the graph's memory
+        optimizer.zero_grad(set_to_none=True)
 
 
 def prediction_batch(samples: torch.Tensor) -> int:

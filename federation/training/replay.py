@@ -25,7 +25,7 @@ WARM_UP = 3
 
 
 class Recorder(Protocol):
-    """How steps are recorded on one type of device."""
+    """How the steps of one training are recorded on a device."""
 
     def aside(self) -> contextlib.AbstractContextManager[None]:
         """Inside, steps are taken that warm up for the recording."""
@@ -39,64 +39,87 @@ class Recorder(Protocol):
 
 
 class CudaGraphs:
-    """The recorder of CUDA devices. Its graphs share their memory: one runs after another, and none
-    reads what another left there.
+    """The recorder of a CUDA device. Its graphs share their memory: one runs after another, and
+    none reads what another left there.
     """
 
-    @functools.cached_property
-    def _pool(self) -> torch.cuda.graphs._POOL_HANDLE:
-        return torch.cuda.graph_pool_handle()
+    def __init__(self, device: torch.device):
+        self._device = device
+        with torch.cuda.device(device):
+            self._pool = torch.cuda.graph_pool_handle()
 
     @contextlib.contextmanager
     def aside(self) -> Iterator[None]:
-        """Another stream than the usual one, as a recording has."""
-        stream, usual = torch.cuda.Stream(), torch.cuda.current_stream()
-        stream.wait_stream(usual)
-        with torch.cuda.stream(stream):
-            yield
-        usual.wait_stream(stream)
+        """On the stream of recordings."""
+        stream = _side_stream(self._device)
+        with torch.cuda.device(self._device):
+            usual = torch.cuda.current_stream()
+            stream.wait_stream(usual)
+            with torch.cuda.stream(stream):
+                yield
+            usual.wait_stream(stream)
 
     def record(
         self, step: Callable[[], None], generators: Sequence[torch.Generator]
     ) -> Callable[[], None]:
-        graph = torch.cuda.CUDAGraph()
-        for generator in generators:
+        graph, stream = torch.cuda.CUDAGraph(), _side_stream(self._device)
+        for generator in generators:  # newer versions of torch find them by themselves
             graph.register_generator_state(generator)
-        with torch.cuda.graph(graph, pool=self._pool):
+        with torch.cuda.device(self._device), torch.cuda.graph(graph, self._pool, stream):
             step()
-        return graph.replay
+
+        def replay() -> None:
+            with torch.cuda.device(self._device):
+                graph.replay()
+
+        return replay
 
 
-RECORDERS: dict[str, Recorder] = {"cuda": CudaGraphs()}
+@functools.cache
+def _side_stream(device: torch.device) -> torch.cuda.Stream:
+    """One for the whole process: libraries keep memory for every stream that they have seen."""
+    return torch.cuda.Stream(device)
+
+
+RECORDERS: dict[str, Callable[[torch.device], Recorder]] = {"cuda": CudaGraphs}
 """By type of device; on others a step runs as it is."""
 
 
+def recorder_on(device: torch.device) -> Recorder | None:
+    """The recorder of one training on a device, if there is any."""
+    make = RECORDERS.get(device.type)
+    return None if make is None else make(device)
+
+
 class Replayed:
-    """A step for batches of one shape: the first few times as it is, then recorded and replayed.
+    """A step for batches of one shape: the first few times as it is, then recorded and replayed;
+    always as it is without a recorder.
 
     Raises RuntimeError, as CUDA does, for a step that waits for the device.
     """
 
-    def __init__(self, step: Step, generators: Sequence[torch.Generator]):
+    def __init__(
+        self, step: Step, generators: Sequence[torch.Generator], recorder: Recorder | None
+    ):
         self._step = step
         self._generators = generators
+        self._recorder = recorder
         self._warm = 0
         self._batch: tuple[torch.Tensor, ...] = ()
         self._replay: Callable[[], None] | None = None
 
     def __call__(self, *batch: torch.Tensor) -> None:
-        recorder = RECORDERS.get(batch[0].device.type)
-        if recorder is None:
+        if self._recorder is None:
             self._step(*batch)
             return
         if self._warm < WARM_UP:
             self._warm += 1
-            with recorder.aside():
+            with self._recorder.aside():
                 self._step(*batch)
             return
         if self._replay is None:
             self._batch = tuple(tensor.clone() for tensor in batch)
-            self._replay = recorder.record(lambda: self._step(*self._batch), self._generators)
+            self._replay = self._recorder.record(lambda: self._step(*self._batch), self._generators)
         for held, tensor in zip(self._batch, batch, strict=True):
             held.copy_(tensor)
         self._replay()

@@ -37,9 +37,7 @@ class RowOptimizer:
         self._state = [torch.zeros_like(weights) for _ in range(states)]
         self._steps = weights.new_zeros((len(weights), 1))
 
-    def step(
-        self, gradients: torch.Tensor, rows: torch.Tensor | None, lr: float | torch.Tensor
-    ) -> None:
+    def step(self, gradients: torch.Tensor, rows: torch.Tensor | None, lr: torch.Tensor) -> None:
         """One step of the networks at `rows` (n,), or of all, by their gradients (n, parameters);
         each of these clipped to the plan's norm.
         """
@@ -67,7 +65,7 @@ def _sgd(
     gradients: torch.Tensor,
     state: list[torch.Tensor],
     steps: torch.Tensor,
-    lr: float | torch.Tensor,
+    lr: torch.Tensor,
 ) -> torch.Tensor:
     for velocity in state:
         gradients = velocity.mul_(momentum).add_(gradients)
@@ -78,7 +76,7 @@ def _adam(
     gradients: torch.Tensor,
     state: list[torch.Tensor],
     steps: torch.Tensor,
-    lr: float | torch.Tensor,
+    lr: torch.Tensor,
 ) -> torch.Tensor:
     """Kingma and Ba 2015, Algorithm 1."""
     means, squares = state
@@ -93,7 +91,7 @@ def _rmsprop(
     gradients: torch.Tensor,
     state: list[torch.Tensor],
     steps: torch.Tensor,
-    lr: float | torch.Tensor,
+    lr: torch.Tensor,
 ) -> torch.Tensor:
     (squares,) = state
     squares.mul_(SMOOTHING).addcmul_(gradients, gradients, value=1 - SMOOTHING)

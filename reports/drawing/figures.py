@@ -180,27 +180,35 @@ def shortened(svg: str) -> str:
 
 
 def with_palette(png: bytes) -> bytes:
-    """A picture on a white ground in 256 colours, if no channel of any pixel so moves by more than
-    `UNSEEN`, as in charts, whose further colours smooth edges; else `repacked`.
+    """An opaque picture in 256 colours, if no channel of any pixel so moves by more than `UNSEEN`,
+    as in charts, whose further colours smooth edges; else `repacked`.
     """
-    image = Image.open(io.BytesIO(png)).convert("RGB")
+    given = Image.open(io.BytesIO(png))
+    image = given.convert("RGB")
     of_few = image.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     moved: Any = ImageChops.difference(image, of_few.convert("RGB")).getextrema()
-    if max(most for _, most in moved) > UNSEEN:
+    if not _is_opaque(given) or max(most for _, most in moved) > UNSEEN:
         return repacked(png)
-    buffer = io.BytesIO()
-    of_few.save(buffer, "PNG", optimize=True)
-    return buffer.getvalue()
+    return _packed(of_few, given)
 
 
 def repacked(png: bytes) -> bytes:
     """The same pixels in a smaller PNG if there is one; an opaque image has no alpha there."""
-    image: Image.Image = Image.open(io.BytesIO(png))
-    if image.mode == "RGBA" and image.getchannel("A").getextrema() == (255, 255):
-        image = image.convert("RGB")
+    given = Image.open(io.BytesIO(png))
+    image = given.convert("RGB") if given.mode == "RGBA" and _is_opaque(given) else given
+    return min(png, _packed(image, given), key=len)
+
+
+def _is_opaque(image: Image.Image) -> bool:
+    return image.mode != "RGBA" or image.getchannel("A").getextrema() == (255, 255)
+
+
+def _packed(image: Image.Image, given: Image.Image) -> bytes:
+    """As PNG, as large on paper as the `given` one."""
     buffer = io.BytesIO()
-    image.save(buffer, "PNG", optimize=True)
-    return min(png, buffer.getvalue(), key=len)
+    size = {"dpi": given.info["dpi"]} if "dpi" in given.info else {}
+    image.save(buffer, "PNG", optimize=True, **size)
+    return buffer.getvalue()
 
 
 def mark_unsettled(axis: Axes, x: Any, y: Any) -> None:

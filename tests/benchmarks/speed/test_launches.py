@@ -32,8 +32,10 @@ def test_sixteen_clients_together_take_a_fifth_of_the_operators_each(optimizer):
 def test_beside_its_graph_a_step_only_gathers_its_batch(clients):
     """Images and targets of each client, joined where there are several, and copied; the graph."""
     joined = 2 if clients > 1 else 0
-    found = launches_beside_a_graph("adam", clients, AUGMENTATION, batch=4)
+    found = launches_beside_a_graph("adam", clients, batch=4)
     assert found == 2 * clients + joined + 2 + 1
+    drawing = launches_beside_a_graph("adam", clients, AUGMENTATION, batch=4)
+    assert drawing == found + 2 * clients
 
 
 def test_a_further_teacher_of_fediods_step_takes_a_fifth_of_the_operators_together():

@@ -16,7 +16,7 @@ from tests.tape import Tape
 @pytest.fixture
 def tape(monkeypatch):
     tape = Tape()
-    monkeypatch.setitem(replay.RECORDERS, "cpu", tape)
+    monkeypatch.setitem(replay.RECORDERS, "cpu", lambda device: tape)
     return tape
 
 
@@ -25,7 +25,8 @@ def test_a_replayed_network_has_the_bits_of_one_that_took_its_steps(monkeypatch,
     graphs = Execution(compile="graphs")
     usual = trained([30], Execution(), together=False, **PLANS[name])
     taken = trained([30], graphs, together=False, **PLANS[name])
-    monkeypatch.setitem(replay.RECORDERS, "cpu", tape := Tape())
+    tape = Tape()
+    monkeypatch.setitem(replay.RECORDERS, "cpu", lambda device: tape)
     replayed = trained([30], graphs, together=False, **PLANS[name])
     assert same_bits(taken[0], replayed[0])
     assert (tape.recorded, tape.replayed) == (1, 3 * 7 - WARM_UP)  # the last two images run alone
@@ -50,7 +51,7 @@ def test_replayed_clients_have_the_bits_of_those_that_took_their_steps(tape, nam
 def test_a_number_read_from_the_host_stays_what_it_was(tape):
     """Why a step has to read what varies from tensors."""
     total, numbers = torch.zeros(()), iter(range(1, 100))
-    step = Replayed(lambda batch: total.add_(batch.sum() * next(numbers)), [])
+    step = Replayed(lambda batch: total.add_(batch.sum() * next(numbers)), [], tape)
     for _ in range(WARM_UP):
         step(torch.ones(2))
     assert total.item() == 2 * (1 + 2 + 3)
@@ -61,7 +62,7 @@ def test_a_number_read_from_the_host_stays_what_it_was(tape):
 
 def test_a_step_that_waits_for_the_device_is_not_recorded(tape):
     total = torch.zeros(())
-    step = Replayed(lambda batch: total.add_(batch.sum().item()), [])
+    step = Replayed(lambda batch: total.add_(batch.sum().item()), [], tape)
     for _ in range(WARM_UP):
         step(torch.ones(2))
     with pytest.raises(RuntimeError, match="not permitted when stream is capturing"):
@@ -70,7 +71,7 @@ def test_a_step_that_waits_for_the_device_is_not_recorded(tape):
 
 def test_without_a_recorder_every_step_is_taken():
     taken = []
-    step = Replayed(taken.append, [])
+    step = Replayed(taken.append, [], None)
     for number in range(6):
         step(torch.tensor(number))
     assert taken == list(range(6))

@@ -40,7 +40,7 @@ def test_rows_with_steps_of_their_own_are_networks_of_their_own(name):
     networks = [nn.Parameter(row.clone()) for row in weights()]
     alone = [plan(**PLANS[name]).make_optimizer([network], fused=False) for network in networks]
     for chosen, steps in zip(STEPS, gradients(), strict=True):
-        rows.step(steps, None if chosen == (0, 1, 2) else torch.tensor(chosen), lr=0.01)
+        rows.step(steps, None if chosen == (0, 1, 2) else torch.tensor(chosen), torch.tensor(0.01))
         for position, gradient in zip(chosen, steps, strict=True):
             networks[position].grad = gradient
             alone[position].step()
@@ -50,14 +50,14 @@ def test_rows_with_steps_of_their_own_are_networks_of_their_own(name):
 def test_a_step_of_sgd_by_hand():
     found = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
     rows = RowOptimizer(plan(optimizer="sgd", momentum=0.5), found)
-    rows.step(torch.tensor([[10.0, 0.0]]), torch.tensor([1]), lr=0.1)
+    rows.step(torch.tensor([[10.0, 0.0]]), torch.tensor([1]), torch.tensor(0.1))
     assert found.tolist() == [[1.0, 2.0], [2.0, 4.0]]
-    rows.step(torch.tensor([[1.0, 0.0], [0.0, 0.0]]), None, lr=0.1)
+    rows.step(torch.tensor([[1.0, 0.0], [0.0, 0.0]]), None, torch.tensor(0.1))
     assert found.flatten().tolist() == pytest.approx([0.9, 2.0, 1.5, 4.0])  # half of 10 goes on
 
 
 def test_each_row_is_clipped_by_itself():
     found = torch.zeros(2, 2)
     rows = RowOptimizer(plan(optimizer="sgd", clip_norm=1.0), found)
-    rows.step(torch.tensor([[3.0, 4.0], [0.3, 0.4]]), None, lr=1.0)
+    rows.step(torch.tensor([[3.0, 4.0], [0.3, 0.4]]), None, torch.tensor(1.0))
     torch.testing.assert_close(found, -torch.tensor([[0.6, 0.8], [0.3, 0.4]]))

@@ -187,3 +187,14 @@ def test_a_photograph_keeps_its_colours():
     packed = Image.open(io.BytesIO(with_palette(png_of(pixels))))
     assert packed.mode == "RGB"
     assert (np.asarray(packed) == pixels).all()
+
+
+def test_a_picture_that_is_packed_stays_as_large_on_paper_and_as_transparent():
+    pixels = np.full((8, 8, 4), 255, np.uint8)
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).save(buffer, "PNG", dpi=(200, 200))
+    packed = Image.open(io.BytesIO(with_palette(buffer.getvalue())))
+    assert (packed.mode, round(packed.info["dpi"][0])) == ("P", 200)
+    pixels[:4, :, 3] = 0
+    clear = Image.open(io.BytesIO(with_palette(png_of(pixels))))
+    assert (np.asarray(clear.convert("RGBA")) == pixels).all()

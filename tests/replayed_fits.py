@@ -1,0 +1,31 @@
+"""Small fits whose steps may be replayed."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+from benchmarks import contract
+from benchmarks.tables import registry
+from federation.fitting import fit
+from federation.training.execution import Execution
+from tests.device_fits import federation_on
+
+WITH_PENALTY = {"fedgen", "fedprox"}
+OWN_LOOPS = {"fixmatch", "meta-pseudo-labels", "noisy-student", "pseudo-label"}
+SLOW = {"asyndgan", "fediod-reconstruction", "fediod-segmentation"}
+"""What they have besides loops of their own is what others of their tasks have."""
+REPLAYED_METHODS = sorted({*registry.methods()} - WITH_PENALTY - OWN_LOOPS - SLOW)
+
+
+def fitted(name, device="cpu"):
+    """What a method fits where whole steps may be replayed."""
+    method = contract.contract_method(registry.find_method(name))
+    names = [field.name for field in fields(method)]
+    method = replace(
+        method,
+        **{n: 2 for n in names if n.endswith("epochs")},
+        **{n: 1 for n in names if n == "rounds"},
+    )
+    changes = {"local.epochs": 2, "local.batch_size": 2, "server.batch_size": 4}
+    federation = federation_on(device, method, execution=Execution(compile="graphs"), **changes)
+    return fit(federation, method)
