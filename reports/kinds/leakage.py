@@ -8,14 +8,14 @@ from reports.kinds.kind import Kind, Regenerated
 
 
 class Leakage(Kind):
-    """Bars of the first metric; the labels say by which features the distance is."""
+    """Points of every metric; the labels say by which features the distance is."""
 
     statistic = True
 
     def draw(self, table: Regenerated, path: Path) -> None:
         from reports.drawing import plots_clients
 
-        plots_clients.leakage_plot(table.layout, table.lines, path, table.metrics[0])
+        plots_clients.leakage_plot(table.layout, table.lines, path, table.metrics)
 
 
 KIND = Leakage()

@@ -32,7 +32,7 @@ def test_clients_are_on_the_left_and_their_mean_with_its_range_on_the_right(draw
         "a": {"1": "2.0", "2": "4.0", "average": "3.0"},
         "b": {"1": "300.0", "2": "500.0", "average": "400.0"},
     }
-    plots_clients.leakage_plot(layout((COLUMN,)), lines(values), tmp_path / "f.png", "fid")
+    plots_clients.leakage_plot(layout((COLUMN,)), lines(values), tmp_path / "f.png", ("fid",))
     left, right = drawn[0].axes
     assert heights(left) == [2, 4, 300, 500]
     assert heights(right) == [3, 400]
@@ -49,16 +49,37 @@ def test_values_of_one_size_are_on_a_linear_axis_from_zero(drawn, tmp_path):
         layout((COLUMN,)),
         lines(values) + lines({"a": {"1": "80.0"}}, "psnr"),
         tmp_path / "f.png",
-        "fid",
+        ("fid",),
     )
     left = drawn[0].axes[0]
     assert (left.get_yscale(), left.get_ylim()[0]) == ("linear", 0)
     assert heights(left) == [200, 300]
 
 
+def test_each_metric_has_its_panels_and_a_row_in_two_columns_two_series(drawn, tmp_path):
+    columns = (f"{COLUMN} public=in", f"{COLUMN} public=out")
+    values = [
+        line(row, f"{column} client=1", value, metric=metric)
+        for metric, factor in (("fid", 1), ("psnr", 2))
+        for row, column, value in (
+            ("a", columns[0], str(10 * factor)),
+            ("b", columns[0], str(20 * factor)),
+            ("b", columns[1], str(30 * factor)),
+        )
+    ]
+    plots_clients.leakage_plot(layout(columns), values, tmp_path / "f.png", ("fid", "psnr"))
+    above, _, below, _ = drawn[0].axes
+    assert (heights(above), heights(below)) == ([10, 20, 30], [20, 40, 60])
+    assert [axis.get_ylabel() for axis in (above, below)] == ["Fréchet distance", "PSNR (dB)"]
+    _, names = above.get_legend_handles_labels()
+    assert [name.partition(", ")[2] for name in names] == ["", "public in", "public out"]
+    faces = [container[0].get_markerfacecolor() for container in above.containers]
+    assert faces[2] == "white" != faces[1]
+
+
 def test_a_figure_without_numbers_has_no_picture(drawn, tmp_path):
     plots_clients.leakage_plot(
-        layout((COLUMN,)), lines({"a": {"1": "0.5"}}, "psnr"), tmp_path / "f.png", "fid"
+        layout((COLUMN,)), lines({"a": {"1": "0.5"}}, "psnr"), tmp_path / "f.png", ("fid",)
     )
     assert not drawn
 
