@@ -262,7 +262,8 @@ PRIVATE = (
         "epsilon=4 row=standalone|fedmd": 0.1, "private=yes row=standalone|fedmd|fedkd-online|fedad": 0.3,
         "private=no row=standalone|feddf": 0.1, f"private=no {AVERAGED}": 0.3, "": 0.03}),
     Setting("server.lr", 1e-3, "assumed", OWN_TRIALS, cpu={
-        "epsilon=1 row=fedkd": 1e-3, "private=yes row=fedkd": 3e-4, "private=yes row=fedad": 3e-3, "row=fedkd-online": 3e-3, "": 1e-2}),
+        "epsilon=1 row=fedkd": 1e-3, "epsilon=10 row=fediod": 1e-3, "private=yes row=fedkd|fediod": 3e-4, "private=yes row=fedad": 3e-3,
+        "row=fedkd-online": 3e-3, "": 1e-2}),
     Setting("fediod.steps", 0, "assumed", "as many in an epoch as the largest client has batches", cpu=2, smoke=1),
     Setting("privacy.queries", 300, "assumed", OWN_TRIALS,
             cpu={"epsilon=1|4 row=fedkd": 60, "epsilon=10 row=fediod": 60, "": 300}, smoke=20),
