@@ -16,7 +16,7 @@ from benchmarks.tables.registry import MethodEntry
 from federation.method import Method
 from metrics.names import CLIENT_FLOPS, MEGABYTES_DOWN, MEGABYTES_UP
 from reports.tables.markup import code, escaped
-from reports.tables.standings import ACCURACY, Standings, ranking
+from reports.tables.standings import ACCURACY, AT_EPSILON, Standings, ranking
 from results.sourcecode import ROOT
 
 HEAD = """# Methods
@@ -113,6 +113,14 @@ def measured(found: Standings, row: str) -> str:
             texts.append(f"{max(values.values()):.1f} {what} at most")
     if values := standing.values.get(CLIENT_FLOPS):
         texts.append(f"{max(values.values()):.3g} TFLOP at clients at most")
+    private = {
+        name.removeprefix(AT_EPSILON): max(values.values())
+        for name, values in standing.values.items()
+        if name.startswith(AT_EPSILON) and values
+    }
+    if private:
+        numbers = ", ".join(f"{value:.1f} % at {epsilon}" for epsilon, value in private.items())
+        texts.append(f"with epsilon, at best: {numbers}")
     frame = found.frame(ACCURACY).dropna(axis="columns", how="all")
     if row in frame.index:
         for what, extreme in (("best in", frame.idxmax()), ("worst in", frame.idxmin())):

@@ -11,7 +11,15 @@ from reports.pages.leaderboard import render_leaderboard
 from reports.pages.page import render_page
 from reports.pages.result_files import PROFILES, Result, find_results
 from reports.tables.resultset import records_of
-from reports.tables.standings import Scored, Standings, as_csv, dumped, standings_of
+from reports.tables.standings import (
+    EPSILON,
+    Scored,
+    Standings,
+    add_private,
+    as_csv,
+    dumped,
+    standings_of,
+)
 from results.files import check_output, write_atomic
 
 SCORECARD = "scorecard"
@@ -49,18 +57,27 @@ def build_pages(results: Path, output: Path) -> list[Path]:
 
 
 def standings_in(tables: Sequence[Result]) -> Standings | None:
-    """The standings of all tables of a scorecard under the largest profile that has any; None where
-    there is none.
+    """The standings of all tables of a scorecard under the largest profile that has any, with what
+    tables over epsilon beside them say of the same methods; None where there is none.
     """
     scored = [r for r in tables if r.sheet.measure == SCORECARD and r.as_published]
     if not scored:
         return None
     profile = min((r.profile for r in scored), key=PROFILES.index)
-    return standings_of(
-        Scored(r.sheet.layout, records_of(r.lines), r.records)
-        for r in scored
-        if r.profile == profile
+    scored = [r for r in scored if r.profile == profile]
+    beside = {(r.profile, r.paper) for r in scored}
+    private = [
+        r
+        for r in tables
+        if r.sheet.layout.x_axis == EPSILON and r.as_published and (r.profile, r.paper) in beside
+    ]
+    of_scored, of_private = (
+        [Scored(r.sheet.layout, records_of(r.lines), r.records) for r in results]
+        for results in (scored, private)
     )
+    found = standings_of(of_scored)
+    add_private(found, of_scored, of_private)
+    return found
 
 
 def league_of(results: Path) -> Standings | None:

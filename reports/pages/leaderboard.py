@@ -31,6 +31,7 @@ from reports.tables.html import TEMPLATES, render
 from reports.tables.ranking import critical_difference
 from reports.tables.standings import (
     ACCURACY,
+    AT_EPSILON,
     MEGABYTES,
     SECONDS,
     Standings,
@@ -88,8 +89,8 @@ def column_of(metric: str) -> dict[str, Any]:
     """How a metric is headed, rounded and sorted on the page: decimals of a share in percent, three
     significant digits of anything else.
     """
-    if metric in EQUAL:
-        title = EQUAL[metric]
+    if metric in EQUAL or metric.startswith(AT_EPSILON):
+        title = EQUAL.get(metric) or f"Accuracy at epsilon {metric.removeprefix(AT_EPSILON)} (%)"
         return {"name": metric, "title": title, "digits": 2, "better": "higher", "share": True}
     scale = scale_of(metric, PERCENT)
     return {
@@ -113,6 +114,7 @@ def render_leaderboard(found: Standings) -> str:
     """The whole page; it needs no network, and of other files only its own downloads."""
     columns = [column_of(metric) for metric in found.metrics]
     ranked = {name for m in found.methods if not m.bound for name in m.values}
+    order = (*found.ranked, *found.conditions)  # the page opens with what is ranked
     data = {
         **as_json(found),
         "columns": columns,
@@ -129,7 +131,7 @@ def render_leaderboard(found: Standings) -> str:
         # As JSON in a page: no text may end the element that holds it.
         data=Markup(json.dumps(data, allow_nan=False).replace("<", "\\u003c")),
         selects=[
-            (name, title, together, list(dict.fromkeys(getattr(c, name) for c in found.conditions)))
+            (name, title, together, list(dict.fromkeys(getattr(c, name) for c in order)))
             for name, title, together in CONDITIONS
         ],
         columns=columns,
@@ -138,6 +140,7 @@ def render_leaderboard(found: Standings) -> str:
             for column in columns
             if column["better"] and column["name"] in ranked and column["name"] != ROUNDS
         ],
+        at_epsilon=any(metric.startswith(AT_EPSILON) for metric in found.metrics),
         properties=PROPERTIES,
         demands=DEMANDS,
         pictures=[(title, data_uri(svg, "image/svg+xml")) for title, svg in pictures(found)],

@@ -28,6 +28,9 @@ from results.store import Line
 PUBLIC, NO_PUBLIC = "public", "none"
 NETWORKS, ALIKE = "networks", "alike"
 ACCURACY = "accuracy"
+EPSILON = "epsilon"
+AT_EPSILON = f"{ACCURACY}-at-epsilon-"
+"""Begins the name of accuracy under differential privacy, which ends in its epsilon."""
 MEGABYTES = (1, 10, 100)
 """What both ways together may have sent, for accuracy at equal bytes."""
 SECONDS = (10, 30, 100)
@@ -161,6 +164,30 @@ def standings_of(tables: Iterable[Scored]) -> Standings:
     found = dict.fromkeys(conditions)
     seeds = int(fewest) if math.isfinite(fewest) else 0
     return Standings(tuple(found), tuple(methods.values()), seeds)
+
+
+def add_private(found: Standings, scored: Iterable[Scored], private: Iterable[Scored]) -> None:
+    """Add accuracy under differential privacy, as `accuracy-at-epsilon-4`, from tables that have a
+    column for each epsilon, to the methods of `found` that they have. It stands where the data,
+    the rest of the column and the public images are those of a condition of the `scored` tables;
+    budgets may be others.
+    """
+    data = {table.layout.key: line["data"] for table in scored for line in table.lines[:1]}
+    methods = {method.row: method for method in found.methods}
+    for line in (line for table in private for line in table.lines):
+        pairs = parse_column(line["column"])
+        epsilon, public = pairs.pop(EPSILON, "inf"), pairs.pop(PUBLIC, NO_PUBLIC)
+        wanted = line["status"] == OK and line["metric"] == ACCURACY and epsilon != "inf"
+        if not wanted or line["row"] not in methods:
+            continue
+        at = [
+            condition
+            for condition in found.ranked
+            if condition.column == format_column(pairs)
+            and data[condition.table] == line["data"]
+            and public in (NO_PUBLIC, condition.public)
+        ]
+        _add(methods[line["row"]], f"{AT_EPSILON}{epsilon}", at, line)
 
 
 def _places(table: Scored) -> dict[tuple[str, str], list[Condition]]:

@@ -57,3 +57,11 @@ def test_shares_run_from_the_worst_to_the_best_and_costs_by_their_logarithm():
 def test_a_table_of_bounds_alone_has_a_page_without_ranks():
     found = standings_of([scored(LINES[:1])])
     assert render_leaderboard(found).count("<figure>") == 0
+
+
+def test_the_page_opens_with_networks_that_are_alike_whatever_table_is_read_first():
+    mixed = {**line("plain", "in", "accuracy", 60)}
+    mixed["column"] = mixed["column"].replace(" public", " networks=mixed public")
+    page = render_leaderboard(standings_of([scored([mixed]), scored(LINES)]))
+    choice = page.partition('data-condition="networks">')[2].partition("</select>")[0]
+    assert re.findall("<option>(.*?)</option>", choice) == ["alike", "mixed"]

@@ -11,6 +11,7 @@ import pytest
 
 from reports.tables.standings import (
     Scored,
+    add_private,
     as_csv,
     costs,
     dumped,
@@ -189,3 +190,28 @@ def test_a_front_has_the_methods_that_are_better_or_cheaper():
     assert costs(found)["megabytes"].to_dict() == {"plain": 4, "public": 4}
     assert fronts(found) == {"megabytes": ["public"], "client-teraflops": ["plain", "public"]}
     assert json.loads(dumped(found))["fronts"] == fronts(found)
+
+
+def test_accuracy_under_privacy_stands_in_the_conditions_of_its_data_and_public_images():
+    def private(row, public, epsilon, value, **more):
+        made = line(row, public, "accuracy", value, data="toys", **more)
+        return {**made, "column": f"{made['column']} epsilon={epsilon}"}
+
+    public_league = scored([{**one, "data": "toys"} for one in LINES])
+    found = standings_of([public_league])
+    lines = [
+        private("plain", "none", "1", 40, std="2"),
+        private("plain", "none", "inf", 80),
+        private("public", "in", "1", 50),
+        private("public", "in", "4", 60),
+        private("stranger", "in", "4", 60),
+        {**private("public", "in", "10", 70), "data": "others"},
+        private("public", "in", "10", "", status="failed"),
+    ]
+    add_private(found, [public_league], [scored(lines)])
+    at_one, at_four = (found.frame(f"accuracy-at-epsilon-{n}") for n in (1, 4))
+    assert at_one.loc["plain"].tolist() == [40, 40]
+    assert at_one.loc["public"].fillna(0).tolist() == [50, 0]
+    assert at_four.loc["public"].fillna(0).tolist() == [60, 0]
+    names = [name for name in found.metrics if "epsilon" in name]
+    assert names == ["accuracy-at-epsilon-1", "accuracy-at-epsilon-4"]
