@@ -257,16 +257,16 @@ PRIVATE = (
     Setting("server.epochs", 5, "assumed", "FedMD's global network, so that its budget has rounds", smoke=4),
     Setting("local.batch_size", 64, "assumed", "drawn anew for every step, each sample with the same probability", smoke=16),
     Setting("local.lr", {AVERAGED: 0.1, "": 0.05}, "assumed", OWN_TRIALS, cpu={
-        "epsilon=1 row=fedavgm|feddf": 0.3, "epsilon=1 row=standalone": 0.03, "epsilon=1 row=fedmd": 0.01,
-        "epsilon=1 row=fedavg|fedprox|fedkd-online|fedad": 0.1, f"private=yes {AVERAGED}": 1.0,
-        "epsilon=4 row=standalone|fedmd": 0.1, "private=yes row=standalone|fedmd|fedkd-online|fedad": 0.3,
-        "private=no row=standalone|feddf": 0.1, f"private=no {AVERAGED}": 0.3, "": 0.03}),
+        "private=yes row=fedkd": 0.03, "private=yes method=fediod": 0.03,
+        "epsilon=1 method=fedavgm|feddf": 0.3, "epsilon=1 method=standalone": 0.03, "epsilon=1 method=fedmd": 0.01, "epsilon=1": 0.1,
+        f"private=yes {AVERAGED}": 1.0, "epsilon=4 method=standalone|fedmd": 0.1, "private=yes": 0.3,
+        "method=standalone|feddf": 0.1, AVERAGED: 0.3, "": 0.03}),
     Setting("server.lr", 1e-3, "assumed", OWN_TRIALS, cpu={
-        "epsilon=1 row=fedkd": 1e-3, "epsilon=10 row=fediod": 1e-3, "private=yes row=fedkd|fediod": 3e-4, "private=yes row=fedad": 3e-3,
-        "row=fedkd-online": 3e-3, "": 1e-2}),
+        "epsilon=1 row=fedkd": 1e-3, "private=yes row=fedkd": 3e-4, "epsilon=10 method=fediod": 1e-3, "private=yes method=fediod": 3e-4,
+        "private=yes method=fedad": 3e-3, "row=fedkd-online": 3e-3, "": 1e-2}),
     Setting("fediod.steps", 0, "assumed", "as many in an epoch as the largest client has batches", cpu=2, smoke=1),
     Setting("privacy.queries", 300, "assumed", OWN_TRIALS,
-            cpu={"epsilon=1|4 row=fedkd": 60, "epsilon=10 row=fediod": 60, "": 300}, smoke=20),
+            cpu={"epsilon=1|4 row=fedkd": 60, "epsilon=10 method=fediod": 60, "": 300}, smoke=20),
     Setting("privacy.votes_share", 0.7, "assumed", "as in FedIOD's trial"),
 )  # fmt: skip
 
@@ -307,19 +307,27 @@ def _private(dataset: str, title: str) -> Table:
     )
 
 
-OTHERS_BY_DP_SGD = "row=standalone|fedmd|fedkd-online|fedad"
 NOISY_TRIALS: dict[str, dict[str, float]] = {
     "local.lr": {
+        "row=fedkd": 0.03,
+        "method=fediod": 0.03,
         **_numbered(f"epsilon=1 {AVERAGED}", (0.1, 0.3, 1.0, 3.0)),
-        **_numbered(f"epsilon=1 {OTHERS_BY_DP_SGD}", (0.01, 0.03, 0.1, 0.3)),
+        **_numbered("epsilon=1", (0.01, 0.03, 0.1, 0.3)),
         **_numbered(AVERAGED, (0.3, 1.0, 3.0, 10.0)),
-        **_numbered(OTHERS_BY_DP_SGD, (0.03, 0.1, 0.3, 1.0)),
-        **LOCAL_RATE,
+        **_numbered("", (0.03, 0.1, 0.3, 1.0)),
     },
-    "server.lr": {**_numbered("row=fedkd|fediod", (3e-4, 1e-3, 3e-4, 1e-3)), **SERVER_RATE},
+    "server.lr": {
+        **_numbered("row=fedkd", (3e-4, 1e-3, 3e-4, 1e-3)),
+        **_numbered("method=fediod", (3e-4, 1e-3, 3e-4, 1e-3)),
+        **SERVER_RATE,
+    },
     "fedmd.digest_lr": {"": 1e-2},
     "fediod.lr": FEDIOD_RATE,
-    "privacy.queries": {**_numbered("row=fedkd|fediod", (60, 60, 300, 300)), "": 300},
+    "privacy.queries": {
+        **_numbered("row=fedkd", (60, 60, 300, 300)),
+        **_numbered("method=fediod", (60, 60, 300, 300)),
+        "": 300,
+    },
 }
 """Four for every row, of what its mechanism disturbs: the rate of DP-SGD; where clients vote, the server's rate, by which a
 network learns from the votes, and their number.
