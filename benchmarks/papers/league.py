@@ -7,62 +7,23 @@ were chosen. A row's length in rounds or epochs follows from the budget.
 
 from dataclasses import replace
 
+from benchmarks.papers.league_settings import (
+    ALONE,
+    ANSWERING,
+    AVERAGED,
+    AVERAGING,
+    FEDDF,
+    FEDIOD,
+    FEDIOD_RATE,
+    PUBLIC,
+    ROWS,
+    SERVER_RATE,
+    SETTINGS,
+    WITHOUT,
+)
 from benchmarks.papers.private import PRIVACY
-from benchmarks.tables.spec import HELD_OUT, Paper, Row, Setting, Table, grid
+from benchmarks.tables.spec import Paper, Row, Setting, Table, grid
 
-IN_DOMAIN, OUT_OF_DOMAIN = "public=in", "public=out"
-WITHOUT = (IN_DOMAIN, OUT_OF_DOMAIN)
-"""Columns of rows that use no public images: none, so that each of their runs counts once."""
-WITH = ("public=none",)
-MIXED = "networks=mixed"
-
-BOUNDS = (
-    Row("centralized", "centralized", "Centralized", upper_bound=True, absent=WITHOUT),
-    Row(
-        "public-only",
-        "public-only",
-        "Public labels only",
-        upper_bound=True,
-        absent=("public=none|out",),
-    ),
-)
-ALONE = Row("standalone", "standalone", "Standalone", absent=WITHOUT)
-AVERAGING = (
-    Row("fedavg", "fedavg", "FedAvg", absent=WITHOUT),
-    Row("fedprox", "fedprox", "FedProx", absent=WITHOUT),
-    Row("fedavgm", "fedavgm", "FedAvgM", absent=WITHOUT),
-    Row("fedgen", "fedgen", "FedGEN", absent=WITHOUT),
-)
-FEDIOD = Row("fediod", "fediod", "FedIOD", absent=WITHOUT)
-FEDDF = Row("feddf", "feddf", "FedDF", absent=WITH)
-ANSWERING = (
-    Row("fedmd", "fedmd", "FedMD", absent=WITH),
-    Row("fedkd", "fedkd", "FedKD, one-shot", config={"fedkd.multi_round": False}, absent=WITH),
-    Row(
-        "fedkd-online",
-        "fedkd",
-        "FedKD, multi-round",
-        config={"fedkd.multi_round": True},
-        absent=WITH,
-    ),
-    Row("dlad", "dlad", "DLAD", absent=WITH),
-    Row("fedad", "fedad", "FedAD", absent=WITH),
-)
-ROWS = (*BOUNDS, ALONE, *AVERAGING, FEDIOD, FEDDF, *ANSWERING)
-
-MNIST = "dataset=mnist"
-AVERAGED = "method=fedavg|fedprox|fedavgm|fedgen|feddf"
-PUBLIC = ("none", "in", "out")
-TRIED = "cpu, MNIST: the best of its trials (mnist-trials, without noise); else not tried"
-OWN_TRIALS = "cpu: the best of its trials (privacy-trials)"
-LOCAL_RATE = {f"{MNIST} method=fedavgm|fedgen|feddf": 0.1, MNIST: 0.03, AVERAGED: 0.1, "": 0.05}
-SERVER_RATE = {
-    f"{MNIST} row=fedkd-online": 3e-3,
-    f"{MNIST} method=fedad": 3e-3,
-    MNIST: 1e-2,
-    "": 1e-3,
-}
-FEDIOD_RATE = {MNIST: 1e-2, "": 3e-3}
 METRICS = (
     "accuracy",
     "weakest-clients-accuracy",
@@ -74,101 +35,6 @@ METRICS = (
     "server-teraflops",
     "peak-megabytes",
 )
-
-SETTINGS = (
-    Setting("data.image_size", 32, "assumed", "CIFAR's own size", cpu=16, smoke=8),
-    Setting("budget.samples", 20_000_000, "assumed",
-            "that networks learn from, of clients and server together, each time that one passes through a network",
-            cpu={MNIST: 600_000, "": 500_000}, smoke=8_000),
-    Setting("partition.kind", {"distribution=niid1": "niid1", "": "dirichlet-fedkd"}, "assumed",
-            "by class with Dirichlet proportions; niid1: DLAD's, two classes a client"),
-    Setting("partition.alpha", {"distribution=dirichlet-0.1": 0.1, "distribution=dirichlet-1": 1.0, "": 1e6}, "assumed",
-            "IID: so large that every client has its tenth of each class"),
-    Setting("partition.clients", 10, "assumed", "as in DLAD; half of FedIOD's"),
-    Setting("partition.client_share", 0.1, "assumed", "niid1: as much as a tenth of the pool, drawn by class"),
-    Setting("partition.public_share", 0.2, "assumed", "of the training split, for every row, so that all have the same clients"),
-    Setting("partition.public_split", "", "assumed", "the training split"),
-    Setting("partition.public_limit", 0, "assumed", "all of them (0 means no limit)", cpu=5_000, smoke=300),
-    Setting("partition.pool_limit", 0, "assumed", "of all clients together (0 means no limit)", cpu=10_000, smoke=600),
-    Setting("partition.validation_share", 0.1, "assumed",
-            "of the pool: the server's, for every row; FedDF stops early by it, and learning rates were chosen by it"),
-    Setting("partition.test_limit", 0, "assumed", "the whole test split (0 means no limit)", cpu=2_000, smoke=300),
-    Setting("public.name", {
-        "public=none": "", IN_DOMAIN: HELD_OUT, MNIST: "cifar100-grey", "dataset=cifar10": "cifar100", "": "cifar10"},
-        "assumed", "in-domain: what is held out of the training split; out of domain: images of other classes"),
-    Setting("network.client", {MIXED: "cnn-small+cnn", MNIST: "cnn", "": "resnet8-narrow"}, "assumed",
-            "small, so that budgets are long enough; of two widths in turn where networks are mixed",
-            cpu={MIXED: "cnn-small+cnn", MNIST: "cnn-small", "": "resnet8-narrow"},
-            smoke={MIXED: "cnn-small+cnn", "": "cnn-small"}),
-    Setting("network.server", {MNIST: "cnn", "": "resnet8-narrow"}, "assumed", "as the clients'",
-            cpu={MNIST: "cnn-small", "": "resnet8-narrow"}, smoke="cnn-small"),
-    Setting("network.pretrained", "none", "assumed", "random weights"),
-    Setting("local.optimizer", "sgd", "assumed", "the averaging methods' own"),
-    Setting("local.momentum", {AVERAGED: 0.0, "": 0.9}, "assumed", "a round's steps of what averages parameters have none"),
-    Setting("local.schedule", {AVERAGED: "constant", "method=fedmd": "constant", "": "cosine"}, "assumed",
-            "constant where local training is in rounds"),
-    Setting("local.lr", {AVERAGED: 0.1, "": 0.05}, "assumed", TRIED, cpu=LOCAL_RATE),
-    Setting("local.batch_size", 64, "assumed", "", cpu=32, smoke=32),
-    Setting("local.epochs", {AVERAGED: 2, "": 40}, "assumed",
-            "averaging methods: in a round; others: before their last stage, or as long as the budget has it",
-            cpu={AVERAGED: 2, MNIST: 30, "": 20}, smoke={AVERAGED: 1, "": 4}),
-    Setting("server.optimizer", "adam", "assumed", "of the global network where it learns from outputs"),
-    Setting("server.lr", 1e-3, "assumed", TRIED, cpu=SERVER_RATE),
-    Setting("server.batch_size", 128, "assumed", "", smoke=32),
-    Setting("server.schedule", {"row=fedkd-online": "constant", "": "cosine"}, "assumed", "constant where it learns in rounds"),
-    Setting("server.epochs", 20, "assumed", "FedMD's global network, on the last consensus; others: as long as the budget has it",
-            smoke=4),
-    Setting("augmentation.crop", {MNIST: 2, "": 4}, "assumed", "pixels of padding", cpu={MNIST: 1, "": 2}, smoke=1),
-    Setting("augmentation.horizontal_flip", {MNIST: False, "": True}, "assumed", "digits are not their mirror images"),
-    *(
-        Setting(f"{name}.{field}", value, "assumed", where)
-        for name in ("fedavg", "fedprox", "fedavgm", "fedgen", "feddf")
-        for field, value, where in (
-            ("rounds", 100, "as many as the budget allows"),
-            ("participation", 0.4, "of the clients in a round; FedDF's text"),
-        )
-    ),
-    Setting("fedgen.generator_steps", 50, "assumed", "in a round; FedGEN's code", smoke=5),
-    Setting("fedprox.mu", 0.01, "assumed", "FedProx's authors tune it"),
-    Setting("fedavgm.server_momentum", 0.9, "assumed", "Hsu et al. 2019"),
-    Setting("fedavgm.server_lr", 0.1, "assumed", "at 1 ten updates add up; chosen in FedIOD's trial on held-out digits"),
-    *(
-        Setting(f"fedgen.generative_{name}", 1.0, "assumed", "FedGEN's code has 10, which leaves it at chance in FedIOD's trial")
-        for name in ("alpha", "beta")
-    ),
-    Setting("feddf.distillation_steps", 1_000, "assumed", "in a round, at most; FedDF's code has 10,000", cpu=50, smoke=8),
-    Setting("feddf.distillation_lr", 1e-3, "assumed", "FedDF's code; its trials are of the rate of its family's local training"),
-    Setting("feddf.evaluation_interval", 100, "assumed", "FedDF's code", cpu=25, smoke=4),
-    Setting("feddf.patience", 1_000, "assumed", "steps without a gain: never, for all have the same budget", cpu=50, smoke=8),
-    Setting("fedmd.rounds", 20, "assumed", "as many as the budget allows"),
-    Setting("fedmd.public_samples", 5_000, "assumed", "FedMD's code", cpu=1_000, smoke=100),
-    Setting("fedmd.digest_lr", 1e-3, "assumed", TRIED, cpu={MNIST: 1e-2, "": 1e-3}),
-    Setting("fedmd.digest_batch_size", 128, "assumed", "FedMD's code has 256", smoke=32),
-    Setting("fedmd.revisit_epochs", 1, "assumed", "FedMD's code has 4"),
-    Setting("dlad.classifier_epochs", 20, "assumed", "DLAD, V-B", cpu=2, smoke=1),
-    Setting("fedad.one_shot", True, "assumed", "clients answer once"),
-    Setting("fediod.epochs", 300, "assumed", "as many as the budget allows"),
-    Setting("fediod.steps", 0, "assumed", "as many in an epoch as the largest client has batches", cpu=10, smoke=1),
-    Setting("fediod.batch_size", 64, "assumed", "FedIOD's appendix", cpu=32, smoke=16),
-    Setting("fediod.width", 64, "assumed", "FedIOD's code", cpu=32, smoke=8),
-    Setting("fediod.discriminator_width", 128, "assumed", "FedIOD's code", cpu=32, smoke=8),
-    Setting("fediod.lr", 1e-3, "assumed", TRIED, cpu=FEDIOD_RATE),
-    Setting("fediod.generator_lr", 1e-3, "assumed", "FedIOD's appendix", cpu=2e-3),
-    Setting("fediod.mimic", 1.0, "assumed", "Eq. 11; FedIOD's own page says what cpu has", cpu=2e-3),
-    Setting("fediod.confidence", 1.0, "assumed", "Eq. 11", cpu=0.1),
-    Setting("fediod.uniqueness", 1.0, "assumed", "Eq. 11", cpu=0.1),
-    Setting("fediod.samples", 2_000, "assumed", "images of its generator, for the table of leakage", smoke=64),
-    Setting("attack.network", {MNIST: "cnn-small", "": "resnet8-narrow"}, "assumed", "with its initial weights, as in the first round"),
-    Setting("attack.clients", 5, "assumed", "among those that hold twice attack.images", smoke=2),
-    Setting("attack.images", 24, "assumed", "private images of a client that are attacked", smoke=8),
-    Setting("attack.shares", "gradient", "assumed", "or an update of several local steps"),
-    Setting("attack.batch_size", 1, "assumed", "images behind a gradient, or behind a step of an update"),
-    Setting("attack.local_steps", 1, "assumed", "behind an update"),
-    Setting("attack.batch_norm", "eval", "assumed", "Inverting Gradients' released code"),
-    Setting("attack.iterations", 4_800, "assumed", "Inverting Gradients' released code", cpu=600, smoke=20),
-    Setting("attack.restarts", 1, "assumed", "starts at most"),
-    Setting("evaluation.last_epochs", 1, "assumed", "accuracy at the end"),
-)  # fmt: skip
 
 
 def _table(
@@ -215,14 +81,18 @@ def _numbered(rows: str, values: tuple[float, ...]) -> dict[str, float]:
 ONE_RATE = "method=centralized|standalone|fedavg|fedprox|fedavgm|fedgen|feddf"
 OF_OUTPUTS = {"trial=1": 1e-3, "trial=3": 1e-2, "": 3e-3}
 TRIED_RATES = {
-    "local.lr": {**_numbered(ONE_RATE, (0.01, 0.03, 0.1, 0.3)), "trial=4": 0.01, "": 0.03},
+    "local.lr": {
+        **_numbered(ONE_RATE, (0.01, 0.03, 0.1, 0.3)),
+        "trial=4": 0.01,
+        "": 0.03,
+    },
     "server.lr": {**_numbered("method=public-only", (1e-3, 3e-3, 1e-2, 3e-2)), **OF_OUTPUTS},
     "fedmd.digest_lr": OF_OUTPUTS,
     "fediod.lr": OF_OUTPUTS,
 }
 """Four for every row: of local training; of the server where it learns from public labels alone; or, where something learns
-from outputs, 0.03 for local training beside three rates of that, and 0.01 beside the middle one. A plug-in has those of
-the method that it derives from, else those of what learns from outputs.
+from outputs, 0.03 for local training beside three rates of that, and 0.01 beside the middle one. A plug-in has those of the method
+that it derives from, else those of what learns from outputs.
 """
 
 
@@ -250,6 +120,7 @@ def _trials(dataset: str, title: str) -> Table:
     )
 
 
+OWN_TRIALS = "cpu: the best of its trials (privacy-trials)"
 PRIVATE = (
     Setting("budget.samples", 1_000_000, "assumed", "less than the other tables', since each step costs noise",
             cpu=120_000, smoke=12_000),
