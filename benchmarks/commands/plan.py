@@ -113,7 +113,7 @@ def plan_tables(
     if len(runnable) > 1:
         print_sums(console, plans, profile, gpus, here)
     if markdown is not None:
-        write_atomic(markdown, hours.markdown(plans, profile, gpus))
+        write_atomic(markdown, hours.markdown(plans, tables or [], profile, gpus))
         console.print(f"written: {escape(str(markdown))}", soft_wrap=True)
 
 

@@ -313,7 +313,7 @@ PAPER = Paper(
         "The private table has four trials of its own at each epsilon, of what a row's mechanism disturbs. Epsilon is that of one fit: it does not "
         "include the choice of settings.",
         "Nothing at hand recovers images from logits, votes or label counts: for methods that send nothing else the table of leakage has the "
-        "nearest public image as the floor, which a server has without any attack. Parameters of a model that was trained for hundreds of "
+        "nearest public image as the floor, chosen by whoever knows the private one. Parameters of a model that was trained for hundreds of "
         "steps (DLAD) are not attacked.",
         "Centralized sees all clients' samples, and Public labels only the labels of the public images: bounds, not methods.",
         "Weakest clients: each client's accuracy is that on the test images weighted by its own label counts, of its own network "

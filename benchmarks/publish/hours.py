@@ -49,8 +49,13 @@ def is_sum(name: str) -> bool:
     return "/" not in name
 
 
-def markdown(plans: Mapping[str, Plan], profile: str, gpus: Sequence[GPU]) -> str:
-    """A page with the table of hours, the source of each GPU's speed, and what is not in it."""
+def markdown(
+    plans: Mapping[str, Plan], asked: Sequence[str], profile: str, gpus: Sequence[GPU]
+) -> str:
+    """A page with the table of hours of the tables and papers that were `asked` for, the source of
+    each GPU's speed, and what is not in it.
+    """
+    command = " ".join(["python -m benchmarks plan", *asked, "--profile", profile])
     lines = [headings(gpus), ["---", *["---:"] * (len(headings(gpus)) - 1)]]
     for row in rows(plans, gpus):
         lines.append([f"**{text}**" for text in row] if is_sum(row[0]) else row)
@@ -60,8 +65,8 @@ def markdown(plans: Mapping[str, Plan], profile: str, gpus: Sequence[GPU]) -> st
     ]
     paragraphs = [
         "# Hours",
-        f"What tables take under `--profile {profile}`, as `python -m benchmarks plan --profile"
-        f" {profile} --markdown FILE` counts it without running a cell, one seed for each cell. A"
+        f"What tables take under `--profile {profile}`, as `{command} --markdown FILE` counts it"
+        " without running a cell, one seed for each cell. A"
         " table's line is what it takes alone; the sums, bold, count once what tables share. Hours"
         " are FLOPs by the speed of one GPU in fp32, and can be two to three times too long"
         " ([performance](performance.md#on-cuda)). Bytes are those of all runs, both ways; memory"

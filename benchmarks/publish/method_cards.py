@@ -24,7 +24,9 @@ HEAD = """# Methods
 A card for each method and baseline, written by `python -m benchmarks cards` from its class and,
 below the table, from what [the league](league.md) measured of it. What leaves a client is what the
 method declares, and the ledger of every run is checked against it; a private form is a mechanism
-under which its guarantee holds."""
+under which its guarantee holds. In the league a method without public images stands in every
+condition of its partition, with public images and without; ranks are over the conditions in which
+networks are alike, ranges over all. Cut short: accuracy had not settled when the run ended."""
 
 
 def cards_page(entries: Iterable[MethodEntry], found: Standings | None) -> str:
@@ -87,7 +89,7 @@ def _private(method: type[Method]) -> str:
         mechanism: ", ".join(sorted(kinds)) or "nothing"
         for mechanism, kinds in method.protections().items()
     }
-    return "; ".join(f"{name} ({kinds} leave)" for name, kinds in forms.items()) or "none"
+    return "; ".join(f"{name} (sends {kinds})" for name, kinds in forms.items()) or "none"
 
 
 def _settings(name: str, method: type[Method]) -> str:
@@ -120,12 +122,12 @@ def measured(found: Standings, row: str) -> str:
     }
     if private:
         numbers = ", ".join(f"{value:.1f} % at {epsilon}" for epsilon, value in private.items())
-        texts.append(f"with epsilon, at best: {numbers}")
+        texts.append(f"best of its conditions by epsilon: {numbers}")
     frame = found.frame(ACCURACY).dropna(axis="columns", how="all")
     if row in frame.index:
         for what, extreme in (("best in", frame.idxmax()), ("worst in", frame.idxmin())):
             if at := [str(key) for key, name in extreme.items() if name == row]:
                 texts.append(f"{what} {', '.join(map(code, at))}")
     if standing.cut_short:
-        texts.append(f"cut short in {len(standing.cut_short)} of them")
+        texts.append(f"accuracy cut short in {len(standing.cut_short)} conditions")
     return f"In the league, as {escaped(standing.title)}: {'; '.join(texts)}."

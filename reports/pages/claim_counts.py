@@ -8,8 +8,9 @@ from typing import Any
 
 from results import published
 
-KINDS = ("holds", "settled", "in part or undecided", "does not hold", "cut short", "not measured")
-"""What a claim comes to; `settled` are those that hold by runs that are known to have settled."""
+HOLDS, BY_SETTLED = "holds", "of these settled"
+KINDS = (HOLDS, BY_SETTLED, "in part or undecided", "does not hold", "cut short", "not measured")
+"""What a claim comes to; `BY_SETTLED`: it holds by runs that are known to have settled."""
 
 
 def verdict_kind(verdict: str) -> str:
@@ -74,7 +75,7 @@ def _kinds(line: Mapping[str, str]) -> list[str]:
     if verdict.startswith(("not measured", "not judged")):
         return ["not measured"]
     return {
-        "yes": ["holds", "settled"] if settled else ["holds"],
+        "yes": [HOLDS, BY_SETTLED] if settled else [HOLDS],
         "no": ["does not hold"],
         "short": ["cut short"],
         "open": ["in part or undecided"],

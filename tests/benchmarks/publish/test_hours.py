@@ -22,9 +22,9 @@ def test_hours_are_work_over_speed_and_bytes_are_in_gb():
 
 
 def test_sums_are_set_apart_and_speeds_have_their_source():
-    text = hours.markdown({"a/b": PLAN, hours.SUITE: PLAN}, "cpu", [SLOW])
+    text = hours.markdown({"a/b": PLAN, hours.SUITE: PLAN}, ["a"], "cpu", [SLOW])
     lines = text.splitlines()
-    assert "`--profile cpu`" in lines[2]
+    assert "`python -m benchmarks plan a --profile cpu --markdown FILE`" in lines[2]
     assert lines[6:8] == [
         "| a/b | 2 | 3 | 7.2 | 2 | 1.5 | 1.50 |",
         "| **all** | **2** | **3** | **7.2** | **2** | **1.5** | **1.50** |",

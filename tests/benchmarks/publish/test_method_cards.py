@@ -15,7 +15,7 @@ def test_a_card_says_what_the_class_declares():
     lines = card(registry.find_method("fedmd"), {"fedad/table4": ["fedmd"]}, None)
     assert lines[0] == "## FedMD: `fedmd`"
     assert "| leaves a client | logits |" in lines
-    assert "| private form | dp-sgd (logits leave) |" in lines
+    assert "| private form | dp-sgd (sends logits) |" in lines
     assert "| tables | fedad/table4 |" in lines
     assert any("`fedmd.rounds=20`" in text for text in lines)
     assert summary(FedMD).startswith("Algorithm 1: communicate logits on public data")

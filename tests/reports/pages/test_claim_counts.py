@@ -55,7 +55,7 @@ def test_claims_that_hold_in_print_are_counted_by_what_they_come_to_here():
     assert line["in_print"] == len(true)
     assert line["kinds"] == {
         "holds": 3,
-        "settled": 1,
+        "of these settled": 1,
         "in part or undecided": 1,
         "does not hold": 1,
         "cut short": 1,
