@@ -48,12 +48,21 @@ ROWS = (*BOUNDS, ALONE, *AVERAGING, FEDIOD, FEDDF, *ANSWERING)
 MNIST = "dataset=mnist"
 AVERAGED = "method=fedavg|fedprox|fedavgm|fedgen|feddf"
 PUBLIC = ("none", "in", "out")
-TRIED = "cpu, MNIST: the best of its trials (mnist-trials, without noise); else not tried"
-LOCAL_RATE = {f"{MNIST} method=fedavgm|fedgen|feddf": 0.1, MNIST: 0.03, AVERAGED: 0.1, "": 0.05}
+TRIED = "cpu: the best of its trials (mnist-trials, cifar10-trials); else not tried"
+LOCAL_RATE = {
+    f"{MNIST} method=fedavgm|fedgen|feddf": 0.1,
+    MNIST: 0.03,
+    "method=feddf|centralized": 0.1,
+    AVERAGED: 0.3,
+    "": 0.03,
+}
 SERVER_RATE = {
     f"{MNIST} row=fedkd-online": 3e-3,
     f"{MNIST} method=fedad": 3e-3,
     MNIST: 1e-2,
+    "method=public-only|dlad": 1e-2,
+    "row=fedkd-online": 1e-3,
+    "method=fedkd|fediod": 3e-3,
     "": 1e-3,
 }
 FEDIOD_RATE = {MNIST: 1e-2, "": 3e-3}
