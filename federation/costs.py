@@ -240,14 +240,16 @@ class Meter:
         self.book(Work(flops, client_flops=flops if self.local else 0, **samples), peak_bytes, 1)
 
     def book_training(
-        self, model: nn.Module, images: torch.Tensor, epochs: int, batch_size: int
+        self, model: nn.Module, images: torch.Tensor, epochs: float, batch_size: int
     ) -> None:
+        """Book passes over `images`; where samples are drawn, as many as there are on average."""
         one = self._per_sample(model, tuple(images.shape[1:]))
+        samples = round(len(images) * epochs)
         self._book_passes(
-            (1 + BACKWARD) * one.flops * len(images) * epochs,
+            (1 + BACKWARD) * one.flops * samples,
             # Weights, gradients and two moments of Adam; activations kept for the backward pass.
             4 * one.weights + one.activations * min(batch_size, len(images)) + images.numel(),
-            training_samples=len(images) * epochs,
+            training_samples=samples,
         )
 
     def book_prediction(self, model: nn.Module, images: torch.Tensor) -> torch.Tensor:

@@ -124,8 +124,8 @@ def _trials(dataset: str, title: str) -> Table:
 
 OWN_TRIALS = "cpu: the best of its trials (privacy-trials)"
 PRIVATE = (
-    Setting("budget.samples", 1_000_000, "assumed", "less than the other tables', since each step costs noise",
-            cpu=120_000, smoke=12_000),
+    Setting("budget.samples", 1_000_000, "assumed", "less than the other tables', since each step costs noise; cpu: near what whole epochs of every row come to",
+            cpu=128_300, smoke=12_000),
     Setting("local.epochs", {AVERAGED: 1, "": 5}, "assumed", "fewer steps, for the same reason"),
     Setting("server.epochs", 5, "assumed", "FedMD's global network, so that its budget has rounds", smoke=4),
     Setting("local.batch_size", 64, "assumed", "drawn anew for every step, each sample with the same probability", smoke=16),
@@ -184,7 +184,7 @@ NOISY_TRIALS: dict[str, dict[str, float]] = {
     "local.lr": {
         "row=fedkd": 0.03,
         "method=fediod": 0.03,
-        **_numbered(f"epsilon=1 {AVERAGED}", (0.1, 0.3, 1.0, 3.0)),
+        **_numbered(f"epsilon=1 {AVERAGED}", (0.03, 0.1, 0.3, 1.0)),
         **_numbered("epsilon=1", (0.01, 0.03, 0.1, 0.3)),
         **_numbered(AVERAGED, (0.3, 1.0, 3.0, 10.0)),
         **_numbered("", (0.03, 0.1, 0.3, 1.0)),
@@ -205,12 +205,19 @@ NOISY_TRIALS: dict[str, dict[str, float]] = {
 """Four for every row, of what its mechanism disturbs: the rate of DP-SGD; where clients vote, the server's rate, by which a
 network learns from the votes, and their number.
 """
+OF_PRIVATE_OUTPUTS = {"trial=1": 3e-3, "": 1e-2}
 NOISELESS_TRIALS: dict[str, dict[str, float]] = {
-    **TRIED_RATES,
-    "local.lr": {**_numbered(AVERAGED, (0.03, 0.1, 0.3, 1.0)), **TRIED_RATES["local.lr"]},
+    "local.lr": {
+        **_numbered(AVERAGED, (0.03, 0.1, 0.3, 1.0)),
+        **_numbered("method=standalone", (0.01, 0.03, 0.1, 0.3)),
+        **_numbered("", (0.03, 0.03, 0.1, 0.3)),
+    },
+    "server.lr": OF_PRIVATE_OUTPUTS,
+    "fedmd.digest_lr": OF_PRIVATE_OUTPUTS,
+    "fediod.lr": OF_PRIVATE_OUTPUTS,
     "privacy.queries": {"": 300},
 }
-"""As in the other tables, with higher rates for what averages parameters, since rounds are fewer."""
+"""With higher rates than in the other tables, since epochs and rounds are fewer."""
 
 
 def _private_trials(dataset: str, title: str) -> Table:

@@ -88,7 +88,8 @@ def train_privately(
     """
     meter = active_meter()
     if meter is not None:
-        meter.book_training(model, images, plan.epochs, plan.batch_size)
+        passes = private.steps * private.sample_rate
+        meter.book_training(model, images, passes, plan.batch_size)
         return
     if generator is None or noise is None:
         raise ValueError(

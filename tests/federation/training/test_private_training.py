@@ -5,6 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from federation.costs import Meter, metering
 from federation.training.loops import DivergedError, Normalisation, TrainingPlan
 from federation.training.private_training import (
     MixingLayerError,
@@ -197,3 +198,14 @@ def test_clipping_is_per_sample_across_all_parameters_together():
     )
     for now, before, step in zip(model.parameters(), start, total, strict=True):
         torch.testing.assert_close(now.detach(), before - step / 5, atol=1e-5, rtol=1e-4)
+
+
+def test_a_plan_counts_as_many_samples_as_are_drawn_on_average():
+    # Two epochs of three steps: batches of 4 of 10 samples, so 24 samples and not 20.
+    plan = TrainingPlan(epochs=2, batch_size=4, lr=1.0, optimizer="sgd")
+    with metering(Meter()) as meter:
+        train_privately(
+            Line().to("meta"), torch.empty((10, 1, 1, 1), device="meta"), torch.empty(10), squared,
+            plan, PrivateSteps(1.0, 0.4, 6, 1.0), normalise=PLAIN, generator=None, noise=None,
+        )  # fmt: skip
+    assert meter.work.training_samples == 24
