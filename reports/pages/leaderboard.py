@@ -177,8 +177,9 @@ def draw(found: Standings, folder: Path) -> dict[str, Path]:
         )
     )
     where = ", ".join(dict.fromkeys(f"{c.profile} {c.table}" for c in found.ranked))
-    each = "one seed" if found.seeds == 1 else f"at least {found.seeds} seeds"
-    means_of = f"means over {len(found.ranked)} conditions of {each} each"
+    numbers = sorted({found.seeds[c.key] for c in found.ranked if c.key in found.seeds})
+    each = f"seeds: {', '.join(map(str, numbers))}"
+    means_of = f"means over {len(found.ranked)} conditions ({each})"
     about = Texts(note=f"{where}: {means_of}; hollow: cut short in one of them or more.")
     if len(ranks["mean_rank"]) > 1:
         by_title = {titles[row]: rank for row, rank in ranks["mean_rank"].items()}

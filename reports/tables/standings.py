@@ -100,8 +100,8 @@ class Standings:
 
     conditions: tuple[Condition, ...]
     methods: tuple[Standing, ...]
-    seeds: int
-    """Fewest of any cell."""
+    seeds: Mapping[str, int]
+    """By condition's key, the fewest of any cell."""
 
     @property
     def ranked(self) -> tuple[Condition, ...]:
@@ -135,7 +135,7 @@ def standings_of(tables: Iterable[Scored]) -> Standings:
     """The standings over all tables together, which are of one profile."""
     conditions: list[Condition] = []
     methods: dict[str, Standing] = {}
-    fewest = math.inf
+    seeds: dict[str, int] = {}
     for table in tables:
         places = _places(table)
         conditions += [condition for at in places.values() for condition in at]
@@ -149,7 +149,8 @@ def standings_of(tables: Iterable[Scored]) -> Standings:
                 holds = parse_column(line["column"])[PROPERTY]
                 _add_property(method, holds, line["value"] == "yes")
             elif is_number(line["value"]) and math.isfinite(float(line["value"])):
-                fewest = min(fewest, int(line["n"]))
+                for key in (condition.key for condition in at):
+                    seeds[key] = min(seeds.get(key, int(line["n"])), int(line["n"]))
                 _add(method, line["metric"], at, line)
         for record in table.records:
             if record.status == OK:
@@ -162,7 +163,6 @@ def standings_of(tables: Iterable[Scored]) -> Standings:
         for row, column in _cut_short(table.records):
             methods[row].cut_short |= {c.key for c in places.get((row, column), ())}
     found = dict.fromkeys(conditions)
-    seeds = int(fewest) if math.isfinite(fewest) else 0
     return Standings(tuple(found), tuple(methods.values()), seeds)
 
 
@@ -337,6 +337,7 @@ def as_json(found: Standings) -> dict[str, Any]:
                 "column": c.column,
                 "public": c.public,
                 "networks": c.networks,
+                "seeds": found.seeds.get(c.key, 0),
             }
             for c in found.conditions
         ],
@@ -355,7 +356,6 @@ def as_json(found: Standings) -> dict[str, Any]:
         ],
         "ranking": ranking(found),
         "fronts": fronts(found),
-        "seeds": found.seeds,
     }
 
 

@@ -13,6 +13,7 @@ from reports.tables.standings import (
     Scored,
     add_private,
     as_csv,
+    as_json,
     costs,
     dumped,
     fronts,
@@ -71,7 +72,8 @@ def test_a_run_without_public_images_stands_in_every_condition_of_its_column():
     assert found.frame("accuracy").loc["plain"].tolist() == [80, 80]
     assert found.frame("accuracy").loc["public"].tolist() == [90, 70]
     assert ranking(found)["mean_rank"] == {"plain": 1.5, "public": 1.5}
-    assert found.seeds == 2
+    assert set(found.seeds.values()) == {2}
+    assert [condition["seeds"] for condition in as_json(found)["conditions"]] == [2, 2]
 
 
 def test_where_no_method_uses_public_images_there_is_one_condition():
@@ -172,7 +174,7 @@ def test_a_row_with_public_images_elsewhere_has_no_run_without_them():
 def test_failed_cells_and_values_that_are_no_numbers_are_left_out():
     failed = {**line("plain", "none", "", ""), "status": "failed: why", "n": ""}
     found = standings_of([scored([failed, line("public", "in", "accuracy", "nan")])])
-    assert found.seeds == 0
+    assert not found.seeds
     assert ranking(found)["mean_rank"] == {}
     assert json.loads(dumped(found))["methods"]
 
