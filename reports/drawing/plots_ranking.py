@@ -143,7 +143,8 @@ def _plane(axis: Axes, plane: Plane, handles: dict[str, Line2D]) -> None:
             handles.setdefault(UNSETTLED, hollow)
     axis.grid()
     axis.set_title(plane.title)
-    axis.set_xlabel(plane.cost)
+    free = any(point.cost <= 0 for point in shown)
+    axis.set_xlabel(f"{plane.cost}; 0 at the left end" if free else plane.cost)
     axis.set_ylabel(plane.gain)
 
 

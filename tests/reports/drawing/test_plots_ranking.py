@@ -24,3 +24,11 @@ def test_the_legend_says_what_hollow_points_are_where_there_are_any(
     front_plot([Plane("x", "MB", "Accuracy", points)], tmp_path / "t.png", Texts())
     (legend,) = drawn[0].legends
     assert [text.get_text() for text in legend.get_texts()] == entries
+
+
+@pytest.mark.parametrize(("least", "label"), [(0.0, "MB; 0 at the left end"), (1.0, "MB")])
+def test_the_axis_says_where_what_costs_nothing_stands(drawn, tmp_path, least, label):
+    points = (Point("a", LOOK, least, 50.0), Point("b", LOOK, 2.0, 60.0))
+    front_plot([Plane("x", "MB", "Accuracy", points)], tmp_path / "t.png", Texts())
+    (axis,) = drawn[0].axes
+    assert axis.get_xlabel() == label
