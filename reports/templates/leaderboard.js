@@ -50,7 +50,7 @@ function show() {
   body.replaceChildren(...sorted.map((m) => row(m, ranks.get(m), keys)));
   pick(shown.filter((m) => !m.upper_bound), ranked, ranks, apart, name, keys, sent);
   const hidden = methods.length - shown.length;
-  const seeds = [...new Set(chosen.filter((c) => keys.includes(c.key)).map((c) => c.seeds))].sort();
+  const seeds = [...new Set(chosen.filter((c) => keys.includes(c.key)).map((c) => c.seeds))].sort((a, b) => a - b);
   document.getElementById("count").textContent = `${keys.length} of ${conditions.length} conditions (seeds: ${seeds.join(", ")}); ${ranked.length} methods ranked`
     + (hidden ? `, ${hidden} hidden by what is demanded` : "")
     + (Number.isFinite(apart) ? `; critical difference ${apart.toFixed(2)} ranks` : "");

@@ -43,15 +43,12 @@ def configs(table):
 def test_every_row_has_the_rates_of_its_best_trial(dataset):
     path = ROOT / "results" / "cpu" / "league" / f"{dataset}-trials.csv"
     with path.open(newline="") as file:
-        lines = list(csv.DictReader(file))  # a trial that diverged has one without a metric
-    score = {
-        (line["row"], line["column"]): float(line["value"])
-        for line in lines
-        if line["status"] == "ok"
-    }
+        score = {
+            (line["row"], line["column"]): float(line["value"])
+            for line in csv.DictReader(file)
+            if line["status"] == "ok"  # a trial that diverged has no value
+        }
     judged, trials = configs(dataset), configs(f"{dataset}-trials")
-    if len(lines) < sum(map(len, trials.values())):
-        pytest.skip("only some rows have had their trials")
     for (row, epsilon), tried in trials.items():
         best = max(tried, key=lambda trial: score.get((row, trial[0]), 0.0))[1]
         for _, config in judged[row, epsilon]:
