@@ -76,7 +76,9 @@ def test_it_ranks_again_within_the_conditions_that_are_chosen(open_board):
     tab = open_board()
     tab.select_option("[data-condition=column]", "distribution=niid1")
     assert ranks(tab) == {"Public": "1.50", "Plain": "1.50", "Bound †": "–"}
-    assert tab.inner_text("#count").startswith("1 of 3 conditions; 2 methods ranked")
+    assert tab.inner_text("#count").startswith(
+        "1 of 3 conditions (seeds: 2); 2 methods ranked; critical difference "
+    )
 
 
 def test_mixed_networks_are_chosen_and_never_ranked_with_others(open_board):
