@@ -23,9 +23,11 @@ SAMPLE = 1.5e11
 """FLOPs of one measurement on a core: a few seconds of it."""
 BATCHES = 8
 """In an epoch, at most."""
-REPLAYED = 8
-"""Epochs of a measurement where steps are replayed, of which the first few are taken and
-recorded."""
+REPLAYED, MOST_REPLAYED = 8, 64
+"""Epochs of a measurement where steps are replayed, of which the first few are taken and recorded:
+at least, and at most."""
+LONG = 4e13
+"""FLOPs of such a measurement that are enough."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,10 @@ def training_speed(
     """
     sides = list(load.image_shape[1:])
     flops, count = _flops_per_sample(load, sides), BATCHES * load.batch_size
-    epochs = REPLAYED if execution.compile == "graphs" else 1
+    epochs = 1
+    if execution.compile == "graphs":
+        enough = int(LONG / (flops * count * execution.stacked))
+        epochs = min(max(REPLAYED, enough), MOST_REPLAYED)
     if device == "cpu":
         made = entry(load.network)
         while 2 * flops > SAMPLE and all(

@@ -1,8 +1,9 @@
 """What a GPU is worth to this suite, in one command: `python -m benchmarks.speed.cuda`.
 
-Two tables, and a file. How many images a second each client network of the tables trains on, at the
+Three tables, and a file. How many images a second each client network of the tables trains on, at the
 papers' sizes and in each way of running that there is, with the memory that it takes; those of most
-work come first, and what the time is not enough for is said. And for each method of the league, at
+work come first, and what the time is not enough for is said. How long a distillation step of FedIOD's
+Table 1 takes, with its 20 clients one after another and together. And for each method of the league, at
 smoke, whether two runs on the device are equal to the last digit, and whether samples, bytes and
 epsilon are those of a CPU; its metric differs as between two seeds, for orders are drawn on the
 device. The file is a calibration that `plan --gpu FILE` reads.
@@ -18,7 +19,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,10 +30,11 @@ from benchmarks.commands.asked import table_names
 from benchmarks.publish.hours import SUITE
 from benchmarks.publish.planning import make_plans
 from benchmarks.running.events import Context
-from benchmarks.running.execute import run_cell
+from benchmarks.running.execute import prepare_device, run_cell
 from benchmarks.running.follow import Workload
 from benchmarks.running.gpus import calibration
 from benchmarks.running.speed import Speed, training_speed
+from benchmarks.speed.teachers import PAPER, PAPER_STEP, federation_of, fediod_step
 from benchmarks.tables import registry
 from benchmarks.tables.cells import Cell, expand
 from benchmarks.tables.selection import Selection
@@ -53,6 +55,16 @@ WAYS = {
     "bf16, 16 stacked": Execution(precision="bf16", stacked=16),
     "bf16, 16 stacked, replayed": Execution(precision="bf16", compile="graphs", stacked=16),
     "bf16, 64 stacked, replayed": Execution(precision="bf16", compile="graphs", stacked=64),
+}
+TEACHERS, STEPS, FIRST_STEPS = 20, 10, 3
+"""Of FedIOD's step: clients, steps that are timed, and those before."""
+STEP_WAYS = {
+    "fp32": Execution(),
+    "tf32": Execution(precision="tf32"),
+    "bf16": Execution(precision="bf16"),
+    "fp32, together": Execution(stacked=TEACHERS),
+    "tf32, together": Execution(precision="tf32", stacked=TEACHERS),
+    "bf16, together": Execution(precision="bf16", stacked=TEACHERS),
 }
 ON_CUDA = ("tf32", "CUDA graphs", "replayed")
 """Of ways that no CPU has."""
@@ -75,11 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     tables = table_names(asked.tables or list(registry.papers()))
     selection = Selection(profile=asked.profile)
     loads = make_plans(tables, selection, console)[SUITE].workloads.most_common()
-    ways = {
-        name: execution
-        for name, execution in WAYS.items()
-        if asked.device != "cpu" or not any(word in name for word in ON_CUDA)
-    }
+    ways = ways_on(asked.device, WAYS)
     print(f"{device_name(asked.device)}, torch {torch.__version__}, profile {asked.profile}\n")
     print(f"| network | images | batch | {' | '.join(ways)} |")
     print(f"|---|---|---|{'---|' * len(ways)}")
@@ -95,6 +103,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         text = calibration(device_name(asked.device), package_versions(), measured)
         write_atomic(asked.output, text)
     print("\nimages a second, and GiB allocated at most\n")
+    if time.monotonic() - begun < SHARE * 60 * asked.minutes:
+        changes = PAPER if asked.profile == "paper" else {}
+        settings = PAPER_STEP if asked.profile == "paper" else {}
+        print("| FedIOD's step | seconds |\n|---|---|")
+        for way, how in ways_on(asked.device, STEP_WAYS).items():
+            print(f"| {way} | {step_time(asked.device, how, changes, settings)} |", flush=True)
+        print()
     print("| method | twice | samples, bytes and epsilon | CPU | here | seconds of both |")
     print("|---|---|---|---|---|---|")
     for cell in league():
@@ -117,6 +132,44 @@ def speed_of(load: Workload, device: str, execution: Execution) -> Speed | str:
         return "out of memory"
     except Exception as error:  # a way that a network does not admit is a finding, not the end
         return type(error).__name__
+
+
+def ways_on(device: str, ways: Mapping[str, Execution]) -> dict[str, Execution]:
+    """Those that a device has."""
+    return {
+        name: execution
+        for name, execution in ways.items()
+        if device != "cpu" or not any(word in name for word in ON_CUDA)
+    }
+
+
+def step_time(
+    device: str,
+    execution: Execution,
+    changes: Mapping[str, object],
+    settings: Mapping[str, object],
+    teachers: int = TEACHERS,
+) -> str:
+    """Seconds of a distillation step of FedIOD, and the GiB that were allocated at most."""
+    prepare_device(device, torch.get_num_threads(), execution)
+    on_cuda = device.startswith("cuda")
+    try:
+        step = fediod_step(federation_of(teachers, execution, device, **changes), **settings)
+        for _ in range(FIRST_STEPS):
+            step()
+        if on_cuda:
+            torch.cuda.synchronize(device)
+            torch.cuda.reset_peak_memory_stats(device)
+        started = time.monotonic()
+        for _ in range(STEPS):
+            step()
+        if on_cuda:
+            torch.cuda.synchronize(device)
+    except torch.OutOfMemoryError:
+        return "out of memory"
+    seconds = (time.monotonic() - started) / STEPS
+    memory = f", {torch.cuda.max_memory_allocated(device) / 2**30:.1f}" if on_cuda else ""
+    return f"{seconds:.4f}{memory}"
 
 
 def shown_speed(speed: Speed | str) -> str:

@@ -167,7 +167,9 @@ def launches_beside_a_graph(
 
 def distillation_operators(clients: int, stacked: int, batch: int = BATCH) -> int:
     """Operators of a distillation step of FedIOD, all that its server computes included."""
-    step = fediod_step(federation_of(clients, Execution(stacked=stacked)), batch)
+    step = fediod_step(
+        federation_of(clients, Execution(stacked=stacked)), batch_size=batch
+    )
     step()  # after which optimisers have their states
     return operators(step).total()
 

@@ -6,6 +6,7 @@ Teachers hardly learn anything here; that has no effect on the time.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from benchmarks.scenarios import small
 from benchmarks.scenarios.assembly import Run, build_federation
@@ -40,19 +41,31 @@ CONFIG = {
 """Test and validation sets are small: looking at them is no part of a step."""
 
 
-def federation_of(clients: int, execution: Execution = DEFAULT) -> Federation:
-    """Clients with narrow ResNet-8 and images of 16 x 16 pixels."""
+PAPER = {
+    "data.image_size": 32,
+    "network.client": "resnet8-wide",
+    "network.server": "resnet8-wide",
+}
+"""What FedIOD's Table 1 has in their place, of its 20 clients."""
+PAPER_STEP = {"batch_size": 64, "width": 64, "discriminator_width": 128}
+
+
+def federation_of(
+    clients: int, execution: Execution = DEFAULT, device: str = "cpu", **changes: object
+) -> Federation:
+    """Clients with narrow ResNet-8 and images of 16 x 16 pixels, but for what is changed."""
     return build_federation(
-        Configuration.parse({**CONFIG, "partition.clients": clients}),
+        Configuration.parse({**CONFIG, **changes, "partition.clients": clients}),
         DataSets(catalogue.resolve("shapes")),
         Method,
-        Run(Seeds(), StageCache(None), execution=execution),
+        Run(Seeds(), StageCache(None), device=device, execution=execution),
     )
 
 
-def fediod_step(federation: Federation, batch: int = BATCH) -> Callable[[], object]:
+def fediod_step(federation: Federation, **settings: Any) -> Callable[[], object]:
     """Takes a distillation step of FedIOD, whose teachers are trained beforehand."""
-    method = FedIOD(epochs=1, steps=10, batch_size=batch, width=32, discriminator_width=32)
+    small = {"batch_size": BATCH, "width": 32, "discriminator_width": 32}
+    method = FedIOD(epochs=1, steps=10, **{**small, **settings})
     parties = make_parties(method, federation)
     server = make_server(method, federation)
     for party in parties:

@@ -22,7 +22,7 @@ class Execution:
 
     precision: str = "fp32"
     """`fp32`; `tf32`: on CUDA, products of fp32 matrices in TF32; `bf16`: forward and backward pass
-    under autocast."""
+    under autocast, and on CUDA other products as under `tf32`."""
     compile: str = "off"
     """`off`, the mode of torch.compile: `default`, or `reduce-overhead`, which uses CUDA graphs; or
     `graphs`: whole steps, augmentation and optimiser included, as CUDA graphs, not compiled."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
@@ -62,17 +63,36 @@ class CudaGraphs:
     def record(
         self, step: Callable[[], None], generators: Sequence[torch.Generator]
     ) -> Callable[[], None]:
-        graph, stream = torch.cuda.CUDAGraph(), _side_stream(self._device)
+        graph = torch.cuda.CUDAGraph()
         for generator in generators:  # newer versions of torch find them by themselves
             graph.register_generator_state(generator)
-        with torch.cuda.device(self._device), torch.cuda.graph(graph, self._pool, stream):
-            step()
+        with self.aside(), _uncollected():
+            graph.capture_begin(pool=self._pool)
+            try:
+                step()
+            finally:
+                graph.capture_end()
 
         def replay() -> None:
             with torch.cuda.device(self._device):
                 graph.replay()
 
         return replay
+
+
+@contextlib.contextmanager
+def _uncollected() -> Iterator[None]:
+    """No garbage is collected inside, among which an old graph might be, whose end is not to be
+    recorded. `torch.cuda.graph` collects all of it and empties the allocator before each recording,
+    which takes longer than the recording of a small step.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 @functools.cache
