@@ -16,7 +16,8 @@ from federation.tasks.base import Task
 from federation.tasks.classification import Classification
 from federation.tasks.segmentation import Segmentation
 from federation.training.execution import DEFAULT, Execution
-from federation.training.loops import Normalisation, TrainingPlan, channels_last, train
+from federation.training.loops import Normalisation, TrainingPlan, channels_last, training_steps
+from federation.training.turns import take_turns
 from models.catalogue import build, entry
 
 SAMPLE = 1.5e11
@@ -108,9 +109,9 @@ def _training(
     def network() -> torch.nn.Module:
         return channels_last(build(load.network, channels, load.outputs, sides).to(device))
 
-    if execution.stacked > 1:
-        sets = [images_and_targets() for _ in range(execution.stacked)]
-        models = [network() for _ in sets]
+    sets = [images_and_targets() for _ in range(execution.stacked)]
+    models = [network() for _ in sets]
+    if execution.stacked > 1 and execution.compile != "graphs":
         return lambda: train_stacked(
             models,
             sets,
@@ -120,17 +121,21 @@ def _training(
             generators=[torch.Generator(device) for _ in sets],
             execution=execution,
         )
-    held, model = images_and_targets(), network()
-    images, targets = held.images, held.targets
-    return lambda: train(
-        model,
-        images,
-        targets,
-        task.loss,
-        plan,
-        normalise=normalise,
-        generator=torch.Generator(device),
-        execution=execution,
+    return lambda: take_turns(
+        [
+            training_steps(
+                model,
+                held.images,
+                held.targets,
+                task.loss,
+                plan,
+                normalise=normalise,
+                generator=torch.Generator(device),
+                execution=execution,
+            )
+            for model, held in zip(models, sets, strict=True)
+        ],
+        torch.device(device),
     )
 
 

@@ -1,12 +1,12 @@
 """What a GPU is worth to this suite, in one command: `python -m benchmarks.speed.cuda`.
 
-Three tables, and a file. How many images a second each client network of the tables trains on, at the
-papers' sizes and in each way of running that there is, with the memory that it takes; those of most
-work come first, and what the time is not enough for is said. How long a distillation step of FedIOD's
-Table 1 takes, with its 20 clients one after another and together. And for each method of the league, at
-smoke, whether two runs on the device are equal to the last digit, and whether samples, bytes and
-epsilon are those of a CPU; its metric differs as between two seeds, for orders are drawn on the
-device. The file is a calibration that `plan --gpu FILE` reads.
+Three tables, and a file. How many images a second each client network of the tables trains on, at
+the papers' sizes and in each way of running that there is, with the memory that it takes; those of
+most work come first, and what the time is not enough for is said. How long a distillation step of
+FedIOD's Table 1 takes, with its 20 clients one after another and together. And for each method of
+the league, at smoke, whether two runs on the device are equal to the last digit, and whether
+samples, bytes and epsilon are those of a CPU; its metric differs as between two seeds, for orders
+are drawn on the device. The file is a calibration that `plan --gpu FILE` reads.
 
     python -m benchmarks.speed.cuda --output h100.json
     python -m benchmarks plan --profile paper --gpu h100.json
@@ -50,11 +50,11 @@ WAYS = {
     "bf16, CUDA graphs": Execution(precision="bf16", compile="reduce-overhead"),
     "fp32, replayed": Execution(compile="graphs"),
     "bf16, replayed": Execution(precision="bf16", compile="graphs"),
+    "tf32, replayed": Execution(precision="tf32", compile="graphs"),
     "fp32, 16 stacked": Execution(stacked=16),
-    "tf32, 16 stacked": Execution(precision="tf32", stacked=16),
     "bf16, 16 stacked": Execution(precision="bf16", stacked=16),
-    "bf16, 16 stacked, replayed": Execution(precision="bf16", compile="graphs", stacked=16),
-    "bf16, 64 stacked, replayed": Execution(precision="bf16", compile="graphs", stacked=64),
+    "tf32, replayed, 16 side by side": Execution(precision="tf32", compile="graphs", stacked=16),
+    "bf16, replayed, 16 side by side": Execution(precision="bf16", compile="graphs", stacked=16),
 }
 TEACHERS, STEPS, FIRST_STEPS = 20, 10, 3
 """Of FedIOD's step: clients, steps that are timed, and those before."""

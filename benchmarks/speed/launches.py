@@ -22,8 +22,9 @@ from benchmarks.speed.teachers import federation_of, fediod_step
 from federation.parts.stacked import TrainingSet, train_stacked
 from federation.training.augmentation import Augmentation
 from federation.training.execution import DEFAULT, Execution
-from federation.training.loops import Normalisation, TrainingPlan, channels_last, train
+from federation.training.loops import Normalisation, TrainingPlan, channels_last, training_steps
 from federation.training.replay import RECORDERS, WARM_UP
+from federation.training.turns import take_turns
 from models.catalogue import build
 
 ATEN = "aten::"
@@ -121,7 +122,7 @@ def step_operators(
         models = [channels_last(build(NETWORK, 3, CLASSES, SIDE)) for _ in range(clients)]
         shards = [_noise(steps * batch) for _ in models]
         generators = [torch.Generator() for _ in models]
-        if clients > 1:
+        if clients > 1 and execution.compile == "off":
             return lambda: train_stacked(
                 models,
                 shards,
@@ -132,16 +133,22 @@ def step_operators(
                 augmentation=augmentation,
                 execution=execution,
             )
-        return lambda: train(
-            models[0],
-            shards[0].images,
-            shards[0].targets,
-            _cross_entropy,
-            plan,
-            normalise=NORMALISE,
-            generator=generators[0],
-            augmentation=augmentation,
-            execution=execution,
+        return lambda: take_turns(
+            [
+                training_steps(
+                    model,
+                    shard.images,
+                    shard.targets,
+                    _cross_entropy,
+                    plan,
+                    normalise=NORMALISE,
+                    generator=generator,
+                    augmentation=augmentation,
+                    execution=execution,
+                )
+                for model, shard, generator in zip(models, shards, generators, strict=True)
+            ],
+            torch.device("cpu"),
         )
 
     # What an epoch does beside its steps, and those before a recording, are in both.
@@ -152,9 +159,9 @@ def step_operators(
 def launches_beside_a_graph(
     optimizer: str, clients: int, augmentation: Augmentation | None = None, batch: int = BATCH
 ) -> int:
-    """Operators of a step that are not in its graph, and the graph: the batch is gathered, and
-    copied to where the graph reads it. Seed and place of each generator that draws for augmentation
-    are two more, which CUDA alone has.
+    """Operators of a step of all clients side by side that are not in their graphs, and the graphs:
+    each one's batch is gathered, and copied to where its graph reads it. Seed and place of each
+    generator that draws for augmentation are two more, which CUDA alone has.
     """
     RECORDERS["cpu"] = OneLaunch
     try:
@@ -162,14 +169,12 @@ def launches_beside_a_graph(
         found = step_operators(optimizer, clients, augmentation, batch, graphs)
     finally:
         del RECORDERS["cpu"]
-    return found + 1 + (0 if augmentation is None else 2 * clients)
+    return found + (1 if augmentation is None else 3) * clients
 
 
 def distillation_operators(clients: int, stacked: int, batch: int = BATCH) -> int:
     """Operators of a distillation step of FedIOD, all that its server computes included."""
-    step = fediod_step(
-        federation_of(clients, Execution(stacked=stacked)), batch_size=batch
-    )
+    step = fediod_step(federation_of(clients, Execution(stacked=stacked)), batch_size=batch)
     step()  # after which optimisers have their states
     return operators(step).total()
 

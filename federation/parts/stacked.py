@@ -32,7 +32,6 @@ from federation.training.loops import (
     forward_pass,
     training_pairs,
 )
-from federation.training.replay import Replayed, recorder_on
 from federation.training.row_optimizers import RowOptimizer
 
 Batch = tuple[torch.Tensor, ...]
@@ -78,8 +77,6 @@ def train_stacked(
     stack = Stack(models)
     optimizer = RowOptimizer(plan, stack.weights.detach())
     rate, total = stack.weights.new_zeros(2)
-    graphs = execution.compile == "graphs"
-    recorder = recorder_on(stack.weights.device) if graphs else None
 
     def gradients(
         positions: Sequence[int], rows: torch.Tensor | None, *batch: torch.Tensor
@@ -94,16 +91,6 @@ def train_stacked(
         own, losses = stack.gradients(loss, rows, *whole, execution=execution)
         total.add_(losses.sum())
         return own
-
-    @functools.cache
-    def replayed(positions: tuple[int, ...]) -> Replayed:
-        """A step of full batches of the networks at `positions`."""
-        rows = stack.rows(positions)
-
-        def whole_step(*batch: torch.Tensor) -> None:
-            optimizer.step(gradients(positions, rows, *batch), rows, rate)
-
-        return Replayed(whole_step, [generators[position] for position in positions], recorder)
 
     seen = [0] * len(models)
     for epoch, of_epoch in zip(range(1, plan.epochs + 1), plan.rates(), strict=False):
@@ -120,16 +107,9 @@ def train_stacked(
             for position, (images, *_) in step.items():
                 seen[position] += len(images)
             by_size = _by_size(step)
-            joined = {
-                size: _joined([step[position] for position in positions])
-                for size, positions in by_size.items()
-            }
-            if graphs and [*by_size] == [plan.batch_size]:
-                replayed(tuple(step))(*joined[plan.batch_size])
-                continue
             parts = [
-                gradients(positions, stack.rows(positions), *joined[size])
-                for size, positions in by_size.items()
+                gradients(positions, stack.rows(positions), *_joined([step[p] for p in positions]))
+                for positions in by_size.values()
             ]
             rows = stack.rows([position for part in by_size.values() for position in part])
             optimizer.step(torch.cat(parts), rows, rate)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,8 +26,10 @@ from federation.training.loops import (
     TrainingPlan,
     forward_pass,
     train,
+    training_steps,
 )
 from federation.training.private_training import PrivateSteps, check_separable, train_privately
+from federation.training.turns import draws, take_turns
 from federation.watching import on_client, show_epoch, trained
 
 
@@ -224,9 +226,61 @@ class Trainer:
         return training.client.run(run)
 
     def together(self, trainings: Sequence[LocalTraining]) -> list[tuple[History, int]]:
-        """Train several clients' networks there as one computation: networks, losses and plans are
-        alike, and none has a penalty. Returns each one's history and the samples that it has seen.
+        """Train several clients' networks there together: networks, losses and plans are alike, and
+        none has a penalty. As CUDA graphs side by side, else as one computation. Returns each one's
+        history and the samples that it has seen.
         """
+        first, *_ = trainings
+        self._progress(f"{len(trainings)} clients together: {first.label} and others", 0.0)
+        if self._setup.execution.compile == "graphs" and not draws(first.model):
+            return self._side_by_side(trainings)
+        return self._stacked(trainings)
+
+    def _side_by_side(self, trainings: Sequence[LocalTraining]) -> list[tuple[History, int]]:
+        first, *_ = trainings
+        epochs = first.plan.epochs
+        histories: list[History] = [{} for _ in trainings]
+        seen = [0] * len(trainings)
+
+        def steps(position: int, shard: Shard) -> Iterator[None]:
+            training = trainings[position]
+
+            def after_epoch(epoch: int) -> None:
+                if training is first:
+                    self._progress(
+                        f"{first.label} and others epoch {epoch}/{epochs}", epoch / epochs
+                    )
+                if training.track:
+                    self._note(histories[position], training.model, training.task, epoch, epochs)
+
+            own = training.samples(shard)
+            with on_client(training.client.index), trained(*training.names):
+                for samples in training_steps(
+                    training.model,
+                    own.images,
+                    own.targets,
+                    training.loss,
+                    training.plan,
+                    normalise=training.normalise or self._setup.normalise,
+                    generator=self._streams.shuffling(*training.names).generator,
+                    augmentation=self._setup.augmentation,
+                    sample_weights=own.weights,
+                    after_epoch=after_epoch,
+                    execution=self._setup.execution,
+                ):
+                    seen[position] += samples
+                    yield
+
+        Client.run_together(
+            [training.client for training in trainings],
+            lambda shards: take_turns(
+                [steps(position, shard) for position, shard in enumerate(shards)],
+                self._setup.device,
+            ),
+        )
+        return list(zip(histories, seen, strict=True))
+
+    def _stacked(self, trainings: Sequence[LocalTraining]) -> list[tuple[History, int]]:
         first, *_ = trainings
         epochs = first.plan.epochs
         seeds, device = self._streams.seeds, self._setup.device
@@ -256,7 +310,6 @@ class Trainer:
                 execution=self._setup.execution,
             )
 
-        self._progress(f"{len(trainings)} clients together: {first.label} and others", 0.0)
         with self._streams.dropout("together", *first.names):
             seen = Client.run_together([training.client for training in trainings], run)
         return list(zip(histories, seen, strict=True))

@@ -8,7 +8,7 @@ import functools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 import torch
 from torch import nn
@@ -22,6 +22,7 @@ from federation.training.windows import Window
 from federation.watching import show_epoch
 
 M = TypeVar("M", bound=nn.Module)
+P = ParamSpec("P")
 
 Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 """Takes outputs (n, ...) and targets (n, ...); returns one loss per sample (n,)."""
@@ -241,7 +242,7 @@ def _compiled(mode: str) -> Callable[..., torch.Tensor]:
     return torch.compile(_forward, mode=None if mode == "default" else mode, dynamic=False)
 
 
-def train(
+def training_steps(
     model: nn.Module,
     images: torch.Tensor,
     targets: torch.Tensor,
@@ -257,9 +258,9 @@ def train(
     penalty: Penalty | None = None,
     after_epoch: Callable[[int], None] | None = None,
     execution: Execution = DEFAULT,
-) -> None:
+) -> Iterator[int]:
     """Train `model` in place on stored `images` (n, c, *sides) and `targets` (n, ...); no images
-    leave it as it is.
+    leave it as it is. Yields after each step the samples of its batch.
 
     The mini-batch loss is the mean over the batch of sample weight x loss (weights are 1 if not
     given), as in Keras, plus the penalty. An `optimizer`, with its `schedule` if it has one, goes
@@ -315,6 +316,7 @@ def train(
             see(len(batch))
             take = whole_step if len(batch) == plan.batch_size else step
             take(*(tensor[batch] for tensor in stored))
+            yield len(batch)
         if not math.isfinite(total.item()):
             raise DivergedError(
                 f"the training loss is {total.item()} in epoch {epoch} of {plan.epochs}; lower lr"
@@ -327,6 +329,19 @@ def train(
             after_epoch(epoch)
     if replayed:  # gradients lie in the graph's memory
         optimizer.zero_grad(set_to_none=True)
+
+
+def _to_the_end(steps: Callable[P, Iterator[int]]) -> Callable[P, None]:
+    @functools.wraps(steps)
+    def run(*arguments: P.args, **options: P.kwargs) -> None:
+        for _ in steps(*arguments, **options):
+            pass
+
+    return run
+
+
+train = _to_the_end(training_steps)
+"""Takes the `training_steps` of its arguments, all of them."""
 
 
 def prediction_batch(samples: torch.Tensor) -> int:

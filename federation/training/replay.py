@@ -51,10 +51,15 @@ class CudaGraphs:
 
     @contextlib.contextmanager
     def aside(self) -> Iterator[None]:
-        """On the stream of recordings."""
-        stream = _side_stream(self._device)
+        """On the stream of recordings; where the present one is not the default one, on that, for
+        what other graphs do beside this one must not use the same workspaces of libraries.
+        """
         with torch.cuda.device(self._device):
             usual = torch.cuda.current_stream()
+            if usual != torch.cuda.default_stream():
+                yield
+                return
+            stream = _side_stream(self._device)
             stream.wait_stream(usual)
             with torch.cuda.stream(stream):
                 yield

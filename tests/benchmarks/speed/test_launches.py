@@ -30,10 +30,9 @@ def test_sixteen_clients_together_take_a_fifth_of_the_operators_each(optimizer):
 
 @pytest.mark.parametrize("clients", [1, 16])
 def test_beside_its_graph_a_step_only_gathers_its_batch(clients):
-    """Images and targets of each client, joined where there are several, and copied; the graph."""
-    joined = 2 if clients > 1 else 0
+    """Images and targets of each client are gathered and copied; and there is its graph."""
     found = launches_beside_a_graph("adam", clients, batch=4)
-    assert found == 2 * clients + joined + 2 + 1
+    assert found == (2 + 2 + 1) * clients
     drawing = launches_beside_a_graph("adam", clients, AUGMENTATION, batch=4)
     assert drawing == found + 2 * clients
 

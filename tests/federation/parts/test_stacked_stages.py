@@ -13,18 +13,19 @@ from federation.training.augmentation import Augmentation
 from federation.training.execution import Execution
 from federation.training.loops import Normalisation, TrainingPlan
 from methods.dlad import DLAD
+from methods.fedavg import FedAvg
 from tests.federation.tiny import CLASSES, make_client, make_federation
-from tests.methods.shards import uneven_clients
+from tests.methods.shards import same_bits, uneven_clients
 
 PLAN = TrainingPlan(3, 4, 0.05, "sgd", momentum=0.9)
 
 
-def federation(stacked, clients=None, **changes):
+def federation(stacked, clients=None, how="off", **changes):
     return make_federation(
         clients or uneven_clients("cnn-small"),
         network="cnn-small",
         local=PLAN,
-        execution=Execution(stacked=stacked),
+        execution=Execution(stacked=stacked, compile=how),
         **changes,
     )
 
@@ -52,6 +53,22 @@ def test_teachers_do_too_with_their_augmentation():
 def test_classifiers_do_too_with_their_sample_weights():
     alone, stacked = (DLAD(classifier_epochs=2).fit(federation(n)) for n in (1, 5))
     torch.testing.assert_close(dict(alone.state), dict(stacked.state), rtol=1e-3, atol=1e-4)
+
+
+def test_side_by_side_they_have_the_bits_and_the_samples_of_those_alone():
+    fits = []
+    for stacked in (1, 3):
+        with counted() as count:
+            run = federation(stacked, how="graphs", augmentation=Augmentation(rotation=20))
+            models = run.local_models()
+            student = DLAD(classifier_epochs=2).fit(run)
+            rounds = FedAvg(rounds=2, participation=1.0).fit(run)
+        fits.append(([*models, student, rounds], count.total()))
+    (alone, samples), (together, same_samples) = fits
+    assert samples == same_samples
+    for one, other in zip(alone, together, strict=True):
+        assert one.history == other.history
+        assert same_bits(one.state, other.state)
 
 
 def test_clients_of_other_networks_and_tasks_train_apart():

@@ -6,7 +6,8 @@ import torch
 
 from federation.parts.stacked import TrainingSet, train_stacked
 from federation.training.augmentation import Augmentation
-from federation.training.loops import Normalisation, TrainingPlan, train
+from federation.training.loops import Normalisation, TrainingPlan, training_steps
+from federation.training.turns import take_turns
 from models.catalogue import build
 from tests.federation.parts.test_stacked import cross_entropy
 
@@ -52,18 +53,23 @@ def trained(sizes, execution, *, together, device="cpu", **changes):
         "augmentation": HOW,
         "execution": execution,
     }
-    if together:
+    if together and execution.compile == "off":
         train_stacked(models, shards, cross_entropy, plan, generators=generators, **common)
-    else:
-        for model, own, generator in zip(models, shards, generators, strict=True):
-            train(
-                model,
-                own.images,
-                own.targets,
-                cross_entropy,
-                plan,
-                generator=generator,
-                sample_weights=own.weights,
-                **common,
-            )
+        return [model.state_dict() for model in models]
+    trainings = [
+        training_steps(
+            model,
+            own.images,
+            own.targets,
+            cross_entropy,
+            plan,
+            generator=generator,
+            sample_weights=own.weights,
+            **common,
+        )
+        for model, own, generator in zip(models, shards, generators, strict=True)
+    ]
+    lanes = torch.device(device if torch.cuda.is_available() else "cpu")
+    for group in [trainings] if together else [[one] for one in trainings]:
+        take_turns(group, lanes)
     return [model.state_dict() for model in models]

@@ -1,0 +1,55 @@
+"""Trainings that take turns: their order, and what each has for itself."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+
+import pytest
+import torch
+from torch import nn
+
+from federation.training.turns import draws, take_turns
+
+CPU = torch.device("cpu")
+NAME: ContextVar[str] = ContextVar("name", default="nobody")
+
+
+def test_each_takes_a_step_in_turn_until_all_have_ended():
+    taken = []
+
+    def training(name, steps):
+        for number in range(steps):
+            taken.append(f"{name}{number}")
+            yield
+
+    take_turns([training("a", 3), training("b", 1), training("c", 2)], CPU)
+    assert taken == ["a0", "b0", "c0", "a1", "c1", "a2"]
+    take_turns([], CPU)
+
+
+def test_context_variables_of_one_are_not_seen_by_others():
+    seen = []
+
+    def training(name):
+        token = NAME.set(name)
+        yield
+        seen.append(NAME.get())
+        NAME.reset(token)
+
+    take_turns([training("a"), training("b")], CPU)
+    assert seen == ["a", "b"]
+    assert NAME.get() == "nobody"
+
+
+def test_what_one_raises_is_raised():
+    def fails():
+        yield
+        raise ValueError("its loss is not a number")
+
+    with pytest.raises(ValueError, match="not a number"):
+        take_turns([fails(), iter([None, None])], CPU)
+
+
+def test_dropout_draws_and_what_never_drops_does_not():
+    assert draws(nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.5)))
+    assert not draws(nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.0)))
