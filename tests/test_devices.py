@@ -279,6 +279,14 @@ def private_under(mechanism):
     return settings if mechanism else {}
 
 
+def transfers(federation, name):
+    """What crossed; without the bytes of what is as long as noise decides, for that is drawn on
+    the device.
+    """
+    ledger = federation.channel.ledger
+    return [replace(line, bytes=0) for line in ledger] if name == "li-2019" else ledger
+
+
 @pytest.mark.parametrize("name", METHODS)
 def test_a_gpu_repeats_itself_to_the_last_bit_after_a_cut_and_sends_what_a_cpu_sends(
     name, tmp_path, hasty, gpu
@@ -299,9 +307,9 @@ def test_a_gpu_repeats_itself_to_the_last_bit_after_a_cut_and_sends_what_a_cpu_s
             assert same_bits(again.state, first.state), mechanism
         on_cpu = federation_on("cpu", own, **private)
         fit(on_cpu, own)
-        assert repeated.channel.ledger == undisturbed.channel.ledger == on_cpu.channel.ledger, (
-            mechanism
-        )
+        assert repeated.channel.ledger == undisturbed.channel.ledger, mechanism
+        sent, expected = (transfers(f, name) for f in (repeated, on_cpu))
+        assert sent == expected, mechanism
 
 
 @pytest.mark.parametrize("together", [False, True])
