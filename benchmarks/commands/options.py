@@ -94,7 +94,8 @@ Stacked = Annotated[
     typer.Option(
         parser=whole(1),
         metavar=WHOLE,
-        help="clients trained together as one computation; for GPUs and small networks",
+        help="clients trained together as one computation, with --compile graphs side by side; for"
+        " GPUs and small networks",
     ),
 ]
 Jobs = Annotated[
