@@ -24,7 +24,7 @@ SAMPLE = 1.5e11
 """FLOPs of one measurement on a core: a few seconds of it."""
 BATCHES = 8
 """In an epoch, at most."""
-REPLAYED, MOST_REPLAYED = 8, 64
+REPLAYED, MOST_REPLAYED = 2, 64
 """Epochs of a measurement where steps are replayed, of which the first few are taken and recorded:
 at least, and at most."""
 LONG = 4e13
@@ -53,7 +53,7 @@ def training_speed(
     compiler raises is not caught.
     """
     sides = list(load.image_shape[1:])
-    flops, count = _flops_per_sample(load, sides), BATCHES * load.batch_size
+    flops, count = flops_per_sample(load, sides), BATCHES * load.batch_size
     epochs = 1
     if execution.compile == "graphs":
         enough = int(LONG / (flops * count * execution.stacked))
@@ -64,7 +64,7 @@ def training_speed(
             side % (2 * made.multiple) == 0 and side >= 2 * made.smallest for side in sides
         ):
             sides = [side // 2 for side in sides]
-            flops = _flops_per_sample(load, sides)
+            flops = flops_per_sample(load, sides)
         count = max(2, min(count, int(SAMPLE / flops)))
     training = _training(load, sides, count, epochs, device, execution)
     on_cuda, threads = device.startswith("cuda"), torch.get_num_threads()
@@ -139,8 +139,8 @@ def _training(
     )
 
 
-def _flops_per_sample(load: Workload, sides: Sequence[int]) -> float:
-    """Of a training step."""
+def flops_per_sample(load: Workload, sides: Sequence[int]) -> float:
+    """Of a training step on images of these sides."""
     channels = load.image_shape[0]
     with torch.device("meta"):
         counted = build(load.network, channels, load.outputs, sides)

@@ -20,9 +20,10 @@ import argparse
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
+import pandas as pd
 import torch
 from rich.console import Console
 
@@ -33,7 +34,7 @@ from benchmarks.running.events import Context
 from benchmarks.running.execute import prepare_device, run_cell
 from benchmarks.running.follow import Workload
 from benchmarks.running.gpus import calibration
-from benchmarks.running.speed import Speed, training_speed
+from benchmarks.running.speed import Speed, flops_per_sample, training_speed
 from benchmarks.speed.teachers import PAPER, PAPER_STEP, federation_of, fediod_step
 from benchmarks.tables import registry
 from benchmarks.tables.cells import Cell, expand
@@ -66,8 +67,11 @@ STEP_WAYS = {
     "tf32, together": Execution(precision="tf32", stacked=TEACHERS),
     "bf16, together": Execution(precision="bf16", stacked=TEACHERS),
 }
+LARGE_STEP = 1e12
+"""FLOPs of a step that fills a GPU by itself: several such are not measured together."""
 ON_CUDA = ("tf32", "CUDA graphs", "replayed")
 """Of ways that no CPU has."""
+WORKLOADS = Path(__file__).with_name("workloads.csv")
 LEAGUE = "league/mnist"
 EQUAL = ("local_samples", "server_samples", "bytes_up", "bytes_down", "epsilon")
 """What a record of any device has."""
@@ -78,21 +82,26 @@ SHARE = 0.7
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="What a GPU is worth to this suite.")
     parser.add_argument("tables", nargs="*", help="papers or tables; all papers if none is named")
+    parser.add_argument("--list", action="store_true", help="plan all papers anew: no measurement")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--profile", default="paper", help="whose networks are measured")
     parser.add_argument("--minutes", type=float, default=9.0)
     parser.add_argument("--output", type=Path, default=Path("calibration.json"))
     asked = parser.parse_args(arguments)
     begun, console = time.monotonic(), Console(stderr=True)
-    tables = table_names(asked.tables or list(registry.papers()))
-    selection = Selection(profile=asked.profile)
-    loads = make_plans(tables, selection, console)[SUITE].workloads.most_common()
+    if asked.list:
+        write_workloads(workloads([], "paper", console))
+        return
+    if asked.tables or asked.profile != "paper":
+        loads = workloads(asked.tables, asked.profile, console)
+    else:
+        loads = read_workloads()
     ways = ways_on(asked.device, WAYS)
     print(f"{device_name(asked.device)}, torch {torch.__version__}, profile {asked.profile}\n")
     print(f"| network | images | batch | {' | '.join(ways)} |")
     print(f"|---|---|---|{'---|' * len(ways)}")
     measured: dict[Workload, dict[str, Speed | str]] = {}
-    for load, _ in loads:
+    for load in loads:
         if time.monotonic() - begun > SHARE * 60 * asked.minutes:
             print(f"\nthe time was over with {len(loads) - len(measured)} networks to go")
             break
@@ -119,12 +128,37 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"| {' | '.join(checked(cell, asked.device))} |", flush=True)
 
 
+def workloads(tables: Sequence[str], profile: str, console: Console) -> list[Workload]:
+    """What clients train in these tables, or in all papers', those of most work first."""
+    names = table_names(list(tables or registry.papers()))
+    plan = make_plans(names, Selection(profile=profile), console)[SUITE]
+    return [load for load, _ in plan.workloads.most_common()]
+
+
+def write_workloads(loads: Sequence[Workload]) -> None:
+    rows = [{**asdict(load), "image_shape": "x".join(map(str, load.image_shape))} for load in loads]
+    pd.DataFrame(rows).to_csv(WORKLOADS, index=False)
+
+
+def read_workloads() -> list[Workload]:
+    """Those of all papers at the papers' sizes, as `--list` wrote them: planning them takes seven
+    minutes, which are not a GPU's to wait for.
+    """
+    return [
+        Workload(row.network, tuple(map(int, row.image_shape.split("x"))), row.outputs, row.batch)
+        for row in pd.read_csv(WORKLOADS).rename(columns={"batch_size": "batch"}).itertuples()
+    ]
+
+
 def device_name(device: str) -> str:
     return torch.cuda.get_device_name(device) if device.startswith("cuda") else "CPU core"
 
 
 def speed_of(load: Workload, device: str, execution: Execution) -> Speed | str:
     """The speed, or in a word why there is none."""
+    step = load.batch_size * flops_per_sample(load, load.image_shape[1:])
+    if execution.stacked > 1 and step > LARGE_STEP:
+        return "large"
     try:
         return training_speed(load, device, execution)
     except torch.OutOfMemoryError:

@@ -9,8 +9,18 @@ import pytest
 from benchmarks.running.follow import Workload
 from benchmarks.running.gpus import find_gpus
 from benchmarks.speed import cuda
-from benchmarks.speed.cuda import checked, league, main, shown_speed, speed_of
+from benchmarks.speed.cuda import (
+    checked,
+    league,
+    main,
+    read_workloads,
+    shown_speed,
+    speed_of,
+    step_time,
+    write_workloads,
+)
 from federation.training.execution import Execution
+from models.catalogue import networks
 from results.record import Measurement, Record
 
 TINY = Workload("cnn-small", (1, 8, 8), 3, 4)
@@ -79,6 +89,24 @@ def test_what_was_measured_is_a_calibration_that_plan_reads(tmp_path, capsys, mo
         f"CPU core, {way}" for way in ("fp32", "bf16", "fp32, 16 stacked", "bf16, 16 stacked")
     ]
     assert all(len(gpu.speeds) == 2 and gpu.speed == min(gpu.speeds.values()) for gpu in gpus)
+
+
+def test_the_list_of_workloads_is_of_networks_that_there_are(monkeypatch, tmp_path):
+    loads = read_workloads()
+    assert {load.network.split("+")[0] for load in loads} <= {*networks()}
+    assert len(set(loads)) == len(loads) > 20
+    monkeypatch.setattr(cuda, "WORKLOADS", tmp_path / "workloads.csv")
+    write_workloads([TINY, *loads])
+    assert read_workloads() == [TINY, *loads]
+
+
+def test_what_fills_a_gpu_by_itself_is_not_stacked(monkeypatch):
+    monkeypatch.setattr(cuda, "LARGE_STEP", 1.0)
+    assert speed_of(TINY, "cpu", Execution(stacked=2)) == "large"
+
+
+def test_a_distillation_step_has_a_time():
+    assert float(step_time("cpu", Execution(stacked=2), {}, {"batch_size": 2}, teachers=5)) > 0
 
 
 def test_what_there_is_no_time_for_is_said(tmp_path, capsys):
