@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.papers import FIRST
 from benchmarks.tables import bandwidth, registry
-from benchmarks.tables.spec import PROFILES, PROTOCOLS, Scalar, SpecError
+from benchmarks.tables.spec import PROFILES, PROTOCOLS, Scalar, SpecError, usual_execution
 from results.names import near
 from results.numbers import MOST_WHOLE, shortened, whole_number
 
@@ -101,9 +101,9 @@ def make_selection(
     threads: int,
     require_real: bool,
     plugins: list[Path],
-    precision: str = "fp32",
-    compiled: str = "off",
-    stacked: int = 1,
+    precision: str = "",
+    compiled: str = "",
+    stacked: int = 0,
 ) -> Selection:
     from benchmarks.tables.selection import Selection, parse_methods, parse_only
     from federation.training.execution import COMPILE, PRECISIONS, Execution
@@ -120,11 +120,12 @@ def make_selection(
     check_device_name(device)
     import_plugins([str(path) for path in plugins])  # before anything else is wrong
     add, drop = parse_methods(methods)
+    usual = usual_execution(profile, device)
     try:
         execution = Execution(
-            choice("--precision", precision, PRECISIONS),
-            choice("--compile", compiled, COMPILE),
-            stacked,
+            choice("--precision", precision or usual.precision, PRECISIONS),
+            choice("--compile", compiled or usual.compile, COMPILE),
+            stacked or usual.stacked,
         )
     except ValueError as error:
         raise SpecError(f"--stacked {stacked}: {error}") from error

@@ -79,23 +79,27 @@ Threads = Annotated[
     ),
 ]
 Precision = Annotated[
-    str, typer.Option(help="of training: fp32, tf32 (CUDA), bf16 (autocast); files are named apart")
+    str,
+    typer.Option(
+        help="of training: fp32, tf32 (CUDA), bf16 (autocast); default: bf16 for gpu, else fp32;"
+        " files are named apart"
+    ),
 ]
 Compile = Annotated[
     str,
     typer.Option(
         "--compile",
         help="torch.compile for training: off, default, reduce-overhead (CUDA graphs); or graphs:"
-        " whole steps as CUDA graphs, not compiled",
+        " whole steps as CUDA graphs, not compiled; default: graphs for gpu, else off",
     ),
 ]
 Stacked = Annotated[
     int,
     typer.Option(
-        parser=whole(1),
+        parser=whole(),
         metavar=WHOLE,
         help="clients trained together as one computation, with --compile graphs side by side; for"
-        " GPUs and small networks",
+        " GPUs and small networks; 0: 16 for gpu, else 1",
     ),
 ]
 Jobs = Annotated[

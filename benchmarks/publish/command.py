@@ -10,7 +10,7 @@ from pathlib import Path
 from benchmarks.running.runner import TableRun
 from benchmarks.tables import registry, sweep
 from benchmarks.tables.cells import expand
-from benchmarks.tables.spec import usual_device
+from benchmarks.tables.spec import usual_device, usual_execution
 from results.published import parse_column
 from results.record import Record
 
@@ -44,16 +44,17 @@ def command_of(run: TableRun, records: Sequence[Record]) -> str:
         words += ["--seeds", ",".join(map(str, seeds))]
     if selection.device != usual_device(selection.profile):
         words += ["--device", selection.device]
+    usual = usual_execution(selection.profile, selection.device)
     chosen = (
-        ("--precision", execution.precision, "fp32"),
-        ("--compile", execution.compile, "off"),
-        ("--stacked", str(execution.stacked), "1"),
+        ("--precision", execution.precision, usual.precision),
+        ("--compile", execution.compile, usual.compile),
+        ("--stacked", str(execution.stacked), str(usual.stacked)),
         *(("--set", f"{setting}={_text(value)}", "") for setting, value in selection.overrides),
         *(("--plugin", Path(plugin).name, "") for plugin in selection.plugins),
         *(("--plugin", f"{row.key.replace('-', '_')}.py", "") for row in run.left),
     )
-    for option, value, usual in chosen:
-        words += [option, value] if value != usual else []
+    for option, value, unsaid in chosen:
+        words += [option, value] if value != unsaid else []
     return shlex.join(words)
 
 

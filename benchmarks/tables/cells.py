@@ -321,6 +321,8 @@ def expand(
             }
             plugins = tuple(str(Path(p).resolve()) for p in selection.plugins)
             needed = plugins if entry.folder == "plugin" else ()
+            # Private steps are taken one sample's gradient at a time, and know no other way.
+            is_private = bool(config.get("privacy.mechanism"))
             for seed in selection.seeds:
                 cells.append(
                     Cell(
@@ -344,7 +346,7 @@ def expand(
                         plugins=needed,
                         device=selection.device,
                         threads=selection.threads,
-                        execution=selection.execution,
+                        execution=DEFAULT if is_private else selection.execution,
                     )
                 )
     if not cells:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from federation.training.execution import DEFAULT, FAST, Execution
 from results.files import RefusedError
 
 Scalar = bool | int | float | str
@@ -42,6 +43,11 @@ SOURCES = ("paper", "code", "assumed")
 def usual_device(profile: str) -> str:
     """The device of a profile where none is asked for."""
     return "cuda" if profile in ON_CUDA else "cpu"
+
+
+def usual_execution(profile: str, device: str) -> Execution:
+    """How a profile's training runs on a device where nothing else is asked for."""
+    return FAST if profile == "gpu" and device.startswith("cuda") else DEFAULT
 
 
 class SpecError(RefusedError):

@@ -67,3 +67,5 @@ class Execution:
 
 DEFAULT = Execution()
 """Eager, fp32, one client after another."""
+FAST = Execution(precision="bf16", compile="graphs", stacked=16)
+"""What was fastest on CUDA (docs/performance.md)."""

@@ -13,6 +13,7 @@ from benchmarks.tables import registry
 from benchmarks.tables.cells import expand
 from benchmarks.tables.selection import Selection
 from benchmarks.tables.sweep import swept
+from federation.training.execution import DEFAULT, FAST
 from results.store import TableFiles
 from tests.cell_records import record_of
 
@@ -46,6 +47,17 @@ def test_it_has_the_options_of_a_selection(tmp_path, selection, options):
     command = command_of(run, [record_of(cell) for cell in run.cells])
     start = "python -m benchmarks reproduce fediod/table1 --profile smoke"
     assert command == f"{start} {options}".strip()
+
+
+@pytest.mark.parametrize(
+    ("execution", "options"),
+    [(FAST, ""), (DEFAULT, " --precision fp32 --compile off --stacked 1")],
+)
+def test_it_leaves_out_how_a_profile_runs_of_itself(tmp_path, execution, options):
+    selection = Selection(profile="gpu", device="cuda", execution=execution)
+    run = run_of(tmp_path, "dlad/table2", selection)
+    command = command_of(run, [record_of(cell) for cell in run.cells])
+    assert command == f"python -m benchmarks reproduce dlad/table2 --profile gpu{options}"
 
 
 def test_it_stands_for_all_commands_that_filled_a_table(tmp_path):

@@ -12,6 +12,7 @@ from benchmarks.tables import registry
 from benchmarks.tables.cells import expand
 from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import SpecError
+from federation.training.execution import Execution
 from results.files import DataError
 
 pytestmark = pytest.mark.usefixtures("every_content_known")
@@ -283,3 +284,13 @@ def test_a_teacher_of_table_3_carries_the_settings_of_the_selection_and_of_no_ot
     assert prefixes == {"transfer", "fedsa"}
     assert [dict(cell.config)["transfer.teacher"] for cell in found[:10]] == list(range(1, 11))
     assert {dict(cell.config)["transfer.frozen"] for cell in found} == {True}
+
+
+def test_private_cells_have_the_plain_execution_and_others_the_one_that_is_asked_for():
+    selection = Selection(only={"row": "fediod"}, execution=Execution(stacked=4))
+    cells = expand(*registry.find_table("fediod/trial"), selection)
+    stacked = {cell.column: cell.execution.stacked for cell in cells}
+    assert set(stacked.values()) == {1, 4}
+    assert all(
+        (number == 4) == column.endswith("epsilon=inf") for column, number in stacked.items()
+    )
