@@ -17,7 +17,7 @@ SLOW = {"asyndgan", "fediod-reconstruction", "fediod-segmentation"}
 REPLAYED_METHODS = sorted({*registry.methods()} - WITH_PENALTY - OWN_LOOPS - SLOW)
 
 
-def fitted(name, device="cpu"):
+def fitted(name, device="cpu", stacked=1):
     """What a method fits where whole steps may be replayed."""
     method = contract.contract_method(registry.find_method(name))
     names = [field.name for field in fields(method)]
@@ -27,5 +27,7 @@ def fitted(name, device="cpu"):
         **{n: 1 for n in names if n == "rounds"},
     )
     changes = {"local.epochs": 2, "local.batch_size": 2, "server.batch_size": 4}
-    federation = federation_on(device, method, execution=Execution(compile="graphs"), **changes)
+    federation = federation_on(
+        device, method, execution=Execution(compile="graphs", stacked=stacked), **changes
+    )
     return fit(federation, method)

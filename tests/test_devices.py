@@ -312,17 +312,25 @@ def test_a_gpu_repeats_itself_to_the_last_bit_after_a_cut_and_sends_what_a_cpu_s
         assert sent == expected, mechanism
 
 
-@pytest.mark.parametrize("together", [False, True])
 @pytest.mark.parametrize("name", PLANS)
-def test_replayed_steps_on_a_gpu_have_the_bits_of_those_that_are_taken(
-    name, together, gpu, monkeypatch
+def test_replayed_steps_on_a_gpu_have_the_bits_of_those_that_are_taken_alone(
+    name, gpu, monkeypatch
 ):
-    execution = Execution(compile="graphs", stacked=3 if together else 1)
-    common = {"together": together, "device": gpu, **PLANS[name]}
-    replayed = trained([16, 30, 18], execution, **common)
+    sizes, graphs = [16, 30, 18], Execution(compile="graphs", stacked=3)
+    common = {"device": gpu, **PLANS[name]}
+    replayed = [trained(sizes, graphs, together=together, **common) for together in (False, True)]
     monkeypatch.delitem(RECORDERS, "cuda")
-    for one, other in zip(trained([16, 30, 18], execution, **common), replayed, strict=True):
-        assert same_bits(one, other)
+    taken = trained(sizes, graphs, together=False, **common)
+    for own in replayed:
+        for one, other in zip(taken, own, strict=True):
+            assert same_bits(one, other)
+
+
+@pytest.mark.parametrize("name", ["fedavg", "dlad"])
+def test_a_fit_on_a_gpu_is_the_same_when_its_clients_are_side_by_side(name, gpu):
+    alone, together = (fitted(name, gpu, stacked) for stacked in (1, 3))
+    for one, other in zip(alone, together, strict=True):
+        assert same_bits(one.state, other.state)
 
 
 @pytest.mark.parametrize("name", REPLAYED_METHODS)

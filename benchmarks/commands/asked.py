@@ -120,7 +120,7 @@ def make_selection(
     check_device_name(device)
     import_plugins([str(path) for path in plugins])  # before anything else is wrong
     add, drop = parse_methods(methods)
-    usual = usual_execution(profile, device)
+    usual = usual_execution(profile, device, chosen=bool(precision or compiled or stacked))
     try:
         execution = Execution(
             choice("--precision", precision or usual.precision, PRECISIONS),
@@ -128,7 +128,7 @@ def make_selection(
             stacked or usual.stacked,
         )
     except ValueError as error:
-        raise SpecError(f"--stacked {stacked}: {error}") from error
+        raise SpecError(f"--stacked {stacked or usual.stacked}: {error}") from error
     return Selection(
         profile=choice("--profile", profile, PROFILES),
         protocol=choice("--protocol", protocol, PROTOCOLS),

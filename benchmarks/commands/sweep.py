@@ -57,9 +57,19 @@ def sweep_budgets(
 ) -> None:
     """A table's rows over privacy budgets, and without one: CSV, and a plot over epsilon."""
     from benchmarks.tables.sweep import parse_epsilons, swept
+    from federation.training.execution import DEFAULT
 
     selection = make_selection(
-        profile, "paper", only or [], methods, seeds, device, threads, require_real, plugin or []
+        profile,
+        "paper",
+        only or [],
+        methods,
+        seeds,
+        device,
+        threads,
+        require_real,
+        plugin or [],
+        DEFAULT.precision,  # as the private cells, which it compares with those without a budget
     )
     selection = replace(
         selection,

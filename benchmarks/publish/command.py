@@ -11,6 +11,7 @@ from benchmarks.running.runner import TableRun
 from benchmarks.tables import registry, sweep
 from benchmarks.tables.cells import expand
 from benchmarks.tables.spec import usual_device, usual_execution
+from federation.training.execution import DEFAULT
 from results.published import parse_column
 from results.record import Record
 
@@ -45,10 +46,13 @@ def command_of(run: TableRun, records: Sequence[Record]) -> str:
     if selection.device != usual_device(selection.profile):
         words += ["--device", selection.device]
     usual = usual_execution(selection.profile, selection.device)
+    if execution == DEFAULT != usual:
+        words += ["--precision", DEFAULT.precision]  # which leaves the others at their defaults
+    said = DEFAULT if execution != usual else usual
     chosen = (
-        ("--precision", execution.precision, usual.precision),
-        ("--compile", execution.compile, usual.compile),
-        ("--stacked", str(execution.stacked), str(usual.stacked)),
+        ("--precision", execution.precision, said.precision),
+        ("--compile", execution.compile, said.compile),
+        ("--stacked", str(execution.stacked), str(said.stacked)),
         *(("--set", f"{setting}={_text(value)}", "") for setting, value in selection.overrides),
         *(("--plugin", Path(plugin).name, "") for plugin in selection.plugins),
         *(("--plugin", f"{row.key.replace('-', '_')}.py", "") for row in run.left),

@@ -65,11 +65,10 @@ RESTRICTING = ("ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA", 
 def prepare_device(device: str, threads: int, execution: Execution) -> None:
     """Threads, determinism and the precision of products for this process."""
     torch.set_num_threads(threads)
-    on_cuda = device.startswith("cuda")
-    tf32 = execution.precision == "tf32" or (on_cuda and execution.precision == "bf16")
+    tf32 = execution.tf32_on(device)
     torch.set_float32_matmul_precision("high" if tf32 else "highest")
     torch.backends.cudnn.allow_tf32 = tf32
-    if on_cuda:
+    if device.startswith("cuda"):
         os.environ.setdefault(
             "CUBLAS_WORKSPACE_CONFIG", ":4096:8"
         )  # cuBLAS looks when it starts, and promises nothing without

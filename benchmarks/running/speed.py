@@ -17,7 +17,7 @@ from federation.tasks.classification import Classification
 from federation.tasks.segmentation import Segmentation
 from federation.training.execution import DEFAULT, Execution
 from federation.training.loops import Normalisation, TrainingPlan, channels_last, training_steps
-from federation.training.turns import take_turns
+from federation.training.turns import side_by_side, take_turns
 from models.catalogue import build, entry
 
 SAMPLE = 1.5e11
@@ -25,8 +25,8 @@ SAMPLE = 1.5e11
 BATCHES = 8
 """In an epoch, at most."""
 REPLAYED, MOST_REPLAYED = 2, 64
-"""Epochs of a measurement where steps are replayed, of which the first few are taken and recorded:
-at least, and at most."""
+"""Epochs of a measurement where steps are replayed, at least and at most; the first few steps are
+taken and recorded."""
 LONG = 4e13
 """FLOPs of such a measurement that are enough."""
 
@@ -66,8 +66,9 @@ def training_speed(
             sides = [side // 2 for side in sides]
             flops = flops_per_sample(load, sides)
         count = max(2, min(count, int(SAMPLE / flops)))
-    training = _training(load, sides, count, epochs, device, execution)
     on_cuda, threads = device.startswith("cuda"), torch.get_num_threads()
+    held = torch.cuda.memory_allocated(device) if on_cuda else 0  # of earlier ones, by libraries
+    training = _training(load, sides, count, epochs, device, execution)
     prepare_device(device, 1, execution)
     if on_cuda:
         torch.cuda.reset_peak_memory_stats(device)
@@ -81,7 +82,7 @@ def training_speed(
         torch.set_num_threads(threads)
     # The first is slower: memory is fetched, kernels are chosen.
     samples = count * epochs * execution.stacked / min(times)
-    peak = torch.cuda.max_memory_allocated(device) if on_cuda else 0
+    peak = torch.cuda.max_memory_allocated(device) - held if on_cuda else 0
     return Speed(samples * flops, samples, peak)
 
 
@@ -111,7 +112,7 @@ def _training(
 
     sets = [images_and_targets() for _ in range(execution.stacked)]
     models = [network() for _ in sets]
-    if execution.stacked > 1 and execution.compile != "graphs":
+    if execution.stacked > 1 and not side_by_side(execution, models[0]):
         return lambda: train_stacked(
             models,
             sets,

@@ -82,7 +82,7 @@ SHARE = 0.7
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="What a GPU is worth to this suite.")
     parser.add_argument("tables", nargs="*", help="papers or tables; all papers if none is named")
-    parser.add_argument("--list", action="store_true", help="plan all papers anew: no measurement")
+    parser.add_argument("--list", action="store_true", help=f"write {WORKLOADS.name} anew, no more")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--profile", default="paper", help="whose networks are measured")
     parser.add_argument("--minutes", type=float, default=9.0)
@@ -145,8 +145,13 @@ def read_workloads() -> list[Workload]:
     minutes, which are not a GPU's to wait for.
     """
     return [
-        Workload(row.network, tuple(map(int, row.image_shape.split("x"))), row.outputs, row.batch)
-        for row in pd.read_csv(WORKLOADS).rename(columns={"batch_size": "batch"}).itertuples()
+        Workload(
+            row.network,
+            tuple(map(int, row.image_shape.split("x"))),
+            row.outputs,
+            row.batch_size,
+        )
+        for row in pd.read_csv(WORKLOADS).itertuples()
     ]
 
 
@@ -200,7 +205,10 @@ def step_time(
         if on_cuda:
             torch.cuda.synchronize(device)
     except torch.OutOfMemoryError:
+        torch.cuda.empty_cache()
         return "out of memory"
+    except Exception as error:  # as of speeds
+        return type(error).__name__
     seconds = (time.monotonic() - started) / STEPS
     memory = f", {torch.cuda.max_memory_allocated(device) / 2**30:.1f}" if on_cuda else ""
     return f"{seconds:.4f}{memory}"

@@ -1,6 +1,6 @@
 """How many operators a training step of the narrow ResNet-8 is, and a distillation step of FedIOD
 with such teachers, one client after another and several together, and of the former what is left
-beside a CUDA graph: `python -m benchmarks.speed.launches`.
+beside CUDA graphs: `python -m benchmarks.speed.launches`.
 
 On a GPU each is a kernel, and a small network's step takes as long as launching its kernels. They
 are counted on the CPU: operators that compute, not views or empty tensors, and of those that call
@@ -156,7 +156,7 @@ def step_operators(
     return operators(training(few + 1)).total() - operators(training(few)).total()
 
 
-def launches_beside_a_graph(
+def launches_beside_graphs(
     optimizer: str, clients: int, augmentation: Augmentation | None = None, batch: int = BATCH
 ) -> int:
     """Operators of a step of all clients side by side that are not in their graphs, and the graphs:
@@ -192,7 +192,7 @@ def main() -> None:
     torch.set_num_threads(1)
     print(
         "| optimiser | augmentation | clients | operators a step | per client | fewer by |"
-        " beside a graph |"
+        " beside graphs |"
     )
     print("|---|---|---|---|---|---|---|")
     for optimizer in ("sgd", "adam"):
@@ -201,7 +201,7 @@ def main() -> None:
             for clients in (1, 4, 16):
                 count = step_operators(optimizer, clients, augmentation)
                 each = count / clients
-                left = launches_beside_a_graph(optimizer, clients, augmentation)
+                left = launches_beside_graphs(optimizer, clients, augmentation)
                 row = (optimizer, name, clients, count, f"{each:.1f}", f"{alone / each:.1f}", left)
                 print(f"| {' | '.join(map(str, row))} |")
     print("\n| teachers | together | operators a step | per teacher | fewer by |")

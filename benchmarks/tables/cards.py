@@ -68,7 +68,7 @@ def markdown(
         lines += [
             (
                 f"Executed as {selection.execution.label}: numbers may differ from the default's by"
-                " rounding."
+                " rounding. Private cells are executed as by default."
             ),
             "",
         ]

@@ -321,7 +321,7 @@ def expand(
             }
             plugins = tuple(str(Path(p).resolve()) for p in selection.plugins)
             needed = plugins if entry.folder == "plugin" else ()
-            # Private steps are taken one sample's gradient at a time, and know no other way.
+            # Federations refuse any other way for private runs.
             is_private = bool(config.get("privacy.mechanism"))
             for seed in selection.seeds:
                 cells.append(

@@ -45,9 +45,11 @@ def usual_device(profile: str) -> str:
     return "cuda" if profile in ON_CUDA else "cpu"
 
 
-def usual_execution(profile: str, device: str) -> Execution:
-    """How a profile's training runs on a device where nothing else is asked for."""
-    return FAST if profile == "gpu" and device.startswith("cuda") else DEFAULT
+def usual_execution(profile: str, device: str, *, chosen: bool = False) -> Execution:
+    """How a profile's training runs on a device where nothing is asked for; what is left open where
+    some of it is `chosen`.
+    """
+    return FAST if profile == "gpu" and device.startswith("cuda") and not chosen else DEFAULT
 
 
 class SpecError(RefusedError):

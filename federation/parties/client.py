@@ -188,8 +188,8 @@ class Client:
 
     @staticmethod
     def run_together(clients: Sequence[Client], function: Callable[[Sequence[Shard]], R]) -> R:
-        """Run `function(shards)` on several clients at once: one computation in which each has its
-        own part, as that of `federation.parts.stacked`; what it returns is theirs, as of `run`.
+        """Run `function(shards)` on several clients at once, each of which has its own part in it;
+        what it returns is theirs, as of `run`.
         """
         global _here
         with contextlib.ExitStack() as stack:

@@ -167,8 +167,8 @@ class Stages:
         code: str,
     ) -> list[Checkpoint]:
         """A network of every client, by `inputs` that determine it; those that are absent and alike
-        are trained as one where the run stacks clients. `outputs` are those of the client's task if
-        not given.
+        are trained together where the run stacks clients. `outputs` are those of the client's task
+        if not given.
         """
         clients = self._setup.clients
         steps = private or [None] * len(clients)
@@ -250,7 +250,7 @@ class Stages:
             "device": [
                 self._setup.device.type,
                 torch.get_num_threads(),
-                self._setup.execution.precision == "tf32",
+                self._setup.execution.tf32_on(self._setup.device.type),
             ],
             "parts": list(parts),
         }

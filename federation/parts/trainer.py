@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +29,7 @@ from federation.training.loops import (
     training_steps,
 )
 from federation.training.private_training import PrivateSteps, check_separable, train_privately
-from federation.training.turns import draws, take_turns
+from federation.training.turns import side_by_side, take_turns
 from federation.watching import on_client, show_epoch, trained
 
 
@@ -171,7 +171,7 @@ class Trainer:
         penalties: Sequence[Penalty | None] = (),
     ) -> None:
         """Supervised training of each client's model in place on its shard; `names` tell one call's
-        streams from another's. Several are one computation where no client has a penalty.
+        streams from another's. Several are trained together where no client has a penalty.
 
         By DP-SGD if the run asks for it: booked before it begins, and shorter where a client's
         budget ends.
@@ -232,7 +232,7 @@ class Trainer:
         """
         first, *_ = trainings
         self._progress(f"{len(trainings)} clients together: {first.label} and others", 0.0)
-        if self._setup.execution.compile == "graphs" and not draws(first.model):
+        if side_by_side(self._setup.execution, first.model):
             return self._side_by_side(trainings)
         return self._stacked(trainings)
 
@@ -242,7 +242,7 @@ class Trainer:
         histories: list[History] = [{} for _ in trainings]
         seen = [0] * len(trainings)
 
-        def steps(position: int, shard: Shard) -> Iterator[None]:
+        def steps(position: int, shard: Shard) -> Generator[None]:
             training = trainings[position]
 
             def after_epoch(epoch: int) -> None:
@@ -271,13 +271,12 @@ class Trainer:
                     seen[position] += samples
                     yield
 
-        Client.run_together(
-            [training.client for training in trainings],
-            lambda shards: take_turns(
-                [steps(position, shard) for position, shard in enumerate(shards)],
-                self._setup.device,
-            ),
-        )
+        def run(shards: Sequence[Shard]) -> None:
+            turns = [steps(position, shard) for position, shard in enumerate(shards)]
+            take_turns(turns, self._setup.device)
+
+        with self._streams.dropout("together", *first.names):
+            Client.run_together([training.client for training in trainings], run)
         return list(zip(histories, seen, strict=True))
 
     def _stacked(self, trainings: Sequence[LocalTraining]) -> list[tuple[History, int]]:

@@ -15,7 +15,7 @@ CUDA_GRAPHS = COMPILE[2:]
 @dataclass(frozen=True)
 class Execution:
     """How training runs; evaluation and outputs on a fixed public set are always eager and never in
-    bf16.
+    bf16, but in TF32 where `tf32_on` says so.
 
     Raises ValueError for a value that does not exist, or a combination.
     """
@@ -44,6 +44,11 @@ class Execution:
                 " compile graphs"
             )
 
+    def tf32_on(self, device: str) -> bool:
+        """Whether products of fp32 matrices are in TF32 on a device, `cuda:0` or `cuda`."""
+        fast = ("tf32", "bf16") if device.startswith("cuda") else ("tf32",)
+        return self.precision in fast
+
     @property
     def compiled(self) -> bool:
         """Whether torch.compile has a part in it."""
@@ -67,5 +72,6 @@ class Execution:
 
 DEFAULT = Execution()
 """Eager, fp32, one client after another."""
-FAST = Execution(precision="bf16", compile="graphs", stacked=16)
-"""What was fastest on CUDA (docs/performance.md)."""
+FAST = Execution(precision="bf16", compile="graphs")
+"""What was fastest on CUDA of one client at a time (docs/performance.md). How many fit side by side
+depends on the network."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ParamSpec, Protocol, TypeVar
 
@@ -258,7 +258,7 @@ def training_steps(
     penalty: Penalty | None = None,
     after_epoch: Callable[[int], None] | None = None,
     execution: Execution = DEFAULT,
-) -> Iterator[int]:
+) -> Generator[int]:
     """Train `model` in place on stored `images` (n, c, *sides) and `targets` (n, ...); no images
     leave it as it is. Yields after each step the samples of its batch.
 
@@ -331,17 +331,16 @@ def training_steps(
         optimizer.zero_grad(set_to_none=True)
 
 
-def _to_the_end(steps: Callable[P, Iterator[int]]) -> Callable[P, None]:
-    @functools.wraps(steps)
-    def run(*arguments: P.args, **options: P.kwargs) -> None:
+def _to_the_end(steps: Callable[P, Generator[int]]) -> Callable[P, None]:
+    def train(*arguments: P.args, **options: P.kwargs) -> None:
+        """Take the `training_steps` of these arguments, all of them."""
         for _ in steps(*arguments, **options):
             pass
 
-    return run
+    return train
 
 
 train = _to_the_end(training_steps)
-"""Takes the `training_steps` of its arguments, all of them."""
 
 
 def prediction_batch(samples: torch.Tensor) -> int:

@@ -40,14 +40,10 @@ class Recorder(Protocol):
 
 
 class CudaGraphs:
-    """The recorder of a CUDA device. Its graphs share their memory: one runs after another, and
-    none reads what another left there.
-    """
+    """The recorder of a CUDA device."""
 
     def __init__(self, device: torch.device):
         self._device = device
-        with torch.cuda.device(device):
-            self._pool = torch.cuda.graph_pool_handle()
 
     @contextlib.contextmanager
     def aside(self) -> Iterator[None]:
@@ -72,7 +68,8 @@ class CudaGraphs:
         for generator in generators:  # newer versions of torch find them by themselves
             graph.register_generator_state(generator)
         with self.aside(), _uncollected():
-            graph.capture_begin(pool=self._pool)
+            self._make_room()
+            graph.capture_begin()
             try:
                 step()
             finally:
@@ -84,12 +81,20 @@ class CudaGraphs:
 
         return replay
 
+    def _make_room(self) -> None:
+        """While it records, the allocator cannot give back what it keeps. `torch.cuda.graph` has it
+        do so before each recording, which takes longer than the recording of a small step.
+        """
+        kept = torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
+        free, _ = torch.cuda.mem_get_info()
+        if kept > free:
+            torch.cuda.empty_cache()
+
 
 @contextlib.contextmanager
 def _uncollected() -> Iterator[None]:
     """No garbage is collected inside, among which an old graph might be, whose end is not to be
-    recorded. `torch.cuda.graph` collects all of it and empties the allocator before each recording,
-    which takes longer than the recording of a small step.
+    recorded.
     """
     was_on = gc.isenabled()
     gc.disable()

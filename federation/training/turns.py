@@ -10,40 +10,56 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 
 import torch
 from torch import nn
-from torch.nn.modules.dropout import _DropoutNd
+
+from federation.training.execution import Execution
+
+DROPOUT = (
+    nn.Dropout,
+    nn.Dropout1d,
+    nn.Dropout2d,
+    nn.Dropout3d,
+    nn.AlphaDropout,
+    nn.FeatureAlphaDropout,
+)
 
 
-def draws(model: nn.Module) -> bool:
-    """Whether a network draws in a forward pass, as by dropout: from a generator that all share,
-    so that its steps must not be beside others.
+def side_by_side(execution: Execution, model: nn.Module) -> bool:
+    """Whether several clients with such a network take turns. Not where layers of it drop: they
+    would draw from one generator. Whatever else draws in a forward pass is not noticed.
     """
-    return any(isinstance(module, _DropoutNd) and module.p > 0 for module in model.modules())
+    drops = any(isinstance(module, DROPOUT) and module.p > 0 for module in model.modules())
+    return execution.compile == "graphs" and not drops
 
 
-def take_turns(trainings: Sequence[Iterator[object]], device: torch.device) -> None:
-    """Advance each in turn until all have ended. Each has context variables of its own, and on
-    CUDA a stream of its own, where it is to end by waiting for its last step.
+def take_turns(trainings: Sequence[Generator[object]], device: torch.device) -> None:
+    """Advance each in turn until all have ended, or one raises, which ends all. Each has context
+    variables of its own, and on CUDA a stream of its own, where it is to end by waiting for its
+    last step.
     """
     lanes = [_lane(device, number) for number in range(len(trainings))]
     usual = _current(device)
     contexts = [contextvars.copy_context() for _ in trainings]
     for lane in lanes:
         _wait(lane, usual)
-    going = list(zip(trainings, contexts, lanes, strict=True))
-    end = object()
-    while going:
-        still = []
-        for training, context, lane in going:
+    every = list(zip(trainings, contexts, lanes, strict=True))
+    going, end = every, object()
+    try:
+        while going:
+            still = []
+            for training, context, lane in going:
+                with _on(lane):
+                    if context.run(next, training, end) is not end:
+                        still.append((training, context, lane))
+            going = still
+    finally:
+        for training, context, lane in every:
             with _on(lane):
-                if context.run(next, training, end) is not end:
-                    still.append((training, context, lane))
-        going = still
-    for lane in lanes:
-        _wait(usual, lane)
+                context.run(training.close)
+            _wait(usual, lane)
 
 
 @functools.cache

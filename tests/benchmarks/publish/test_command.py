@@ -13,7 +13,7 @@ from benchmarks.tables import registry
 from benchmarks.tables.cells import expand
 from benchmarks.tables.selection import Selection
 from benchmarks.tables.sweep import swept
-from federation.training.execution import DEFAULT, FAST
+from federation.training.execution import DEFAULT, FAST, Execution
 from results.store import TableFiles
 from tests.cell_records import record_of
 
@@ -51,7 +51,12 @@ def test_it_has_the_options_of_a_selection(tmp_path, selection, options):
 
 @pytest.mark.parametrize(
     ("execution", "options"),
-    [(FAST, ""), (DEFAULT, " --precision fp32 --compile off --stacked 1")],
+    [
+        (FAST, ""),
+        (DEFAULT, " --precision fp32"),
+        (replace(FAST, stacked=4), " --precision bf16 --compile graphs --stacked 4"),
+        (Execution(precision="tf32"), " --precision tf32"),
+    ],
 )
 def test_it_leaves_out_how_a_profile_runs_of_itself(tmp_path, execution, options):
     selection = Selection(profile="gpu", device="cuda", execution=execution)

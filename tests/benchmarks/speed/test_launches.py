@@ -10,7 +10,7 @@ import torch
 from benchmarks.speed.launches import (
     AUGMENTATION,
     distillation_operators,
-    launches_beside_a_graph,
+    launches_beside_graphs,
     operators,
     step_operators,
 )
@@ -31,9 +31,9 @@ def test_sixteen_clients_together_take_a_fifth_of_the_operators_each(optimizer):
 @pytest.mark.parametrize("clients", [1, 16])
 def test_beside_its_graph_a_step_only_gathers_its_batch(clients):
     """Images and targets of each client are gathered and copied; and there is its graph."""
-    found = launches_beside_a_graph("adam", clients, batch=4)
+    found = launches_beside_graphs("adam", clients, batch=4)
     assert found == (2 + 2 + 1) * clients
-    drawing = launches_beside_a_graph("adam", clients, AUGMENTATION, batch=4)
+    drawing = launches_beside_graphs("adam", clients, AUGMENTATION, batch=4)
     assert drawing == found + 2 * clients
 
 

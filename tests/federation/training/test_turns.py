@@ -8,7 +8,8 @@ import pytest
 import torch
 from torch import nn
 
-from federation.training.turns import draws, take_turns
+from federation.training.execution import Execution
+from federation.training.turns import side_by_side, take_turns
 
 CPU = torch.device("cpu")
 NAME: ContextVar[str] = ContextVar("name", default="nobody")
@@ -41,15 +42,29 @@ def test_context_variables_of_one_are_not_seen_by_others():
     assert NAME.get() == "nobody"
 
 
-def test_what_one_raises_is_raised():
+def test_what_one_raises_ends_all_and_each_among_its_own_variables():
+    ended = []
+
     def fails():
         yield
         raise ValueError("its loss is not a number")
 
+    def goes_on():
+        token = NAME.set("the other")
+        try:
+            while True:
+                yield
+        finally:
+            ended.append(NAME.get())
+            NAME.reset(token)
+
     with pytest.raises(ValueError, match="not a number"):
-        take_turns([fails(), iter([None, None])], CPU)
+        take_turns([goes_on(), fails()], CPU)
+    assert ended == ["the other"]
 
 
-def test_dropout_draws_and_what_never_drops_does_not():
-    assert draws(nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.5)))
-    assert not draws(nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.0)))
+def test_networks_with_dropout_are_not_side_by_side():
+    graphs, drops = Execution(compile="graphs"), nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.5))
+    assert not side_by_side(graphs, drops)
+    assert side_by_side(graphs, nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.0)))
+    assert not side_by_side(Execution(stacked=2), nn.Linear(2, 2))
