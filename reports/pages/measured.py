@@ -20,13 +20,18 @@ def covered(results: Sequence[Result]) -> list[str]:
     for profile in dict.fromkeys(result.profile for result in results):
         own = [r for r in results if r.profile == profile and r.paper in published.papers()]
         if own:
-            lines += [f"## What is measured under `{profile}`", "", *_claims(own), ""]
-            lines += [*_tables(own), ""]
+            lines += [
+                f"## What is measured under `{profile}`",
+                "",
+                *_claims(own),
+                *_tables(own),
+                "",
+            ]
     return lines
 
 
 def _claims(results: Sequence[Result]) -> list[str]:
-    """Of several results of a table the first is judged."""
+    """Of several results of a table the first is judged; of settings of somebody's own none."""
     judged = (
         (result.profile, result.paper, result.anchor, claim)
         for result in results
@@ -37,8 +42,10 @@ def _claims(results: Sequence[Result]) -> list[str]:
         (line["paper"], line["claims"], line["in_print"], *line["kinds"].values())
         for line in standing(judged)
     ]
+    if not rows:
+        return []
     total = ("together", *(sum(column) for column in zip(*(row[1:] for row in rows), strict=True)))
-    return _markdown(("paper", "claims", "hold in print", *KINDS), [*rows, total])
+    return [*_markdown(("paper", "claims", "hold in print", *KINDS), [*rows, total]), ""]
 
 
 def _tables(results: Sequence[Result]) -> list[str]:

@@ -63,9 +63,11 @@ def record(row: str, column: str, value: float, seed: int = 0, **changes: object
     return Record(**{**known, **changes})  # type: ignore[arg-type]
 
 
-def write_results(folder: Path, records: list[Record] | None = None) -> TableFiles:
+def write_results(
+    folder: Path, records: list[Record] | None = None, variant: str = ""
+) -> TableFiles:
     """DLAD's Table II of two columns under `folder`/smoke."""
-    files = TableFiles(folder, "smoke", "dlad/table2")
+    files = TableFiles(folder, "smoke", "dlad/table2", variant)
     found = records or [
         record(row, c, v)
         for row, values in VALUES.items()

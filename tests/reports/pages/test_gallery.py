@@ -33,6 +33,15 @@ def test_a_table_has_its_picture_and_a_link_to_its_numbers(tmp_path):
     ]
 
 
+def test_no_claims_are_counted_of_a_table_with_settings_of_somebodys_own(tmp_path):
+    own = write_results(tmp_path / "results", variant="set-1234")
+    (tmp_path / "results" / "smoke").rename(tmp_path / "results" / "cpu")
+    assert own.path("csv").name == "table2.set-1234.csv"
+    page = gallery_page(shown_results([tmp_path / "results"]), [], tmp_path / "g.md")
+    assert "| dlad/table2 | 48 |" in page
+    assert "hold in print" not in page
+
+
 def test_smoke_tables_and_tables_without_a_picture_are_left_out(tmp_path):
     files = write_results(tmp_path)
     assert shown_results([tmp_path]) == []
