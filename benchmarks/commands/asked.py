@@ -103,7 +103,7 @@ def make_selection(
     plugins: list[Path],
     precision: str = "",
     compiled: str = "",
-    stacked: int = 0,
+    stacked: int = 1,
 ) -> Selection:
     from benchmarks.tables.selection import Selection, parse_methods, parse_only
     from federation.training.execution import COMPILE, PRECISIONS, Execution
@@ -120,15 +120,15 @@ def make_selection(
     check_device_name(device)
     import_plugins([str(path) for path in plugins])  # before anything else is wrong
     add, drop = parse_methods(methods)
-    usual = usual_execution(profile, device, chosen=bool(precision or compiled or stacked))
+    usual = usual_execution(profile, device, chosen=bool(precision or compiled))
     try:
         execution = Execution(
             choice("--precision", precision or usual.precision, PRECISIONS),
             choice("--compile", compiled or usual.compile, COMPILE),
-            stacked or usual.stacked,
+            stacked,
         )
     except ValueError as error:
-        raise SpecError(f"--stacked {stacked or usual.stacked}: {error}") from error
+        raise SpecError(f"--stacked {stacked}: {error}") from error
     return Selection(
         profile=choice("--profile", profile, PROFILES),
         protocol=choice("--protocol", protocol, PROTOCOLS),

@@ -40,7 +40,7 @@ def reproduce(
     threads: int = 1,
     precision: str = "",
     compiled: str = "",
-    stacked: int = 0,
+    stacked: int = 1,
     require_real: bool = False,
     fresh: bool = False,
     results: Path | str = "results",

@@ -96,10 +96,10 @@ Compile = Annotated[
 Stacked = Annotated[
     int,
     typer.Option(
-        parser=whole(),
+        parser=whole(1),
         metavar=WHOLE,
         help="clients trained together as one computation, with --compile graphs side by side; for"
-        " GPUs and small networks; 0: 16 for gpu, else 1",
+        " GPUs and small networks",
     ),
 ]
 Jobs = Annotated[

@@ -81,7 +81,7 @@ def reproduce_tables(
     override: Override = None,
     precision: Precision = "",
     compiled: Compile = "",
-    stacked: Stacked = 0,
+    stacked: Stacked = 1,
     ray: Ray = "",
     num_cpus: RayCpus = 0,
     num_gpus: RayGpus = None,

@@ -60,21 +60,13 @@ def sweep_budgets(
     from federation.training.execution import DEFAULT
 
     selection = make_selection(
-        profile,
-        "paper",
-        only or [],
-        methods,
-        seeds,
-        device,
-        threads,
-        require_real,
-        plugin or [],
-        DEFAULT.precision,  # as the private cells, which it compares with those without a budget
+        profile, "paper", only or [], methods, seeds, device, threads, require_real, plugin or []
     )
     selection = replace(
         selection,
         overrides=parse_settings([table], override or [], selection.plugins),
         may_lose=replaced,
+        execution=DEFAULT,  # as the private cells, with which those without a budget are compared
     )
     cluster = make_cluster(ray, num_cpus, num_gpus, ray_cache, device, threads)
     paper, spec = registry.find_table(table)

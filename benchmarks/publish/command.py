@@ -46,13 +46,12 @@ def command_of(run: TableRun, records: Sequence[Record]) -> str:
     if selection.device != usual_device(selection.profile):
         words += ["--device", selection.device]
     usual = usual_execution(selection.profile, selection.device)
-    if execution == DEFAULT != usual:
-        words += ["--precision", DEFAULT.precision]  # which leaves the others at their defaults
-    said = DEFAULT if execution != usual else usual
+    if (execution.precision, execution.compile) != (usual.precision, usual.compile):
+        usual = DEFAULT
+        words += ["--precision", execution.precision]
     chosen = (
-        ("--precision", execution.precision, said.precision),
-        ("--compile", execution.compile, said.compile),
-        ("--stacked", str(execution.stacked), str(said.stacked)),
+        ("--compile", execution.compile, usual.compile),
+        ("--stacked", str(execution.stacked), str(usual.stacked)),
         *(("--set", f"{setting}={_text(value)}", "") for setting, value in selection.overrides),
         *(("--plugin", Path(plugin).name, "") for plugin in selection.plugins),
         *(("--plugin", f"{row.key.replace('-', '_')}.py", "") for row in run.left),

@@ -46,8 +46,8 @@ def usual_device(profile: str) -> str:
 
 
 def usual_execution(profile: str, device: str, *, chosen: bool = False) -> Execution:
-    """How a profile's training runs on a device where nothing is asked for; what is left open where
-    some of it is `chosen`.
+    """How a profile's training runs on a device where neither precision nor compilation is asked
+    for; what is left open where one is `chosen`.
     """
     return FAST if profile == "gpu" and device.startswith("cuda") and not chosen else DEFAULT
 

@@ -54,7 +54,7 @@ def test_it_has_the_options_of_a_selection(tmp_path, selection, options):
     [
         (FAST, ""),
         (DEFAULT, " --precision fp32"),
-        (replace(FAST, stacked=4), " --precision bf16 --compile graphs --stacked 4"),
+        (replace(FAST, stacked=4), " --stacked 4"),
         (Execution(precision="tf32"), " --precision tf32"),
     ],
 )
