@@ -77,10 +77,15 @@ class Scorecard(Measure):
 
 
 def networks_may_differ(run: Fitted) -> bool:
-    """Whether the method's fit goes through, followed with clients of two kinds of network."""
+    """Whether the method's fit goes through, followed with clients of two kinds of network: not if
+    it refuses them (HeterogeneousClientsError), or if states or tensors of two shapes meet in it
+    (ValueError, RuntimeError). Raises whatever else the fit raises then.
+    """
+    from federation.parts.networks import HeterogeneousClientsError
+
     try:
         followed(run.method, run.on_meta(MIXED))
-    except Exception:  # whatever a method does with networks that it takes for alike
+    except (HeterogeneousClientsError, ValueError, RuntimeError):
         return False
     return True
 

@@ -37,16 +37,17 @@ METRICS = (
 )
 
 
-def _table(
-    dataset: str, title: str, distributions: tuple[str, ...], public: tuple[str, ...] = PUBLIC
+def _on_equal_terms(
+    dataset: str, key: str, title: str, caption: str, rows: tuple[Row, ...], **axes: tuple[str, ...]
 ) -> Table:
+    """A table that is ranked, with every kind of public images for each value of its `axes`."""
     return Table(
-        key=dataset,
+        key=key,
         title=title,
-        caption=f"Methods on equal terms: {title}, the same clients, networks and budget",
-        rows=ROWS,
-        columns=grid(distribution=distributions, public=public),
-        axes={"dataset": "data.name", "distribution": "", "public": ""},
+        caption=caption,
+        rows=rows,
+        columns=grid(**axes, public=PUBLIC),
+        axes={"dataset": "data.name", **dict.fromkeys((*axes, "public"), "")},
         fixed={"data.name": dataset},
         measure="scorecard",
         metrics=METRICS,
@@ -55,20 +56,23 @@ def _table(
     )
 
 
+def _table(dataset: str, title: str, distributions: tuple[str, ...]) -> Table:
+    """All rows, with networks that are alike."""
+    caption = f"Methods on equal terms: {title}, the same clients, networks and budget"
+    return _on_equal_terms(dataset, dataset, title, caption, ROWS, distribution=distributions)
+
+
 ANY_NETWORK = (ALONE, FEDIOD, *ANSWERING)
 """Rows whose clients' networks may differ."""
-
-
-def _mixed(dataset: str, title: str) -> Table:
-    return replace(
-        _table(dataset, title, ()),
-        key=f"{dataset}-mixed",
-        title=f"{title}, networks of two widths",
-        caption=f"Methods whose clients' networks may differ, on equal terms: {title}",
-        rows=ANY_NETWORK,
-        columns=grid(distribution=("dirichlet-1",), networks=("mixed",), public=PUBLIC),
-        axes={"dataset": "data.name", "distribution": "", "networks": "", "public": ""},
-    )
+MIXED_TABLE = _on_equal_terms(
+    "mnist",
+    "mnist-mixed",
+    "MNIST, networks of two widths",
+    "Methods whose clients' networks may differ, on equal terms: MNIST",
+    ANY_NETWORK,
+    distribution=("dirichlet-1",),
+    networks=("mixed",),
+)
 
 
 ON_VALIDATION = Setting("evaluation.on", "validation", "assumed", "the server's tenth of the pool")
@@ -124,8 +128,9 @@ def _trials(dataset: str, title: str) -> Table:
 
 OWN_TRIALS = "cpu: the best of its trials (privacy-trials)"
 PRIVATE = (
-    Setting("budget.samples", 1_000_000, "assumed", "less than the other tables', since each step costs noise; cpu: near what whole epochs of every row come to",
-            cpu=128_300, smoke=12_000),
+    Setting("budget.samples", 1_000_000, "assumed", "less than the other tables', since each step costs noise; cpu: near what whole epochs of every row come to, which with noise draw "
+            "whole batches",
+            cpu={"table=privacy-trials": 128_300, "private=yes": 128_900, "": 126_000}, smoke=12_000),
     Setting("local.epochs", {AVERAGED: 1, "": 5}, "assumed", "fewer steps, for the same reason"),
     Setting("server.epochs", 5, "assumed", "FedMD's global network, so that its budget has rounds", smoke=4),
     Setting("local.batch_size", 64, "assumed", "drawn anew for every step, each sample with the same probability", smoke=16),
@@ -159,25 +164,19 @@ PRIVATE_ROWS = (ALONE, *AVERAGING[:3], FEDIOD, FEDDF, *PRIVATE_ANSWERING)
 """Those that have a private form, each by the mechanism that it declares."""
 
 
-def _private(dataset: str, title: str) -> Table:
-    return Table(
-        key="privacy",
-        title=f"{title}, private",
-        caption=f"Methods under differential privacy: {title}, delta = 1e-5",
-        rows=PRIVATE_ROWS,
-        columns=grid(distribution=("dirichlet-1",), public=("none", "in"), epsilon=EPSILONS),
-        axes={
-            "dataset": "data.name",
-            "distribution": "",
-            "public": "",
-            "epsilon": "privacy.epsilon",
-        },
-        fixed={"data.name": dataset},
-        unit="percent",
-        x_axis="epsilon",
-        own="",
-        settings=PRIVATE,
-    )
+PRIVATE_TABLE = Table(
+    key="privacy",
+    title="MNIST, private",
+    caption="Methods under differential privacy: MNIST, delta = 1e-5",
+    rows=PRIVATE_ROWS,
+    columns=grid(distribution=("dirichlet-1",), public=("none", "in"), epsilon=EPSILONS),
+    axes={"dataset": "data.name", "distribution": "", "public": "", "epsilon": "privacy.epsilon"},
+    fixed={"data.name": "mnist"},
+    unit="percent",
+    x_axis="epsilon",
+    own="",
+    settings=PRIVATE,
+)
 
 
 NOISY_TRIALS: dict[str, dict[str, float]] = {
@@ -220,39 +219,37 @@ NOISELESS_TRIALS: dict[str, dict[str, float]] = {
 """With higher rates than in the other tables, since epochs and rounds are fewer."""
 
 
-def _private_trials(dataset: str, title: str) -> Table:
-    table = _private(dataset, title)
-    return replace(
-        table,
-        key="privacy-trials",
-        title=f"{title}, private, trials",
-        caption=f"Settings of the methods' four trials, with noise and without: {title}, on validation samples",
-        columns=grid(
-            distribution=("dirichlet-1",),
-            public=("none", "in"),
-            epsilon=EPSILONS,
-            trial=("1", "2", "3", "4"),
+PRIVATE_TRIALS = replace(
+    PRIVATE_TABLE,
+    key="privacy-trials",
+    title="MNIST, private, trials",
+    caption="Settings of the methods' four trials, with noise and without: MNIST, on validation samples",
+    columns=grid(
+        distribution=("dirichlet-1",),
+        public=("none", "in"),
+        epsilon=EPSILONS,
+        trial=("1", "2", "3", "4"),
+    ),
+    axes={**PRIVATE_TABLE.axes, "trial": ""},
+    x_axis="",
+    preparatory=True,
+    settings=(
+        ON_VALIDATION,
+        *(
+            Setting(
+                name,
+                {
+                    **{f"private=yes {where}".strip(): value for where, value in tried.items()},
+                    **NOISELESS_TRIALS[name],
+                },
+                "assumed",
+                "four trials of every row",
+            )
+            for name, tried in NOISY_TRIALS.items()
         ),
-        axes={**table.axes, "trial": ""},
-        x_axis="",
-        preparatory=True,
-        settings=(
-            ON_VALIDATION,
-            *(
-                Setting(
-                    name,
-                    {
-                        **{f"private=yes {where}".strip(): value for where, value in tried.items()},
-                        **NOISELESS_TRIALS[name],
-                    },
-                    "assumed",
-                    "four trials of every row",
-                )
-                for name, tried in NOISY_TRIALS.items()
-            ),
-            *(s for s in PRIVATE if s.name not in NOISY_TRIALS),
-        ),
-    )
+        *(s for s in PRIVATE if s.name not in NOISY_TRIALS),
+    ),
+)
 
 
 INVERTED = {"attack.images_by": "inverting"}
@@ -266,25 +263,24 @@ LEAKING = (
 )  # fmt: skip
 
 
-def _leakage(dataset: str, title: str) -> Table:
-    return Table(
-        key="leakage",
-        title=f"{title}, leakage",
-        caption=f"What the strongest attack at hand recovers of private images from what a client sends: {title}",
-        rows=LEAKING,
-        columns=grid(distribution=("dirichlet-1",), public=PUBLIC),
-        axes={"dataset": "data.name", "distribution": "", "public": ""},
-        fixed={"data.name": dataset},
-        measure="leakage",
-        metrics=("fid", "psnr", "ssim"),
-        unit="",
-        own="",
-        settings=(
-            Setting(
-                "partition.public_limit", 2_000, "assumed", "as many as FedIOD generates", smoke=64
-            ),
+LEAKAGE_TABLE = Table(
+    key="leakage",
+    title="MNIST, leakage",
+    caption="What the strongest attack at hand recovers of private images from what a client sends: MNIST",
+    rows=LEAKING,
+    columns=grid(distribution=("dirichlet-1",), public=PUBLIC),
+    axes={"dataset": "data.name", "distribution": "", "public": ""},
+    fixed={"data.name": "mnist"},
+    measure="leakage",
+    metrics=("fid", "psnr", "ssim"),
+    unit="",
+    own="",
+    settings=(
+        Setting(
+            "partition.public_limit", 2_000, "assumed", "as many as FedIOD generates", smoke=64
         ),
-    )
+    ),
+)
 
 
 PAPER = Paper(
@@ -295,12 +291,12 @@ PAPER = Paper(
     tables=(
         _trials("mnist", "MNIST"),
         _table("mnist", "MNIST", ("iid", "dirichlet-1", "dirichlet-0.1", "niid1")),
-        _mixed("mnist", "MNIST"),
+        MIXED_TABLE,
         _trials("cifar10", "CIFAR-10"),
         _table("cifar10", "CIFAR-10", ("iid", "dirichlet-1", "dirichlet-0.1", "niid1")),
-        _private_trials("mnist", "MNIST"),
-        _private("mnist", "MNIST"),
-        _leakage("mnist", "MNIST"),
+        PRIVATE_TRIALS,
+        PRIVATE_TABLE,
+        LEAKAGE_TABLE,
         _table("cifar100", "CIFAR-100", ("iid", "dirichlet-1", "dirichlet-0.1")),
     ),
     released_code=False,

@@ -19,6 +19,11 @@ from results.record import OK, Record
 TOLERANCE = 0.01
 """Share of its family's budget by which a row's may differ."""
 LOCAL, SERVER, SENT = "samples seen by clients", "samples seen by the server", "bytes"
+TOTAL = "samples seen by clients and server"
+BUDGET = "budget.samples"
+"""The setting of a table whose rows learn from as many samples, clients and server together."""
+WITHIN = 0.02
+"""Share of its family's samples by which a row's may differ in such a table."""
 HEADINGS = ("samples seen by clients", "by the server", "MB up and down")
 UNKNOWN = "unknown"
 """Samples of a record from before they were counted."""
@@ -85,32 +90,46 @@ def terminal_budget(rows: Sequence[Sequence[str]]) -> RichTable:
 
 def unequal_rows(layout: Layout, records: Sequence[Record]) -> dict[str, str]:
     """The rows whose budget is not that of their family's root in the same columns and seeds, each
-    with by how much; of several columns by how much at most.
+    with by how much; of several columns by how much at most. Of a table that has one budget for
+    all rows, the samples of clients and server together are compared, and nothing else.
 
     The root's row is the paper's own if that is of the method, else the first that is. A row whose
     family has no other, and those of older records, are compared with none.
     """
-    runs = runs_of(layout, records)
+    runs, tolerance = runs_of(layout, records), TOLERANCE
+    if any(BUDGET in r.config for r in records):
+        runs, tolerance = {row: _totals(of_row) for row, of_row in runs.items()}, WITHIN
     lineages = {r.row: r.lineage for r in records if r.row in runs and r.lineage}
     unequal = {}
     for row, lineage in lineages.items():
         roots = [other for other in runs if lineages.get(other, ("",))[0] == lineage[-1]]
         root = layout.own if layout.own in roots else next(iter(roots), row)
-        if differences := _differences(runs[row], runs[root]):
+        if differences := _differences(runs[row], runs[root], tolerance):
             unequal[row] = f"not the budget of {layout.rows[root]}: {', '.join(differences)}"
     return unequal
 
 
-def _differences(runs: Runs, root: Runs) -> list[str]:
+def _totals(runs: Runs) -> Runs:
+    """The samples of each run, of clients and server together; None where either is unknown."""
+
+    def total(budget: Budget) -> int | None:
+        local, server = budget[LOCAL], budget[SERVER]
+        return None if local is None or server is None else local + server
+
+    return {place: {TOTAL: total(budget)} for place, budget in runs.items()}
+
+
+def _differences(runs: Runs, root: Runs, tolerance: float) -> list[str]:
     """`bytes +12.5 %`, for each entry of a budget that differs by more than the tolerance."""
     texts = []
-    for name in (LOCAL, SERVER, SENT):
-        pairs = ((runs[place][name], root[place][name]) for place in runs if place in root)
+    places = [place for place in runs if place in root]
+    for name in dict.fromkeys(name for place in places for name in runs[place]):
+        pairs = ((runs[place][name], root[place][name]) for place in places)
         known = [(a, b) for a, b in pairs if a is not None and b is not None]
         new = max((a for a, b in known if not b), default=0)
         share = max((a / b - 1 for a, b in known if b), key=abs, default=0.0)
         if new:
             texts.append(f"{name} {new:,} in place of none")
-        elif abs(share) > TOLERANCE:
+        elif abs(share) > tolerance:
             texts.append(f"{name} {100 * share:+,.1f} %")
     return texts

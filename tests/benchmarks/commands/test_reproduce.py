@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -262,6 +263,25 @@ def test_the_readmes_baseline_has_at_most_40_lines_and_becomes_a_row(copy):
     check = run(copy, "check", "most-confident", "--plugin", str(path))
     assert check.returncode == 0, check.stdout
     assert "most-confident keeps the contract" in check.stdout
+
+
+@pytest.mark.slow
+def test_the_readmes_baseline_is_ranked_by_the_command_of_the_leagues_page(tmp_path):
+    assert PLUGIN is not None
+    page = (ROOT / "docs" / "league.md").read_text()
+    command = re.search(r"## Your own method\n.*?```console\n(.*?)\n```", page, re.DOTALL)
+    assert command is not None
+    path = tmp_path / "most_confident.py"
+    path.write_text(PLUGIN[1])
+    words = [str(path) if word == path.name else word for word in shlex.split(command[1])]
+    assert words[:3] == ["python", "-m", "benchmarks"]
+    assert str(path) in words
+    done = run(tmp_path, *words[3:])
+    assert done.returncode == 0, done.stderr
+    printed = " ".join(done.stdout.split())
+    ranks = re.search(r"mean ranks of accuracy over 1 conditions: (.*?); two", printed)
+    assert ranks is not None, done.stdout
+    assert re.search(r"Most confident client \d+\.\d\d", ranks[1]), ranks[1]
 
 
 def test_table_one_is_printed_from_the_partition_itself(tmp_path):

@@ -9,8 +9,13 @@ import torch
 
 from benchmarks.measures import scorecard
 from datasets.corruptions import CORRUPTIONS
+from federation.caching.cache import StageCache
 from federation.channel import Transfer
 from federation.parties.data import LabelledSet
+from federation.parts.networks import HeterogeneousClientsError
+from methods.fedavg import FedAvg
+from methods.fedmd import FedMD
+from tests.federation.tiny import make_client, make_federation
 
 
 class Saying(torch.nn.Module):
@@ -88,3 +93,43 @@ def test_a_corruption_keeps_the_images_kind_and_is_the_same_every_time(name):
     assert (once.dtype, once.shape) == (torch.uint8, images.shape)
     assert once.equal(again)
     assert not once.equal(images)
+
+
+class Failing:
+    """A method whose fit raises."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def fit(self, federation):
+        raise self.error
+
+
+def run_of(method):
+    """A fitted run, of which clients with two kinds of network are asked for."""
+
+    def on_meta(changes):
+        assert changes == scorecard.MIXED
+        names = ("cnn-small", "resnet8-narrow")
+        clients = [make_client(k, device="meta", network=name) for k, name in enumerate(names)]
+        return make_federation(clients, device="meta", stages=StageCache(None, device="meta"))
+
+    return SimpleNamespace(method=method, on_meta=on_meta)
+
+
+@pytest.mark.parametrize(
+    ("method", "differ"),
+    [
+        (FedMD(rounds=1, public_samples=4), True),
+        (FedAvg(rounds=1), False),
+        (Failing(HeterogeneousClientsError("one network everywhere")), False),
+        (Failing(RuntimeError("shapes of two networks")), False),
+    ],
+)
+def test_networks_may_differ_unless_the_fit_refuses_them(method, differ):
+    assert scorecard.networks_may_differ(run_of(method)) is differ
+
+
+def test_an_error_that_is_no_refusal_is_not_taken_for_one():
+    with pytest.raises(AttributeError, match="a mistake"):
+        scorecard.networks_may_differ(run_of(Failing(AttributeError("a mistake"))))

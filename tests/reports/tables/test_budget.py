@@ -158,6 +158,23 @@ def test_of_several_rows_of_the_root_the_papers_own_is_the_one_to_compare_with()
     assert list(unequal_rows(replace(ONE, own=""), records)) == ["b", "top"]
 
 
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"local": 600, "server": 410, "sent": 9_000_000}, ""),  # 1,010 in place of 1,000
+        ({"local": 0, "server": 1_019}, ""),
+        ({"local": 700, "server": 330}, "samples seen by clients and server +3.0 %"),
+        ({"local": 970, "server": 0}, "samples seen by clients and server -3.0 %"),
+        ({"local": 500, "server": None}, ""),
+    ],
+)
+def test_where_a_table_has_one_budget_the_samples_of_all_together_are_compared(changes, text):
+    config = {"budget.samples": 1_000}
+    expected = {"b": f"not the budget of Row A: {text}"} if text else {}
+    records = [run("a", config=config), derived(config=config, **changes)]
+    assert unequal_rows(ONE, records) == expected
+
+
 def test_a_row_with_another_budget_is_marked_with_a_footnote():
     records = [run("a"), derived(local=3_000)]
     marked = replace(ONE, unequal=unequal_rows(ONE, records))
