@@ -4,6 +4,7 @@ Data only.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -30,6 +31,28 @@ CLIENT_FLOPS, SERVER_FLOPS = "client-teraflops", "server-teraflops"
 server, in 10^12 operations."""
 MEMORY = "peak-megabytes"
 """Weights, gradients, optimiser's moments and activations of the largest training step, by plan."""
+CLIENT_SECONDS, SERVER_SECONDS = "client-seconds", "server-seconds"
+"""Wall time of a fit on the machine that ran it, of all clients one after another and of the
+server."""
+LEAKED: Mapping[str, str] = {
+    "psnr": "leaked-psnr",
+    "ssim": "leaked-ssim",
+    "fid": "leaked-distance",
+}
+"""By metric, how near an attack comes to private images by what a method sends."""
+FLOOR: Mapping[str, str] = {
+    "psnr": "floor-psnr",
+    "ssim": "floor-ssim",
+    "fid": "floor-distance",
+}
+"""By metric, how near the nearest public image is to a private one, without any attack."""
+AT_COST = re.compile(
+    r"(?P<of>.+)-at-(epsilon-(?P<epsilon>[\d.]+)|(?P<limit>[\d.]+)-(?P<unit>mb|s))"
+)
+"""A metric as it is where a run has cost no more than that: `accuracy-at-10-mb`,
+`accuracy-at-30-s`, `accuracy-at-epsilon-4`."""
+UNITS: Mapping[str, str] = {"mb": "MB", "s": "s"}
+"""Of what it cost, as printed."""
 TEXTS = frozenset({"classes", PROPERTY})
 """Metrics whose values are texts."""
 
@@ -129,6 +152,16 @@ METRICS: Mapping[str, Metric] = {
     CLIENT_FLOPS: Metric("Work of clients", LOWER, unit="TFLOP", digits=3, scale=0),
     SERVER_FLOPS: Metric("Work of the server", LOWER, unit="TFLOP", digits=3, scale=0),
     MEMORY: Metric("Memory of a step", LOWER, unit="MB", digits=1, scale=0),
+    CLIENT_SECONDS: Metric("Time of clients", LOWER, unit="s", digits=1),
+    SERVER_SECONDS: Metric("Time of the server", LOWER, unit="s", digits=1),
+    # Neither: what looks more like a private image than the nearest public one is recovered, what
+    # looks less like it need not be.
+    LEAKED["psnr"]: Metric("PSNR of what leaks", unit="dB", digits=2, scale=50),
+    LEAKED["ssim"]: Metric("SSIM of what leaks", bounds=(0, 1), scale=1),
+    LEAKED["fid"]: Metric("Fréchet distance of what leaks", digits=2),
+    FLOOR["psnr"]: Metric("PSNR of the nearest public image", unit="dB", digits=2, scale=50),
+    FLOOR["ssim"]: Metric("SSIM of the nearest public image", bounds=(0, 1), scale=1),
+    FLOOR["fid"]: Metric("Fréchet distance of the nearest public images", digits=2),
     BANDWIDTH: Metric("Bandwidth", LOWER, unit="GB", digits=4, scale=0),
     "privacy-cost": Metric("Privacy cost", LOWER, unit="ε", digits=2, scale=0),
     "privacy-eps1": Metric("Privacy parameter ε1", digits=2, scale=0),
@@ -145,4 +178,7 @@ def facts(name: str) -> Metric:
     if name.endswith(BY_GROUP):
         of_samples = facts(name.removesuffix(BY_GROUP))
         return replace(of_samples, title=f"{of_samples.title} by group")
+    if at := AT_COST.fullmatch(name):
+        cost = f"epsilon {at['epsilon']}" if at["epsilon"] else f"{at['limit']} {UNITS[at['unit']]}"
+        return replace(facts(at["of"]), title=f"{facts(at['of']).title} at {cost}")
     return METRICS.get(name, Metric(name))

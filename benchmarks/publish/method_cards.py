@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -14,9 +15,12 @@ import pandas as pd
 from benchmarks.tables import registry
 from benchmarks.tables.registry import MethodEntry
 from federation.method import Method
-from metrics.names import CLIENT_FLOPS, MEGABYTES_DOWN, MEGABYTES_UP
-from reports.tables.markup import code, escaped
-from reports.tables.standings import ACCURACY, AT_EPSILON, Standings, ranking
+from metrics.names import AT_COST, facts
+from reports.kinds.scorecard import PROPERTIES
+from reports.tables.markup import code, escaped, markdown_table
+from reports.tables.ranking import complete
+from reports.tables.standings import ACCURACY, Condition, Standing, Standings, fronts, ranking
+from reports.tables.units import PERCENT, scale_of
 from results.sourcecode import ROOT
 
 HEAD = """# Methods
@@ -24,15 +28,21 @@ HEAD = """# Methods
 A card for each method and baseline, written by `python -m benchmarks cards` from its class and,
 below the table, from what [the league](league.md) measured of it. What leaves a client is what the
 method declares, and the ledger of every run is checked against it; a private form is a mechanism
-under which its guarantee holds. In the league a method without public images stands in every
-condition of its partition, with public images and without; ranks are over the conditions in which
-networks are alike, ranges over all. Cut short: accuracy had not settled when the run ended."""
+under which its guarantee holds; a labelled validation set at the server is needed where the code of
+the method asks for one.
+
+In the league a method without public images stands in every condition of its partition, with public
+images and without. Numbers are the lowest and highest over the conditions of a table, each a mean
+over seeds. Ranks are by accuracy over the conditions in which networks are alike, and so are Pareto
+fronts, of means; the best and the worst rank are its own, among the methods that are ranked. Cut
+short: accuracy had not settled when the run ended. Times are those of the machine that ran it, with
+whatever it did beside. What a method needs and exchanges is read off its runs; a yes says that"""
 
 
 def cards_page(entries: Iterable[MethodEntry], found: Standings | None) -> str:
     """The page of all methods, in the order of their names; `found` are the league's standings."""
     rows = rows_by_method()
-    parts = [HEAD]
+    parts = [HEAD, "", *(f"- {escaped(meaning)}" for meaning in PROPERTIES.values())]
     for entry in entries:
         parts += ["", *card(entry, rows.get(entry.name, {}), found)]
     return "\n".join(parts) + "\n"
@@ -56,6 +66,7 @@ def card(entry: MethodEntry, tables: Mapping[str, list[str]], found: Standings |
         "file": code(source),
         "leaves a client": ", ".join(sorted(method.sends)) or "nothing",
         "private form": _private(method),
+        "labelled validation set": "needed at the server" if needs_validation(method) else "none",
         "settings": _settings(entry.name, method),
         "tables": ", ".join(tables) or "none; offered with `--methods +" + entry.name + "`",
     }
@@ -75,7 +86,7 @@ def card(entry: MethodEntry, tables: Mapping[str, list[str]], found: Standings |
         mine = {key for name, keys in tables.items() if name in in_league for key in keys}
         for standing in found.methods:
             if standing.row in mine and standing.values.get(ACCURACY):
-                lines += ["", measured(found, standing.row)]
+                lines += ["", *measured(found, standing)]
     return lines
 
 
@@ -92,42 +103,114 @@ def _private(method: type[Method]) -> str:
     return "; ".join(f"{name} (sends {kinds})" for name, kinds in forms.items()) or "none"
 
 
+def needs_validation(method: type[Method]) -> bool:
+    """Whether a function of the class asks for the server's validation set by
+    `evaluation.require_validation` or `evaluation.validate`.
+    """
+    functions = inspect.getmembers(method, inspect.isfunction)
+    names = (set(function.__code__.co_names) for _, function in functions)
+    return any("evaluation" in of and of & {"require_validation", "validate"} for of in names)
+
+
 def _settings(name: str, method: type[Method]) -> str:
     texts = [code(f"{name}.{f.name}={f.default}") for f in dataclasses.fields(method)]
     return ", ".join(texts) or "none"
 
 
-def measured(found: Standings, row: str) -> str:
-    """What the league says of a row: its rank, its numbers over all conditions, and where it is the
-    best and the worst.
+def measured(found: Standings, standing: Standing) -> list[str]:
+    """The lines of what the league says of a row: how it ranks, what it needs and exchanges, and
+    its numbers.
     """
-    standing = next(method for method in found.methods if method.row == row)
-    accuracy = pd.Series(standing.values[ACCURACY])
-    texts = [
-        f"accuracy {accuracy.min():.1f} to {accuracy.max():.1f} % over {len(accuracy)} conditions"
+    texts = "; ".join([*ranks(found, standing.row), *on_fronts(found, standing.row)])
+    lines = [f"**In the league, as {escaped(standing.title)}**" + (f": {texts}." if texts else ".")]
+    if standing.properties:
+        lines += ["", *needs(standing)]
+    return [*lines, "", *numbers(found, standing)]
+
+
+def ranks(found: Standings, row: str) -> list[str]:
+    """Its mean rank, and the conditions in which its own rank is the best and the worst; nothing of
+    a row that is not ranked.
+    """
+    mean = ranking(found)["mean_rank"]
+    if row not in mean:
+        return []
+    frame = complete(found.frame(ACCURACY))
+    own = frame.rank(ascending=False, method="min").loc[row].astype(int)
+    texts = [f"mean rank {mean[row]:.2f}, {list(mean).index(row) + 1} of {len(mean)}"]
+    extremes = {"best": own.min(), "worst": own.max()}
+    if extremes["best"] == extremes["worst"]:
+        return [*texts, f"{own.min()} of {len(frame)} in every condition"]
+    for name, rank in extremes.items():
+        of_all = f", {name} of all," if rank == {"best": 1, "worst": len(frame)}[name] else ""
+        at = [condition for condition in found.ranked if own.get(condition.key) == rank]
+        texts.append(f"{name} rank {rank} of {len(frame)}{of_all} in {places(at)}")
+    return texts
+
+
+def places(conditions: Iterable[Condition]) -> str:
+    """Conditions by table and column: MNIST `distribution=iid public=in|out`."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for c in conditions:
+        found.setdefault(title_of(c.table), {}).setdefault(c.column, []).append(c.public)
+    return " and ".join(
+        f"{escaped(title)} "
+        + ", ".join(code(f"{column} public={'|'.join(of)}") for column, of in columns.items())
+        for title, columns in found.items()
+    )
+
+
+def on_fronts(found: Standings, row: str) -> list[str]:
+    """The costs on whose Pareto front against accuracy a row is; nothing if it is on none."""
+    costs = [facts(cost).title.lower() for cost, rows in fronts(found).items() if row in rows]
+    return [f"on the Pareto front of accuracy against {', '.join(costs)}"] if costs else []
+
+
+def needs(standing: Standing) -> list[str]:
+    """A table of a row's properties, each by the beginning of what it means."""
+    rows = [
+        (re.split("[:;]", meaning)[0], "yes" if standing.properties[name] else "no")
+        for name, meaning in PROPERTIES.items()
+        if name in standing.properties
     ]
-    ranks = ranking(found)["mean_rank"]
-    if row in ranks:
-        place = list(ranks).index(row) + 1
-        texts.insert(0, f"mean rank {ranks[row]:.2f}, {place} of {len(ranks)}")
-    for metric, what in ((MEGABYTES_UP, "MB up"), (MEGABYTES_DOWN, "MB down")):
-        if values := standing.values.get(metric):
-            texts.append(f"{max(values.values()):.1f} {what} at most")
-    if values := standing.values.get(CLIENT_FLOPS):
-        texts.append(f"{max(values.values()):.3g} TFLOP at clients at most")
-    private = {
-        name.removeprefix(AT_EPSILON): max(values.values())
-        for name, values in standing.values.items()
-        if name.startswith(AT_EPSILON) and values
-    }
-    if private:
-        numbers = ", ".join(f"{value:.1f} % at {epsilon}" for epsilon, value in private.items())
-        texts.append(f"best of its conditions by epsilon: {numbers}")
-    frame = found.frame(ACCURACY).dropna(axis="columns", how="all")
-    if row in frame.index:
-        for what, extreme in (("best in", frame.idxmax()), ("worst in", frame.idxmin())):
-            if at := [str(key) for key, name in extreme.items() if name == row]:
-                texts.append(f"{what} {', '.join(map(code, at))}")
+    return markdown_table(("what it needs and exchanges", ""), rows)
+
+
+def numbers(found: Standings, standing: Standing) -> list[str]:
+    """A table of a row's numbers: a line for each metric that it has, but for accuracy at equal
+    bytes and time, and a column for each table of the league.
+    """
+    keys: dict[str, list[str]] = {}
+    for condition in dict.fromkeys((*found.ranked, *found.conditions)):
+        if condition.key in standing.values[ACCURACY]:
+            keys.setdefault(condition.table, []).append(condition.key)
+    rows = [["conditions", *(str(len(of)) for of in keys.values())]]
+    for metric in found.metrics:
+        at = AT_COST.fullmatch(metric)
+        if metric in standing.values and not (at and at["limit"]):
+            values = pd.Series(standing.values[metric])
+            ranges = [_range(metric, values[values.index.isin(of)]) for of in keys.values()]
+            rows.append([scale_of(metric, PERCENT).title, *ranges])
     if standing.cut_short:
-        texts.append(f"accuracy cut short in {len(standing.cut_short)} conditions")
-    return f"In the league, as {escaped(standing.title)}: {'; '.join(texts)}."
+        short = [len(standing.cut_short.intersection(of)) for of in keys.values()]
+        rows.append(["conditions in which it was cut short", *map(str, short)])
+    return markdown_table(("", *map(title_of, keys)), rows)
+
+
+def title_of(table: str) -> str:
+    """The title of a table of the league; its key if there is no spec of it."""
+    known = registry.all_tables().get(table)
+    return table if known is None else known.title
+
+
+def _range(metric: str, values: pd.Series) -> str:
+    """`80.1 to 97.7`, or the one number that there is; a dash for none."""
+    ends = (_number(metric, value) for value in (values.min(), values.max()))
+    return " to ".join(dict.fromkeys(ends)) if len(values) else "–"
+
+
+def _number(metric: str, value: float) -> str:
+    """One decimal of a share in percent, three significant digits of anything else."""
+    if facts(metric).share:
+        return f"{value:.1f}"
+    return f"{value:,.0f}" if abs(value) >= 1_000 else f"{value:.3g}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 import functools
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -59,31 +59,44 @@ def listed() -> Mapping[str, Look]:
         }
 
 
-def looks(layout: Layout, named: bool = False) -> dict[str, Look]:
-    """The look of every row: its method's; of several rows of one method the paper's own row, or
-    the first, has it as it is, the others are lighter.
+def looks(
+    rows: Collection[str],
+    methods: Mapping[str, str],
+    oracles: Collection[str] = (),
+    *,
+    own: str = "",
+    named: bool = False,
+) -> dict[str, Look]:
+    """The look of every row: its method's (`methods` by row, else of its own name); of several rows
+    of one method the paper's `own` row, or the first, has it as it is, the others are lighter.
+    `oracles` are the rows that are upper bounds.
 
     Rows that are `named` on an axis need no hatch to be told apart: only upper bounds have one.
     """
-    methods = {row: layout.methods.get(row, row) for row in layout.rows}
+    of_row = {row: methods.get(row, row) for row in rows}
     first: dict[str, str] = {}
-    for row in sorted(layout.rows, key=lambda row: row != layout.own):
-        first.setdefault(methods[row], row)
+    for row in sorted(rows, key=lambda row: row != own):
+        first.setdefault(of_row[row], row)
     of_methods: dict[str, Look] = {}
-    for method in methods.values():
+    for method in of_row.values():
         if method not in of_methods:
             of_methods[method] = listed().get(method) or _spare(method, of_methods)
     seen = dict.fromkeys(of_methods, 0)
     shown = {}
-    for row, method in methods.items():
+    for row, method in of_row.items():
         look = of_methods[method]
         if row != first[method]:
             white, marker, hatch = VARIANTS[0 if named else seen[method] % len(VARIANTS)]
             look = Look(_lighter(look.colour, white), marker, hatch)
             seen[method] += 1
-        hatch = BOUND if row in layout.oracles else "" if named else look.hatch
+        hatch = BOUND if row in oracles else "" if named else look.hatch
         shown[row] = replace(look, hatch=hatch)
     return shown
+
+
+def looks_of(layout: Layout, named: bool = False) -> dict[str, Look]:
+    """The look of every row of a table."""
+    return looks(layout.rows, layout.methods, layout.oracles, own=layout.own, named=named)
 
 
 def _spare(method: str, taken: Mapping[str, Look]) -> Look:

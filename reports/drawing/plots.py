@@ -33,7 +33,7 @@ from reports.drawing.figures import (
     styled,
     vertical_axis,
 )
-from reports.drawing.palette import Look, looks
+from reports.drawing.palette import Look, looks_of
 from reports.tables.table import (
     Block,
     Layout,
@@ -297,7 +297,7 @@ def _bars(
     there = {row: np.isfinite(value) for row, value in values.items()}
     many = sum(there.values(), np.zeros(len(panel.columns), int))
     before = np.zeros(len(panel.columns), int)
-    row_looks = looks(layout)
+    row_looks = looks_of(layout)
     for row, has in there.items():
         if not has.any():
             continue
@@ -344,7 +344,7 @@ def _rows(
     span: tuple[float, float],
 ) -> None:
     base = block.scale.chance or 0.0
-    row_looks = looks(layout, named=True)
+    row_looks = looks_of(layout, named=True)
     for position, row in enumerate(rows):
         look, value = row_looks[row], _series(panel, block, row, "value")
         if np.isnan(value).all():
@@ -392,7 +392,7 @@ def _lines(
     places = np.array([float(name) if is_number(name) else math.inf for name in names])
     finite = np.isfinite(places)
     x = places[finite]
-    row_looks = looks(layout)
+    row_looks = looks_of(layout)
     for row in layout.rows:
         values, look = _series(panel, block, row, "value"), row_looks[row]
         if np.isnan(values).all():

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from reports.drawing.figures import Texts, finish, number_or_nan, page, spread_bars, styled
-from reports.drawing.palette import NEUTRAL, looks
+from reports.drawing.palette import NEUTRAL, looks_of
 from reports.tables.table import Layout, Line, row_title
 from reports.tables.units import scale_of
 from results.published import parse_column
@@ -112,7 +112,7 @@ def _series_titles(layout: Layout, series: Sequence[Series]) -> dict[Series, str
 
 
 def _look(layout: Layout, series: Sequence[Series], one: Series) -> dict[str, Any]:
-    of_row = looks(layout)[one[0]]
+    of_row = looks_of(layout)[one[0]]
     first = next(other for other in series if other[0] == one[0])
     hollow = {} if one == first else {"markerfacecolor": "white"}
     return {"fmt": of_row.marker, "elinewidth": 0.8, "color": of_row.colour, **hollow}

@@ -25,7 +25,7 @@ from reports.drawing.figures import (
     styled,
     vertical_axis,
 )
-from reports.drawing.palette import looks
+from reports.drawing.palette import looks_of
 from reports.tables.bandwidth import COMMON
 from reports.tables.table import Layout, Line, heading, row_title
 from reports.tables.units import scale_of
@@ -76,7 +76,7 @@ def curve_plot(layout: Layout, lines: Sequence[Line], path: Path, first: Sequenc
 
 def _curves(axis: Axes, layout: Layout, rows: Mapping[str, Curve], first: Sequence[str]) -> None:
     offset = max((max(points) for row, points in rows.items() if row in first), default=0)
-    row_looks = looks(layout)
+    row_looks = looks_of(layout)
     for row in layout.rows:
         if row not in rows:
             continue
@@ -153,7 +153,7 @@ def _traffic(
     metric: str,
 ) -> None:
     sent: list[float] = []
-    row_looks = looks(layout)
+    row_looks = looks_of(layout)
     for row in layout.rows:
         if row not in rows:
             continue

@@ -7,40 +7,44 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from reports.drawing.figures import TICK, UNSETTLED, Texts, finish, page, styled
+from reports.drawing.figures import (
+    TICK,
+    TWO_COLUMNS,
+    UNSETTLED,
+    Texts,
+    blank,
+    finish,
+    page,
+    styled,
+)
 from reports.drawing.palette import NEUTRAL, Look
-from reports.tables.ranking import front
+from reports.tables.fronts import Spot
 
 BAR = 0.11
 """Inches between two lines of a picture of ranks."""
-
-
-@dataclass(frozen=True)
-class Point:
-    """A method in the plane of a cost and a gain."""
-
-    title: str
-    look: Look
-    cost: float
-    gain: float
-    cut_short: bool = False
+GREY = "#c4c4c4"
+"""The colour of other methods' lines."""
 
 
 @dataclass(frozen=True)
 class Plane:
-    """One panel of points."""
+    """One panel of methods by cost and gain."""
 
     title: str
     cost: str
     """The name of the horizontal axis, which is logarithmic."""
     gain: str
-    points: tuple[Point, ...]
+    spots: Sequence[Spot]
+    ticks: Sequence[float] = ()
+    """The only costs that there are, where they are few."""
 
 
 @styled
@@ -68,7 +72,9 @@ def rank_plot(ranks: Mapping[str, float], apart: float, path: Path, about: Texts
         axis.plot(ends, (top - 0.6, top - 0.6), color="black", lw=1.4, marker="|", ms=5)
         more = "" if low + apart <= high else ", longer than the axis"
         place = (ends[1] + 0.1, top - 0.6)
-        axis.text(*place, f"critical difference {apart:.2f}{more}", va="center", fontsize=TICK)
+        ground: dict[str, Any] = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
+        text = f"critical difference {apart:.2f}{more}"
+        axis.text(*place, text, va="center", fontsize=TICK, bbox=ground)
     for number, (first, last) in enumerate(groups):
         height = top - 1.5 - number
         axis.plot(
@@ -104,48 +110,61 @@ def _alike(ranks: Sequence[float], apart: float) -> list[tuple[int, int]]:
 
 
 @styled
-def front_plot(planes: Sequence[Plane], path: Path, about: Texts) -> None:
+def front_plot(
+    planes: Sequence[Plane],
+    titles: Mapping[str, str],
+    looks: Mapping[str, Look],
+    path: Path,
+    about: Texts,
+) -> None:
     """A panel for each plane: methods by cost and gain, those that nothing beats joined by a
-    line; hollow where a run was cut short.
+    line; hollow where a run was cut short. `titles` and `looks` are by row.
     """
     figure, [axes] = page([[2.1] * len(planes)], 1.75)
     handles: dict[str, Line2D] = {}
     for axis, plane in zip(axes, planes, strict=True):
-        _plane(axis, plane, handles)
+        _plane(axis, plane, titles, looks, handles)
     if UNSETTLED in handles:
         handles[UNSETTLED] = handles.pop(UNSETTLED)  # to the end
     finish(figure, axes, about, path, list(handles.values()))
 
 
-def _plane(axis: Axes, plane: Plane, handles: dict[str, Line2D]) -> None:
-    shown = [p for p in plane.points if math.isfinite(p.cost) and math.isfinite(p.gain)]
+def _plane(
+    axis: Axes,
+    plane: Plane,
+    titles: Mapping[str, str],
+    looks: Mapping[str, Look],
+    handles: dict[str, Line2D],
+) -> None:
+    shown = [s for s in plane.spots if math.isfinite(s.cost) and math.isfinite(s.gain)]
     # What costs nothing has no place on a logarithmic axis: it stands at its left end.
-    costs = [p.cost for p in shown if p.cost > 0]
+    costs = [s.cost for s in shown if s.cost > 0]
     least = min(costs, default=1.0) / 2
-    at = [max(p.cost, least) for p in shown]
     axis.set_xscale("log")
-    on = front([p.cost for p in shown], [p.gain for p in shown])
-    best = sorted((x, p.gain) for x, p, is_on in zip(at, shown, on, strict=True) if is_on)
+    best = sorted((max(s.cost, least), s.gain) for s in shown if s.on_front)
     axis.plot(*zip(*best, strict=True) if best else ([], []), color=NEUTRAL, lw=0.8, zorder=1)
-    for x, point in zip(at, shown, strict=True):
-        look = point.look
-        face = "white" if point.cut_short else look.colour
-        (drawn,) = axis.plot(
-            x, point.gain, look.marker, ms=4.5, mfc=face, mec=look.colour, mew=1.0, ls="none"
-        )
-        solid = Line2D([], [], marker=look.marker, ms=4.5, color=look.colour, ls="none")
-        solid.set_label(point.title)
-        handles.setdefault(point.title, solid)
-        drawn.set_label("_")
-        if point.cut_short:
-            hollow = Line2D([], [], marker="o", ms=4.5, mfc="white", mec=NEUTRAL, ls="none")
-            hollow.set_label(UNSETTLED)
-            handles.setdefault(UNSETTLED, hollow)
+    for spot in shown:
+        look, title = looks[spot.row], titles[spot.row]
+        face = "white" if spot.cut_short else look.colour
+        at = max(spot.cost, least)
+        style: dict[str, Any] = {"marker": look.marker, "ms": 4.5, "ls": "none"}
+        axis.plot(at, spot.gain, mfc=face, mec=look.colour, mew=1.0, label="_", **style)
+        handles.setdefault(title, Line2D([], [], color=look.colour, label=title, **style))
+        if spot.cut_short:
+            hollow: dict[str, Any] = {"marker": "o", "ms": 4.5, "mfc": "white", "mec": NEUTRAL}
+            handles.setdefault(UNSETTLED, Line2D([], [], ls="none", label=UNSETTLED, **hollow))
     axis.grid()
     axis.set_title(plane.title)
-    free = any(point.cost <= 0 for point in shown)
+    if plane.ticks:
+        axis.minorticks_off()
+        axis.set_xticks(plane.ticks, [f"{tick:g}" for tick in plane.ticks])
+    free = any(spot.cost <= 0 for spot in shown)
     axis.set_xlabel(f"{plane.cost}; 0 at the left end" if free else plane.cost)
     axis.set_ylabel(plane.gain)
+
+
+COLUMNS = 3
+"""Panels of `parallel_plot` beside each other."""
 
 
 @styled
@@ -156,17 +175,28 @@ def parallel_plot(
     path: Path,
     about: Texts,
 ) -> None:
-    """A line for each method over several axes, each from the worst (0) to the best (1) of all;
-    values are scaled so by the caller.
+    """A panel for each method, by title: its values on several axes, each from the worst (0) to the
+    best (1) of all, in front of those of the others in grey. Values are scaled so by the caller; a
+    line has a gap where one is not a number.
     """
-    figure, [[axis]] = page([[6.2]], 2.0)
+    lines = math.ceil(len(values) / COLUMNS)
+    figure = blank((TWO_COLUMNS, 1.0 * lines + 0.75), 0.03)
+    panels = list(figure.subplots(lines, COLUMNS, sharex=True, sharey=True, squeeze=False).flat)
     places = np.arange(len(axes_titles))
-    for title, heights in values.items():
+    for number, (axis, (title, heights)) in enumerate(zip(panels, values.items(), strict=False)):
+        # One path with gaps: a smaller SVG than one of each.
+        others = [[*other, math.nan] for name, other in values.items() if name != title]
+        along = np.tile([*places, math.nan], len(others))
+        axis.plot(along, list(chain.from_iterable(others)), color=GREY, lw=0.5, zorder=1)
         look = looks[title]
-        axis.plot(places, heights, color=look.colour, marker=look.marker, ms=3.5, label=title)
-    axis.set_xticks(places, axes_titles)
-    axis.set_xlim(-0.1, len(axes_titles) - 0.9)
-    axis.set_ylim(-0.05, 1.05)
-    axis.set_yticks((0, 1), ("worst", "best"))
-    axis.grid(axis="x")
-    finish(figure, [axis], about, path)
+        style: dict[str, Any] = {"color": look.colour, "marker": look.marker, "ms": 3.5, "lw": 1.4}
+        axis.plot(places, heights, zorder=3, **style)
+        axis.set_title(title)
+        axis.grid(axis="x")
+        axis.set_yticks((0, 1), ("worst", "best"))
+        axis.set_ylim(-0.08, 1.08)
+        axis.set_xticks(places, axes_titles, rotation=90)
+        axis.tick_params(labelbottom=number + COLUMNS >= len(values))
+    for axis in panels[len(values) :]:
+        axis.remove()
+    finish(figure, [], about, path)

@@ -12,7 +12,8 @@ from metrics.names import MEGABYTES_DOWN, MEGABYTES_UP
 from reports.kinds.exchange import PROPERTIES as EXCHANGED
 from reports.kinds.exchange import crossed
 from reports.kinds.kind import Kind, Regenerated
-from reports.tables.standings import ACCURACY, Scored, Standings, ranking, standings_of
+from reports.tables.fronts import spots
+from reports.tables.standings import ACCURACY, Scored, Standing, Standings, ranking, standings_of
 
 PROPERTIES: Mapping[str, str] = {
     **EXCHANGED,
@@ -34,28 +35,21 @@ class Scorecard(Kind):
 
     def draw(self, table: Regenerated, path: Path) -> None:
         from reports.drawing.figures import TWO_COLUMNS, texts_of
-        from reports.drawing.palette import looks
-        from reports.drawing.plots_ranking import Plane, Point, front_plot
+        from reports.drawing.palette import looks_of
+        from reports.drawing.plots_ranking import Plane, front_plot
 
         found = standings_of([Scored(table.layout, table.lines, table.records)])
-        styles = looks(table.layout)
-
-        def value(row: str, metric: str, key: str) -> float:
-            return values[row].get(metric, {}).get(key, math.nan)
-
-        values = {method.row: method.values for method in found.methods}
         planes = [
             Plane(
                 f"{condition.column}, public={condition.public}",
                 "MB sent, both ways",
                 "Accuracy (%)",
-                tuple(
-                    Point(
-                        method.title,
-                        styles[method.row],
-                        value(method.row, MEGABYTES_UP, condition.key)
-                        + value(method.row, MEGABYTES_DOWN, condition.key),
-                        value(method.row, ACCURACY, condition.key),
+                spots(
+                    (
+                        method.row,
+                        _value(method, MEGABYTES_UP, condition.key)
+                        + _value(method, MEGABYTES_DOWN, condition.key),
+                        _value(method, ACCURACY, condition.key),
                         condition.key in method.cut_short,
                     )
                     for method in found.methods
@@ -65,7 +59,12 @@ class Scorecard(Kind):
             for condition in found.conditions
         ]
         if planes:
-            front_plot(planes, path, texts_of(table.layout, TWO_COLUMNS))
+            texts = texts_of(table.layout, TWO_COLUMNS)
+            front_plot(planes, table.layout.rows, looks_of(table.layout), path, texts)
+
+
+def _value(method: Standing, metric: str, key: str) -> float:
+    return method.values.get(metric, {}).get(key, math.nan)
 
 
 def ranked(found: Standings) -> str:

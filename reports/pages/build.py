@@ -10,25 +10,22 @@ from reports.pages.latex import latex_table
 from reports.pages.leaderboard import render_leaderboard
 from reports.pages.page import render_page
 from reports.pages.result_files import PROFILES, Result, find_results
+from reports.tables.beside import add_leakage, add_private
 from reports.tables.resultset import records_of
-from reports.tables.standings import (
-    EPSILON,
-    Scored,
-    Standings,
-    add_private,
-    as_csv,
-    dumped,
-    standings_of,
-)
+from reports.tables.standings import EPSILON, Scored, Standings, standings_of
+from reports.tables.standings_files import as_csv, dumped, methods_csv
 from results.files import check_output, write_atomic
 
 SCORECARD = "scorecard"
 """The measure of tables whose methods are ranked."""
+LEAKAGE = "leakage"
+"""The measure of tables of what is recovered of private images."""
 
 
 def build_pages(results: Path, output: Path) -> list[Path]:
     """Write `output`/index.html and `output`/PROFILE/PAPER/TABLE.tex and .md, and, where methods
-    were run on equal terms, leaderboard.html, .json and .csv; returns what was written.
+    were run on equal terms, leaderboard.html, .json and .csv, and leaderboard-methods.csv; returns
+    what was written.
 
     Raises ResultsError if `results` holds no table or a damaged one.
     """
@@ -39,6 +36,7 @@ def build_pages(results: Path, output: Path) -> list[Path]:
         texts[output / "leaderboard.html"] = render_leaderboard(found)
         texts[output / "leaderboard.json"] = dumped(found)
         texts[output / "leaderboard.csv"] = as_csv(found)
+        texts[output / "leaderboard-methods.csv"] = methods_csv(found)
     for result in tables:
         place = output / result.profile / result.paper / result.name
         texts[place.with_name(f"{result.name}.tex")] = latex_table(
@@ -58,26 +56,28 @@ def build_pages(results: Path, output: Path) -> list[Path]:
 
 def standings_in(tables: Sequence[Result]) -> Standings | None:
     """The standings of all tables of a scorecard under the largest profile that has any, with what
-    tables over epsilon beside them say of the same methods; None where there is none.
+    tables over epsilon and of leakage beside them say of the same methods; None where there is
+    none.
     """
-    scored = [r for r in tables if r.sheet.measure == SCORECARD and r.as_published]
+    published = [r for r in tables if r.as_published]
+    scored = [r for r in published if r.sheet.measure == SCORECARD]
     if not scored:
         return None
     profile = min((r.profile for r in scored), key=PROFILES.index)
     scored = [r for r in scored if r.profile == profile]
-    beside = {(r.profile, r.paper) for r in scored}
-    private = [
-        r
-        for r in tables
-        if r.sheet.layout.x_axis == EPSILON and r.as_published and (r.profile, r.paper) in beside
-    ]
-    of_scored, of_private = (
-        [Scored(r.sheet.layout, records_of(r.lines), r.records) for r in results]
-        for results in (scored, private)
-    )
+    places = {(r.profile, r.paper) for r in scored}
+    beside = [r for r in published if (r.profile, r.paper) in places]
+    of_scored = _scored(scored)
     found = standings_of(of_scored)
-    add_private(found, of_scored, of_private)
+    private = [r for r in beside if r.sheet.layout.x_axis == EPSILON]
+    add_private(found, of_scored, _scored(private))
+    leaking = [r for r in beside if r.sheet.measure == LEAKAGE]
+    add_leakage(found, of_scored, _scored(leaking))
     return found
+
+
+def _scored(results: Sequence[Result]) -> list[Scored]:
+    return [Scored(r.sheet.layout, records_of(r.lines), r.records) for r in results]
 
 
 def league_of(results: Path) -> Standings | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -14,53 +15,62 @@ from markupsafe import Markup
 
 from metrics.names import (
     CLIENT_FLOPS,
+    CLIENT_SECONDS,
     CORRUPTED,
+    FLOOR,
     LOWER,
     MEGABYTES_DOWN,
     MEGABYTES_UP,
+    MEMORY,
     ROUNDS,
     SERVER_FLOPS,
     WEAKEST,
     facts,
 )
 from reports.drawing.figures import Texts
-from reports.drawing.palette import looks
-from reports.drawing.plots_ranking import Plane, Point, front_plot, parallel_plot, rank_plot
+from reports.drawing.palette import Look, looks
+from reports.drawing.plots_ranking import Plane, front_plot, parallel_plot, rank_plot
+from reports.kinds.scorecard import PROPERTIES as MEANINGS
 from reports.pages.page import data_uri
 from reports.tables.html import TEMPLATES, render
 from reports.tables.ranking import critical_difference
 from reports.tables.standings import (
     ACCURACY,
     AT_EPSILON,
-    MEGABYTES,
-    SECONDS,
+    BOTH_WAYS,
+    EPSILON,
+    Standing,
     Standings,
-    as_json,
-    costs,
+    at_epsilon,
+    planes,
     ranking,
 )
-from reports.tables.table import Layout
+from reports.tables.standings_files import as_json
 from reports.tables.units import PERCENT, scale_of
 
+
+@dataclass(frozen=True)
+class Property:
+    """What a method has or not, as a column and as what a user may demand."""
+
+    name: str
+    heading: str
+    wanted: str
+    """The value that is demanded, `yes` or `no`."""
+    demand: str
+
+    @property
+    def meaning(self) -> str:
+        """How it is derived."""
+        return MEANINGS[self.name]
+
+
 PROPERTIES = (
-    ("distillation", "public images"),
-    ("networks-differ", "networks may differ"),
-    ("privacy", "outputs alone leave"),
-    ("asynchronous", "asynchronous"),
+    Property("distillation", "public images", "no", "no public images"),
+    Property("networks-differ", "networks may differ", "yes", "networks may differ"),
+    Property("privacy", "outputs or labels only", "yes", "only outputs or labels leave a client"),
+    Property("asynchronous", "asynchronous", "yes", "asynchronous"),
 )
-"""Columns of properties, with their headings."""
-DEMANDS = (
-    ("distillation", "no", "no public images"),
-    ("networks-differ", "yes", "networks may differ"),
-    ("privacy", "yes", "nothing but outputs leaves a client"),
-    ("asynchronous", "yes", "asynchronous"),
-)
-"""What a user may demand: a property, the value it must have, and how it is called."""
-EQUAL = {
-    **{f"{ACCURACY}-at-{limit}-mb": f"Accuracy at {limit} MB (%)" for limit in MEGABYTES},
-    **{f"{ACCURACY}-at-{limit}-s": f"Accuracy at {limit} s (%)" for limit in SECONDS},
-}
-"""Metrics that are read off histories, by title."""
 CONDITIONS = (
     ("profile", "profile", True),
     ("table", "data", True),
@@ -71,34 +81,40 @@ CONDITIONS = (
 """What a condition is chosen by, how it is called, and whether methods are ranked over all of its
 values together: not over networks, since few methods can have mixed ones.
 """
-COSTS = {"megabytes": "MB sent, both ways", CLIENT_FLOPS: "work of clients (TFLOP)"}
+COSTS = {
+    BOTH_WAYS: "MB sent, both ways",
+    CLIENT_FLOPS: "work of clients (TFLOP)",
+    EPSILON: "epsilon (differential privacy)",
+}
 """Axes of the fronts."""
-AXES = (
-    ACCURACY,
-    WEAKEST,
-    CORRUPTED,
-    MEGABYTES_UP,
-    MEGABYTES_DOWN,
-    CLIENT_FLOPS,
-    SERVER_FLOPS,
-)
-"""Of the parallel plot."""
+AXES = {
+    ACCURACY: "accuracy",
+    WEAKEST: "weakest clients",
+    CORRUPTED: "corrupted images",
+    MEGABYTES_UP: "MB up",
+    MEGABYTES_DOWN: "MB down",
+    CLIENT_FLOPS: "work of clients",
+    SERVER_FLOPS: "work of server",
+    MEMORY: "memory",
+    CLIENT_SECONDS: "time of clients",
+}
+"""Of the parallel plot, before accuracy under differential privacy, as it names them."""
+THREE_DIGITS = {"maximumSignificantDigits": 3}
+"""How the page writes what is no share."""
 
 
 def column_of(metric: str) -> dict[str, Any]:
-    """How a metric is headed, rounded and sorted on the page: decimals of a share in percent, three
-    significant digits of anything else.
+    """How a metric is headed, written and sorted on the page: decimals of a share in percent, three
+    significant digits of anything else (`format`, as `Number.toLocaleString` takes it).
     """
-    if metric in EQUAL or metric.startswith(AT_EPSILON):
-        title = EQUAL.get(metric) or f"Accuracy at epsilon {metric.removeprefix(AT_EPSILON)} (%)"
-        return {"name": metric, "title": title, "digits": 2, "better": "higher", "share": True}
-    scale = scale_of(metric, PERCENT)
+    known, scale = facts(metric), scale_of(metric, PERCENT)
+    decimals = {"minimumFractionDigits": scale.digits, "maximumFractionDigits": scale.digits}
     return {
         "name": metric,
         "title": scale.title,
-        "digits": 2 if facts(metric).share else 0,  # none: three significant ones
-        "better": facts(metric).better,
-        "share": facts(metric).share,
+        "format": decimals if known.share else THREE_DIGITS,
+        "better": known.better,
+        "share": known.share,
     }
 
 
@@ -115,8 +131,13 @@ def render_leaderboard(found: Standings) -> str:
     columns = [column_of(metric) for metric in found.metrics]
     ranked = {name for m in found.methods if not m.bound for name in m.values}
     order = (*found.ranked, *found.conditions)  # the page opens with what is ranked
+    told = as_json(found)
     data = {
-        **as_json(found),
+        "conditions": told["conditions"],
+        "methods": [
+            {name: value for name, value in method.items() if name not in ("std", "n")}
+            for method in told["methods"]
+        ],
         "columns": columns,
         "quantiles": nemenyi_quantiles(len(found.methods)),
     }
@@ -141,8 +162,8 @@ def render_leaderboard(found: Standings) -> str:
             if column["better"] and column["name"] in ranked and column["name"] != ROUNDS
         ],
         at_epsilon=any(metric.startswith(AT_EPSILON) for metric in found.metrics),
+        leakage=any(metric in FLOOR.values() for metric in found.metrics),
         properties=PROPERTIES,
-        demands=DEMANDS,
         pictures=[(title, data_uri(svg, "image/svg+xml")) for title, svg in pictures(found)],
     )
 
@@ -157,69 +178,109 @@ def pictures(found: Standings) -> list[tuple[str, bytes]]:
 
 
 def draw(found: Standings, folder: Path) -> dict[str, Path]:
-    """Draw `ranks.png`, `fronts.png` and `axes.png`, also as SVG and PDF, into a folder; returns
-    each with its title. Ranks need two methods that were run in every condition.
+    """Draw `ranks.png`, `fronts.png` and `axes.png`, also as SVG and PDF, into a folder, those of
+    which there is anything to draw; returns each with its title.
     """
-    ranks, drawn = ranking(found), {}
-    titles = {m.row: m.title for m in found.methods}
-    shown = [m for m in found.methods if not m.bound]
-    styles = looks(
-        Layout(
-            key="",
-            title="",
-            caption="",
-            rows={m.row: m.title for m in shown},
-            oracles=frozenset(),
-            own="",
-            x_axis="",
-            columns=(),
-            labels=(),
-        )
-    )
     where = ", ".join(dict.fromkeys(f"{c.profile} {c.table}" for c in found.ranked))
     numbers = sorted({found.seeds[c.key] for c in found.ranked if c.key in found.seeds})
     each = f"seeds: {', '.join(map(str, numbers))}"
-    means_of = f"means over {len(found.ranked)} conditions ({each})"
-    about = Texts(note=f"{where}: {means_of}; hollow: cut short in one of them or more.")
-    if len(ranks["mean_rank"]) > 1:
-        by_title = {titles[row]: rank for row, rank in ranks["mean_rank"].items()}
-        path = folder / "ranks.png"
-        rank_plot(by_title, ranks["critical_difference"] or math.inf, path, about)
-        drawn["Mean ranks of accuracy; a bar joins methods that are not told apart"] = path
-    means = {metric: found.means(metric) for metric in found.metrics}
-    short = {m.row for m in shown if m.cut_short}
-    planes = [
+    about = f"{where}: means over {len(found.ranked)} conditions ({each})"
+    drawn = {
+        "Mean ranks of accuracy; a bar joins methods that are not told apart": draw_ranks(
+            found, folder / "ranks.png", about
+        ),
+        "Accuracy against what it costs; the line joins methods that nothing beats": draw_fronts(
+            found, folder / "fronts.png", about
+        ),
+        "Each method on every axis, from the worst of all to the best, the others in grey": (
+            draw_axes(found, folder / "axes.png", about)
+        ),
+    }
+    return {title: path for title, path in drawn.items() if path is not None}
+
+
+def draw_ranks(found: Standings, path: Path, about: str) -> Path | None:
+    """Draw mean ranks into `path`, which is returned; nothing of fewer than two methods that were
+    run in every condition.
+    """
+    ranks = ranking(found)
+    if len(ranks["mean_rank"]) < 2:
+        return None
+    titles = _titles(found)
+    by_title = {titles[row]: rank for row, rank in ranks["mean_rank"].items()}
+    apart = ranks["critical_difference"] or math.inf
+    rank_plot(by_title, apart, path, Texts(note=f"{about}."))
+    return path
+
+
+def draw_fronts(found: Standings, path: Path, about: str) -> Path | None:
+    """Draw accuracy against each cost (`planes`) into `path`, which is returned; nothing where no
+    method has both.
+    """
+    drawn = [
         Plane(
             "",
             COSTS[cost],
             "Accuracy (%)",
-            tuple(
-                Point(m.title, styles[m.row], values[m.row], means[ACCURACY][m.row], m.row in short)
-                for m in shown
-                if m.row in values and m.row in means[ACCURACY]
-            ),
+            places,
+            sorted({spot.cost for spot in places}) if cost == EPSILON else (),
         )
-        for cost, values in costs(found).items()
+        for cost, places in planes(found).items()
     ]
-    if planes:
-        front_plot(planes, folder / "fronts.png", about)
-        title = "Accuracy against what it costs; the line joins methods that nothing beats"
-        drawn[title] = folder / "fronts.png"
+    if not drawn:
+        return None
+    note = f"{about}; hollow: cut short in one of them or more."
+    if any(plane.ticks for plane in drawn):
+        note += " Accuracy at an epsilon: in those conditions in which all have it."
+    front_plot(drawn, _titles(found), _looks(found), path, Texts(note=note))
+    return path
+
+
+def draw_axes(found: Standings, path: Path, about: str) -> Path | None:
+    """Draw each method on every axis into `path`, which is returned: `AXES`, and accuracy at the
+    largest epsilon of those that most methods have; nothing where no axis has a value.
+    """
+    names = dict(AXES)
+    means = {name: found.means(name) for name in names if name in found.metrics}
+    private = at_epsilon(found)
+    if private:
+        epsilon = max(private, key=lambda epsilon: (len(private[epsilon]), float(epsilon)))
+        means[f"{AT_EPSILON}{epsilon}"] = private[epsilon]
+        names[f"{AT_EPSILON}{epsilon}"] = f"at epsilon {epsilon}"
     scaled = {
-        name: share_of_best(means[name], lower=facts(name).better == LOWER)
-        for name in AXES
-        if name in means and len(means[name])
+        name: share_of_best(values, lower=facts(name).better == LOWER)
+        for name, values in means.items()
+        if len(values)
     }
-    if scaled:
-        parallel_plot(
-            {m.title: [float(scaled[name].get(m.row, math.nan)) for name in scaled] for m in shown},
-            {m.title: styles[m.row] for m in shown},
-            [facts(name).title.replace(" ", "\n", 1) for name in scaled],
-            folder / "axes.png",
-            about,
-        )
-        drawn["Each method on every axis, from the worst of all to the best"] = folder / "axes.png"
-    return drawn
+    if not scaled:
+        return None
+    styles = _looks(found)
+    shown = [m for m in _methods(found) if any(m.row in values for values in scaled.values())]
+    parallel_plot(
+        {
+            m.title: [float(values.get(m.row, math.nan)) for values in scaled.values()]
+            for m in shown
+        },
+        {m.title: styles[m.row] for m in shown},
+        [names[name] for name in scaled],
+        path,
+        Texts(note=f"{about}; costs by their logarithm, the least as the best."),
+    )
+    return path
+
+
+def _methods(found: Standings) -> list[Standing]:
+    """All but the bounds."""
+    return [method for method in found.methods if not method.bound]
+
+
+def _titles(found: Standings) -> dict[str, str]:
+    return {method.row: method.title for method in found.methods}
+
+
+def _looks(found: Standings) -> dict[str, Look]:
+    methods = {method.row: method.method for method in found.methods}
+    return looks(methods, methods, {method.row for method in found.methods if method.bound})
 
 
 def share_of_best(values: pd.Series, *, lower: bool) -> pd.Series:

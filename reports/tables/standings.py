@@ -8,33 +8,29 @@ same column.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from metrics.names import CLIENT_FLOPS, LOWER, MEGABYTES_DOWN, MEGABYTES_UP, PROPERTY, facts
-from reports.tables.ranking import complete, critical_difference, friedman, front, mean_ranks
-from reports.tables.table import Layout, is_number
-from results.arrays import unpack
+from metrics.names import AT_COST, CLIENT_FLOPS, MEGABYTES_DOWN, MEGABYTES_UP, PROPERTY
+from reports.tables.fronts import Spot, spots
+from reports.tables.ranking import complete, critical_difference, friedman, mean_ranks
+from reports.tables.run_costs import ACCURACY, Value, at_equal_cost, seconds
+from reports.tables.table import Layout, cut_short, is_number
 from results.published import format_column, parse_column
 from results.record import OK, Record
 from results.store import Line
 
 PUBLIC, NO_PUBLIC = "public", "none"
 NETWORKS, ALIKE = "networks", "alike"
-ACCURACY = "accuracy"
 EPSILON = "epsilon"
 AT_EPSILON = f"{ACCURACY}-at-epsilon-"
 """Begins the name of accuracy under differential privacy, which ends in its epsilon."""
-MEGABYTES = (1, 10, 100)
-"""What both ways together may have sent, for accuracy at equal bytes."""
-SECONDS = (10, 30, 100)
-"""Of computing, for accuracy at equal time."""
+BOTH_WAYS = "megabytes"
+"""The cost of bytes up and down together."""
 
 
 @dataclass(frozen=True)
@@ -64,15 +60,38 @@ class Standing:
     title: str
     bound: bool
     """Whether it uses what no real server has."""
+    method: str = ""
+    """The name of its method, which several rows may have."""
     values: dict[str, dict[str, float]] = field(default_factory=dict)
     """By metric and condition's key, the mean over seeds."""
     stds: dict[str, dict[str, float]] = field(default_factory=dict)
+    """Where there are two seeds or more."""
+    counts: dict[str, dict[str, int]] = field(default_factory=dict)
+    """How many seeds."""
+    unsettled: dict[str, set[str]] = field(default_factory=dict)
+    """By metric, keys of conditions in which it had not settled when a run ended; of metrics that
+    have a history."""
     properties: dict[str, bool] = field(default_factory=dict)
     """Where its runs differ, the value that `PESSIMIST` gives."""
     sends: set[str] = field(default_factory=set)
     """Kinds of payload that leave a client."""
-    cut_short: set[str] = field(default_factory=set)
-    """Keys of conditions in which its accuracy had not settled."""
+    receives: set[str] = field(default_factory=set)
+    """Kinds of payload that come down to a client."""
+
+    @property
+    def cut_short(self) -> set[str]:
+        """Keys of conditions in which its accuracy had not settled."""
+        return self.unsettled.get(ACCURACY, set())
+
+    def add(self, metric: str, keys: Iterable[str], value: Value) -> None:
+        """Have a value in the conditions of these keys."""
+        for key in keys:
+            self.values.setdefault(metric, {})[key] = value.mean
+            self.counts.setdefault(metric, {})[key] = value.n
+            if math.isfinite(value.std):
+                self.stds.setdefault(metric, {})[key] = value.std
+            if value.cut_short:
+                self.unsettled.setdefault(metric, set()).add(key)
 
 
 PESSIMIST: Mapping[str, bool] = {
@@ -109,11 +128,9 @@ class Standings:
         alike = tuple(condition for condition in self.conditions if condition.networks == ALIKE)
         return alike or self.conditions
 
-    def frame(self, metric: str, conditions: Iterable[Condition] | None = None) -> pd.DataFrame:
-        """Values of the methods that are no bounds, by row and condition; of `ranked` where no
-        conditions are given.
-        """
-        keys = [c.key for c in (self.ranked if conditions is None else conditions)]
+    def frame(self, metric: str) -> pd.DataFrame:
+        """Values of the methods that are no bounds, by row and key of `ranked`."""
+        keys = [condition.key for condition in self.ranked]
         ranked = [method for method in self.methods if not method.bound]
         return pd.DataFrame(
             [[m.values.get(metric, {}).get(key, math.nan) for key in keys] for m in ranked],
@@ -123,8 +140,12 @@ class Standings:
 
     @property
     def metrics(self) -> list[str]:
-        """All metrics that any method has."""
-        return list(dict.fromkeys(name for method in self.methods for name in method.values))
+        """All metrics that any method has, in the order of the method that has most; behind them
+        those at a cost, by its unit and from the least.
+        """
+        methods = sorted(self.methods, key=lambda method: -len(method.values))
+        names = dict.fromkeys(name for method in methods for name in method.values)
+        return sorted(names, key=_cost_of)
 
     def means(self, metric: str) -> pd.Series:
         """The mean over `ranked` of the methods that have a value in all of them."""
@@ -140,7 +161,8 @@ def standings_of(tables: Iterable[Scored]) -> Standings:
         places = _places(table)
         conditions += [condition for at in places.values() for condition in at]
         for row, title in table.layout.rows.items():
-            methods.setdefault(row, Standing(row, title, row in table.layout.oracles))
+            of, bound = table.layout.methods.get(row, row), row in table.layout.oracles
+            methods.setdefault(row, Standing(row, title, bound, of))
         for line in table.lines:
             at, method = places.get((line["row"], line["column"]), ()), methods[line["row"]]
             if line["status"] != OK or not at:
@@ -149,45 +171,30 @@ def standings_of(tables: Iterable[Scored]) -> Standings:
                 holds = parse_column(line["column"])[PROPERTY]
                 _add_property(method, holds, line["value"] == "yes")
             elif is_number(line["value"]) and math.isfinite(float(line["value"])):
-                for key in (condition.key for condition in at):
+                keys = [condition.key for condition in at]
+                for key in keys:
                     seeds[key] = min(seeds.get(key, int(line["n"])), int(line["n"]))
-                _add(method, line["metric"], at, line)
+                method.add(line["metric"], keys, value_of(line))
         for record in table.records:
-            if record.status == OK:
-                kinds = (kind.partition("/") for kind in record.bytes_by_kind)
-                methods[record.row].sends |= {kind for way, _, kind in kinds if way == "up"}
-        for (row, column, metric), value in _at_equal_cost(table.records).items():
-            for condition in places.get((row, column), ()):
-                if condition.key in methods[row].values.get(ACCURACY, {}):
-                    methods[row].values.setdefault(metric, {})[condition.key] = value
-        for row, column in _cut_short(table.records):
-            methods[row].cut_short |= {c.key for c in places.get((row, column), ())}
+            for kind in record.bytes_by_kind if record.status == OK else ():
+                way, _, payload = kind.partition("/")
+                crossing = (
+                    methods[record.row].sends if way == "up" else methods[record.row].receives
+                )
+                crossing.add(payload)
+        spent = {**seconds(table.records), **at_equal_cost(table.records)}
+        for (row, column, metric), value in spent.items():
+            measured = methods[row].values.get(ACCURACY, {})
+            keys = [c.key for c in places.get((row, column), ()) if c.key in measured]
+            methods[row].add(metric, keys, value)
     found = dict.fromkeys(conditions)
     return Standings(tuple(found), tuple(methods.values()), seeds)
 
 
-def add_private(found: Standings, scored: Iterable[Scored], private: Iterable[Scored]) -> None:
-    """Add accuracy under differential privacy, as `accuracy-at-epsilon-4`, from tables that have a
-    column for each epsilon, to the methods of `found` that they have. It stands where the data,
-    the rest of the column and the public images are those of a condition of the `scored` tables;
-    budgets may be others.
-    """
-    data = {table.layout.key: line["data"] for table in scored for line in table.lines[:1]}
-    methods = {method.row: method for method in found.methods}
-    for line in (line for table in private for line in table.lines):
-        pairs = parse_column(line["column"])
-        epsilon, public = pairs.pop(EPSILON, "inf"), pairs.pop(PUBLIC, NO_PUBLIC)
-        wanted = line["status"] == OK and line["metric"] == ACCURACY and epsilon != "inf"
-        if not wanted or line["row"] not in methods:
-            continue
-        at = [
-            condition
-            for condition in found.ranked
-            if condition.column == format_column(pairs)
-            and data[condition.table] == line["data"]
-            and public in (NO_PUBLIC, condition.public)
-        ]
-        _add(methods[line["row"]], f"{AT_EPSILON}{epsilon}", at, line)
+def value_of(line: Line) -> Value:
+    """The number of a CSV's line."""
+    std = float(line["std"]) if line["std"] else math.nan
+    return Value(float(line["value"]), std, int(line["n"]), cut_short(line))
 
 
 def _places(table: Scored) -> dict[tuple[str, str], list[Condition]]:
@@ -230,77 +237,24 @@ def _places(table: Scored) -> dict[tuple[str, str], list[Condition]]:
     return places
 
 
-def _add(method: Standing, metric: str, places: Sequence[Condition], line: Line) -> None:
-    for condition in places:
-        method.values.setdefault(metric, {})[condition.key] = float(line["value"])
-        if line["std"]:
-            method.stds.setdefault(metric, {})[condition.key] = float(line["std"])
-
-
 def _add_property(method: Standing, name: str, holds: bool) -> None:
     if name not in method.properties or holds == PESSIMIST.get(name):
         method.properties[name] = holds
 
 
-def _cut_short(records: Iterable[Record]) -> set[tuple[str, str]]:
-    return {(r.row, r.column) for r in records if r.settled.get(ACCURACY) is False}
-
-
-def _at_equal_cost(records: Iterable[Record]) -> dict[tuple[str, str, str], float]:
-    """Accuracy at equal bytes and at equal time, by row, column and metric: means over seeds, where
-    every seed had one.
+def ranking(found: Standings) -> dict[str, Any]:
+    """Mean ranks by accuracy of all methods that have one in every condition of `found.ranked`,
+    with Friedman's p-value and the critical difference.
     """
-    found: dict[tuple[str, str, str], list[float]] = {}
-    for record in records:
-        if record.status != OK or not record.arrays:
-            continue
-        arrays = unpack(record.arrays)
-        accuracy = 100 * arrays[ACCURACY]
-        sent, passed = arrays["bytes"] / 1e6, seconds_by_epoch(record, len(accuracy))
-        for name, cost, limits in (("mb", sent, MEGABYTES), ("s", passed, SECONDS)):
-            for limit in limits:
-                key = (record.row, record.column, f"{ACCURACY}-at-{limit}-{name}")
-                found.setdefault(key, []).append(reached(accuracy, cost, limit))
+    known = found.frame(ACCURACY)
+    values = complete(known)
     return {
-        key: float(np.mean(values)) for key, values in found.items() if np.isfinite(values).all()
-    }
-
-
-def reached(history: np.ndarray, spent: np.ndarray, limit: float) -> float:
-    """The last value of a history (n,) whose cost (n,) is within `limit`; not a number where even
-    the first costs more.
-    """
-    within = int(np.searchsorted(spent, limit, side="right"))
-    return float(history[within - 1]) if within else math.nan
-
-
-def seconds_by_epoch(record: Record, epochs: int) -> np.ndarray:
-    """Seconds that had passed at the end of each epoch or round of a run's history, (epochs,).
-
-    Time of the history is taken as even: of the whole fit where bytes cross in its rounds, and of
-    the server alone, behind all that clients do, where all has crossed before. Nothing where a
-    record does not say how long it took.
-    """
-    local, server = (record.fit_seconds.get(place, math.nan) for place in ("local", "server"))
-    share = np.arange(1, epochs + 1) / epochs
-    sent = unpack(record.arrays)["bytes"]
-    one_shot = epochs > 1 and sent[0] == sent[-1] > 0
-    return local + server * share if one_shot else (local + server) * share
-
-
-def ranking(found: Standings, metric: str = ACCURACY) -> dict[str, Any]:
-    """Mean ranks of all methods that have a value in every condition of `found.ranked`, with
-    Friedman's p-value and the critical difference.
-    """
-    values = complete(found.frame(metric))
-    ranks = mean_ranks(values, higher=facts(metric).better != LOWER)
-    return {
-        "metric": metric,
-        "mean_rank": {row: float(rank) for row, rank in ranks.items()},
+        "metric": ACCURACY,
+        "mean_rank": {row: float(rank) for row, rank in mean_ranks(values).items()},
         "conditions": values.shape[1],
         "friedman_p": _finite(friedman(values)),
         "critical_difference": _finite(critical_difference(*values.shape)),
-        "not_ranked": sorted(set(found.frame(metric).index) - set(values.index)),
+        "not_ranked": sorted(set(known.index) - set(values.index)),
     }
 
 
@@ -309,81 +263,65 @@ def costs(found: Standings) -> dict[str, pd.Series]:
     means over conditions, of the methods that have a value in all of them.
     """
     both = found.means(MEGABYTES_UP) + found.means(MEGABYTES_DOWN)
-    named = {"megabytes": both, CLIENT_FLOPS: found.means(CLIENT_FLOPS)}
+    named = {BOTH_WAYS: both, CLIENT_FLOPS: found.means(CLIENT_FLOPS)}
     return {name: values.dropna() for name, values in named.items() if len(values.dropna())}
 
 
-def fronts(found: Standings, metric: str = ACCURACY) -> dict[str, list[str]]:
-    """The methods that nothing beats in mean `metric` and a cost at once, by the cost's name
-    (`costs`).
+def at_epsilon(found: Standings) -> dict[str, pd.Series]:
+    """Accuracy under differential privacy by epsilon, the least first: means over those conditions
+    of `found.ranked` in which every method that has any has one at every epsilon that it has.
     """
-    gains = found.means(metric) * (-1 if facts(metric).better == LOWER else 1)
-    shown = {}
-    for name, values in costs(found).items():
-        rows = [row for row in values.index if row in gains.index]
-        on = front([values[row] for row in rows], [gains[row] for row in rows])
-        shown[name] = [row for row, is_on in zip(rows, on, strict=True) if is_on]
-    return shown
+    names = [name for name in found.metrics if name.startswith(AT_EPSILON)]
+    frames = {
+        name.removeprefix(AT_EPSILON): found.frame(name).dropna(how="all")
+        for name in sorted(names, key=lambda name: float(name.removeprefix(AT_EPSILON)))
+    }
+    keys = [c.key for c in found.ranked if all(f[c.key].notna().all() for f in frames.values())]
+    if not keys:
+        return {}
+    return {e: f[keys].mean(axis="columns") for e, f in frames.items() if len(f)}
 
 
-def as_json(found: Standings) -> dict[str, Any]:
-    """All of it, as the page and other tools read it."""
+def planes(found: Standings) -> dict[str, tuple[Spot, ...]]:
+    """Methods by what they cost and their accuracy, by the cost's name: those of `costs`, and
+    `epsilon`, where a method has a place at each epsilon that it was run at (`at_epsilon`).
+    """
+    gains = found.means(ACCURACY)
+    ranked = {condition.key for condition in found.ranked}
+    short = {
+        m.row: {name for name, keys in m.unsettled.items() if keys & ranked} for m in found.methods
+    }
+    drawn = {
+        name: spots(
+            (row, values[row], gains[row], ACCURACY in short[row])
+            for row in values.index
+            if row in gains.index
+        )
+        for name, values in costs(found).items()
+    }
+    drawn[EPSILON] = spots(
+        (row, float(epsilon), values[row], f"{AT_EPSILON}{epsilon}" in short[row])
+        for epsilon, values in at_epsilon(found).items()
+        for row in values.index
+    )
+    return {name: places for name, places in drawn.items() if places}
+
+
+def fronts(found: Standings) -> dict[str, list[str]]:
+    """The methods that nothing beats in accuracy and a cost at once, by the cost's name
+    (`planes`): against epsilon those that nothing beats at any of theirs.
+    """
     return {
-        "conditions": [
-            {
-                "key": c.key,
-                "profile": c.profile,
-                "table": c.table,
-                "column": c.column,
-                "public": c.public,
-                "networks": c.networks,
-                "seeds": found.seeds.get(c.key, 0),
-            }
-            for c in found.conditions
-        ],
-        "methods": [
-            {
-                "row": m.row,
-                "title": m.title,
-                "upper_bound": m.bound,
-                "properties": m.properties,
-                "sends": sorted(m.sends),
-                "values": m.values,
-                "std": m.stds,
-                "cut_short": sorted(m.cut_short),
-            }
-            for m in found.methods
-        ],
-        "ranking": ranking(found),
-        "fronts": fronts(found),
+        name: list(dict.fromkeys(spot.row for spot in places if spot.on_front))
+        for name, places in planes(found).items()
     }
 
 
-CONDITION = ("profile", "table", "column", "networks", "public")
-
-
-def as_csv(found: Standings) -> str:
-    """A line for each method, condition and metric."""
-    lines = [
-        {
-            **{name: getattr(condition, name) for name in CONDITION},
-            "row": method.row,
-            "metric": metric,
-            "value": values[condition.key],
-            "std": method.stds.get(metric, {}).get(condition.key, math.nan),
-            "cut_short": condition.key in method.cut_short,
-        }
-        for method in found.methods
-        for metric, values in method.values.items()
-        for condition in found.conditions
-        if condition.key in values
-    ]
-    return str(pd.DataFrame(lines).to_csv(index=False))
-
-
-def dumped(found: Standings) -> str:
-    """`as_json` as text; what is not a number has no place there."""
-    return json.dumps(as_json(found), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+def _cost_of(metric: str) -> tuple[str, float]:
+    """Unit and limit of a metric at a cost; empty and zero of any other."""
+    if (at := AT_COST.fullmatch(metric)) is None:
+        return "", 0.0
+    return at["unit"] or EPSILON, float(at["epsilon"] or at["limit"])
 
 
 def _finite(value: float) -> float | None:

@@ -55,18 +55,15 @@ function show() {
     + (hidden ? `, ${hidden} hidden by what is demanded` : "")
     + (Number.isFinite(apart) ? `; critical difference ${apart.toFixed(2)} ranks` : "");
 }
-// With as many decimals as a metric has, or with three significant digits where it has none.
-const written = (number, { digits }) => number.toLocaleString("en", digits
-  ? { minimumFractionDigits: digits, maximumFractionDigits: digits } : { maximumSignificantDigits: 3 });
+const written = (number, { format }) => number.toLocaleString("en", format), rough = { format: { maximumSignificantDigits: 3 } };
 function row(m, rank, keys) {
   const line = document.createElement("tr"), title = document.createElement("th");
   title.scope = "row";
-  const short = keys.some((key) => m.cut_short.includes(key));
-  title.textContent = m.title + (m.upper_bound ? " †" : "") + (short ? " §" : "");
+  title.textContent = m.title + (m.upper_bound ? " †" : "");
   const texts = [rank === undefined ? "–" : rank.toFixed(2)];
-  for (const { name, digits } of columns) {
-    const number = meanOf(m, name, keys);
-    texts.push(number === null ? "–" : written(number, { digits }));
+  for (const column of columns) {
+    const number = meanOf(m, column.name, keys), short = m.cut_short[column.name]?.some((key) => keys.includes(key));
+    texts.push(number === null ? "–" : written(number, column) + (short ? " §" : ""));
   }
   for (const head of heads.filter((h) => h.dataset.column.startsWith("property "))) {
     const held = m.properties[head.dataset.column.slice(9)];
@@ -89,8 +86,8 @@ function pick(able, ranked, ranks, apart, name, keys, sent) {
   const work = (m) => meanOf(m, "client-teraflops", keys) ?? Infinity;
   const chosen = told.share ? near.reduce((a, b) => (work(b) < work(a) ? b : a), best) : best;
   const facts = [`${told.title} ${written(at(chosen), told)}`, `mean rank ${ranks.get(chosen).toFixed(2)}`];
-  if (Number.isFinite(sent(chosen))) facts.push(`${written(sent(chosen), { digits: 0 })} MB at most`);
-  if (Number.isFinite(work(chosen))) facts.push(`${written(work(chosen), { digits: 0 })} TFLOP at clients`);
+  if (Number.isFinite(sent(chosen))) facts.push(`${written(sent(chosen), rough)} MB at most`);
+  if (Number.isFinite(work(chosen))) facts.push(`${written(work(chosen), rough)} TFLOP at clients`);
   const title = document.createElement("strong");
   title.textContent = chosen.title;
   const why = ranked.length === 1 ? "it is the only one that does all that is demanded and was run in all of these conditions"

@@ -4,9 +4,11 @@ printed numbers.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from metrics.names import BY_GROUP, HIGHER, LOWER, METRICS, NEITHER, Metric, facts
+from metrics.names import BY_GROUP, FLOOR, HIGHER, LEAKED, LOWER, METRICS, NEITHER, Metric, facts
 from results import published
 
 PRINTED = [
@@ -38,8 +40,12 @@ OWN = {
     "client-teraflops",
     "server-teraflops",
     "peak-megabytes",
+    "client-seconds",
+    "server-seconds",
 }
 """What runs cost, in this suite's own tables."""
+LEAKS = {*LEAKED.values(), *FLOOR.values()}
+"""What is recovered of private images, beside what is public anyway, by names of its own."""
 
 
 def test_every_metric_of_the_papers_is_known_and_no_other():
@@ -47,7 +53,7 @@ def test_every_metric_of_the_papers_is_known_and_no_other():
     # error is of its teachers. FedAD's Table 4 prints ticks.
     own = {"fid", "transferability", "selected", "mean-absolute-error", "property"}
     printed = {cell.metric.removesuffix(BY_GROUP) for cell in PRINTED}
-    assert printed | own | OWN | OWN_SHARES == set(METRICS)
+    assert printed | own | OWN | OWN_SHARES | LEAKS == set(METRICS)
 
 
 def test_each_metric_has_a_title_of_its_own_and_a_direction():
@@ -67,7 +73,8 @@ def test_shares_are_those_that_a_paper_prints_in_percent_and_have_the_bounds_of_
 
 
 @pytest.mark.parametrize(
-    "name", [name for name, metric in METRICS.items() if metric.bounds and name not in OWN_SHARES]
+    "name",
+    [n for n, metric in METRICS.items() if metric.bounds and n not in OWN_SHARES | LEAKS],
 )
 def test_printed_values_lie_within_the_bounds(name):
     low, high = facts(name).bounds
@@ -82,3 +89,20 @@ def test_of_a_metric_that_a_plug_in_brings_only_the_name_is_known():
     assert facts("fog") == Metric(
         "fog", better=NEITHER, bounds=None, share=False, unit="", digits=4, scale=None
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [
+        ("accuracy-at-10-mb", "Accuracy at 10 MB"),
+        ("accuracy-at-30-s", "Accuracy at 30 s"),
+        ("accuracy-at-epsilon-0.5", "Accuracy at epsilon 0.5"),
+    ],
+)
+def test_a_metric_at_a_cost_is_what_it_is_without_but_for_its_title(name, title):
+    assert facts(name) == replace(facts("accuracy"), title=title)
+
+
+@pytest.mark.parametrize("name", ["fog-at-10-gb", "at-10-mb", "accuracy-at-epsilon-"])
+def test_what_only_looks_like_a_metric_at_a_cost_is_one_of_a_plug_in(name):
+    assert facts(name) == Metric(name)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.tables import registry
-from reports.drawing.palette import BOUND, SPARE, listed, looks
+from reports.drawing.palette import BOUND, SPARE, listed, looks, looks_of
 from reports.tables.table import Layout
 from tests.reports.drawn import layout
 
@@ -32,7 +32,7 @@ def of_table(name) -> Layout:
 
 @pytest.mark.parametrize("name", TABLES)
 def test_no_two_rows_of_a_printed_table_look_the_same(name):
-    shown = looks(of_table(name))
+    shown = looks_of(of_table(name))
     assert len(set(shown.values())) == len(shown)
     methods = of_table(name).methods
     colours = {methods[row]: look.colour for row, look in shown.items() if row in methods}
@@ -44,7 +44,7 @@ def test_a_row_alone_of_its_method_has_its_methods_look_in_every_table():
     for name in TABLES:
         shown = of_table(name)
         methods = list(shown.methods.values())
-        for row, look in looks(shown).items():
+        for row, look in looks_of(shown).items():
             if methods.count(shown.methods[row]) == 1:
                 seen.setdefault(shown.methods[row], set()).add(look.colour)
     assert {method: {listed()[method].colour} for method in seen} == seen
@@ -52,7 +52,7 @@ def test_a_row_alone_of_its_method_has_its_methods_look_in_every_table():
 
 def test_further_rows_of_a_method_are_lighter_than_the_papers_own():
     one = replace(layout(), methods=dict.fromkeys("ab", "fedavg"), own="b")
-    shown = looks(one)
+    shown = looks_of(one)
     assert shown["b"] == listed()["fedavg"]
     # 0.35 of white over #117733: 0.35 * 255 + 0.65 * 17 = 100.3, and so on.
     assert shown["a"].colour == "#64a77a"
@@ -62,23 +62,32 @@ def test_further_rows_of_a_method_are_lighter_than_the_papers_own():
 def test_a_method_that_is_not_listed_changes_no_other_and_keeps_its_look():
     plain = replace(layout(), rows={"a": "A"}, methods={"a": "fedavg"})
     added = replace(layout(), rows={"a": "A", "x": "X"}, methods={"a": "fedavg", "x": "mine"})
-    assert looks(added)["a"] == looks(plain)["a"]
+    assert looks_of(added)["a"] == looks_of(plain)["a"]
     alone = replace(layout(), rows={"y": "Y"}, methods={"y": "mine"})
-    assert looks(alone)["y"] == looks(added)["x"]
-    assert looks(added)["x"].colour in SPARE
+    assert looks_of(alone)["y"] == looks_of(added)["x"]
+    assert looks_of(added)["x"].colour in SPARE
 
 
 def test_two_methods_that_are_not_listed_have_two_colours():
     names = [f"mine-{number}" for number in range(len(SPARE))]
-    shown = looks(replace(layout(), rows=dict.fromkeys(names, ""), methods={n: n for n in names}))
+    shown = looks_of(
+        replace(layout(), rows=dict.fromkeys(names, ""), methods={n: n for n in names})
+    )
     assert len({look.colour for look in shown.values()}) == len(SPARE)
 
 
 def test_rows_that_an_axis_names_are_hatched_only_as_upper_bounds():
     one = replace(layout(), methods=dict.fromkeys(("a", "b", "top"), "fedprox"))
     assert listed()["fedprox"].hatch
-    assert {row: look.hatch for row, look in looks(one, named=True).items()} == {
+    assert {row: look.hatch for row, look in looks_of(one, named=True).items()} == {
         "a": "",
         "b": "",
         "top": BOUND,
     }
+
+
+def test_rows_need_no_table_to_have_looks():
+    shown = looks(["a", "b", "top"], {"a": "fedavg", "b": "fedavg"}, {"top"})
+    assert shown == looks_of(replace(layout(), own="", methods={"a": "fedavg", "b": "fedavg"}))
+    assert shown["a"] == listed()["fedavg"]
+    assert shown["b"].colour != shown["a"].colour

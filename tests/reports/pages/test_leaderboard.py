@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 
 import pandas as pd
 import pytest
 
-from reports.pages.leaderboard import nemenyi_quantiles, render_leaderboard, share_of_best
-from reports.tables.standings import standings_of
-from tests.reports.tables.test_standings import LINES, line, scored
+from reports.drawing.palette import listed, looks
+from reports.kinds.scorecard import PROPERTIES as MEANINGS
+from reports.pages import leaderboard
+from reports.pages.leaderboard import (
+    PROPERTIES,
+    column_of,
+    draw_axes,
+    draw_fronts,
+    nemenyi_quantiles,
+    render_leaderboard,
+    share_of_best,
+)
+from reports.tables.run_costs import Value
+from reports.tables.standings import planes, standings_of
+from tests.reports.tables.test_standings import LINES, TITLES, line, scored
 
 COSTS = [
     line(row, public, metric, value)
@@ -30,9 +43,93 @@ def test_the_page_holds_the_standings_as_json_and_a_choice_of_every_condition():
     data = json.loads(re.search(r'id="standings">(.*?)</script>', page, re.DOTALL)[1])
     assert {method["title"] for method in data["methods"]} == {"Bound", "Plain", "Public"}
     assert len(data["quantiles"]) == len(data["methods"]) + 1
+    assert not {"std", "n"} & set(data["methods"][0])  # of the files beside
     for text in ("league/toy", "distribution=iid", "Accuracy (%)", "networks may differ"):
         assert text in page
-    assert page.count("<figure>") == 3
+    assert page.count("<figure ") == 3
+
+
+def test_the_page_says_what_its_properties_seconds_and_leaks_mean():
+    found = standings_of([scored([*LINES, *COSTS])])
+    page = render_leaderboard(found)
+    for one in PROPERTIES:
+        assert f"<dt>{one.heading}</dt><dd>{MEANINGS[one.name]}</dd>" in page
+        assert f'data-property="{one.name}" data-wanted="{one.wanted}"> {one.demand}' in page
+        assert f'data-column="property {one.name}">{one.heading}' in page
+    assert "the machine that ran it" in page
+    assert "floor of that measure" not in page
+    key = found.conditions[0].key
+    found.methods[1].add("floor-psnr", [key], Value(17, math.nan, 1))
+    assert "floor of that measure" in render_leaderboard(found)
+
+
+@pytest.mark.parametrize(
+    ("metric", "title", "written", "better"),
+    [
+        ("accuracy-at-epsilon-4", "Accuracy at epsilon 4 (%)", {2}, "higher"),
+        ("accuracy-at-10-mb", "Accuracy at 10 MB (%)", {2}, "higher"),
+        ("client-seconds", "Time of clients (s)", {3}, "lower"),
+        ("leaked-psnr", "PSNR of what leaks (dB)", {3}, ""),
+        ("fog", "fog", {3}, ""),
+    ],
+)
+def test_a_column_is_headed_and_written_as_what_is_known_of_its_metric(
+    metric, title, written, better
+):
+    column = column_of(metric)
+    assert (column["title"], column["better"]) == (title, better)
+    assert set(column["format"].values()) == written
+
+
+@pytest.fixture
+def private():
+    """Two rows of one method and a bound, with accuracy at two epsilons."""
+    made = scored([*LINES, *COSTS])
+    made.layout.methods = dict.fromkeys(TITLES, "fedkd")
+    found = standings_of([made])
+    for method in found.methods[1:]:
+        for epsilon, accuracy in (("1", 30.0), ("10", 60.0)):
+            value = Value(accuracy + len(method.row), math.nan, 1)
+            method.add(f"accuracy-at-epsilon-{epsilon}", [found.conditions[0].key], value)
+    return found
+
+
+def test_every_plane_is_drawn_from_what_the_files_say_in_the_looks_of_the_tables(
+    private, monkeypatch, tmp_path
+):
+    seen = []
+    monkeypatch.setattr(leaderboard, "front_plot", lambda *given: seen.append(given))
+    draw_fronts(private, tmp_path / "fronts.png", "toys")
+    ((drawn, titles, styles, path, about),) = seen
+    assert [plane.spots for plane in drawn] == list(planes(private).values())
+    assert [plane.ticks for plane in drawn] == [(), (), [1, 10]]
+    assert titles == TITLES
+    assert styles == looks(TITLES, dict.fromkeys(TITLES, "fedkd"), {"bound"})
+    assert styles["plain"].colour != styles["public"].colour != listed()["fedkd"].colour
+    assert path == tmp_path / "fronts.png"
+    assert about.note.startswith("toys; hollow")
+
+
+def test_the_axes_end_with_accuracy_at_the_largest_epsilon(private, monkeypatch, tmp_path):
+    seen = []
+    monkeypatch.setattr(leaderboard, "parallel_plot", lambda *given: seen.append(given))
+    assert draw_axes(private, tmp_path / "axes.png", "toys") == tmp_path / "axes.png"
+    ((values, styles, names, *_),) = seen
+    assert names == [
+        *("accuracy", "MB up", "MB down", "work of clients", "work of server", "at epsilon 10"),
+    ]
+    # 80 and 80 % of plain, 90 and 70 of public: both are the best; 65 and 66 % at epsilon 10.
+    assert values == {"Plain": [1, 1, 1, 1, 1, 0], "Public": [1, 1, 1, 1, 1, 1]}
+    assert set(styles) == set(values)
+
+
+def test_an_epsilon_that_few_methods_have_is_no_axis(private, monkeypatch, tmp_path):
+    key = private.conditions[0].key
+    private.methods[1].add("accuracy-at-epsilon-100", [key], Value(90, math.nan, 1))
+    seen = []
+    monkeypatch.setattr(leaderboard, "parallel_plot", lambda *given: seen.append(given))
+    draw_axes(private, tmp_path / "axes.png", "toys")
+    assert seen[0][2][-1] == "at epsilon 10"
 
 
 def test_no_title_can_end_the_element_that_holds_the_data():
@@ -56,7 +153,7 @@ def test_shares_run_from_the_worst_to_the_best_and_costs_by_their_logarithm():
 
 def test_a_table_of_bounds_alone_has_a_page_without_ranks():
     found = standings_of([scored(LINES[:1])])
-    assert render_leaderboard(found).count("<figure>") == 0
+    assert render_leaderboard(found).count("<figure ") == 0
 
 
 def test_the_page_opens_with_networks_that_are_alike_whatever_table_is_read_first():

@@ -9,6 +9,7 @@ import pytest
 from reports.pages.leaderboard import render_leaderboard
 from reports.tables.standings import ranking, standings_of
 from tests.reports.pages.test_leaderboard import COSTS
+from tests.reports.pages.test_page_browser import CONTRASTS
 from tests.reports.tables.test_standings import TITLES, line, scored
 
 ACCURACIES = {
@@ -16,6 +17,7 @@ ACCURACIES = {
     "niid1": {("bound", "none"): 97, ("plain", "none"): 60, ("public", "in"): 60},
 }
 """By partition, row and public images: where both are equal, both have a rank of a half."""
+SETTLED = {"iid": "yes", "niid1": "no"}
 
 
 def at(partition, entry):
@@ -25,7 +27,7 @@ def at(partition, entry):
 @pytest.fixture(scope="module")
 def standings():
     lines = [
-        at(partition, line(row, public, "accuracy", value))
+        at(partition, line(row, public, "accuracy", value, settled=SETTLED[partition]))
         for partition, values in ACCURACIES.items()
         for (row, public), value in values.items()
     ]
@@ -101,7 +103,35 @@ def test_what_breaks_a_constraint_is_hidden_and_another_one_picked(open_board):
     assert "loosen a constraint" in tab.inner_text("#pick")
 
 
+def cells(tab, title):
+    """By heading, the texts of a method's line."""
+    heads = tab.locator(".board thead th").all_inner_texts()
+    lines = tab.locator(".board tbody tr").filter(has_text=title)
+    return dict(zip(heads[1:], lines.first.locator("td").all_inner_texts(), strict=True))
+
+
+def test_a_number_is_marked_where_its_own_metric_was_cut_short(open_board):
+    tab = open_board()
+    shown = cells(tab, "Public")
+    assert shown["Accuracy (%)"] == "75.00 §"
+    assert shown["Sent up (MB)"] == "1"
+    tab.select_option("[data-condition=column]", "distribution=iid")
+    assert cells(tab, "Public")["Accuracy (%)"] == "90.00"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
-def test_the_page_itself_never_scrolls_sideways(open_board, width):
-    tab = open_board(viewport={"width": width, "height": 800})
+def test_with_a_filter_it_fits_and_its_text_stands_out(open_board, width, scheme):
+    tab = open_board(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    tab.check("[data-property=distillation]")
+    assert ranks(tab) == {"Plain": "1.00"}
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    contrasts = tab.evaluate(CONTRASTS)
+    assert len(contrasts) > 20
+    assert min(contrasts) >= 4.5
+    pictures = tab.locator("figure.picture")
+    assert pictures.count() == 3
+    for picture in pictures.all():
+        assert picture.bounding_box()["width"] <= width
+        # A phone scrolls a picture rather than making its texts too small to read.
+        assert picture.locator("img").bounding_box()["width"] >= 600

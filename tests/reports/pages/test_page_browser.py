@@ -104,7 +104,8 @@ CONTRASTS = """() => {
     .map((v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
     .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
   const ground = getComputedStyle(document.body).backgroundColor;
-  const texts = document.querySelectorAll("td, th, p, a, summary, .badge, .printed, .verdict");
+  const texts = document.querySelectorAll(
+    "td, th, p, a, label, dt, dd, figcaption, summary, .badge, .printed, .verdict");
   return [...texts].map((element) => {
     const style = getComputedStyle(element);
     const own = getComputedStyle(element.closest("td, .badge") ?? element).backgroundColor;

@@ -9,19 +9,18 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from reports.tables.fronts import Spot
+from reports.tables.run_costs import Value
 from reports.tables.standings import (
     Scored,
-    add_private,
-    as_csv,
-    as_json,
+    at_epsilon,
     costs,
-    dumped,
     fronts,
+    planes,
     ranking,
-    reached,
-    seconds_by_epoch,
     standings_of,
 )
+from reports.tables.standings_files import dumped
 from results.arrays import pack
 from results.record import Record
 
@@ -54,7 +53,8 @@ def record(row="plain", public="none", **more):
 
 
 def scored(lines, records=()):
-    layout = SimpleNamespace(key="league/toy", rows=TITLES, oracles=frozenset({"bound"}))
+    oracles, methods = frozenset({"bound"}), {"public": "of-outputs"}
+    layout = SimpleNamespace(key="league/toy", rows=TITLES, oracles=oracles, methods=methods)
     return Scored(layout, lines, records)
 
 
@@ -73,7 +73,7 @@ def test_a_run_without_public_images_stands_in_every_condition_of_its_column():
     assert found.frame("accuracy").loc["public"].tolist() == [90, 70]
     assert ranking(found)["mean_rank"] == {"plain": 1.5, "public": 1.5}
     assert set(found.seeds.values()) == {2}
-    assert [condition["seeds"] for condition in as_json(found)["conditions"]] == [2, 2]
+    assert [method.method for method in found.methods] == ["bound", "plain", "of-outputs"]
 
 
 def test_where_no_method_uses_public_images_there_is_one_condition():
@@ -113,31 +113,29 @@ def test_a_method_needs_what_any_of_its_runs_needs():
     assert method.properties == {"asynchronous": False, "distillation": True}
 
 
-def test_what_leaves_a_client_and_what_was_cut_short_is_read_off_records():
+def test_what_crosses_is_read_off_records():
     records = [
-        record(bytes_by_kind={"up/labels": 3, "down/logits": 4}, settled={"accuracy": False})
+        record(bytes_by_kind={"up/labels": 3, "down/logits": 4}),
+        record(bytes_by_kind={"up/votes": 3}, status="failed"),
     ]
     _, plain, _ = standings_of([scored(LINES, records)]).methods
-    assert plain.sends == {"labels"}
-    assert len(plain.cut_short) == 2
+    assert (plain.sends, plain.receives) == ({"labels"}, {"logits"})
 
 
-def test_accuracy_at_equal_cost_is_the_last_within_it():
-    history, spent = np.array([0.1, 0.5, 0.7]), np.array([1.0, 2.0, 4.0])
-    assert reached(history, spent, 2) == 0.5
-    assert reached(history, spent, 100) == 0.7
-    assert math.isnan(reached(history, spent, 0.5))
-
-
-@pytest.mark.parametrize(
-    ("sent", "expected"),
-    [([8, 8], [6 + 1, 6 + 2]), ([4, 8], [4, 8]), ([0, 0], [4, 8])],
-    ids=["one-shot: clients first", "in rounds", "nothing sent"],
-)
-def test_time_is_even_over_rounds_and_behind_the_clients_in_one_shot_methods(sent, expected):
-    arrays = pack({"accuracy": np.zeros(2), "bytes": np.array(sent)})
-    made = record(arrays=arrays, fit_seconds={"local": 6.0, "server": 2.0})
-    assert seconds_by_epoch(made, 2).tolist() == expected
+def test_what_was_cut_short_is_known_by_metric():
+    """Of a metric with a history of its own; what has none is not known to have been."""
+    lines = [
+        line("plain", "none", "accuracy", 80, settled="no"),
+        line("plain", "none", "megabytes-up", 3, settled=""),
+        line("public", "in", "accuracy", 90, settled="yes"),
+        line("public", "out", "accuracy", 70, settled="no"),
+    ]
+    found = standings_of([scored(lines)])
+    inside, outside = (condition.key for condition in found.conditions)
+    _, plain, public = found.methods
+    assert plain.unsettled == {"accuracy": {inside, outside}}
+    assert plain.cut_short == {inside, outside}
+    assert public.unsettled == {"accuracy": {outside}}
 
 
 def test_accuracy_at_equal_bytes_is_the_mean_over_seeds_where_all_got_so_far():
@@ -153,12 +151,18 @@ def test_accuracy_at_equal_bytes_is_the_mean_over_seeds_where_all_got_so_far():
     assert "accuracy-at-10-s" not in at
 
 
-def test_the_files_have_every_number():
-    found = standings_of([scored(LINES)])
-    methods = {method["row"]: method for method in json.loads(dumped(found))["methods"]}
-    assert methods["bound"]["upper_bound"]
-    assert sorted(methods["public"]["values"]["accuracy"].values()) == [70, 90]
-    assert as_csv(found).count("\n") == 1 + 6
+def test_seconds_are_means_over_seeds_where_every_record_has_them():
+    def run(seed, **places):
+        return record(seed=seed, fit_seconds=places)
+
+    records = [run(0, local=6.0, server=2.0), run(1, local=8.0)]
+    found = standings_of([scored(LINES, records)])
+    _, plain, _ = found.methods
+    keys = [condition.key for condition in found.conditions]
+    assert plain.values["client-seconds"] == dict.fromkeys(keys, 7)
+    assert plain.stds["client-seconds"] == dict.fromkeys(keys, pytest.approx(math.sqrt(2)))
+    assert plain.counts["client-seconds"] == dict.fromkeys(keys, 2)
+    assert "server-seconds" not in plain.values
 
 
 def test_a_row_with_public_images_elsewhere_has_no_run_without_them():
@@ -194,26 +198,59 @@ def test_a_front_has_the_methods_that_are_better_or_cheaper():
     assert json.loads(dumped(found))["fronts"] == fronts(found)
 
 
-def test_accuracy_under_privacy_stands_in_the_conditions_of_its_data_and_public_images():
-    def private(row, public, epsilon, value, **more):
-        made = line(row, public, "accuracy", value, data="toys", **more)
-        return {**made, "column": f"{made['column']} epsilon={epsilon}"}
-
-    public_league = scored([{**one, "data": "toys"} for one in LINES])
-    found = standings_of([public_league])
+def test_a_plane_has_a_place_of_each_method_that_has_both_and_marks_the_front():
     lines = [
-        private("plain", "none", "1", 40, std="2"),
-        private("plain", "none", "inf", 80),
-        private("public", "in", "1", 50),
-        private("public", "in", "4", 60),
-        private("stranger", "in", "4", 60),
-        {**private("public", "in", "10", 70), "data": "others"},
-        private("public", "in", "10", "", status="failed"),
+        line("plain", "none", "accuracy", 80, settled="no"),
+        *LINES[2:],
+        *(line("plain", "none", name, 1) for name in ("megabytes-up", "megabytes-down")),
+        *(line("public", "in", name, 2) for name in ("megabytes-up", "megabytes-down")),
     ]
-    add_private(found, [public_league], [scored(lines)])
-    at_one, at_four = (found.frame(f"accuracy-at-epsilon-{n}") for n in (1, 4))
-    assert at_one.loc["plain"].tolist() == [40, 40]
-    assert at_one.loc["public"].fillna(0).tolist() == [50, 0]
-    assert at_four.loc["public"].fillna(0).tolist() == [60, 0]
-    names = [name for name in found.metrics if "epsilon" in name]
-    assert names == ["accuracy-at-epsilon-1", "accuracy-at-epsilon-4"]
+    found = standings_of([scored(lines)])
+    assert fronts(found) == {"megabytes": ["plain"]}
+    # Public has 90 and 70 %, as plain has 80 in both, and bytes in one of its conditions alone.
+    assert planes(found) == {"megabytes": (Spot("plain", 2, 80, True, True),)}
+
+
+def test_the_front_against_epsilon_has_what_nothing_beats_at_as_little_or_less():
+    found = standings_of([scored(LINES)])
+    inside, outside = (condition.key for condition in found.conditions)
+    _, plain, public = found.methods
+    for epsilon, of_plain, of_public in ((1, 40, 30), (4, 50, 60), (10, 70, 60)):
+        name = f"accuracy-at-epsilon-{epsilon}"
+        plain.add(name, [inside, outside], Value(of_plain, math.nan, 1))
+        public.add(name, [inside], Value(of_public, math.nan, 1, cut_short=epsilon == 4))
+    assert [list(values) for values in at_epsilon(found).values()] == [[40, 30], [50, 60], [70, 60]]
+    assert planes(found)["epsilon"] == (
+        Spot("plain", 1, 40, True),
+        Spot("public", 1, 30, False),
+        Spot("plain", 4, 50, False),
+        Spot("public", 4, 60, True, True),
+        Spot("plain", 10, 70, True),
+        Spot("public", 10, 60, False),
+    )
+    assert fronts(found) == {"epsilon": ["plain", "public"]}
+
+
+def test_accuracy_at_an_epsilon_is_compared_where_all_that_have_any_have_it():
+    found = standings_of([scored(LINES)])
+    inside, outside = (condition.key for condition in found.conditions)
+    _, plain, public = found.methods
+    plain.add("accuracy-at-epsilon-4", [inside], Value(40, math.nan, 1))
+    public.add("accuracy-at-epsilon-4", [outside], Value(60, math.nan, 1))
+    assert at_epsilon(found) == {}
+    assert "epsilon" not in fronts(found)
+
+
+def test_metrics_stand_in_the_order_of_the_method_that_has_most_and_those_at_a_cost_by_it():
+    found = standings_of([scored(LINES)])
+    key = found.conditions[0].key
+    found.methods[1].add("last", [key], Value(1, math.nan, 1))
+    for name in ("first", "last"):
+        found.methods[2].add(name, [key], Value(1, math.nan, 1))
+    for name in ("accuracy-at-1-s", "accuracy-at-100-mb", "accuracy-at-epsilon-4"):
+        found.methods[2].add(name, [key], Value(1, math.nan, 1))
+    found.methods[1].add("accuracy-at-10-mb", [key], Value(1, math.nan, 1))
+    assert found.metrics == [
+        *("accuracy", "first", "last", "accuracy-at-epsilon-4"),
+        *("accuracy-at-10-mb", "accuracy-at-100-mb", "accuracy-at-1-s"),
+    ]

@@ -1,0 +1,161 @@
+"""What tables beside those of a scorecard say of the same methods: accuracy under differential
+privacy, and what an attack recovers from what a method sends.
+
+It stands where the data, the rest of the column and the public images are those of a condition;
+budgets may be others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from metrics.names import FLOOR, LEAKED
+from reports.tables.standings import (
+    ACCURACY,
+    AT_EPSILON,
+    EPSILON,
+    NO_PUBLIC,
+    PUBLIC,
+    Condition,
+    Scored,
+    Standing,
+    Standings,
+    value_of,
+)
+from results.published import format_column, parse_column
+from results.record import OK
+from results.store import Line
+
+IMAGES_BY, SHARES = "attack.images_by", "attack.shares"
+"""Settings: where the images that are set beside private ones come from, and what is attacked."""
+INVERTED = frozenset({"dlg", "idlg", "inverting"})
+"""Sources of images that are recovered from `SHARES`."""
+GENERATED, NEAREST_PUBLIC = "nearest-generated", "nearest-public"
+"""Sources of images that a method makes of its own, and of the floor."""
+UPDATE, GRADIENT = "update", "gradient"
+"""What is attacked."""
+PARAMETERS, GRADIENTS, IMAGES = "parameters", "gradients", "images"
+"""Kinds of payload."""
+CLIENT, AVERAGE = "client", "average"
+"""The column's pair of a mean over clients."""
+
+
+def add_private(found: Standings, scored: Iterable[Scored], private: Iterable[Scored]) -> None:
+    """Add accuracy under differential privacy, as `accuracy-at-epsilon-4`, from tables that have a
+    column for each epsilon, to the methods of `found` that they have.
+    """
+    data, methods = _data(scored), {method.row: method for method in found.methods}
+    for line in (line for table in private for line in table.lines):
+        pairs = parse_column(line["column"])
+        epsilon = pairs.pop(EPSILON, "inf")
+        wanted = line["status"] == OK and line["metric"] == ACCURACY and epsilon != "inf"
+        if wanted and line["row"] in methods:
+            keys = [condition.key for condition in _conditions(found, data, line, pairs)]
+            methods[line["row"]].add(f"{AT_EPSILON}{epsilon}", keys, value_of(line))
+
+
+@dataclass(frozen=True)
+class Attack:
+    """What a row of a table of leakage sets beside private images."""
+
+    images_by: str
+    shares: str
+    method: str
+
+
+def add_leakage(found: Standings, scored: Iterable[Scored], leakage: Iterable[Scored]) -> None:
+    """Add how near the strongest attack at hand comes to private images (`LEAKED`), and how near
+    the nearest public image is anyway (`FLOOR`), from tables of leakage, to every method of `found`
+    whose payloads are attacked there (`attack_on`).
+    """
+    data = _data(scored)
+    for table in leakage:
+        attacks = _attacks(table)
+        taken = {method.row: attack_on(method, attacks) for method in found.methods}
+        floor = next((row for row, a in attacks.items() if a.images_by == NEAREST_PUBLIC), None)
+        _add_images(found, data, table, LEAKED, taken)
+        _add_images(found, data, table, FLOOR, dict.fromkeys(taken, floor))
+
+
+def _add_images(
+    found: Standings,
+    data: Mapping[str, str],
+    table: Scored,
+    names: Mapping[str, str],
+    row_of: Mapping[str, str | None],
+) -> None:
+    """Add the numbers of a row of a table of leakage, `row_of` by method's row, under the `names`
+    by metric, where the methods have accuracy.
+    """
+    for metric, name in names.items():
+        for line in table.lines:
+            pairs = parse_column(line["column"])
+            mean = pairs.pop(CLIENT, "") == AVERAGE
+            if line["status"] != OK or not mean or line["metric"] != metric:
+                continue
+            at = [condition.key for condition in _conditions(found, data, line, pairs)]
+            for method in found.methods:
+                if not method.bound and row_of[method.row] == line["row"]:
+                    there = method.values.get(ACCURACY, {})
+                    method.add(name, [key for key in at if key in there], value_of(line))
+
+
+def attack_on(method: Standing, attacks: Mapping[str, Attack]) -> str | None:
+    """The row, of `attacks` by row, that says what leaks from a method; None where none does.
+
+    Of a method that generates images it is the row of the nearest of its own. Else what a client
+    sends decides: parameters that the server knows the beginning of, since parameters came down to
+    be trained; gradients, but for those of images that came down; or, where nothing but outputs
+    leaves a client, which no attack at hand inverts, the floor. Parameters that were trained from a
+    beginning of the client's own are attacked by nothing.
+    """
+    for row, attack in attacks.items():
+        if attack.images_by == GENERATED and attack.method == method.method:
+            return row
+    if PARAMETERS in method.sends:
+        wanted = UPDATE if PARAMETERS in method.receives else ""
+    elif GRADIENTS in method.sends:
+        wanted = "" if IMAGES in method.receives else GRADIENT
+    else:
+        outputs = bool(method.sends) and method.properties.get("privacy", False)
+        wanted = NEAREST_PUBLIC if outputs else ""
+    for row, attack in attacks.items():
+        if wanted == (attack.shares if attack.images_by in INVERTED else attack.images_by):
+            return row
+    return None
+
+
+def _attacks(table: Scored) -> dict[str, Attack]:
+    """By row, from its records' settings."""
+    return {
+        record.row: Attack(
+            str(record.config.get(IMAGES_BY, "")),
+            str(record.config.get(SHARES, "")),
+            table.layout.methods.get(record.row, record.row),
+        )
+        for record in table.records
+        if record.status == OK
+    }
+
+
+def _data(scored: Iterable[Scored]) -> dict[str, str]:
+    """By table, the name of its data."""
+    return {table.layout.key: line["data"] for table in scored for line in table.lines[:1]}
+
+
+def _conditions(
+    found: Standings, data: Mapping[str, str], line: Line, pairs: Mapping[str, str]
+) -> list[Condition]:
+    """Those of `found.ranked` that a line of another table stands in, by its data and what is left
+    of its column.
+    """
+    rest = dict(pairs)
+    public = rest.pop(PUBLIC, NO_PUBLIC)
+    return [
+        condition
+        for condition in found.ranked
+        if condition.column == format_column(rest)
+        and data[condition.table] == line["data"]
+        and public in (NO_PUBLIC, condition.public)
+    ]

@@ -1,0 +1,84 @@
+"""Files of a leaderboard: what every line and entry has."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+
+import pandas as pd
+
+from reports.tables.run_costs import Value
+from reports.tables.standings import fronts, standings_of
+from reports.tables.standings_files import NUMBERS, as_csv, as_json, dumped, methods_csv
+from tests.reports.tables.test_standings import LINES, line, scored
+
+
+def read(text):
+    return pd.read_csv(io.StringIO(text))
+
+
+def test_the_json_has_every_number():
+    found = standings_of([scored(LINES)])
+    told = json.loads(dumped(found))
+    methods = {method["row"]: method for method in told["methods"]}
+    assert methods["bound"]["upper_bound"]
+    assert sorted(methods["public"]["values"]["accuracy"].values()) == [70, 90]
+    assert set(methods["public"]["n"]["accuracy"].values()) == {2}
+    assert methods["public"]["cut_short"] == {}
+    assert [condition["seeds"] for condition in told["conditions"]] == [2, 2]
+
+
+def test_the_fronts_of_the_json_are_those_of_the_planes_and_against_epsilon_have_their_places():
+    found = standings_of([scored(LINES)])
+    for method in found.methods[1:]:
+        for number, epsilon in enumerate(("1", "4"), 1):
+            value = Value(10.0 * number + len(method.row), math.nan, 1)
+            keys = [condition.key for condition in found.conditions]
+            method.add(f"accuracy-at-epsilon-{epsilon}", keys, value)
+    assert fronts(found) == {"epsilon": ["public"]}
+    assert as_json(found)["fronts"] == {
+        "epsilon": [{"row": "public", "epsilon": 1}, {"row": "public", "epsilon": 4}]
+    }
+
+
+def test_a_line_of_numbers_says_of_how_many_runs_and_whether_its_metric_was_cut_short():
+    lines = [
+        line("plain", "none", "accuracy", 80, settled="no", std="1.5", n="3"),
+        line("plain", "none", "megabytes-up", 2),
+        *LINES[2:],
+    ]
+    table = read(as_csv(standings_of([scored(lines)])))
+    assert tuple(table.columns) == NUMBERS
+    plain = table[(table["row"] == "plain") & (table["public"] == "in")].set_index("metric")
+    assert plain.loc["accuracy", ["value", "std", "n", "cut_short"]].tolist() == [80, 1.5, 3, True]
+    assert plain.loc["megabytes-up", ["value", "n", "cut_short"]].tolist() == [2, 2, False]
+    assert plain["title"].eq("Plain").all()
+    assert not plain["upper_bound"].any()
+    assert math.isnan(plain.loc["megabytes-up", "std"])
+
+
+def test_a_line_of_methods_says_what_it_sends_needs_and_is_worth():
+    held = line("public", "in", "property", "yes")
+    held["column"] += " property=distillation"
+    found = standings_of([scored([*LINES, held])])
+    found.methods[2].sends = {"votes", "labels"}
+    table = read(methods_csv(found)).set_index("row")
+    assert table.loc["public"].tolist() == ["Public", False, 1.5, "labels votes", True]
+    assert table.loc["bound", "upper_bound"]
+    assert math.isnan(table.loc["bound", "mean_rank"])
+    assert pd.isna(table.loc["plain", "distillation"])
+
+
+def test_no_spreadsheet_runs_a_title():
+    made = scored(LINES)
+    made.layout.rows = {**made.layout.rows, "plain": "=1+1"}
+    found = standings_of([made])
+    assert "'=1+1" in as_csv(found)
+    assert "'=1+1" in methods_csv(found)
+
+
+def test_a_table_of_nothing_has_its_headings():
+    found = standings_of([])
+    assert as_csv(found) == ",".join(NUMBERS) + "\n"
+    assert methods_csv(found) == "row,title,upper_bound,mean_rank,sends\n"
