@@ -116,6 +116,7 @@ def judge_claims(run: TableRun, records: Sequence[Record]) -> list[dict[str, str
                 "undecided": str(verdict.undecided if verdict else ""),
                 "cut_short": str(verdict.cut_short if verdict else ""),
                 "settled": str(verdict.settled if verdict else ""),
+                "failed_settled": str(verdict.failed_settled if verdict else ""),
                 "in_print": in_print,
                 "seeds": str(len(seeds)),
                 "profile": run.selection.profile,

@@ -8,9 +8,13 @@ from typing import Any
 
 from results import published
 
-HOLDS, BY_SETTLED = "holds", "of these settled"
-KINDS = (HOLDS, BY_SETTLED, "in part or undecided", "does not hold", "cut short", "not measured")
-"""What a claim comes to; `BY_SETTLED`: it holds by runs that are known to have settled."""
+HOLDS, HOLDS_SETTLED = "holds", "of these settled"
+FAILS, FAILS_SETTLED = "does not hold", "of those settled"
+KINDS = (
+    *(HOLDS, HOLDS_SETTLED, "in part or undecided"),
+    *(FAILS, FAILS_SETTLED, "cut short", "not measured"),
+)
+"""What a claim comes to; settled: by runs that are all known to have settled."""
 
 
 def verdict_kind(verdict: str) -> str:
@@ -71,12 +75,16 @@ def standing(
 def _kinds(line: Mapping[str, str]) -> list[str]:
     """The `KINDS` that a claim counts for; older lines do not tell what had settled."""
     verdict = line["verdict"]
-    settled = line.get("settled", "") not in ("", "0") and line["settled"] == line["held"]
     if verdict.startswith(("not measured", "not judged")):
         return ["not measured"]
     return {
-        "yes": [HOLDS, BY_SETTLED] if settled else [HOLDS],
-        "no": ["does not hold"],
+        "yes": [HOLDS, HOLDS_SETTLED] if _all(line, "settled", "held") else [HOLDS],
+        "no": [FAILS, FAILS_SETTLED] if _all(line, "failed_settled", "failed") else [FAILS],
         "short": ["cut short"],
         "open": ["in part or undecided"],
     }[verdict_kind(verdict)]
+
+
+def _all(line: Mapping[str, str], settled: str, counted: str) -> bool:
+    """Whether all comparisons that one column counts are in the other, and there are any."""
+    return line.get(settled, "") not in ("", "0") and line[settled] == line[counted]

@@ -48,6 +48,8 @@ class Verdict:
     """Of the held, those on a run that was cut short: a longer one might fail."""
     settled: int = 0
     """Of the held, those whose runs had all settled; of the others it is not known."""
+    failed_settled: int = 0
+    """Of the failed, the same."""
 
     @property
     def total(self) -> int:
@@ -90,6 +92,7 @@ class _Outcome(Enum):
     SETTLED = "settled"
     HELD = "held"
     EARLY = "early"
+    FAILED_SETTLED = "failed, settled"
     FAILED = "failed"
     CUT_SHORT = "cut short"
     UNDECIDED = "undecided"
@@ -98,6 +101,8 @@ class _Outcome(Enum):
 
 HELD = (_Outcome.SETTLED, _Outcome.HELD, _Outcome.EARLY)
 """What holds, by how well it is known to be the end."""
+FAILED = (_Outcome.FAILED_SETTLED, _Outcome.FAILED)
+"""What does not hold, in the same order."""
 
 
 def judge(
@@ -125,7 +130,7 @@ def judge(
                 continue  # the paper prints no such cell
             outcome = _outcome(clause, tables, table, bindings, seeds)
             outcomes.append(outcome)
-            if outcome is _Outcome.FAILED and of_all:
+            if outcome in FAILED and of_all:
                 place = " ".join(f"{key}={value}" for key, value in bindings.items())
                 fails_at.append(f"[clause {number}] {place}".strip() if len(clauses) > 1 else place)
         if of_all:
@@ -133,18 +138,19 @@ def judge(
         elif outcomes:
             together = _together(clause.quantifier, outcomes)
             counts[together] += 1
-            if together is _Outcome.FAILED:
+            if together in FAILED:
                 yes = sum(outcome in HELD for outcome in outcomes)
                 fails_at.append(f"[clause {number}] {clause.quantifier}: {yes}/{len(outcomes)}")
     return Verdict(
         sum(counts[held] for held in HELD),
-        counts[_Outcome.FAILED],
+        sum(counts[failed] for failed in FAILED),
         counts[_Outcome.UNDECIDED] + counts[_Outcome.MISSING],
         tuple(fails_at),
         counts[_Outcome.MISSING],
         counts[_Outcome.CUT_SHORT],
         counts[_Outcome.EARLY],
         counts[_Outcome.SETTLED],
+        counts[_Outcome.FAILED_SETTLED],
     )
 
 
@@ -161,7 +167,7 @@ def _outcome(
     if settled is False:
         return _Outcome.EARLY if holds else _Outcome.CUT_SHORT
     if not holds:
-        return _Outcome.FAILED
+        return _Outcome.FAILED_SETTLED if settled else _Outcome.FAILED
     return _Outcome.SETTLED if settled else _Outcome.HELD
 
 
@@ -169,14 +175,15 @@ def _together(quantifier: str, outcomes: Sequence[_Outcome]) -> _Outcome:
     """How `some` or `most` of a clause's combinations come out."""
     of = Counter(outcomes)
     needed = 1 if quantifier == "some" else len(outcomes) // 2 + 1
-    possible = len(outcomes) - of[_Outcome.FAILED]
-    held = 0
+    held, possible = 0, len(outcomes)
     for kind in HELD:
         held += of[kind]
         if held >= needed:
             return kind
-    if possible < needed:
-        return _Outcome.FAILED
+    for kind in FAILED:
+        possible -= of[kind]
+        if possible < needed:
+            return kind
     if possible - of[_Outcome.CUT_SHORT] < needed:
         return _Outcome.CUT_SHORT
     return _Outcome.MISSING if of[_Outcome.MISSING] else _Outcome.UNDECIDED

@@ -28,7 +28,8 @@ def test_a_verdict_is_yes_no_or_neither(verdict, kind):
 
 
 def claim(identifier, verdict, settled=""):
-    return {"id": identifier, "verdict": verdict, "held": "4", "settled": settled}
+    counts = {"held": "4", "settled": settled, "failed": "4", "failed_settled": settled}
+    return {"id": identifier, "verdict": verdict, **counts}
 
 
 def test_claims_that_hold_in_print_are_counted_by_what_they_come_to_here():
@@ -40,12 +41,13 @@ def test_claims_that_hold_in_print_are_counted_by_what_they_come_to_here():
         "holds (2 before their runs settled)",
         "holds in 3 of 4",
         "does not hold",
+        "does not hold",
         "cut short",
         "not measured",
     )
     judged = [
         ("cpu", "fedad", f"table-{number}", claim(true[number], verdict, settled))
-        for number, (verdict, settled) in enumerate(zip(verdicts, "4300000", strict=True))
+        for number, (verdict, settled) in enumerate(zip(verdicts, "43004300", strict=True))
     ]
     again = ("cpu", "fedad", "later", claim(true[0], "does not hold"))
     untrue = ("cpu", "fedad", "table-9", claim(false, "holds"))
@@ -57,7 +59,8 @@ def test_claims_that_hold_in_print_are_counted_by_what_they_come_to_here():
         "holds": 3,
         "of these settled": 1,
         "in part or undecided": 1,
-        "does not hold": 1,
+        "does not hold": 2,
+        "of those settled": 1,
         "cut short": 1,
         "not measured": 1 + len(true) - len(verdicts),
     }

@@ -51,7 +51,7 @@ def test_claims_are_counted_by_verdict_in_tables_of_the_papers_own():
     )
     known = claims("dlad")
     in_print = sum(claim.holds_in_print == "yes" for claim in known)
-    assert f"| dlad | {len(known)} | {in_print} | 1 | 0 | 0 | 0 | 0 | {in_print - 1} |" in page
+    assert f"| dlad | {len(known)} | {in_print} | 1 | 0 | 0 | 0 | 0 | 0 | {in_print - 1} |" in page
 
 
 def test_results_of_no_paper_have_no_page():

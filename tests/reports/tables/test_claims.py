@@ -443,3 +443,23 @@ def test_what_fails_on_a_run_that_was_cut_short_is_no_failure(predicate, word):
     assert verdict.word == word
     assert verdict.settled == (word == "holds") * 2
     assert verdict.failed == (word == "does not hold") * (2 if "all" in predicate else 1)
+    assert verdict.failed_settled == verdict.failed
+
+
+@pytest.mark.parametrize(
+    ("predicate", "failed", "settled"),
+    [
+        ("acc[a] > acc[b] for all n", 3, 2),
+        ("acc[a @ n=1] > acc[b @ n=1]", 1, 1),
+        ("acc[a @ n=3] > acc[b @ n=3]", 1, 0),
+        ("acc[a] > acc[b] for most n", 1, 1),  # two of three have settled, and decide it
+        ("acc[a] > acc[b] for some n", 1, 0),  # the third might hold
+    ],
+)
+def test_of_what_fails_it_is_known_or_not_whether_it_had_settled(predicate, failed, settled):
+    values = [
+        cut(row, f"n={n}", v, short=False) for row, v in (("a", 0.1), ("b", 0.2)) for n in (1, 2)
+    ]
+    values += [Value(row, {"n": "3"}, "acc", v) for row, v in (("a", 0.1), ("b", 0.2))]
+    verdict = judge(predicate, "table1", {"table1": values})
+    assert (verdict.failed, verdict.failed_settled) == (failed, settled)
