@@ -73,3 +73,16 @@ def test_the_lines_for_weights_and_biases_give_it_every_point(tmp_path, monkeypa
     exec(code, {})
     assert logged[-1] == "finished"
     assert any(point.keys() == {"bytes/up", "step"} and point["step"] == 3 for point in logged[:-1])
+
+
+@pytest.mark.slow
+def test_fedmd_is_shown_by_round(tmp_path, shared_home):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **shared_home}
+    done = run_forked(
+        "docs.examples.fedmd_by_round", "smoke", str(tmp_path), timeout=300, env=environment
+    )
+    assert done.returncode == 0, done.stderr
+    lines = {line[:26].strip(): line[26:].split() for line in done.stdout.splitlines()}
+    assert len(lines["mauc of client 1"]) == 3  # two rounds, and the look at their end
+    assert len({*lines["mauc of contrast alone"]}) == 1
+    assert all(0 < float(share) <= 100 for share in lines["of it in one direction (%)"])
