@@ -13,6 +13,9 @@ from benchmarks.tables import registry
 from benchmarks.tables.cells import expand
 from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import SpecError
+from results.record import OK
+from results.sourcecode import ROOT
+from results.store import read_records
 
 LEAGUE = [
     f"{key}/{table.key}"
@@ -22,6 +25,25 @@ LEAGUE = [
     if (table.measure == "scorecard" or "epsilon" in table.axes) and not table.preparatory
 ]
 QUICK = ("league/mnist", "league/privacy")
+"""Planned in one distribution by the tests that are not slow."""
+RECORDS = ROOT / "results" / "cpu"
+COMPUTED = [name for name in LEAGUE if (RECORDS / f"{name}.records.jsonl").exists()]
+
+
+def distributions(name):
+    """Those of a table's columns, each once."""
+    columns = registry.find_table(name)[1].columns
+    return list(dict.fromkeys(column["distribution"] for column in columns))
+
+
+PLANNED = [
+    pytest.param(
+        *(name, distribution),
+        marks=[pytest.mark.slow] * (name not in QUICK or distribution != distributions(name)[-1]),
+    )
+    for name in LEAGUE
+    for distribution in distributions(name)
+]
 
 
 def learning(first, each, name="m.rounds"):
@@ -72,14 +94,10 @@ def test_no_other_length_comes_closer(first, each, above):
     assert min(apart) == apart[1]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(n, marks=[pytest.mark.slow] * (n not in QUICK)) for n in LEAGUE],
-)
-def test_rows_of_a_condition_learn_from_as_many_samples_within_two_percent(name):
+@pytest.mark.parametrize(("name", "distribution"), PLANNED)
+def test_rows_of_a_condition_learn_from_as_many_samples_within_two_percent(name, distribution):
     """Under `cpu`: the budget of smoke is a few rounds."""
     paper, table = registry.find_table(name)
-    distribution = table.columns[-1]["distribution"]
     only = {"distribution": distribution}
     if "epsilon" in table.axes:
         only["epsilon"] = "4,inf"  # any budget of privacy has as many steps
@@ -90,6 +108,17 @@ def test_rows_of_a_condition_learn_from_as_many_samples_within_two_percent(name)
         budget = dict(cell.config)[BUDGET]
         samples = make_plan([cell], follower).work.training_samples
         assert samples == pytest.approx(budget, rel=0.02), (cell.row, cell.column)
+
+
+@pytest.mark.parametrize("name", COMPUTED)
+def test_rows_that_were_computed_learnt_from_as_many_samples_within_two_percent(name):
+    ran = [r for r in read_records(RECORDS / f"{name}.records.jsonl") if r.status == OK]
+    over = {
+        (r.row, r.column, r.seed): (r.local_samples + r.server_samples) / r.config[BUDGET] - 1
+        for r in ran
+    }
+    assert over
+    assert {place: share for place, share in over.items() if abs(share) > 0.02} == {}
 
 
 def test_every_row_fits_into_the_budget_of_smoke():
