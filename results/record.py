@@ -9,6 +9,9 @@ from types import NoneType
 from typing import Any
 
 OK, FAILED = "ok", "failed"
+BUDGET = "budget.samples"
+"""The setting of a table whose rows all learn from as many samples, clients and server together,
+each time counted (`federation.samples`)."""
 
 
 @dataclass(frozen=True)

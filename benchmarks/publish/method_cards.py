@@ -62,7 +62,7 @@ def card(entry: MethodEntry, tables: Mapping[str, list[str]], found: Standings |
     method = entry.load()
     place = Path(entry.path)
     source = place.relative_to(ROOT).as_posix() if place.is_relative_to(ROOT) else place.name
-    facts = {
+    declared = {
         "file": code(source),
         "leaves a client": ", ".join(sorted(method.sends)) or "nothing",
         "private form": _private(method),
@@ -71,7 +71,7 @@ def card(entry: MethodEntry, tables: Mapping[str, list[str]], found: Standings |
         "tables": ", ".join(tables) or "none; offered with `--methods +" + entry.name + "`",
     }
     if method.oracle:
-        facts["upper bound, knows"] = ", ".join(sorted(method.oracle))
+        declared["upper bound, knows"] = ", ".join(sorted(method.oracle))
     lines = [
         f"## {escaped(method.title or entry.name)}: {code(entry.name)}",
         "",
@@ -79,7 +79,7 @@ def card(entry: MethodEntry, tables: Mapping[str, list[str]], found: Standings |
         "",
         "| | |",
         "|---|---|",
-        *(f"| {name} | {text} |" for name, text in facts.items()),
+        *(f"| {name} | {text} |" for name, text in declared.items()),
     ]
     if found is not None:
         in_league = {c.table for c in found.conditions}

@@ -16,9 +16,8 @@ from federation.caching.cache import StageCache
 from federation.costs import Meter, metering
 from federation.fitting import fit
 from federation.seeds import Seeds
+from results.record import BUDGET
 
-BUDGET = "budget.samples"
-"""Samples that networks learn from, each time counted (`federation.samples`)."""
 LENGTHS = ("{method}.rounds", "{method}.epochs", "server.epochs", "local.epochs")
 """What may be a method's length, the first that it has: rounds, epochs of its own, of its last
 stage at the server, of its clients."""

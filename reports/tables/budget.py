@@ -14,14 +14,12 @@ from rich.text import Text
 
 from reports.tables.markup import markdown_table
 from reports.tables.table import Layout, marked_title
-from results.record import OK, Record
+from results.record import BUDGET, OK, Record
 
 TOLERANCE = 0.01
 """Share of its family's budget by which a row's may differ."""
 LOCAL, SERVER, SENT = "samples seen by clients", "samples seen by the server", "bytes"
 TOTAL = "samples seen by clients and server"
-BUDGET = "budget.samples"
-"""The setting of a table whose rows learn from as many samples, clients and server together."""
 WITHIN = 0.02
 """Share of its family's samples by which a row's may differ in such a table."""
 HEADINGS = ("samples seen by clients", "by the server", "MB up and down")

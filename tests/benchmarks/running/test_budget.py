@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.running.budget import BUDGET, within_budget
+from benchmarks.running.budget import within_budget
 from benchmarks.running.follow import Follower
 from benchmarks.running.plan import make_plan
 from benchmarks.tables import registry
 from benchmarks.tables.cells import expand
 from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import SpecError
-from results.record import OK
+from results.record import BUDGET, OK
 from results.sourcecode import ROOT
 from results.store import read_records
 
