@@ -90,7 +90,7 @@ class FedMDPlus(Method):
                 label="revisit",
             )
             federation.networks.check_finite(target)
-        federation.evaluation.track(target)
+            federation.evaluation.track(target)
         return federation.networks.checkpoint(target)
 
     def agree(

@@ -20,14 +20,14 @@ class Scratch(Method):
     def fit(self, federation: Federation) -> Checkpoint:
         probe = federation.probe()
         model = federation.networks.initial()
-        federation.train(
+        federation.evaluation.history = federation.train(
             model,
             probe.images,
             probe.targets,
             federation.task.loss,
             federation.server,
             "scratch",
+            track=True,
             label="scratch",
         )
-        federation.evaluation.track(model)
         return federation.networks.checkpoint(model)

@@ -46,14 +46,14 @@ class Transfer(Method):
         received = federation.upload(federation.clients[index], teachers[index])
         model = federation.networks.initial()
         load_encoder(model, federation.networks.module(received))
-        federation.train(
+        federation.evaluation.history = federation.train(
             FixedEncoder(model) if self.frozen else model,
             probe.images,
             probe.targets,
             federation.task.loss,
             federation.server,
             "transfer",
+            track=True,
             label="transfer",
         )
-        federation.evaluation.track(model)
         return federation.networks.checkpoint(model)

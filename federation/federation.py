@@ -60,12 +60,12 @@ class Federation:
         pretrained: bool = False,
         oracle_labels: torch.Tensor | None = None,
         oracle_allowed: frozenset[str] = frozenset(),
-        tracked: bool = True,
+        looks: int = 0,
         progress: Callable[[str, float], None] = lambda text, share: None,
     ):
         """`network` is that of the global model, `image_shape` channels and sides, `test`
-        the test set, of which metrics are `tracked` after every epoch and round or taken once at
-        the end, `oracle_labels` the public images' true labels.
+        the test set, `looks` after how many of a training's epochs or a fit's rounds metrics are
+        taken on it (0 for all), `oracle_labels` the public images' true labels.
 
         Raises ValueError for a private run with other than the plain execution.
         """
@@ -108,7 +108,7 @@ class Federation:
         self._probe = probe
 
         self.evaluation = Evaluation(
-            task, normalise, test, validation, oracle_labels, oracle_allowed, tracked
+            task, normalise, test, validation, oracle_labels, oracle_allowed, looks
         )
         self.streams = Streams(setup)
         self.privacy = Privacy(setup, protection)

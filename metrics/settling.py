@@ -17,9 +17,10 @@ def has_settled(metric: str, history: Sequence[float], within: float = 0.5) -> b
     `within` points of the mean over the tenth before, and no single value of the last tenth is
     better than that mean by more than two points.
 
-    `history` has a value for every epoch, a share as a fraction; a point is a hundredth of what
-    counts as 1 (`metrics.names.Metric.scale`): a percentage point, half a dB. None where nothing
-    can be said: for fewer than two values, a value that is not finite, a metric without a scale.
+    `history` has a value for every epoch, or for some that are evenly spread, a share as a
+    fraction; a point is a hundredth of what counts as 1 (`metrics.names.Metric.scale`): a
+    percentage point, half a dB. None where nothing can be said: for fewer than two values, a value
+    that is not finite, a metric without a scale.
     Raises ValueError unless `within` is above 0.
     """
     if not within > 0:

@@ -2,7 +2,7 @@
 
 A pack is a zip of the cache's own files: records of finished cells, and stages. Whoever reads them
 checks them as ever: what was changed on the way counts as damaged, and what other code or packages
-computed as absent, and is computed again.
+computed as absent, and is computed again. Records beside a table are taken over in the same way.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import io
 import re
 import zipfile
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from results.files import ResultsError, write_atomic
@@ -98,4 +98,26 @@ def read_pack(pack: Path, home: Path) -> Packed:
                     counts["left" if there else name.partition("/")[0]] += 1
     except (OSError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
         raise ResultsError(f"{pack} cannot be read as a pack: {error}") from error
+    return Packed(**counts)
+
+
+def take_records(path: Path, home: Path) -> Packed:
+    """Put the finished cells of a table's `.records.jsonl` into the cache in the folder `home`, but
+    for those of which it has a record of the same code.
+
+    Raises ResultsError for a file that is absent, damaged, or holds other lines.
+    """
+    from results.record import OK
+    from results.store import CellCache, read_records
+
+    if not path.exists():
+        raise ResultsError(f"there is no {path}")
+    cache, counts = CellCache(home), {"cells": 0, "stages": 0, "left": 0}
+    for record in read_records(path):
+        if record.status != OK:
+            continue
+        there, _ = cache.get(record.cell, record.code)
+        if there is None:
+            cache.put(replace(record, contract=()))  # told anew when a table is written
+        counts["left" if there else "cells"] += 1
     return Packed(**counts)

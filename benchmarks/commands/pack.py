@@ -10,14 +10,12 @@ import typer
 from benchmarks.commands.app import app, console
 from results.command_line import NUMBER, number, path
 from results.files import cache_home, check_output
-from results.pack import read_pack, write_pack
-
-PackFile = Annotated[Path, typer.Argument(parser=path, metavar="FILE", help="the pack, a zip")]
+from results.pack import read_pack, take_records, write_pack
 
 
 @app.command("pack")
 def pack_cache(
-    file: PackFile,
+    file: Annotated[Path, typer.Argument(parser=path, metavar="FILE", help="the pack, a zip")],
     megabytes: Annotated[
         float,
         typer.Option(
@@ -41,9 +39,17 @@ def pack_cache(
 
 
 @app.command("unpack")
-def unpack_cache(file: PackFile) -> None:
-    """Put what a pack holds into the cache ($FEDTABLES_CACHE)."""
-    found = read_pack(file, cache_home())
+def unpack_cache(
+    file: Annotated[
+        Path,
+        typer.Argument(parser=path, metavar="FILE", help="a pack, or a table's .records.jsonl"),
+    ],
+) -> None:
+    """Put what a pack holds into the cache ($FEDTABLES_CACHE), or the finished cells of a table,
+    so that `reproduce` goes on from another machine's numbers.
+    """
+    take = take_records if file.suffix == ".jsonl" else read_pack
+    found = take(file, cache_home())
     there = f"; {found.left} were there already" if found.left else ""
     console.print(
         f"{found.cells} finished cells and {found.stages} stages are in {cache_home()}{there}",

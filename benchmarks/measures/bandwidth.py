@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 class Bandwidth(Measure):
     """The table's first metric and the bandwidth up to it, under the column key `round`."""
 
+    every_epoch = True
+
     def take(self, run: Fitted) -> Taken:
         metric, rounds = run.metrics[0], getattr(run.method, "rounds", None)
         ledger = run.federation.channel.ledger

@@ -12,6 +12,8 @@ from results.record import Measurement
 class Curve(Measure):
     """A number per metric and epoch, under the column key `epoch`, counted from 1."""
 
+    every_epoch = True
+
     def take(self, run: Fitted) -> Taken:
         models, measurements = run.models, list[Measurement]()
         for metric in metrics_of(run):

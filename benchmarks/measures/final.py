@@ -85,12 +85,10 @@ def statistic_name(histories: Sequence[Sequence[float]], how: EvaluationSettings
             f"best of {length} epochs or rounds by test accuracy (optimistic, as the authors' code"
             " reports it)"
         )
-    last = min(how.last_epochs, length)
-    return (
-        f"median of the last {last} epochs"
-        if last > 1
-        else f"after the last of {length} epochs or rounds"
-    )
+    if (last := min(how.last_epochs, length)) > 1:
+        return f"median of the last {last} epochs"
+    looked_at = " that were looked at" if how.looks else ""
+    return f"after the last of {length} epochs or rounds{looked_at}"
 
 
 MEASURE = Final()

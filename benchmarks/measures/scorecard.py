@@ -49,6 +49,7 @@ class Scorecard(Measure):
     """
 
     numbers = True
+    every_epoch = True
 
     def take(self, run: Fitted) -> Taken:
         from metrics.settling import epochs_to_end

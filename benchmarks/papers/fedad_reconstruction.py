@@ -54,7 +54,7 @@ DATA = (
     Setting("fl-mrcm.adversarial", 1.0, "code", ""),
     Setting("fl-mrcm.hidden", 256, "code", "units of the discriminator's layer"),
     Setting("fl-mrcm.discriminator_lr", 1e-3, "code", "ten times the network's"),
-    Setting("evaluation.track", False, "assumed", "metrics are taken at the end"),
+    Setting("evaluation.looks", 20, "assumed", "of a training's epochs or a fit's rounds, evenly spread: whether they had settled"),
     Setting("evaluation.statistic", "last", "assumed", "the paper does not say"),
     Setting("evaluation.last_epochs", 1, "assumed", "the end"),
 )  # fmt: skip

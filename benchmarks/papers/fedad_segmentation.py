@@ -78,7 +78,7 @@ SETTINGS = (
     Setting("fedmd.digest_batch_size", 1, "assumed", "as local training", cpu=2, smoke=2),
     Setting("fedmd.digest_lr", 1e-4, "assumed", "as local training", cpu=1e-3, smoke=1e-3),
     Setting("fedmd.revisit_epochs", 4, "code", "FedMD's code", smoke=1, gpu=1),
-    Setting("evaluation.track", False, "assumed", "Dice at the end"),
+    Setting("evaluation.looks", 20, "assumed", "of a training's epochs or a fit's rounds, evenly spread: whether they had settled"),
     Setting("evaluation.statistic", "last", "assumed", "the paper does not say"),
     Setting("evaluation.last_epochs", 1, "assumed", "the end"),
 )  # fmt: skip

@@ -121,7 +121,7 @@ def assemble(
         pretrained=networks.pretrained == "imagenet",
         oracle_labels=parts.oracle_labels,
         oracle_allowed=method.oracle,
-        tracked=configuration.evaluation.track,
+        looks=configuration.evaluation.looks,
         progress=run.progress,
     )
 

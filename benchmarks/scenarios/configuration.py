@@ -153,8 +153,9 @@ class EvaluationSettings:
     """Epochs at the end whose median counts."""
     at: float = 1.0
     """Share of the epochs after which a run is looked at."""
-    track: bool = True
-    """Whether the test set is looked at after every epoch and round, or only at the end."""
+    looks: int = 0
+    """After how many of a training's epochs or a fit's rounds the test set is looked at, evenly
+    spread and the last among them; 0 for all."""
     extractor: str = ""
     """The network whose features measure images."""
     selecting: str = ""
@@ -170,6 +171,13 @@ class EvaluationSettings:
             raise SpecError(f"evaluation.on is test or validation, not {self.on!r}")
         if self.statistic not in ("last", "best"):
             raise SpecError(f"evaluation.statistic is last or best, not {self.statistic!r}")
+        if self.looks < 0:
+            raise SpecError(f"evaluation.looks is a number of epochs, 0 for all, not {self.looks}")
+        if self.looks and (self.statistic == "best" or self.last_epochs > 1):
+            raise SpecError(
+                "the best epoch and the median of the last ones are of all epochs: leave"
+                " evaluation.looks at 0, or set evaluation.statistic=last, evaluation.last_epochs=1"
+            )
 
     def epochs(self, trained: int) -> int:
         """How many of the epochs of a run are looked at, at least one."""

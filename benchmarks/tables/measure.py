@@ -86,6 +86,8 @@ class Measure(ABC):
     claims about other tables may rest on it."""
     settings: frozenset[str] = frozenset()
     """First words of settings that concern no cell but those of measures that name them."""
+    every_epoch: bool = False
+    """Whether it reads a run after every epoch and round, so that `evaluation.looks` must be 0."""
     extractor: bool = False
     """Whether it judges images by a pre-trained network, which `evaluation.extractor` names."""
     takes_no_method: str = ""

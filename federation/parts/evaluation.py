@@ -18,6 +18,13 @@ class OracleError(Exception):
     """A method reached for knowledge that it did not declare."""
 
 
+def is_looked_at(number: int, count: int, looks: int) -> bool:
+    """Whether epoch (round) `number`, from 1, of `count` is one of `looks` that are evenly spread
+    over them, the last among them; every one is for 0.
+    """
+    return not looks or number * looks // count > (number - 1) * looks // count
+
+
 class Evaluation:
     """The test set and the server's validation set, and the metrics of the run so far."""
 
@@ -29,14 +36,17 @@ class Evaluation:
         validation_set: LabelledSet | None,
         labels_of_public: torch.Tensor | None,
         oracle: frozenset[str],
-        tracked: bool = True,
+        looks: int = 0,
     ):
         self._test_set = test_set
         self.validation_set = validation_set
         self.history: History = {}
         """What `track` has measured so far; a checkpoint takes it along."""
-        self.tracked = tracked
-        """Whether test metrics are taken as a run goes on; at its end they are in any case."""
+        self.looks = looks
+        """After how many of a training's epochs or a fit's rounds test metrics are taken, evenly
+        spread and the last among them; 0 for all."""
+        self.due = True
+        """Whether the round that runs is one of those; `Rounds` says so."""
         self.oracle = oracle
         """What knowledge that no server has the method declares."""
         self._task = task
@@ -57,10 +67,10 @@ class Evaluation:
         return self._test_set.digest
 
     def track(self, model: nn.Module) -> None:
-        """Note the test metrics of the global model after a round, where these are tracked. No
-        method may choose anything by them.
+        """Note the test metrics of the global model after a round, if it is one that is looked at.
+        No method may choose anything by them.
         """
-        if not self.tracked:
+        if not self.due:
             return
         for metric, value in self.test(model).items():
             self.history.setdefault(metric, []).append(value)

@@ -9,7 +9,7 @@ from typing import Any
 
 from federation.channel import Channel, Transfer
 from federation.costs import Meter, Work, active_meter
-from federation.parts.evaluation import Evaluation
+from federation.parts.evaluation import Evaluation, is_looked_at
 from federation.parts.privacy import Privacy
 from federation.parts.stages import Stages
 from federation.samples import active_count
@@ -57,14 +57,18 @@ class Rounds:
             done, self._evaluation.history, ledger = snapshots.resume(parts)
             if done:
                 self._channel.restore(ledger)
-        for number in range(done + 1, count + 1):
-            self._channel.round = number
-            self._progress(f"round {number}/{count}", (number - 1) / count)
-            begin_round(number)
-            yield number
-            show_spent(number, self._channel, self._privacy)
-            if snapshots is not None:
-                snapshots.offer(number, parts, self._evaluation.history, self._channel.ledger)
+        try:
+            for number in range(done + 1, count + 1):
+                self._channel.round = number
+                self._evaluation.due = is_looked_at(number, count, self._evaluation.looks)
+                self._progress(f"round {number}/{count}", (number - 1) / count)
+                begin_round(number)
+                yield number
+                show_spent(number, self._channel, self._privacy)
+                if snapshots is not None:
+                    snapshots.offer(number, parts, self._evaluation.history, self._channel.ledger)
+        finally:
+            self._evaluation.due = True  # of what comes after the rounds
 
     def steps(self, count: int, *, name: str = "") -> Iterator[int]:
         """Steps 0 to `count` - 1 of a loop whose steps cost the same; `plan` follows one and counts

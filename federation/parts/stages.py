@@ -321,7 +321,7 @@ class Stages:
             "task": _described(setup.task),
             "pretrained": setup.pretrained,
             "test": self._evaluation.test_digest,
-            **({} if self._evaluation.tracked else {"tracked": False}),
+            **({"looks": self._evaluation.looks} if self._evaluation.looks else {}),
             "device": self._device(),
             "parts": list(parts),
         }

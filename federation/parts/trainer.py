@@ -12,7 +12,7 @@ from torch import nn
 
 from federation.parties.checkpoint import History
 from federation.parties.client import Client, Shard
-from federation.parts.evaluation import Evaluation
+from federation.parts.evaluation import Evaluation, is_looked_at
 from federation.parts.privacy import Privacy
 from federation.parts.setup import Setup
 from federation.parts.stacked import TrainingSet, train_stacked
@@ -141,8 +141,8 @@ class Trainer:
     def _note(
         self, history: History, model: nn.Module, task: Task | None, epoch: int, epochs: int
     ) -> None:
-        """Add the test metrics after an epoch to `history`, where they are tracked."""
-        if not self._evaluation.tracked:
+        """Add the test metrics after an epoch to `history`, if it is one that is looked at."""
+        if not is_looked_at(epoch, epochs, self._evaluation.looks):
             return
         for metric, value in self._evaluation.test(model, task).items():
             history.setdefault(metric, []).append(value)

@@ -35,6 +35,9 @@ def test_the_text_says_how_the_number_was_made():
     assert statistic_name(histories, LAST_THREE) == "median of the last 3 epochs"
     assert statistic_name([[0.1] * 2], LAST_THREE) == "median of the last 2 epochs"
     assert statistic_name([[0.1]], LAST_THREE) == "after the last of 1 epochs or rounds"
+    some = EvaluationSettings(looks=5)
+    told = "after the last of 5 epochs or rounds that were looked at"
+    assert statistic_name(histories, some) == told
     best = statistic_name(histories, BEST)
     assert best.startswith("best of 5 epochs or rounds by test accuracy")
     assert "optimistic" in best

@@ -7,7 +7,7 @@ from federation.caching.cache import StageCache
 from federation.costs import Meter, metering
 from federation.fitting import fit
 from federation.parties.data import LabelledSet
-from federation.parts.evaluation import OracleError
+from federation.parts.evaluation import OracleError, is_looked_at
 from methods.fedavg import FedAvg
 from tests.federation.tiny import CLASSES, make_federation
 
@@ -97,16 +97,42 @@ def test_an_upper_bound_that_declares_the_oracle_gets_the_labels():
     assert torch.equal(federation.evaluation.public_labels(), labels)
 
 
-@pytest.mark.parametrize("tracked", [True, False])
-def test_metrics_are_tracked_or_taken_once_at_the_end(tracked, tmp_path):
-    federation = make_federation(tracked=tracked, stages=StageCache(tmp_path))
-    epochs = [len(model.history.get("accuracy", ())) for model in federation.local_models()]
-    assert epochs == [3 * tracked] * 2
+@pytest.mark.parametrize(
+    ("looks", "of_ten"),
+    [(0, list(range(1, 11))), (1, [10]), (3, [4, 7, 10]), (5, [2, 4, 6, 8, 10])],
+)
+def test_looks_are_evenly_spread_and_the_last_is_at_the_end(looks, of_ten):
+    assert [number for number in range(1, 11) if is_looked_at(number, 10, looks)] == of_ten
+
+
+def test_more_looks_than_epochs_are_one_after_each():
+    assert all(is_looked_at(number, 4, 20) for number in (1, 2, 3, 4))
+
+
+@pytest.mark.parametrize(("looks", "epochs", "rounds"), [(0, 3, 4), (1, 1, 1), (2, 2, 2)])
+def test_metrics_are_taken_after_as_many_epochs_and_rounds_as_are_looked_at(
+    looks, epochs, rounds, tmp_path
+):
+    federation = make_federation(looks=looks, stages=StageCache(tmp_path))
+    assert [len(m.history["accuracy"]) for m in federation.local_models()] == [epochs] * 2
     [model] = fit(federation, FedAvg(rounds=4))
-    assert len(model.history["accuracy"]) == (4 if tracked else 1)
+    assert len(model.history["accuracy"]) == rounds
+    [of_all] = fit(make_federation(), FedAvg(rounds=4))
+    assert model.history["accuracy"][-1] == of_all.history["accuracy"][-1]
 
 
-def test_local_models_with_a_history_are_no_others(tmp_path):
-    for tracked in (True, False):
-        make_federation(tracked=tracked, stages=StageCache(tmp_path)).local_models()
+def test_what_is_tracked_after_the_rounds_is_always_looked_at():
+    federation, model = make_federation(looks=1), make_federation().networks.initial()
+    for number in federation.rounds(4):
+        federation.evaluation.track(model)
+        if number == 2:
+            break
+    assert federation.evaluation.history == {}
+    federation.evaluation.track(model)
+    assert len(federation.evaluation.history["accuracy"]) == 1
+
+
+def test_local_models_with_another_history_are_others(tmp_path):
+    for looks in (0, 1):
+        make_federation(looks=looks, stages=StageCache(tmp_path)).local_models()
     assert len([*tmp_path.rglob("local-model/**/*.safetensors")]) == 4
