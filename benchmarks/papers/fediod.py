@@ -25,6 +25,13 @@ ROWS = (
 )
 
 CENTRALIZED = Row("centralized", "centralized", "Centralized", upper_bound=True)
+EQ10 = Row(
+    "fediod-eq10",
+    "fediod",
+    "FedIOD, Eq. 10 as printed",
+    config={"fediod.printed_mimic": True},
+    protocol="paper",
+)
 OFFERED = (
     Row("fediod-released", "fediod", "FedIOD", protocol="released"),
     Row(
@@ -41,13 +48,7 @@ OFFERED = (
         config={"fediod.logarithmic": False},
         protocol="paper",
     ),
-    Row(
-        "fediod-eq10",
-        "fediod",
-        "FedIOD, Eq. 10 as printed",
-        config={"fediod.printed_mimic": True},
-        protocol="paper",
-    ),
+    EQ10,
     CENTRALIZED,
     Row("fedkd-online", "fedkd", "FedKD, multi-round", config={"fedkd.multi_round": True}),
 )
@@ -351,6 +352,13 @@ PAPER = Paper(
                     "FedIOD, common weights",
                     config={**COMMON},
                 ),
+                Row(
+                    "gan=eq2 mimic=eq8 tau=inf eq10",
+                    "fediod",
+                    "+ mimic Eq. 8, Eq. 10 as printed",
+                    config={**EQ10.config, **PLAIN},
+                ),
+                EQ10,
             ),
         ),
         Table(

@@ -82,6 +82,27 @@ def test_an_offered_row_joins_by_its_key_with_its_own_configuration(table1):
     assert [cell.row for cell in only] == ["fediod-own"] * 2
 
 
+@pytest.mark.parametrize(
+    ("name", "printed", "limit"),
+    [
+        ("fediod/table1", "fediod-eq10", "fediod"),
+        ("fediod/table6", "gan=eq2 mimic=eq8 tau=inf eq10", "gan=eq2 mimic=eq8 tau=inf"),
+        ("fediod/table6", "fediod-eq10", "gan=eq2 mimic=eq8 tau=inf conf unique"),
+    ],
+)
+@pytest.mark.parametrize("profile", ["smoke", "cpu", "paper"])
+def test_eq10_as_printed_stands_beside_the_limit_of_eq6(name, printed, limit, profile):
+    rows = {
+        cell.row: dict(cell.config)
+        for cell in expand(*registry.find_table(name), Selection(profile, add=(printed,)))
+        if cell.column == "dataset=cifar10 alpha=0.1"
+    }
+    differing = {key for key in rows[printed] if rows[printed][key] != rows[limit][key]}
+    assert differing == {"fediod.printed_mimic"}
+    assert rows[printed]["fediod.printed_mimic"] is True
+    assert rows[printed]["fediod.temperature"] == 0
+
+
 def test_an_offered_row_cannot_be_added_twice(table1):
     with pytest.raises(SpecError, match="has that row already"):
         expand(*table1, Selection(add=("fediod-own", "fediod-own")))

@@ -1,0 +1,87 @@
+"""How verdicts on the papers' claims moved since a commit, of the claims that hold in print: a
+count by paper, then what moved. The commit's verdicts and today's are counted by today's rule.
+
+PYTHONPATH=. python docs/examples/claims_since.py COMMIT [PROFILE]
+"""
+
+from __future__ import annotations
+
+import csv
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from reports.pages.claim_counts import verdict_kind
+from results import published
+from results.sourcecode import ROOT
+
+UNMEASURED = "not measured"
+KINDS = {
+    "yes": "holds",
+    "open": "in part or undecided",
+    "no": "does not hold",
+    "short": "cut short",
+    "": UNMEASURED,
+}
+
+
+def git(*words: str) -> str:
+    done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def verdicts(texts: Iterable[str]) -> dict[str, str]:
+    """What each claim comes to by the texts of some `claims.csv`, the first that judges it."""
+    found: dict[str, str] = {}
+    for text in texts:
+        for line in csv.DictReader(text.splitlines()):
+            judged = not line["verdict"].startswith((UNMEASURED, "not judged"))
+            found.setdefault(line["id"], KINDS[verdict_kind(line["verdict"]) if judged else ""])
+    return found
+
+
+def of_commit(commit: str, profile: str) -> Iterator[str]:
+    names = git("ls-tree", "-r", "--name-only", commit, f"results/{profile}").splitlines()
+    return (git("show", f"{commit}:{name}") for name in names if name.endswith(".claims.csv"))
+
+
+def of_today(profile: str) -> Iterator[str]:
+    files = sorted((ROOT / "results" / profile).glob("*/*.claims.csv"))
+    return (file.read_text() for file in files)
+
+
+def markdown(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    head = list(head)
+    return "\n".join(
+        f"| {' | '.join(map(str, row))} |" for row in (head, ["---"] * len(head), *rows)
+    )
+
+
+def main(commit: str, profile: str = "cpu") -> None:
+    before, now = verdicts(of_commit(commit, profile)), verdicts(of_today(profile))
+    moves: dict[tuple[str, str], list[str]] = {}
+    counts: dict[str, Counter[tuple[str, str]]] = {}
+    for paper in published.papers():
+        for claim in published.claims(paper):
+            if claim.holds_in_print == "yes":
+                move = before.get(claim.id, UNMEASURED), now.get(claim.id, UNMEASURED)
+                moves.setdefault(move, []).append(claim.id)
+                for name in (paper, "together"):
+                    counts.setdefault(name, Counter()).update(enumerate(move))
+    counts["together"] = counts.pop("together")  # last
+    rows = (
+        (name, found.total() // 2, *(f"{found[0, k]} → {found[1, k]}" for k in KINDS.values()))
+        for name, found in counts.items()
+    )
+    print(markdown(("paper", "hold in print", *KINDS.values()), rows), end="\n\n")
+    order = list(KINDS.values())
+    moved = sorted(moves, key=lambda move: [order.index(kind) for kind in move])
+    changed = [
+        (*move, len(moves[move]), ", ".join(moves[move])) for move in moved if len({*move}) == 2
+    ]
+    print(markdown(("before", "now", "claims", "which"), changed))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
