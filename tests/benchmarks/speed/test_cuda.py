@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from rich.console import Console
 
 from benchmarks.running.follow import Workload
 from benchmarks.running.gpus import find_gpus
@@ -17,6 +18,7 @@ from benchmarks.speed.cuda import (
     shown_speed,
     speed_of,
     step_time,
+    workloads,
     write_workloads,
 )
 from federation.training.execution import Execution
@@ -98,6 +100,11 @@ def test_the_list_of_workloads_is_of_networks_that_there_are(monkeypatch, tmp_pa
     monkeypatch.setattr(cuda, "WORKLOADS", tmp_path / "workloads.csv")
     write_workloads([TINY, *loads])
     assert read_workloads() == [TINY, *loads]
+
+
+@pytest.mark.slow  # all papers at their own sizes are planned, some minutes
+def test_the_list_of_workloads_is_that_of_all_papers():
+    assert set(read_workloads()) == set(workloads([], "paper", Console(stderr=True)))
 
 
 def test_what_fills_a_gpu_by_itself_is_not_stacked(monkeypatch):
