@@ -86,3 +86,36 @@ def test_fedmd_is_shown_by_round(tmp_path, shared_home):
     assert len(lines["mauc of client 1"]) == 3  # two rounds, and the look at their end
     assert len({*lines["mauc of contrast alone"]}) == 1
     assert all(0 < float(share) <= 100 for share in lines["of it in one direction (%)"])
+
+
+@pytest.mark.slow
+def test_fedavgm_is_shown_by_round(tmp_path, shared_home):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **shared_home}
+    runs = ("server_lr=1,server_momentum=0", "server_lr=0.1,partition.validation_share=0.2")
+    where = ("smoke", str(tmp_path), "cifar100", "1", "0", *runs)
+    done = run_forked("docs.examples.fedavgm_by_round", *where, timeout=300, env=environment)
+    assert done.returncode == 0, done.stderr
+    plain, held = done.stdout.split("cifar100 alpha=1 seed=0 ")[1:]
+    for shown in (plain, held):
+        split = [line.rsplit(maxsplit=3) for line in shown.splitlines()]  # three rounds
+        lines = {name: [float(v) for v in values] for name, *values in split[3:]}
+        norms = lines["norm of the average's update"], lines["norm of the server's step"]
+        if shown is plain:  # which is FedAvg
+            assert norms[0] == norms[1]
+            assert set(lines["cosine of step and update"]) == {1}
+            averaged = lines["accuracy of the clients' average"]
+            assert averaged == lines["accuracy of the global model"]
+        else:
+            assert norms[1][0] == pytest.approx(norms[0][0] / 10, abs=0.01)
+
+
+@pytest.mark.slow
+def test_seeds_are_moved_apart(tmp_path, shared_home):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **shared_home}
+    where = ("smoke", str(tmp_path), "fedad/table4", "fedavg", "1")
+    done = run_forked("docs.examples.seeds_apart", *where, timeout=300, env=environment)
+    assert done.returncode == 0, done.stderr
+    header, *lines = [line.split() for line in done.stdout.splitlines()]
+    assert header[:4] == ["row", "column", "division", "rest"]
+    assert [line[2:4] for line in lines] == [["0", "0"], ["1", "0"], ["0", "1"], ["1", "1"]]
+    assert len({line[4] for line in lines}) == 4

@@ -1,0 +1,126 @@
+"""FedAvgM taken apart, round by round: a plug-in that shows what the server does with its clients'
+average, and what prints it. Of FedIOD's Table 1, a run for each group of settings; samples that
+are held out (`partition.validation_share`) are looked at in the place of the test set's:
+
+PYTHONPATH=. python docs/examples/fedavgm_by_round.py [PROFILE [FOLDER [DATASET [ALPHA [SEED
+    [SETTING=VALUE,... ...]]]]]]
+"""
+
+from __future__ import annotations
+
+import copy
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import torch
+from torch import nn
+
+import benchmarks
+from baselines.fedavgm import FedAvgM
+from federation.blocks.averaging import average_states
+from federation.federation import Federation
+from federation.parties.client import Client, Shard
+from federation.training.loops import Normalisation, unit_range
+from federation.watching import is_watched, show
+from methods.fedavg import State
+
+
+def read(shard: Shard, model: nn.Module, normalise: Normalisation) -> State:
+    """`model`'s state with BatchNorm's statistics of the client's own images."""
+    model = copy.deepcopy(model).train()
+    for module in model.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            module.reset_running_stats()
+            module.momentum = None
+    with torch.no_grad():
+        for images in shard.images.split(250):
+            model(normalise(unit_range(images)))
+    return model.state_dict()
+
+
+@dataclass(frozen=True)
+class FedAvgMByRound(FedAvgM):
+    """FedAvgM, which shows its clients, their average and the server's step in every round."""
+
+    title = "FedAvgM, shown by round"
+
+    def aggregate(
+        self,
+        federation: Federation,
+        model: nn.Module,
+        clients: Sequence[Client],
+        states: Iterator[State],
+        number: int,
+        server: dict[str, Any],
+    ) -> None:
+        if not is_watched():
+            super().aggregate(federation, model, clients, states, number, server)
+            return
+        sizes, sent = [client.size for client in clients], list(states)
+        average, before = copy.deepcopy(model), flat(model)
+        average.load_state_dict(average_states(sent, sizes))
+        super().aggregate(federation, model, clients, iter(sent), number, server)
+
+        anew = copy.deepcopy(model)
+        anew.load_state_dict(
+            average_states([c.run(read, model, federation.normalise) for c in clients], sizes)
+        )
+        update, step = flat(average) - before, flat(model) - before
+        shown = {
+            "accuracy of the global model": accuracy(federation, model),
+            "the same, BatchNorm read anew": accuracy(federation, anew),
+            "accuracy of the clients' average": accuracy(federation, average),
+            "norm of the average's update": update.norm(),
+            "norm of the server's step": step.norm(),
+            "cosine of step and update": torch.cosine_similarity(update, step, dim=0),
+        }
+        alone = copy.deepcopy(model)
+        for client, state in zip(clients, sent, strict=True):
+            alone.load_state_dict(state)
+            name = f"accuracy of client {client.index + 1}"
+            shown[name] = accuracy(federation, alone)
+        for name, value in shown.items():
+            show(name, number, value)
+
+
+def flat(model: nn.Module) -> torch.Tensor:
+    """All parameters in a row."""
+    return torch.cat([weights.detach().flatten() for weights in model.parameters()])
+
+
+def accuracy(federation: Federation, model: nn.Module) -> float:
+    """In percent, on samples held out if there are any, else on the test set."""
+    held = federation.evaluation.validation_set
+    look = federation.evaluation.test if held is None else federation.evaluation.validate
+    return 100 * look(model)["accuracy"]
+
+
+if __name__ == "__main__":
+    usual = ("smoke", "results", "cifar100", "1", "0", "server_lr=0.1")
+    profile, folder, dataset, alpha, seed, *runs = [*sys.argv[1:], *usual[len(sys.argv) - 1 :]]
+    for run in runs:
+        pairs = [pair.split("=") for pair in run.split(",")]
+        points: list[tuple[str, str, int, float]] = []
+        benchmarks.reproduce(
+            "fediod/table1",
+            profile=profile,
+            methods="+fedavgm-by-round",
+            only={"row": "fedavgm-by-round", "dataset": dataset, "alpha": alpha},
+            plugins=[__file__],
+            seeds=[int(seed)],
+            settings={k if "." in k else f"fedavgm-by-round.{k}": v for k, v in pairs},
+            results=folder,
+            fresh=True,
+            quiet=True,
+            log=lambda *point, taken=points: taken.append(point),
+        )
+        frame = pd.DataFrame(points, columns=["cell", "series", "round", "value"])
+        frame = frame[~frame["series"].str.contains("/")]
+        clients = frame["series"].str.contains("of client ")
+        frame.loc[clients, "series"] = "accuracy of a client, mean"
+        print(dataset, f"alpha={alpha} seed={seed}", run)
+        table = frame.pivot_table(index="series", columns="round", values="value")
+        print(table.round(2).to_string())
