@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from torch import nn
 
-from federation.blocks.amalgamation import ADAPTATIONS, Visits, adapt, train_weak
+from federation.blocks.amalgamation import ADAPTATIONS, Visits, adapt, look_at_copy, train_weak
 from federation.federation import Federation
 from federation.method import Method
 from federation.parties.checkpoint import Checkpoint
@@ -48,7 +48,7 @@ class FedAvgPlus(Method):
     adaptation_epochs: int = 70
     """Epochs of that on the probe set (assumed: as many in all as FedSA's target has)."""
     adaptation_gap: int = 0
-    """Rounds between adaptations of a copy whose metrics are tracked; 0 adapts in the end only."""
+    """Rounds between looks at a copy that is adapted; 0 for none before the end."""
 
     def __post_init__(self) -> None:
         if self.adaptation not in ADAPTATIONS:
@@ -62,15 +62,14 @@ class FedAvgPlus(Method):
         visits = Visits(federation, federation.stages.teachers())
         local = TrainingPlan(self.local_epochs, self.local_batch_size, self.local_lr)
         sizes = {client.index: float(client.size) for client in federation.clients}
+        how, epochs = self.adaptation, self.adaptation_epochs
         for number in federation.rounds(self.rounds, target=target, **visits.parts):
             if number == 1:
                 train_weak(federation, target, self.weak_epochs, number)
             visits.aggregate(target, sizes, local, number, self.penalty)
             if self.adaptation_gap and number % self.adaptation_gap == 0 and number < self.rounds:
-                federation.evaluation.track(
-                    adapt(federation, target, self.adaptation, self.adaptation_epochs, number)
-                )
-        adapted = adapt(federation, target, self.adaptation, self.adaptation_epochs, self.rounds)
+                look_at_copy(federation, target, how, epochs, number)
+        adapted = adapt(federation, target, how, epochs, self.rounds)
         federation.evaluation.track(adapted)
         return federation.networks.checkpoint(adapted)
 

@@ -220,6 +220,16 @@ class Meter:
         finally:
             self.times //= times
 
+    @contextlib.contextmanager
+    def fewer(self, times: int, of: int) -> Iterator[None]:
+        """Inside `repeated(of, ...)`: book what happens inside `times` times alone."""
+        before = self.times
+        self.times = before // of * times
+        try:
+            yield
+        finally:
+            self.times = before
+
     def reset(self) -> tuple[Work, int]:
         """Begin at nothing; returns work and peak bytes until now, for `restore`."""
         before = self.work, self.peak_bytes

@@ -121,6 +121,17 @@ def apart() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def aside() -> Iterator[None]:
+    """Neither samples nor time inside count: it is done to look at a run, not by its method."""
+    with apart():
+        token = _active.set(None)
+        try:
+            yield
+        finally:
+            _active.reset(token)
+
+
+@contextlib.contextmanager
 def on_client() -> Iterator[None]:
     """What is seen inside is seen by a client, and what is booked while planning is its work."""
     if _place.get() == LOCAL:

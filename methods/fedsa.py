@@ -17,7 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from federation.blocks.amalgamation import ADAPTATIONS, Visits, adapt, train_weak
+from federation.blocks.amalgamation import ADAPTATIONS, Visits, adapt, look_at_copy, train_weak
 from federation.costs import differentiated, values
 from federation.federation import Federation
 from federation.method import Method
@@ -139,8 +139,7 @@ class FedSA(Method):
     adaptation_epochs: int = 30
     """Epochs of adaptation on the probe set (released code)."""
     adaptation_gap: int = 0
-    """Rounds between adaptations of a copy whose metrics are tracked (released: 10); 0 adapts in
-    the end only."""
+    """Rounds between looks at a copy that is adapted (released: 10); 0 for none before the end."""
 
     def __post_init__(self) -> None:
         for value, known in (
@@ -162,6 +161,7 @@ class FedSA(Method):
         maps = self.ask_for_maps(federation, probe, teachers)
         visits, chosen = Visits(federation, teachers), Chosen()
         local = TrainingPlan(self.local_epochs, self.local_batch_size, self.local_lr)
+        how, epochs = self.adaptation, self.adaptation_epochs
         for number in federation.rounds(self.rounds, target=target, chosen=chosen, **visits.parts):
             if (number - 1) % self.selection_gap == 0:
                 if self.retrain or number == 1:
@@ -169,10 +169,8 @@ class FedSA(Method):
                 chosen.weights = self.select(federation, target, maps, number)
             visits.aggregate(target, chosen.weights, local, number)
             if self.adaptation_gap and number % self.adaptation_gap == 0 and number < self.rounds:
-                federation.evaluation.track(
-                    adapt(federation, target, self.adaptation, self.adaptation_epochs, number)
-                )
-        adapted = adapt(federation, target, self.adaptation, self.adaptation_epochs, self.rounds)
+                look_at_copy(federation, target, how, epochs, number)
+        adapted = adapt(federation, target, how, epochs, self.rounds)
         federation.evaluation.track(adapted)
         return federation.networks.checkpoint(adapted)
 

@@ -8,13 +8,14 @@ computed as absent, and is computed again. Records beside a table are taken over
 from __future__ import annotations
 
 import io
+import json
 import re
 import zipfile
 import zlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from results.files import ResultsError, write_atomic
+from results.files import SEAL, ResultsError, write_atomic
 
 NAME = re.compile(
     r"cells/[0-9a-f]{2}/[0-9a-f]{64}\.json"
@@ -103,21 +104,25 @@ def read_pack(pack: Path, home: Path) -> Packed:
 
 def take_records(path: Path, home: Path) -> Packed:
     """Put the finished cells of a table's `.records.jsonl` into the cache in the folder `home`, but
-    for those of which it has a record of the same code.
+    for those that it has already, by whatever code.
 
-    Raises ResultsError for a file that is absent, damaged, or holds other lines.
+    Raises ResultsError for a file that is absent, damaged, or of a version that sealed nothing.
     """
     from results.record import OK
-    from results.store import CellCache, read_records
+    from results.store import OTHER_CODE, CellCache, read_records
 
     if not path.exists():
         raise ResultsError(f"there is no {path}")
+    records = read_records(path)
+    if not all(SEAL in json.loads(line) for line in path.read_text("utf-8").splitlines()):
+        raise ResultsError(f"{path} is of a version that sealed nothing: compute these cells again")
     cache, counts = CellCache(home), {"cells": 0, "stages": 0, "left": 0}
-    for record in read_records(path):
+    for record in records:
         if record.status != OK:
             continue
-        there, _ = cache.get(record.cell, record.code)
-        if there is None:
+        there, why = cache.get(record.cell, record.code)
+        left = there is not None or why == OTHER_CODE
+        if not left:
             cache.put(replace(record, contract=()))  # told anew when a table is written
-        counts["left" if there else "cells"] += 1
+        counts["left" if left else "cells"] += 1
     return Packed(**counts)

@@ -3,8 +3,9 @@
 A finished cell is written twice. Its record goes to the cell cache under `$FEDTABLES_CACHE` as soon
 as it ends; that copy is what a later run trusts, after checking its digest and the code it came
 from. When the command ends, the table's CSV and the records beside it are written to the results
-folder; they are output, for people and for git. No number is ever read back from there: the records
-only tell which other cells belong into the table.
+folder; they are output, for people and for git. No run reads a number back from there, unless
+somebody has put these records into the cache (`results.pack.take_records`): they only tell which
+other cells belong into the table.
 """
 
 from __future__ import annotations
@@ -75,6 +76,9 @@ Line = Mapping[str, str]
 """One line of a table's CSV."""
 
 
+OTHER_CODE = "computed by other code or packages"
+
+
 class CellCache:
     """Finished cells by digest, one sealed JSON file each."""
 
@@ -96,7 +100,7 @@ class CellCache:
         if value is None:
             return None, damaged
         if value.get("code") != code:
-            return None, "computed by other code or packages"
+            return None, OTHER_CODE
         try:
             record = Record.from_json(value)
         except (ValueError, KeyError, TypeError):

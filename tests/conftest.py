@@ -14,7 +14,7 @@ import torch
 
 from tests.forking import run_forked
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")
+torch.set_num_threads(int(os.environ.setdefault("OMP_NUM_THREADS", "1")))
 
 # Autograd starts a thread for every device that it knows at a process's first backward pass, and
 # with any a forked process, as the contract's, has no gradients. Tests on the absent CUDA device

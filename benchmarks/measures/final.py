@@ -87,8 +87,9 @@ def statistic_name(histories: Sequence[Sequence[float]], how: EvaluationSettings
         )
     if (last := min(how.last_epochs, length)) > 1:
         return f"median of the last {last} epochs"
-    looked_at = " that were looked at" if how.looks else ""
-    return f"after the last of {length} epochs or rounds{looked_at}"
+    if how.looks:
+        return f"at the end of a run that was looked at {length} times"
+    return f"after the last of {length} epochs or rounds"
 
 
 MEASURE = Final()

@@ -247,7 +247,7 @@ SETTINGS = (
     Setting("transfer.frozen", False, "paper", "Table 3 freezes, Table 1 does not"),
     Setting("evaluation.last_epochs", 1, "assumed", "accuracy at the end"),
     Setting("evaluation.looks", 20, "assumed", "of a training's epochs or a fit's rounds, evenly spread: whether they had settled",
-            cpu={"protocol=released": 0, "": 10}, released=0),
+            released=0),
     Setting("evaluation.statistic", "last", "assumed", "the paper does not say; the code keeps the best test accuracy",
             released="best"),
 )  # fmt: skip

@@ -25,7 +25,6 @@ from benchmarks.scenarios.scenario import DataSets
 from benchmarks.tables import registry
 from benchmarks.tables.cells import Cell
 from benchmarks.tables.measure import Config, Fitted, Taken
-from benchmarks.tables.spec import SpecError
 from federation.caching.cache import StageCache
 from federation.caching.events import StageEvent
 from federation.channel import Channel
@@ -160,8 +159,7 @@ def _measured(
     fitted: tuple[Checkpoint, ...] = ()
     seen, seconds = {LOCAL: 0, SERVER: 0}, dict[str, float]()
     measure = registry.find_measure(cell.measure)
-    if measure.every_epoch and read_section(config, "evaluation", EvaluationSettings).looks:
-        raise SpecError(f"{cell.measure} is of every epoch and round: set evaluation.looks to 0")
+    measure.check(config)
     if measure.needs_fit(config):
         with counted() as samples:
             fitted = tuple(fit(federation, method))

@@ -83,7 +83,9 @@ def _build(cell: Cell) -> None:
     config = dict(cell.config)
     method = make_method(registry.find_method(cell.method, cell.plugins), config)
     configuration = Configuration.parse(config)
-    if registry.find_measure(cell.measure).needs_fit(config):
+    measure = registry.find_measure(cell.measure)
+    measure.check(config)
+    if measure.needs_fit(config):
         data = DataSets(cell.data, cell.public, cell.private, cell.others)
         run = Run(Seeds.moving(cell.seed_axes, cell.seed), StageCache(None, device="meta"), "meta")
         build_federation(configuration, data, type(method), run)

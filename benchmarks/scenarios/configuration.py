@@ -152,7 +152,7 @@ class EvaluationSettings:
     last_epochs: int = 1
     """Epochs at the end whose median counts."""
     at: float = 1.0
-    """Share of the epochs after which a run is looked at."""
+    """Share of the epochs after which a run's numbers are read."""
     looks: int = 0
     """After how many of a training's epochs or a fit's rounds the test set is looked at, evenly
     spread and the last among them; 0 for all."""
@@ -173,14 +173,15 @@ class EvaluationSettings:
             raise SpecError(f"evaluation.statistic is last or best, not {self.statistic!r}")
         if self.looks < 0:
             raise SpecError(f"evaluation.looks is a number of epochs, 0 for all, not {self.looks}")
-        if self.looks and (self.statistic == "best" or self.last_epochs > 1):
+        if self.looks and (self.statistic == "best" or self.last_epochs > 1 or self.at < 1):
             raise SpecError(
-                "the best epoch and the median of the last ones are of all epochs: leave"
-                " evaluation.looks at 0, or set evaluation.statistic=last, evaluation.last_epochs=1"
+                "the best epoch, the median of the last ones, and one before the end are of all"
+                " epochs: leave evaluation.looks at 0, or set evaluation.statistic=last,"
+                " evaluation.last_epochs=1 and evaluation.at=1"
             )
 
     def epochs(self, trained: int) -> int:
-        """How many of the epochs of a run are looked at, at least one."""
+        """How many of the epochs of a run are read, at least one."""
         return max(1, round(self.at * trained))
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from benchmarks.tables.spec import Scalar
+from benchmarks.tables.spec import Scalar, SpecError
 from metrics.names import facts
 
 if TYPE_CHECKING:
@@ -92,6 +92,11 @@ class Measure(ABC):
     """Whether it judges images by a pre-trained network, which `evaluation.extractor` names."""
     takes_no_method: str = ""
     """Why `--methods` cannot add a row, as what the table does; empty where it can."""
+
+    def check(self, config: Config) -> None:
+        """Raises SpecError for a configuration that it cannot be taken of."""
+        if self.every_epoch and config.get("evaluation.looks"):
+            raise SpecError("this table is of every epoch and round: set evaluation.looks to 0")
 
     def needs_fit(self, config: Config) -> bool:
         """Whether a cell of this configuration needs its method's fit."""

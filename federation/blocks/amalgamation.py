@@ -20,6 +20,7 @@ from federation.blocks.averaging import average_states
 from federation.federation import Federation
 from federation.parties.checkpoint import Checkpoint, state_of
 from federation.parties.client import Client, Shard
+from federation.samples import aside
 from federation.training.loops import Normalisation, Penalty, TrainingPlan, predict
 from models.catalogue import feature_shape
 from models.cut import Encoder, FixedEncoder, Translator, encode, pooled
@@ -220,3 +221,13 @@ def adapt(
         label="adaptation",
     )
     return adapted
+
+
+def look_at_copy(
+    federation: Federation, target: nn.Module, how: str, epochs: int, number: int
+) -> None:
+    """Track what the target network would end at if round `number` were the last: a copy, adapted.
+    What that takes is not of the method's budget.
+    """
+    with aside():
+        federation.evaluation.track(adapt(federation, target, how, epochs, number))

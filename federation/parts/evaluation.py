@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from datasets.access import refuse
+from federation.costs import active_meter
 from federation.parties.checkpoint import History
 from federation.parties.data import LabelledSet
 from federation.tasks.base import Task
@@ -45,8 +46,7 @@ class Evaluation:
         self.looks = looks
         """After how many of a training's epochs or a fit's rounds test metrics are taken, evenly
         spread and the last among them; 0 for all."""
-        self.due = True
-        """Whether the round that runs is one of those; `Rounds` says so."""
+        self._number, self._count, self._for_all = 0, 0, False
         self.oracle = oracle
         """What knowledge that no server has the method declares."""
         self._task = task
@@ -66,15 +66,41 @@ class Evaluation:
         """Identifies the test set in stage keys."""
         return self._test_set.digest
 
+    def begin_round(self, number: int, count: int, *, for_all: bool = False) -> None:
+        """Round `number` of `count` begins; in a plan one may stand for all."""
+        self._number, self._count, self._for_all = number, count, for_all
+
+    def end_rounds(self) -> None:
+        """What is tracked from now on is looked at."""
+        self._count, self._for_all = 0, False
+
     def track(self, model: nn.Module) -> None:
-        """Note the test metrics of the global model after a round, if it is one that is looked at.
-        No method may choose anything by them.
+        """Note the test metrics of the global model after a round, if it is one that is looked at,
+        or after the rounds. No method may choose anything by them.
         """
-        if not self.due:
-            return
-        for metric, value in self.test(model).items():
+        self._number += not self._count
+        count = self._count or self._number
+        for metric, value in self.look(model, self._number, count, for_all=self._for_all).items():
             self.history.setdefault(metric, []).append(value)
-            show(f"{metric}/global model", len(self.history[metric]), value)
+            show(f"{metric}/global model", self._number, value)
+
+    def look(
+        self,
+        model: nn.Module,
+        number: int,
+        count: int,
+        task: Task | None = None,
+        *,
+        for_all: bool = False,
+    ) -> dict[str, float]:
+        """Metrics as `test` after epoch or round `number` of `count`, none if it is not looked at.
+        One that stands for all in a plan costs as many tests as there are looks.
+        """
+        meter = active_meter()
+        if for_all and meter is not None:
+            with meter.fewer(min(self.looks or count, count), count):
+                return self.test(model, task)
+        return self.test(model, task) if is_looked_at(number, count, self.looks) else {}
 
     def test(self, model: nn.Module, task: Task | None = None) -> dict[str, float]:
         """Metrics on the test set (none while planning) of a network that was trained for the

@@ -9,7 +9,7 @@ from typing import Any
 
 from federation.channel import Channel, Transfer
 from federation.costs import Meter, Work, active_meter
-from federation.parts.evaluation import Evaluation, is_looked_at
+from federation.parts.evaluation import Evaluation
 from federation.parts.privacy import Privacy
 from federation.parts.stages import Stages
 from federation.samples import active_count
@@ -46,7 +46,9 @@ class Rounds:
         if meter is not None and alike:
             with meter.repeated(count, counted=False):
                 self._channel.round = 1
+                self._evaluation.begin_round(1, count, for_all=True)
                 yield 1
+            self._evaluation.end_rounds()
             return
         if self._privacy.protection is not None:
             parts = {**parts, "protection": self._privacy.protection}
@@ -60,7 +62,7 @@ class Rounds:
         try:
             for number in range(done + 1, count + 1):
                 self._channel.round = number
-                self._evaluation.due = is_looked_at(number, count, self._evaluation.looks)
+                self._evaluation.begin_round(number, count)
                 self._progress(f"round {number}/{count}", (number - 1) / count)
                 begin_round(number)
                 yield number
@@ -68,7 +70,7 @@ class Rounds:
                 if snapshots is not None:
                     snapshots.offer(number, parts, self._evaluation.history, self._channel.ledger)
         finally:
-            self._evaluation.due = True  # of what comes after the rounds
+            self._evaluation.end_rounds()
 
     def steps(self, count: int, *, name: str = "") -> Iterator[int]:
         """Steps 0 to `count` - 1 of a loop whose steps cost the same; `plan` follows one and counts

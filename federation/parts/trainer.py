@@ -10,9 +10,10 @@ from typing import Any
 import torch
 from torch import nn
 
+from federation.costs import active_meter
 from federation.parties.checkpoint import History
 from federation.parties.client import Client, Shard
-from federation.parts.evaluation import Evaluation, is_looked_at
+from federation.parts.evaluation import Evaluation
 from federation.parts.privacy import Privacy
 from federation.parts.setup import Setup
 from federation.parts.stacked import TrainingSet, train_stacked
@@ -57,7 +58,7 @@ class LocalTraining:
     task: Task | None = None
     """What the network has outputs for; the federation's if not given."""
     track: bool = False
-    """Whether test metrics are noted after every epoch."""
+    """Whether test metrics are noted after the epochs that are looked at."""
     penalty: Penalty | None = None
 
 
@@ -100,10 +101,10 @@ class Trainer:
         """Train `model` in place with the run's augmentation; `names` name the stream of the
         shuffling axis.
 
-        With `track` the test metrics after every epoch are returned; no method may choose anything
-        by them. With `private` the steps are those of DP-SGD, which knows no sample weights and
-        takes a penalty for a term of the weights alone. `normalise` and `task`, what the model has
-        outputs for, are the federation's if not given.
+        With `track` the test metrics after the epochs that are looked at are returned; no method
+        may choose anything by them. With `private` the steps are those of DP-SGD, which knows no
+        sample weights and takes a penalty for a term of the weights alone. `normalise` and `task`,
+        what the model has outputs for, are the federation's if not given.
         """
         history: History = {}
 
@@ -142,9 +143,9 @@ class Trainer:
         self, history: History, model: nn.Module, task: Task | None, epoch: int, epochs: int
     ) -> None:
         """Add the test metrics after an epoch to `history`, if it is one that is looked at."""
-        if not is_looked_at(epoch, epochs, self._evaluation.looks):
-            return
-        for metric, value in self._evaluation.test(model, task).items():
+        for_all = active_meter() is not None
+        found = self._evaluation.look(model, epoch, epochs, task, for_all=for_all)
+        for metric, value in found.items():
             history.setdefault(metric, []).append(value)
             show_epoch(metric, epoch, epochs, value)
 

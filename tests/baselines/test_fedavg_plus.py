@@ -67,9 +67,12 @@ def test_the_target_learns_from_the_probe_set_once_before_and_is_fine_tuned_once
 def test_it_is_fedsa_with_another_choice():
     """With teachers that hold as much as each other, choosing all of them is the same thing."""
     plain = quick(FedAvgPlus, rounds=2).fit(private_servers(3))
-    chosen = quick(
-        FedSA, rounds=2, selection="fixed", selected=3, retrain=False, adaptation="fine-tune"
-    ).fit(private_servers(3))
-    for name, tensor in plain.state.items():  # with two of three teachers 0.06 apart
-        torch.testing.assert_close(tensor, chosen.state[name], rtol=0, atol=5e-3)
+    others = {"rounds": 2, "selection": "fixed", "retrain": False, "adaptation": "fine-tune"}
+    three, two = (quick(FedSA, **others, selected=k).fit(private_servers(3)).state for k in (3, 2))
+    apart = [
+        max(float((tensor - plain.state[name]).abs().max()) for name, tensor in found.items())
+        for found in (three, two)
+    ]
+    assert apart[0] < 5e-3  # sums round otherwise, which BatchNorm carries on
+    assert apart[1] > 2e-2
     assert plain.history["accuracy"][-1] >= 0.9

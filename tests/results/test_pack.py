@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import zipfile
 
@@ -10,7 +11,9 @@ import torch
 
 from federation.caching.cache import Stage, read_stage, write_stage
 from results.files import ResultsError, write_sealed_json
-from results.pack import Packed, read_pack, write_pack
+from results.pack import Packed, read_pack, take_records, write_pack
+from results.record import Record
+from results.store import CellCache, records_text
 
 KEYS = ("a" * 64, "b" * 64, "c" * 64)
 
@@ -48,6 +51,34 @@ def test_what_is_there_already_stays(tmp_path):
     before = next(there.rglob("*.json")).read_bytes()
     assert read_pack(pack, there) == Packed(cells=0, stages=0, left=1)
     assert next(there.rglob("*.json")).read_bytes() == before
+
+
+def record(key, code, **changes):
+    words = ("table", "row", "column", "profile", "protocol")
+    return Record(**dict.fromkeys(words, "x"), seed=0, seeds={}, cell=key, code=code, **changes)
+
+
+def test_finished_cells_of_a_table_are_taken_but_for_those_that_are_there(tmp_path):
+    file, cache = tmp_path / "table.records.jsonl", CellCache(tmp_path)
+    theirs = [record(key, "theirs", contract=("a promise",)) for key in KEYS]
+    failed = record("d" * 64, "theirs", status="failed")
+    file.write_text(records_text([*theirs, failed]))
+    cache.put(record(KEYS[0], "theirs"))
+    cache.put(record(KEYS[1], "mine"))
+    assert take_records(file, tmp_path) == Packed(cells=1, stages=0, left=2)
+    assert cache.get(KEYS[1], "mine")[0] == record(KEYS[1], "mine")
+    assert cache.get(KEYS[2], "theirs")[0] == record(KEYS[2], "theirs")  # judged anew, when written
+    assert cache.get("d" * 64, "theirs") == (None, "")
+
+
+def test_records_that_are_absent_or_without_seals_are_refused(tmp_path):
+    file = tmp_path / "table.records.jsonl"
+    with pytest.raises(ResultsError, match="there is no"):
+        take_records(file, tmp_path)
+    file.write_text(json.dumps(record(KEYS[0], "theirs").to_json()) + "\n")
+    with pytest.raises(ResultsError, match="sealed nothing"):
+        take_records(file, tmp_path)
+    assert not (tmp_path / "cells").exists()
 
 
 def test_the_newest_stages_are_packed_where_there_is_no_room_for_all(tmp_path):

@@ -36,8 +36,7 @@ def test_the_text_says_how_the_number_was_made():
     assert statistic_name([[0.1] * 2], LAST_THREE) == "median of the last 2 epochs"
     assert statistic_name([[0.1]], LAST_THREE) == "after the last of 1 epochs or rounds"
     some = EvaluationSettings(looks=5)
-    told = "after the last of 5 epochs or rounds that were looked at"
-    assert statistic_name(histories, some) == told
+    assert statistic_name(histories, some) == "at the end of a run that was looked at 5 times"
     best = statistic_name(histories, BEST)
     assert best.startswith("best of 5 epochs or rounds by test accuracy")
     assert "optimistic" in best

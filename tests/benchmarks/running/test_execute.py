@@ -142,7 +142,7 @@ def test_a_curve_has_a_value_for_every_epoch(cell, tmp_path):
     )
     assert record.statistic == "epochs, mean over models"
     some = replace(configured(cell, **{"evaluation.looks": 2}), measure="curve")
-    assert "curve is of every epoch and round" in run(some, tmp_path).reason
+    assert "of every epoch and round: set evaluation.looks to 0" in run(some, tmp_path).reason
 
 
 def test_every_metric_of_a_table_is_measured_and_only_shares_are_in_percent(cell, tmp_path):

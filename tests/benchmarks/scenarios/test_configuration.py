@@ -56,7 +56,8 @@ def test_sections_hold_their_settings_and_defaults_for_the_others():
 def test_some_epochs_alone_are_looked_at_where_a_statistic_is_of_the_last():
     assert parse().evaluation.looks == 0
     assert parse(**{"evaluation.looks": 20}).evaluation.looks == 20
-    for name, value in (("evaluation.statistic", "best"), ("evaluation.last_epochs", 3)):
+    others = {"evaluation.statistic": "best", "evaluation.last_epochs": 3, "evaluation.at": 0.5}
+    for name, value in others.items():
         with pytest.raises(SpecError, match=r"of all epochs: leave evaluation\.looks at 0"):
             parse(**{"evaluation.looks": 20, name: value})
     with pytest.raises(SpecError, match="0 for all, not -1"):

@@ -8,6 +8,8 @@ from federation.costs import Meter, metering
 from federation.fitting import fit
 from federation.parties.data import LabelledSet
 from federation.parts.evaluation import OracleError, is_looked_at
+from federation.training.loops import TrainingPlan
+from federation.watching import watched
 from methods.fedavg import FedAvg
 from tests.federation.tiny import CLASSES, make_federation
 
@@ -117,19 +119,38 @@ def test_metrics_are_taken_after_as_many_epochs_and_rounds_as_are_looked_at(
     assert [len(m.history["accuracy"]) for m in federation.local_models()] == [epochs] * 2
     [model] = fit(federation, FedAvg(rounds=4))
     assert len(model.history["accuracy"]) == rounds
-    [of_all] = fit(make_federation(), FedAvg(rounds=4))
-    assert model.history["accuracy"][-1] == of_all.history["accuracy"][-1]
 
 
-def test_what_is_tracked_after_the_rounds_is_always_looked_at():
-    federation, model = make_federation(looks=1), make_federation().networks.initial()
-    for number in federation.rounds(4):
+def test_what_is_looked_at_is_shown_by_round_and_after_the_rounds_it_always_is():
+    federation, shown = make_federation(looks=2), []
+    model = federation.networks.initial()
+    with watched(shown.append):
+        for number in federation.rounds(6):
+            federation.evaluation.track(model)
+            if number == 5:
+                break
         federation.evaluation.track(model)
-        if number == 2:
-            break
-    assert federation.evaluation.history == {}
-    federation.evaluation.track(model)
-    assert len(federation.evaluation.history["accuracy"]) == 1
+    found = [point.step for point in shown if point.series == "accuracy/global model"]
+    assert found == [3, 6]
+    assert len(federation.evaluation.history["accuracy"]) == 2
+
+
+@pytest.mark.parametrize(("looks", "tests"), [(0, 6), (4, 4), (9, 6)])
+def test_a_plan_counts_as_many_tests_as_there_are_looks(looks, tests):
+    federation = make_federation(device="meta", looks=looks)
+    model = federation.networks.initial()
+    with metering(Meter()) as meter:
+        for _ in federation.rounds(6, alike=True):
+            federation.evaluation.track(model)
+        assert meter.work.predicted_samples == 6 * tests  # six test images
+        for _ in federation.rounds(6):
+            federation.evaluation.track(model)
+        assert meter.work.predicted_samples == 2 * 6 * tests
+        plan = TrainingPlan(epochs=6, batch_size=3, lr=0.1)
+        data = federation.evaluation.require_validation()
+        loss = federation.task.loss
+        federation.train(model, data.images, data.targets, loss, plan, "a plan", track=True)
+        assert meter.work.predicted_samples == 3 * 6 * tests
 
 
 def test_local_models_with_another_history_are_others(tmp_path):

@@ -16,6 +16,7 @@ from federation.channel import encoded_size
 from federation.costs import Meter, metering
 from federation.parties.checkpoint import state_of
 from federation.parts.trainer import Trainer
+from federation.samples import counted
 from federation.seeds import Seeds
 from federation.tasks.classification import Classification
 from federation.training.loops import DivergedError, Normalisation
@@ -136,8 +137,11 @@ def test_the_target_is_the_weighted_mean_of_the_local_students():
 
 def test_adaptations_on_the_way_are_measured_and_change_nothing():
     plain, measured = private_servers(), private_servers()
-    once = quick(rounds=4).fit(plain)
-    often = quick(rounds=4, adaptation_gap=2).fit(measured)
+    with counted() as samples:
+        once = quick(rounds=4).fit(plain)
+    with counted() as of_both:
+        often = quick(rounds=4, adaptation_gap=2).fit(measured)
+    assert samples.total() == of_both.total()  # a copy is no part of the budget
     assert (len(once.history["accuracy"]), len(often.history["accuracy"])) == (1, 2)
     assert same_bits(once.state, often.state)
     assert once.history["accuracy"][-1] == often.history["accuracy"][-1]
