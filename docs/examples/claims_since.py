@@ -27,7 +27,9 @@ KINDS = {
 
 
 def git(*words: str) -> str:
-    done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=True)
+    done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"git {' '.join(words)}: {done.stderr.strip()}")
     return done.stdout
 
 
@@ -84,4 +86,6 @@ def main(commit: str, profile: str = "cpu") -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) not in (2, 3):
+        raise SystemExit(__doc__)
     main(*sys.argv[1:])
