@@ -129,7 +129,7 @@ SETTINGS = (
             cpu={"protocol=released": 6, "": 0}, smoke={"protocol=released": 1, "": 0}, gpu={"protocol=released": 5, "": 0}),
     Setting("fediod-segmentation.lr", {TUMOUR: 2e-4, "": 1e-4}, "paper", "appendix", cpu=1e-3, smoke=5e-3),
     Setting("evaluation.looks", {TUMOUR: 20, "": 10}, "assumed",
-            "of a training's epochs or a fit's rounds, evenly spread: whether they had settled; nuclei, told apart, take seconds a look"),
+            "of a training's epochs or a fit's rounds, evenly spread: whether they had settled; nuclei take ten seconds a look"),
     Setting("evaluation.statistic", "last", "assumed", "the code takes the best epoch by the test images"),
     Setting("evaluation.last_epochs", 1, "assumed", "the end"),
     Setting("evaluation.at", 1.0, "assumed", "the end"),
