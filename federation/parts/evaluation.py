@@ -67,7 +67,7 @@ class Evaluation:
         return self._test_set.digest
 
     def begin_round(self, number: int, count: int, *, for_all: bool = False) -> None:
-        """Round `number` of `count` begins; in a plan one may stand for all."""
+        """Round `number` of `count` begins; `for_all` if it is the one that a plan follows."""
         self._number, self._count, self._for_all = number, count, for_all
 
     def end_rounds(self) -> None:
@@ -94,7 +94,7 @@ class Evaluation:
         for_all: bool = False,
     ) -> dict[str, float]:
         """Metrics as `test` after epoch or round `number` of `count`, none if it is not looked at.
-        One that stands for all in a plan costs as many tests as there are looks.
+        With `for_all` it is the one that a plan follows for all: it costs as many tests as looks.
         """
         meter = active_meter()
         if for_all and meter is not None:

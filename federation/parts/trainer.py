@@ -10,7 +10,6 @@ from typing import Any
 import torch
 from torch import nn
 
-from federation.costs import active_meter
 from federation.parties.checkpoint import History
 from federation.parties.client import Client, Shard
 from federation.parts.evaluation import Evaluation
@@ -143,8 +142,7 @@ class Trainer:
         self, history: History, model: nn.Module, task: Task | None, epoch: int, epochs: int
     ) -> None:
         """Add the test metrics after an epoch to `history`, if it is one that is looked at."""
-        for_all = active_meter() is not None
-        found = self._evaluation.look(model, epoch, epochs, task, for_all=for_all)
+        found = self._evaluation.look(model, epoch, epochs, task, for_all=True)
         for metric, value in found.items():
             history.setdefault(metric, []).append(value)
             show_epoch(metric, epoch, epochs, value)
