@@ -9,8 +9,10 @@ PYTHONPATH=. python docs/examples/seeds_apart.py [PROFILE [FOLDER [TABLE [ROWS
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from rich.console import Console
@@ -18,50 +20,68 @@ from rich.console import Console
 from benchmarks.publish.regeneration import regenerate
 from benchmarks.tables import registry
 from benchmarks.tables.selection import Selection, parse_overrides
+from benchmarks.tables.spec import Paper, Table
 from federation.training.execution import Execution
 
 DIVISION, REST = ("partition",), ("weights", "sampling", "shuffling")
 
-if __name__ == "__main__":
-    usual = ("smoke", "results", "fedad/table4", "fedavg,feddf", "1")
-    profile, folder, name, rows, *words = [*sys.argv[1:], *usual[len(sys.argv) - 1 :]]
-    paper, table = registry.find_table(name)
-    settings = parse_overrides([word for word in words if "=" in word], paper)
-    seeds = [int(word) for word in words if "=" not in word]
+
+def runs(
+    table: tuple[Paper, Table], axes: Sequence[str], selection: Selection, folder: Path
+) -> list[dict[str, Any]]:
+    """The selected rows with the seeds of `axes` as selected and the others at 0: for each cell its
+    value and the mean over the last five rounds.
+    """
+    points: list[tuple[str, str, int, float]] = []
+    paper, whole = table
+    [run] = regenerate(
+        Console(quiet=True),
+        [(paper, replace(whole, seed_axes=tuple(axes)))],
+        selection,
+        jobs=1,
+        fresh=True,
+        results=folder,
+        log=lambda *point: points.append(point),
+    )
     found = []
-    for seed in seeds:
-        both_at_zero = [()] if seed == seeds[0] else []  # the same for every other seed
-        for axes in (*both_at_zero, DIVISION, REST, DIVISION + REST):
-            points: list[tuple[str, str, int, float]] = []
-            selection = Selection(
-                profile,
-                seeds=(seed if axes else 0,),
-                only={"row": rows},
-                overrides=settings,
-                execution=Execution("bf16" if profile == "cpu" else "fp32"),
-            )
-            [run] = regenerate(
-                Console(quiet=True),
-                [(paper, replace(table, seed_axes=axes or DIVISION))],
-                selection,
-                jobs=1,
-                fresh=True,
-                results=Path(folder, f"seed{seed}", "-".join(axes) or "none"),
-                log=lambda *point, taken=points: taken.append(point),
-            )
-            for cell in run.cells:
-                [value, *_] = run.records[cell.key].measurements
-                series = f"{value.metric}/global model"
-                rounds = [100 * p[3] for p in points if p[:2] == (str(cell), series)]
-                found.append(
-                    {
-                        "row": cell.row,
-                        "column": cell.column,
-                        "division": seed if "partition" in axes else 0,
-                        "rest": seed if "weights" in axes else 0,
-                        value.metric: value.value,
-                        "last five rounds": sum(rounds[-5:]) / max(1, len(rounds[-5:])),
-                    }
-                )
-    frame = pd.DataFrame(found).sort_values(["row", "column"], kind="stable")
-    print(frame.round(2).to_string(index=False))
+    for cell in run.cells:
+        [value, *_] = run.records[cell.key].measurements
+        series = f"{value.metric}/global model"
+        last = [100 * p[3] for p in points if p[:2] == (str(cell), series)][-5:]
+        found.append(
+            {
+                "row": cell.row,
+                "column": cell.column,
+                value.metric: value.value,
+                "last five rounds": sum(last) / max(1, len(last)),
+            }
+        )
+    return found
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Print the runs for each group of axes at each seed."""
+    usual = ("smoke", "results", "fedad/table4", "fedavg,feddf", "1")
+    profile, folder, name, rows, *words = [*arguments, *usual[len(arguments) :]]
+    table = registry.find_table(name)
+    selection = Selection(
+        profile,
+        only={"row": rows},
+        overrides=parse_overrides([word for word in words if "=" in word], table[0]),
+        execution=Execution("bf16" if profile == "cpu" else "fp32"),
+    )
+    seeds = [int(word) for word in words if "=" not in word]
+    moved = DIVISION, REST, DIVISION + REST
+    at_zero: tuple[int, tuple[str, ...]] = 0, DIVISION  # the same beside every other seed
+    found = []
+    for seed, axes in (at_zero, *((seed, axes) for seed in seeds for axes in moved)):
+        place = Path(folder, f"seed{seed}", "-".join(axes))
+        at = {"division": seed * ("partition" in axes), "rest": seed * ("weights" in axes)}
+        chosen = replace(selection, seeds=(seed,))
+        found += [at | run for run in runs(table, axes, chosen, place)]
+    frame = pd.DataFrame(found).set_index(["row", "column"]).sort_index(kind="stable")
+    print(frame.round(2).reset_index().to_string(index=False))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

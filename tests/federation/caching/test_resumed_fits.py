@@ -126,6 +126,15 @@ def test_a_student_with_batchnorm_goes_on_bit_by_bit_too(tmp_path):
     assert outcome(federation_of(tmp_path / "cut", **student), method) == expected
 
 
+@pytest.mark.parametrize("before", ["round 2/4", "round 4/4"])
+def test_an_interrupted_fit_has_the_looks_of_an_uninterrupted_one(tmp_path, before):
+    method, looks = METHODS["averaging"], {"looks": 2}
+    expected = outcome(federation_of(tmp_path / "whole", **looks), method)
+    assert [len(history["accuracy"]) for history in expected[1]] == [2]
+    interrupted(tmp_path / "cut", method, before, 1 if before == "round 2/4" else 2, **looks)
+    assert outcome(federation_of(tmp_path / "cut", **looks), method) == expected
+
+
 def test_a_fit_that_is_cut_in_the_middle_of_a_round_repeats_that_round(tmp_path):
     method, lines = METHODS["server momentum"], []
     expected = outcome(federation_of(tmp_path / "whole"), method)
