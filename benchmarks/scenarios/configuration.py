@@ -12,7 +12,14 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 from benchmarks.tables.registry import TASK
-from benchmarks.tables.spec import EVALUATED_ON, SETTLED, UNLISTED, Scalar, SpecError
+from benchmarks.tables.spec import (
+    EVALUATED_ON,
+    SETTLED,
+    UNLISTED,
+    VALIDATION_SHARE,
+    Scalar,
+    SpecError,
+)
 from federation.training.augmentation import Augmentation
 from federation.training.loops import TrainingPlan
 from privacy.plan import RELEASED, PrivacyPlan
@@ -85,8 +92,9 @@ class PartitionSettings:
     pool_limit: int = 0
     """Samples of all clients together."""
     test_limit: int = 0
-    validation_share: float = 0.0
-    """Of the clients' pool (or its patients) that the server holds with labels."""
+    validation_share: float = float(UNLISTED[VALIDATION_SHARE])
+    """Of the clients' pool (or its patients) that the server holds with labels; of the target's
+    images that it has no labels of, where clients hold another set."""
     probe_share: float = 0.0
     """Of the target's training samples that the server holds with labels and may train on."""
     probe_order: str = "random"

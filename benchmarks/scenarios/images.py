@@ -47,7 +47,7 @@ class Division:
     public_split: str
     public: np.ndarray
     validation: np.ndarray
-    """Training samples that the server holds, with labels; for most methods none."""
+    """Target samples that the server holds, with labels; for most methods none."""
     probe: np.ndarray
     """Training samples of the target task that the server holds with labels and may train on; for
     most methods none."""
@@ -85,6 +85,10 @@ def divide(
     unlabelled = limit(np.arange(len(train)), partition.target_limit, rng("target limit"))
     probe, unlabelled = _probe(partition, train, unlabelled, rng("probe"))
     if private is not None:
+        held, rest = partitions.split_public(
+            len(unlabelled), partition.validation_share, rng("validation")
+        )
+        validation, unlabelled = unlabelled[held], unlabelled[rest]
         public = limit(unlabelled, partition.public_limit, rng("public limit"))
         pool = limit(np.arange(len(private["train"])), partition.pool_limit, rng("pool limit"))
         count = partition.clients
@@ -99,7 +103,7 @@ def divide(
         else:
             parts, groups = partitions.class_groups(private["train"][pool], count, classes)
             shares = [pool[part] for part in parts]
-        return Division(partition.target_split, public, np.arange(0), probe, shares, test, groups)
+        return Division(partition.target_split, public, validation, probe, shares, test, groups)
     held_out, pool = np.arange(0), unlabelled
     if partition.public_split in ("", "train"):
         held_out, pool = (
@@ -173,6 +177,9 @@ def parts(configuration: Configuration, data: DataSets, seeds: Seeds, device: st
             identity(data.target, split, indices, size, *_unless_class(predicted)),
         )
 
+    def held_by_server(indices: np.ndarray) -> LabelledSet | None:
+        return labelled(partition.target_split, indices) if len(indices) else None
+
     split, shown = division.public_split, division.public
     return Parts(
         clients=_clients(partition, data, division, private_labels["train"], size, device),
@@ -180,8 +187,8 @@ def parts(configuration: Configuration, data: DataSets, seeds: Seeds, device: st
             images_of(public, split, shown, size, device), identity(public, split, shown, size)
         ),
         test=labelled("test", division.test),
-        validation=labelled("train", division.validation) if len(division.validation) else None,
-        probe=labelled(partition.target_split, division.probe) if len(division.probe) else None,
+        validation=held_by_server(division.validation),
+        probe=held_by_server(division.probe),
         task=task_of(annotations_of(source)[predicted]),
         image_shape=(source.shape[0], size, size),
         normalise=Normalisation(source.mean, source.std),

@@ -28,8 +28,9 @@ nearest that it derives from and the paper names.
 
 SETTLED = "evaluation.settled"
 EVALUATED_ON = "evaluation.on"
-UNLISTED: Mapping[str, Scalar] = {SETTLED: 0.5, EVALUATED_ON: "test"}
-"""Settings of every paper that none of them lists, as they are unless `--set` says otherwise."""
+VALIDATION_SHARE = "partition.validation_share"
+UNLISTED: Mapping[str, Scalar] = {SETTLED: 0.5, EVALUATED_ON: "test", VALIDATION_SHARE: 0.0}
+"""Settings of every paper, as they are here unless it lists them or `--set` says otherwise."""
 HELD_OUT = "held-out"
 """The `public.name` of images that are held out of the clients' own data set."""
 PROFILES = ("smoke", "cpu", "gpu", "paper")

@@ -86,6 +86,13 @@ def test_limits_of_target_public_and_private_images_are_told_apart():
     assert not set(division.probe) & set(division.public)
 
 
+def test_a_validation_share_is_taken_off_what_the_server_has_no_labels_of():
+    without, held = (divide_fedsa(**{"partition.validation_share": s}) for s in (0.0, 0.2))
+    assert len(held.validation) == 90  # 0.2 x (500 - 50)
+    assert sorted([*held.validation, *held.public]) == without.public.tolist()
+    np.testing.assert_array_equal(held.probe, without.probe)
+
+
 def test_the_target_data_may_come_from_another_split():
     labels = {"train": np.zeros(5, int), "valid": TARGET["train"], "test": TARGET["test"]}
     config = {**fedsa_config(fraction="0.10"), "partition.clients": 4, "partition.public_limit": 0}
