@@ -66,11 +66,13 @@ def class_set_probabilities(distribution: str, clients: int) -> np.ndarray:
 def split_public(
     samples: int, share: float, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Random disjoint split of `range(samples)` into round(share x samples) public indices and the
-    client pool.
+    """Random disjoint split of `range(samples)` into round(share x samples) indices that are held
+    out, as public or for validation, and the client pool.
+
+    Raises PartitionError for a share below 0 or of 1 and above.
     """
     if not 0 <= share < 1:
-        raise PartitionError(f"the public share must be at least 0 and below 1, not {share}")
+        raise PartitionError(f"the share held out must be at least 0 and below 1, not {share}")
     order = rng.permutation(samples)
     cut = round(share * samples)
     return np.sort(order[:cut]), np.sort(order[cut:])

@@ -154,7 +154,7 @@ class EvaluationSettings:
     """The data set of the test samples, where it is none of the clients'."""
     on: str = str(UNLISTED[EVALUATED_ON])
     """`test`, or `validation`: the samples of `partition.validation_share`, to choose settings
-    by."""
+    by. FedDF keeps its best weights by the same samples, so its own are flattered there."""
     statistic: str = "last"
     """`last`, or `best` of all epochs by the test set."""
     last_epochs: int = 1

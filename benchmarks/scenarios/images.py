@@ -85,6 +85,12 @@ def divide(
     unlabelled = limit(np.arange(len(train)), partition.target_limit, rng("target limit"))
     probe, unlabelled = _probe(partition, train, unlabelled, rng("probe"))
     if private is not None:
+        if partition.validation_share and not len(unlabelled):
+            raise partitions.PartitionError(
+                "partition.validation_share is taken from the target's unlabelled samples, and at"
+                f" partition.probe_share={partition.probe_share:g} there are none; choose a"
+                " smaller one"
+            )
         held, rest = partitions.split_public(
             len(unlabelled), partition.validation_share, rng("validation")
         )

@@ -93,6 +93,11 @@ def test_a_validation_share_is_taken_off_what_the_server_has_no_labels_of():
     np.testing.assert_array_equal(held.probe, without.probe)
 
 
+def test_no_sample_can_be_held_out_where_the_target_has_labels_of_all():
+    with pytest.raises(PartitionError, match=r"unlabelled samples, and at .*probe_share=1 there"):
+        divide_fedsa(**{"partition.validation_share": 0.1, "partition.probe_share": 1.0})
+
+
 def test_the_target_data_may_come_from_another_split():
     labels = {"train": np.zeros(5, int), "valid": TARGET["train"], "test": TARGET["test"]}
     config = {**fedsa_config(fraction="0.10"), "partition.clients": 4, "partition.public_limit": 0}

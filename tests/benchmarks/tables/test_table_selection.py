@@ -44,6 +44,15 @@ def test_overrides_take_the_kind_of_the_papers_value(table1):
     assert [type(found[name]) for name in ("local.epochs", "local.lr")] == [int, float]
 
 
+@pytest.mark.parametrize("paper", registry.papers().values(), ids=lambda paper: paper.key)
+def test_every_paper_can_be_tuned_on_samples_that_are_held_out(paper):
+    pairs = ["evaluation.on=validation", "partition.validation_share=0.1"]
+    assert dict(parse_overrides(pairs, paper)) == {
+        "evaluation.on": "validation",
+        "partition.validation_share": 0.1,
+    }
+
+
 @pytest.mark.parametrize(
     ("pair", "message"),
     [

@@ -126,12 +126,12 @@ def test_a_student_with_batchnorm_goes_on_bit_by_bit_too(tmp_path):
     assert outcome(federation_of(tmp_path / "cut", **student), method) == expected
 
 
-@pytest.mark.parametrize("before", ["round 2/4", "round 4/4"])
-def test_an_interrupted_fit_has_the_looks_of_an_uninterrupted_one(tmp_path, before):
+@pytest.mark.parametrize(("before", "snapshots"), [("round 2/4", 1), ("round 4/4", 2)])
+def test_an_interrupted_fit_has_the_looks_of_an_uninterrupted_one(tmp_path, before, snapshots):
     method, looks = METHODS["averaging"], {"looks": 2}
     expected = outcome(federation_of(tmp_path / "whole", **looks), method)
     assert [len(history["accuracy"]) for history in expected[1]] == [2]
-    interrupted(tmp_path / "cut", method, before, 1 if before == "round 2/4" else 2, **looks)
+    interrupted(tmp_path / "cut", method, before, snapshots, **looks)
     assert outcome(federation_of(tmp_path / "cut", **looks), method) == expected
 
 
