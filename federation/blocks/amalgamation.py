@@ -79,25 +79,35 @@ def hints_of(
     return pooled(predict(Encoder(teacher), images, normalise=normalise), side)
 
 
+def private_hints(
+    shard: Shard, normalise: Normalisation, teacher: nn.Module, side: tuple[int, int]
+) -> torch.Tensor:
+    """On a client: `hints_of` the private images, kept in the host's memory, which has more room
+    than a device's.
+    """
+    hints = hints_of(normalise, teacher, shard.images, side)
+    return hints if hints.is_meta else hints.cpu()
+
+
 def learn_by_hints(
     shard: Shard,
     federation: Federation,
     client: Client,
-    teacher: nn.Module,
+    hints: torch.Tensor,
     hinted: Hinted,
     plan: TrainingPlan,
     penalty: Penalty | None,
     names: Sequence[object],
 ) -> None:
-    """On a client: the student and its translator learn the teacher's features of the private
-    images, as they are.
+    """On a client: the student and its translator learn the teacher's features, `hints`, of the
+    private images, as they are.
     """
-    hints = hints_of(client.normalise or federation.normalise, teacher, shard.images, hinted.side)
+    images = shard.images
     label = f"client {client.index + 1} hints"
     federation.train(
         hinted,
-        shard.images,
-        hints,
+        images,
+        hints.to(images.device),
         hint_loss,
         plan,
         *names,
@@ -109,18 +119,26 @@ def learn_by_hints(
 
 class Visits:
     """Visits of a target network to the clients' teachers; every client keeps a translator of its
-    own from visit to visit.
+    own from visit to visit, and its teacher's features of its images from the first on.
     """
 
     def __init__(self, federation: Federation, teachers: Sequence[Checkpoint]):
         self._federation = federation
         self._student = federation.networks.initial()
-        self._hinted = [
+        self._hinted = hinted = [
             hinted_for(federation, client, self._student) for client in federation.clients
         ]
-        self._teacher = functools.cache(
-            lambda index: federation.networks.module(teachers[index])
-        )  # of those that are visited, once
+
+        def hints(index: int) -> torch.Tensor:
+            client, teacher = federation.clients[index], federation.networks.module(teachers[index])
+            return client.run(
+                private_hints,
+                client.normalise or federation.normalise,
+                teacher,
+                hinted[index].side,
+            )
+
+        self._hints = functools.cache(hints)  # neither teachers nor private images ever change
 
     @property
     def parts(self) -> dict[str, Any]:
@@ -169,7 +187,7 @@ class Visits:
                 learn_by_hints,
                 self._federation,
                 client,
-                self._teacher(index),
+                self._hints(index),
                 self._hinted[index],
                 plan,
                 penalty(self._student),

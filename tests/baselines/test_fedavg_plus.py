@@ -4,16 +4,16 @@ import torch
 
 from baselines.fedavg_plus import FedAvgPlus
 from federation.blocks.averaging import average_states
+from federation.costs import Meter, metering
 from methods.fedsa import FedSA
 from tests.methods.private_servers import private_server, private_servers, quick
 from tests.methods.shards import copied, same_bits
 
 
-def uneven():
+def uneven(device="cpu"):
     return [
-        private_server(0, samples=4),
-        private_server(1, samples=12),
-        private_server(2, samples=8),
+        private_server(index, samples=samples, device=device)
+        for index, samples in enumerate((4, 12, 8))
     ]
 
 
@@ -45,6 +45,15 @@ def test_nothing_but_the_student_crosses_once_each_way_in_every_round():
         for way in ("down", "up")
     ]
     assert FedAvgPlus.sends == {"parameters"}
+
+
+def test_a_teacher_looks_at_its_private_images_once_in_however_many_rounds():
+    def predicted(rounds):
+        with metering(Meter()) as meter:
+            quick(FedAvgPlus, rounds=rounds).fit(private_servers(uneven("meta"), device="meta"))
+        return meter.work.predicted_samples
+
+    assert predicted(1) == predicted(5) == 4 + 12 + 8 + 30  # and the test set in the end
 
 
 def test_the_target_learns_from_the_probe_set_once_before_and_is_fine_tuned_once_after(monkeypatch):

@@ -6,7 +6,7 @@ import torch
 
 from baselines.fedavg_plus import FedAvgPlus
 from baselines.fedprox_plus import FedProxPlus
-from federation.blocks.amalgamation import hinted_for, learn_by_hints
+from federation.blocks.amalgamation import hinted_for, learn_by_hints, private_hints
 from federation.training.loops import TrainingPlan
 from tests.methods.private_servers import private_servers, quick
 from tests.methods.shards import copied, distance, same_bits
@@ -66,13 +66,14 @@ def moved(mu):
         map(federation.networks.module, federation.stages.teachers()),
     )
     hinted = hinted_for(federation, client, federation.networks.initial("cnn-small"))
+    hints = client.run(private_hints, client.normalise, teacher, hinted.side)
     starts = [copied(part.state_dict()) for part in (hinted.student, hinted.translator.layers[6])]
     plan = TrainingPlan(10, 100, 1e-3, optimizer="sgd")
     client.run(
         learn_by_hints,
         federation,
         client,
-        teacher,
+        hints,
         hinted,
         plan,
         FedProxPlus(mu=mu).penalty(hinted.student),

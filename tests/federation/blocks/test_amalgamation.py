@@ -47,7 +47,7 @@ def test_a_student_comes_nearer_to_its_teachers_features_at_the_smaller_side_of_
         learn_by_hints,
         federation,
         client,
-        network,
+        hints,
         hinted,
         TrainingPlan(20, 4, 0.03),
         None,
