@@ -9,12 +9,13 @@ from collections.abc import Iterable, Sequence
 from reports.pages.claim_counts import KINDS, standing
 from reports.pages.printed import printed_numbers
 from reports.pages.result_files import Result
+from reports.tables.markup import escaped
 from results import published
 
 
 def covered(results: Sequence[Result]) -> list[str]:
-    """By profile a table of papers' tables, and one of claims; nothing for results of no paper that
-    prints numbers.
+    """By profile a table of papers' tables, one of claims, and one of what was expected of tables
+    that no paper prints; nothing for results of no paper that prints numbers.
     """
     lines = []
     for profile in dict.fromkeys(result.profile for result in results):
@@ -26,6 +27,7 @@ def covered(results: Sequence[Result]) -> list[str]:
                 *_claims(own),
                 *_tables(own),
                 "",
+                *_expected(own),
             ]
     return lines
 
@@ -46,6 +48,21 @@ def _claims(results: Sequence[Result]) -> list[str]:
         return []
     total = ("together", *(sum(column) for column in zip(*(row[1:] for row in rows), strict=True)))
     return [*_markdown(("paper", "claims", "hold in print", *KINDS), [*rows, total]), ""]
+
+
+def _expected(results: Sequence[Result]) -> list[str]:
+    """Of what is judged the expectations: no paper's text makes them."""
+    rows = [
+        (line["id"], escaped(line["claim"]), escaped(line["verdict"]))
+        for result in results
+        if result.as_published
+        for line in result.claims
+        if line["id"] not in {claim.id for claim in published.claims(result.paper)}
+    ]
+    if not rows:
+        return []
+    head = ("expected of tables of this suite's own", "what", "verdict")
+    return [*_markdown(head, rows, align="---"), ""]
 
 
 def _tables(results: Sequence[Result]) -> list[str]:
@@ -72,6 +89,8 @@ def _compared(result: Result) -> set[tuple[str, str, str]]:
     return set(zip(lines["row"], lines["column"], lines["metric"], strict=True))
 
 
-def _markdown(head: Sequence[object], rows: Iterable[Sequence[object]]) -> list[str]:
-    marks = ("---", *("---:" for _ in head[1:]))
+def _markdown(
+    head: Sequence[object], rows: Iterable[Sequence[object]], align: str = "---:"
+) -> list[str]:
+    marks = ("---", *(align for _ in head[1:]))
     return [f"| {' | '.join(map(str, row))} |" for row in (head, marks, *rows)]

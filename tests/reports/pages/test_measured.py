@@ -20,7 +20,7 @@ def result(name, lines, seeds=(0,), judged=(), paper="dlad"):
         anchor=name,
         as_published="released" not in name,
         claims=[
-            {"id": claim, "verdict": verdict, "held": "1", "settled": "0"}
+            {"id": claim, "claim": "It is so", "verdict": verdict, "held": "1", "settled": "0"}
             for claim, verdict in judged
         ],
         records=[SimpleNamespace(seed=seed) for seed in seeds],
@@ -52,6 +52,13 @@ def test_claims_are_counted_by_verdict_in_tables_of_the_papers_own():
     known = claims("dlad")
     in_print = sum(claim.holds_in_print == "yes" for claim in known)
     assert f"| dlad | {len(known)} | {in_print} | 1 | 0 | 0 | 0 | 0 | 0 | {in_print - 1} |" in page
+
+
+def test_what_no_paper_claims_is_listed_as_expected_and_counts_in_no_paper():
+    claim = claims("dlad")[0].id
+    page = covered([result("trial", [], judged=[("dlad-trial-z", "holds"), (claim, "holds")])])
+    assert [line for line in page if "It is so" in line] == ["| dlad-trial-z | It is so | holds |"]
+    assert any(line.startswith(f"| dlad | {len(claims('dlad'))} |") for line in page)
 
 
 def test_results_of_no_paper_have_no_page():
