@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from reports.pages.claim_counts import KINDS, standing
 from reports.pages.printed import printed_numbers
 from reports.pages.result_files import Result
-from reports.tables.markup import escaped
+from reports.tables.markup import markdown_table
 from results import published
 
 
@@ -53,7 +53,7 @@ def _claims(results: Sequence[Result]) -> list[str]:
 def _expected(results: Sequence[Result]) -> list[str]:
     """Of what is judged the expectations: no paper's text makes them."""
     rows = [
-        (line["id"], escaped(line["claim"]), escaped(line["verdict"]))
+        (line["id"], line["claim"], line["verdict"])
         for result in results
         if result.as_published
         for line in result.claims
@@ -62,7 +62,7 @@ def _expected(results: Sequence[Result]) -> list[str]:
     if not rows:
         return []
     head = ("expected of tables of this suite's own", "what", "verdict")
-    return [*_markdown(head, rows, align="---"), ""]
+    return [*markdown_table(head, rows), ""]
 
 
 def _tables(results: Sequence[Result]) -> list[str]:
@@ -89,8 +89,6 @@ def _compared(result: Result) -> set[tuple[str, str, str]]:
     return set(zip(lines["row"], lines["column"], lines["metric"], strict=True))
 
 
-def _markdown(
-    head: Sequence[object], rows: Iterable[Sequence[object]], align: str = "---:"
-) -> list[str]:
-    marks = ("---", *(align for _ in head[1:]))
+def _markdown(head: Sequence[object], rows: Iterable[Sequence[object]]) -> list[str]:
+    marks = ("---", *("---:" for _ in head[1:]))
     return [f"| {' | '.join(map(str, row))} |" for row in (head, marks, *rows)]
