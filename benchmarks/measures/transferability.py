@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 SELECTING = "evaluation.selecting"
 """The setting that names the method which scores the teachers."""
+TRANSFER_ACCURACY = "transfer-accuracy"
+"""What the table calls the accuracy of a new last layer on a frozen teacher."""
+ACCURACY = "accuracy"
+"""What that layer's training calls it."""
 
 
 class Selecting(Protocol):
@@ -38,6 +42,9 @@ class Transferability(Measure):
 
     def methods(self, config: Config) -> tuple[str, ...]:
         return (str(config[SELECTING]),) if SELECTING in config else ()
+
+    def history_of(self, metric: str) -> str:
+        return ACCURACY if metric == TRANSFER_ACCURACY else metric
 
     def take(self, run: Fitted) -> Taken:
         selecting = cast(Selecting, run.other_method(str(run.config[SELECTING])))
@@ -72,11 +79,11 @@ def measure(
     """
     from models.saliency import unit_scaled
 
-    accuracy = fitted[0].history["accuracy"][-1] * scale
+    accuracy = fitted[0].history[ACCURACY][-1] * scale
     scores = first_scores(federation, method)
     similarity = float(unit_scaled(scores)[teacher - 1])
     measurements = (
-        Measurement("transfer-accuracy", accuracy),
+        Measurement(TRANSFER_ACCURACY, accuracy),
         Measurement("saliency-similarity", similarity),
     )
     cosines = method.cosines(federation, scores)

@@ -24,7 +24,7 @@ from benchmarks.scenarios.configuration import Configuration, EvaluationSettings
 from benchmarks.scenarios.scenario import DataSets
 from benchmarks.tables import registry
 from benchmarks.tables.cells import Cell
-from benchmarks.tables.measure import Config, Fitted, Taken
+from benchmarks.tables.measure import Config, Fitted, Measure, Taken
 from federation.caching.cache import StageCache
 from federation.caching.events import StageEvent
 from federation.channel import Channel
@@ -190,7 +190,7 @@ def _measured(
         "fit_seconds": {place: round(passed, 3) for place, passed in seconds.items()},
     }
     if fitted:
-        entries |= {"settled": settled(run), **run_entries(federation)}
+        entries |= {"settled": settled(run, measure), **run_entries(federation)}
     return taken, entries
 
 
@@ -206,14 +206,14 @@ def _check_sent(name: str, federation: Federation, method: Method) -> None:
         )
 
 
-def settled(run: Fitted) -> dict[str, bool]:
+def settled(run: Fitted, measure: Measure) -> dict[str, bool]:
     """For each of the table's metrics that the run's models have a history of: whether it had
     settled in all of them at the epoch that is looked at.
     """
     how = read_section(run.config, "evaluation", EvaluationSettings)
     found = {}
     for metric in run.metrics:
-        histories = [model.history.get(metric, ()) for model in run.models]
+        histories = [model.history.get(measure.history_of(metric), ()) for model in run.models]
         ends = [
             has_settled(metric, history[: how.epochs(len(history))], how.settled)
             for history in histories

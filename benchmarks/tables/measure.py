@@ -112,6 +112,10 @@ class Measure(ABC):
         """Names of other methods whose settings and code have a part in a cell's numbers."""
         return ()
 
+    def history_of(self, metric: str) -> str:
+        """The name under which a run's histories have what the table calls `metric`."""
+        return metric
+
     @abstractmethod
     def take(self, run: Fitted) -> Taken:
         """The numbers of a cell. Raises ValueError for a run that has nothing of the kind."""

@@ -191,6 +191,7 @@ def test_table_3_has_two_numbers_of_every_teacher(folder):
     similarities = [float(line["value"]) for line in found[1::2]]
     assert (min(similarities), max(similarities)) == (0, 1)
     assert all(0 <= float(line["value"]) <= 100 for line in found[::2])
+    assert all(line["settled"] for line in found[::2])  # by the last layer's accuracy
 
 
 def test_figure_4a_has_two_selections_of_two_among_ten_teachers(folder):
