@@ -4,6 +4,7 @@ Markdown.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from reports.pages.claim_counts import KINDS, standing
@@ -66,7 +67,9 @@ def _expected(results: Sequence[Result]) -> list[str]:
 
 
 def _tables(results: Sequence[Result]) -> list[str]:
-    """Of the tables with printed numbers, how many these are, and how many any result has."""
+    """Of the tables with printed numbers, how many these are, how many any result has, and of how
+    many of those the first result that has them says that their run had settled or was cut short.
+    """
     rows = []
     for paper in dict.fromkeys(result.paper for result in results):
         for name in published.tables(paper):
@@ -75,18 +78,30 @@ def _tables(results: Sequence[Result]) -> list[str]:
                 continue
             of_it = [r for r in results if r.paper == paper and r.name.partition(".")[0] == name]
             seeds = {len({record.seed for record in result.records}) for result in of_it}
-            found = {place for result in of_it for place in _compared(result)}
+            found: dict[tuple[str, str, str], str] = {}
+            for result in of_it:
+                found = {**_compared(result), **found}
+            marks = Counter(found.values())
             told = " or ".join(map(str, sorted(seeds))) or "none"
-            rows.append((key, printed_numbers(key), len(found), told))
-    total = ("together", sum(row[1] for row in rows), sum(row[2] for row in rows), "")
-    return _markdown(("table", "printed numbers", "measured", "seeds"), [*rows, total])
+            rows.append(
+                (key, printed_numbers(key), len(found), marks["yes"], marks["no"], marks[""], told)
+            )
+    sums = (sum(column) for column in zip(*(row[1:-1] for row in rows), strict=True))
+    head = ("table", "printed numbers", "measured", "settled", "cut short", "not known", "seeds")
+    return _markdown(head, [*rows, ("together", *sums, "")])
 
 
-def _compared(result: Result) -> set[tuple[str, str, str]]:
-    """Rows, columns and metrics that have a printed number beside the measured one."""
+def _compared(result: Result) -> dict[tuple[str, str, str], str]:
+    """Rows, columns and metrics that have a printed number beside the measured one, with what
+    their run says of having settled: `yes`, `no`, or nothing, as files say that are older.
+    """
     lines = result.sheet.shown(result.lines)
     lines = lines[lines["difference"] != ""]
-    return set(zip(lines["row"], lines["column"], lines["metric"], strict=True))
+    told = lines.reindex(columns=("row", "column", "metric", "settled"), fill_value="")
+    return {
+        (row, column, metric): settled
+        for row, column, metric, settled in told.itertuples(index=False)
+    }
 
 
 def _markdown(head: Sequence[object], rows: Iterable[Sequence[object]]) -> list[str]:

@@ -12,7 +12,7 @@ from results.published import claims
 
 
 def result(name, lines, seeds=(0,), judged=(), paper="dlad"):
-    frame = pd.DataFrame(lines, columns=["row", "column", "metric", "difference"])
+    frame = pd.DataFrame(lines, columns=["row", "column", "metric", "difference", "settled"])
     return SimpleNamespace(
         profile="cpu",
         paper=paper,
@@ -30,17 +30,21 @@ def result(name, lines, seeds=(0,), judged=(), paper="dlad"):
 
 
 def test_a_number_counts_once_and_only_beside_a_printed_one():
-    first = [("a", "x=1", "accuracy", "0.1"), ("b", "x=1", "accuracy", "")]
-    second = [("a", "x=1", "accuracy", "0.2"), ("a", "x=2", "accuracy", "0.2")]
+    first = [("a", "x=1", "accuracy", "0.1", "yes"), ("b", "x=1", "accuracy", "", "yes")]
+    second = [
+        ("a", "x=1", "accuracy", "0.2", "no"),
+        ("a", "x=2", "accuracy", "0.2", "no"),
+        ("a", "x=3", "accuracy", "0.2", ""),
+    ]
     page = covered([result("table3", first), result("table3.bf16", second, seeds=(0, 1, 2))])
-    assert "| dlad/table3 | 26 | 2 | 1 or 3 |" in page
-    assert "| dlad/table4 | 141 | 0 | none |" in page
+    assert "| dlad/table3 | 26 | 3 | 1 | 1 | 1 | 1 or 3 |" in page
+    assert "| dlad/table4 | 141 | 0 | 0 | 0 | 0 | none |" in page
     printed = sum(
         isinstance(cell.value, float)
         for name in published.tables("dlad")
         for cell in published.published_table(f"dlad/{name}")
     )
-    assert page[-2] == f"| together | {printed} | 2 |  |"
+    assert page[-2] == f"| together | {printed} | 3 | 1 | 1 | 1 |  |"
 
 
 def test_claims_are_counted_by_verdict_in_tables_of_the_papers_own():
