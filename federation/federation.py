@@ -6,7 +6,7 @@ What methods are written with: facts, the verbs that most of them share, and fiv
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 
@@ -42,6 +42,7 @@ class Federation:
         clients: Sequence[Client],
         public: PublicData,
         test: LabelledSet,
+        further_tests: Mapping[str, LabelledSet] | None = None,
         validation: LabelledSet | None = None,
         probe: LabelledSet | None = None,
         task: Task,
@@ -64,8 +65,9 @@ class Federation:
         progress: Callable[[str, float], None] = lambda text, share: None,
     ):
         """`network` is that of the global model, `image_shape` channels and sides, `test`
-        the test set, `looks` after how many of a training's epochs or a fit's rounds metrics are
-        taken on it (0 for all), `oracle_labels` the public images' true labels.
+        the test set, `further_tests` those of further sites, `looks` after how many of a
+        training's epochs or a fit's rounds metrics are taken on them (0 for all), `oracle_labels`
+        the public images' true labels.
 
         Raises ValueError for a private run with other than the plain execution.
         """
@@ -108,7 +110,14 @@ class Federation:
         self._probe = probe
 
         self.evaluation = Evaluation(
-            task, normalise, test, validation, oracle_labels, oracle_allowed, looks
+            task,
+            normalise,
+            test,
+            validation,
+            oracle_labels,
+            oracle_allowed,
+            looks,
+            further_tests,
         )
         self.streams = Streams(setup)
         self.privacy = Privacy(setup, protection)

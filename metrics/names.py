@@ -57,6 +57,11 @@ TEXTS = frozenset({"classes", PROPERTY})
 """Metrics whose values are texts."""
 
 
+def at_site(metric: str, site: str) -> str:
+    """The name of a metric on the test samples of one site of several, in histories."""
+    return f"{metric}@{site}"
+
+
 @dataclass(frozen=True)
 class Metric:
     """Facts about one metric."""

@@ -6,16 +6,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from benchmarks.tables.measure import Fitted, Measure, Taken
 from benchmarks.tables.registry import find_scenario
-from metrics.names import BANDWIDTH, SUBJECTS
+from metrics.names import BANDWIDTH, SUBJECTS, at_site
 from results.record import Measurement
 
 if TYPE_CHECKING:
+    from benchmarks.scenarios.configuration import Configuration
     from federation.federation import Federation
     from federation.parties.checkpoint import Checkpoint
     from federation.parties.data import LabelledSet
@@ -27,13 +29,38 @@ class BySite(Measure):
     numbers = True
 
     def take(self, run: Fitted) -> Taken:
-        from benchmarks.scenarios.configuration import Configuration
-
-        configuration = Configuration.parse(run.config)
-        scenario = find_scenario(configuration.data.task).load()
-        device = str(run.federation.networks.device)
-        sites = scenario.test_sets(configuration, run.sources, device)
+        sites = samples_by_site(run)
         return Taken(*measure(run.federation, run.models, sites, run.metrics, run.scale))
+
+    def histories(self, run: Fitted, metric: str) -> list[Sequence[float]]:
+        """On each site that the cell is measured on. A history names no site where a run looks at
+        one alone, and not the first of several.
+        """
+        configuration, scenario = _of(run)
+        if configuration.evaluation.on == "validation":
+            return super().histories(run, metric)
+        names = [at_site(metric, site) for site in scenario.tested(configuration, run.sources)]
+        return [
+            model.history.get(name, model.history.get(metric, ()))
+            for model in run.models
+            for name in names or [metric]
+        ]
+
+
+def samples_by_site(run: Fitted) -> Mapping[str, LabelledSet]:
+    """What a cell is measured on: test samples by site, or validation samples of all together."""
+    configuration, scenario = _of(run)
+    if configuration.evaluation.on == "validation":
+        return {"validation": run.federation.evaluation.require_validation()}
+    device = str(run.federation.networks.device)
+    return scenario.test_sets(configuration, run.sources, device)
+
+
+def _of(run: Fitted) -> tuple[Configuration, ModuleType]:
+    from benchmarks.scenarios.configuration import Configuration
+
+    configuration = Configuration.parse(run.config)
+    return configuration, find_scenario(configuration.data.task).load()
 
 
 def measure(
@@ -60,7 +87,7 @@ def measure(
         for held in sites.values()
     ]
     samples = sum(len(held.images) for held in sites.values())
-    text = [f"on {samples} test samples of {', '.join(sites)}, after training"]
+    text = [f"on {samples} samples of {', '.join(sites)}, after training"]
     if len(sites) > 1:
         text.append("mean over sites")
     if len(models) > 1:

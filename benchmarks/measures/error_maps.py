@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.measures import by_site
-from benchmarks.tables.measure import Fitted, Measure, Taken
-from benchmarks.tables.registry import find_scenario
+from benchmarks.tables.measure import Fitted, Taken
 from results.arrays import pack
 
 if TYPE_CHECKING:
@@ -20,17 +19,13 @@ if TYPE_CHECKING:
     from federation.parties.data import LabelledSet
 
 
-class ErrorMaps(Measure):
+class ErrorMaps(by_site.BySite):
     """The numbers of `by-site`, and of each site the middle slice of its first subject."""
 
-    def take(self, run: Fitted) -> Taken:
-        from benchmarks.scenarios.configuration import Configuration
+    numbers = False  # it is the picture that is looked at
 
-        configuration = Configuration.parse(run.config)
-        scenario = find_scenario(configuration.data.task).load()
-        device = str(run.federation.networks.device)
-        sites = scenario.test_sets(configuration, run.sources, device)
-        models = run.models
+    def take(self, run: Fitted) -> Taken:
+        sites, models = by_site.samples_by_site(run), run.models
         numbers = by_site.measure(run.federation, models, sites, run.metrics, run.scale)
         return Taken(*numbers, reconstructed(run.federation, models[0], sites))
 

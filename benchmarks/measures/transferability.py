@@ -43,8 +43,8 @@ class Transferability(Measure):
     def methods(self, config: Config) -> tuple[str, ...]:
         return (str(config[SELECTING]),) if SELECTING in config else ()
 
-    def history_of(self, metric: str) -> str:
-        return ACCURACY if metric == TRANSFER_ACCURACY else metric
+    def histories(self, run: Fitted, metric: str) -> list[Sequence[float]]:
+        return super().histories(run, ACCURACY if metric == TRANSFER_ACCURACY else metric)
 
     def take(self, run: Fitted) -> Taken:
         selecting = cast(Selecting, run.other_method(str(run.config[SELECTING])))

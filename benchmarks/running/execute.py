@@ -213,10 +213,9 @@ def settled(run: Fitted, measure: Measure) -> dict[str, bool]:
     how = read_section(run.config, "evaluation", EvaluationSettings)
     found = {}
     for metric in run.metrics:
-        histories = [model.history.get(measure.history_of(metric), ()) for model in run.models]
         ends = [
             has_settled(metric, history[: how.epochs(len(history))], how.settled)
-            for history in histories
+            for history in measure.histories(run, metric)
         ]
         if ends and None not in ends:
             found[metric] = all(ends)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from benchmarks.scenarios.configuration import Configuration
 from benchmarks.scenarios.scenario import DataSets, Parts
@@ -16,7 +17,6 @@ from federation.channel import Channel
 from federation.federation import Federation
 from federation.method import Method
 from federation.parties.client import Client
-from federation.parties.data import LabelledSet
 from federation.parts.protection import Protection
 from federation.seeds import Seeds
 from federation.tasks.base import conditioned
@@ -100,7 +100,7 @@ def assemble(
             for index, (role, client) in enumerate(zip(roles, parts.clients, strict=True))
         ],
         public=parts.public,
-        test=_looked_at(parts, configuration.evaluation.on),
+        **_looked_at(parts, configuration.evaluation.on),
         validation=parts.validation,
         probe=parts.probe,
         task=parts.task,
@@ -126,13 +126,13 @@ def assemble(
     )
 
 
-def _looked_at(parts: Parts, on: str) -> LabelledSet:
+def _looked_at(parts: Parts, on: str) -> dict[str, Any]:
     """The samples that metrics are taken on. Raises ValueError as `assemble`."""
     if on == "test":
-        return parts.test
+        return {"test": parts.test, "further_tests": parts.further_tests}
     if parts.validation is None:
         raise ValueError(
             "evaluation.on=validation needs samples that are held out: set"
             " partition.validation_share"
         )
-    return parts.validation
+    return {"test": parts.validation}

@@ -198,18 +198,15 @@ def training_sites(configuration: Configuration, sites: Mapping[str, Site]) -> l
     return [sites[name] for name in names]
 
 
-def test_sets(
-    configuration: Configuration, sources: Sequence[ResolvedData], device: str
-) -> dict[str, LabelledSet]:
-    """The test samples on which a cell is measured, by site: of all classes of a data set
-    together, where these are the sites and none is named.
+def tested(configuration: Configuration, sources: Sequence[ResolvedData]) -> dict[str, Site]:
+    """The sites on whose test samples a cell is measured; none if these are not told apart, being
+    classes of a data set of which none is named.
     Raises DataError for a site that is unknown or has no test samples.
     """
     sites = sites_of(configuration, sources)
     how = read_section(configuration.others, "pixels", PixelSettings)
     if how.labels and not how.test:
-        first, *_ = sites.values()
-        return {first.data.asked: _of_all_classes(sites, device)}
+        return {}
     wanted = list(sites) if how.test in ("", AVERAGE) else [how.test]
     for name in wanted:
         if name not in sites:
@@ -220,7 +217,22 @@ def test_sets(
                 f"pixels.test: {name} has no test samples, or none with as many labelled pixels as"
                 f" pixels.least ({how.least}) asks for; with some: {', '.join(some) or 'none'}"
             )
-    return {n: sites[n].whole("test", sites[n].samples("test"), device) for n in wanted}
+    return {name: sites[name] for name in wanted}
+
+
+def test_sets(
+    configuration: Configuration, sources: Sequence[ResolvedData], device: str
+) -> dict[str, LabelledSet]:
+    """The test samples on which a cell is measured, by site: of all classes of a data set
+    together, where these are the sites and none is named.
+    Raises DataError for a site that is unknown or has no test samples.
+    """
+    sites = tested(configuration, sources)
+    if not sites:
+        every = sites_of(configuration, sources)
+        first, *_ = every.values()
+        return {first.data.asked: _of_all_classes(every, device)}
+    return {name: site.whole("test", site.samples("test"), device) for name, site in sites.items()}
 
 
 def _of_all_classes(sites: Mapping[str, Site], device: str) -> LabelledSet:
@@ -286,17 +298,18 @@ def parts(configuration: Configuration, data: DataSets, seeds: Seeds, device: st
         clients.append(ClientPart(shard, (), site.identity("train", indices[rest])))
     site = held[0][0]
     source = catalogue.source(site.data.used)
-    first, *_ = sites.values()
-    # Whatever a cell is measured on, so that cells share their fits.
-    test = (
-        _of_all_classes(sites, device)
-        if first.how.labels
-        else first.whole("test", first.samples("test"), device)
-    )
+    (_, first), *others = sites.items()
+    test, further = first.whole("test", first.samples("test"), device), {}
+    if first.how.labels:
+        test = _of_all_classes(sites, device)
+    else:
+        with_some = {name: s for name, s in others if len(s.samples("test"))}
+        further = {n: s.whole("test", s.samples("test"), device) for n, s in with_some.items()}
     return Parts(
         clients=clients,
         public=_public(configuration, data, site, device),
         test=test,
+        further_tests=further,
         validation=_pooled(validation, device) if partition.validation_share else None,
         task=site.how.task(annotations_of(source)[site.annotation]),
         image_shape=(source.shape[0], *site.size),

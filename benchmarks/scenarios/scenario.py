@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import torch
 
@@ -56,6 +56,9 @@ class Parts:
     image_shape: tuple[int, ...]
     """Channels and sides, as networks see them: height and width, or depth, height and width."""
     normalise: Normalisation
+    further_tests: Mapping[str, LabelledSet] = field(default_factory=dict)
+    """Test samples of further sites, by name: histories have their metrics too, so that cells
+    which are measured on different sites share their fits."""
     validation: LabelledSet | None = None
     """Labelled samples at the server, to choose models by; None if it has none."""
     probe: LabelledSet | None = None

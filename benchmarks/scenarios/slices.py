@@ -55,15 +55,20 @@ def sites_of(
     return {name: known[name] for name in wanted}
 
 
+def tested(configuration: Configuration, sources: Sequence[ResolvedData]) -> dict[str, Site]:
+    """The sites on whose test subjects a cell is measured. Raises DataError for an unknown one."""
+    names = read_section(configuration.others, "slices", SliceSettings).test
+    return sites_of(configuration, sources, names, "slices.test")
+
+
 def test_sets(
     configuration: Configuration, sources: Sequence[ResolvedData], device: str
 ) -> dict[str, LabelledSet]:
     """The test subjects on which a cell is measured, those of several sites together. Raises
     DataError for an unknown site.
     """
-    names = read_section(configuration.others, "slices", SliceSettings).test
-    sites = sites_of(configuration, sources, names, "slices.test")
-    return {",".join(sites): _tested(list(sites.values()), device)}
+    sites = tested(configuration, sources)
+    return {",".join(sites): _subjects([*sites.values()], device)}
 
 
 def _together(held: Sequence[tuple[Site, np.ndarray]], split: str, device: str) -> LabelledSet:
@@ -78,7 +83,7 @@ def _together(held: Sequence[tuple[Site, np.ndarray]], split: str, device: str) 
     return LabelledSet(images, truth, about, groups)
 
 
-def _tested(sites: Sequence[Site], device: str) -> LabelledSet:
+def _subjects(sites: Sequence[Site], device: str) -> LabelledSet:
     every = [(site, np.arange(len(site.subjects("test")))) for site in sites]
     return _together(every, "test", device)
 
@@ -105,12 +110,13 @@ def parts(configuration: Configuration, data: DataSets, seeds: Seeds, device: st
         shard = Shard(*site.pairs("train", rest[held], device))
         clients.append(ClientPart(shard, (), site.identity("train", rest[held])))
         validation.append((site, rest[kept]))
-    first, *_ = sites_of(configuration, sources, "", "").values()
+    (_, first), *further = sites_of(configuration, sources, "", "").items()
     channels = catalogue.source(first.data.used).shape[0]
     return Parts(
         clients=clients,
         public=_public(configuration, data, first, device),
-        test=_tested([first], device),  # of all cells alike, so that they share their fits
+        test=_subjects([first], device),
+        further_tests={name: _subjects([site], device) for name, site in further},
         validation=_together(validation, "train", device) if partition.validation_share else None,
         task=Reconstruction(acceleration=first.how.acceleration, centre=first.how.centre),
         image_shape=(channels, first.side, first.side),

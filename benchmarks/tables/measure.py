@@ -112,9 +112,9 @@ class Measure(ABC):
         """Names of other methods whose settings and code have a part in a cell's numbers."""
         return ()
 
-    def history_of(self, metric: str) -> str:
-        """The name under which a run's histories have what the table calls `metric`."""
-        return metric
+    def histories(self, run: Fitted, metric: str) -> list[Sequence[float]]:
+        """Those of the run's models of what the table calls `metric`, empty where one has none."""
+        return [model.history.get(metric, ()) for model in run.models]
 
     @abstractmethod
     def take(self, run: Fitted) -> Taken:

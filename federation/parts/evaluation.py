@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import torch
 from torch import nn
 
@@ -13,6 +15,8 @@ from federation.tasks.base import Task
 from federation.training.loops import Normalisation
 from federation.training.measuring import evaluate
 from federation.watching import show
+from metrics.names import at_site
+from results.files import digest
 
 
 class OracleError(Exception):
@@ -38,8 +42,10 @@ class Evaluation:
         labels_of_public: torch.Tensor | None,
         oracle: frozenset[str],
         looks: int = 0,
+        further: Mapping[str, LabelledSet] | None = None,
     ):
         self._test_set = test_set
+        self._further = dict(further or {})
         self.validation_set = validation_set
         self.history: History = {}
         """What `track` has measured so far; a checkpoint takes it along."""
@@ -63,8 +69,11 @@ class Evaluation:
 
     @property
     def test_digest(self) -> str:
-        """Identifies the test set in stage keys."""
-        return self._test_set.digest
+        """Identifies the test samples, those of further sites too, in stage keys."""
+        if not self._further:
+            return self._test_set.digest
+        sites = {site: held.digest for site, held in self._further.items()}
+        return digest([self._test_set.digest, sites])
 
     def begin_round(self, number: int, count: int, *, for_all: bool = False) -> None:
         """Round `number` of `count` begins; `for_all` if it is the one that a plan follows."""
@@ -104,9 +113,13 @@ class Evaluation:
 
     def test(self, model: nn.Module, task: Task | None = None) -> dict[str, float]:
         """Metrics on the test set (none while planning) of a network that was trained for the
-        federation's task, or for `task`.
+        federation's task, or for `task`; on test samples of further sites as `metric@site`.
         """
-        return self.measured(model, self._test_set, task)
+        found = self.measured(model, self._test_set, task)
+        for site, held in self._further.items():
+            of_site = self.measured(model, held, task)
+            found |= {at_site(metric, site): value for metric, value in of_site.items()}
+        return found
 
     def validate(self, model: nn.Module) -> dict[str, float]:
         """Metrics on the server's validation set (none while planning). Raises ValueError if it has

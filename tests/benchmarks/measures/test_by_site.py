@@ -35,7 +35,7 @@ def test_one_model_on_one_site_has_its_metrics_in_the_tables_unit():
     scale = {"dice": 100, "hd95": 1}.__getitem__
     found, how = by_site.measure(made, ["a"], {"here": SITES["here"]}, ("dice", "hd95"), scale)
     assert found == (Measurement("dice", 50.0), Measurement("hd95", 3.0))
-    assert how == "on 2 test samples of here, after training"
+    assert how == "on 2 samples of here, after training"
 
 
 def test_means_are_over_sites_and_models_each_alike():

@@ -47,9 +47,13 @@ class Scripted(Method):
             "clients": [("client-0", [0.125, 0.5]), ("client-1", [0.5, 0.75])],
             "two metrics": [("server", [0.5])],
             "undeclared": [("server", [0.5])],
+            "sites": [("server", [])],
             "fails": [],
         }[self.what]
-        more = {"hd95": [7.0]} if self.what == "two metrics" else {}
+        more = {
+            "two metrics": {"hd95": [7.0]},
+            "sites": {"ssim": [0.5, 0.5], "ssim@f": [0.25, 0.5], "ssim@i": [0.75, 0.75]},
+        }.get(self.what, {})
         return [replace(checkpoint, owner=o, history={"accuracy": h, **more}) for o, h in histories]
 '''
 
@@ -130,6 +134,35 @@ def test_a_record_says_whether_every_model_had_settled(cell, tmp_path):
     assert run(configured(falling, **{"evaluation.at": 0.3}), tmp_path).settled == {}  # one epoch
     refused = run(configured(cell, **{"evaluation.settled": 0.0}), tmp_path)
     assert "evaluation.settled is a number of points above 0, not 0.0" in refused.reason
+
+
+@pytest.fixture
+def by_site(plugin):
+    """The plug-in's first cell of a table by site, of models of three sites, with a history on
+    each.
+    """
+    selection = Selection(plugins=(plugin,), add=("scripted",), only={"row": "scripted"})
+    cells = expand(*registry.find_table("fedad/table7"), selection)
+    cell = next(cell for cell in cells if cell.column.startswith("train=b,f,i"))
+    return configured(cell, **{"scripted.what": "sites"})
+
+
+@pytest.mark.parametrize(
+    ("test", "settled"), [("b", True), ("f", False), ("i", True), ("b,f,i", False), ("b,i", True)]
+)
+def test_whether_a_run_had_settled_is_looked_up_where_a_cell_is_tested(
+    by_site, tmp_path, test, settled
+):
+    cell = configured(by_site, **{"slices.test": test})
+    assert run(cell, tmp_path).settled == {"ssim": settled}
+
+
+def test_a_table_by_site_is_measured_on_validation_samples_where_that_is_asked(by_site, tmp_path):
+    changes = {"evaluation.on": "validation", "partition.validation_share": 0.25}
+    record = run(configured(by_site, **changes, **{"slices.test": "f"}), tmp_path)
+    # Two of the eight subjects of each of three sites, of six slices each.
+    assert record.statistic == "on 36 samples of validation, after training"
+    assert record.settled == {"ssim": True}
 
 
 def test_a_curve_has_a_value_for_every_epoch(cell, tmp_path):

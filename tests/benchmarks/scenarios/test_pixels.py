@@ -95,6 +95,7 @@ def test_test_images_are_whole_and_of_every_class_and_seen_through_windows():
     assert len(test.groups.unique()) == 8
     [(_, again)] = measured_on(NUCLEI).items()
     assert again.digest == test.digest
+    assert not made(NUCLEI).further_tests
 
 
 def test_one_class_trains_alone_and_is_measured_on_all():
@@ -115,6 +116,8 @@ def test_each_set_is_a_site_of_its_own_name_and_a_cell_is_measured_on_one_or_on_
     assert names == {"bluer": ["bluer"], "average": ["phantom-nuclei", "bluer"]}
     digests = {made(SITES, **{"pixels.test": test}).test.digest for test in names}
     assert digests == {parts.test.digest}  # so that both share their fits
+    [(name, further)] = parts.further_tests.items()
+    assert (name, further.digest) == ("bluer", measured_on(SITES)["bluer"].digest)
     with pytest.raises(DataError, match=r"unknown site 'blue'.*bluer"):
         measured_on(SITES, **{"pixels.test": "blue"})
     with pytest.raises(

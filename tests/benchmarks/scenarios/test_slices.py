@@ -91,6 +91,7 @@ def test_some_sites_train_and_hold_what_they_hold_beside_the_others():
     turned = made(**TWO | {"data.train": "f,b"})
     assert [c.digest for c in turned.clients] == [c.digest for c in two.clients[::-1]]
     assert two.test.digest == every.test.digest  # so that cells share their fits
+    assert two.further_tests.keys() == every.further_tests.keys()
 
 
 def test_a_limit_of_the_pool_is_one_of_each_site():
@@ -130,6 +131,13 @@ def test_test_subjects_of_several_sites_are_pooled_and_none_is_of_two():
     assert [one.groups.unique().tolist() for one in alone] == [[0, 1, 2, 3]] * 2
     assert len({both.digest, *(one.digest for one in alone)}) == 3
     assert made(**TWO).test.digest == alone[0].digest
+
+
+def test_every_cell_looks_at_the_first_sites_test_subjects_and_by_name_at_the_others():
+    parts = made(**TWO)
+    assert list(parts.further_tests) == ["f", "i"]
+    for name, held_there in parts.further_tests.items():
+        assert held_there.digest == measured_on(name)[name].digest
 
 
 def test_without_a_name_all_sites_are_tested():

@@ -55,6 +55,25 @@ def test_a_test_set_with_groups_is_measured_by_them_too():
     }
 
 
+def test_a_history_tells_the_metrics_on_further_sites_by_their_names():
+    here = make_federation().evaluation.test_set
+    there = LabelledSet(here.images[:2], torch.tensor([1, 2]), "there")
+    federation = make_federation(further_tests={"b": there})
+    federation.evaluation.track(constant(federation, 1))
+    assert federation.evaluation.history == {"accuracy": [1 / 3], "accuracy@b": [1 / 2]}
+
+
+def test_further_sites_are_a_part_of_what_identifies_the_test_samples():
+    here = make_federation().evaluation.test_set
+
+    def identity(**further):
+        return make_federation(further_tests=further).evaluation.test_digest
+
+    digests = [identity(), identity(b=here), identity(c=here), identity(b=here, c=here)]
+    assert digests[0] == here.digest
+    assert len(set(digests)) == 4
+
+
 def test_validation_is_on_the_servers_own_set_and_not_on_the_test_set():
     images = torch.zeros(4, 1, 8, 8, dtype=torch.uint8)
     federation = make_federation(validation=LabelledSet(images, torch.tensor([1, 1, 1, 2]), "v"))
