@@ -68,9 +68,9 @@ def reproduce(
     selection = make_selection(
         profile,
         protocol,
-        [f"{key}={_joined(values)}" for key, values in (only or {}).items()],
+        [f"{key}={value}" for key, values in (only or {}).items() for value in _several(values)],
         methods,
-        _joined(seeds),
+        ",".join(_several(seeds)),
         device,
         threads,
         require_real,
@@ -93,7 +93,6 @@ def reproduce(
     )
 
 
-def _joined(values: Values) -> str:
-    """`"a,b"`, as the command line takes several values."""
-    several = [values] if isinstance(values, str | float | int) else values
-    return ",".join(map(str, several))
+def _several(values: Values) -> list[str]:
+    """One value, or each of several."""
+    return [*map(str, [values] if isinstance(values, str | float | int) else values)]

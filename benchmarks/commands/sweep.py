@@ -56,6 +56,7 @@ def sweep_budgets(
     replaced: Replace = False,
 ) -> None:
     """A table's rows over privacy budgets, and without one: CSV, and a plot over epsilon."""
+    from benchmarks.tables.selection import listed
     from benchmarks.tables.sweep import parse_epsilons, swept
     from federation.training.execution import DEFAULT
 
@@ -75,7 +76,7 @@ def sweep_budgets(
     remarks = [
         f"left out {row.title}: {row.method} has no private form"
         for row in left_out
-        if wanted is None or row.key in {*selection.add, *wanted.split(",")}
+        if wanted is None or row.key in {*selection.add, *listed(wanted, ())}
     ]
     run_tables(
         [(paper, derived)],

@@ -10,6 +10,7 @@ from pathlib import Path
 from benchmarks.running.runner import TableRun
 from benchmarks.tables import registry, sweep
 from benchmarks.tables.cells import expand
+from benchmarks.tables.selection import listed
 from benchmarks.tables.spec import usual_device, usual_execution
 from federation.training.execution import DEFAULT
 from results.published import parse_column
@@ -33,8 +34,9 @@ def command_of(run: TableRun, records: Sequence[Record]) -> str:
     rows = dict.fromkeys(record.row for record in records)
     kept = {name for row in run.table.rows if row.key in rows for name in (row.key, row.method)}
     dropped = tuple(name for name in selection.drop if name not in kept)
-    for key, values in _only(run, records, dropped).items():
-        words += ["--only", f"{key}={','.join(values)}"]
+    for key, texts in _only(run, records, dropped).items():
+        for text in texts:
+            words += ["--only", f"{key}={text}"]
     printed = [row.key for row in registry.find_table(name)[1].rows]
     changed = [f"+{row}" for row in rows if row not in printed]
     changed += [f"-{name}" for name in dropped]
@@ -69,7 +71,7 @@ def _only(
     run: TableRun, records: Sequence[Record], dropped: tuple[str, ...]
 ) -> dict[str, list[str]]:
     """The values of rows and of the columns' keys that there are records of, where that is not
-    all but those that are dropped.
+    all but those that are dropped; in one text where that means them.
     """
     cells = expand(run.paper, run.table, replace(run.whole, drop=dropped), skip_unusable=True)
     there, whole = (
@@ -83,5 +85,7 @@ def _only(
             for places in (whole, there)
         )
         if len(values) < len(all_values):
-            only[key] = [value for value in all_values if value in values]
+            kept = [value for value in all_values if value in values]
+            together = ",".join(kept)
+            only[key] = [together] if listed(together, all_values) == kept else kept
     return only

@@ -17,7 +17,7 @@ from benchmarks.publish.verdicts import judge_claims
 from benchmarks.running.runner import TableRun, write_table
 from benchmarks.tables import cards, registry
 from benchmarks.tables.derived import with_derived
-from benchmarks.tables.selection import matches
+from benchmarks.tables.selection import matches, wanted_values
 from reports.kinds.kind import Regenerated, draw_table, find_kind, module_of
 from reports.pages.sheet import Sheet, is_measured
 from reports.tables.budget import budget_rows, terminal_budget
@@ -106,13 +106,14 @@ def _print(
     if budget := budget_rows(layout, asked):
         console.print(terminal_budget(budget))
     notes = [*sheet.told, *legend(layout, shown)]
-    wanted = [
+    wanted = wanted_values(run.table, run.rows, run.selection.only or {})
+    asked_for = [
         row.key
         for row in run.rows
-        if any(matches(row, column, run.selection.only or {}) for column in run.table.columns)
+        if any(matches(row, column, wanted) for column in run.table.columns)
     ]
     for key in run.selection.add:
-        if key not in wanted:
+        if key not in asked_for:
             notes.append(
                 f"--only leaves out row {key}, which --methods adds; name it in --only row=... too"
             )

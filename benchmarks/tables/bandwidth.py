@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as RichTable
 
+from benchmarks.tables.selection import listed
 from benchmarks.tables.spec import SpecError
 from metrics.names import BANDWIDTH
 from results import published
@@ -168,7 +169,7 @@ def chosen(table_accounts: Sequence[Account], only: Mapping[str, str]) -> tuple[
             f"--only {key}=...: a table without a runner can be planned row by row only:"
             f" {', '.join(rows)}"
         )
-    wanted = only["row"].split(",") if "row" in only else rows
+    wanted = listed(only["row"], rows) if "row" in only else rows
     for row in wanted:
         if row not in rows:
             raise SpecError(f"--only row={row}: nothing is known of its bytes; {near(row, rows)}")

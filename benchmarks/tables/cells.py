@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from benchmarks.tables import registry
-from benchmarks.tables.selection import Selection, check_only, matches, table_rows
+from benchmarks.tables.selection import Selection, matches, table_rows, wanted_values
 from benchmarks.tables.spec import HELD_OUT, Paper, Row, Scalar, SpecError, Table
 from datasets import catalogue
 from datasets.catalogue import ResolvedData
@@ -255,14 +255,13 @@ def expand(
             " offered rows)"
         )
     rows = table_rows(table, selection)
-    only = selection.only or {}
     shown = {table.axes[key] for column in table.columns for key in column}
     for name, _ in selection.overrides:
         if name in shown:
             raise SpecError(
                 f"--set {name}: the columns of {table.key} set it; choose among them with --only"
             )
-    check_only(table, rows, only)
+    wanted = wanted_values(table, rows, selection.only or {})
     known = set(registry.methods(selection.plugins))
     entries = {row.method: registry.find_method(row.method, selection.plugins) for row in rows}
     lineages = {
@@ -273,7 +272,7 @@ def expand(
     cells = []
     for column in table.columns:
         for row in rows:
-            if not matches(row, column, only):
+            if not matches(row, column, wanted):
                 continue
             protocol = row.protocol or selection.protocol
             entry, lineage = entries[row.method], lineages.get(row.method, ())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,9 @@ from federation.training.execution import DEFAULT, Execution
 from results.files import digest
 from results.names import near
 from results.numbers import MOST, MOST_WHOLE, finite_number, is_infinite, whole_number
+
+EITHER = "|"
+"""Between the texts of one option that is given several times."""
 
 
 @dataclass(frozen=True)
@@ -131,8 +134,16 @@ def parse_only(pairs: Iterable[str]) -> dict[str, str]:
             raise SpecError(
                 f"--only takes key=value, for example --only dataset=mnist; got {pair!r}"
             )
-        only[key] = f"{only[key]},{value}" if key in only else value
+        only[key] = f"{only[key]}{EITHER}{value}" if key in only else value
     return only
+
+
+def listed(text: str, known: Collection[str]) -> list[str]:
+    """The values that an option's text means, one or several as `a,b`: what is one of the `known`
+    ones as it stands is that one, as `train=b,f,i` is where three sites train together.
+    """
+    parts = text.split(EITHER)
+    return [value for part in parts for value in ([part] if part in known else part.split(","))]
 
 
 def parse_methods(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -182,28 +193,33 @@ def table_rows(table: Table, selection: Selection) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def matches(row: Row, column: Mapping[str, str], only: Mapping[str, str]) -> bool:
-    """Whether `--only` takes a row in a column."""
+def matches(row: Row, column: Mapping[str, str], wanted: Mapping[str, Collection[str]]) -> bool:
+    """Whether a row in a column has one of the `wanted` values of every key."""
     facts = {"row": row.key, "method": row.method, **column}
-    return all(
-        value in wanted.split(",") for key, wanted in only.items() for value in [facts.get(key, "")]
-    )
+    return all(facts.get(key, "") in values for key, values in wanted.items())
 
 
-def check_only(table: Table, rows: Sequence[Row], only: Mapping[str, str]) -> None:
-    """Raises SpecError for a key or a value of `--only` that the table does not have."""
+def wanted_values(
+    table: Table, rows: Sequence[Row], only: Mapping[str, str]
+) -> dict[str, list[str]]:
+    """By key the values that `--only` names. Raises SpecError for a key or a value that the table
+    does not have.
+    """
     values: dict[str, set[str]] = {"row": {r.key for r in rows}, "method": {r.method for r in rows}}
     for column in table.columns:
         for key, value in column.items():
             values.setdefault(key, set()).add(value)
-    for key, wanted in only.items():
+    wanted = {}
+    for key, text in only.items():
         if key not in values:
             raise SpecError(
                 f"--only {key}=...: {table.key} has no key {key!r}; {near(key, values)}"
             )
-        for value in wanted.split(","):
+        wanted[key] = listed(text, values[key])
+        for value in wanted[key]:
             if value not in values[key]:
                 raise SpecError(
                     f"--only {key}={value}: {table.key} has no such value;"
                     f" {near(value, values[key])}"
                 )
+    return wanted

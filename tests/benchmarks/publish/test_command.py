@@ -50,6 +50,22 @@ def test_it_has_the_options_of_a_selection(tmp_path, selection, options):
 
 
 @pytest.mark.parametrize(
+    ("trains", "texts"),
+    [
+        ("b,f", ["train=b,f"]),
+        ("b,f,i", ["train=b,f,i"]),
+        ("b|f|i", ["train=b", "train=f", "train=i"]),
+        ("b|b,f,i", ["train=b", "train=b,f,i"]),
+    ],
+)
+def test_it_tells_a_value_with_commas_from_a_list(tmp_path, trains, texts):
+    only = {"row": "standalone,fedad", "train": trains}
+    run = run_of(tmp_path, "fedad/table7", Selection(only=only))
+    words = shlex.split(command_of(run, [record_of(cell) for cell in run.cells]))
+    assert [word for word in words if word.startswith("train=")] == texts
+
+
+@pytest.mark.parametrize(
     ("execution", "options"),
     [
         (FAST, ""),

@@ -27,10 +27,23 @@ def test_a_table_has_a_cell_for_every_printed_number_and_seed(table2):
 
 def test_only_keeps_what_it_names_and_repeated_keys_are_united(table2):
     only = parse_only(["dataset=mnist", "dataset=cifar10", "row=global-dlad"])
-    assert only == {"dataset": "mnist,cifar10", "row": "global-dlad"}
+    assert only == {"dataset": "mnist|cifar10", "row": "global-dlad"}
     found = expand(*table2, Selection(only=only))
     assert len(found) == 8
     assert {cell.row for cell in found} == {"global-dlad"}
+
+
+def test_a_value_with_commas_is_itself_and_not_a_list():
+    table = registry.find_table("fedad/table7")
+
+    def trains(*pairs):
+        found = expand(*table, Selection(only=parse_only([*pairs, "test=b", "modality=t1"])))
+        return {cell.column.split()[0] for cell in found}
+
+    assert trains("train=b,f,i") == {"train=b,f,i"}
+    assert trains("train=b,f") == {"train=b", "train=f"}
+    assert trains("train=b", "train=f", "train=i") == {"train=b", "train=f", "train=i"}
+    assert trains("train=b,f,i", "train=i") == {"train=b,f,i", "train=i"}
 
 
 def test_a_row_that_is_there_cannot_be_added_again(table2):
