@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -20,7 +20,7 @@ from benchmarks.tables import registry
 from benchmarks.tables.cells import Cell, expand
 from benchmarks.tables.derived import with_derived
 from benchmarks.tables.selection import Selection, table_rows
-from benchmarks.tables.spec import Paper, Row, Table
+from benchmarks.tables.spec import TESTED_ON, Paper, Row, Table
 from reports.kinds.kind import find_kind
 from results import published
 from results.files import ResultsError, cache_home, check_writable
@@ -306,14 +306,23 @@ def execute(
 def unfinished(runs: Sequence[TableRun]) -> list[Cell]:
     """The cells that are to be run, in their order: table by table, so that a command that is
     stopped leaves whole tables, and of a table the last rows first, for a paper's own method is its
-    last and needs the most: it leaves the others little to compute.
+    last and needs the most: it leaves the others little to compute. Of cells with one fit only the
+    first comes so early, since the others would wait for it.
     """
     todo: list[Cell] = []
     for run in runs:
         place = {row.key: number for number, row in enumerate(run.table.rows)}
         cells = [cell for cell in run.cells if cell.key not in run.records]
-        todo += sorted(cells, key=lambda cell: -place.get(cell.row, -1))
+        cells.sort(key=lambda cell: -place.get(cell.row, -1))
+        first = {_fit(cell): cell for cell in reversed(cells)}
+        todo += sorted(cells, key=lambda cell: first[_fit(cell)] is not cell)
     return todo
+
+
+def _fit(cell: Cell) -> tuple[Any, ...]:
+    """The same for cells that differ in what they are tested on alone."""
+    config = tuple(pair for pair in cell.config if not pair[0].endswith(TESTED_ON))
+    return (cell.row, cell.seed, config)
 
 
 def _stage_line(cell: Cell, event: StageEvent) -> str:

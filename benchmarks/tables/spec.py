@@ -27,6 +27,8 @@ nearest that it derives from and the paper names.
 """
 
 SETTLED = "evaluation.settled"
+TESTED_ON = ".test"
+"""Ends the name of a setting that says on which site a cell is tested, and nothing of its fit."""
 EVALUATED_ON = "evaluation.on"
 VALIDATION_SHARE = "partition.validation_share"
 UNLISTED: Mapping[str, Scalar] = {SETTLED: 0.5, EVALUATED_ON: "test", VALIDATION_SHARE: 0.0}

@@ -20,6 +20,14 @@ def test_tables_are_taken_one_after_another_as_they_were_asked_for(tmp_path: Pat
     assert order == sorted(order, key=list(dict.fromkeys(order)).index)  # none is come back to
 
 
+def test_cells_that_share_a_fit_do_not_begin_together(tmp_path: Path) -> None:
+    (run,) = prepare([registry.find_table("fediod/table8")], Selection(seeds=(0, 1)), tmp_path)
+    order = unfinished([run])
+    assert len(order) == 2 * 3 * 4
+    fits = [(cell.column.split()[0], cell.seed) for cell in order]
+    assert len(set(fits[:6])) == len(set(fits)) == 6
+
+
 def test_a_tables_last_row_comes_first_and_finished_cells_are_left_out(tmp_path: Path) -> None:
     (run,) = prepare([registry.find_table("dlad/table2")], Selection(), tmp_path)
     rows = [cell.row for cell in unfinished([run])]
