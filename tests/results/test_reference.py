@@ -13,8 +13,6 @@ from results.sourcecode import ROOT
 REFERENCE = read_set(ROOT / "results" / "reference" / "smoke")
 FLOORS = ("zero-filled", "noise")
 """Rows that say what a table's metric is without any method."""
-NEAR_CHANCE = {"fediod-segmentation"}
-"""Methods that do not leave chance in seconds on any cell that was tried (docs/regression.md)."""
 
 
 def metric_of(table: str) -> str:
@@ -56,9 +54,7 @@ def chance(key: tuple[str, str, str, str]) -> float:
     return whole * everything_foreground(cell["data"])
 
 
-@pytest.mark.parametrize(
-    "key", [key for key in CELLS if METHODS[key[:2]] not in NEAR_CHANCE], ids=" ".join
-)
+@pytest.mark.parametrize("key", CELLS, ids=" ".join)
 def test_a_cell_is_above_chance_by_more_than_three_standard_deviations(key):
     cell = REFERENCE.cells[key]
     assert (cell["status"], cell["n"]) == ("ok", "3")
