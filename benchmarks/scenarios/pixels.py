@@ -299,10 +299,10 @@ def parts(configuration: Configuration, data: DataSets, seeds: Seeds, device: st
     site = held[0][0]
     source = catalogue.source(site.data.used)
     (_, first), *others = sites.items()
-    test, further = first.whole("test", first.samples("test"), device), {}
     if first.how.labels:
-        test = _of_all_classes(sites, device)
+        test, further = _of_all_classes(sites, device), {}
     else:
+        test = first.whole("test", first.samples("test"), device)
         with_some = {name: s for name, s in others if len(s.samples("test"))}
         further = {n: s.whole("test", s.samples("test"), device) for n, s in with_some.items()}
     return Parts(
