@@ -5,8 +5,7 @@ says of all the rest.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 from benchmarks.scenarios.configuration import Configuration
 from benchmarks.scenarios.scenario import DataSets, Parts
@@ -69,6 +68,7 @@ def assemble(
     an augmentation of images whose targets are values of every pixel, a task that a method of
     dense tasks cannot learn, and for validation samples where none are held out.
     """
+    parts = _looked_at(parts, configuration.evaluation.on)
     networks, plan = configuration.network, configuration.privacy
     if method.dense:
         conditioned(parts.task)
@@ -100,7 +100,8 @@ def assemble(
             for index, (role, client) in enumerate(zip(roles, parts.clients, strict=True))
         ],
         public=parts.public,
-        **_looked_at(parts, configuration.evaluation.on),
+        test=parts.test,
+        further_tests=parts.further_tests,
         validation=parts.validation,
         probe=parts.probe,
         task=parts.task,
@@ -126,13 +127,15 @@ def assemble(
     )
 
 
-def _looked_at(parts: Parts, on: str) -> dict[str, Any]:
-    """The samples that metrics are taken on. Raises ValueError as `assemble`."""
+def _looked_at(parts: Parts, on: str) -> Parts:
+    """The parts with the samples that metrics are taken on as test samples. Raises ValueError as
+    `assemble`.
+    """
     if on == "test":
-        return {"test": parts.test, "further_tests": parts.further_tests}
+        return parts
     if parts.validation is None:
         raise ValueError(
             "evaluation.on=validation needs samples that are held out: set"
             " partition.validation_share"
         )
-    return {"test": parts.validation}
+    return replace(parts, test=parts.validation, further_tests={})
