@@ -25,6 +25,7 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.gridspec import GridSpec, GridSpecFromSubplotSpec
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.patheffects import withStroke
 from matplotlib.textpath import text_to_path
 from PIL import Image, ImageChops
 
@@ -81,8 +82,9 @@ SECTION: Mapping[str, Any] = {
     "mec": "black",
     "mew": 0.2,
     "label": UNSETTLED,
+    "path_effects": [withStroke(linewidth=1.2, foreground="white")],
 }
-"""How a run is marked that was cut short."""
+"""How a run is marked that was cut short, to be read over a bar and its spread."""
 LAST = (CHANCE, UNSETTLED, PUBLISHED, HIGHEST_COMMON, FIRST_REACHED)
 """The end of every legend."""
 

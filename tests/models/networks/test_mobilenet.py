@@ -1,10 +1,12 @@
 """MobileNetV2 for small images: two strides fewer, and a slim one."""
 
+import copy
+
 import pytest
 import torch
 from torch import nn
 
-from models.networks.mobilenet import mobilenetv2, mobilenetv2_slim
+from models.networks.mobilenet import DepthwiseConv2d, mobilenetv2, mobilenetv2_slim
 
 
 @pytest.mark.parametrize(("side", "left"), [(8, 1), (32, 4), (64, 2)])
@@ -35,3 +37,28 @@ def test_the_slim_one_has_a_quarter_of_the_channels_and_half_of_the_blocks():
     assert model.conv_head.in_channels == 80  # 320 / 4
     assert sum(p.numel() for p in model.parameters()) == 102_186
     assert any(isinstance(m, nn.ReLU6) for m in model.modules())
+
+
+def test_depthwise_convolutions_alone_stay_in_float32_under_autocast():
+    model = mobilenetv2_slim(3, 10, (16, 16))
+    types: dict[bool, set[torch.dtype]] = {True: set(), False: set()}
+    for module in model.modules():
+        if isinstance(module, nn.Conv2d):
+            depthwise = module.groups > 1
+            assert isinstance(module, DepthwiseConv2d) == depthwise
+            module.register_forward_hook(
+                lambda _, __, outputs, depthwise=depthwise: types[depthwise].add(outputs.dtype)
+            )
+    with torch.autocast("cpu", torch.bfloat16):
+        model(torch.randn(2, 3, 16, 16)).float().sum().backward()
+    assert types == {True: {torch.float32}, False: {torch.bfloat16}}
+
+
+def test_without_autocast_a_depthwise_convolution_is_torchs_own():
+    (ours, *_) = (
+        m for m in mobilenetv2_slim(3, 10, (16, 16)).modules() if m.__class__ is DepthwiseConv2d
+    )
+    torchs = copy.deepcopy(ours)
+    torchs.__class__ = nn.Conv2d
+    images = torch.randn(2, ours.in_channels, 16, 16)
+    assert torch.equal(ours(images), torchs(images))
