@@ -25,7 +25,6 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.gridspec import GridSpec, GridSpecFromSubplotSpec
 from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.patheffects import withStroke
 from matplotlib.textpath import text_to_path
 from PIL import Image, ImageChops
 
@@ -81,10 +80,12 @@ SECTION: Mapping[str, Any] = {
     "mfc": "black",
     "mec": "black",
     "mew": 0.2,
+    "zorder": 4,
     "label": UNSETTLED,
-    "path_effects": [withStroke(linewidth=1.2, foreground="white")],
 }
-"""How a run is marked that was cut short, to be read over a bar and its spread."""
+"""How a run is marked that was cut short."""
+EDGE: Mapping[str, Any] = {**SECTION, "mec": "white", "mew": 1.4, "label": None}
+"""What lies below that mark, so that it can be read over a bar and its spread."""
 LAST = (CHANCE, UNSETTLED, PUBLISHED, HIGHEST_COMMON, FIRST_REACHED)
 """The end of every legend."""
 
@@ -216,6 +217,7 @@ def _packed(image: Image.Image, given: Image.Image) -> bytes:
 def mark_unsettled(axis: Axes, x: Any, y: Any) -> None:
     """Marks of runs that were cut short; none where a place is not a number."""
     if np.isfinite(x).any() and np.isfinite(y).any():
+        axis.plot(x, y, **EDGE)
         axis.plot(x, y, **SECTION)
 
 

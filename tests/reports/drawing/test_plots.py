@@ -213,6 +213,25 @@ def test_a_column_without_a_number_on_a_numeric_axis_is_a_level(drawn, tmp_path)
     assert [level.get_label() for level in levels] == ["Bound †"]
 
 
+@pytest.mark.parametrize(
+    ("columns", "x_axis"),
+    [(("size=10", "size=20"), ""), (("size=10", "size=20"), "size"), (("size=10",), "")],
+    ids=["bars", "lines", "rows"],
+)
+def test_marks_of_runs_cut_short_lie_above_all_that_is_drawn(drawn, tmp_path, columns, x_axis):
+    lines = [
+        line(row, c, "0.5", "0.6", std="0.1", settled=settled)
+        for c in columns
+        for row, settled in (("a", "no"), ("b", "yes"))
+    ]
+    plots.table_plot(layout(columns, x_axis), lines, tmp_path / "t.png")
+    (axis,) = visible(drawn[0])
+    highest = max(artist.get_zorder() for artist in (*axis.lines, *axis.collections, *axis.patches))
+    marks = [mark for mark in axis.lines if mark.get_label() == "cut short"]
+    assert [mark.get_zorder() for mark in marks] == [highest]
+    assert len([mark for mark in axis.lines if mark.get_zorder() == highest]) == 2  # and an edge
+
+
 def test_titles_of_panels_name_keys_only_where_their_values_could_be_mistaken():
     names = plots.panel_names(
         [Panel({"train": a, "test": b}, {"c": "c", "d": "d"}) for a, b in ("xx", "xy", "yx")],
