@@ -11,12 +11,14 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import torch
+from torch import nn
 
 from federation.blocks.averaging import class_count_weights
 from federation.blocks.voting import vote
 from federation.federation import Federation
 from federation.method import Method
 from federation.parties.checkpoint import Checkpoint
+from federation.parties.client import Shard
 from federation.training.augmentation import augment
 from federation.training.loops import predict, unit_range
 from methods.fedmd import absolute_error
@@ -57,10 +59,12 @@ class FedKD(Method):
         weights = class_count_weights(federation.label_counts())
         if self.multi_round:
             return self.distill_online(federation, teachers, weights)
+
+        def answers(shard: Shard, teacher: Checkpoint) -> dict[str, torch.Tensor]:
+            return {"logits": federation.public_outputs(teacher)}
+
         logits = [
-            federation.channel.up(
-                client.index, "logits", {"logits": federation.public_outputs(teacher)}
-            )["logits"]
+            federation.channel.up(client.index, "logits", client.run(answers, teacher))["logits"]
             for client, teacher in zip(federation.clients, teachers, strict=True)
         ]
         return federation.distill(weighted_ensemble(torch.stack(logits), weights), absolute_error)
@@ -97,16 +101,23 @@ class FedKD(Method):
         optimizer = plan.make_optimizer(student.parameters(), fused=False)
         schedule = plan.make_schedule(optimizer)
         epoch = replace(plan, epochs=1)
+
+        def answers(
+            shard: Shard, module: nn.Module, images: torch.Tensor
+        ) -> dict[str, torch.Tensor]:
+            return {"logits": predict(module, images, normalise=federation.normalise)}
+
         for number in federation.rounds(
             plan.epochs, student=student, optimizer=optimizer, schedule=schedule
         ):
             images = self.view(federation, number)
-            outputs = [
-                predict(module, images, normalise=federation.normalise) for module in modules
+            answered = [
+                client.run(answers, module, images)
+                for client, module in zip(federation.clients, modules, strict=True)
             ]
             logits = [
-                federation.channel.up(client.index, "logits", {"logits": client_logits})["logits"]
-                for client, client_logits in zip(federation.clients, outputs, strict=True)
+                federation.channel.up(client.index, "logits", answer)["logits"]
+                for client, answer in zip(federation.clients, answered, strict=True)
             ]
             federation.train(
                 student,

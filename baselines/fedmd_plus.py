@@ -15,8 +15,9 @@ from federation.blocks.amalgamation import Hinted, hint_loss, hinted_for, hints_
 from federation.federation import Federation
 from federation.method import Method
 from federation.parties.checkpoint import Checkpoint
+from federation.parties.client import Shard
 from federation.parts.networks import HeterogeneousClientsError
-from federation.training.loops import TrainingPlan
+from federation.training.loops import Normalisation, TrainingPlan
 
 
 @dataclass(frozen=True)
@@ -103,14 +104,18 @@ class FedMDPlus(Method):
         """The consensus: the mean of the teachers' features (n, c, h, w) of public images, one
         teacher at a time.
         """
+
+        def answers(
+            shard: Shard, normalise: Normalisation, teacher: nn.Module, received: torch.Tensor
+        ) -> dict[str, torch.Tensor]:
+            return {"features": hints_of(normalise, teacher, received, hinted.side)}
+
         mean = torch.zeros(())
         for client, teacher in zip(federation.clients, teachers, strict=True):
             received = federation.channel.down(client.index, "images", {"public": images})["public"]
-            hints = hints_of(
-                client.normalise or federation.normalise, teacher, received, hinted.side
+            answer = client.run(
+                answers, client.normalise or federation.normalise, teacher, received
             )
-            features = federation.channel.up(client.index, "features", {"features": hints})[
-                "features"
-            ]
+            features = federation.channel.up(client.index, "features", answer)["features"]
             mean = features if mean.ndim == 0 else mean + features
         return mean / len(teachers)

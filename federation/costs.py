@@ -32,6 +32,8 @@ class Work:
     predicted_samples: int = 0
     client_flops: int = 0
     """Of `flops`, those on clients."""
+    look_flops: int = 0
+    """Of `flops`, those of looks at a run, which are no party's."""
 
     def __sub__(self, other: Work) -> Work:
         return Work(*(a - b for a, b in zip(astuple(self), astuple(other), strict=True)))
@@ -148,6 +150,8 @@ class Meter:
         `Federation.steps`)."""
         self.local = False
         """Whether a client does what is booked now."""
+        self.looks = False
+        """Whether what is booked now is done to look at a run."""
         self.work = Work()
         """What has been booked so far."""
         self.peak_bytes = 0
@@ -224,11 +228,20 @@ class Meter:
     def fewer(self, times: int, of: int) -> Iterator[None]:
         """Inside `repeated(of, ...)`: book what happens inside `times` times alone."""
         before = self.times
-        self.times = before // of * times
+        self.times = before * times // of
         try:
             yield
         finally:
             self.times = before
+
+    @contextlib.contextmanager
+    def looking(self) -> Iterator[None]:
+        """Book what happens inside as a look at a run."""
+        before, self.looks = self.looks, True
+        try:
+            yield
+        finally:
+            self.looks = before
 
     def reset(self) -> tuple[Work, int]:
         """Begin at nothing; returns work and peak bytes until now, for `restore`."""
@@ -246,8 +259,11 @@ class Meter:
         self.peak_bytes = max(self.peak_bytes, peak_bytes)
 
     def _book_passes(self, flops: int, peak_bytes: int, **samples: int) -> None:
-        """Book passes of a network here, on a client or at the server."""
-        self.book(Work(flops, client_flops=flops if self.local else 0, **samples), peak_bytes, 1)
+        """Book passes of a network here, on a client or at the server, or as a look."""
+        of_clients = flops if self.local and not self.looks else 0
+        of_looks = flops if self.looks else 0
+        work = Work(flops, client_flops=of_clients, look_flops=of_looks, **samples)
+        self.book(work, peak_bytes, 1)
 
     def book_training(
         self, model: nn.Module, images: torch.Tensor, epochs: float, batch_size: int

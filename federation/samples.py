@@ -38,7 +38,11 @@ class SamplesSeen:
         self._now[name] += amount
 
     def add_stage(self, key: str, took: Mapping[str, Any]) -> None:
-        """Count the `amounts` of a stage."""
+        """Count the `amounts` of a stage: all of them as a client's where a client asks for it."""
+        if _place.get() == LOCAL:
+            samples = took.get(LOCAL, 0) + took.get(SERVER, 0)
+            seconds = took.get(SECONDS, 0.0)
+            took = {LOCAL: samples, SECONDS: seconds, LOCAL_SECONDS: seconds}
         self._stages[key] = took
 
     def amounts(self) -> dict[str, Any]:
@@ -122,8 +126,11 @@ def apart() -> Iterator[None]:
 
 @contextlib.contextmanager
 def aside() -> Iterator[None]:
-    """Neither samples nor time inside count: it is done to look at a run, not by its method."""
-    with apart():
+    """Neither samples nor time inside count, and a plan books what is done as a look: it is done to
+    look at a run, not by its method.
+    """
+    meter = active_meter()
+    with apart(), meter.looking() if meter is not None else contextlib.nullcontext():
         token = _active.set(None)
         try:
             yield

@@ -393,11 +393,10 @@ class FedAD(Method):
         """On the client: outputs of its own classes (n, c, ...), and their attention maps (n, c, h,
         w) if these are the network's own.
         """
-        both = predict(
-            self.attentive(federation, teacher, always=True),
-            images,
-            normalise=federation.normalise,
-            window=federation.public.window,
+        attentive = self.attentive(federation, teacher, always=True)
+        normalise, window = federation.normalise, federation.public.window
+        both = client.run(
+            lambda shard: predict(attentive, images, normalise=normalise, window=window)
         )
         outputs = (client.task or federation.task).outputs
         return self.parted(federation, both, outputs, client.network)

@@ -94,21 +94,23 @@ class FedDF(FedAvg):
         optimizer = torch.optim.Adam(model.parameters(), lr=self.distillation_lr)
         schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, self.distillation_steps)
         stream = federation.streams.shuffling("public", number)
-        best, best_score, best_step = state_of(model), _score(federation, model), -1
-        for step in federation.steps(self.distillation_steps, name="distillation"):
+        best, best_score, best_step = state_of(model), _score(federation, model), 0
+        for first in range(0, self.distillation_steps, self.evaluation_interval):
+            taken = min(first + self.evaluation_interval, self.distillation_steps)
             model.train()
-            batch = stream.choose(len(images), self.distillation_batch_size)
-            student = federation.forward(model, federation.normalise(unit_range(images[batch])))
-            optimizer.zero_grad(set_to_none=True)
-            federation.task.distillation_loss(student, teachers[batch]).mean().backward()
-            nn.utils.clip_grad_norm_(model.parameters(), self.clip_norm)
-            optimizer.step()
-            schedule.step()
-            if (step + 1) % self.evaluation_interval == 0:
+            for _ in federation.steps(taken - first, name="distillation"):
+                batch = stream.choose(len(images), self.distillation_batch_size)
+                student = federation.forward(model, federation.normalise(unit_range(images[batch])))
+                optimizer.zero_grad(set_to_none=True)
+                federation.task.distillation_loss(student, teachers[batch]).mean().backward()
+                nn.utils.clip_grad_norm_(model.parameters(), self.clip_norm)
+                optimizer.step()
+                schedule.step()
+            if taken - first == self.evaluation_interval:
                 score = _score(federation, model)
                 if score > best_score:
-                    best, best_score, best_step = state_of(model), score, step
-                elif step - best_step >= self.patience:
+                    best, best_score, best_step = state_of(model), score, taken
+                elif taken - best_step >= self.patience:
                     break
         model.load_state_dict(best)
 

@@ -115,11 +115,11 @@ class FedMD(Method):
         """The consensus: the mean of the clients' logits (n, classes, ...) for public images."""
         normalise, window = federation.normalise, federation.public.window
 
-        def answers(client: Client) -> torch.Tensor:
-            return predict(models[client.index], images, normalise=normalise, window=window)
+        def answers(shard: Shard, model: torch.nn.Module) -> dict[str, torch.Tensor]:
+            return {"logits": predict(model, images, normalise=normalise, window=window)}
 
         logits = [
-            federation.channel.up(client.index, "logits", {"logits": answers(client)})["logits"]
+            federation.channel.up(client.index, "logits", client.run(answers, models[client.index]))
             for client in clients
         ]
-        return torch.stack(logits).mean(dim=0)
+        return torch.stack([sent["logits"] for sent in logits]).mean(dim=0)

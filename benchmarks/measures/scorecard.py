@@ -58,14 +58,15 @@ class Scorecard(Measure):
         federation, ledger = run.federation, run.federation.channel.ledger
         history = np.mean([model.history[ACCURACY] for model in run.models], axis=0)
         meter, public = followed(run.method, run.on_meta({}))
+        work = meter.work
         values = {
             WEAKEST: run.percent * weakest(federation, run.models),
             CORRUPTED: run.percent * corrupted(federation, run.models),
             ROUNDS: float(epochs_to_end(history.tolist(), WITHIN)),
             MEGABYTES_UP: federation.channel.total("up") / 1e6,
             MEGABYTES_DOWN: federation.channel.total("down") / 1e6,
-            CLIENT_FLOPS: meter.work.client_flops / 1e12,
-            SERVER_FLOPS: (meter.work.flops - meter.work.client_flops) / 1e12,
+            CLIENT_FLOPS: work.client_flops / 1e12,
+            SERVER_FLOPS: (work.flops - work.client_flops - work.look_flops) / 1e12,
             MEMORY: meter.peak_bytes / 1e6,
         }
         asked = (Measurement(name, values[name]) for name in run.metrics if name in values)

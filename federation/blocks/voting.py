@@ -30,9 +30,10 @@ def vote(
     """The class (queries,) with the most votes for each of `queries` images, after noise that uses
     up the budget.
 
-    `outputs_of(client)` are the logits (queries, classes) of a client's model for the images, on
-    the client. The noise is the smallest with which every client stays within its budget, beside
-    what it has released before. `images` are sent down first where the clients do not have them.
+    `outputs_of(client)` are the logits (queries, classes) of a client's model for the images; it is
+    called on the client. The noise is the smallest with which every client stays within its budget,
+    beside what it has released before. `images` are sent down first where the clients do not have
+    them.
     """
     protection = federation.privacy.protection
     assert protection is not None
@@ -44,10 +45,8 @@ def vote(
         if images is not None:
             federation.channel.down(client.index, "images", {"images": images})
         protection.spend(client, release(noise, queries, protection.plan.votes))
-        outputs, generator = (
-            outputs_of(client),
-            federation.privacy.noise("votes", client.index).generator,
-        )
+        outputs = client.run(lambda shard, voter: outputs_of(voter), client)
+        generator = federation.privacy.noise("votes", client.index).generator
         share = outputs  # while planning, which has no votes but the same shape
         if generator is not None:
             share = vote_share(outputs, noise, len(clients), protection.plan.votes, generator)

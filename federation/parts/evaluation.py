@@ -11,6 +11,7 @@ from datasets.access import refuse
 from federation.costs import active_meter
 from federation.parties.checkpoint import History
 from federation.parties.data import LabelledSet
+from federation.samples import aside
 from federation.tasks.base import Task
 from federation.training.loops import Normalisation
 from federation.training.measuring import evaluate
@@ -104,12 +105,14 @@ class Evaluation:
     ) -> dict[str, float]:
         """Metrics as `test` after epoch or round `number` of `count`, none if it is not looked at.
         With `for_all` it is the one that a plan follows for all: it costs as many tests as looks.
+        What a look takes is neither the method's time nor its work.
         """
         meter = active_meter()
-        if for_all and meter is not None:
-            with meter.fewer(min(self.looks or count, count), count):
-                return self.test(model, task)
-        return self.test(model, task) if is_looked_at(number, count, self.looks) else {}
+        with aside():
+            if for_all and meter is not None:
+                with meter.fewer(min(self.looks or count, count), count):
+                    return self.test(model, task)
+            return self.test(model, task) if is_looked_at(number, count, self.looks) else {}
 
     def test(self, model: nn.Module, task: Task | None = None) -> dict[str, float]:
         """Metrics on the test set (none while planning) of a network that was trained for the

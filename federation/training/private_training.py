@@ -86,16 +86,19 @@ def train_privately(
     the last may be short. The gradient of `penalty` is added as it is, so it is shown no outputs
     and no targets.
     """
+    per_epoch = math.ceil(1 / private.sample_rate)
     meter = active_meter()
     if meter is not None:
         passes = private.steps * private.sample_rate
         meter.book_training(model, images, passes, plan.batch_size)
+        if after_epoch is not None:
+            with meter.repeated(-(-private.steps // per_epoch), counted=False):
+                after_epoch(1)
         return
     if generator is None or noise is None:
         raise ValueError(
             "private training needs a generator of the shuffling axis and one of the noise axis"
         )
-    per_epoch = math.ceil(1 / private.sample_rate)
     inner = plan.make_optimizer(model.parameters(), fused=False)
     schedule = plan.make_schedule(inner)
     optimizer = DPOptimizer(

@@ -86,10 +86,18 @@ class Node:
     def logits(self, images: torch.Tensor) -> list[torch.Tensor]:
         """The one client's logits for images (n, c, h, w), without gradients: (n, classes)."""
 
-        def answer(received: torch.Tensor) -> dict[str, torch.Tensor]:
+        def on_client(shard: Shard, received: torch.Tensor) -> dict[str, torch.Tensor]:
             return {"logits": self.federation.forward(self.teacher, received)}
 
-        return list(ask(self.federation.channel, self.client.index, images, answer, ("logits",)))
+        return list(
+            ask(
+                self.federation.channel,
+                self.client.index,
+                images,
+                lambda received: self.client.run(on_client, received),
+                ("logits",),
+            )
+        )
 
     def train_discriminator(self, shard: Shard, generated: torch.Tensor) -> torch.Tensor:
         """A step of D_k on the received images and as many of its own; returns E[D_k(x')] of this

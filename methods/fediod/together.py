@@ -9,14 +9,14 @@ where the order costs nothing, have one client after another.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
 from federation.blocks.learner import Learner
-from federation.blocks.remote import Answers, ask_together
+from federation.blocks.remote import ask_together
 from federation.federation import Federation
 from federation.parties.client import Client, Shard
 from federation.parts.stacked import Stack
@@ -32,6 +32,9 @@ from methods.fediod.parties import (
     stream_names,
 )
 from methods.fediod.settings import Settings
+
+OnClients = Callable[[Sequence[torch.Tensor], Sequence[Shard]], list[dict[str, torch.Tensor]]]
+"""What clients answer by kind, each to the images that it has received."""
 
 
 @dataclass
@@ -72,13 +75,7 @@ class Group:
             answers = zip(self.taught(received), scores.chunk(len(shards)), strict=True)
             return [dict(zip(ANSWERED, answer, strict=True)) for answer in answers]
 
-        asked = self.ask(
-            images,
-            lambda received: Client.run_together(
-                self.clients, functools.partial(on_clients, received)
-            ),
-            ANSWERED,
-        )
+        asked = self.ask(images, on_clients, ANSWERED)
         up = self.federation.channel.up
         return [
             (logits, scores, up(client.index, "discriminator-outputs", {"own": own})["own"])
@@ -88,16 +85,22 @@ class Group:
     def logits(self, images: torch.Tensor) -> list[torch.Tensor]:
         """Each client's logits for images (n, c, h, w), without gradients: (n, classes)."""
 
-        def answers(received: Sequence[torch.Tensor]) -> list[dict[str, torch.Tensor]]:
+        def on_clients(
+            received: Sequence[torch.Tensor], shards: Sequence[Shard]
+        ) -> list[dict[str, torch.Tensor]]:
             return [{"logits": logits} for logits in self.taught(received)]
 
-        return [logits for (logits,) in self.ask(images, answers, ("logits",))]
+        return [logits for (logits,) in self.ask(images, on_clients, ("logits",))]
 
     def ask(
-        self, images: torch.Tensor, answers: Answers, kinds: Sequence[str]
+        self, images: torch.Tensor, on_clients: OnClients, kinds: Sequence[str]
     ) -> list[tuple[torch.Tensor, ...]]:
         """What the clients answer to images (n, c, h, w), each by kind, over the channel."""
         indices = [client.index for client in self.clients]
+
+        def answers(received: Sequence[torch.Tensor]) -> list[dict[str, torch.Tensor]]:
+            return Client.run_together(self.clients, functools.partial(on_clients, received))
+
         return ask_together(self.federation.channel, indices, images, answers, kinds)
 
     def taught(self, received: Sequence[torch.Tensor]) -> list[torch.Tensor]:

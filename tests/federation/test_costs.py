@@ -309,6 +309,16 @@ def test_a_plan_of_feddf_counts_its_steps_of_distillation():
     assert flops(11) - flops(1) == 10 * one
 
 
+@pytest.mark.parametrize(("interval", "validations"), [(3, 1 + 2), (8, 1 + 1), (9, 1)])
+def test_a_plan_of_feddf_counts_its_validations(interval, validations):
+    """A round of eight steps: before them, and after each interval that is whole."""
+    method = FedDF(rounds=1, participation=1.0, distillation_steps=8, evaluation_interval=interval)
+    real, planned, meter = ledgers(method)
+    assert planned.ledger == real.ledger
+    public, tested = 2 * 6, 6
+    assert meter.work.predicted_samples == public + tested + 6 * validations
+
+
 def test_the_work_of_fediods_plan_grows_with_steps_as_with_epochs():
     def work(epochs, steps):
         _, _, meter = ledgers(FedIOD(epochs=epochs, steps=steps, **IOD), network="resnet8-narrow")
@@ -324,3 +334,32 @@ def test_the_work_of_fediods_plan_grows_with_steps_as_with_epochs():
     assert work(1, 6)[0] - local == 6 * (work(1, 1)[0] - local)
     assert work(6, 1)[0] - local == 6 * (work(1, 1)[0] - local)
     assert work(6, 1)[1] - work(1, 1)[1] == 5 * 6  # the test set after every epoch
+
+
+PASSES = {
+    "fedavg": (FedAvg(rounds=2, participation=1.0), 3 * 12 * 3 * 2 * 2, 0, 2 * 6),
+    "fedkd": (FedKD(), 2 * (3 * 12 * 3 + 6), 3 * 6 * 2, 2 * 3 * 6 + 2 * 6),
+    "fedkd, each epoch": (
+        FedKD(multi_round=True),
+        2 * (3 * 12 * 3 + 2 * 6),
+        3 * 6 * 2,
+        2 * 3 * 6 + 2 * 6,
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("method", "clients", "server", "looks"), PASSES.values(), ids=PASSES.keys()
+)
+def test_work_is_its_partys_and_looks_are_nobodys(method, clients, server, looks):
+    """In forward passes of the one network, of which a sample's training is three: two clients
+    train on 12 images each for 3 epochs and answer for 6 public ones; a server's student has 2
+    epochs; 6 test images are looked at after each epoch of a network by itself, and after a round.
+    """
+    one, federation = Meter(), make_federation(device="meta")
+    one.book_prediction(federation.networks.initial(), torch.empty(1, 1, 8, 8, device="meta"))
+    with metering(Meter()) as meter:
+        method.fit(federation)
+    work = meter.work
+    passes = [flops / one.work.flops for flops in (work.client_flops, work.look_flops, work.flops)]
+    assert passes == [clients, looks, clients + server + looks]

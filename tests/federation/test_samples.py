@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 
 import pytest
@@ -16,7 +17,7 @@ from federation.costs import Meter, metering
 from federation.fitting import fit
 from federation.method import Method
 from federation.parts.protection import Protection
-from federation.samples import active_count, counted, on_client, see
+from federation.samples import active_count, aside, counted, on_client, see
 from federation.training.execution import Execution
 from federation.training.loops import Normalisation, TrainingPlan, predict, train
 from methods.dlad import DLAD
@@ -58,6 +59,24 @@ def test_nobody_counts_unless_asked_and_an_inner_count_is_its_own():
             see(2)
         see(4)
     assert (outer.total()["server"], inner.total()["server"]) == (5, 2)
+
+
+def test_a_stage_is_of_whoever_asks_for_it():
+    took = {"local": 1, "server": 4, "seconds": 2.0, "local-seconds": 0.5}
+    with counted() as count:
+        count.add_stage("asked at the server", took)
+        with on_client():
+            count.add_stage("asked on a client", took)
+    assert count.total() == {"local": 1 + 5, "server": 4}
+    assert count.seconds()["local"] == pytest.approx(0.5 + 2.0, abs=0.1)
+
+
+def test_looks_at_a_run_take_none_of_its_time_and_samples():
+    with counted() as count, on_client(), aside():
+        see(3)
+        time.sleep(0.2)
+    assert count.total() == {"local": 0, "server": 0}
+    assert max(count.seconds().values()) < 0.1
 
 
 def test_training_sees_its_batches_and_not_a_last_one_of_a_single_sample():

@@ -209,3 +209,15 @@ def test_a_plan_counts_as_many_samples_as_are_drawn_on_average():
             plan, PrivateSteps(1.0, 0.4, 6, 1.0), normalise=PLAIN, generator=None, noise=None,
         )  # fmt: skip
     assert meter.work.training_samples == 24
+
+
+def test_a_plan_looks_as_often_as_a_run_a_short_last_epoch_too():
+    plan = TrainingPlan(epochs=3, batch_size=4, lr=1.0, optimizer="sgd")
+    steps, looks = PrivateSteps(1.0, 0.4, 7, 1.0), []
+    with metering(Meter()) as meter:
+        train_privately(
+            Line().to("meta"), torch.empty((10, 1, 1, 1), device="meta"), torch.empty(10), squared,
+            plan, steps, normalise=PLAIN, generator=None, noise=None,
+            after_epoch=lambda epoch: looks.append((epoch, meter.times)),
+        )  # fmt: skip
+    assert looks == [(1, 3)]  # three steps, three, and one
