@@ -225,6 +225,45 @@ def test_no_batch_of_training_waits_for_the_device():
     assert syncs(1) == syncs(3)
 
 
+WITH_STEPS = (
+    "asyndgan",
+    "feddf",
+    "fedgen",
+    "fediod",
+    "fediod-segmentation",
+    "fixmatch",
+    "meta-pseudo-labels",
+    "noisy-student",
+    "pseudo-label",
+)
+"""Methods with loops of their own; FedIOD's reconstruction has that of its segmentation."""
+WAITS = ("federation/channel.py", "federation/training/augmentation.py")
+"""What waits in a step and may: messages, once each, and strong views, for how many images undergo
+each operation."""
+
+
+@pytest.mark.parametrize("name", WITH_STEPS)
+def test_no_step_of_a_methods_own_loop_waits_but_for_messages_and_strong_views(
+    name, tmp_path, monkeypatch
+):
+    method, *_ = variants(name)
+    taken = []
+
+    def waits(count):
+        def steps(loops, number, name=""):
+            taken.extend(range(count))
+            yield from range(count)
+
+        monkeypatch.setattr(Rounds, "steps", steps)
+        with fake_cuda() as watch:
+            fit(federation_on("cuda:0", method, tmp_path / str(count)), method)
+        return watch.syncs
+
+    further = waits(3) - waits(2)
+    assert taken
+    assert not [line for line in further if not line.startswith(WAITS)]
+
+
 class Taken:
     """A recorder of the device without content: it takes the step, and notes where it waits."""
 

@@ -27,6 +27,7 @@ from federation.federation import Federation
 from federation.parties.checkpoint import Checkpoint
 from federation.parties.client import Client, Shard
 from federation.tasks.base import conditioned
+from federation.training.augmentation import filled
 from federation.training.loops import Normalisation, predict, unit_range
 from models import catalogue
 from models.generative import PairDiscriminator
@@ -305,8 +306,8 @@ def make_learner(
 
 def client_weights(settings: GanSettings, critics: Sequence[Critic]) -> torch.Tensor:
     """Weights of the clients in G's loss, (clients,)."""
-    device = critics[0].federation.networks.device
-    sizes = torch.tensor([float(critic.client.size) for critic in critics], device=device)
+    on_device = torch.empty(0, device=critics[0].federation.networks.device)
+    sizes = filled([float(critic.client.size) for critic in critics], on_device)
     return sizes / sizes.sum() if settings.gan_weights == "size" else torch.ones_like(sizes)
 
 
