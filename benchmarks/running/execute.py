@@ -123,6 +123,8 @@ def run_cell(
         trace = traceback.format_exc()
         ends = "the method ends its process: " if isinstance(error, SystemExit) else ""
         reason = f"{ends}{type(error).__name__}: {error}".splitlines()[0][:500]
+        if isinstance(error, torch.OutOfMemoryError):
+            reason += "; try fewer --jobs or --stacked, of which each needs memory of its own"
         outcome = {"status": FAILED, "reason": reason}
     computed = [event for event in stages.events if event.computed]
     usage = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

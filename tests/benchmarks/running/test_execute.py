@@ -38,6 +38,8 @@ class Scripted(Method):
         model = federation.networks.initial()
         checkpoint = federation.networks.checkpoint(model)
         client = federation.clients[0]
+        if self.what == "large":
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
         if self.what == "undeclared":
             federation.channel.up(0, "features", {"x": torch.zeros(1)})
         federation.channel.up(0, "labels", {"x": torch.zeros(1)})
@@ -231,6 +233,15 @@ def test_what_a_method_sends_without_saying_so_fails_its_cell(cell, tmp_path):
         assert (
             record.reason == "ValueError: scripted sends features without declaring it in `sends`"
         )
+
+
+def test_a_cell_for_which_a_devices_memory_is_too_small_says_what_to_do(cell, tmp_path):
+    record = run(configured(cell, **{"scripted.what": "large"}), tmp_path)
+    assert record.status == FAILED
+    assert record.reason == (
+        "OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.; try fewer --jobs or"
+        " --stacked, of which each needs memory of its own"
+    )
 
 
 def test_a_method_that_returns_nothing_fails_its_cell(cell, tmp_path):
