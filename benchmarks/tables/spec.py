@@ -31,7 +31,13 @@ TESTED_ON = ".test"
 """Ends the name of a setting that says on which site a cell is tested, and nothing of its fit."""
 EVALUATED_ON = "evaluation.on"
 VALIDATION_SHARE = "partition.validation_share"
-UNLISTED: Mapping[str, Scalar] = {SETTLED: 0.5, EVALUATED_ON: "test", VALIDATION_SHARE: 0.0}
+LOOKS = "evaluation.looks"
+UNLISTED: Mapping[str, Scalar] = {
+    SETTLED: 0.5,
+    EVALUATED_ON: "test",
+    VALIDATION_SHARE: 0.0,
+    LOOKS: 0,
+}
 """Settings of every paper, as they are here unless it lists them or `--set` says otherwise."""
 HELD_OUT = "held-out"
 """The `public.name` of images that are held out of the clients' own data set."""
