@@ -37,6 +37,8 @@ class Scripted(Method):
     def fit(self, federation):
         model = federation.networks.initial()
         checkpoint = federation.networks.checkpoint(model)
+        if self.what == "module":
+            return model
         client = federation.clients[0]
         if self.what == "undeclared":
             federation.channel.up(0, "features", {"x": torch.zeros(1)})
@@ -163,6 +165,14 @@ def test_a_table_by_site_is_measured_on_validation_samples_where_that_is_asked(b
     # Two of the eight subjects of each of three sites, of six slices each.
     assert record.statistic == "on 36 samples of validation, after training"
     assert record.settled == {"ssim": True}
+
+
+def test_a_method_may_return_a_module_where_its_network_is_asked_for(by_site, tmp_path):
+    cell = configured(by_site, **{"scripted.what": "module", "slices.test": "f,i"})
+    record = run(cell, tmp_path)
+    assert (record.status, record.reason) == (OK, "")
+    assert {m.metric for m in record.measurements} == {"psnr", "ssim"}  # nothing crossed
+    assert record.settled == {}  # of one look
 
 
 def test_a_curve_has_a_value_for_every_epoch(cell, tmp_path):
