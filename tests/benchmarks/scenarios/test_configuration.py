@@ -91,13 +91,29 @@ def test_a_setting_that_its_section_does_not_know_is_refused_with_near_names(nam
         ({"partition.clients": 5.5}, "partition.clients is a whole number, not 5.5"),
         ({"partition.public_share": "most"}, "partition.public_share is a number, not 'most'"),
         ({"network.client": 18}, "network.client is text, not 18"),
-        ({"evaluation.statistic": "mean"}, "last or best, not 'mean'"),
         ({"partition.kind": "dirichlet-fedkd"}, "needs a partition.alpha above 0, not 0.0"),
     ],
 )
 def test_a_value_of_another_kind_is_refused(changes, message):
     with pytest.raises(SpecError, match=message):
         parse(**changes)
+
+
+CLOSED = {
+    "partition.probe_order": ("consecutiv", "did you mean consecutive?"),
+    "network.pretrained": ("imagnet", "did you mean imagenet?"),
+    "evaluation.on": ("tests", "did you mean test?"),
+    "evaluation.statistic": ("mean", "known: best, last"),
+}
+"""Texts of which some alone mean something, each with one that does not."""
+
+
+@pytest.mark.parametrize(("name", "wrong"), CLOSED.items(), ids=CLOSED)
+def test_a_text_that_means_nothing_is_refused_with_near_ones(name, wrong):
+    text, told = wrong
+    with pytest.raises(SpecError) as refused:
+        parse(**{name: text})
+    assert str(refused.value) == f"{name} cannot be {text!r}; {told}"
 
 
 def test_a_missing_setting_is_named():
