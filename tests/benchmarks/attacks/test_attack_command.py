@@ -19,6 +19,7 @@ from benchmarks.measures import reconstruction
 from benchmarks.measures.reconstruction import Attack, attack_message, to_units
 from datasets import catalogue
 from federation.training.loops import Normalisation, unit_range
+from methods.fediod import FedIOD
 from models.catalogue import build
 from privacy.attacks.matching import Reconstruction
 from privacy.attacks.threat import ThreatModel
@@ -316,6 +317,29 @@ def test_all_that_fediods_client_answers_follows_from_its_images():
     assert logits < 0.02
     assert scores < 1
     assert gradient < 1
+
+
+@pytest.mark.parametrize("printed", [False, True])
+def test_the_step_whose_answers_are_attacked_is_by_the_methods_own_loss(printed):
+    """Without its other terms the server asks by L_mimic alone, which moves centred logits, or by
+    Eq. 10 as printed logits as they are.
+    """
+    inquiry = answers.Inquiry(
+        catalogue.resolve("digits"), "fediod", clients=1, samples=4, public=20, epochs=1
+    )
+    federation = inquiry.federation()
+    method = FedIOD(
+        weights="size",
+        temperature=0,
+        confidence=0,
+        uniqueness=0,
+        batch_size=4,
+        printed_mimic=printed,
+    )
+    seen = fediod.first_step(method, federation, federation.clients[0])
+    asked, _ = seen.asked
+    assert bool(asked.abs().max() > 1e-6)
+    assert bool((asked.sum(dim=1).abs() < 1e-6).all()) is not printed
 
 
 def test_files_of_different_cases_have_different_names():
