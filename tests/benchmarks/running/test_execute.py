@@ -18,6 +18,7 @@ from benchmarks.tables import registry
 from benchmarks.tables.cells import expand
 from benchmarks.tables.selection import Selection
 from federation.training.execution import DEFAULT
+from results.arrays import unpack
 from results.record import FAILED, OK, Measurement
 
 # -- cells --
@@ -167,12 +168,17 @@ def test_a_table_by_site_is_measured_on_validation_samples_where_that_is_asked(b
     assert record.settled == {"ssim": True}
 
 
-def test_a_method_may_return_a_module_where_its_network_is_asked_for(by_site, tmp_path):
+@pytest.mark.parametrize(("measure", "sites"), [("by-site", set()), ("error-maps", {"f,i"})])
+def test_a_method_may_return_a_module_where_its_network_is_asked_for(
+    by_site, tmp_path, measure, sites
+):
     cell = configured(by_site, **{"scripted.what": "module", "slices.test": "f,i"})
-    record = run(cell, tmp_path)
+    record = run(replace(cell, measure=measure), tmp_path)
     assert (record.status, record.reason) == (OK, "")
     assert {m.metric for m in record.measurements} == {"psnr", "ssim"}  # nothing crossed
     assert record.settled == {}  # of one look
+    pictured = unpack(record.arrays) if record.arrays else {}
+    assert {name.partition("/")[2] for name in pictured} == sites
 
 
 def test_a_curve_has_a_value_for_every_epoch(cell, tmp_path):
