@@ -16,8 +16,6 @@ from benchmarks.scenarios.configuration import (
 )
 from benchmarks.scenarios.small import CONFIG
 from benchmarks.tables import registry
-from benchmarks.tables.cells import expand
-from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import SpecError
 from federation.training.augmentation import Augmentation
 from federation.training.loops import TrainingPlan
@@ -164,18 +162,6 @@ def test_whoever_needs_settings_of_its_own_reads_them_in_the_same_way():
     assert read_section({"meals.cooks": 2, "local.epochs": 1}, "meals", Meals) == Meals(2)
     with pytest.raises(SpecError, match=r"unknown setting 'meals\.cook'; did you mean meals.cooks"):
         read_section({"meals.cook": 2}, "meals", Meals)
-
-
-@pytest.mark.parametrize("paper", sorted(registry.papers()))
-@pytest.mark.parametrize("profile", ["smoke", "paper"])
-def test_every_setting_of_every_table_is_known(paper, profile):
-    spec = registry.papers()[paper]
-    known = registry.RESERVED | registry.measure_settings() | set(registry.methods())
-    for table in spec.tables:
-        selection = Selection(profile=profile, add=tuple(row.key for row in table.offered))
-        for cell in expand(spec, table, selection, skip_unusable=True):
-            parsed = Configuration.parse(dict(cell.config))
-            assert {name.partition(".")[0] for name in parsed.others} <= known
 
 
 def test_no_method_can_be_called_what_settings_are():
