@@ -17,7 +17,7 @@ from federation.caching.snapshots import Snapshots
 from federation.channel import Transfer
 from federation.federation import Federation
 from federation.method import Fitted, Method
-from federation.parties.checkpoint import Checkpoint, state_of
+from federation.parties.checkpoint import Checkpoint
 from results.sourcecode import source_digest
 
 
@@ -61,10 +61,12 @@ def fit(federation: Federation, method: Method) -> list[Checkpoint]:
 
 
 def as_checkpoints(federation: Federation, fitted: Fitted) -> list[Checkpoint]:
-    """`fitted` as a list; a bare module, which has no history, is measured once."""
+    """`fitted` as a list; a bare module, which is the server's network and has no history, is
+    measured once.
+    """
     if isinstance(fitted, torch.nn.Module):
         history = {metric: [value] for metric, value in federation.evaluation.test(fitted).items()}
-        return [Checkpoint("", federation.task.outputs, state_of(fitted), "server", "", history)]
+        return [dataclasses.replace(federation.networks.checkpoint(fitted), history=history)]
     measured = []
     for checkpoint in listed(fitted):
         if not checkpoint.history and federation.networks.device.type != "meta":

@@ -40,6 +40,14 @@ def measured(
     return metrics.compute()
 
 
+def of_samples(batches: list[Tensor]) -> Tensor:
+    """The rows of all batches, (n, ...). Raises ValueError if there is none."""
+    rows = torch.cat(batches) if batches else torch.empty(0)
+    if not len(rows):
+        raise ValueError("the metrics of no samples are undefined")
+    return rows
+
+
 class GroupSums:
     """Sums of rows by group."""
 
@@ -124,7 +132,7 @@ class AbsoluteError:
         self._groups.add(torch.stack([errors, torch.ones_like(errors)], dim=1).double(), groups)
 
     def compute(self) -> dict[str, float]:
-        values = {"mean-absolute-error": float(torch.cat(self._errors).mean())}
+        values = {"mean-absolute-error": float(of_samples(self._errors).mean())}
         if (sums := self._groups.stacked()) is not None:
             values["mean-absolute-error" + BY_GROUP] = float((sums[:, 0] / sums[:, 1]).mean())
         return values
@@ -145,7 +153,7 @@ class MeanAUC:
         self._targets.append(targets.cpu())
 
     def compute(self) -> dict[str, float]:
-        by_class = auc_by_class(torch.cat(self._scores), torch.cat(self._targets))
+        by_class = auc_by_class(of_samples(self._scores), of_samples(self._targets))
         defined = [value for value in by_class if not math.isnan(value)]
         if not defined:
             raise ValueError(

@@ -186,6 +186,7 @@ def commands() -> dict[tuple[str, str], list[Parameter]]:
             found[module, str(info.name)] = [
                 _parameter(name, hints[name])
                 for name in inspect.signature(info.callback).parameters
+                if hints[name] is not typer.Context
             ]
     return found
 

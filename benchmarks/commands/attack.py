@@ -17,44 +17,62 @@ from benchmarks.tables.spec import SpecError
 from results.command_line import NUMBER, WHOLE, number, path, whole
 from results.files import cache_home, check_writable
 
+SHARES = f"Options of --target {targets.SHARING}, whose clients share gradients or updates"
+ANSWERS = f"Options of --target {' or '.join(targets.names())}, whose clients answer"
+"""Panels of the help, of options that other targets have no use for."""
+
 
 @app.command("attack")
 def attack_clients(
+    ctx: typer.Context,
     dataset: Annotated[str, typer.Option(help="data set of the private images")] = "digits",
     network: Annotated[str, typer.Option(help="DLG and iDLG need a smooth one")] = "lenet-sigmoid",
     kind: Annotated[
-        str, typer.Option("--attack", help="dlg, idlg or inverting (Inverting Gradients)")
+        str,
+        typer.Option(
+            "--attack",
+            help="dlg, idlg or inverting (Inverting Gradients)",
+            rich_help_panel=SHARES,
+        ),
     ] = "dlg",
     target: Annotated[
         str,
         typer.Option(
-            help=f"fedavg (gradients, updates), or whose answers: {', '.join(targets.names())}"
+            help=f"{targets.SHARING} (gradients, updates), or whose answers:"
+            f" {', '.join(targets.names())}"
         ),
-    ] = "fedavg",
+    ] = targets.SHARING,
     images: Annotated[
         int,
         typer.Option(
             parser=whole(1),
             metavar=WHOLE,
-            help="private images that are attacked, with --target fedavg",
+            help="private images that are attacked",
+            rich_help_panel=SHARES,
         ),
     ] = 10,
     clients: Annotated[
         int,
         typer.Option(
-            parser=whole(1), metavar=WHOLE, help="clients that are attacked, with the other targets"
+            parser=whole(1),
+            metavar=WHOLE,
+            help="clients that are attacked",
+            rich_help_panel=ANSWERS,
         ),
     ] = 5,
     samples: Annotated[
         int,
         typer.Option(
-            parser=whole(1), metavar=WHOLE, help="images per client, with the other targets"
+            parser=whole(1), metavar=WHOLE, help="images per client", rich_help_panel=ANSWERS
         ),
     ] = 200,
     epochs: Annotated[
         int,
         typer.Option(
-            parser=whole(1), metavar=WHOLE, help="of the clients' training, with the other targets"
+            parser=whole(1),
+            metavar=WHOLE,
+            help="of the clients' training",
+            rich_help_panel=ANSWERS,
         ),
     ] = 50,
     image_size: Annotated[
@@ -76,7 +94,11 @@ def attack_clients(
         ),
     ] = 3,
     shares: Annotated[
-        str, typer.Option(help="gradient, or update: the change of the weights by local training")
+        str,
+        typer.Option(
+            help="gradient, or update: the change of the weights by local training",
+            rich_help_panel=SHARES,
+        ),
     ] = "gradient",
     batch_size: Annotated[
         int, typer.Option(parser=whole(1), metavar=WHOLE, help="images per local step")
@@ -95,7 +117,11 @@ def attack_clients(
         typer.Option(help="batch normalisation by running statistics (eval) or batches' (train)"),
     ] = "eval",
     normalise: Annotated[
-        bool, typer.Option(help="inputs as in training here, or in [0, 1] as in DLG's experiments")
+        bool,
+        typer.Option(
+            help="inputs as in training here, or in [0, 1] as in DLG's experiments",
+            rich_help_panel=SHARES,
+        ),
     ] = False,
     seed: Annotated[
         int, typer.Option(parser=whole(0), metavar=WHOLE, help="of images, weights and starts")
@@ -107,7 +133,7 @@ def attack_clients(
         ),
     ] = 0,
     device: Annotated[
-        str, typer.Option(help="cpu, cuda, cuda:1, mps; answers are attacked on cpu")
+        str, typer.Option(help="cpu, cuda, cuda:1, mps", rich_help_panel=SHARES)
     ] = "cpu",
     require_real: RequireReal = False,
     results: Annotated[
@@ -118,7 +144,9 @@ def attack_clients(
     from datasets import catalogue
 
     choice("--attack", kind, ("dlg", "idlg", "inverting"))
-    choice("--target", target, ("fedavg", *targets.names()))
+    choice("--target", target, (targets.SHARING, *targets.names()))
+    shared = target == targets.SHARING
+    _check_given(ctx, target, *((SHARES, ANSWERS) if shared else (ANSWERS, SHARES)))
     choice("--shares", shares, ("gradient", "update"))
     choice("--batch-norm", batch_norm, ("eval", "train"))
     check_device(device)
@@ -133,9 +161,9 @@ def attack_clients(
     from privacy.attacks.threat import ThreatModel
 
     work: Any
-    module: Any = attack if target == "fedavg" else answers
+    module: Any = attack if shared else answers
     try:
-        if target == "fedavg":
+        if shared:
             threat = ThreatModel(
                 cast(Any, shares), batch_size, local_steps or 1, local_lr, cast(Any, batch_norm)
             )
@@ -175,6 +203,27 @@ def attack_clients(
     console.print(f"[bold]{module.verdict(outcomes)}[/]", soft_wrap=True)
     for file in module.write(work, outcomes, results / "attack"):
         console.print(f"wrote {escape(str(file))}", soft_wrap=True)
+
+
+def _check_given(ctx: typer.Context, target: str, own: str, others: str) -> None:
+    """Raise SpecError for options of the panel `others` that were given: the target, whose own are
+    in `own`, would do nothing with them.
+    """
+
+    def options(panel: str) -> dict[str, str]:
+        of_panel = (p for p in ctx.command.params if getattr(p, "rich_help_panel", None) == panel)
+        return {str(p.name): p.opts[0] for p in of_panel}
+
+    given = [
+        option
+        for name, option in options(others).items()
+        if (source := ctx.get_parameter_source(name)) and source.name == "COMMANDLINE"
+    ]
+    if given:
+        raise SpecError(
+            f"{', '.join(given)}: of no use with --target {target}, which has"
+            f" {', '.join(options(own).values())}, beside what all targets have"
+        )
 
 
 def _short(value: str) -> str:

@@ -61,9 +61,9 @@ def show_table(
                     ),
                 )
         console.print(drawn)
-    paper = table.split("/")[0]
+    paper, _, key = table.partition("/")
     for claim in published.claims(paper):
-        if claim.table in table.split("/")[1].replace("figure", "fig"):
+        if claim.table == key:
             console.print(
                 f"claim {claim.id}: {escape(claim.claim)} (in print: {claim.holds_in_print},"
                 f" {claim.cells or 'no numbers'})"

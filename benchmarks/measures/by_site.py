@@ -30,7 +30,12 @@ class BySite(Measure):
 
     def take(self, run: Fitted) -> Taken:
         sites = samples_by_site(run)
-        return Taken(*measure(run.federation, run.models, sites, run.metrics, run.scale))
+        numbers = measure(run.federation, run.models, sites, run.metrics, run.scale)
+        return Taken(*numbers, self.picture(run, sites))
+
+    def picture(self, run: Fitted, sites: Mapping[str, LabelledSet]) -> str:
+        """What a picture of the sites is drawn from, packed; nothing where there is none."""
+        return ""
 
     def histories(self, run: Fitted, metric: str) -> list[Sequence[float]]:
         """On each site that the cell is measured on. A history names no site where a run looks at

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.measures import by_site
-from benchmarks.tables.measure import Fitted, Taken
+from benchmarks.measures.by_site import BySite
+from benchmarks.tables.measure import Fitted
 from results.arrays import pack
 
 if TYPE_CHECKING:
@@ -22,15 +22,13 @@ SHOWN = 160
 """Pixels of a side of what is shown of a sample, its middle."""
 
 
-class Contours(by_site.BySite):
+class Contours(BySite):
     """The numbers of `by-site`, and of each site the sample with most that is labelled."""
 
     numbers = False  # it is the picture that is looked at
 
-    def take(self, run: Fitted) -> Taken:
-        sites, models = by_site.samples_by_site(run), run.models
-        numbers = by_site.measure(run.federation, models, sites, run.metrics, run.scale)
-        return Taken(*numbers, found(run.federation, models[0], sites))
+    def picture(self, run: Fitted, sites: Mapping[str, LabelledSet]) -> str:
+        return found(run.federation, run.models[0], sites)
 
 
 def found(federation: Federation, model: Checkpoint, sites: Mapping[str, LabelledSet]) -> str:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.measures import by_site
-from benchmarks.tables.measure import Fitted, Taken
+from benchmarks.measures.by_site import BySite
+from benchmarks.tables.measure import Fitted
 from results.arrays import pack
 
 if TYPE_CHECKING:
@@ -19,15 +19,13 @@ if TYPE_CHECKING:
     from federation.parties.data import LabelledSet
 
 
-class ErrorMaps(by_site.BySite):
+class ErrorMaps(BySite):
     """The numbers of `by-site`, and of each site the middle slice of its first subject."""
 
     numbers = False  # it is the picture that is looked at
 
-    def take(self, run: Fitted) -> Taken:
-        sites, models = by_site.samples_by_site(run), run.models
-        numbers = by_site.measure(run.federation, models, sites, run.metrics, run.scale)
-        return Taken(*numbers, reconstructed(run.federation, models[0], sites))
+    def picture(self, run: Fitted, sites: Mapping[str, LabelledSet]) -> str:
+        return reconstructed(run.federation, run.models[0], sites)
 
 
 def reconstructed(

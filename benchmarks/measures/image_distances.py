@@ -9,7 +9,7 @@ were attacked, by the features of an ImageNet network.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 import torch
 from torch import Tensor
@@ -33,7 +33,7 @@ GENERATED, PRIVATE, NOISE = "generated", "private", "noise"
 NEAREST_GENERATED, NEAREST_PUBLIC = "nearest-generated", "nearest-public"
 """For each attacked image the one of many that is nearest to it: what a server has without an
 attack."""
-SOURCES = (*KINDS, GENERATED, PRIVATE, NOISE, NEAREST_GENERATED, NEAREST_PUBLIC)
+Source = Literal[Kind, "generated", "private", "noise", "nearest-generated", "nearest-public"]
 """Where the images of a row come from: an attack, the method's generator, the client, or
 nowhere."""
 
@@ -42,20 +42,18 @@ nowhere."""
 class AttackSettings:
     """`attack.*`: which images a row has, and how they are made."""
 
-    images_by: str
-    """One of `SOURCES`."""
+    images_by: Source
     images: int
     """Private images of a client that are attacked, and images on either side of a distance."""
     clients: int
     network: str = ""
     """The kind of network whose messages are attacked."""
-    shares: str = "gradient"
-    """`gradient` or `update`."""
+    shares: Shares = "gradient"
     batch_size: int = 1
     """Images behind a message."""
     local_steps: int = 1
     """Steps behind an update."""
-    batch_norm: str = "eval"
+    batch_norm: BatchNorm = "eval"
     iterations: int = 300
     restarts: int = 4
 
@@ -121,8 +119,6 @@ def likeness(images: Tensor, truth: Tensor) -> dict[str, float]:
 
 
 def _check(source: str, method: Method, samples: Tensor | None, count: int) -> None:
-    if source not in SOURCES:
-        raise ValueError(f"unknown attack.images_by {source!r}; known: {', '.join(SOURCES)}")
     name = method.title or type(method).__name__
     if source in KINDS and "parameters" not in method.sends:
         raise ValueError(
@@ -219,11 +215,11 @@ def attack_of(settings: AttackSettings, local_lr: float) -> Attack:
     settings that contradict each other.
     """
     threat = ThreatModel(
-        shares=cast(Shares, settings.shares),
+        shares=settings.shares,
         batch_size=settings.batch_size,
         local_steps=settings.local_steps,
         local_lr=local_lr,
-        batch_norm=cast(BatchNorm, settings.batch_norm),
+        batch_norm=settings.batch_norm,
     )
     kind = cast(Kind, settings.images_by)
     return Attack(kind, threat, settings.iterations, settings.restarts)

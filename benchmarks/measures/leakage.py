@@ -14,6 +14,13 @@ class Leakage(Measure):
     settings = frozenset({"attack"})
     extractor = True
 
+    def check(self, config: Config) -> None:
+        from benchmarks.measures.image_distances import AttackSettings
+        from benchmarks.scenarios.configuration import read_section
+
+        super().check(config)
+        read_section(config, "attack", AttackSettings)
+
     def needs_fit(self, config: Config) -> bool:
         """Only for generated images; attacks are on the weights that the first round starts
         from.

@@ -86,7 +86,7 @@ def judge_claims(run: TableRun, records: Sequence[Record]) -> list[dict[str, str
             judge_claim(claim, run.paper.key, means, per_seed, shape),
         )
         for claim in published.claims(run.paper.key)
-        if run.table.key in (claim.table, claim.table.replace("fig", "figure"))
+        if claim.table == run.table.key
     ]
     stated += [
         (

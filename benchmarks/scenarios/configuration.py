@@ -6,10 +6,11 @@ A section takes the settings that begin with its name and refuses those that it 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from benchmarks.tables.registry import TASK
 from benchmarks.tables.spec import (
@@ -30,14 +31,15 @@ Config = Mapping[str, Scalar]
 
 S = TypeVar("S")
 
-KINDS: Mapping[str, type | tuple[type, ...]] = {
-    "bool": int,  # 0 and 1 will do
-    "int": int,
-    "float": (int, float),
-    "str": str,
-    "str | None": str,
+KINDS: Mapping[Any, type | tuple[type, ...]] = {
+    bool: int,  # 0 and 1 will do
+    int: int,
+    float: (int, float),
+    str: str,
+    str | None: str,
 }
-"""Values that a field takes, by its annotation; any if it is not listed."""
+"""Values that a field takes, by its type; those of a `Literal` alone, and any if it is not
+listed."""
 WORDS = {int: "a whole number", (int, float): "a number", str: "text"}
 
 
@@ -97,8 +99,8 @@ class PartitionSettings:
     images that it has no labels of, where clients hold another set."""
     probe_share: float = 0.0
     """Of the target's training samples that the server holds with labels and may train on."""
-    probe_order: str = "random"
-    """`random`, or `consecutive`: from one random place of the file on."""
+    probe_order: Literal["random", "consecutive"] = "random"
+    """At random, or from one random place of the file on."""
     target_split: str = "train"
     """The split of the server's target data."""
     target_limit: int = 0
@@ -120,8 +122,8 @@ class NetworkSettings:
     """The clients' kinds of network: `resnet+densenet` gives the first half ResNet, the rest
     DenseNet."""
     server: str
-    pretrained: str = "none"
-    """`imagenet`, or `none` for random weights."""
+    pretrained: Literal["none", "imagenet"] = "none"
+    """On what; `none` for random weights."""
     setting: Scalar = ""
     """What a table's column calls the choice of networks; it tells columns apart and sets
     nothing."""
@@ -152,10 +154,10 @@ class EvaluationSettings:
 
     test: str = ""
     """The data set of the test samples, where it is none of the clients'."""
-    on: str = str(UNLISTED[EVALUATED_ON])
+    on: Literal["test", "validation"] = cast(Any, UNLISTED[EVALUATED_ON])
     """`test`, or `validation`: the samples of `partition.validation_share`, to choose settings
     by. FedDF keeps its best weights by the same samples, so its own are flattered there."""
-    statistic: str = "last"
+    statistic: Literal["last", "best"] = "last"
     """`last`, or `best` of all epochs by the test set."""
     last_epochs: int = 1
     """Epochs at the end whose median counts."""
@@ -175,10 +177,6 @@ class EvaluationSettings:
     def __post_init__(self) -> None:
         if not self.settled > 0:
             raise SpecError(f"evaluation.settled is a number of points above 0, not {self.settled}")
-        if self.on not in ("test", "validation"):
-            raise SpecError(f"evaluation.on is test or validation, not {self.on!r}")
-        if self.statistic not in ("last", "best"):
-            raise SpecError(f"evaluation.statistic is last or best, not {self.statistic!r}")
         if self.looks < 0:
             raise SpecError(f"evaluation.looks is a number of epochs, 0 for all, not {self.looks}")
         if self.looks and (self.statistic == "best" or self.last_epochs > 1 or self.at < 1):
@@ -218,9 +216,9 @@ class Configuration:
     def parse(cls, config: Config) -> Configuration:
         """The sections of a flat configuration.
 
-        Raises SpecError with near names for a setting of a section that the section does not know,
-        for one of another kind and for one that is missing; ValueError for values that contradict
-        each other.
+        Raises SpecError with near names for a setting of a section that the section does not know
+        and for a value that is none of a setting's, for one of another kind and for one that is
+        missing; ValueError for values that contradict each other.
         """
         augmentation = read_section(config, "augmentation", Augmentation)
         plain: dict[str, Any] = {
@@ -260,10 +258,10 @@ def read_section(config: Config, prefix: str, section: type[S]) -> S:
 
 def _values(config: Config, prefix: str, section: type) -> dict[str, Any]:
     """The entries of a section by its fields' names. Raises SpecError for one that it does not
-    know.
+    know, and for a value that its field does not take.
     """
-    kinds = {about.name: str(about.type) for about in dataclasses.fields(section)}
-    gathered = next((name for name, kind in kinds.items() if kind.startswith("Mapping")), "")
+    kinds = dict(_types(section))
+    gathered = next((name for name, kind in kinds.items() if get_origin(kind) is Mapping), "")
     kinds.pop(gathered, None)
     values: dict[str, Any] = {gathered: {}} if gathered else {}
     for setting, value in config.items():
@@ -271,9 +269,7 @@ def _values(config: Config, prefix: str, section: type) -> dict[str, Any]:
         if start != prefix:
             continue
         if name in kinds:
-            accepted = KINDS.get(kinds[name])
-            if accepted is not None and not isinstance(value, accepted):
-                raise SpecError(f"{setting} is {WORDS[accepted]}, not {value!r}")
+            _check(setting, value, kinds[name])
             values[name] = value
         elif gathered and cast(Any, section).names(name, value):
             values[gathered][name] = value
@@ -281,6 +277,21 @@ def _values(config: Config, prefix: str, section: type) -> dict[str, Any]:
             known = [f"{prefix}.{known}" for known in kinds]
             raise SpecError(f"unknown setting {setting!r}; {near(setting, known)}")
     return values
+
+
+@functools.cache
+def _types(section: type) -> Mapping[str, Any]:
+    """The types of a section's fields, by name."""
+    return get_type_hints(section)
+
+
+def _check(setting: str, value: Scalar, kind: Any) -> None:
+    """Raise SpecError, with near values, for one that a field of this type does not take."""
+    accepted = KINDS.get(kind)
+    if accepted is not None and not isinstance(value, accepted):
+        raise SpecError(f"{setting} is {WORDS[accepted]}, not {value!r}")
+    if get_origin(kind) is Literal and value not in get_args(kind):
+        raise SpecError(f"{setting} cannot be {value!r}; {near(str(value), get_args(kind))}")
 
 
 def _made(section: type[S], prefix: str, values: Mapping[str, Any]) -> S:

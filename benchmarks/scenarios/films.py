@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 import torch
@@ -33,15 +34,16 @@ TASKS = ("findings",)
 REFERENCE_ONES = ("edema", "atelectasis")
 """Findings of which an uncertain label counts as present in the code that FedAD follows
 (jfhealthcare, PCAM)."""
-POLICIES = ("zeros", "ones", "ignore", "reference")
+Policy = Literal["zeros", "ones", "ignore", "reference"]
+"""What becomes of uncertain labels: absent, present, not known, or present for `REFERENCE_ONES` and
+absent for all else."""
 
 
 @dataclass(frozen=True)
 class FindingsSettings:
     """`findings.*`: which findings a table asks of each data set."""
 
-    uncertain: str
-    """What becomes of uncertain labels, one of `POLICIES`."""
+    uncertain: Policy
     sites: Mapping[str, str] = field(default_factory=dict)
     """By data set: `findings.chexpert` is `edema+cardiomegaly`."""
 
@@ -58,8 +60,7 @@ class Site:
     data: ResolvedData
     findings: tuple[str, ...]
     """Those that the table asks of this site."""
-    uncertain: str
-    """What becomes of uncertain labels, one of `POLICIES`."""
+    uncertain: Policy
     size: int
     """Pixels of a side, as networks see them."""
 
@@ -118,9 +119,7 @@ class Site:
         return identity(self.data, split, indices, self.size, self.findings, self.uncertain)
 
 
-def _uncertain(policy: str, finding: str) -> int:
-    if policy not in POLICIES:
-        raise DataError(f"findings.uncertain is one of {', '.join(POLICIES)}, not {policy!r}")
+def _uncertain(policy: Policy, finding: str) -> int:
     if policy == "reference":
         policy = "ones" if finding in REFERENCE_ONES else "zeros"
     return {"zeros": 0, "ones": 1, "ignore": UNKNOWN}[policy]

@@ -196,8 +196,11 @@ def _private(
     """The configuration with what the method declares of its privacy where nobody has set it, or
     without the settings of a privacy that is not asked for; those of the column, `shown`, stay.
 
-    Raises SpecError if it asks for a mechanism that the method has no form for.
+    Raises SpecError if it asks for a mechanism that the method has no form for, and if it says
+    neither that there is privacy nor that there is none.
     """
+    if (asked := config.get("privacy.dp", "no")) not in ("yes", "no"):
+        raise SpecError(f"privacy.dp cannot be {asked!r}; known: no, yes")
     if config.get("privacy.dp") == "yes" and config["privacy.epsilon"] != math.inf:
         method = entry.load()
         defaults = method.privacy_defaults(protocol)

@@ -11,7 +11,8 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from federation.tasks.base import LabelMaps, mean_over_pixels
+from federation.tasks.base import mean_over_pixels
+from federation.tasks.pixel_classes import PixelClasses
 from metrics.instances import instances_of, ternary
 from metrics.masks import Reading
 from metrics.running_masks import NucleiOverlap
@@ -22,7 +23,7 @@ CLASSES = 3
 
 
 @dataclass(frozen=True)
-class Nuclei(LabelMaps):
+class Nuclei(PixelClasses):
     """Three classes per pixel of object maps; targets int64 (n, h, w), 0 for background, an object
     number elsewhere.
     """
@@ -43,10 +44,6 @@ class Nuclei(LabelMaps):
         return CLASSES
 
     @property
-    def dense(self) -> bool:
-        return True
-
-    @property
     def classes(self) -> int | None:
         return CLASSES
 
@@ -54,38 +51,19 @@ class Nuclei(LabelMaps):
     def metric_names(self) -> tuple[str, ...]:
         return ("dice", "obj-dice", "aji", "hd95")
 
-    @property
-    def condition_channels(self) -> int:
-        return CLASSES
-
-    def pixel_counts(self, targets: torch.Tensor) -> torch.Tensor:
-        """How many pixels of all targets are of each class, (3,)."""
-        return _one_hot(ternary(targets)).flatten(2).sum(dim=(0, 2))
-
-    def condition(self, targets: torch.Tensor) -> torch.Tensor:
-        """What a generator is told of an image: a layer per class, -1 where a pixel is not of it,
-        1 where it is.
-        """
-        return 2 * _one_hot(ternary(targets)).float() - 1
+    def classes_of(self, targets: torch.Tensor) -> torch.Tensor:
+        """Background, inside or boundary of every pixel."""
+        return ternary(targets)
 
     def loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """Weighted cross-entropy with the classes of the objects' pixels, mean over pixels,
         (n,).
         """
-        classes = ternary(targets)
+        classes = self.classes_of(targets)
         weights = sum(weight * (classes == n) for n, weight in enumerate(self.weights))
         pixels = outputs.flatten(2).transpose(1, 2).flatten(0, 1)  # deterministic on CUDA
         losses = F.cross_entropy(pixels, classes.flatten(), reduction="none").view(classes.shape)
         return mean_over_pixels(losses * weights)
-
-    def probabilities(self, outputs: torch.Tensor) -> torch.Tensor:
-        return outputs.softmax(dim=1)
-
-    def distillation_loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        """Mean over all pixels, (n,), of the cross-entropy with teacher probabilities (n, 3, h,
-        w).
-        """
-        return mean_over_pixels(F.cross_entropy(outputs, targets, reduction="none"))
 
     def found(self, outputs: torch.Tensor) -> torch.Tensor:
         """The objects of outputs (n, 3, h, w), int64 (n, h, w): 0 for none, else a number."""
@@ -97,9 +75,3 @@ class Nuclei(LabelMaps):
         return NucleiOverlap(
             self.reading, distance=self.distance, minimum=self.smallest, radius=self.radius
         )
-
-
-def _one_hot(classes: torch.Tensor) -> torch.Tensor:
-    """bool (n, 3, h, w) of classes (n, h, w)."""
-    numbers = torch.arange(CLASSES, device=classes.device)
-    return classes[:, None] == numbers.view(-1, 1, 1)

@@ -9,7 +9,7 @@ Only images, outputs and gradients cross the channel, and label counts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -28,6 +28,7 @@ from methods.fediod.losses import (
     mimic_loss,
 )
 from methods.fediod.parties import (
+    Answer,
     Server,
     generate,
     make_server,
@@ -88,13 +89,7 @@ class FedIOD(Settings):
         # Input distillation: every client trains D_k on x = G(w) and its own images, and answers.
         images = generate(self, federation, server.generator.module, latents)
         answers = [answer for party in parties for answer in party.answers(images)]
-        logits, scores, own_scores = (torch.stack(part) for part in zip(*answers, strict=True))
-        # Output distillation.
-        weights = ensemble_weights(
-            self.weights, server.pi, server.counts, scores.detach(), own_scores
-        )
-        answer = federation.forward(server.student.module, images)
-        mimic = self.mimic_loss(answer, aggregate(logits, weights))
+        logits, scores, mimic = self.output_distillation(federation, server, images, answers)
         # Update: G against the student, then S.
         parameters = list(server.student.module.parameters())
         gradients = (
@@ -113,6 +108,23 @@ class FedIOD(Settings):
             parameter.grad = gradient
         server.student.step()
         return mimic.detach()
+
+    def output_distillation(
+        self,
+        federation: Federation,
+        server: Server,
+        images: torch.Tensor,
+        answers: Sequence[Answer],
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """What the clients answer to images (n, c, h, w), logits (clients, n, classes) and patch
+        logits (clients, n, h', w'), and L_mimic () of the student there.
+        """
+        logits, scores, own_scores = (torch.stack(part) for part in zip(*answers, strict=True))
+        weights = ensemble_weights(
+            self.weights, server.pi, server.counts, scores.detach(), own_scores
+        )
+        answer = federation.forward(server.student.module, images)
+        return logits, scores, self.mimic_loss(answer, aggregate(logits, weights))
 
     def mimic_loss(self, student: torch.Tensor, ensemble: torch.Tensor) -> torch.Tensor:
         """L_mimic () between logits (n, classes), as it is set."""

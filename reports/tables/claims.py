@@ -258,10 +258,9 @@ def judge_claim(
     Of a figure the comparisons are those of which `shape` (default: `ours`) has any value.
     """
     if claim.predicate.startswith(FIGURE):
-        figure = claim.table.replace("fig", "figure")
         return (
-            judge(claim.predicate.removeprefix(FIGURE), figure, ours, shape, seeds)
-            if ours.get(figure)
+            judge(claim.predicate.removeprefix(FIGURE), claim.table, ours, shape, seeds)
+            if ours.get(claim.table)
             else None
         )
     names = {claim.table} | {

@@ -87,11 +87,3 @@ def test_networks_with_batchnorm_are_averaged_too():
     model = FedAvgM(rounds=2, participation=1.0).fit(federation)
     assert all(torch.isfinite(entry).all() for entry in model.state.values())
     assert not same_bits(model.state, federation.networks.initial("resnet8-narrow").state_dict())
-
-
-def test_nothing_crosses_that_does_not_with_fedavg():
-    momentum, plain = make_federation(clients=5), make_federation(clients=5)
-    FedAvgM(rounds=2).fit(momentum)
-    FedAvg(rounds=2).fit(plain)
-    assert momentum.channel.ledger == plain.channel.ledger
-    assert FedAvgM.sends == FedAvg.sends

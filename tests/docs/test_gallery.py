@@ -70,7 +70,7 @@ def other_tables() -> list[tuple[Path, Path]]:
         key, _, variant = path.name.removesuffix(".claims.csv").partition(".")
         own = path.with_name(path.name.replace(".claims.csv", ".records.jsonl"))
         for claim in published.claims(path.parent.name):
-            if claim.table.replace("fig", "figure") == key:
+            if claim.table == key:
                 names = {
                     name
                     for part in parse(claim.predicate.removeprefix(FIGURE))

@@ -257,6 +257,8 @@ def test_a_bare_module_becomes_a_checkpoint_of_the_server_and_is_measured_once(s
             CLASSES,
             None,
         )
+        assert checkpoint.lineage == content_digest(checkpoint.state)
+        assert same(federation.networks.module(checkpoint).state_dict(), module.state_dict())
 
 
 def test_a_checkpoint_without_a_history_is_measured_once(stages):

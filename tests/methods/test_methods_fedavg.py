@@ -5,6 +5,7 @@ import torch
 
 from baselines.fedavgm import FedAvgM
 from baselines.fedgen import FedGEN
+from benchmarks.tables import registry
 from federation.channel import Channel, encoded_size
 from federation.costs import Meter, metering
 from federation.parts.networks import HeterogeneousClientsError
@@ -109,6 +110,34 @@ def participants(rounds=8, **changes):
         {t.client for t in federation.channel.ledger if t.round == number}
         for number in range(1, rounds + 1)
     ]
+
+
+def sends_the_same(name):
+    """Whether a method derives from FedAvg, and its clients send all that FedAvg's do and no
+    more.
+    """
+    method = registry.find_method(name).load()
+    return (
+        issubclass(method, FedAvg)
+        and method is not FedAvg
+        and (method.sends, method.payload) == (FedAvg.sends, FedAvg.payload)
+    )
+
+
+ALIKE = [name for name in registry.methods() if sends_the_same(name)]
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_nothing_crosses_with_what_derives_from_fedavg_that_does_not_with_fedavg(name):
+    derived, plain = (make_federation(clients=5) for _ in range(2))
+    method, fields = registry.find_method(name).load(), {"rounds": 2, "participation": 0.4}
+    method(**{**method.quick, **fields}).fit(derived)
+    FedAvg(**fields).fit(plain)
+    assert derived.channel.ledger == plain.channel.ledger
+
+
+def test_some_methods_change_what_a_party_computes_and_nothing_that_crosses():
+    assert {"feddf", "fedavgm", "fedprox"} <= set(ALIKE)
 
 
 def test_who_takes_part_changes_from_round_to_round_and_is_drawn_from_the_sampling_seed_alone():

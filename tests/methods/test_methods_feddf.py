@@ -152,17 +152,6 @@ def test_without_a_validation_set_the_error_says_which_option_sets_one_aside():
         quick().fit(make_federation(validation=None))
 
 
-def test_nothing_crosses_that_does_not_with_fedavg():
-    federation, plain = (
-        make_federation(clients=5, validation=validation_set()),
-        make_federation(clients=5),
-    )
-    quick(rounds=2, participation=0.4).fit(federation)
-    FedAvg(rounds=2).fit(plain)
-    assert federation.channel.ledger == plain.channel.ledger
-    assert FedDF.sends == FedAvg.sends
-
-
 def test_the_server_looks_at_public_images_and_no_others(monkeypatch):
     federation = make_federation(validation=validation_set())
     scores = iter(range(100))

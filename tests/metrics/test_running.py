@@ -35,11 +35,6 @@ def test_accuracy_by_group_is_the_mean_over_groups():
     }
 
 
-def test_the_accuracy_of_no_samples_is_refused():
-    with pytest.raises(ValueError, match="of no samples is undefined"):
-        measured(Accuracy(), torch.empty(0, 3), torch.empty(0, dtype=torch.long))
-
-
 def one_hot(predicted, classes):
     return torch.nn.functional.one_hot(torch.tensor(predicted), classes).movedim(-1, 1).float()
 
@@ -95,7 +90,22 @@ def random_case(kind):
     return lambda: Overlap(3, 255), outputs, labels, groups
 
 
-@pytest.mark.parametrize("kind", [Accuracy, Overlap, AbsoluteError, MeanAUC])
+KINDS = [Accuracy, Overlap, AbsoluteError, MeanAUC]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("batches", [0, 1])
+@pytest.mark.parametrize("grouped", [True, False])
+def test_the_metrics_of_no_samples_are_refused(kind, batches, grouped):
+    make, outputs, targets, groups = random_case(kind)
+    running = make()
+    for _ in range(batches):
+        running.update(outputs[:0], targets[:0], groups[:0] if grouped else None)
+    with pytest.raises(ValueError, match=r"of no (labelled pixels|samples) (is|are) undefined"):
+        running.compute()
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("batch", [1, 4, 10])
 @pytest.mark.parametrize("grouped", [True, False])
 def test_batches_give_what_all_samples_at_once_give(kind, batch, grouped):

@@ -6,6 +6,10 @@ import importlib
 import pkgutil
 from typing import Any
 
+SHARING = "fedavg"
+"""The method whose clients share gradients or updates, not answers: these are attacked as they are
+(`benchmarks.attacks.attack`), without a file here."""
+
 
 def names() -> tuple[str, ...]:
     """The methods that have a file here."""

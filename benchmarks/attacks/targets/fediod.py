@@ -19,7 +19,7 @@ from benchmarks.tables import registry
 from federation.federation import Federation
 from federation.parties.client import Client
 from methods.fediod import FedIOD
-from methods.fediod.losses import aggregate, discriminator_loss, ensemble_weights, mimic_loss
+from methods.fediod.losses import discriminator_loss
 from methods.fediod.parties import generate, make_nodes, make_server
 from models.generative import PatchDiscriminator
 from privacy.attacks.outputs import trained_weights
@@ -56,15 +56,7 @@ def first_step(method: FedIOD, federation: Federation, client: Client) -> Exchan
     for node in nodes:
         node.begin_epoch(1)
     answers = [node.answer(asked) for node, asked in zip(nodes, received, strict=True)]
-    logits, scores, private_scores = (torch.stack(part) for part in zip(*answers, strict=True))
-    weights = ensemble_weights(
-        method.weights, server.pi, server.counts, scores.detach(), private_scores
-    )
-    mimic = mimic_loss(
-        federation.forward(server.student.module, images),
-        aggregate(logits, weights),
-        method.temperature,
-    )
+    logits, scores, mimic = method.output_distillation(federation, server, images, answers)
     loss = method.generator_loss(logits, scores, mimic, server.pi)
     asked_logits, asked_scores = torch.autograd.grad(loss, (logits, scores), retain_graph=True)
     position = [node.client.index for node in nodes].index(client.index)
@@ -73,7 +65,7 @@ def first_step(method: FedIOD, federation: Federation, client: Client) -> Exchan
         images,
         logits[position],
         scores[position],
-        private_scores[position],
+        answers[position][2],
         asked_logits[position],
         asked_scores[position],
         gradient,

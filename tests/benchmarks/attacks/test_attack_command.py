@@ -7,6 +7,7 @@ from __future__ import annotations
 import csv
 import functools
 import json
+import re
 
 import numpy as np
 import pytest
@@ -14,13 +15,11 @@ import torch
 
 from benchmarks.attacks import answers, attack, targets
 from benchmarks.attacks.targets import fediod, fedkd
-from benchmarks.commands.attack import attack_clients
 from benchmarks.measures import reconstruction
 from benchmarks.measures.reconstruction import Attack, attack_message, to_units
-from benchmarks.tables.spec import SpecError
 from datasets import catalogue
-from datasets.source import DataError
 from federation.training.loops import Normalisation, unit_range
+from methods.fediod import FedIOD
 from models.catalogue import build
 from privacy.attacks.matching import Reconstruction
 from privacy.attacks.threat import ThreatModel
@@ -102,24 +101,60 @@ in_a_worker = functools.partial(pytest.param, marks=pytest.mark.slow)  # which h
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"kind": "dgl"}, "--attack dgl: no such value"),
-        ({"target": "fedmd"}, "--target fedmd: no such value"),
-        ({"shares": "weights"}, "--shares weights: no such value"),
-        in_a_worker({"network": "lenet"}, "unknown network 'lenet'.*lenet-sigmoid"),
+        ("--attack dgl", "--attack dgl: no such value"),
+        ("--target fedmd", "--target fedmd: no such value"),
+        ("--shares weights", "--shares weights: no such value"),
+        in_a_worker("--network lenet", "unknown network 'lenet'.*lenet-sigmoid"),
         in_a_worker(
-            {"kind": "idlg", "batch_size": 2}, "iDLG reads the label off the gradient of one image"
+            "--attack idlg --batch-size 2", "iDLG reads the label off the gradient of one image"
         ),
-        ({"local_steps": 2}, "several steps make an update"),
-        ({"images": 3, "batch_size": 2}, "3 images are not whole messages of 2"),
-        in_a_worker({"images": 10_000}, "10000 images are more than the 1437"),
-        ({"target": "fedkd", "batch_size": 2}, "with one dummy image, not 2"),
-        ({"dataset": "mnist", "require_real": True}, "--require-real: MNIST is needed"),
+        ("--local-steps 2", "several steps make an update"),
+        ("--images 3 --batch-size 2", "3 images are not whole messages of 2"),
+        in_a_worker("--images 10000", "10000 images are more than the 1437"),
+        ("--target fedkd --batch-size 2", "with one dummy image, not 2"),
+        ("--dataset mnist --require-real", "--require-real: MNIST is needed"),
     ],
 )
-def test_what_cannot_be_attacked_is_said(tmp_path, options, why):
-    with pytest.raises((SpecError, DataError), match=why):
-        attack_clients(**{"jobs": 1, **options, "results": tmp_path / "results"})
-    assert not (tmp_path / "results").exists()
+def test_what_cannot_be_attacked_is_said(command, tmp_path, options, why):
+    refused(command, tmp_path, options, why)
+
+
+def refused(command, tmp_path, options, why):
+    """The command with these options says why not, and leaves nothing."""
+    results = tmp_path / "results"
+    done = command(
+        "benchmarks", "attack", *options.split(), "--jobs", "1", "--results", str(results)
+    )
+    assert done.returncode == 2
+    assert re.search(why, done.stderr), done.stderr
+    assert not results.exists()
+
+
+OF_SHARES = {
+    "--attack": "dlg",
+    "--images": "10",
+    "--shares": "gradient",
+    "--normalise": None,
+    "--device": "cpu",
+}
+OF_ANSWERS = {"--clients": "5", "--samples": "200", "--epochs": "50"}
+
+
+@pytest.mark.parametrize(
+    ("target", "own", "others"),
+    [
+        ("fedavg", OF_SHARES, OF_ANSWERS),
+        *((name, OF_ANSWERS, OF_SHARES) for name in targets.names()),
+    ],
+)
+def test_options_that_do_nothing_with_a_target_are_refused_by_name(
+    command, tmp_path, target, own, others
+):
+    given = " ".join(f"{name} {value or ''}" for name, value in others.items())
+    why = (
+        f"{', '.join(others)}: of no use with --target {target}, which has {', '.join(own)}, beside"
+    )
+    refused(command, tmp_path, f"--target {target} {given}", why)
 
 
 # -- one message --
@@ -282,6 +317,29 @@ def test_all_that_fediods_client_answers_follows_from_its_images():
     assert logits < 0.02
     assert scores < 1
     assert gradient < 1
+
+
+@pytest.mark.parametrize("printed", [False, True])
+def test_the_step_whose_answers_are_attacked_is_by_the_methods_own_loss(printed):
+    """Without its other terms the server asks by L_mimic alone, which moves centred logits, or by
+    Eq. 10 as printed logits as they are.
+    """
+    inquiry = answers.Inquiry(
+        catalogue.resolve("digits"), "fediod", clients=1, samples=4, public=20, epochs=1
+    )
+    federation = inquiry.federation()
+    method = FedIOD(
+        weights="size",
+        temperature=0,
+        confidence=0,
+        uniqueness=0,
+        batch_size=4,
+        printed_mimic=printed,
+    )
+    seen = fediod.first_step(method, federation, federation.clients[0])
+    asked, _ = seen.asked
+    assert bool(asked.abs().max() > 1e-6)
+    assert bool((asked.sum(dim=1).abs() < 1e-6).all()) is not printed
 
 
 def test_files_of_different_cases_have_different_names():

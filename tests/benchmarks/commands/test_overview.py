@@ -24,6 +24,13 @@ def test_list_show_and_data_say_what_there_is(tmp_path):
     assert "--download mnist" in run(tmp_path, "data").stdout
 
 
+@pytest.mark.parametrize(
+    ("table", "claims"), [("fediod/figure8", ["fediod-f8"]), ("fediod/figure8b", [])]
+)
+def test_show_has_the_claims_about_a_table_and_about_no_other(tmp_path, table, claims):
+    assert re.findall(r"claim (\S+):", run(tmp_path, "show", table).stdout) == claims
+
+
 def test_list_names_a_data_set_whose_file_is_damaged(tmp_path):
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "mnist.npz").write_bytes(b"half of it")

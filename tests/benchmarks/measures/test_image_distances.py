@@ -10,12 +10,12 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from baselines.standalone import Standalone
-from benchmarks.measures import image_distances
+from benchmarks.measures import image_distances, leakage
 from benchmarks.running.plan import make_plan
 from benchmarks.tables import registry
 from benchmarks.tables.cells import expand
 from benchmarks.tables.selection import Selection
+from benchmarks.tables.spec import SpecError
 from federation.parties.client import Client, Shard
 from federation.seeds import Seeds
 from methods.fedavg import FedAvg
@@ -171,7 +171,6 @@ def test_clients_are_drawn_by_the_attacks_seed_among_those_with_twice_the_images
             torch.zeros(2, 3, 8, 8),
             "FedIOD generated 2 images, fewer than the 3",
         ),
-        ("noises", Standalone(), None, "unknown attack.images_by 'noises'"),
     ],
 )
 def test_a_method_that_has_nothing_to_compare_is_named(source, method, samples, why):
@@ -183,6 +182,21 @@ def test_a_method_that_has_nothing_to_compare_is_named(source, method, samples, 
     }
     with pytest.raises(ValueError, match=why):
         image_distances.measure(config, SimpleNamespace(device="meta"), method, samples)
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "told"),
+    [
+        ("attack.images_by", "noises", "did you mean noise"),
+        ("attack.shares", "updates", "did you mean update"),
+        ("attack.batch_norm", "batch", "known: eval, train"),
+    ],
+)
+def test_what_an_attack_cannot_be_is_refused_before_anything_runs(name, wrong, told):
+    config = {"attack.images_by": "dlg", "attack.images": 3, "attack.clients": 1}
+    leakage.MEASURE.check(config)
+    with pytest.raises(SpecError, match=f"{name} cannot be '{wrong}'; {told}"):
+        leakage.MEASURE.check({**config, name: wrong})
 
 
 def test_a_few_grey_images_are_likened_by_psnr_and_larger_ones_by_ssim_too():

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 
-from benchmarks.scenarios.assembly import make_method
-from benchmarks.tables import registry
 from benchmarks.tables.spec import PROFILES
 from results.published import parse_column, published_table
-from tests.benchmarks.papers.fedad_cells import PAPER, PRINTED, cells, of_cell, table_of
+from tests.benchmarks.papers.fedad_cells import PRINTED, cells, of_cell
 
 
 def config_of(table, row, profile="paper", add=(), **only):
@@ -37,30 +33,6 @@ def test_every_printed_number_is_of_one_cell_and_every_cell_has_one(table, profi
 )
 def test_as_many_cells_as_the_paper_has_models(table, count):
     assert len(cells(table)) == count
-
-
-@pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize("table", [table.key for table in PAPER.tables])
-def test_every_cells_method_can_be_made_and_no_two_are_the_same_cell(table, profile):
-    found = cells(table, profile=profile, add=tuple(row.key for row in table_of(table).offered))
-    for cell in found:
-        method = make_method(registry.find_method(cell.method), dict(cell.config))
-        own = {
-            name.partition(".")[2] for name, _ in cell.config if name.startswith(f"{cell.method}.")
-        }
-        assert own <= {field.name for field in dataclasses.fields(method)}
-    assert len({cell.key for cell in found}) == len(found)
-
-
-def test_every_field_of_every_rows_method_is_on_the_card():
-    names = {setting.name for setting in PAPER.every_setting}
-    methods = {row.method for table in PAPER.tables for row in (*table.rows, *table.offered)}
-    fields = {
-        f"{name}.{field.name}"
-        for name in methods
-        for field in dataclasses.fields(registry.find_method(name).load())
-    }
-    assert fields <= names
 
 
 def test_training_is_as_the_paper_says():

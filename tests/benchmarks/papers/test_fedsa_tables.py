@@ -5,7 +5,6 @@ command line.
 from __future__ import annotations
 
 import csv
-import dataclasses
 import json
 import re
 
@@ -47,25 +46,6 @@ def test_every_printed_number_has_a_cell_and_every_dash_has_none(table, profile,
 )
 def test_as_many_numbers_as_are_counted_in_print(table, count):
     assert sum(cell.value is not None for cell in published_table(f"fedsa/{table}")) == count
-
-
-@pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize("protocol", ["paper", "released"])
-@pytest.mark.parametrize("table", [table.key for table in PAPER.tables])
-def test_every_cells_method_can_be_made_and_no_two_are_the_same_run(table, protocol, profile):
-    offered = tuple(
-        row.key
-        for row in next(t for t in PAPER.tables if t.key == table).offered
-        if row.protocol != "released"
-    )
-    found = cells(table, profile=profile, protocol=protocol, add=offered)
-    for cell in found:
-        method = make_method(registry.find_method(cell.method), dict(cell.config))
-        own = {
-            name.partition(".")[2] for name, _ in cell.config if name.startswith(f"{cell.method}.")
-        }
-        assert own <= {field.name for field in dataclasses.fields(method)}
-    assert len({cell.key for cell in found}) == len(found)
 
 
 def method_of(table, row, protocol="paper", **only):
@@ -216,17 +196,6 @@ def test_teachers_and_their_similarities_are_computed_once_for_all(folder):
     assert len(re.findall(": teacher .* computed", text)) == 10
     assert len(re.findall(": similarities .* computed", text)) == 1
     assert len(re.findall(": similarities .* reused", text)) == 9
-
-
-def test_every_field_of_every_rows_method_is_on_the_card():
-    names = {setting.name for setting in PAPER.settings}
-    methods = {row.method for table in PAPER.tables for row in (*table.rows, *table.offered)}
-    fields = {
-        f"{name}.{field.name}"
-        for name in methods
-        for field in dataclasses.fields(registry.find_method(name).load())
-    }
-    assert fields <= names
 
 
 @pytest.mark.parametrize("profile", PROFILES)

@@ -18,6 +18,7 @@ from benchmarks.tables import registry
 from benchmarks.tables.cells import expand
 from benchmarks.tables.selection import Selection
 from federation.training.execution import DEFAULT
+from results.arrays import unpack
 from results.record import FAILED, OK, Measurement
 
 # -- cells --
@@ -37,6 +38,8 @@ class Scripted(Method):
     def fit(self, federation):
         model = federation.networks.initial()
         checkpoint = federation.networks.checkpoint(model)
+        if self.what == "module":
+            return model
         client = federation.clients[0]
         if self.what == "large":
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
@@ -165,6 +168,19 @@ def test_a_table_by_site_is_measured_on_validation_samples_where_that_is_asked(b
     # Two of the eight subjects of each of three sites, of six slices each.
     assert record.statistic == "on 36 samples of validation, after training"
     assert record.settled == {"ssim": True}
+
+
+@pytest.mark.parametrize(("measure", "sites"), [("by-site", set()), ("error-maps", {"f,i"})])
+def test_a_method_may_return_a_module_where_its_network_is_asked_for(
+    by_site, tmp_path, measure, sites
+):
+    cell = configured(by_site, **{"scripted.what": "module", "slices.test": "f,i"})
+    record = run(replace(cell, measure=measure), tmp_path)
+    assert (record.status, record.reason) == (OK, "")
+    assert {m.metric for m in record.measurements} == {"psnr", "ssim"}  # nothing crossed
+    assert record.settled == {}  # of one look
+    pictured = unpack(record.arrays) if record.arrays else {}
+    assert {name.partition("/")[2] for name in pictured} == sites
 
 
 def test_a_curve_has_a_value_for_every_epoch(cell, tmp_path):

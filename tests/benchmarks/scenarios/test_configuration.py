@@ -16,8 +16,6 @@ from benchmarks.scenarios.configuration import (
 )
 from benchmarks.scenarios.small import CONFIG
 from benchmarks.tables import registry
-from benchmarks.tables.cells import expand
-from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import SpecError
 from federation.training.augmentation import Augmentation
 from federation.training.loops import TrainingPlan
@@ -91,13 +89,29 @@ def test_a_setting_that_its_section_does_not_know_is_refused_with_near_names(nam
         ({"partition.clients": 5.5}, "partition.clients is a whole number, not 5.5"),
         ({"partition.public_share": "most"}, "partition.public_share is a number, not 'most'"),
         ({"network.client": 18}, "network.client is text, not 18"),
-        ({"evaluation.statistic": "mean"}, "last or best, not 'mean'"),
         ({"partition.kind": "dirichlet-fedkd"}, "needs a partition.alpha above 0, not 0.0"),
     ],
 )
 def test_a_value_of_another_kind_is_refused(changes, message):
     with pytest.raises(SpecError, match=message):
         parse(**changes)
+
+
+CLOSED = {
+    "partition.probe_order": ("consecutiv", "did you mean consecutive?"),
+    "network.pretrained": ("imagnet", "did you mean imagenet?"),
+    "evaluation.on": ("tests", "did you mean test?"),
+    "evaluation.statistic": ("mean", "known: best, last"),
+}
+"""Texts of which some alone mean something, each with one that does not."""
+
+
+@pytest.mark.parametrize(("name", "wrong"), CLOSED.items(), ids=CLOSED)
+def test_a_text_that_means_nothing_is_refused_with_near_ones(name, wrong):
+    text, told = wrong
+    with pytest.raises(SpecError) as refused:
+        parse(**{name: text})
+    assert str(refused.value) == f"{name} cannot be {text!r}; {told}"
 
 
 def test_a_missing_setting_is_named():
@@ -148,18 +162,6 @@ def test_whoever_needs_settings_of_its_own_reads_them_in_the_same_way():
     assert read_section({"meals.cooks": 2, "local.epochs": 1}, "meals", Meals) == Meals(2)
     with pytest.raises(SpecError, match=r"unknown setting 'meals\.cook'; did you mean meals.cooks"):
         read_section({"meals.cook": 2}, "meals", Meals)
-
-
-@pytest.mark.parametrize("paper", sorted(registry.papers()))
-@pytest.mark.parametrize("profile", ["smoke", "paper"])
-def test_every_setting_of_every_table_is_known(paper, profile):
-    spec = registry.papers()[paper]
-    known = registry.RESERVED | registry.measure_settings() | set(registry.methods())
-    for table in spec.tables:
-        selection = Selection(profile=profile, add=tuple(row.key for row in table.offered))
-        for cell in expand(spec, table, selection, skip_unusable=True):
-            parsed = Configuration.parse(dict(cell.config))
-            assert {name.partition(".")[0] for name in parsed.others} <= known
 
 
 def test_no_method_can_be_called_what_settings_are():

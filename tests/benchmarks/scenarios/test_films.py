@@ -15,6 +15,7 @@ from benchmarks.scenarios.scenario import DataSets
 from benchmarks.tables.cells import expand
 from benchmarks.tables.registry import papers
 from benchmarks.tables.selection import Selection
+from benchmarks.tables.spec import SpecError
 from datasets import catalogue
 from datasets.catalogue import ResolvedData
 from datasets.partitions import PartitionError
@@ -208,8 +209,8 @@ def test_the_films_that_a_cell_is_tested_on_may_be_another_sites():
         ({"findings.nih-cxr14": "mass+hernja"}, DataError, "unknown finding 'hernja'.*hernia"),
         (
             {"findings.uncertain": "maybe"},
-            DataError,
-            "one of zeros, ones, ignore, reference, not 'maybe'",
+            SpecError,
+            "findings.uncertain cannot be 'maybe'; known: ignore, ones, reference, zeros",
         ),
         ({"partition.clients": 6000}, PartitionError, "cannot share"),
     ],

@@ -223,6 +223,12 @@ def test_a_setting_that_the_columns_set_is_not_set_by_hand():
             expand(*registry.find_table(table), Selection(overrides=((name, 1.0),)))
 
 
+def test_whether_a_run_is_private_is_said_by_yes_or_no_alone(table1):
+    overrides = (("privacy.dp", "on"), ("privacy.epsilon", 3.0))
+    with pytest.raises(SpecError, match=r"privacy\.dp cannot be 'on'; known: no, yes"):
+        expand(*table1, Selection(only={"row": "fedavg"}, overrides=overrides))
+
+
 def test_a_run_is_private_only_where_a_budget_is_asked_for():
     paper, table = registry.find_table("fediod/table1")
     only = {"row": "fedavg,fedkd,fediod", "dataset": "cifar10", "alpha": "1"}

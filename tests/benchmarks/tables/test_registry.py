@@ -6,6 +6,7 @@ import pytest
 
 from benchmarks.tables import registry
 from benchmarks.tables.spec import SpecError
+from results import published
 from results.sourcecode import code_digest
 
 
@@ -13,6 +14,11 @@ def test_all_published_tables_are_listed_and_have_a_spec():
     tables = registry.all_tables()
     assert sum(name.split("/")[1].startswith("table") for name in tables) == 25
     assert all(table is not None for table in tables.values())
+
+
+def test_every_claim_is_about_one_of_the_tables():
+    about = {f"{key}/{c.table}" for key in published.papers() for c in published.claims(key)}
+    assert about <= registry.all_tables().keys()
 
 
 def test_an_unknown_table_offers_near_ones():

@@ -203,29 +203,7 @@ def test_offered_rows_are_not_printed_and_declare_their_oracles(paper, table):
             assert paper.config(table, row, table.columns[0], profile, row.protocol or "paper")
 
 
-@pytest.mark.parametrize(("paper", "table"), TABLES, ids=lambda value: value.key)
-@pytest.mark.parametrize("protocol", ["paper", "released"])
-def test_every_setting_of_a_method_is_a_field_of_it(paper, table, protocol):
-    for row in (*table.rows, *table.offered):
-        entry = registry.find_method(row.method)
-        for column in table.columns:
-            config = paper.config(table, row, column, "paper", protocol)
-            own = {name.split(".")[1] for name in config if name.startswith(f"{row.method}.")}
-            assert own <= {field.name for field in dataclasses.fields(entry.load())}, row.key
-
-
 FEDIOD = registry.papers()["fediod"]
-
-
-@pytest.mark.parametrize("table", FEDIOD.tables, ids=lambda table: table.key)
-def test_every_field_of_a_method_of_fediods_tables_stands_on_the_card_or_in_its_row(table):
-    stated = {setting.name for setting in FEDIOD.settings_of(table)}
-    for row in (*table.rows, *table.offered):
-        fields = {
-            f"{row.method}.{field.name}"
-            for field in dataclasses.fields(registry.find_method(row.method).load())
-        }
-        assert fields - stated - set(row.config) == set(), row.key
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,8 @@ def test_a_condition_has_a_layer_per_class():
     assert set(layers.flatten().tolist()) == {-1, 1}
     assert torch.equal(layers.argmax(dim=1), ternary(targets))
     assert ((layers > 0).sum(dim=1) == 1).all()
+    # Of 5 x 5 pixels the inner 3 x 3 are inside; 5 more lie beyond each side.
+    assert Nuclei().pixel_counts(targets).tolist() == [49 - 25 - 20, 9, 16 + 20]
 
 
 def test_the_loss_is_a_weighted_cross_entropy_by_hand():

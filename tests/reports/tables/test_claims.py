@@ -390,7 +390,7 @@ def test_claims_of_fediod_table_7_judge_two_metrics_apart(claim, held, fails_at)
 
 
 def test_a_claim_about_a_figure_without_numbers_is_not_judged():
-    claim = Claim("f", "fig4", "text", "figure: something", "n/a", "")
+    claim = Claim("f", "figure4", "text", "figure: something", "n/a", "")
     assert judge_claim(claim, "dlad", {}) is None
 
 
