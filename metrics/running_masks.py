@@ -21,21 +21,6 @@ from metrics.masks import RELEASED_LOGIT, Empty, Reading, counts, hd95
 from metrics.names import BY_GROUP
 from metrics.running import GroupSums
 
-NO_LABEL = 255
-"""In targets: what the pixel is, is not known, and it does not count."""
-
-BRATS: Mapping[str, frozenset[int]] = {
-    "whole-tumour": frozenset({1, 2, 4}),
-    "tumour-core": frozenset({1, 4}),
-    "enhancing": frozenset({4}),
-}
-"""Labels of the tumour's regions in BraTS 2017 to 2021: 1 necrotic core, 2 oedema, 4 enhancing."""
-BRATS_2023: Mapping[str, frozenset[int]] = {
-    name: frozenset(3 if label == 4 else label for label in labels)
-    for name, labels in BRATS.items()
-}
-"""The same in files from 2023 on, where 3 is enhancing."""
-
 OVERLAPS = {
     "dice": masks.dice,
     "sensitivity": masks.sensitivity,
@@ -47,8 +32,8 @@ NUCLEI = ("dice", "obj-dice", "aji", "hd95")
 
 class BinaryOverlap:
     """Dice, sensitivity, specificity and HD95 of one object, means over samples, of logits (n, 1,
-    *sides) and targets (n, *sides) of 0 and 1, images or volumes; pixels of 255 do not count, and
-    are background to HD95. Object is what has a probability above 0.5.
+    *sides) and targets (n, *sides) of 0 and 1, images or volumes; pixels that are `ignore` do not
+    count, and are background to HD95. Object is what has a probability above 0.5.
 
     By group there are Dice, sensitivity and specificity: the mean over groups of what they are from
     all pixels of a group together. HD95 has no such value, for a group's slices have no order.
@@ -58,8 +43,8 @@ class BinaryOverlap:
     Dice, sensitivity and specificity are those of `empty="zero"`.
     """
 
-    def __init__(self, reading: Reading = "paper", empty: Empty = "skip"):
-        self._reading, self._empty = reading, empty
+    def __init__(self, ignore: int, reading: Reading = "paper", empty: Empty = "skip"):
+        self._ignore, self._reading, self._empty = ignore, reading, empty
         self._counts: list[Tensor] = []
         self._distances: list[Tensor] = []
         self._groups = GroupSums()
@@ -71,7 +56,7 @@ class BinaryOverlap:
                 f"expected logits (n, 1, *sides) of targets (n, *sides), not"
                 f" {tuple(outputs.shape)} of {tuple(targets.shape)}"
             )
-        logits, labelled, truth = outputs[:, 0], targets != NO_LABEL, targets == 1
+        logits, labelled, truth = outputs[:, 0], targets != self._ignore, targets == 1
         predicted = logits.sigmoid() > 0.5
         counted = counts(predicted, truth, labelled)
         self._counts.append(counted.cpu())
@@ -174,15 +159,16 @@ class NucleiOverlap:
 class RegionOverlap:
     """Dice of regions that overlap, of logits (n, regions, *sides), one channel for each of
     `regions` in their order, a region being where its probability is above 0.5, and targets (n,
-    *sides) of labels; pixels of 255 do not count.
+    *sides) of labels; pixels that are `ignore` do not count.
 
     `dice-REGION` is the mean over samples, and `dice` the mean over the regions that have one; by
     group both are means over groups (of a subject's volumes, pixels are counted together). A region
     that is in neither truth nor prediction is left out.
     """
 
-    def __init__(self, regions: Mapping[str, Iterable[int]] = BRATS):
+    def __init__(self, regions: Mapping[str, Iterable[int]], ignore: int):
         self._regions = {name: sorted(labels) for name, labels in regions.items()}
+        self._ignore = ignore
         self._counts: list[Tensor] = []
         self._groups = GroupSums()
 
@@ -193,7 +179,7 @@ class RegionOverlap:
                 f"expected logits (n, {len(self._regions)}, *sides) of targets (n, *sides), not"
                 f" {tuple(outputs.shape)} of {tuple(targets.shape)}"
             )
-        predicted, labelled = outputs.sigmoid() > 0.5, targets != NO_LABEL
+        predicted, labelled = outputs.sigmoid() > 0.5, targets != self._ignore
         by_region = []
         for channel, labels in enumerate(self._regions.values()):
             truth = torch.isin(targets, torch.tensor(labels, device=targets.device))

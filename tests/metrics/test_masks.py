@@ -83,7 +83,7 @@ def test_shares_are_those_of_monai_and_torchmetrics(seed, share, volumes):
     shape = (3, 2, 3, 4) if volumes else (3, 4, 5)
     predicted, truth = random_masks(seed, *shape, share=share)
     counted = counts(predicted, truth)
-    assert torch.equal(counted, confusions(predicted.long(), truth.long(), 2))
+    assert torch.equal(counted, confusions(predicted.long(), truth.long(), 2, 255))
     monais = DiceMetric(include_background=True, reduction="none", ignore_empty=False)
     monais(predicted[:, None].float(), truth[:, None].float())
     near = {"atol": 1e-6, "rtol": 0}
