@@ -33,6 +33,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from results.names import check_known
+
 PAPER, RELEASED, REVISED = GENERATIONS = ("paper", "released", "revised")
 
 DECLARED = {PAPER: (1.0, 1.0), RELEASED: (2.0, 2.0), REVISED: (1.0, 2.0)}
@@ -60,10 +62,7 @@ class SparseVector:
 
     def __post_init__(self) -> None:
         """Raises ValueError for settings that make no sense."""
-        if self.generation not in GENERATIONS:
-            raise ValueError(
-                f"unknown generation {self.generation!r}; known: {', '.join(GENERATIONS)}"
-            )
+        check_known(self, generation=GENERATIONS)
         if not 0 < self.share <= 1 or not self.eps1 > 0 or not self.eps3 > 0:
             raise ValueError(f"share lies in (0, 1], eps1 and eps3 are above 0: {self}")
         if not 0 < self.gamma < math.inf or not 0 <= self.tau < math.inf:

@@ -31,6 +31,7 @@ from federation.training.loops import Normalisation, predict, unit_range
 from models import catalogue
 from models.generative import PairDiscriminator
 from models.perceptual import FeatureNetwork, feature_network, perceptual_distance
+from results.names import check_known
 
 MOST = 2**15 - 1
 """The highest number of a label map that crosses, in two bytes a pixel."""
@@ -87,15 +88,6 @@ class GanSettings:
         return self.steps or max(
             -(-client.size // self.batch_size) for client in federation.clients
         )
-
-
-def check_known(settings: object, **known: Sequence[str]) -> None:
-    """Raise ValueError, with what is known, for a field that has another value."""
-    for name, values_known in known.items():
-        if getattr(settings, name) not in values_known:
-            raise ValueError(
-                f"unknown {name} {getattr(settings, name)!r}; known: {', '.join(values_known)}"
-            )
 
 
 def discriminator_loss(generated: torch.Tensor, own: torch.Tensor) -> torch.Tensor:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from federation.federation import Federation
 from federation.method import Method
+from results.names import check_known
 
 
 @dataclass(frozen=True)
@@ -89,16 +90,13 @@ class Settings(Method):
     """Images generated at the end, for measures of their quality."""
 
     def __post_init__(self) -> None:
-        for name, known in (
-            ("weights", ("eq8", "eq8-own", "size", "class-count")),
-            ("gan_weights", ("size", "average")),
-            ("optimizer", ("adam", "sgd")),
-            ("second_upsampling", ("nearest", "bilinear")),
-        ):
-            if getattr(self, name) not in known:
-                raise ValueError(
-                    f"unknown {name} {getattr(self, name)!r}; known: {', '.join(known)}"
-                )
+        check_known(
+            self,
+            weights=("eq8", "eq8-own", "size", "class-count"),
+            gan_weights=("size", "average"),
+            optimizer=("adam", "sgd"),
+            second_upsampling=("nearest", "bilinear"),
+        )
         if self.student_steps != 1 and self.weights not in ("size", "class-count"):
             raise ValueError(
                 f"weights {self.weights!r} need the discriminators, which do not see the images of"

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from federation.blocks.conditional_gan import GanSettings, check_known
+from federation.blocks.conditional_gan import GanSettings
 from federation.method import Method
+from results.names import check_known
 
 
 @dataclass(frozen=True)
