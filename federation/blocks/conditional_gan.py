@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import torch
 import torch.nn.functional as F
 
-from federation.blocks.learner import Learner
+from federation.blocks.learner import Learner, steps_per_epoch
 from federation.blocks.remote import ask
 from federation.costs import values
 from federation.federation import Federation
@@ -82,12 +82,6 @@ class GanSettings:
         check_known(self, gan_weights=("one", "size"))
         if self.batch_size < 1:
             raise ValueError("batch_size must be at least 1")
-
-    def steps_per_epoch(self, federation: Federation) -> int:
-        """`steps`, or as many as the largest client has batches."""
-        return self.steps or max(
-            -(-client.size // self.batch_size) for client in federation.clients
-        )
 
 
 def discriminator_loss(generated: torch.Tensor, own: torch.Tensor) -> torch.Tensor:
@@ -286,7 +280,8 @@ def make_learner(
     """
     betas = (settings.generator_beta, 0.999)
     optimizer = torch.optim.Adam(module.parameters(), settings.generator_lr, betas=betas)
-    steps, constant = settings.steps_per_epoch(federation), epochs - settings.decay_epochs
+    steps = steps_per_epoch(settings.steps, settings.batch_size, federation.clients)
+    constant = epochs - settings.decay_epochs
 
     def share(step: int) -> float:
         late = max(0, step // steps + 1 - constant)

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from federation.federation import Federation
 from federation.method import Method
 from results.names import check_known
 
@@ -104,9 +103,3 @@ class Settings(Method):
             )
         if min(self.epochs, self.batch_size, self.student_steps) < 1:
             raise ValueError("epochs, batch_size and student_steps must be at least 1")
-
-    def steps_per_epoch(self, federation: Federation) -> int:
-        """`steps`, or as many as the largest client has batches."""
-        return self.steps or max(
-            -(-client.size // self.batch_size) for client in federation.clients
-        )
