@@ -25,7 +25,7 @@ from federation.blocks.conditional_gan import (
     synthesise,
     with_samples,
 )
-from federation.blocks.learner import Learner
+from federation.blocks.learner import Learner, steps_per_epoch
 from federation.federation import Federation
 from federation.method import Method
 from federation.parties.checkpoint import Checkpoint
@@ -62,7 +62,7 @@ class AsynDGAN(GanSettings, Method):
         critics = make_critics(self, federation, epochs)
         maps = [critic.send_conditions() for critic in critics]
         generator = make_generator(self, federation, epochs)
-        steps = self.steps_per_epoch(federation)
+        steps = steps_per_epoch(self.steps, self.batch_size, federation.clients)
         for epoch in federation.rounds(
             epochs, alike=True, **snapshot_parts(critics, generator=generator)
         ):

@@ -15,6 +15,7 @@ from federation.federation import Federation
 from federation.method import Method
 from federation.parties.checkpoint import Checkpoint
 from federation.training.loops import Penalty, TrainingPlan
+from results.names import check_known
 
 
 @dataclass(frozen=True)
@@ -51,11 +52,7 @@ class FedAvgPlus(Method):
     """Rounds between looks at a copy that is adapted; 0 for none before the end."""
 
     def __post_init__(self) -> None:
-        if self.adaptation not in ADAPTATIONS:
-            raise ValueError(
-                f"{self.title} knows no adaptation {self.adaptation!r}; use one of"
-                f" {', '.join(ADAPTATIONS)}"
-            )
+        check_known(self, adaptation=ADAPTATIONS)
 
     def fit(self, federation: Federation) -> Checkpoint:
         target = federation.networks.initial()

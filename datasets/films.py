@@ -10,8 +10,6 @@ interpolation, the short side filled up with 128 at the bottom or at the right. 
 
 from __future__ import annotations
 
-import csv
-from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -172,50 +170,6 @@ def read_films(
     with ThreadPoolExecutor() as pool:
         list(pool.map(read, range(len(paths))))
     return images
-
-
-def read_table(path: Path, columns: Sequence[str], how_to_get: str) -> list[dict[str, str]]:
-    """The rows of a CSV file as text by column. Raises DataError if it has no rows or lacks one of
-    the columns.
-    """
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as lines:
-            rows = list(csv.DictReader(lines))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise DataError(f"{path} is not a readable table ({error}). {how_to_get}") from error
-    if (
-        not rows
-        or not set(columns) <= set(rows[0])
-        or any(row[column] is None for row in rows for column in columns)
-    ):
-        raise DataError(
-            f"{path} is not a table with the columns {', '.join(columns)}, or is cut off."
-            f" {how_to_get}"
-        )
-    return rows
-
-
-def unrepeated(table: Path, names: Sequence[str], how_to_get: str) -> None:
-    """Raise DataError if a table names a film twice: it would count twice, and might be in two
-    splits.
-    """
-    for name, times in Counter(names).items():
-        if times > 1:
-            raise DataError(f"{table} names {name} {times} times. {how_to_get}")
-
-
-def all_there(title: str, paths: Sequence[Path], how_to_get: str) -> bool:
-    """Whether the films of a table are there: all, or none. Raises DataError for some, rather than
-    let another set stand in.
-    """
-    missing = [path for path in paths if not path.is_file()]
-    if missing and len(missing) < len(paths):
-        raise DataError(
-            f"{title}: {len(missing):,} of {len(paths):,} films are missing, the first is"
-            f" {missing[0]}. Complete it, or take its folder away for another set to stand in."
-            f" {how_to_get}"
-        )
-    return not missing
 
 
 # -- splits --

@@ -1,14 +1,46 @@
-"""Sets that are folders of many files: whether all of them are there, and which names a test split
-takes where nobody has published one.
+"""Sets that are folders of many files: the tables that name them, whether all of them are there,
+and which names a test split takes where nobody has published one.
 """
 
 from __future__ import annotations
 
+import csv
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from datasets.source import DataError
+
+
+def read_table(path: Path, columns: Sequence[str], how_to_get: str) -> list[dict[str, str]]:
+    """The rows of a CSV file as text by column. Raises DataError if it has no rows or lacks one of
+    the columns.
+    """
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as lines:
+            rows = list(csv.DictReader(lines))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise DataError(f"{path} is not a readable table ({error}). {how_to_get}") from error
+    if (
+        not rows
+        or not set(columns) <= set(rows[0])
+        or any(row[column] is None for row in rows for column in columns)
+    ):
+        raise DataError(
+            f"{path} is not a table with the columns {', '.join(columns)}, or is cut off."
+            f" {how_to_get}"
+        )
+    return rows
+
+
+def unrepeated(table: Path, names: Sequence[str], how_to_get: str) -> None:
+    """Raise DataError if a table names a sample twice: it would count twice, and might be in two
+    splits.
+    """
+    for name, times in Counter(names).items():
+        if times > 1:
+            raise DataError(f"{table} names {name} {times} times. {how_to_get}")
 
 
 def all_there(title: str, paths: Sequence[Path], how_to_get: str) -> bool:

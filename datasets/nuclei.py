@@ -13,8 +13,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 from datasets.annotations import INSTANCES, Annotation
-from datasets.films import read_table, unrepeated
-from datasets.folders import all_there
+from datasets.folders import all_there, read_table, unrepeated
 from datasets.pictures import opened
 from datasets.source import DataError
 

@@ -29,6 +29,7 @@ from federation.training.loops import Loss, predict
 from models.catalogue import feature_shape
 from models.saliency import Attentive, NonLocalAttentive, apart, images_apart
 from privacy.plan import DP_SGD
+from results.names import check_known
 
 BOUND_SCALES = ("printed", "mean")
 ENSEMBLES = ("weighted", "average")
@@ -235,12 +236,7 @@ class FedAD(Method):
     float32 (ours)."""
 
     def __post_init__(self) -> None:
-        if self.bound_scale not in BOUND_SCALES:
-            raise ValueError(
-                f"unknown bound_scale {self.bound_scale!r}; use {' or '.join(BOUND_SCALES)}"
-            )
-        if self.ensemble not in ENSEMBLES:
-            raise ValueError(f"unknown ensemble {self.ensemble!r}; use {' or '.join(ENSEMBLES)}")
+        check_known(self, bound_scale=BOUND_SCALES, ensemble=ENSEMBLES)
         if self.dropped < 0 or not self.rho > 0:
             raise ValueError(f"dropped must be at least 0 and rho above 0: {self}")
 

@@ -26,6 +26,7 @@ from federation.parties.client import Client
 from federation.parties.data import LabelledSet
 from federation.training.loops import DivergedError, Normalisation, TrainingPlan, unit_range
 from models.saliency import grad_cam, input_gradient, unit_scaled
+from results.names import check_known
 
 SELECTIONS = ("sampled", "top-k", "least-k", "random", "fixed")
 WEIGHTINGS = ("equal", "positive", "negative")
@@ -142,15 +143,14 @@ class FedSA(Method):
     """Rounds between looks at a copy that is adapted (released: 10); 0 for none before the end."""
 
     def __post_init__(self) -> None:
-        for value, known in (
-            (self.selection, SELECTIONS),
-            (self.weighting, WEIGHTINGS),
-            (self.transferability, TRANSFERABILITIES),
-            (self.saliency, ("input-gradient", "grad-cam")),
-            (self.adaptation, ADAPTATIONS),
-        ):
-            if value not in known:
-                raise ValueError(f"FedSA knows no {value!r} here; use one of {', '.join(known)}")
+        check_known(
+            self,
+            selection=SELECTIONS,
+            weighting=WEIGHTINGS,
+            transferability=TRANSFERABILITIES,
+            saliency=("input-gradient", "grad-cam"),
+            adaptation=ADAPTATIONS,
+        )
         if min(self.rounds, self.selection_gap, self.selected) < 1:
             raise ValueError("rounds, selection_gap and selected must be at least 1")
 

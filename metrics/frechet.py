@@ -42,32 +42,6 @@ def frechet_distance(features_a: Tensor, features_b: Tensor) -> float:
     return _distance(a.mean(dim=0), _root(a), b.mean(dim=0), _root(b))
 
 
-def frechet_distance_of_moments(
-    mean_a: Tensor, covariance_a: Tensor, mean_b: Tensor, covariance_b: Tensor
-) -> float:
-    """`frechet_distance` of means (d,) and covariances (d, d), in double precision on the CPU.
-
-    Raises ValueError for other shapes, values that are not finite, and covariances that are not
-    symmetric.
-    """
-    d = len(mean_a)
-    for mean, covariance in ((mean_a, covariance_a), (mean_b, covariance_b)):
-        if mean.shape != (d,) or covariance.shape != (d, d):
-            raise ValueError(
-                f"expected a mean ({d},) and a covariance ({d}, {d}), not {tuple(mean.shape)},"
-                f" {tuple(covariance.shape)}"
-            )
-        if not torch.allclose(covariance, covariance.T, rtol=1e-4, atol=1e-6):
-            raise ValueError("a covariance must be symmetric")
-    roots = []
-    for covariance in (covariance_a, covariance_b):
-        values, vectors = torch.linalg.eigh(_finite(covariance))
-        roots.append(
-            values.clamp(min=0).sqrt()[:, None] * vectors.T
-        )  # rounding makes zero eigenvalues slightly negative
-    return _distance(_finite(mean_a), roots[0], _finite(mean_b), roots[1])
-
-
 def is_reliable(n: int, m: int, d: int) -> bool:
     """Whether both sets have at least as many images as there are features; below, a covariance is
     singular by too few.

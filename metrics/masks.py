@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -88,46 +87,35 @@ def specificity(counted: Tensor, empty: Empty = "skip") -> Tensor:
 
 
 def hd95(
-    predicted: Tensor,
-    truth: Tensor,
-    reading: Reading = "paper",
-    empty: Empty = "skip",
-    spacing: float | Sequence[float] = 1.0,
+    predicted: Tensor, truth: Tensor, reading: Reading = "paper", empty: Empty = "skip"
 ) -> Tensor:
-    """95 % Hausdorff distance, float64 (n,), of the contours of boolean masks (n, *sides), images
-    or volumes.
-
-    `spacing` is the distance of neighbouring pixels, one number or one for each side: 1 gives
-    pixels, millimetres give millimetres.
+    """95 % Hausdorff distance in pixels, float64 (n,), of the contours of boolean masks (n,
+    *sides), images or volumes.
 
     - `paper`: the larger of the two directed 95 % quantiles, FedIOD's Eq. 13 with the quantile in
       place of the supremum, by MONAI, in single precision: contours are what a cross erodes, at the
       edge of the image too. With an empty mask it is NaN by `skip`; by `zero` the diagonal of the
-      image; by `one` 0 if both are empty and the diagonal if one is (373.13 mm of a BraTS volume).
+      image; by `one` 0 if both are empty and the diagonal if one is (373.13 of a BraTS volume).
     - `released`: NumPy's 95th percentile of the distances of both directions, pooled, between
       contours to which the edge of the image does not belong. NaN, whatever `empty` says, where a
       contour is empty: the released code leaves out what has no prediction, and raises where only
       the truth is empty or a mask fills the image.
 
-    Raises ValueError for other shapes, types, readings, and a spacing for other sides.
+    Raises ValueError for other shapes, types and readings.
     """
     _check(predicted, truth)
-    sides = predicted.shape[1:]
-    if not np.isscalar(spacing) and len(np.atleast_1d(spacing)) != len(sides):
-        raise ValueError(f"expected one spacing, or one for each of {len(sides)} sides: {spacing}")
-    spaces = np.broadcast_to(np.asarray(spacing, dtype=np.float64), len(sides))
     predicted, truth = predicted.detach().cpu(), truth.detach().cpu()
     if reading == "released":
         pairs = zip(predicted.numpy(), truth.numpy(), strict=True)
-        return torch.tensor([_pooled(a, b, spaces) for a, b in pairs], dtype=torch.float64)
+        return torch.tensor([_pooled(a, b) for a, b in pairs], dtype=torch.float64)
     if reading != "paper":
         raise ValueError(f"there is no reading {reading!r} of HD95; paper and released are")
     filled = [mask.flatten(1).any(dim=1) for mask in (predicted, truth)]
     both = filled[0] & filled[1]
     values = torch.full((len(truth),), math.nan, dtype=torch.float64)
     if both.any():
-        values[both] = _monai_hd95(predicted[both], truth[both], spaces)
-    diagonal = float(np.linalg.norm(spaces * np.array(sides)))
+        values[both] = _monai_hd95(predicted[both], truth[both])
+    diagonal = float(np.linalg.norm(predicted.shape[1:]))
     return settled(values, ~filled[0] & ~filled[1], empty, best=0.0, worst=diagonal)
 
 
@@ -161,19 +149,17 @@ def contour(mask: NDArray[np.bool_], at_edge: bool) -> NDArray[np.bool_]:
     return mask & ~inner
 
 
-def _pooled(
-    predicted: NDArray[np.bool_], truth: NDArray[np.bool_], spaces: NDArray[np.float64]
-) -> float:
+def _pooled(predicted: NDArray[np.bool_], truth: NDArray[np.bool_]) -> float:
     from scipy.spatial import cKDTree
 
-    a, b = (np.argwhere(contour(mask, at_edge=False)) * spaces for mask in (predicted, truth))
+    a, b = (np.argwhere(contour(mask, at_edge=False)) for mask in (predicted, truth))
     if not len(a) or not len(b):
         return math.nan
     distances = np.concatenate([cKDTree(b).query(a)[0], cKDTree(a).query(b)[0]])
     return float(np.percentile(distances, PERCENTILE))
 
 
-def _monai_hd95(predicted: Tensor, truth: Tensor, spaces: NDArray[np.float64]) -> Tensor:
+def _monai_hd95(predicted: Tensor, truth: Tensor) -> Tensor:
     with warnings.catch_warnings():  # it calls what it has deprecated itself
         warnings.simplefilter("ignore", FutureWarning)
         from monai.metrics import compute_hausdorff_distance  # takes seconds to import
@@ -183,7 +169,6 @@ def _monai_hd95(predicted: Tensor, truth: Tensor, spaces: NDArray[np.float64]) -
             truth[:, None],
             include_background=True,
             percentile=PERCENTILE,
-            spacing=spaces.tolist(),
         )
     return values[:, 0].double()
 

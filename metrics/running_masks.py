@@ -1,14 +1,14 @@
 """Running metrics of masks: one object in each sample, nuclei, and regions of a tumour, as
 `metrics.running` has others.
 
-What is undefined where a mask is empty is settled by a rule (`metrics.masks.Empty`); by `skip` it
-is left out of the mean, which is NaN if nothing is left.
+What is undefined where a mask is empty is left out of the mean, which is NaN if nothing is left, or
+settled by another rule (`metrics.masks.Empty`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Literal, get_args
 
 import numpy as np
@@ -17,24 +17,9 @@ from torch import Tensor
 
 from metrics import masks
 from metrics.instances import aji, components, instances_of, object_dice, object_hausdorff
-from metrics.masks import RELEASED_LOGIT, Empty, Reading, counts, hd95, settled
+from metrics.masks import RELEASED_LOGIT, Empty, Reading, counts, hd95
 from metrics.names import BY_GROUP
 from metrics.running import GroupSums
-
-NO_LABEL = 255
-"""In targets: what the pixel is, is not known, and it does not count."""
-
-BRATS: Mapping[str, frozenset[int]] = {
-    "whole-tumour": frozenset({1, 2, 4}),
-    "tumour-core": frozenset({1, 4}),
-    "enhancing": frozenset({4}),
-}
-"""Labels of the tumour's regions in BraTS 2017 to 2021: 1 necrotic core, 2 oedema, 4 enhancing."""
-BRATS_2023: Mapping[str, frozenset[int]] = {
-    name: frozenset(3 if label == 4 else label for label in labels)
-    for name, labels in BRATS.items()
-}
-"""The same in files from 2023 on, where 3 is enhancing."""
 
 OVERLAPS = {
     "dice": masks.dice,
@@ -47,24 +32,19 @@ NUCLEI = ("dice", "obj-dice", "aji", "hd95")
 
 class BinaryOverlap:
     """Dice, sensitivity, specificity and HD95 of one object, means over samples, of logits (n, 1,
-    *sides) and targets (n, *sides) of 0 and 1, images or volumes; pixels of 255 do not count, and
-    are background to HD95. Object is what has a probability above 0.5.
+    *sides) and targets (n, *sides) of 0 and 1, images or volumes; pixels that are `ignore` do not
+    count, and are background to HD95. Object is what has a probability above 0.5.
 
     By group there are Dice, sensitivity and specificity: the mean over groups of what they are from
     all pixels of a group together. HD95 has no such value, for a group's slices have no order.
 
-    `reading`, `empty` and `spacing` as `metrics.masks.hd95` has them, which by `released` takes
-    masks of raw logits above `RELEASED_LOGIT`, and leaves out samples with an empty prediction; the
-    authors' Dice, sensitivity and specificity are those of `empty="zero"`.
+    `reading` and `empty` as `metrics.masks.hd95` has them, which by `released` takes masks of raw
+    logits above `RELEASED_LOGIT`, and leaves out samples with an empty prediction; the authors'
+    Dice, sensitivity and specificity are those of `empty="zero"`.
     """
 
-    def __init__(
-        self,
-        reading: Reading = "paper",
-        empty: Empty = "skip",
-        spacing: float | Sequence[float] = 1.0,
-    ):
-        self._reading, self._empty, self._spacing = reading, empty, spacing
+    def __init__(self, ignore: int, reading: Reading = "paper", empty: Empty = "skip"):
+        self._ignore, self._reading, self._empty = ignore, reading, empty
         self._counts: list[Tensor] = []
         self._distances: list[Tensor] = []
         self._groups = GroupSums()
@@ -76,15 +56,13 @@ class BinaryOverlap:
                 f"expected logits (n, 1, *sides) of targets (n, *sides), not"
                 f" {tuple(outputs.shape)} of {tuple(targets.shape)}"
             )
-        logits, labelled, truth = outputs[:, 0], targets != NO_LABEL, targets == 1
+        logits, labelled, truth = outputs[:, 0], targets != self._ignore, targets == 1
         predicted = logits.sigmoid() > 0.5
         counted = counts(predicted, truth, labelled)
         self._counts.append(counted.cpu())
         self._groups.add(counted, groups)
         contoured = logits > RELEASED_LOGIT if self._reading == "released" else predicted
-        self._distances.append(
-            hd95(contoured & labelled, truth, self._reading, self._empty, self._spacing)
-        )
+        self._distances.append(hd95(contoured & labelled, truth, self._reading, self._empty))
 
     def compute(self) -> dict[str, float]:
         counted = _of_samples(self._counts)
@@ -111,9 +89,10 @@ class NucleiOverlap:
     - `distance`: HD95 of `objects`, weighted by their size, in pixels, or of the `mask` of all
       pixels in any object, as `metrics.masks.hd95` has it in that reading. FedIOD's text counts the
       Hausdorff distance among the metrics of semantic segmentation, which speaks for `mask`.
-    - `empty` settles an image without objects, in the truth, the prediction or both. With objects
-      in one of them alone, Dice, object Dice and AJI are 0 by every rule, and HD95 is left out by
-      `skip`. The AJI of `released` is 0 without a prediction, whatever the rule.
+
+    An image without objects in truth and prediction is left out of all of them, but for the AJI of
+    `released`, which is 0 without a prediction. With objects in one of them alone Dice, object Dice
+    and AJI are 0, and HD95 is left out.
 
     An object is matched by its Jaccard index (J of FedIOD's text, before Eq. 12).
     """
@@ -121,7 +100,6 @@ class NucleiOverlap:
     def __init__(
         self,
         reading: Reading = "paper",
-        empty: Empty = "skip",
         distance: Literal["objects", "mask"] = "objects",
         minimum: int = 20,
         radius: int = 2,
@@ -130,7 +108,7 @@ class NucleiOverlap:
             raise ValueError(f"there is no reading {reading!r} of AJI; paper and released are")
         if distance not in ("objects", "mask"):
             raise ValueError(f"HD95 is that of objects or of the mask, not of {distance!r}")
-        self._reading, self._empty, self._distance = reading, empty, distance
+        self._reading, self._distance = reading, distance
         self._minimum, self._radius = minimum, radius
         self._values: list[Tensor] = []
         self._groups: list[Tensor] = []
@@ -150,24 +128,18 @@ class NucleiOverlap:
         pairs = [*zip(preds, truths, strict=True)]
         predicted = torch.from_numpy(np.array(preds).reshape(truths.shape) > 0)
         truth = torch.from_numpy(truths > 0)
-        right = ~predicted.flatten(1).any(dim=1) & ~truth.flatten(1).any(dim=1)
 
-        def of_objects(values: Iterable[float], best: float = 1, worst: float = 0) -> Tensor:
-            found = torch.tensor([*values], dtype=torch.float64)
-            return settled(found, right, self._empty, best, worst)
+        def of_objects(values: Iterable[float]) -> Tensor:
+            return torch.tensor([*values], dtype=torch.float64)
 
         reuse = self._reading == "released"
         columns = [
-            masks.dice(counts(predicted, truth), self._empty),
+            masks.dice(counts(predicted, truth)),
             of_objects(object_dice(p, t, match="jaccard") for p, t in pairs),
             of_objects(aji(p, t, reuse) for p, t in pairs),
-            of_objects(
-                (object_hausdorff(p, t, match="jaccard") for p, t in pairs),
-                best=0,
-                worst=math.hypot(*targets.shape[1:]),
-            )
+            of_objects(object_hausdorff(p, t, match="jaccard") for p, t in pairs)
             if self._distance == "objects"
-            else hd95(predicted, truth, self._reading, self._empty),
+            else hd95(predicted, truth, self._reading),
         ]
         self._values.append(torch.stack(columns, dim=1))
         if groups is not None:
@@ -187,16 +159,16 @@ class NucleiOverlap:
 class RegionOverlap:
     """Dice of regions that overlap, of logits (n, regions, *sides), one channel for each of
     `regions` in their order, a region being where its probability is above 0.5, and targets (n,
-    *sides) of labels; pixels of 255 do not count.
+    *sides) of labels; pixels that are `ignore` do not count.
 
     `dice-REGION` is the mean over samples, and `dice` the mean over the regions that have one; by
-    group both are means over groups (of a subject's volumes, pixels are counted together). `empty`
-    settles regions that are in neither truth nor prediction; `one` is the BraTS challenges' rule.
+    group both are means over groups (of a subject's volumes, pixels are counted together). A region
+    that is in neither truth nor prediction is left out.
     """
 
-    def __init__(self, regions: Mapping[str, Iterable[int]] = BRATS, empty: Empty = "skip"):
+    def __init__(self, regions: Mapping[str, Iterable[int]], ignore: int):
         self._regions = {name: sorted(labels) for name, labels in regions.items()}
-        self._empty = empty
+        self._ignore = ignore
         self._counts: list[Tensor] = []
         self._groups = GroupSums()
 
@@ -207,7 +179,7 @@ class RegionOverlap:
                 f"expected logits (n, {len(self._regions)}, *sides) of targets (n, *sides), not"
                 f" {tuple(outputs.shape)} of {tuple(targets.shape)}"
             )
-        predicted, labelled = outputs.sigmoid() > 0.5, targets != NO_LABEL
+        predicted, labelled = outputs.sigmoid() > 0.5, targets != self._ignore
         by_region = []
         for channel, labels in enumerate(self._regions.values()):
             truth = torch.isin(targets, torch.tensor(labels, device=targets.device))
@@ -224,7 +196,7 @@ class RegionOverlap:
 
     def _dice(self, counted: Tensor) -> dict[str, float]:
         of_region = {
-            f"dice-{name}": _mean(masks.dice(counted[:, channel], self._empty))
+            f"dice-{name}": _mean(masks.dice(counted[:, channel]))
             for channel, name in enumerate(self._regions)
         }
         return {

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 
-def confusions(predicted: Tensor, target: Tensor, classes: int, ignore: int = 255) -> Tensor:
+def confusions(predicted: Tensor, target: Tensor, classes: int, ignore: int) -> Tensor:
     """How many pixels of each class (row) were taken for which (column), of each of n samples by
     itself, int64 (n, classes, classes).
 

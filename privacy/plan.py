@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from results.names import check_known
+
 ACCOUNTANTS = ("rdp", "prv")
 
 DP_SGD, PATE, GS_WGAN, RELEASED = MECHANISMS = ("dp-sgd", "pate", "gs-wgan", "released")
@@ -52,15 +54,7 @@ class PrivacyPlan:
     clients."""
 
     def __post_init__(self) -> None:
-        for name, known in (
-            ("mechanism", MECHANISMS),
-            ("accountant", ACCOUNTANTS),
-            ("votes", VOTES),
-        ):
-            if getattr(self, name) not in known:
-                raise ValueError(
-                    f"unknown {name} {getattr(self, name)!r}; known: {', '.join(known)}"
-                )
+        check_known(self, mechanism=MECHANISMS, accountant=ACCOUNTANTS, votes=VOTES)
         if not self.epsilon > 0 or not 0 < self.delta < 1:
             raise ValueError(
                 f"epsilon must be above 0 and delta between 0 and 1, not {self.epsilon:g} and"

@@ -8,8 +8,6 @@ so everything trained from it is private at the same price.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
@@ -18,32 +16,6 @@ from privacy.releases import GaussianSteps
 SENSITIVITY_FACTOR = 2.0
 """L2 sensitivity over the clipping norm: two discriminators may send back opposite gradients for
 one image."""
-
-
-@dataclass(frozen=True)
-class Released:
-    """What the pre-release of FedIOD does instead. Its noise is scaled below the sensitivity: see
-    `accounted_multiplier`.
-    """
-
-    layer: str = "input of the discriminator's last convolution"
-    """Where it clips, in both networks' updates; GS-WGAN does at the generated image."""
-    bound: float = 100.0
-    """Clipping norm times the size of the batch; 1 in GS-WGAN."""
-    sensitivity_factor: float = 0.1
-    """Its factor of the noise, in place of `SENSITIVITY_FACTOR`."""
-    noise_multiplier: float = 10.0
-    """That of its recorded run; its default is 1.07, GS-WGAN's."""
-
-    def clip_norm(self, batch_size: int) -> float:
-        return self.bound / batch_size
-
-    @property
-    def accounted_multiplier(self) -> float:
-        """Noise over the true sensitivity, which is the noise multiplier that an accountant must be
-        told.
-        """
-        return self.noise_multiplier * self.sensitivity_factor / SENSITIVITY_FACTOR
 
 
 def clip(gradients: Tensor, norm: float) -> Tensor:
@@ -94,18 +66,12 @@ def sanitise(
     return clipped + noise_multiplier * sensitivity_factor * clip_norm * drawn
 
 
-def release(
-    images: int,
-    noise_multiplier: float,
-    sample_rate: float = 1.0,
-    sensitivity_factor: float = SENSITIVITY_FACTOR,
-) -> GaussianSteps:
-    """What sanitising `images` gradients costs, one composition each.
+def release(images: int, noise_multiplier: float, sample_rate: float) -> GaussianSteps:
+    """What sanitising `images` gradients costs, one composition each, with noise of
+    `SENSITIVITY_FACTOR`.
 
     `sample_rate` is the chance of a record to have been behind the discriminator asked: below 1
     only where many were trained on disjoint records, and one is drawn at random, as in GS-WGAN. All
     clients of a round being asked, it is 1.
     """
-    return GaussianSteps(
-        noise_multiplier * sensitivity_factor / SENSITIVITY_FACTOR, sample_rate, images
-    )
+    return GaussianSteps(noise_multiplier, sample_rate, images)

@@ -33,14 +33,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from results.names import check_known
+
 PAPER, RELEASED, REVISED = GENERATIONS = ("paper", "released", "revised")
 
 DECLARED = {PAPER: (1.0, 1.0), RELEASED: (2.0, 2.0), REVISED: (1.0, 2.0)}
 """By generation, the sensitivity that noise is scaled for, of an entry's clipped magnitude and of
-an answer, over gamma."""
-MAGNITUDE, ANSWER = 1.0, 2.0
-"""What they are, over gamma, whatever changes in a client's data: clipped magnitudes lie in
-[0, gamma], clipped entries in [-gamma, gamma]."""
+an answer, over gamma. Whatever changes in a client's data, they are 1 and 2: clipped magnitudes lie
+in [0, gamma], clipped entries in [-gamma, gamma]."""
 
 
 @dataclass(frozen=True)
@@ -62,10 +62,7 @@ class SparseVector:
 
     def __post_init__(self) -> None:
         """Raises ValueError for settings that make no sense."""
-        if self.generation not in GENERATIONS:
-            raise ValueError(
-                f"unknown generation {self.generation!r}; known: {', '.join(GENERATIONS)}"
-            )
+        check_known(self, generation=GENERATIONS)
         if not 0 < self.share <= 1 or not self.eps1 > 0 or not self.eps3 > 0:
             raise ValueError(f"share lies in (0, 1], eps1 and eps3 are above 0: {self}")
         if not 0 < self.gamma < math.inf or not 0 <= self.tau < math.inf:
@@ -104,7 +101,9 @@ def declared(settings: SparseVector, entries: int) -> Budgets:
     """What an upload of m of `entries` entries costs by the generation's own count.
 
     eps2 is eps1 (2 m gamma)^(2/3) in `paper`, eps1 (2 m)^(2/3) elsewhere, where each of m answers
-    costs eps3.
+    costs eps3. It is no promise: entries may be accepted that are not drawn, and how many decides
+    who is, so that queries cost entries / m times as much; and answers that are clipped after their
+    noise have no bound, for nothing bounds an entry before (NVFlare's issue 462).
     """
     m = uploads(settings, entries)
     if settings.generation == PAPER:
@@ -113,24 +112,6 @@ def declared(settings: SparseVector, entries: int) -> Budgets:
     ratio = (2 * m) ** (2 / 3)
     first = settings.eps1 / (1 + ratio) if settings.generation == REVISED else settings.eps1
     return Budgets(first, first * ratio, m * settings.eps3)
-
-
-def guaranteed(settings: SparseVector, entries: int) -> Budgets:
-    """What holds of an upload, whatever changes in the client's data; of several, as many times
-    that.
-
-    Budgets are those of the sensitivities that are, not of the declared ones. Entries may be
-    accepted that are not drawn, and how many decides who is: so c is `entries` rather than m, which
-    the declared count takes. Answers clipped after their noise have no bound (infinite): nothing
-    here bounds an entry before (NVFlare's issue 462).
-    """
-    m, said = uploads(settings, entries), declared(settings, entries)
-    magnitude, answer = DECLARED[settings.generation]
-    return Budgets(
-        said.threshold * MAGNITUDE / magnitude,
-        said.queries * MAGNITUDE / magnitude * entries / m,
-        said.answers * ANSWER / answer if settings.generation == REVISED else math.inf,
-    )
 
 
 def scales(settings: SparseVector, entries: int) -> Scales:

@@ -1,9 +1,9 @@
-"""Suggestions for names that do not exist."""
+"""Names that do not exist: what may have been meant, and settings that have none but known ones."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 
 def near(name: str, known: Iterable[str]) -> str:
@@ -14,3 +14,11 @@ def near(name: str, known: Iterable[str]) -> str:
         :3
     ]
     return f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(names)}"
+
+
+def check_known(settings: object, **known: Collection[str]) -> None:
+    """Raise ValueError, with what is known, for a field of `settings` that has another value."""
+    for field, values in known.items():
+        value = getattr(settings, field)
+        if value not in values:
+            raise ValueError(f"unknown {field} {value!r}; known: {', '.join(values)}")

@@ -15,7 +15,7 @@ from benchmarks.publish import hours
 from benchmarks.publish.progress import progress_bar
 from benchmarks.running.follow import Follower
 from benchmarks.running.gpus import GPU
-from benchmarks.running.plan import Plan
+from benchmarks.running.plan import Plan, make_plan
 from benchmarks.running.trial import try_settings
 from benchmarks.tables import bandwidth, registry
 from benchmarks.tables.cells import UNREAD, Cell, expand, unread
@@ -39,18 +39,18 @@ def make_plans(names: Sequence[str], selection: Selection, console: Console) -> 
     try_settings(list(tables.values()), every, selection)
     for setting in unread(every, selection.overrides):
         console.print(f"--set {escape(setting)}: {UNREAD}", soft_wrap=True)
-    follower = Follower()
-    alone = {name: Plan() for name in names}
+    follower, everything = Follower(), Plan()
     papers = {name.partition("/")[0]: Plan() for name in names}
-    everything = Plan()
-    with _Progress(console, sum(map(len, cells.values()))) as progress:
-        for name in names:
-            for cell in cells[name]:
-                progress.planning(str(cell))
-                planned = follower.follow(cell)
-                for plan in (alone[name], papers[name.partition("/")[0]], everything):
-                    plan.note_data(cell)
-                    plan.add(planned, follower.stages)
+    with _Progress(console, len(every)) as progress:
+        alone = {
+            name: make_plan(
+                cells[name],
+                follower,
+                progress.planning,
+                sums=(papers[name.partition("/")[0]], everything),
+            )
+            for name in names
+        }
     plans: dict[str, Plan] = {}
     for paper, total in papers.items():
         own = [name for name in names if name.partition("/")[0] == paper]
@@ -75,10 +75,11 @@ class _Progress:
     def __exit__(self, *exception: object) -> None:
         self._bar.stop()
 
-    def planning(self, cell: str) -> None:
+    def planning(self, cell: Cell) -> None:
         """The next cell begins."""
         self._done += 1
-        self._bar.update(self._task, completed=self._done, description=f"planning {escape(cell)}")
+        shown = f"planning {escape(str(cell))}"
+        self._bar.update(self._task, completed=self._done, description=shown)
         if not self._bar.live.is_started and time.monotonic() - self._begun > PATIENCE:
             self._bar.start()
 

@@ -109,15 +109,18 @@ def make_plan(
     cells: Sequence[Cell],
     follower: Follower | None = None,
     report: Callable[[Cell], None] = lambda cell: None,
+    sums: Sequence[Plan] = (),
 ) -> Plan:
     """What `cells` would do together. A `follower` keeps what it has followed for the next plan;
-    `report` is told each cell before it is followed.
+    `report` is told each cell before it is followed; cells are added to the plans `sums` too.
 
     Raises SpecError for a cell that cannot be planned.
     """
-    follower, plan = follower or Follower(), Plan()
+    follower, own = follower or Follower(), Plan()
     for cell in cells:
         report(cell)
-        plan.note_data(cell)
-        plan.add(follower.follow(cell), follower.stages)
-    return plan
+        planned = follower.follow(cell)
+        for plan in (own, *sums):
+            plan.note_data(cell)
+            plan.add(planned, follower.stages)
+    return own

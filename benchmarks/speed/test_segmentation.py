@@ -11,14 +11,14 @@ import pytest
 import torch
 
 from federation.tasks.nuclei import Nuclei
-from federation.tasks.regions import BRATS, Regions
+from federation.tasks.regions import BRATS, TUMOUR, Regions
 from federation.training.loops import Normalisation, TrainingPlan, predictions, train
 from federation.training.windows import Window
 from models.catalogue import build
 
 CASES = [
     ("unet-16-bn", 3, (64, 64), Nuclei()),
-    ("unet-narrow", 3, (64, 64), Regions()),
+    ("unet-narrow", 3, (64, 64), Regions(TUMOUR)),
     ("segresnet-half-3d", 4, (32, 32, 32), Regions(BRATS)),
 ]
 SAMPLES = 32

@@ -35,7 +35,7 @@ from pathlib import Path
 import numpy as np
 
 from datasets.annotations import IGNORE, SEGMENTS, AnnotatedSource, AnnotatedSplit, Annotation
-from datasets.films import read_table
+from datasets.folders import read_table
 from datasets.nifti import read_volume, whole_numbers
 from datasets.source import DataError, Split
 

@@ -21,6 +21,7 @@ import numpy as np
 from datasets import films
 from datasets.annotations import FINDINGS, IGNORE, AnnotatedSource, AnnotatedSplit, Annotation
 from datasets.films import FULL
+from datasets.folders import all_there, read_table, unrepeated
 from datasets.source import DataError, Split
 
 COLUMNS = (
@@ -67,7 +68,7 @@ def read(home: Path, table: str) -> Films:
     """A table of the folder `home`. Raises DataError for values or paths that are not the official
     ones.
     """
-    rows = films.read_table(home / table, ("Path", *COLUMNS), _HOW)
+    rows = read_table(home / table, ("Path", *COLUMNS), _HOW)
     try:
         findings = np.array([[VALUES[row[column]] for column in COLUMNS] for row in rows], np.uint8)
     except KeyError as error:
@@ -77,7 +78,7 @@ def read(home: Path, table: str) -> Films:
     patients = [re.search(r"/patient(\d+)/", row["Path"]) for row in rows]
     if not all(patients):
         raise DataError(f"{home / table} has paths without the folder of a patient. {_HOW}")
-    films.unrepeated(home / table, [row["Path"] for row in rows], _HOW)
+    unrepeated(home / table, [row["Path"] for row in rows], _HOW)
     paths = [home / row["Path"].split("/", 1)[1] for row in rows]
     return Films(
         paths, np.array([int(patient[1]) for patient in patients if patient], np.int64), findings
@@ -110,7 +111,7 @@ def _files(home: Path) -> list[Path]:
     paths = [path for table in TABLES.values() for path in read(folder, table).paths]
     return (
         [*(folder / table for table in TABLES.values()), *paths]
-        if films.all_there("CheXpert", paths, _HOW)
+        if all_there("CheXpert", paths, _HOW)
         else []
     )
 

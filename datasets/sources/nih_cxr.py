@@ -27,6 +27,7 @@ import numpy as np
 from datasets import films
 from datasets.annotations import FINDINGS, AnnotatedSource, AnnotatedSplit, Annotation
 from datasets.films import FULL
+from datasets.folders import read_table, unrepeated
 from datasets.source import DataError, Split
 from datasets.sources.chexpert import NAMES as CHEXPERT_NAMES
 
@@ -118,8 +119,8 @@ def read_films_of(home: Path) -> list[Film]:
     if table is None or not there:
         return []
     records = []
-    rows = films.read_table(table, _COLUMNS, _HOW)
-    films.unrepeated(table, [row["Image Index"] for row in rows], _HOW)
+    rows = read_table(table, _COLUMNS, _HOW)
+    unrepeated(table, [row["Image Index"] for row in rows], _HOW)
     for row in rows:
         name = row["Image Index"]
         if name in there:

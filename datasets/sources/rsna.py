@@ -18,6 +18,7 @@ import numpy as np
 from datasets import films
 from datasets.annotations import AnnotatedSource, AnnotatedSplit
 from datasets.films import FULL
+from datasets.folders import all_there, read_table
 from datasets.source import DataError, Split
 
 FOLDERS = ("rsna_pneumonia", "rsna-pneumonia-detection-challenge")
@@ -35,7 +36,7 @@ def read_targets(table: Path) -> dict[str, int]:
     one film.
     """
     targets: dict[str, int] = {}
-    for row in films.read_table(table, ("patientId", "Target"), _HOW):
+    for row in read_table(table, ("patientId", "Target"), _HOW):
         name, target = row["patientId"], row["Target"]
         if target not in ("0", "1") or targets.get(name, int(target)) != int(target):
             raise DataError(f"{table}: the targets of {name} are not all 0 or all 1. {_HOW}")
@@ -56,7 +57,7 @@ def _files(home: Path) -> list[Path]:
     if folder is None:
         return []
     paths = _paths(folder, read_targets(folder / TABLE))
-    return [folder / TABLE, *paths] if films.all_there("RSNA Pneumonia", paths, _HOW) else []
+    return [folder / TABLE, *paths] if all_there("RSNA Pneumonia", paths, _HOW) else []
 
 
 def _load(home: Path) -> dict[str, Split]:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import torch
 import torch.nn.functional as F
 
-from federation.blocks.learner import Learner
+from federation.blocks.learner import Learner, steps_per_epoch
 from federation.blocks.remote import ask
 from federation.costs import values
 from federation.federation import Federation
@@ -32,6 +32,7 @@ from federation.training.loops import Normalisation, predict, unit_range
 from models import catalogue
 from models.generative import PairDiscriminator
 from models.perceptual import FeatureNetwork, feature_network, perceptual_distance
+from results.names import check_known
 
 MOST = 2**15 - 1
 """The highest number of a label map that crosses, in two bytes a pixel."""
@@ -82,21 +83,6 @@ class GanSettings:
         check_known(self, gan_weights=("one", "size"))
         if self.batch_size < 1:
             raise ValueError("batch_size must be at least 1")
-
-    def steps_per_epoch(self, federation: Federation) -> int:
-        """`steps`, or as many as the largest client has batches."""
-        return self.steps or max(
-            -(-client.size // self.batch_size) for client in federation.clients
-        )
-
-
-def check_known(settings: object, **known: Sequence[str]) -> None:
-    """Raise ValueError, with what is known, for a field that has another value."""
-    for name, values_known in known.items():
-        if getattr(settings, name) not in values_known:
-            raise ValueError(
-                f"unknown {name} {getattr(settings, name)!r}; known: {', '.join(values_known)}"
-            )
 
 
 def discriminator_loss(generated: torch.Tensor, own: torch.Tensor) -> torch.Tensor:
@@ -295,7 +281,8 @@ def make_learner(
     """
     betas = (settings.generator_beta, 0.999)
     optimizer = torch.optim.Adam(module.parameters(), settings.generator_lr, betas=betas)
-    steps, constant = settings.steps_per_epoch(federation), epochs - settings.decay_epochs
+    steps = steps_per_epoch(settings.steps, settings.batch_size, federation.clients)
+    constant = epochs - settings.decay_epochs
 
     def share(step: int) -> float:
         late = max(0, step // steps + 1 - constant)

@@ -1,12 +1,17 @@
-"""A network in training beside what trains it, for methods with loops of their own."""
+"""What methods with training loops of their own share: a network in training beside what trains it,
+and how many steps an epoch has.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import nn
+
+from federation.parties.client import Client
 
 
 @dataclass
@@ -30,3 +35,8 @@ class Learner:
             f"{name} optimizer": self.optimizer,
             f"{name} schedule": self.schedule,
         }
+
+
+def steps_per_epoch(steps: int, batch_size: int, clients: Sequence[Client]) -> int:
+    """`steps`, or, where these are 0, as many as the largest client has batches."""
+    return steps or max(-(-client.size // batch_size) for client in clients)

@@ -73,10 +73,6 @@ class Protection:
         )
         return PrivateSteps(noise, rate, steps, self.plan.clip_norm)
 
-    def can_train(self, client: Client, plan: TrainingPlan) -> bool:
-        """Whether the budget of `client` has a step of `plan` left."""
-        return self.training(client, plan).steps > 0
-
     def spend(self, client: Client, *releases: Release) -> None:
         """Book what `client` is about to release. Raises BudgetExhaustedError if it would pass the
         budget.

@@ -36,13 +36,6 @@ def zero_filled(images: Tensor, columns: Tensor) -> Tensor:
     return to_images(to_kspace(images) * columns).abs()
 
 
-def consistent(images: Tensor, measured: Tensor, columns: Tensor) -> Tensor:
-    """Complex images (..., h, w) with the k-space of `images` where nothing was measured, and the
-    `measured` k-space (..., h, w) in the measured `columns` (..., 1, w).
-    """
-    return to_images(torch.where(columns.bool(), measured, to_kspace(images)))
-
-
 def random_columns(draws: Tensor, acceleration: float, centre: float) -> Tensor:
     """Which columns are measured, bool of the shape of `draws` (..., w), which are uniform in
     [0, 1): round(centre x w) in the middle, and each other one with the probability that makes w /

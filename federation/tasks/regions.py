@@ -16,7 +16,8 @@ from metrics.running_masks import BinaryOverlap, RegionOverlap
 TUMOUR = (("tumour", (1,)),)
 """One region: the foreground of a binary mask."""
 BRATS = (("whole-tumour", (1, 2, 4)), ("tumour-core", (1, 4)), ("enhancing", (4,)))
-"""The regions of the BraTS challenge, by the labels of its segmentations."""
+"""The regions of the BraTS challenge, by the labels of its segmentations from 2017 to 2021: 1
+necrotic core, 2 oedema, 4 enhancing tumour."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Regions(LabelMaps):
     255 where there is no label.
     """
 
-    regions: tuple[tuple[str, tuple[int, ...]], ...] = TUMOUR
+    regions: tuple[tuple[str, tuple[int, ...]], ...]
     """Name and labels of each."""
     cross_entropy: float = 1.0
     """Weight of the binary cross-entropy in the loss."""
@@ -114,5 +115,5 @@ class Regions(LabelMaps):
     def metrics(self) -> RunningMetrics:
         if len(self.regions) == 1:
             released = self.reading == "released"
-            return BinaryOverlap(self.reading, "zero" if released else "skip")
-        return RegionOverlap(dict(self.regions))
+            return BinaryOverlap(IGNORE, self.reading, "zero" if released else "skip")
+        return RegionOverlap(dict(self.regions), IGNORE)

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
+from results.names import check_known
+
 PRECISIONS = ("fp32", "tf32", "bf16")
 COMPILE = ("off", "default", "reduce-overhead", "graphs")
 CUDA_GRAPHS = COMPILE[2:]
@@ -31,11 +33,7 @@ class Execution:
     side by side; or what they do in a step in which the server learns through them."""
 
     def __post_init__(self) -> None:
-        for name, known in (("precision", PRECISIONS), ("compile", COMPILE)):
-            if getattr(self, name) not in known:
-                raise ValueError(
-                    f"unknown {name} {getattr(self, name)!r}; known: {', '.join(known)}"
-                )
+        check_known(self, precision=PRECISIONS, compile=COMPILE)
         if self.stacked < 1:
             raise ValueError(f"stacked must be at least 1, not {self.stacked}")
         if self.stacked > 1 and self.compiled:

@@ -20,6 +20,7 @@ from federation.training.execution import DEFAULT, Execution
 from federation.training.replay import Replayed, read_rate_from, recorder_on
 from federation.training.windows import Window
 from federation.watching import show_epoch
+from results.names import check_known
 
 M = TypeVar("M", bound=nn.Module)
 P = ParamSpec("P")
@@ -64,10 +65,7 @@ class TrainingPlan:
     def __post_init__(self) -> None:
         if self.epochs < 1 or self.batch_size < 1 or not self.lr > 0:
             raise ValueError(f"epochs and batch_size must be at least 1 and lr above 0: {self}")
-        if self.optimizer not in ("adam", "rmsprop", "sgd"):
-            raise ValueError(f"unknown optimizer {self.optimizer!r}; use adam, rmsprop or sgd")
-        if self.schedule not in ("constant", "cosine"):
-            raise ValueError(f"unknown schedule {self.schedule!r}; use constant or cosine")
+        check_known(self, optimizer=("adam", "rmsprop", "sgd"), schedule=("constant", "cosine"))
 
     def make_optimizer(
         self, parameters: Iterable[nn.Parameter], *, fused: bool = True

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 import torch
 
+from federation.blocks.learner import steps_per_epoch
 from federation.federation import Federation
 from federation.parties.checkpoint import Checkpoint
 from federation.seeds import Stream
@@ -55,6 +56,7 @@ class FedIOD(Settings):
         "paper": {"mechanism": GS_WGAN},
         "released": {"mechanism": RELEASED, "noise_multiplier": 10.0},
     }
+    """Released: the noise of the code's recorded run; its default is 1.07, GS-WGAN's."""
 
     def fit(self, federation: Federation) -> Checkpoint:
         if federation.privacy.mechanism == GS_WGAN:
@@ -64,6 +66,7 @@ class FedIOD(Settings):
             note_released(self, federation)
         server = make_server(self, federation)
         generator, student = server.generator.module, server.student.module
+        steps = steps_per_epoch(self.steps, self.batch_size, federation.clients)
         parts = server.parts()
         for party in parties:
             parts |= party.parts()
@@ -74,7 +77,7 @@ class FedIOD(Settings):
             generator.train()
             student.train()
             mimic = torch.tensor(torch.nan)  # a plan takes the steps of one round for all
-            for _ in federation.steps(self.steps_per_epoch(federation), name="distillation"):
+            for _ in federation.steps(steps, name="distillation"):
                 mimic = self.distillation_step(federation, server, parties, latents)
             show("loss/student", epoch, mimic)
             federation.networks.check_finite(student, generator)

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from federation.blocks.learner import Learner
+from federation.blocks.learner import Learner, steps_per_epoch
 from federation.blocks.remote import ask
 from federation.federation import Federation
 from federation.parties.checkpoint import Checkpoint
@@ -213,7 +213,8 @@ def make_learner(
         optimizer = torch.optim.SGD(parameters, settings.lr, momentum=0.9, weight_decay=3e-5)
     else:
         optimizer = torch.optim.Adam(parameters, settings.lr)
-    steps = settings.epochs * settings.steps_per_epoch(federation)
+    steps = steps_per_epoch(settings.steps, settings.batch_size, federation.clients)
+    steps *= settings.epochs
     end = settings.final_lr if is_student else 0.0
     return Learner(
         module, optimizer, torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps, end)

@@ -8,6 +8,7 @@ import math
 
 import torch
 
+from federation.blocks.learner import steps_per_epoch
 from federation.blocks.voting import vote
 from federation.federation import Federation
 from federation.parties.checkpoint import Checkpoint
@@ -37,7 +38,7 @@ def fit_privately(settings: Settings, federation: Federation) -> Checkpoint:
     """
     plan, nodes = federation.privacy.plan, make_nodes(settings, federation)
     generator = make_generator(settings, federation)
-    steps = settings.steps_per_epoch(federation)
+    steps = steps_per_epoch(settings.steps, settings.batch_size, federation.clients)
     rate = plan.sample_rate or 1 / len(nodes)
     judged = settings.epochs * steps * settings.batch_size
 

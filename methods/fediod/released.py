@@ -16,11 +16,15 @@ from methods.fediod.settings import Settings
 from models.generative import PatchDiscriminator
 from privacy.conventions import replaced_epsilon
 from privacy.releases import GaussianSteps
-from privacy.sanitising import Released, sanitise
+from privacy.sanitising import SENSITIVITY_FACTOR, sanitise
 
 RELEASED_STEPS, RELEASED_DELTA = 64, 1e-3
 """What the authors' DP code gives its accountant: steps an epoch, whatever their number, and
 delta."""
+RELEASED_BOUND, RELEASED_FACTOR = 100.0, 0.1
+"""Of its noise: the clipping norm times the size of the batch, at the input of the discriminator's
+last convolution, where GS-WGAN has 1 and clips at the generated image; and the factor in place of
+`SENSITIVITY_FACTOR`, so that noise is below the sensitivity."""
 
 
 def released_diversity(probabilities: torch.Tensor) -> torch.Tensor:
@@ -48,16 +52,15 @@ def noisy_scores(
     discriminator: PatchDiscriminator, images: torch.Tensor, noise_multiplier: float, noise: Stream
 ) -> torch.Tensor:
     """Patch logits (n, h, w); the gradient is clipped and noised on its way into the last layer."""
-    released = Released(noise_multiplier=noise_multiplier)
     features = discriminator.layers[:-1](images)
     if features.requires_grad:
 
         def noisy(gradient: torch.Tensor) -> torch.Tensor:
             return sanitise(
                 gradient,
-                released.clip_norm(len(images)),
-                released.noise_multiplier,
-                released.sensitivity_factor,
+                RELEASED_BOUND / len(images),
+                noise_multiplier,
+                RELEASED_FACTOR,
                 generator=noise.generator,
             )
 
@@ -70,14 +73,13 @@ def note_released(settings: Settings, federation: Federation) -> None:
     """What the released code's own accountant says of the noise that it adds, and what that leaves
     out.
     """
-    released = Released(noise_multiplier=federation.privacy.plan.noise_multiplier)
-    noise, clients = released.noise_multiplier, len(federation.clients)
+    noise, clients = federation.privacy.plan.noise_multiplier, len(federation.clients)
     steps = GaussianSteps(noise, 1 / clients, settings.epochs * RELEASED_STEPS)
     claimed = replaced_epsilon(steps, RELEASED_DELTA, tight=False)
     federation.privacy.note(
         "released DP has no epsilon: logits and the teachers' gradients leave without noise,"
         " every client answers in every step, and the noise is"
-        f" {released.accounted_multiplier:g} sensitivities; its own accountant, with noise"
-        f" multiplier {noise:g}, sample rate 1/{clients}, {RELEASED_STEPS} steps an epoch and"
+        f" {noise * RELEASED_FACTOR / SENSITIVITY_FACTOR:g} sensitivities; its own accountant, with"
+        f" noise multiplier {noise:g}, sample rate 1/{clients}, {RELEASED_STEPS} steps an epoch and"
         f" delta {RELEASED_DELTA:g}, says {claimed:.2f} for all {settings.epochs} epochs"
     )

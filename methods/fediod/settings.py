@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from federation.federation import Federation
 from federation.method import Method
+from results.names import check_known
 
 
 @dataclass(frozen=True)
@@ -89,16 +89,13 @@ class Settings(Method):
     """Images generated at the end, for measures of their quality."""
 
     def __post_init__(self) -> None:
-        for name, known in (
-            ("weights", ("eq8", "eq8-own", "size", "class-count")),
-            ("gan_weights", ("size", "average")),
-            ("optimizer", ("adam", "sgd")),
-            ("second_upsampling", ("nearest", "bilinear")),
-        ):
-            if getattr(self, name) not in known:
-                raise ValueError(
-                    f"unknown {name} {getattr(self, name)!r}; known: {', '.join(known)}"
-                )
+        check_known(
+            self,
+            weights=("eq8", "eq8-own", "size", "class-count"),
+            gan_weights=("size", "average"),
+            optimizer=("adam", "sgd"),
+            second_upsampling=("nearest", "bilinear"),
+        )
         if self.student_steps != 1 and self.weights not in ("size", "class-count"):
             raise ValueError(
                 f"weights {self.weights!r} need the discriminators, which do not see the images of"
@@ -106,9 +103,3 @@ class Settings(Method):
             )
         if min(self.epochs, self.batch_size, self.student_steps) < 1:
             raise ValueError("epochs, batch_size and student_steps must be at least 1")
-
-    def steps_per_epoch(self, federation: Federation) -> int:
-        """`steps`, or as many as the largest client has batches."""
-        return self.steps or max(
-            -(-client.size // self.batch_size) for client in federation.clients
-        )

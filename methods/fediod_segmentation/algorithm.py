@@ -26,7 +26,7 @@ from federation.blocks.conditional_gan import (
     snapshot_parts,
     with_samples,
 )
-from federation.blocks.learner import Learner
+from federation.blocks.learner import Learner, steps_per_epoch
 from federation.federation import Federation
 from federation.parties.checkpoint import Checkpoint
 from federation.tasks.base import conditioned
@@ -54,7 +54,7 @@ class FedIODSegmentation(Settings):
     def fit(self, federation: Federation) -> Checkpoint:
         server, critics = make_parties(self, federation)
         generator, student = server.generator.module, server.student.module
-        steps = self.steps_per_epoch(federation)
+        steps = steps_per_epoch(self.steps, self.batch_size, federation.clients)
         parts = snapshot_parts(critics, generator=server.generator, student=server.student)
         for epoch in federation.rounds(self.warmup_epochs + self.epochs, **parts):
             server.epoch = epoch

@@ -8,29 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from federation.blocks.conditional_gan import GanSettings, check_known
+from federation.blocks.conditional_gan import GanSettings
 from federation.method import Method
-
-RELEASED: Mapping[str, Any] = {
-    "judges": "own",
-    "weights": "sum",
-    "temperature": 5.0,
-    "distillation": 0.04,
-    "supervised": 1.0,
-    "mimic": 0.0,
-    "confidence": 0.0,
-    "uniqueness": 0.0,
-    "gan_weights": "one",
-    "generator_scale": 0.1,
-    "discriminator_scale": 0.05,
-    "decay_epochs": 200,
-    "student_beta": 0.5,
-    "weight_decay": 1e-4,
-    "amsgrad": True,
-}
-"""What the authors' code for nuclei sets where it departs (lsl001006/asyndgan): the sum of the
-teachers' logits at T = 5 without a factor T^2, which `mimic_loss` has; the label map as a label; no
-term of G but realism."""
+from results.names import check_known
 
 
 @dataclass(frozen=True)
@@ -96,9 +76,9 @@ class Settings(GanSettings, Method):
     """Weights of the teachers: `eq8`; `eq8-own` with 1 - D_k for D_k; `size`; `class-count` of
     pixels; `sum`, all one (released code)."""
     temperature: float = 0.0
-    """tau of L_mimic; 0 stands for infinity, that is Eq. 10 as printed."""
+    """tau of L_mimic; 0 stands for infinity, that is Eq. 10 as printed (released code: 5)."""
     distillation: float = 1.0
-    """Weight of L_mimic for the student."""
+    """Weight of L_mimic for the student (released code: 0.04, for its loss has no factor tau^2)."""
     supervised: float = 0.0
     """Weight for the student of the task's loss against the label map (released code: 1)."""
 

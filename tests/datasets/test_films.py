@@ -26,7 +26,6 @@ from datasets.films import (
     preprocess,
     read_film,
     read_films,
-    read_table,
     slug,
 )
 from datasets.source import DataError
@@ -264,21 +263,6 @@ def test_films_are_read_in_the_order_asked_for_and_preprocessed(tmp_path):
     assert found.shape == (5, 1, 4, 4)
     for image, path in zip(found, paths, strict=True):
         assert np.array_equal(image[0], preprocess(read_film(path), 4))
-
-
-def test_a_table_lacking_columns_rows_or_the_ends_of_rows_is_refused(tmp_path):
-    path = tmp_path / "a.csv"
-    path.write_bytes(b"\xef\xbb\xbfa,b\r\n1,2\r\n")  # with the mark that some programs write
-    assert read_table(path, ("a", "b"), "Get it.") == [{"a": "1", "b": "2"}]
-    for text in ("a,c\n1,2\n", "a,b\n", "", "a,b\n1,2\n3\n"):
-        path.write_text(text)
-        with pytest.raises(
-            DataError,
-            match=r"a\.csv is not a table with the columns a, b, or is cut off\. Get it\.",
-        ):
-            read_table(path, ("a", "b"), "Get it.")
-    with pytest.raises(DataError, match="not a readable table"):
-        read_table(tmp_path / "absent.csv", ("a",), "Get it.")
 
 
 # -- labels --

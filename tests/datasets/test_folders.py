@@ -1,11 +1,32 @@
-"""Folders of many files: all of them or none; a test split by a hash."""
+"""Folders of many files: their tables; all of them or none; a test split by a hash."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datasets.folders import all_there, hashed, held_out
+from datasets.folders import all_there, hashed, held_out, read_table, unrepeated
 from datasets.source import DataError
+
+
+def test_a_table_lacking_columns_rows_or_the_ends_of_rows_is_refused(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"\xef\xbb\xbfa,b\r\n1,2\r\n")  # with the mark that some programs write
+    assert read_table(path, ("a", "b"), "Get it.") == [{"a": "1", "b": "2"}]
+    for text in ("a,c\n1,2\n", "a,b\n", "", "a,b\n1,2\n3\n"):
+        path.write_text(text)
+        with pytest.raises(
+            DataError,
+            match=r"a\.csv is not a table with the columns a, b, or is cut off\. Get it\.",
+        ):
+            read_table(path, ("a", "b"), "Get it.")
+    with pytest.raises(DataError, match="not a readable table"):
+        read_table(tmp_path / "absent.csv", ("a",), "Get it.")
+
+
+def test_a_table_that_names_a_sample_twice_is_refused(tmp_path):
+    unrepeated(tmp_path / "a.csv", ["1", "2"], "Get it.")
+    with pytest.raises(DataError, match=r"a\.csv names 1 2 times\. Get it\."):
+        unrepeated(tmp_path / "a.csv", ["1", "2", "1"], "Get it.")
 
 
 def test_all_or_none_are_there_and_some_are_refused(tmp_path):

@@ -21,7 +21,6 @@ from methods.feddf import FedDF
 from methods.fediod import FedIOD
 from methods.fediod_reconstruction import FedIODReconstruction
 from methods.fediod_segmentation import FedIODSegmentation
-from methods.fediod_segmentation.settings import RELEASED
 from methods.fedmd import FedMD
 from methods.fedprox import FedProx
 from methods.fedsa import FedSA
@@ -30,6 +29,7 @@ from tests.federation.tiny import (
     make_federation,
     make_reconstruction_federation,
 )
+from tests.methods.fediod_segmentation.cases import RELEASED
 from tests.methods.shards import same_bits, validation_set
 
 CONDITIONAL = {

@@ -83,7 +83,7 @@ def test_shares_are_those_of_monai_and_torchmetrics(seed, share, volumes):
     shape = (3, 2, 3, 4) if volumes else (3, 4, 5)
     predicted, truth = random_masks(seed, *shape, share=share)
     counted = counts(predicted, truth)
-    assert torch.equal(counted, confusions(predicted.long(), truth.long(), 2))
+    assert torch.equal(counted, confusions(predicted.long(), truth.long(), 2, 255))
     monais = DiceMetric(include_background=True, reduction="none", ignore_empty=False)
     monais(predicted[:, None].float(), truth[:, None].float())
     near = {"atol": 1e-6, "rtol": 0}
@@ -93,13 +93,10 @@ def test_shares_are_those_of_monai_and_torchmetrics(seed, share, volumes):
         torch.testing.assert_close(ours(counted, "zero"), expected.double(), **near)
 
 
-def test_a_distance_is_in_the_unit_of_the_spacing():
+def test_the_distance_of_two_pixels_by_hand():
     predicted, truth = drawn("#.... ..... ..... ....."), drawn("..... ..... ..... ....#")
     for reading in ("paper", "released"):
         assert hd95(predicted, truth, reading).item() == 5
-        assert hd95(predicted, truth, reading, spacing=0.5).item() == 2.5
-        values = hd95(predicted, truth, reading, spacing=(2, 1)).tolist()
-        assert values == pytest.approx([math.hypot(6, 4)])
 
 
 def test_the_larger_quantile_of_both_directions_and_the_quantile_of_both_pooled():
@@ -208,11 +205,9 @@ def test_other_shapes_and_types_are_refused(measure):
         measure(SOME, SOME.long())
 
 
-def test_other_readings_rules_and_spacings_are_refused():
+def test_other_readings_and_rules_are_refused():
     with pytest.raises(ValueError, match="no reading 'printed'"):
         hd95(SOME, SOME, "printed")
     for share in SHARES:
         with pytest.raises(ValueError, match="no rule 'paper'"):
             share(counts(SOME, SOME), "paper")
-    with pytest.raises(ValueError, match="one for each of 2 sides"):
-        hd95(SOME, SOME, spacing=(1, 1, 1))

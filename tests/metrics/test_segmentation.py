@@ -16,13 +16,13 @@ PREDICTED = torch.tensor([[[0, 0, 1, 1], [0, 1, 1, 0], [0, 0, 2, 2]]])
 
 
 def iou(predicted, target, classes):
-    return mean_iou(confusions(predicted, target, classes).sum(dim=0))
+    return mean_iou(confusions(predicted, target, classes, 255).sum(dim=0))
 
 
 def test_pixels_are_counted_by_target_and_prediction():
     # Of seven pixels of class 0 five are right, one is taken for 1 and one for 2; of four of class
     # 1 one is taken for 0.
-    assert confusions(PREDICTED, TARGET, 3).tolist() == [[[5, 1, 1], [1, 3, 0], [0, 0, 0]]]
+    assert confusions(PREDICTED, TARGET, 3, 255).tolist() == [[[5, 1, 1], [1, 3, 0], [0, 0, 0]]]
 
 
 def test_mean_iou_of_a_drawn_mask():
@@ -76,19 +76,19 @@ def test_unlabelled_images_and_wrong_classes_and_shapes_are_refused():
 
 
 def test_samples_are_counted_by_themselves_and_volumes_as_images():
-    both = confusions(torch.cat([PREDICTED, TARGET % 255]), torch.cat([TARGET, TARGET]), 3)
+    both = confusions(torch.cat([PREDICTED, TARGET % 255]), torch.cat([TARGET, TARGET]), 3, 255)
     assert both.tolist() == [
         [[5, 1, 1], [1, 3, 0], [0, 0, 0]],
         [[7, 0, 0], [0, 4, 0], [0, 0, 0]],
     ]
-    assert torch.equal(confusions(PREDICTED[None], TARGET[None], 3), both[:1])
+    assert torch.equal(confusions(PREDICTED[None], TARGET[None], 3, 255), both[:1])
 
 
 def test_dice_of_a_drawn_mask_is_without_background_and_without_classes_that_are_not_there():
     # Class 1: twice the three found of four that are there and four predicted; 2 is not there.
-    assert dice(confusions(PREDICTED, TARGET, 3)).tolist() == [2 * 3 / (4 + 4)]
+    assert dice(confusions(PREDICTED, TARGET, 3, 255)).tolist() == [2 * 3 / (4 + 4)]
     nothing = torch.zeros(1, 2, 2, dtype=torch.long)
-    assert dice(confusions(nothing + 1, nothing, 3)).isnan().all()
+    assert dice(confusions(nothing + 1, nothing, 3, 255)).isnan().all()
 
 
 @settings(deadline=None, max_examples=25)
@@ -100,7 +100,7 @@ def test_dice_is_monais(classes, seed):
     theirs = DiceMetric(include_background=False, reduction="none")
     theirs(*(torch.nn.functional.one_hot(x, classes).movedim(-1, 1) for x in (predicted, target)))
     torch.testing.assert_close(
-        dice(confusions(predicted, target, classes)),
+        dice(confusions(predicted, target, classes, 255)),
         theirs.aggregate().nanmean(dim=1).double(),
         equal_nan=True,
         atol=1e-6,

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privacy.releases import GaussianSteps
-from privacy.sanitising import Released, clip, release, sanitise
+from privacy.sanitising import clip, release, sanitise
 
 
 def seeded(seed=0):
@@ -91,13 +91,3 @@ def test_negative_noise_is_refused(arguments):
 
 def test_every_image_is_one_composition():
     assert release(64, 1.07, 0.001) == GaussianSteps(1.07, 0.001, 64)
-
-
-def test_noise_below_the_sensitivity_is_accounted_as_what_it_is():
-    """At a twentieth of GS-WGAN's factor, a multiplier of 10 protects as one of 0.5 does."""
-    assert release(1, 10.0, sensitivity_factor=0.1).noise_multiplier == pytest.approx(0.5)
-    assert Released().accounted_multiplier == pytest.approx(0.5)
-
-
-def test_the_released_bound_is_shared_by_the_batch():
-    assert Released().clip_norm(64) == pytest.approx(100 / 64)

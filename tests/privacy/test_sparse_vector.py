@@ -19,7 +19,6 @@ from privacy.sparse_vector import (
     declared,
     drawn,
     first_passes,
-    guaranteed,
     laplace,
     packed,
     passing,
@@ -79,15 +78,6 @@ def test_eps2_of_the_paper_alone_depends_on_the_clipping_bound():
 def test_totals_are_sums():
     totals = [declared(replace(HALF, generation=name), 8).total for name in GENERATIONS]
     assert totals == pytest.approx([5.5, 7.0, 3.0])
-
-
-def test_what_holds_counts_every_entry_and_true_sensitivities():
-    """A clipped magnitude moves by gamma at most, for which `released` scales twice; of 8 entries
-    any number may be accepted, not 4.
-    """
-    assert close(guaranteed(replace(HALF, generation="revised"), 8), Budgets(0.2, 1.6, 2.0))
-    assert close(guaranteed(HALF, 8), Budgets(0.5, 4.0, math.inf))
-    assert guaranteed(replace(HALF, generation="paper"), 8).total == math.inf
 
 
 def test_the_shipped_settings_cost_what_the_page_on_privacy_says():

@@ -10,7 +10,7 @@ import torch
 from benchmarks.measures import contours
 from federation.parties.data import LabelledSet
 from federation.tasks.classification import Classification
-from federation.tasks.regions import Regions
+from federation.tasks.regions import TUMOUR, Regions
 from federation.training.loops import Normalisation
 from results.arrays import unpack
 
@@ -31,7 +31,9 @@ def held(side=4, dims=2):
 
 
 def test_of_each_site_the_sample_with_most_that_is_labelled_is_shown():
-    shown = unpack(contours.found(federation(Regions()), None, {"here": held(), "there": held()}))
+    shown = unpack(
+        contours.found(federation(Regions(TUMOUR)), None, {"here": held(), "there": held()})
+    )
     assert set(shown) == {
         f"{kind}/{site}" for kind in ("image", "target", "predicted") for site in ("here", "there")
     }
@@ -42,12 +44,12 @@ def test_of_each_site_the_sample_with_most_that_is_labelled_is_shown():
 
 def test_of_a_large_image_the_middle_is_shown():
     side = contours.SHOWN + 11
-    shown = unpack(contours.found(federation(Regions()), None, {"here": held(side)}))
+    shown = unpack(contours.found(federation(Regions(TUMOUR)), None, {"here": held(side)}))
     assert {array.shape[-2:] for array in shown.values()} == {(contours.SHOWN, contours.SHOWN)}
     assert contours.middle(side) == slice(5, 5 + contours.SHOWN)
 
 
-@pytest.mark.parametrize(("task", "dims"), [(Classification(3), 2), (Regions(), 3)])
+@pytest.mark.parametrize(("task", "dims"), [(Classification(3), 2), (Regions(TUMOUR), 3)])
 def test_what_has_no_outlines_is_refused(task, dims):
     with pytest.raises(ValueError, match="contours are of objects in images"):
         contours.found(federation(task), None, {"here": held(dims=dims)})

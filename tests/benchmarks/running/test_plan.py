@@ -204,6 +204,20 @@ def test_a_stage_is_counted_once_in_whatever_order_its_cells_are_added():
     assert there.bytes_sent == sum(there.bytes_up.values()) + sum(there.bytes_down.values())
 
 
+def test_a_sum_counts_once_what_its_tables_share():
+    paper, table = registry.find_table("dlad/table2")
+    cells = expand(paper, table, Selection(only=ONLY))
+    follower, told, total = Follower(), [], Plan()
+    first, second = (
+        make_plan(part, follower, told.append, sums=(total,)) for part in (cells[:3], cells[2:])
+    )
+    assert told == [*cells[:3], *cells[2:]]
+    assert total == make_plan(told, follower)
+    assert total.cells == first.cells + second.cells
+    assert max(first.work.flops, second.work.flops) < total.work.flops
+    assert total.work.flops < first.work.flops + second.work.flops
+
+
 # -- what is not planned --
 
 

@@ -141,7 +141,7 @@ def test_another_set_does_not_stand_in_for_one_with_gaps(tmp_path, lost):
     write(tmp_path)
     (tmp_path / "CheXpert-v1.0-small" / lost).unlink()
     with pytest.raises(
-        DataError, match=rf"CheXpert: 1 of 5 films are missing, the first is .*{lost}"
+        DataError, match=rf"CheXpert: 1 of 5 files are missing, the first is .*{lost}"
     ):
         catalogue.resolve("chexpert", home=tmp_path)
 

@@ -83,7 +83,7 @@ def test_a_set_that_lacks_the_table_or_all_films_is_absent_and_one_with_gaps_is_
     for name in ("a2", "b1"):
         (images / f"{name}.dcm").touch()
     with pytest.raises(
-        DataError, match=r"RSNA Pneumonia: 1 of 3 films are missing, the first is .*c3\.dcm"
+        DataError, match=r"RSNA Pneumonia: 1 of 3 files are missing, the first is .*c3\.dcm"
     ):
         SOURCE.files(tmp_path)
     (images / "c3.dcm").touch()

@@ -19,6 +19,7 @@ from federation.blocks.conditional_gan import (
     reference_loss,
     synthesise,
 )
+from federation.blocks.learner import steps_per_epoch
 from federation.channel import encoded_size
 from models.perceptual import FeatureNetwork
 from tests.federation.tiny import make_dense_federation, make_federation, rectangles
@@ -100,7 +101,7 @@ def test_numbers_that_two_bytes_cannot_hold_are_refused():
 def test_an_epoch_takes_every_sample_and_a_smaller_client_begins_again():
     federation = make_dense_federation((8, 2))
     critics = make_critics(SMALL, federation, epochs=1)
-    steps = SMALL.steps_per_epoch(federation)
+    steps = steps_per_epoch(SMALL.steps, SMALL.batch_size, federation.clients)
     assert steps == 3
     for critic in critics:
         critic.begin_epoch(1, steps)

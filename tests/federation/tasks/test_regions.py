@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from federation.tasks.regions import BRATS, Regions
+from federation.tasks.regions import BRATS, TUMOUR, Regions
 
 LABELS = torch.tensor([[[0, 1], [2, 4]]])
 """One image of 2 x 2 pixels: background, necrosis, oedema, enhancing tumour."""
@@ -25,36 +25,36 @@ def test_the_challenges_regions_lie_inside_each_other():
 
 
 def test_a_condition_is_minus_one_outside_and_one_inside():
-    task = Regions()
+    task = Regions(TUMOUR)
     assert task.condition(LABELS.clamp(max=1)).tolist() == [[[[-1, 1], [1, 1]]]]
 
 
 def test_pixels_are_counted_by_region_and_of_one_outside_too():
     assert Regions(BRATS).pixel_counts(LABELS).tolist() == [3, 2, 1]
-    assert Regions().pixel_counts(LABELS.clamp(max=1)).tolist() == [1, 3]
+    assert Regions(TUMOUR).pixel_counts(LABELS.clamp(max=1)).tolist() == [1, 3]
 
 
 def test_the_loss_is_cross_entropy_and_one_minus_dice_by_hand():
     # Probabilities 0.5 everywhere, two of four pixels inside.
     outputs, targets = torch.zeros(1, 1, 2, 2), torch.tensor([[[1, 1], [0, 0]]])
-    entropy = Regions(cross_entropy=1, dice=0)
+    entropy = Regions(TUMOUR, cross_entropy=1, dice=0)
     assert entropy.loss(outputs, targets).tolist() == pytest.approx([math.log(2)])
-    overlap = Regions(cross_entropy=0, dice=1, smooth=1.0)
+    overlap = Regions(TUMOUR, cross_entropy=0, dice=1, smooth=1.0)
     # 1 - (2 * 1 + 1) / (2 + 2 + 1)
     assert overlap.loss(outputs, targets).tolist() == pytest.approx([0.4])
-    squared = Regions(cross_entropy=0, dice=1, smooth=0.0, squared=True)
+    squared = Regions(TUMOUR, cross_entropy=0, dice=1, smooth=0.0, squared=True)
     # 1 - 2 * 1 / (4 * 0.25 + 2)
     assert squared.loss(outputs, targets).tolist() == pytest.approx([1 / 3])
-    both = Regions(cross_entropy=2, dice=3)
+    both = Regions(TUMOUR, cross_entropy=2, dice=3)
     assert both.loss(outputs, targets).tolist() == pytest.approx([2 * math.log(2) + 3 * 0.4])
 
 
 def test_pixels_without_a_label_do_not_count():
     outputs = torch.tensor([[[[logit(0.8), 30.0], [logit(0.4), -30.0]]]])
     targets = torch.tensor([[[1, 255], [0, 255]]])
-    seen = Regions(cross_entropy=1, dice=0).loss(outputs, targets)
+    seen = Regions(TUMOUR, cross_entropy=1, dice=0).loss(outputs, targets)
     assert seen.tolist() == pytest.approx([-(math.log(0.8) + math.log(0.6)) / 2])
-    overlap = Regions(cross_entropy=0, smooth=0.0).loss(outputs, targets)
+    overlap = Regions(TUMOUR, cross_entropy=0, smooth=0.0).loss(outputs, targets)
     assert overlap.tolist() == pytest.approx([1 - 2 * 0.8 / (1.2 + 1)])
 
 
@@ -69,7 +69,7 @@ def test_samples_have_a_loss_each_in_two_and_three_dimensions():
 
 
 def test_a_teachers_probabilities_are_best_imitated_by_themselves():
-    task = Regions()
+    task = Regions(TUMOUR)
     outputs = torch.tensor([[[[0.3, -1.2]]]])
     own = task.distillation_loss(outputs, task.probabilities(outputs))
     other = task.distillation_loss(outputs + 0.5, task.probabilities(outputs))
@@ -78,7 +78,7 @@ def test_a_teachers_probabilities_are_best_imitated_by_themselves():
     assert even.tolist() == pytest.approx([math.log(2)])
 
 
-@pytest.mark.parametrize("task", [Regions(), Regions(BRATS)])
+@pytest.mark.parametrize("task", [Regions(TUMOUR), Regions(BRATS)])
 def test_the_metrics_have_the_names_that_the_task_says(task):
     metrics = task.metrics()
     targets = torch.tensor([[[[4, 2], [1, 0]], [[4, 2], [1, 0]]]])

@@ -361,8 +361,8 @@ def test_training_without_a_generator_is_refused():
         ({"lr": 0}, "lr above 0"),
         ({"lr": -1.0}, "lr above 0"),
         ({"lr": float("nan")}, "lr above 0"),
-        ({"optimizer": "adamw"}, "unknown optimizer 'adamw'; use adam, rmsprop or sgd"),
-        ({"schedule": "step"}, "unknown schedule 'step'; use constant or cosine"),
+        ({"optimizer": "adamw"}, "unknown optimizer 'adamw'; known: adam, rmsprop, sgd"),
+        ({"schedule": "step"}, "unknown schedule 'step'; known: constant, cosine"),
     ],
 )
 def test_an_impossible_plan_is_refused(changes, message):

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from torch import nn
 
 from federation.training.loops import Normalisation, predict, predictions
-from federation.training.windows import Window, patches
+from federation.training.windows import Window, patches, starts
+from results.files import DataError
 
 PLAIN = Normalisation((0.0,), (1.0,))
 
@@ -65,3 +68,34 @@ def test_a_larger_image_is_covered_by_more_patches_than_are_asked_for():
     images = torch.arange(100).view(1, 1, 10, 10)
     assert len(patches(images, (4, 4), 2)) == 9
     assert len(patches(images, (4, 4), 4)) == 16
+
+
+def test_four_patches_along_each_side_of_a_slide():
+    assert starts(1000, 256, 4) == [0, 248, 496, 744]
+
+
+def test_as_few_patches_as_cover_a_side_where_none_are_asked_for():
+    assert starts(10, 4, 0) == [0, 3, 6]
+    assert starts(4, 4, 0) == starts(4, 4, 3) == [0]
+
+
+@given(st.integers(1, 60), st.integers(1, 60), st.integers(0, 70))
+def test_patches_cover_a_side_from_end_to_end(length, size, count):
+    size = min(size, length)
+    begins = starts(length, size, count)
+    assert len(begins) <= max(count, -(-length // size))
+    assert {begin + pixel for begin in begins for pixel in range(size)} == set(range(length))
+    assert begins == sorted(set(begins))
+
+
+def test_patches_hold_what_lies_where_they_begin():
+    images = torch.arange(3 * 4 * 6).view(1, 3, 4, 6)
+    cut = patches(images, (3, 3), 2)
+    corners = [(0, 0), (1, 0), (0, 3), (1, 3)]
+    expected = [images[..., row : row + 3, column : column + 3] for row, column in corners]
+    assert torch.equal(cut, torch.cat(expected))
+
+
+def test_images_smaller_than_a_patch_are_refused():
+    with pytest.raises(DataError, match="samples of 3 pixels hold no patches of 4"):
+        patches(torch.zeros(1, 1, 8, 3), (4, 4), 2)

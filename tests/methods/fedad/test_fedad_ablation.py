@@ -103,5 +103,5 @@ def test_bounds_cross_with_and_without_the_upper_one():
 
 
 def test_an_unknown_ensemble_is_refused():
-    with pytest.raises(ValueError, match="unknown ensemble 'mean'; use weighted or average"):
+    with pytest.raises(ValueError, match="unknown ensemble 'mean'; known: weighted, average"):
         FedAD(ensemble="mean")

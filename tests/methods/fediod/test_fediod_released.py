@@ -2,14 +2,17 @@
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
+from torch import nn
 
 from federation.channel import Channel
+from federation.seeds import Stream
 from methods.fediod import FedIOD
 from methods.fediod.losses import jensen_shannon
-from methods.fediod.released import class_balance, released_diversity
+from methods.fediod.released import class_balance, noisy_scores, released_diversity
 from tests.federation.tiny import make_federation
 from tests.methods.fediod.cases import DISJOINT, EQUAL, IDENTICAL, PI, PRIVATE, private_federation
 
@@ -49,6 +52,21 @@ def test_the_released_noise_has_no_epsilon_and_says_so():
     )
     assert "the noise is 0.5 sensitivities" in note
     assert {t.kind for t in federation.channel.ledger if t.direction == "up"} == FedIOD.sends
+
+
+@pytest.mark.parametrize("noise", [0.0, 10.0])
+def test_the_released_noise_is_a_tenth_of_the_bound_that_the_batch_shares(noise):
+    last = nn.Conv2d(1, 1, 1)
+    nn.init.ones_(last.weight)
+    critic = SimpleNamespace(layers=nn.Sequential(nn.Identity(), last))
+    images = torch.zeros(64, 1, 16, 16, requires_grad=True)
+    stream = Stream(torch.Generator().manual_seed(0), torch.device("cpu"))
+    noisy_scores(critic, images, noise, stream).sum().backward()
+    if noise:  # a clipped gradient is the same in every pixel
+        assert images.grad.std().item() == pytest.approx(10.0 * 0.1 * 100 / 64, rel=0.02)
+    else:
+        norms = images.grad.flatten(1).norm(dim=1).tolist()
+        assert norms == pytest.approx([100 / 64] * 64)
 
 
 def test_the_released_noise_moves_the_discriminators():

@@ -12,12 +12,12 @@ from federation.training.loops import DivergedError
 from methods.fediod.losses import aggregate, entropy, mimic_loss
 from methods.fediod_segmentation import FedIODSegmentation
 from methods.fediod_segmentation.algorithm import Answered, Server, as_classes, by_pixel
-from methods.fediod_segmentation.settings import RELEASED
 from models import catalogue
 from models.entry import NetworkEntry
 from models.networks.unet import UNet, activated_first, enlarged
 from tests.federation.tiny import make_dense_federation
 from tests.methods.fediod.cases import LN2, LN4, PI, patch_logits
+from tests.methods.fediod_segmentation.cases import RELEASED
 from tests.methods.shards import same_bits
 
 NONE = torch.empty(0)
