@@ -43,6 +43,8 @@ class FedIODReconstruction(FedIODSegmentation):
     """Epochs in which G and D_k learn alone (assumed: none is named)."""
     epochs: int = 100
     """Epochs of distillation (appendix: as FedAD's comparison, a constant learning rate)."""
+    printed_mimic: bool = True
+    """Eq. 6 needs classes, and Eq. 10 as printed none."""
     confidence: float = 0.0
     """L_conf needs classes."""
     uniqueness: float = 0.0
@@ -55,10 +57,10 @@ class FedIODReconstruction(FedIODSegmentation):
                 "L_conf and L_unique are of classes, and a foreground is no target; set"
                 " confidence, uniqueness and supervised to 0 for reconstruction"
             )
-        if self.temperature or self.weights in ("sum", "class-count"):
+        if self.temperature or not self.printed_mimic or self.weights in ("sum", "class-count"):
             raise ValueError(
-                "images have no temperature and no classes; set temperature to 0 and weights to"
-                " eq8, eq8-own or size for reconstruction"
+                "images have no temperature and no classes; set temperature to 0, printed_mimic to"
+                " true and weights to eq8, eq8-own or size for reconstruction"
             )
 
     def seen(

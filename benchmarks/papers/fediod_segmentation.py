@@ -109,7 +109,9 @@ SETTINGS = (
     Setting("fediod-segmentation.discriminator_scale", 1.0, "paper", "the same", released=0.05),
     Setting("fediod-segmentation.judges", "all", "paper", "Algorithm 1: every D_k judges every image", released="own"),
     Setting("fediod-segmentation.weights", "eq8", "paper", "Eq. 8", released="sum"),
-    Setting("fediod-segmentation.temperature", 0.0, "paper", "Eq. 10 as printed; 0 stands for infinity", released=5.0),
+    Setting("fediod-segmentation.temperature", 0.0, "paper", "Eq. 10; 0 stands for infinity", released=5.0),
+    Setting("fediod-segmentation.printed_mimic", False, "paper", "Eq. 10 as the limit of Eq. 6; its printed sum, 2C times as much or more, "
+            "at reduced scale, whose weight of L_mimic goes with it", cpu=True, smoke=True),
     Setting("fediod-segmentation.distillation", 1.0, "paper", "Eq. 10", released=0.04),
     Setting("fediod-segmentation.supervised", 0.0, "paper", "Algorithm 1: the student learns from the teachers alone", released=1.0),
     Setting("fediod-segmentation.mimic", 1.0, "paper", "Eq. 11; less in the few steps of reduced profiles, as in the classification "

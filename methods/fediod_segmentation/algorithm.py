@@ -97,8 +97,7 @@ class FedIODSegmentation(Settings):
         seen = self.seen(federation, server, answered.images, step)
         outputs = federation.forward(server.student.module, seen)
         ensemble = aggregate(answered.logits, weights[..., None, None])
-        scores = self.as_scores(outputs)
-        mimic = mimic_loss(by_pixel(scores), by_pixel(ensemble), self.temperature, printed=True)
+        mimic = self.mimic_loss(self.as_scores(outputs), ensemble)
         learnt = self.distillation * mimic
         if self.supervised:
             learnt = learnt + self.supervised * federation.task.loss(outputs, labels).mean()
@@ -119,6 +118,11 @@ class FedIODSegmentation(Settings):
         weights = client_weights(self, critics)
         apart = weights @ answered.losses.mean(dim=1)
         return self.generator_scale * (adversarial_loss(answered.scores, weights) + apart)
+
+    def mimic_loss(self, student: torch.Tensor, ensemble: torch.Tensor) -> torch.Tensor:
+        """L_mimic () between scores (n, classes, h, w), of every pixel, as it is set."""
+        pixels, targets = by_pixel(student), by_pixel(ensemble)
+        return mimic_loss(pixels, targets, self.temperature, self.printed_mimic)
 
     def generator_loss(
         self, realism: torch.Tensor, logits: torch.Tensor, mimic: torch.Tensor, pi: torch.Tensor

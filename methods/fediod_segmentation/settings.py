@@ -76,7 +76,10 @@ class Settings(GanSettings, Method):
     """Weights of the teachers: `eq8`; `eq8-own` with 1 - D_k for D_k; `size`; `class-count` of
     pixels; `sum`, all one (released code)."""
     temperature: float = 0.0
-    """tau of L_mimic; 0 stands for infinity, that is Eq. 10 as printed (released code: 5)."""
+    """tau of L_mimic; 0 stands for infinity (released code: 5)."""
+    printed_mimic: bool = False
+    """Whether L_mimic at infinity is |S - A|^2 of Eq. 10 as printed, at least 2C times more than
+    Eq. 6 tends to."""
     distillation: float = 1.0
     """Weight of L_mimic for the student (released code: 0.04, for its loss has no factor tau^2)."""
     supervised: float = 0.0

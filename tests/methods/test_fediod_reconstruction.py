@@ -8,9 +8,8 @@ import torch
 from federation.channel import encoded_size
 from federation.costs import Meter, metering
 from federation.tasks.reconstruction import Reconstruction
-from methods.fediod.losses import mimic_loss
 from methods.fediod_reconstruction import FedIODReconstruction
-from methods.fediod_segmentation.algorithm import Answered, Server, by_pixel
+from methods.fediod_segmentation.algorithm import Answered, Server
 from tests.federation.tiny import make_reconstruction_federation
 from tests.methods.fediod.cases import PI, patch_logits
 from tests.methods.shards import same_bits
@@ -82,7 +81,7 @@ def test_outputs_are_compared_pixel_by_pixel():
     method = quick()
     assert method.as_scores(images) is images
     ensemble = torch.tensor([[[[0.25, 0.25]]]])
-    mimic = mimic_loss(by_pixel(images), by_pixel(ensemble), method.temperature, printed=True)
+    mimic = method.mimic_loss(images, ensemble)
     assert mimic.item() == pytest.approx(0.25**2 / 2)  # Eq. 10: two pixels, one output
 
 
@@ -165,7 +164,13 @@ def test_what_is_of_classes_is_refused(field):
 
 
 @pytest.mark.parametrize(
-    "fields", [{"temperature": 5.0}, {"weights": "sum"}, {"weights": "class-count"}]
+    "fields",
+    [
+        {"temperature": 5.0},
+        {"printed_mimic": False},
+        {"weights": "sum"},
+        {"weights": "class-count"},
+    ],
 )
 def test_weights_and_temperatures_of_scores_are_refused(fields):
     with pytest.raises(ValueError, match="no temperature and no classes; set temperature to 0"):

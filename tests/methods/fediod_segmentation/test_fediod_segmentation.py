@@ -9,7 +9,7 @@ from federation.costs import Meter, metering
 from federation.seeds import Seeds
 from federation.tasks.regions import BRATS, Regions
 from federation.training.loops import DivergedError
-from methods.fediod.losses import aggregate, entropy, mimic_loss
+from methods.fediod.losses import aggregate, entropy
 from methods.fediod_segmentation import FedIODSegmentation
 from methods.fediod_segmentation.algorithm import Answered, Server, as_classes, by_pixel
 from models import catalogue
@@ -105,12 +105,14 @@ def test_the_student_mimics_at_every_pixel_and_the_released_form_has_no_factor_o
     ensemble = aggregate(logits, torch.ones(2, 1, 1, 1, 1))
     assert ensemble.tolist() == [[[[1, 2]], [[0, 0]]]]
     student = torch.zeros(1, 2, 1, 2)
-    squares = mimic_loss(by_pixel(student), by_pixel(ensemble), 0.0, printed=True)  # Eq. 10
+    squares = FedIODSegmentation(printed_mimic=True).mimic_loss(student, ensemble)  # Eq. 10
     assert squares.item() == pytest.approx((1 + 4) / 2)
+    limit = FedIODSegmentation().mimic_loss(student, ensemble)  # of Eq. 6
+    assert limit.item() == pytest.approx((0.5 + 2) / 2 / (2 * 2))
     expected = [torch.tensor([z / 5, 0.0]).softmax(dim=0) for z in (1.0, 2.0)]
     divergence = sum((p * (2 * p).log()).sum() for p in expected).item() / 2
     released = FedIODSegmentation(**RELEASED)
-    mimic = mimic_loss(by_pixel(student), by_pixel(ensemble), released.temperature)
+    mimic = released.mimic_loss(student, ensemble)
     assert released.distillation * mimic.item() == pytest.approx(divergence, rel=1e-5)
 
 
