@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 from benchmarks.tables import registry
 from benchmarks.tables.selection import Selection, matches, table_rows, wanted_values
@@ -246,6 +247,51 @@ def expand(
     Raises SpecError for a selection that fits nothing, DataError for data that `require_real`
     misses or that are damaged; with `skip_unusable` the columns of such data are left out.
     """
+    _check_protocol(paper, table, selection)
+    rows = table_rows(table, selection)
+    _check_settings(table, selection)
+    wanted = wanted_values(table, rows, selection.only or {})
+    entries = {row.method: registry.find_method(row.method, selection.plugins) for row in rows}
+    lineages = {
+        name: registry.lineage(name, selection.plugins) for name in entries.keys() - paper.methods
+    }
+    cells = []
+    for column in table.columns:
+        for row in rows:
+            if not matches(row, column, wanted):
+                continue
+            entry = entries[row.method]
+            config = _config_of(
+                paper, table, row, column, selection, entry, lineages.get(row.method, ())
+            )
+            if not row.applies(config, column):
+                continue
+            if _other_set(config) and row.upper_bound and "public-labels" in entry.load().oracle:
+                continue  # the public set's labels are of other classes
+            try:
+                sources = _data_of(config, selection)
+                config = _private(
+                    config,
+                    entry,
+                    {table.axes[key] for key in column},
+                    row.protocol or selection.protocol,
+                )
+            except (DataError, SpecError):
+                if skip_unusable:
+                    continue
+                raise
+            cells += _cells_of(paper, table, row, column, selection, entry, config, sources)
+    if not cells:
+        raise SpecError(
+            f"nothing of {table.key} is left to run; loosen --only or --methods (a method that"
+            " reads public labels has no cell where the public set is of another data set, whose"
+            " classes are not the task's)"
+        )
+    return cells
+
+
+def _check_protocol(paper: Paper, table: Table, selection: Selection) -> None:
+    """Raise SpecError if the selection's protocol is none that the table has."""
     if selection.protocol == "released" and not paper.released_code:
         raise SpecError(
             f"--protocol released: the authors of {paper.key} released no code; only --protocol"
@@ -257,104 +303,115 @@ def expand(
             " which the released code lacks; another table may offer it as a row (`show` lists"
             " offered rows)"
         )
-    rows = table_rows(table, selection)
+
+
+def _check_settings(table: Table, selection: Selection) -> None:
+    """Raise SpecError for settings of the user's own that the table's columns set."""
     shown = {table.axes[key] for column in table.columns for key in column}
     for name, _ in selection.overrides:
         if name in shown:
             raise SpecError(
                 f"--set {name}: the columns of {table.key} set it; choose among them with --only"
             )
-    wanted = wanted_values(table, rows, selection.only or {})
-    known = set(registry.methods(selection.plugins))
-    entries = {row.method: registry.find_method(row.method, selection.plugins) for row in rows}
-    lineages = {
-        name: registry.lineage(name, selection.plugins) for name in entries.keys() - paper.methods
+
+
+def _config_of(
+    paper: Paper,
+    table: Table,
+    row: Row,
+    column: Mapping[str, str],
+    selection: Selection,
+    entry: registry.MethodEntry,
+    lineage: Sequence[str],
+) -> dict[str, Scalar]:
+    """The configuration of a row in a column, with the user's own settings and what the measure
+    reads; of a method that the paper does not name, whose `lineage` this is, with all its fields.
+    """
+    config = paper.config(
+        table,
+        row,
+        column,
+        selection.profile,
+        row.protocol or selection.protocol,
+        dict(selection.overrides),
+        lineage,
+    )
+    config |= {
+        name: value
+        for name, value in selection.overrides
+        if _may_set(name, row, config, named=not lineage)
     }
+    if lineage:
+        config = _fields_set(config, entry, lineage)
+    if registry.find_measure(table.measure).extractor:
+        embedded = selection.profile == "smoke"
+        config["evaluation.extractor"] = weight_files.default_extractor(embedded)
+    return config
+
+
+def _other_set(config: Mapping[str, Scalar]) -> str:
+    """The data set of public images that are of another than the clients'; empty for none."""
+    return str(config.get("public.name", "")).replace(HELD_OUT, "")
+
+
+def _data_of(config: Mapping[str, Scalar], selection: Selection) -> dict[str, Any]:
+    """The data sets of a configuration, by the fields of `Cell`. Raises DataError as `expand`."""
+    resolve = functools.partial(
+        catalogue.resolve,
+        embedded=selection.profile == "smoke",
+        require_real=selection.require_real,
+        side=int(config.get("data.image_size", 0)),
+    )
+    data, *others = (resolve(name) for name in _sites(config))
+    other = _other_set(config)
+    return {
+        "data": data,
+        "public": resolve(other) if other else None,
+        "private": _private_data(str(config.get("private.name", "")), data, resolve),
+        "others": tuple(others),
+    }
+
+
+def _cells_of(
+    paper: Paper,
+    table: Table,
+    row: Row,
+    column: Mapping[str, str],
+    selection: Selection,
+    entry: registry.MethodEntry,
+    config: Mapping[str, Scalar],
+    sources: Mapping[str, Any],
+) -> list[Cell]:
+    """The cells of a row in a column, one for each seed, without the settings of other methods and
+    measures.
+    """
     measure = registry.find_measure(table.measure)
-    of_other_measures = registry.measure_settings() - measure.settings
-    cells = []
-    for column in table.columns:
-        for row in rows:
-            if not matches(row, column, wanted):
-                continue
-            protocol = row.protocol or selection.protocol
-            entry, lineage = entries[row.method], lineages.get(row.method, ())
-            config = paper.config(
-                table, row, column, selection.profile, protocol, dict(selection.overrides), lineage
-            )
-            config |= {
-                name: value
-                for name, value in selection.overrides
-                if _may_set(name, row, config, named=not lineage)
-            }
-            if lineage:
-                config = _fields_set(config, entry, lineage)
-            if not row.applies(config, column):
-                continue
-            other = str(config.get("public.name", "")).replace(HELD_OUT, "")
-            if other and row.upper_bound and "public-labels" in entry.load().oracle:
-                continue  # the public set's labels are of other classes
-            embedded = selection.profile == "smoke"
-            if measure.extractor:
-                config["evaluation.extractor"] = weight_files.default_extractor(embedded)
-            resolve = functools.partial(
-                catalogue.resolve,
-                embedded=embedded,
-                require_real=selection.require_real,
-                side=int(config.get("data.image_size", 0)),
-            )
-            try:
-                data, *others = (resolve(name) for name in _sites(config))
-                public = resolve(other) if other else None
-                private = _private_data(str(config.get("private.name", "")), data, resolve)
-            except DataError:
-                if skip_unusable:
-                    continue
-                raise
-            try:
-                config = _private(config, entry, {table.axes[key] for key in column}, protocol)
-            except SpecError:
-                if skip_unusable:
-                    continue
-                raise
-            without = known - {row.method, *measure.methods(config)} | of_other_measures
-            relevant = {
-                name: value for name, value in config.items() if name.split(".")[0] not in without
-            }
-            plugins = tuple(str(Path(p).resolve()) for p in selection.plugins)
-            needed = plugins if entry.folder == "plugin" else ()
-            # Federations refuse any other way for private runs.
-            is_private = bool(config.get("privacy.mechanism"))
-            for seed in selection.seeds:
-                cells.append(
-                    Cell(
-                        table=f"{paper.key}/{table.key}",
-                        row=row.key,
-                        column=format_column(dict(column)),
-                        method=row.method,
-                        role=row.role,
-                        measure=table.measure,
-                        metrics=table.metrics,
-                        unit=table.unit,
-                        seed=seed,
-                        seed_axes=table.seed_axes or paper.seed_axes,
-                        profile=selection.profile,
-                        protocol=protocol,
-                        config=tuple(sorted(relevant.items())),
-                        data=data,
-                        public=public,
-                        private=private,
-                        others=tuple(others),
-                        plugins=needed,
-                        device=selection.device,
-                        threads=selection.threads,
-                        execution=DEFAULT if is_private else selection.execution,
-                    )
-                )
-    if not cells:
-        raise SpecError(
-            f"nothing of {table.key} is left to run; loosen --only or --methods (a method that"
-            " reads public labels has no cell where the public set is of another data set, whose"
-            " classes are not the task's)"
+    without = {*registry.methods(selection.plugins)} - {row.method, *measure.methods(config)}
+    without |= registry.measure_settings() - measure.settings
+    relevant = {name: value for name, value in config.items() if name.split(".")[0] not in without}
+    plugins = tuple(str(Path(plugin).resolve()) for plugin in selection.plugins)
+    # Federations refuse any other way for private runs.
+    is_private = bool(config.get("privacy.mechanism"))
+    return [
+        Cell(
+            table=f"{paper.key}/{table.key}",
+            row=row.key,
+            column=format_column(dict(column)),
+            method=row.method,
+            role=row.role,
+            measure=table.measure,
+            metrics=table.metrics,
+            unit=table.unit,
+            seed=seed,
+            seed_axes=table.seed_axes or paper.seed_axes,
+            profile=selection.profile,
+            protocol=row.protocol or selection.protocol,
+            config=tuple(sorted(relevant.items())),
+            plugins=plugins if entry.folder == "plugin" else (),
+            device=selection.device,
+            threads=selection.threads,
+            execution=DEFAULT if is_private else selection.execution,
+            **sources,
         )
-    return cells
+        for seed in selection.seeds
+    ]
