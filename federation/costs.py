@@ -34,6 +34,8 @@ class Work:
     """Of `flops`, those on clients."""
     look_flops: int = 0
     """Of `flops`, those of looks at a run, which are no party's."""
+    replayable_flops: int = 0
+    """Of `flops`, those of training steps that CUDA graphs can hold."""
 
     def __sub__(self, other: Work) -> Work:
         return Work(*(a - b for a, b in zip(astuple(self), astuple(other), strict=True)))
@@ -258,24 +260,36 @@ class Meter:
         self.work += work * (times * self.times)
         self.peak_bytes = max(self.peak_bytes, peak_bytes)
 
-    def _book_passes(self, flops: int, peak_bytes: int, **samples: int) -> None:
-        """Book passes of a network here, on a client or at the server, or as a look."""
+    def _book_passes(self, flops: int, peak_bytes: int, **others: int) -> None:
+        """Book passes of a network here, on a client or at the server, or as a look; `others` are
+        further fields of `Work`.
+        """
         of_clients = flops if self.local and not self.looks else 0
         of_looks = flops if self.looks else 0
-        work = Work(flops, client_flops=of_clients, look_flops=of_looks, **samples)
+        work = Work(flops, client_flops=of_clients, look_flops=of_looks, **others)
         self.book(work, peak_bytes, 1)
 
     def book_training(
-        self, model: nn.Module, images: torch.Tensor, epochs: float, batch_size: int
+        self,
+        model: nn.Module,
+        images: torch.Tensor,
+        epochs: float,
+        batch_size: int,
+        *,
+        replayable: bool = False,
     ) -> None:
-        """Book passes over `images`; where samples are drawn, as many as there are on average."""
+        """Book passes over `images`; where samples are drawn, as many as there are on average.
+        `replayable` where CUDA graphs can hold its steps.
+        """
         one = self._per_sample(model, tuple(images.shape[1:]))
         samples = round(len(images) * epochs)
+        flops = (1 + BACKWARD) * one.flops * samples
         self._book_passes(
-            (1 + BACKWARD) * one.flops * samples,
+            flops,
             # Weights, gradients and two moments of Adam; activations kept for the backward pass.
             4 * one.weights + one.activations * min(batch_size, len(images)) + images.numel(),
             training_samples=samples,
+            replayable_flops=flops if replayable else 0,
         )
 
     def book_prediction(self, model: nn.Module, images: torch.Tensor) -> torch.Tensor:

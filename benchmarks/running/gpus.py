@@ -30,12 +30,21 @@ class GPU:
     """Where the speed comes from."""
     speeds: Mapping[Workload, float] = field(default_factory=dict)
     """FLOP/s of what was measured by itself."""
+    launched: GPU | None = None
+    """The same in steps whose kernels are launched one by one, which has all that CUDA graphs
+    cannot hold where these are the speeds of replayed ones."""
 
     def hours(self, plan: Plan) -> float:
         """What a plan takes of it."""
-        return plan.hours(self.speed, self.speeds)
+        if self.launched is None:
+            return plan.hours(self.speed, self.speeds)
+        replayed = plan.hours(self.speed, self.speeds, replayable=True)
+        others = self.launched
+        return replayed + plan.hours(others.speed, others.speeds, replayable=False)
 
 
+REPLAYED = "replayed"
+"""In the name of a way of running whose steps are CUDA graphs."""
 H100 = 11e12
 H100_PEAK, A100_PEAK = 67e12, 19.5e12
 """FLOP/s in fp32 of the SXM forms, NVIDIA's data sheets; their memories differ less, 3.35 and 2.04
@@ -94,7 +103,8 @@ def calibration(device: str, versions: Mapping[str, str], measured: Measured) ->
 
 def read_calibration(path: Path) -> list[GPU]:
     """The device of a calibration file, once for each way of running, of most work first measured;
-    where a way has no number for a network, the slowest of its numbers holds.
+    where a way has no number for a network, the slowest of its numbers holds, and what a way that
+    replays steps cannot replay runs as its precision does without.
 
     Raises SpecError for a file that cannot be read or is no calibration.
     """
@@ -116,13 +126,16 @@ def read_calibration(path: Path) -> list[GPU]:
         raise SpecError(f"--gpu {path}: no calibration that can be read: {error!r}") from error
     if not by_way:
         raise SpecError(f"--gpu {path}: it has no measured speed")
-    return [
-        GPU(
+    gpus: dict[str, GPU] = {}
+    for way, speeds in by_way.items():
+        launched = gpus.get(way.partition(",")[0]) if REPLAYED in way else None
+        others = f"; what no graph holds, by {launched.title}" if launched is not None else ""
+        gpus[way] = GPU(
             f"{device}, {way}",
             min(speeds.values()),
             f"the slowest of {len(speeds)} networks that were measured, where one was not"
-            f" ({path.name})",
+            f" ({path.name}){others}",
             speeds,
+            launched,
         )
-        for way, speeds in by_way.items()
-    ]
+    return list(gpus.values())

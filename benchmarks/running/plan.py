@@ -38,12 +38,14 @@ class Plan:
     """What cells do beside, whose end nobody knows, and how many do."""
     workloads: Counter[Workload] = field(default_factory=Counter)
     """FLOPs of cells, by what their clients train."""
+    replayable: Counter[Workload] = field(default_factory=Counter)
+    """Of these, the ones of steps that CUDA graphs can hold."""
     _seen: set[str] = field(default_factory=set)
     """Keys of the stages that are counted."""
 
     def add(self, cell: PlannedCell, stages: Mapping[str, PlannedStage]) -> None:
         """Add a cell; stages that it shares with cells added before cost nothing."""
-        before = self.work.flops
+        before = self.work
         self.cells += 1
         if any(key not in self._seen for key in cell.asks):
             self.bytes_sent += cell.bytes_up + cell.bytes_down
@@ -52,7 +54,9 @@ class Plan:
         for key in cell.asks:
             self._ask(key, stages)
         if cell.workload is not None:
-            self.workloads[cell.workload] += self.work.flops - before
+            added = self.work - before
+            self.workloads[cell.workload] += added.flops
+            self.replayable[cell.workload] += added.replayable_flops
             for sent, size in (
                 (self.bytes_up, cell.bytes_up),
                 (self.bytes_down, cell.bytes_down),
@@ -81,12 +85,24 @@ class Plan:
         for other in stage.needs:
             self._ask(other, stages)
 
-    def hours(self, speed: float, speeds: Mapping[Workload, float] | None = None) -> float:
+    def hours(
+        self,
+        speed: float,
+        speeds: Mapping[Workload, float] | None = None,
+        *,
+        replayable: bool | None = None,
+    ) -> float:
         """Hours of one device (GPU or core) at `speed` FLOP/s; of cells whose clients train what
-        `speeds` has, at that.
+        `speeds` has, at that. Only of the work that CUDA graphs can hold, if `replayable`, or of
+        all other, if it is false.
         """
-        known = {load: self.workloads[load] for load in speeds or {}}
-        rest = self.work.flops - sum(known.values())
+        whole, loads = self.work.flops, self.workloads
+        if replayable:
+            whole, loads = self.work.replayable_flops, self.replayable
+        elif replayable is not None:
+            whole, loads = whole - self.work.replayable_flops, loads - self.replayable
+        known = {load: loads[load] for load in speeds or {}}
+        rest = whole - sum(known.values())
         seconds = sum(flops / (speeds or {})[load] for load, flops in known.items())
         return (seconds + rest / speed) / 3600
 

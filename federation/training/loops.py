@@ -265,17 +265,18 @@ def training_steps(
     on from an earlier call. `after_epoch(e)` is called after epoch e = 1, 2, ... with the model in
     training mode. Raises DivergedError if an epoch's loss is not finite.
     """
+    # A penalty may be another function in each step, an earlier call's optimiser has its own rate.
+    replayable = optimizer is None and penalty is None
     meter = active_meter()
     if meter is not None:
-        meter.book_training(model, images, plan.epochs, plan.batch_size)
+        meter.book_training(model, images, plan.epochs, plan.batch_size, replayable=replayable)
         if after_epoch is not None:
             with meter.repeated(plan.epochs, counted=False):
                 after_epoch(1)
         return
     if generator is None:
         raise ValueError("training needs a generator of the shuffling axis")
-    # A penalty may be another function in each step, an earlier call's optimiser has its own rate.
-    replayed = execution.compile == "graphs" and optimizer is None and penalty is None
+    replayed = execution.compile == "graphs" and replayable
     if optimizer is None:
         optimizer = plan.make_optimizer(model.parameters())
         schedule = None if replayed else plan.make_schedule(optimizer)

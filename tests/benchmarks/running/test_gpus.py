@@ -50,6 +50,33 @@ def test_hours_are_those_of_each_network_at_its_own_speed():
     assert GPU("", 2.0, "", {TINY: 4.0}).hours(plan) == 0.5 + 3.0
 
 
+def test_what_no_graph_holds_runs_as_without_graphs():
+    plan = Plan(
+        work=Work(flops=28_800, replayable_flops=21_600),
+        workloads=Counter({TINY: 14_400, OTHER: 14_400}),
+        replayable=Counter({TINY: 7_200, OTHER: 14_400}),
+    )
+    launched = GPU("", 2.0, "", {TINY: 1.0})
+    # Replayed: 7,200 at 4 and 14,400 at 8. Launched: the other 7,200 of TINY at 1.
+    assert GPU("", 8.0, "", {TINY: 4.0}, launched).hours(plan) == 0.5 + 0.5 + 2.0
+    assert GPU("", 8.0, "", {TINY: 4.0}).hours(plan) == 1.0 + 0.5
+
+
+def test_a_way_that_replays_steps_has_that_of_its_precision_for_all_others(tmp_path):
+    file = tmp_path / "here.json"
+    speeds = {
+        "fp32": 1.0,
+        "bf16": 2.0,
+        "bf16, replayed": 4.0,
+        "bf16, replayed, 16 side by side": 8.0,
+    }
+    measured = {TINY: {way: Speed(speed, 1.0, 0) for way, speed in speeds.items()}}
+    file.write_text(calibration("A GPU", {}, measured))
+    fp32, bf16, replayed, beside = find_gpus(str(file))
+    assert [gpu.launched for gpu in (fp32, bf16, replayed, beside)] == [None, None, bf16, bf16]
+    assert replayed.source.endswith("; what no graph holds, by A GPU, bf16")
+
+
 @pytest.mark.parametrize(
     "content",
     ["", "[]", "{}", '{"device": "x", "measured": 3}', '{"device": "x", "measured": []}'],

@@ -242,6 +242,11 @@ def test_a_plan_knows_what_the_clients_of_its_cells_train():
     }  # digits in the place of MNIST
     paper = planned("fediod/table1", "cpu", row="fedavg", **FEDIOD)
     assert paper.workloads == {Workload("resnet8-narrow", (3, 16, 16), 10, 64): paper.work.flops}
+    # All but the looks at its rounds.
+    held = paper.work.flops - paper.work.look_flops
+    assert list(paper.replayable.values()) == [paper.work.replayable_flops] == [held]
+    penalised = planned("fediod/table1", "cpu", row="fedprox", **FEDIOD)
+    assert penalised.work.replayable_flops == 0
 
 
 @pytest.fixture

@@ -322,6 +322,18 @@ def test_no_images_cost_nothing():
     assert (meter.work.flops, meter.work.training_samples) == (0, 0)
 
 
+@pytest.mark.parametrize(
+    ("options", "share"), [({}, 1), ({"penalty": outputs_only}, 0), ({"optimizer": "its own"}, 0)]
+)
+def test_a_plan_says_which_steps_graphs_can_hold(options, share):
+    model = nn.Sequential(nn.Flatten(), nn.Linear(1, 1)).to("meta")
+    images = torch.empty(5, 1, 1, 1, dtype=torch.uint8, device="meta")
+    with metering(Meter()) as meter:
+        fit(model, images, torch.empty(5), sgd(epochs=2), **options)
+    assert meter.work.flops == 5 * 2 * 3 * 2  # one weight: two operations a pass, three passes
+    assert meter.work.replayable_flops == share * meter.work.flops
+
+
 # -- failure --
 
 
