@@ -19,6 +19,9 @@ from federation.training.loops import predict, unit_range
 from methods.fedavg import FedAvg, State
 from privacy.plan import DP_SGD
 
+NO_SCORE = -math.inf
+"""While planning, which counts all steps: where a run stops early nobody knows before."""
+
 
 @dataclass(frozen=True)
 class FedDF(FedAvg):
@@ -110,11 +113,11 @@ class FedDF(FedAvg):
                 score = _score(federation, model)
                 if score > best_score:
                     best, best_score, best_step = state_of(model), score, taken
-                elif taken - best_step >= self.patience:
+                elif taken - best_step >= self.patience and score != NO_SCORE:
                     break
         model.load_state_dict(best)
 
 
 def _score(federation: Federation, model: nn.Module) -> float:
-    """The headline metric on the validation set (nothing while planning)."""
-    return next(iter(federation.evaluation.validate(model).values()), -math.inf)
+    """The headline metric on the validation set."""
+    return next(iter(federation.evaluation.validate(model).values()), NO_SCORE)

@@ -319,6 +319,20 @@ def test_a_plan_of_feddf_counts_its_validations(interval, validations):
     assert meter.work.predicted_samples == public + tested + 6 * validations
 
 
+def test_a_plan_of_feddf_counts_all_steps_for_nobody_knows_where_a_run_stops():
+    def samples(patience):
+        method = FedDF(
+            rounds=1,
+            participation=1.0,
+            distillation_steps=8,
+            evaluation_interval=2,
+            patience=patience,
+        )
+        return ledgers(method)[2].work.training_samples
+
+    assert samples(2) == samples(100)
+
+
 def test_the_work_of_fediods_plan_grows_with_steps_as_with_epochs():
     def work(epochs, steps):
         _, _, meter = ledgers(FedIOD(epochs=epochs, steps=steps, **IOD), network="resnet8-narrow")
