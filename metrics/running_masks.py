@@ -19,7 +19,7 @@ from metrics import masks
 from metrics.instances import aji, components, instances_of, object_dice, object_hausdorff
 from metrics.masks import RELEASED_LOGIT, Empty, Reading, counts, hd95
 from metrics.names import BY_GROUP
-from metrics.running import GroupSums
+from metrics.running import GroupSums, of_samples
 
 OVERLAPS = {
     "dice": masks.dice,
@@ -65,7 +65,7 @@ class BinaryOverlap:
         self._distances.append(hd95(contoured & labelled, truth, self._reading, self._empty))
 
     def compute(self) -> dict[str, float]:
-        counted = _of_samples(self._counts)
+        counted = of_samples(self._counts)
         values = {name: _mean(of(counted, self._empty)) for name, of in OVERLAPS.items()}
         values["hd95"] = _mean(torch.cat(self._distances))
         if (sums := self._groups.stacked()) is not None:
@@ -146,7 +146,7 @@ class NucleiOverlap:
             self._groups.append(groups.cpu())
 
     def compute(self) -> dict[str, float]:
-        values = _of_samples(self._values)
+        values = of_samples(self._values)
         means = dict(zip(NUCLEI, map(_mean, values.T), strict=True))
         if self._groups:
             groups = torch.cat(self._groups)
@@ -189,7 +189,7 @@ class RegionOverlap:
         self._groups.add(counted, groups)
 
     def compute(self) -> dict[str, float]:
-        values = self._dice(_of_samples(self._counts))
+        values = self._dice(of_samples(self._counts))
         if (sums := self._groups.stacked()) is not None:
             values |= {name + BY_GROUP: value for name, value in self._dice(sums).items()}
         return values
@@ -203,13 +203,6 @@ class RegionOverlap:
             "dice": _mean(torch.tensor([*of_region.values()], dtype=torch.float64)),
             **of_region,
         }
-
-
-def _of_samples(batches: list[Tensor]) -> Tensor:
-    samples = torch.cat(batches) if batches else torch.empty(0)
-    if not len(samples):
-        raise ValueError("the metrics of no samples are undefined")
-    return samples
 
 
 def _mean(values: Tensor) -> float:

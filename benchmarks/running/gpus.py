@@ -38,9 +38,8 @@ class GPU:
         """What a plan takes of it."""
         if self.launched is None:
             return plan.hours(self.speed, self.speeds)
-        replayed = plan.hours(self.speed, self.speeds, replayable=True)
-        others = self.launched
-        return replayed + plan.hours(others.speed, others.speeds, replayable=False)
+        held, others = plan.split()
+        return held.hours(self.speed, self.speeds) + self.launched.hours(others)
 
 
 REPLAYED = "replayed"

@@ -85,24 +85,20 @@ class Plan:
         for other in stage.needs:
             self._ask(other, stages)
 
-    def hours(
-        self,
-        speed: float,
-        speeds: Mapping[Workload, float] | None = None,
-        *,
-        replayable: bool | None = None,
-    ) -> float:
+    def split(self) -> tuple[Plan, Plan]:
+        """The FLOPs of steps that CUDA graphs can hold, and all others."""
+        held = self.work.replayable_flops
+        return (
+            Plan(work=Work(held), workloads=self.replayable),
+            Plan(work=Work(self.work.flops - held), workloads=self.workloads - self.replayable),
+        )
+
+    def hours(self, speed: float, speeds: Mapping[Workload, float] | None = None) -> float:
         """Hours of one device (GPU or core) at `speed` FLOP/s; of cells whose clients train what
-        `speeds` has, at that. Only of the work that CUDA graphs can hold, if `replayable`, or of
-        all other, if it is false.
+        `speeds` has, at that.
         """
-        whole, loads = self.work.flops, self.workloads
-        if replayable:
-            whole, loads = self.work.replayable_flops, self.replayable
-        elif replayable is not None:
-            whole, loads = whole - self.work.replayable_flops, loads - self.replayable
-        known = {load: loads[load] for load in speeds or {}}
-        rest = whole - sum(known.values())
+        known = {load: self.workloads[load] for load in speeds or {}}
+        rest = self.work.flops - sum(known.values())
         seconds = sum(flops / (speeds or {})[load] for load, flops in known.items())
         return (seconds + rest / speed) / 3600
 

@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_h
 from benchmarks.tables.registry import TASK
 from benchmarks.tables.spec import (
     EVALUATED_ON,
+    LOOKS,
     SETTLED,
     UNLISTED,
     VALIDATION_SHARE,
@@ -163,7 +164,7 @@ class EvaluationSettings:
     """Epochs at the end whose median counts."""
     at: float = 1.0
     """Share of the epochs after which a run's numbers are read."""
-    looks: int = 0
+    looks: int = int(UNLISTED[LOOKS])
     """After how many of a training's epochs or a fit's rounds the test set is looked at, evenly
     spread and the last among them; 0 for all."""
     extractor: str = ""

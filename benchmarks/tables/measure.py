@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from benchmarks.tables.spec import Scalar, SpecError
+from benchmarks.tables.spec import LOOKS, Scalar, SpecError
 from metrics.names import facts
 
 if TYPE_CHECKING:
@@ -95,8 +95,8 @@ class Measure(ABC):
 
     def check(self, config: Config) -> None:
         """Raises SpecError for a configuration that it cannot be taken of."""
-        if self.every_epoch and config.get("evaluation.looks"):
-            raise SpecError("this table is of every epoch and round: set evaluation.looks to 0")
+        if self.every_epoch and config.get(LOOKS):
+            raise SpecError(f"this table is of every epoch and round: set {LOOKS} to 0")
 
     def needs_fit(self, config: Config) -> bool:
         """Whether a cell of this configuration needs its method's fit."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -72,15 +72,9 @@ class Node:
                 "discriminator-outputs": self.judge(received),
             }
 
-        channel, index = self.federation.channel, self.client.index
-        logits, scores = ask(
-            channel,
-            index,
-            images,
-            lambda received: self.client.run(on_client, received),
-            ANSWERED,
-        )
-        sent = channel.up(index, "discriminator-outputs", {"own": own_score})
+        logits, scores = self.ask(images, on_client, ANSWERED)
+        own = {"own": own_score}
+        sent = self.federation.channel.up(self.client.index, "discriminator-outputs", own)
         return logits, scores, sent["own"]
 
     def logits(self, images: torch.Tensor) -> list[torch.Tensor]:
@@ -89,14 +83,21 @@ class Node:
         def on_client(shard: Shard, received: torch.Tensor) -> dict[str, torch.Tensor]:
             return {"logits": self.federation.forward(self.teacher, received)}
 
-        return list(
-            ask(
-                self.federation.channel,
-                self.client.index,
-                images,
-                lambda received: self.client.run(on_client, received),
-                ("logits",),
-            )
+        return list(self.ask(images, on_client, ("logits",)))
+
+    def ask(
+        self,
+        images: torch.Tensor,
+        on_client: Callable[[Shard, torch.Tensor], dict[str, torch.Tensor]],
+        kinds: Sequence[str],
+    ) -> tuple[torch.Tensor, ...]:
+        """What the client answers to images (n, c, h, w), by kind, over the channel."""
+        return ask(
+            self.federation.channel,
+            self.client.index,
+            images,
+            lambda received: self.client.run(on_client, received),
+            kinds,
         )
 
     def train_discriminator(self, shard: Shard, generated: torch.Tensor) -> torch.Tensor:
