@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
+from matplotlib.ticker import LogFormatter
 
 from reports.drawing.figures import (
     TICK,
@@ -141,6 +142,9 @@ def _plane(
     costs = [s.cost for s in shown if s.cost > 0]
     least = min(costs, default=1.0) / 2
     axis.set_xscale("log")
+    # Numbers without powers, which would touch where an axis has less than a decade.
+    axis.xaxis.set_major_formatter(LogFormatter())
+    axis.xaxis.set_minor_formatter(LogFormatter())
     best = sorted((max(s.cost, least), s.gain) for s in shown if s.on_front)
     axis.plot(*zip(*best, strict=True) if best else ([], []), color=NEUTRAL, lw=0.8, zorder=1)
     for spot in shown:
