@@ -20,7 +20,7 @@ from federation.federation import Federation
 from federation.parties.checkpoint import state_of
 from federation.parties.client import Client
 from federation.samples import see
-from federation.training.loops import Penalty
+from federation.training.loops import Penalty, SteadyPenalty
 from methods.fedavg import FedAvg, State
 from models.catalogue import find_head
 
@@ -40,9 +40,9 @@ class FeatureGenerator(nn.Module):
         )
 
     def forward(self, noise: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        features: torch.Tensor = self.layers(
-            torch.cat([noise, F.one_hot(labels, self.classes).to(noise)], dim=1)
-        )
+        classes = torch.arange(self.classes, device=labels.device)
+        of_class = labels[:, None] == classes  # F.one_hot would look at the labels, and wait
+        features: torch.Tensor = self.layers(torch.cat([noise, of_class.to(noise)], dim=1))
         return features
 
 
@@ -160,7 +160,7 @@ class FedGEN(FedAvg):
                 + self.generative_beta * same
             )
 
-        return term
+        return SteadyPenalty(term, (stream,))
 
     def aggregate(
         self,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from torch import nn
 
 from baselines.fedavg_plus import FedAvgPlus
-from federation.training.loops import Penalty
+from federation.training.loops import Penalty, SteadyPenalty
 from methods.fedprox import proximal_term
 
 
@@ -29,6 +29,8 @@ class FedProxPlus(FedAvgPlus):
 
     def penalty(self, student: nn.Module) -> Penalty | None:
         received = [w.detach().clone() for w in student.parameters()]
-        return lambda model, outputs, targets: proximal_term(
-            list(student.parameters()), received, self.mu
+        return SteadyPenalty(
+            lambda model, outputs, targets: proximal_term(
+                list(student.parameters()), received, self.mu
+            )
         )

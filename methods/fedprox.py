@@ -11,7 +11,7 @@ from torch import nn
 
 from federation.federation import Federation
 from federation.parties.client import Client
-from federation.training.loops import Penalty
+from federation.training.loops import Penalty, SteadyPenalty
 from methods.fedavg import FedAvg
 from privacy.plan import DP_SGD
 
@@ -45,6 +45,8 @@ class FedProx(FedAvg):
         server: dict[str, Any],
     ) -> Penalty | None:
         received = [w.detach().clone() for w in worker.parameters()]
-        return lambda model, outputs, targets: proximal_term(
-            list(model.parameters()), received, self.mu
+        return SteadyPenalty(
+            lambda model, outputs, targets: proximal_term(
+                list(model.parameters()), received, self.mu
+            )
         )

@@ -10,11 +10,12 @@ from federation.fitting import fit
 from federation.training.execution import Execution
 from tests.device_fits import federation_on
 
-WITH_PENALTY = {"fedgen", "fedprox"}
 OWN_LOOPS = {"fixmatch", "meta-pseudo-labels", "noisy-student", "pseudo-label"}
 SLOW = {"asyndgan", "fediod-reconstruction", "fediod-segmentation"}
 """What they have besides loops of their own is what others of their tasks have."""
-REPLAYED_METHODS = sorted({*registry.methods()} - WITH_PENALTY - OWN_LOOPS - SLOW)
+REPLAYED_METHODS = sorted({*registry.methods()} - OWN_LOOPS - SLOW)
+TOGETHER = ("fedavg", "fedavg-plus", "fedgen", "fedprox", "fedprox-plus", "fedsa")
+"""Those of them whose clients learn at the same time in a round; with and without a penalty."""
 
 
 def fitted(name, device="cpu", stacked=1):
@@ -24,7 +25,7 @@ def fitted(name, device="cpu", stacked=1):
     method = replace(
         method,
         **{n: 2 for n in names if n.endswith("epochs")},
-        **{n: 1 for n in names if n == "rounds"},
+        **{n: 2 if name == "fedgen" else 1 for n in names if n == "rounds"},  # its term comes later
     )
     changes = {"local.epochs": 2, "local.batch_size": 2, "server.batch_size": 4}
     federation = federation_on(

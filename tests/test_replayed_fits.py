@@ -8,7 +8,7 @@ import pytest
 
 from federation.training import replay
 from tests.methods.shards import same_bits
-from tests.replayed_fits import REPLAYED_METHODS, fitted
+from tests.replayed_fits import REPLAYED_METHODS, TOGETHER, fitted
 from tests.tape import Tape
 
 
@@ -20,4 +20,15 @@ def test_a_method_fits_the_same_when_its_steps_are_replayed(name, monkeypatch):
     replayed = fitted(name)
     assert tape.replayed
     for one, other in zip(taken, replayed, strict=True):
+        assert same_bits(one.state, other.state)
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+def test_clients_side_by_side_fit_what_they_fit_one_after_another(name, monkeypatch):
+    alone = fitted(name)
+    tape = Tape()
+    monkeypatch.setitem(replay.RECORDERS, "cpu", lambda device: tape)
+    together = fitted(name, stacked=2)
+    assert tape.replayed
+    for one, other in zip(alone, together, strict=True):
         assert same_bits(one.state, other.state)

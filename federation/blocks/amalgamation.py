@@ -20,6 +20,8 @@ from federation.blocks.averaging import average_states
 from federation.federation import Federation
 from federation.parties.checkpoint import Checkpoint, state_of
 from federation.parties.client import Client, Shard
+from federation.parts.stacked import TrainingSet
+from federation.parts.trainer import LocalTraining
 from federation.samples import aside
 from federation.training.loops import Normalisation, Penalty, TrainingPlan, predict
 from models.catalogue import feature_shape
@@ -54,7 +56,9 @@ class Hinted(nn.Module):
 
 
 def hinted_for(federation: Federation, client: Client, student: nn.Module) -> Hinted:
-    """`student` with a new translator to the features of the client's teacher."""
+    """`student`, of the federation's network, with a new translator to the features of the client's
+    teacher.
+    """
     channels, *sides = federation.networks.image_shape
     student_shape, teacher_shape = (
         feature_shape(name, channels, tuple(sides))
@@ -89,31 +93,32 @@ def private_hints(
     return hints if hints.is_meta else hints.cpu()
 
 
-def learn_by_hints(
-    shard: Shard,
-    federation: Federation,
+def learning_by_hints(
     client: Client,
     hints: torch.Tensor,
     hinted: Hinted,
     plan: TrainingPlan,
-    penalty: Penalty | None,
-    names: Sequence[object],
-) -> None:
+    *names: object,
+    penalty: Penalty | None = None,
+) -> LocalTraining:
     """On a client: the student and its translator learn the teacher's features, `hints`, of the
-    private images, as they are.
+    private images, as they are. `names` are further ones of the streams.
     """
-    images = shard.images
-    label = f"client {client.index + 1} hints"
-    federation.train(
+
+    def with_hints(shard: Shard) -> TrainingSet:
+        images = shard.images
+        return TrainingSet(images, hints.to(images.device))
+
+    return LocalTraining(
+        client,
         hinted,
-        images,
-        hints.to(images.device),
         hint_loss,
         plan,
-        *names,
+        ("client", client.index, *names),
+        f"client {client.index + 1} hints",
+        samples=with_hints,
         penalty=penalty,
         augmented=False,
-        label=label,
     )
 
 
@@ -124,9 +129,12 @@ class Visits:
 
     def __init__(self, federation: Federation, teachers: Sequence[Checkpoint]):
         self._federation = federation
-        self._student = federation.networks.initial()
+        student = federation.networks.initial()
+        together = min(federation.networks.execution.stacked, len(federation.clients))
+        others = together - 1 if federation.side_by_side(student) else 0
+        self._students = [student, *(federation.networks.initial() for _ in range(others))]
         self._hinted = hinted = [
-            hinted_for(federation, client, self._student) for client in federation.clients
+            hinted_for(federation, client, student) for client in federation.clients
         ]
 
         def hints(index: int) -> torch.Tensor:
@@ -176,24 +184,31 @@ class Visits:
         number: int,
         penalty: Callable[[nn.Module], Penalty | None],
     ) -> Iterator[dict[str, torch.Tensor]]:
-        """SelectiveKA of FedSA's Algorithm 1, client by client: the target down, hints learnt from,
-        the local student up.
+        """SelectiveKA of FedSA's Algorithm 1, client by client, or of as many as are side by side:
+        the target down, hints learnt from, the local student up.
         """
-        channel, sent = self._federation.channel, state_of(target)
-        for index in weights:
-            client = self._federation.clients[index]
-            self._student.load_state_dict(channel.down(index, "parameters", sent))
-            client.run(
-                learn_by_hints,
-                self._federation,
-                client,
-                self._hints(index),
-                self._hinted[index],
-                plan,
-                penalty(self._student),
-                ("client", index, "round", number),
+        channel, sent, visited = self._federation.channel, state_of(target), list(weights)
+        for start in range(0, len(visited), len(self._students)):
+            group = list(zip(visited[start:], self._students, strict=False))
+            for index, student in group:
+                student.load_state_dict(channel.down(index, "parameters", sent))
+                self._hinted[index].student = student
+            self._federation.train_locally(
+                [
+                    learning_by_hints(
+                        self._federation.clients[index],
+                        self._hints(index),
+                        self._hinted[index],
+                        plan,
+                        "round",
+                        number,
+                        penalty=penalty(student),
+                    )
+                    for index, student in group
+                ]
             )
-            yield channel.up(index, "parameters", state_of(self._student))
+            for index, student in group:
+                yield channel.up(index, "parameters", state_of(student))
 
 
 def train_weak(federation: Federation, target: nn.Module, epochs: int, number: int) -> None:

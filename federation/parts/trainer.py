@@ -31,6 +31,7 @@ from federation.training.loops import (
 from federation.training.private_training import PrivateSteps, check_separable, train_privately
 from federation.training.turns import side_by_side, take_turns
 from federation.watching import on_client, show_epoch, trained
+from privacy.plan import DP_SGD
 
 
 def labelled(shard: Shard) -> TrainingSet:
@@ -59,6 +60,8 @@ class LocalTraining:
     track: bool = False
     """Whether test metrics are noted after the epochs that are looked at."""
     penalty: Penalty | None = None
+    augmented: bool = True
+    """Whether its images are augmented as the run asks."""
 
 
 class Trainer:
@@ -170,7 +173,7 @@ class Trainer:
         penalties: Sequence[Penalty | None] = (),
     ) -> None:
         """Supervised training of each client's model in place on its shard; `names` tell one call's
-        streams from another's. Several are trained together where no client has a penalty.
+        streams from another's. Several are trained as `train_locally` says.
 
         By DP-SGD if the run asks for it: booked before it begins, and shorter where a client's
         budget ends.
@@ -180,13 +183,30 @@ class Trainer:
             self.supervised(client, model, plan, *names, penalty=penalty)
             for (client, model), penalty in zip(group, penalties, strict=True)
         ]
-        if len(group) > 1 and not any(penalties):
-            self.together(trainings)
+        if self._privacy.mechanism != DP_SGD:
+            self.train_locally(trainings)
             return
         for training in trainings:
             private = self._privacy.steps(training.client, plan)
             self._privacy.book(training.client, private)
             self.alone(training, private)
+
+    def train_locally(self, trainings: Sequence[LocalTraining]) -> None:
+        """Train networks of several clients there: together, but one after another what has a
+        penalty and does not go side by side.
+        """
+        stackable = not any(training.penalty for training in trainings)
+        if len(trainings) > 1 and (stackable or self.side_by_side(trainings[0].model)):
+            self.together(trainings)
+            return
+        for training in trainings:
+            self.alone(training)
+
+    def side_by_side(self, model: nn.Module) -> bool:
+        """Whether several clients with such a network train side by side, as CUDA graphs, each to
+        the last bit as alone.
+        """
+        return side_by_side(self._setup.execution, model)
 
     def supervised(
         self, client: Client, model: nn.Module, plan: TrainingPlan, *names: object, **options: Any
@@ -217,6 +237,7 @@ class Trainer:
                 penalty=training.penalty,
                 private=private,
                 normalise=training.normalise,
+                augmented=training.augmented,
                 track=training.track,
                 task=training.task,
                 label=training.label,
@@ -226,12 +247,12 @@ class Trainer:
 
     def together(self, trainings: Sequence[LocalTraining]) -> list[tuple[History, int]]:
         """Train several clients' networks there together: networks, losses and plans are alike, and
-        none has a penalty. As CUDA graphs side by side, else as one computation. Returns each one's
-        history and the samples that it has seen.
+        none has a penalty but side by side. As CUDA graphs they are side by side, else one
+        computation. Returns each one's history and the samples that it has seen.
         """
         first, *_ = trainings
         self._progress(f"{len(trainings)} clients together: {first.label} and others", 0.0)
-        if side_by_side(self._setup.execution, first.model):
+        if self.side_by_side(first.model):
             return self._side_by_side(trainings)
         return self._stacked(trainings)
 
@@ -262,8 +283,9 @@ class Trainer:
                     training.plan,
                     normalise=training.normalise or self._setup.normalise,
                     generator=self._streams.shuffling(*training.names).generator,
-                    augmentation=self._setup.augmentation,
+                    augmentation=self._setup.augmentation if training.augmented else None,
                     sample_weights=own.weights,
+                    penalty=training.penalty,
                     after_epoch=after_epoch,
                     execution=self._setup.execution,
                 ):
@@ -303,7 +325,7 @@ class Trainer:
                     seeds.torch("shuffling", *training.names, device=device)
                     for training in trainings
                 ],
-                augmentation=self._setup.augmentation,
+                augmentation=self._setup.augmentation if first.augmented else None,
                 after_epoch=after_epoch,
                 execution=self._setup.execution,
             )

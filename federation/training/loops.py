@@ -15,6 +15,7 @@ from torch import nn
 
 from federation.costs import active_meter
 from federation.samples import see
+from federation.seeds import Stream
 from federation.training.augmentation import Augmentation, augment, augment_pairs, filled
 from federation.training.execution import DEFAULT, Execution
 from federation.training.replay import Replayed, read_rate_from, recorder_on
@@ -34,6 +35,22 @@ Forward = Callable[[Callable[[torch.Tensor], torch.Tensor], torch.Tensor], torch
 Penalty = Callable[[nn.Module, torch.Tensor, torch.Tensor], torch.Tensor]
 """Takes the model, a batch's outputs and its targets; returns a scalar to add to the batch's mean
 loss."""
+
+
+@dataclass(frozen=True)
+class SteadyPenalty:
+    """A penalty that is the same function in every step, so that a CUDA graph can hold it: what
+    varies it reads from tensors or draws from `streams`, and it never waits for the device.
+    """
+
+    term: Penalty
+    streams: tuple[Stream, ...] = ()
+    """What it draws from."""
+
+    def __call__(
+        self, model: nn.Module, outputs: torch.Tensor, targets: torch.Tensor
+    ) -> torch.Tensor:
+        return self.term(model, outputs, targets)
 
 
 LARGE_SAMPLE = 3 * 128 * 128
@@ -265,8 +282,8 @@ def training_steps(
     on from an earlier call. `after_epoch(e)` is called after epoch e = 1, 2, ... with the model in
     training mode. Raises DivergedError if an epoch's loss is not finite.
     """
-    # A penalty may be another function in each step, an earlier call's optimiser has its own rate.
-    replayable = optimizer is None and penalty is None
+    # An earlier call's optimiser has a rate of its own.
+    replayable = optimizer is None and (penalty is None or isinstance(penalty, SteadyPenalty))
     meter = active_meter()
     if meter is not None:
         meter.book_training(model, images, plan.epochs, plan.batch_size, replayable=replayable)
@@ -304,7 +321,9 @@ def training_steps(
 
     stored = [images, targets, *([] if sample_weights is None else [sample_weights])]
     recorder = recorder_on(images.device) if replayed else None
-    whole_step = Replayed(step, [generator], recorder)
+    drawn_from = penalty.streams if isinstance(penalty, SteadyPenalty) else ()
+    generators = [generator, *(stream.generator for stream in drawn_from if stream.generator)]
+    whole_step = Replayed(step, generators, recorder)
     rates = plan.rates()
     for epoch in range(1, plan.epochs + 1):
         model.train()

@@ -59,13 +59,21 @@ def test_a_teacher_looks_at_its_private_images_once_in_however_many_rounds():
 def test_the_target_learns_from_the_probe_set_once_before_and_is_fine_tuned_once_after(monkeypatch):
     federation, trained = private_servers(2), []
     federation.stages.teachers()
-    train = federation.train
+    train, train_locally = federation.train, federation.train_locally
     monkeypatch.setattr(
         federation,
         "train",
         lambda *arguments, **options: (
             trained.append((federation.channel.round, arguments[5])),
             train(*arguments, **options),
+        ),
+    )
+    monkeypatch.setattr(
+        federation,
+        "train_locally",
+        lambda trainings: (
+            trained.extend((federation.channel.round, own.names[0]) for own in trainings),
+            train_locally(trainings),
         ),
     )
     quick(FedAvgPlus, rounds=3).fit(federation)

@@ -10,7 +10,7 @@ from torch import nn
 
 from federation.costs import Meter, metering
 from federation.training.augmentation import Augmentation
-from federation.training.loops import DivergedError, Normalisation, TrainingPlan
+from federation.training.loops import DivergedError, Normalisation, SteadyPenalty, TrainingPlan
 from tests.federation.training.one_pixel import (
     DropsHalf,
     fit,
@@ -323,7 +323,13 @@ def test_no_images_cost_nothing():
 
 
 @pytest.mark.parametrize(
-    ("options", "share"), [({}, 1), ({"penalty": outputs_only}, 0), ({"optimizer": "its own"}, 0)]
+    ("options", "share"),
+    [
+        ({}, 1),
+        ({"penalty": outputs_only}, 0),
+        ({"penalty": SteadyPenalty(outputs_only)}, 1),
+        ({"optimizer": "its own"}, 0),
+    ],
 )
 def test_a_plan_says_which_steps_graphs_can_hold(options, share):
     model = nn.Sequential(nn.Flatten(), nn.Linear(1, 1)).to("meta")
@@ -342,7 +348,8 @@ def test_a_loss_that_is_not_finite_stops_training_naming_its_epoch(bad):
     calls = iter([1.0, bad])
     epochs = []
     with pytest.raises(
-        DivergedError, match=r"loss is (nan|inf) in epoch 2 of 3; lower lr \(now 0\.1\)"
+        DivergedError,
+        match=r"loss is (nan|inf) in epoch 2 of 3; lower lr \(now 0\.1\)",
     ):
         fit(
             line(),

@@ -42,14 +42,19 @@ def spied(monkeypatch, **changes):
     """A federation, and what is trained in it: (round, what or whom, epochs)."""
     federation, events = private_servers(**changes), []
     federation.stages.teachers()
-    train = federation.train
+    train, train_locally = federation.train, federation.train_locally
 
     def keep(model, images, targets, loss, plan, *names, **options):
-        who = names[1] if names[0] == "client" else names[0]
-        events.append((federation.channel.round, who, plan.epochs))
+        events.append((federation.channel.round, names[0], plan.epochs))
         return train(model, images, targets, loss, plan, *names, **options)
 
+    def keep_local(trainings):
+        for own in trainings:
+            events.append((federation.channel.round, own.client.index, own.plan.epochs))
+        train_locally(trainings)
+
     monkeypatch.setattr(federation, "train", keep)
+    monkeypatch.setattr(federation, "train_locally", keep_local)
     return federation, events
 
 
