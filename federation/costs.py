@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -21,6 +22,26 @@ from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_mod
 
 BACKWARD = 2
 """A backward pass costs about twice a forward pass."""
+
+
+@dataclass(frozen=True, order=True)
+class Workload:
+    """A network's training, as far as its speed goes."""
+
+    network: str
+    image_shape: tuple[int, ...]
+    outputs: int
+    batch_size: int
+
+
+@dataclass(frozen=True, order=True)
+class Share:
+    """Of some work, what a network's training has."""
+
+    load: Workload
+    replayable: bool
+    """Whether CUDA graphs can hold its steps."""
+    flops: int
 
 
 @dataclass(frozen=True)
@@ -36,18 +57,34 @@ class Work:
     """Of `flops`, those of looks at a run, which are no party's."""
     replayable_flops: int = 0
     """Of `flops`, those of training steps that CUDA graphs can hold."""
+    shares: tuple[Share, ...] = ()
+    """Of `flops`, those of training networks of the catalogue, as far as it is known."""
 
     def __sub__(self, other: Work) -> Work:
-        return Work(*(a - b for a, b in zip(astuple(self), astuple(other), strict=True)))
+        return self + other * -1
 
     def __add__(self, other: Work) -> Work:
-        return Work(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+        sums = {(share.load, share.replayable): share.flops for share in self.shares}
+        for share in other.shares:
+            key = share.load, share.replayable
+            sums[key] = sums.get(key, 0) + share.flops
+        shares = sorted(Share(*key, flops) for key, flops in sums.items() if flops)
+        amounts: dict[str, Any] = {n: getattr(self, n) + getattr(other, n) for n in AMOUNTS}
+        return Work(**amounts, shares=tuple(shares))
 
     def __mul__(self, times: int) -> Work:
-        return Work(*(amount * times for amount in astuple(self)))
+        return self._each(lambda amount: amount * times)
 
     def __floordiv__(self, parts: int) -> Work:
-        return Work(*(amount // parts for amount in astuple(self)))
+        return self._each(lambda amount: amount // parts)
+
+    def _each(self, change: Callable[[int], int]) -> Work:
+        amounts: dict[str, Any] = {name: change(getattr(self, name)) for name in AMOUNTS}
+        shares = (replace(share, flops=change(share.flops)) for share in self.shares)
+        return Work(**amounts, shares=tuple(shares))
+
+
+AMOUNTS = tuple(field.name for field in fields(Work) if field.name != "shares")
 
 
 @dataclass(frozen=True)
@@ -157,6 +194,10 @@ class Meter:
         self.work = Work()
         """What has been booked so far."""
         self.peak_bytes = 0
+        self._counter: FlopCounter | None = None
+        self._passes: Counter[Workload | None] = Counter()
+        """FLOPs of forward passes in the step that is being followed, by network of the
+        catalogue."""
         self._structures: WeakKeyDictionary[nn.Module, tuple[object, ...]] = WeakKeyDictionary()
         self._known: dict[tuple[object, ...], SampleCost] = {}
 
@@ -205,6 +246,17 @@ class Meter:
         no loop here books.
         """
         self.times *= times
+        try:
+            if counted:
+                with self._counted():
+                    yield
+            else:
+                yield
+        finally:
+            self.times //= times
+
+    @contextlib.contextmanager
+    def _counted(self) -> Iterator[None]:
         saved = 0
 
         def keep(tensor: torch.Tensor) -> torch.Tensor:
@@ -212,19 +264,40 @@ class Meter:
             saved += tensor.numel() * tensor.element_size()
             return tensor
 
+        outer, self._passes = (self._counter, self._passes), Counter()
         try:
-            if counted:
-                with (
-                    FlopCounter(lambda: self.local) as counter,
-                    torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor),
-                ):
-                    yield
-                done = Work(counter.flops, client_flops=counter.client_flops)
-                self.book(done, saved, 1)
-            else:
+            with (
+                FlopCounter(lambda: self.local) as self._counter,
+                torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor),
+            ):
+                counter = self._counter
                 yield
+            # Passes back are taken for as far apart as those forward.
+            forward = self._passes.total()
+            shares = [
+                Share(load, False, counter.flops * flops // forward)
+                for load, flops in self._passes.items()
+                if load is not None and flops
+            ]
+            done = Work(counter.flops, client_flops=counter.client_flops, shares=tuple(shares))
+            self.book(done, saved, 1)
         finally:
-            self.times //= times
+            self._counter, self._passes = outer
+
+    @contextlib.contextmanager
+    def passing(self, model: object, inputs: torch.Tensor) -> Iterator[None]:
+        """Inside `repeated(..., counted=True)`: what is done inside is a forward pass of `model`, a
+        network or a part of one, in a training step on `inputs` (n, ...).
+        """
+        counter, name = self._counter, _catalogued(model)
+        if counter is None:
+            yield
+            return
+        before = counter.flops
+        yield
+        shape = tuple(inputs.shape[1:])
+        load = None if name is None else Workload(name[0], shape, name[1], len(inputs))
+        self._passes[load] += counter.flops - before
 
     @contextlib.contextmanager
     def fewer(self, times: int, of: int) -> Iterator[None]:
@@ -260,7 +333,7 @@ class Meter:
         self.work += work * (times * self.times)
         self.peak_bytes = max(self.peak_bytes, peak_bytes)
 
-    def _book_passes(self, flops: int, peak_bytes: int, **others: int) -> None:
+    def _book_passes(self, flops: int, peak_bytes: int, **others: Any) -> None:
         """Book passes of a network here, on a client or at the server, or as a look; `others` are
         further fields of `Work`.
         """
@@ -284,12 +357,17 @@ class Meter:
         one = self._per_sample(model, tuple(images.shape[1:]))
         samples = round(len(images) * epochs)
         flops = (1 + BACKWARD) * one.flops * samples
+        name, shape = _catalogued(model), tuple(images.shape[1:])
+        shares = []
+        if name is not None and flops:
+            shares.append(Share(Workload(name[0], shape, name[1], batch_size), replayable, flops))
         self._book_passes(
             flops,
             # Weights, gradients and two moments of Adam; activations kept for the backward pass.
             4 * one.weights + one.activations * min(batch_size, len(images)) + images.numel(),
             training_samples=samples,
             replayable_flops=flops if replayable else 0,
+            shares=tuple(shares),
         )
 
     def book_prediction(self, model: nn.Module, images: torch.Tensor) -> torch.Tensor:
@@ -297,6 +375,14 @@ class Meter:
         one = self._per_sample(model, tuple(images.shape[1:]))
         self._book_passes(one.flops * len(images), 0, predicted_samples=len(images))
         return torch.empty(len(images), *one.outputs, device="meta")
+
+
+def _catalogued(model: object) -> tuple[str, int] | None:
+    """Name and outputs of the first network of the catalogue in `model`, if there is any."""
+    whole = getattr(model, "__self__", model)  # a half of a network is a method of it
+    parts = whole.modules() if isinstance(whole, nn.Module) else ()
+    named: Iterator[Any] = (part.built_as for part in parts if hasattr(part, "built_as"))
+    return next(named, None)
 
 
 _active: ContextVar[Meter | None] = ContextVar("meter", default=None)

@@ -117,11 +117,13 @@ def build(name: str, in_channels: int, outputs: int, image_size: int | Sequence[
     """A new network with the framework's random initialisation.
 
     `outputs` are scores, or channels of the maps or images that it makes; `image_size` one number
-    of pixels for equal sides, or (h, w), or (d, h, w). Raises ModelError, with near names if the
-    network is unknown.
+    of pixels for equal sides, or (h, w), or (d, h, w). Its `built_as` has `name` and `outputs`.
+    Raises ModelError, with near names if the network is unknown.
     """
     declared = entry(name)
-    return declared.build(in_channels, outputs, _sides(name, declared, image_size))
+    model = declared.build(in_channels, outputs, _sides(name, declared, image_size))
+    model.built_as = name, outputs  # type: ignore[assignment]
+    return model
 
 
 @functools.cache

@@ -24,7 +24,7 @@ from datasets.catalogue import ResolvedData
 from datasets.source import UNVERIFIED
 from federation.caching.cache import Stage, StageCache, StageRequest, Together
 from federation.channel import Channel
-from federation.costs import Meter, Work, metering
+from federation.costs import Meter, Share, Work, Workload, metering
 from federation.federation import Federation
 from federation.fitting import fit
 from federation.method import Method
@@ -35,16 +35,6 @@ from results.sourcecode import source_digest
 
 RECENT = 8
 """Federations' parts that are kept: a column has as many as its rows use data in different ways."""
-
-
-@dataclass(frozen=True)
-class Workload:
-    """A client's training, as far as its speed goes."""
-
-    network: str
-    image_shape: tuple[int, ...]
-    outputs: int
-    batch_size: int
 
 
 @dataclass(frozen=True)
@@ -71,6 +61,7 @@ class PlannedCell:
     bytes_up: int = 0
     bytes_down: int = 0
     workload: Workload | None = None
+    """What its clients train."""
     unplanned: str = ""
     """What it does beside, whose end nobody knows (`Measure.unplanned`)."""
 
@@ -200,17 +191,32 @@ def _path(cell: Cell) -> Path:
 
 def _stage_from(value: Mapping[str, Any]) -> PlannedStage:
     return PlannedStage(
-        value["kind"], Work(**value["work"]), value["peak_bytes"], tuple(value["needs"])
+        value["kind"], _work_from(value["work"]), value["peak_bytes"], tuple(value["needs"])
     )
 
 
 def _cell_from(value: Mapping[str, Any]) -> PlannedCell:
     load = value["workload"]
-    if load is not None:
-        load = Workload(**{**load, "image_shape": tuple(load["image_shape"])})
     return PlannedCell(
-        **{**value, "asks": tuple(value["asks"]), "rest": Work(**value["rest"]), "workload": load}
+        **{
+            **value,
+            "asks": tuple(value["asks"]),
+            "rest": _work_from(value["rest"]),
+            "workload": None if load is None else _load_from(load),
+        }
     )
+
+
+def _work_from(value: Mapping[str, Any]) -> Work:
+    shares = [
+        Share(_load_from(share["load"]), share["replayable"], share["flops"])
+        for share in value["shares"]
+    ]
+    return Work(**{**value, "shares": tuple(shares)})
+
+
+def _load_from(value: Mapping[str, Any]) -> Workload:
+    return Workload(**{**value, "image_shape": tuple(value["image_shape"])})
 
 
 def planned_data(data: ResolvedData, profile: str) -> ResolvedData:

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.running.follow import Workload
 from benchmarks.tables.spec import SpecError
+from federation.costs import Workload
 from results.names import near
 
 if TYPE_CHECKING:

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from benchmarks.running.follow import Follower, PlannedCell, PlannedStage, Workload, planned_data
+from benchmarks.running.follow import Follower, PlannedCell, PlannedStage, planned_data
 from benchmarks.running.speed import training_speed
 from benchmarks.tables.cells import Cell
 from datasets import catalogue
 from datasets.catalogue import ResolvedData
-from federation.costs import Work
+from federation.costs import Work, Workload
 
 
 @dataclass
@@ -37,7 +37,8 @@ class Plan:
     unplanned: Counter[str] = field(default_factory=Counter)
     """What cells do beside, whose end nobody knows, and how many do."""
     workloads: Counter[Workload] = field(default_factory=Counter)
-    """FLOPs of cells, by what their clients train."""
+    """FLOPs by the network that is trained; where that is not known, and of passes without
+    training, by the one that a cell's clients train."""
     replayable: Counter[Workload] = field(default_factory=Counter)
     """Of these, the ones of steps that CUDA graphs can hold."""
     _seen: set[str] = field(default_factory=set)
@@ -55,8 +56,15 @@ class Plan:
             self._ask(key, stages)
         if cell.workload is not None:
             added = self.work - before
-            self.workloads[cell.workload] += added.flops
-            self.replayable[cell.workload] += added.replayable_flops
+            rest, held = added.flops, added.replayable_flops
+            for share in added.shares:
+                self.workloads[share.load] += share.flops
+                rest -= share.flops
+                if share.replayable:
+                    self.replayable[share.load] += share.flops
+                    held -= share.flops
+            self.workloads[cell.workload] += rest
+            self.replayable[cell.workload] += held
             for sent, size in (
                 (self.bytes_up, cell.bytes_up),
                 (self.bytes_down, cell.bytes_down),
@@ -103,8 +111,8 @@ class Plan:
         return (seconds + rest / speed) / 3600
 
     def measured_speed(self, device: str, seconds: float = 1.0) -> float:
-        """FLOP/s at which `device`, or one core, trains the client network of most of the work; 0
-        for no work.
+        """FLOP/s at which `device`, or one core, trains the network of most of the work; 0 for no
+        work.
         """
         if not self.workloads:
             return 0.0

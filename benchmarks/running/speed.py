@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import torch
 
 from benchmarks.running.execute import prepare_device
-from benchmarks.running.follow import Workload
-from federation.costs import Meter
+from federation.costs import Meter, Workload
 from federation.parts.stacked import TrainingSet, train_stacked
 from federation.tasks.base import Task
 from federation.tasks.classification import Classification

@@ -32,13 +32,13 @@ from benchmarks.publish.hours import SUITE
 from benchmarks.publish.planning import make_plans
 from benchmarks.running.events import Context
 from benchmarks.running.execute import prepare_device, run_cell
-from benchmarks.running.follow import Workload
 from benchmarks.running.gpus import calibration
 from benchmarks.running.speed import Speed, flops_per_sample, training_speed
 from benchmarks.speed.teachers import PAPER, PAPER_STEP, federation_of, fediod_step
 from benchmarks.tables import registry
 from benchmarks.tables.cells import Cell, expand
 from benchmarks.tables.selection import Selection
+from federation.costs import Workload
 from federation.training.execution import Execution
 from results.files import write_atomic
 from results.record import OK, Record

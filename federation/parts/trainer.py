@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from federation.costs import active_meter
 from federation.parties.checkpoint import History
 from federation.parties.client import Client, Shard
 from federation.parts.evaluation import Evaluation
@@ -163,7 +165,9 @@ class Trainer:
         learns = isinstance(model, nn.Module) and any(p.requires_grad for p in model.parameters())
         if learns and torch.is_grad_enabled():
             see(len(inputs))
-        return forward_pass(execution, self._setup.device)(model, inputs)
+        meter = active_meter()
+        with contextlib.nullcontext() if meter is None else meter.passing(model, inputs):
+            return forward_pass(execution, self._setup.device)(model, inputs)
 
     def train_on_clients(
         self,

@@ -7,7 +7,7 @@ from torch import nn
 from baselines.fedgen import FedGEN
 from baselines.fedkd import FedKD
 from federation.channel import Channel, Transfer, encoded_size
-from federation.costs import Meter, active_meter, metering
+from federation.costs import Meter, Share, Work, Workload, active_meter, metering
 from federation.fitting import fit
 from federation.training.loops import Normalisation, TrainingPlan, predict, train
 from methods.fedavg import FedAvg
@@ -167,6 +167,34 @@ def test_tensor_operations_of_a_repeated_step_are_counted_forward_and_backward()
     # A product of 2 x 10 x 12 x 5 forward, one as large for the weights' gradient; inputs need
     # none.
     assert meter.work.flops == 6 * 2 * 1200
+
+
+def test_a_steps_work_is_shared_among_its_networks_by_their_passes_forward():
+    small, large = (nn.Linear(12, outputs, device="meta") for outputs in (1, 3))
+    small.built_as, large.built_as = ("small", 1), ("large", 3)
+    samples, meter = torch.empty(10, 12, device="meta"), Meter()
+    with meter.repeated(6, counted=True):
+        for network in (small, large, nn.Linear(12, 2, device="meta")):
+            with meter.passing(network, samples):
+                network(samples).sum().backward()
+    # Products of 2 x 10 x 12 x 1, 3 and 2, two of each; the last is no network's.
+    assert meter.work.flops == 6 * 2 * 240 * (1 + 3 + 2)
+    named = [(share.load, share.replayable, share.flops) for share in meter.work.shares]
+    assert named == [
+        (Workload("large", (12,), 3, 10), False, 6 * 2 * 240 * 3),
+        (Workload("small", (12,), 1, 10), False, 6 * 2 * 240 * 1),
+    ]
+
+
+def test_shares_of_work_add_up_by_network_and_way():
+    load, other = Workload("small", (1, 2, 2), 3, 4), Workload("large", (1, 2, 2), 3, 4)
+    one = Work(flops=9, shares=(Share(other, False, 3), Share(load, True, 6)))
+    two = Work(flops=4, shares=(Share(load, False, 4),))
+    both = (Share(other, False, 3), Share(load, False, 4), Share(load, True, 6))
+    assert one + two == two + one == Work(flops=13, shares=both)
+    assert one * 2 - one == one
+    assert (one * 2) // 2 == one
+    assert (one - one).shares == ()
 
 
 def test_tensor_operations_outside_of_counted_steps_are_not_booked():

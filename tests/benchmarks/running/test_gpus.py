@@ -4,12 +4,11 @@ from collections import Counter
 
 import pytest
 
-from benchmarks.running.follow import Workload
 from benchmarks.running.gpus import GPU, GPUS, calibration, find_gpus
 from benchmarks.running.plan import Plan
 from benchmarks.running.speed import Speed
 from benchmarks.tables.spec import SpecError
-from federation.costs import Work
+from federation.costs import Work, Workload
 
 
 def test_gpus_are_found_by_name_in_the_order_asked_for_each_once():

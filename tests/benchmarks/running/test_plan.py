@@ -9,13 +9,13 @@ import pytest
 import torch
 
 from benchmarks.running import speed
-from benchmarks.running.follow import Follower, Workload
+from benchmarks.running.follow import Follower
 from benchmarks.running.plan import Plan, make_plan
 from benchmarks.tables import registry
 from benchmarks.tables.cells import expand
 from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import SpecError
-from federation.costs import Work
+from federation.costs import Work, Workload
 
 ONLY = {"dataset": "mnist", "distribution": "niid1"}
 
@@ -235,11 +235,15 @@ def test_attacks_are_named_with_the_most_that_they_can_take():
 TINY = Workload("cnn-small", (1, 8, 8), 3, 4)
 
 
-def test_a_plan_knows_what_the_clients_of_its_cells_train():
+def test_a_plan_knows_which_networks_are_trained():
     plan = planned("dlad/table2", "smoke", **ONLY)
-    assert plan.workloads == {
-        Workload("cnn-small", (1, 8, 8), 10, 25): plan.work.flops
-    }  # digits in the place of MNIST
+    by_clients, by_server = (Workload("cnn-small", (1, 8, 8), 10, size) for size in (25, 50))
+    assert set(plan.workloads) == {by_clients, by_server}  # digits in the place of MNIST
+    assert plan.workloads.total() == plan.work.flops
+    # Three global models of 8 epochs on 800 public digits, three passes' work each; a pass is
+    # convolutions 2 x 64 x 8 x 9 and 2 x 16 x 16 x 72, layers 2 x 64 x 32 and 2 x 32 x 10.
+    forward = 2 * (64 * 8 * 9 + 16 * 16 * 72 + 64 * 32 + 32 * 10)
+    assert plan.workloads[by_server] == 3 * 8 * 800 * 3 * forward
     paper = planned("fediod/table1", "cpu", row="fedavg", **FEDIOD)
     assert paper.workloads == {Workload("resnet8-narrow", (3, 16, 16), 10, 64): paper.work.flops}
     # All but the looks at its rounds.

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from benchmarks.running.follow import Workload
 from benchmarks.running.gpus import find_gpus
 from benchmarks.speed import cuda
 from benchmarks.speed.cuda import (
@@ -21,6 +20,7 @@ from benchmarks.speed.cuda import (
     workloads,
     write_workloads,
 )
+from federation.costs import Workload
 from federation.training.execution import Execution
 from models.catalogue import networks
 from results.record import Measurement, Record
