@@ -9,6 +9,9 @@ from federation.caching.events import StageEvent
 from federation.watching import Point
 from results.record import FAILED, Record
 
+OUT_OF_MEMORY = "OutOfMemoryError"
+"""What a device's lack of memory is called by torch."""
+
 
 @dataclass(frozen=True)
 class Context:
@@ -27,8 +30,8 @@ class Context:
 
 @dataclass(frozen=True)
 class Event:
-    """Something happened to cell number `cell`: one of started, progress, stage, point, lost (it
-    is run again), done.
+    """Something happened to cell number `cell`: one of started, progress, stage, point, again (for
+    what is in `text` it will be run once more), done.
     """
 
     kind: str
@@ -40,6 +43,11 @@ class Event:
     stage: StageEvent | None = None
     point: Point | None = None
     record: Record | None = None
+
+
+def lacks_memory(record: Record) -> bool:
+    """Whether a cell failed since its device had too little memory left."""
+    return record.status == FAILED and record.reason.startswith(OUT_OF_MEMORY)
 
 
 def failed(cell: Cell, reason: str) -> Record:

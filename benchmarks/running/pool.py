@@ -20,7 +20,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from benchmarks.running.deadline import NEVER, Deadline
-from benchmarks.running.events import Context, Event, failed
+from benchmarks.running.events import Context, Event, failed, lacks_memory
 from benchmarks.tables.cells import Cell
 from federation.caching.events import StageEvent
 from federation.watching import Point
@@ -30,12 +30,27 @@ from results.record import Record
 def run_pool(
     cells: Sequence[Cell], context: Context, jobs: int, deadline: Deadline = NEVER
 ) -> Generator[Event]:
-    """`jobs` worker processes. A worker that dies fails its cell, and another takes its place.
+    """`jobs` worker processes. A worker that dies fails its cell, and another takes its place; a
+    cell for which a device has too little memory beside others is run alone, after them.
 
     Raises OutOfTimeError at the deadline; cells that are not finished then are given up.
     """
+    alone: list[int] = []
+    with contextlib.closing(_run(cells, range(len(cells)), context, jobs, deadline)) as events:
+        for event in events:
+            if min(jobs, len(cells)) > 1 and event.record and lacks_memory(event.record):
+                alone.append(event.cell)
+                event = replace(event, kind="again", text=event.record.reason, record=None)
+            yield event
+    yield from _run(cells, alone, context, 1, deadline)
+
+
+def _run(
+    cells: Sequence[Cell], positions: Sequence[int], context: Context, jobs: int, deadline: Deadline
+) -> Generator[Event]:
+    """`jobs` workers for the cells at `positions`."""
     spawn = multiprocessing.get_context("spawn")
-    waiting = list(range(len(cells)))[::-1]
+    waiting = list(positions)[::-1]
     workers: dict[Connection, tuple[Any, int]] = {}
     current: dict[Connection, int] = {}
 
@@ -53,7 +68,7 @@ def run_pool(
         connection.send((position, cells[position]))
         return Event("started", position, workers[connection][1])
 
-    for number in range(min(jobs, len(cells))):
+    for number in range(min(jobs, len(positions))):
         start(number)
     try:
         for connection in list(workers):

@@ -288,8 +288,8 @@ def execute(
                 assert log is not None
                 assert event.point is not None
                 log(str(cell), event.point.series, event.point.step, event.point.value)
-            elif event.kind == "lost":
-                _log(run, f"{cell}: worker lost, run again ({event.text})")
+            elif event.kind == "again":
+                _log(run, f"{cell}: {event.text}, run again")
             elif event.kind == "done":
                 assert event.record is not None
                 run.records[cell.key] = event.record
