@@ -36,7 +36,7 @@ class Workload:
 
 @dataclass(frozen=True, order=True)
 class Share:
-    """Of some work, what a network's training has."""
+    """A share of some `Work`: what the training of one network has of it."""
 
     load: Workload
     replayable: bool
@@ -85,6 +85,7 @@ class Work:
 
 
 AMOUNTS = tuple(field.name for field in fields(Work) if field.name != "shares")
+"""The fields of work that are numbers."""
 
 
 @dataclass(frozen=True)
@@ -195,9 +196,8 @@ class Meter:
         """What has been booked so far."""
         self.peak_bytes = 0
         self._counter: FlopCounter | None = None
-        self._passes: Counter[Workload | None] = Counter()
-        """FLOPs of forward passes in the step that is being followed, by network of the
-        catalogue."""
+        self._shared: Counter[Workload] = Counter()
+        """FLOPs of the step that is being followed, passes back included, by network."""
         self._structures: WeakKeyDictionary[nn.Module, tuple[object, ...]] = WeakKeyDictionary()
         self._known: dict[tuple[object, ...], SampleCost] = {}
 
@@ -264,7 +264,8 @@ class Meter:
             saved += tensor.numel() * tensor.element_size()
             return tensor
 
-        outer, self._passes = (self._counter, self._passes), Counter()
+        outer, outer_shared = self._counter, self._shared
+        self._shared = Counter()
         try:
             with (
                 FlopCounter(lambda: self.local) as self._counter,
@@ -272,32 +273,36 @@ class Meter:
             ):
                 counter = self._counter
                 yield
-            # Passes back are taken for as far apart as those forward.
-            forward = self._passes.total()
+            known = max(counter.flops, self._shared.total())  # at most all of it is shared out
             shares = [
-                Share(load, False, counter.flops * flops // forward)
-                for load, flops in self._passes.items()
-                if load is not None and flops
+                Share(load, False, flops * counter.flops // known)
+                for load, flops in self._shared.items()
+                if flops
             ]
             done = Work(counter.flops, client_flops=counter.client_flops, shares=tuple(shares))
             self.book(done, saved, 1)
+            if outer is not None:  # which has counted them too
+                outer.flops -= counter.flops
+                outer.client_flops -= counter.client_flops
         finally:
-            self._counter, self._passes = outer
+            self._counter, self._shared = outer, outer_shared
 
     @contextlib.contextmanager
     def passing(self, model: object, inputs: torch.Tensor) -> Iterator[None]:
         """Inside `repeated(..., counted=True)`: what is done inside is a forward pass of `model`, a
         network or a part of one, in a training step on `inputs` (n, ...).
         """
-        counter, name = self._counter, _catalogued(model)
-        if counter is None:
+        counter = self._counter
+        load = None if counter is None else _workload(model, len(inputs))
+        if counter is None or load is None:
             yield
             return
         before = counter.flops
         yield
-        shape = tuple(inputs.shape[1:])
-        load = None if name is None else Workload(name[0], shape, name[1], len(inputs))
-        self._passes[load] += counter.flops - before
+        passes = 1
+        if torch.is_grad_enabled():  # a network that learns nothing passes gradients on at most
+            passes += BACKWARD if _learns(model) else int(inputs.requires_grad)
+        self._shared[load] += (counter.flops - before) * passes
 
     @contextlib.contextmanager
     def fewer(self, times: int, of: int) -> Iterator[None]:
@@ -357,17 +362,15 @@ class Meter:
         one = self._per_sample(model, tuple(images.shape[1:]))
         samples = round(len(images) * epochs)
         flops = (1 + BACKWARD) * one.flops * samples
-        name, shape = _catalogued(model), tuple(images.shape[1:])
-        shares = []
-        if name is not None and flops:
-            shares.append(Share(Workload(name[0], shape, name[1], batch_size), replayable, flops))
+        load = _workload(model, batch_size)
+        shares = () if load is None or not flops else (Share(load, replayable, flops),)
         self._book_passes(
             flops,
             # Weights, gradients and two moments of Adam; activations kept for the backward pass.
             4 * one.weights + one.activations * min(batch_size, len(images)) + images.numel(),
             training_samples=samples,
             replayable_flops=flops if replayable else 0,
-            shares=tuple(shares),
+            shares=shares,
         )
 
     def book_prediction(self, model: nn.Module, images: torch.Tensor) -> torch.Tensor:
@@ -377,12 +380,20 @@ class Meter:
         return torch.empty(len(images), *one.outputs, device="meta")
 
 
-def _catalogued(model: object) -> tuple[str, int] | None:
-    """Name and outputs of the first network of the catalogue in `model`, if there is any."""
+def _workload(model: object, batch_size: int) -> Workload | None:
+    """What the training of `model`, or of a part of it, is of: of the first network of the
+    catalogue in it, if there is any.
+    """
     whole = getattr(model, "__self__", model)  # a half of a network is a method of it
     parts = whole.modules() if isinstance(whole, nn.Module) else ()
-    named: Iterator[Any] = (part.built_as for part in parts if hasattr(part, "built_as"))
-    return next(named, None)
+    built: Iterator[Any] = (part.built_as for part in parts if hasattr(part, "built_as"))
+    network, channels, outputs, sides = next(built, ("", 0, 0, ()))
+    return Workload(network, (channels, *sides), outputs, batch_size) if network else None
+
+
+def _learns(model: object) -> bool:
+    whole = getattr(model, "__self__", model)
+    return isinstance(whole, nn.Module) and any(p.requires_grad for p in whole.parameters())
 
 
 _active: ContextVar[Meter | None] = ContextVar("meter", default=None)
@@ -420,7 +431,7 @@ def differentiated(
     meter = active_meter()
     if meter is None:
         return [function(part) for part in images.split(size)]
-    meter.book_training(model, images, 1, size)
+    meter.book_training(model, images, 1, min(size, len(images)))
     return [torch.empty((len(images), *shape), device="meta")]
 
 

@@ -125,8 +125,6 @@ class Federation:
         trainer = Trainer(setup, self.streams, self.privacy, self.evaluation, progress)
         self.train = trainer.train
         self.train_on_clients = trainer.train_on_clients
-        self.train_locally = trainer.train_locally
-        self.side_by_side = trainer.side_by_side
         self.forward = trainer.forward
         self.stages = Stages(
             setup, stages, self.networks, trainer, self.privacy, self.evaluation, progress

@@ -117,12 +117,13 @@ def build(name: str, in_channels: int, outputs: int, image_size: int | Sequence[
     """A new network with the framework's random initialisation.
 
     `outputs` are scores, or channels of the maps or images that it makes; `image_size` one number
-    of pixels for equal sides, or (h, w), or (d, h, w). Its `built_as` has `name` and `outputs`.
-    Raises ModelError, with near names if the network is unknown.
+    of pixels for equal sides, or (h, w), or (d, h, w). Its `built_as` says what it is: name,
+    channels, outputs and sides. Raises ModelError, with near names if the network is unknown.
     """
     declared = entry(name)
-    model = declared.build(in_channels, outputs, _sides(name, declared, image_size))
-    model.built_as = name, outputs  # type: ignore[assignment]
+    sides = _sides(name, declared, image_size)
+    model = declared.build(in_channels, outputs, sides)
+    model.built_as = name, in_channels, outputs, sides  # type: ignore[assignment]
     return model
 
 
@@ -167,6 +168,9 @@ def replace_head(model: nn.Module, num_outputs: int) -> nn.Module:
     Its weights are drawn from the CPU's generator, as those of whole networks, wherever `model` is.
     Raises ModelError for a network that makes neither scores nor, by `+dense`, maps.
     """
+    if hasattr(model, "built_as"):
+        name, channels, _, sides = model.built_as  # type: ignore[misc]
+        model.built_as = name, channels, num_outputs, sides  # type: ignore[assignment]
     if isinstance(model, Dense):
         device = model.head.weight.device
         drawn = nn.Conv2d(

@@ -16,18 +16,20 @@ SLOW = {"asyndgan", "fediod-reconstruction", "fediod-segmentation"}
 REPLAYED_METHODS = sorted({*registry.methods()} - OWN_LOOPS - SLOW)
 TOGETHER = ("fedavg", "fedavg-plus", "fedgen", "fedprox", "fedprox-plus", "fedsa")
 """Those of them whose clients learn at the same time in a round; with and without a penalty."""
+THREE = {"partition.clients": 3}
+"""So that of clients two and two are together, one is left over."""
 
 
-def fitted(name, device="cpu", stacked=1):
+def fitted(name, device="cpu", stacked=1, **further):
     """What a method fits where whole steps may be replayed."""
     method = contract.contract_method(registry.find_method(name))
     names = [field.name for field in fields(method)]
     method = replace(
         method,
         **{n: 2 for n in names if n.endswith("epochs")},
-        **{n: 2 if name == "fedgen" else 1 for n in names if n == "rounds"},  # its term comes later
+        **{n: 2 if name in TOGETHER else 1 for n in names if n == "rounds"},
     )
-    changes = {"local.epochs": 2, "local.batch_size": 2, "server.batch_size": 4}
+    changes = {"local.epochs": 2, "local.batch_size": 2, "server.batch_size": 4, **further}
     federation = federation_on(
         device, method, execution=Execution(compile="graphs", stacked=stacked), **changes
     )

@@ -34,7 +34,7 @@ from tests.device_fits import NEEDS_CUDA_CODE, federation_on
 from tests.fakecuda import fake_cuda
 from tests.federation.training.replayed import PLANS, trained
 from tests.methods.shards import same_bits
-from tests.replayed_fits import REPLAYED_METHODS, fitted
+from tests.replayed_fits import REPLAYED_METHODS, THREE, TOGETHER, fitted
 
 METHODS = sorted(registry.methods())
 
@@ -369,9 +369,9 @@ def test_replayed_steps_on_a_gpu_have_the_bits_of_those_that_are_taken_alone(
             assert same_bits(one, other)
 
 
-@pytest.mark.parametrize("name", ["fedavg", "dlad"])
+@pytest.mark.parametrize("name", [*TOGETHER, "dlad"])
 def test_a_fit_on_a_gpu_is_the_same_when_its_clients_are_side_by_side(name, gpu):
-    alone, together = (fitted(name, gpu, stacked) for stacked in (1, 3))
+    alone, together = (fitted(name, gpu, stacked, **THREE) for stacked in (1, 2))
     for one, other in zip(alone, together, strict=True):
         assert same_bits(one.state, other.state)
 

@@ -8,7 +8,7 @@ import pytest
 
 from federation.training import replay
 from tests.methods.shards import same_bits
-from tests.replayed_fits import REPLAYED_METHODS, TOGETHER, fitted
+from tests.replayed_fits import REPLAYED_METHODS, THREE, TOGETHER, fitted
 from tests.tape import Tape
 
 
@@ -25,10 +25,10 @@ def test_a_method_fits_the_same_when_its_steps_are_replayed(name, monkeypatch):
 
 @pytest.mark.parametrize("name", TOGETHER)
 def test_clients_side_by_side_fit_what_they_fit_one_after_another(name, monkeypatch):
-    alone = fitted(name)
+    alone = fitted(name, **THREE)
     tape = Tape()
     monkeypatch.setitem(replay.RECORDERS, "cpu", lambda device: tape)
-    together = fitted(name, stacked=2)
+    together = fitted(name, stacked=2, **THREE)
     assert tape.replayed
     for one, other in zip(alone, together, strict=True):
         assert same_bits(one.state, other.state)

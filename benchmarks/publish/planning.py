@@ -99,7 +99,7 @@ class SpeedHere:
 
 
 def speed_here(plan: Plan) -> SpeedHere:
-    """The speed of this machine, measured on the clients' network of most of a plan's work."""
+    """The speed of this machine, measured on the network of most of a plan's work."""
     device, name = ("cuda", "GPU") if torch.cuda.is_available() else ("cpu", "core")
     return SpeedHere(name, plan.measured_speed(device))
 
@@ -143,7 +143,7 @@ def print_plan(
     if here.speed and plan.work.flops:
         console.print(
             f"estimate: {here.hours(plan):,.2f} {here.device}-hours on this machine, at"
-            f" {here.speed:.1e} FLOP/s (measured just now, with the clients' network of most work);"
+            f" {here.speed:.1e} FLOP/s (measured just now, with the network of most work);"
             f" peak memory about {plan.peak_bytes / hours.GIB:.2f} GiB per process, beside the"
             " framework",
             soft_wrap=True,

@@ -9,8 +9,8 @@ from federation.caching.events import StageEvent
 from federation.watching import Point
 from results.record import FAILED, Record
 
-OUT_OF_MEMORY = "OutOfMemoryError"
-"""What a device's lack of memory is called by torch."""
+OUT_OF_MEMORY = "out of memory"
+"""How the reason begins of a cell for which its device had too little left."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Event:
 
 
 def lacks_memory(record: Record) -> bool:
-    """Whether a cell failed since its device had too little memory left."""
+    """Whether a cell failed since its device had too little memory left (`run_cell`)."""
     return record.status == FAILED and record.reason.startswith(OUT_OF_MEMORY)
 
 

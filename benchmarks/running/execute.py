@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from benchmarks.running.budget import length
-from benchmarks.running.events import Context
+from benchmarks.running.events import OUT_OF_MEMORY, Context
 from benchmarks.scenarios.assembly import Run, build_federation, make_method
 from benchmarks.scenarios.configuration import Configuration, EvaluationSettings, read_section
 from benchmarks.scenarios.scenario import DataSets
@@ -123,8 +123,9 @@ def run_cell(
         trace = traceback.format_exc()
         ends = "the method ends its process: " if isinstance(error, SystemExit) else ""
         reason = f"{ends}{type(error).__name__}: {error}".splitlines()[0][:500]
-        if isinstance(error, torch.OutOfMemoryError):
-            reason += "; try fewer --jobs or --stacked, of which each needs memory of its own"
+        if _lacks_memory(error):
+            hint = "try fewer --jobs or --stacked, of which each needs memory of its own"
+            reason = f"{OUT_OF_MEMORY}: {hint} ({reason})"
         outcome = {"status": FAILED, "reason": reason}
     computed = [event for event in stages.events if event.computed]
     usage = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -140,6 +141,19 @@ def run_cell(
         peak_memory_mb=round(usage / (2**20 if sys.platform == "darwin" else 2**10), 1),
     )
     return record, trace
+
+
+def _lacks_memory(error: BaseException | None) -> bool:
+    """Whether a device's lack of memory is behind an error: torch's own, or of CUDA or a library,
+    which have no type for it.
+    """
+    while error is not None:
+        if isinstance(error, torch.OutOfMemoryError) or any(
+            words in str(error) for words in ("CUDA error: out of memory", "STATUS_ALLOC_FAILED")
+        ):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _measured(

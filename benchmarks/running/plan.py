@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import log
 
 from benchmarks.running.follow import Follower, PlannedCell, PlannedStage, planned_data
 from benchmarks.running.speed import training_speed
@@ -63,8 +64,9 @@ class Plan:
                 if share.replayable:
                     self.replayable[share.load] += share.flops
                     held -= share.flops
-            self.workloads[cell.workload] += rest
-            self.replayable[cell.workload] += held
+            for counts, flops in ((self.workloads, rest), (self.replayable, held)):
+                if flops:
+                    counts[cell.workload] += flops
             for sent, size in (
                 (self.bytes_up, cell.bytes_up),
                 (self.bytes_down, cell.bytes_down),
@@ -102,12 +104,15 @@ class Plan:
         )
 
     def hours(self, speed: float, speeds: Mapping[Workload, float] | None = None) -> float:
-        """Hours of one device (GPU or core) at `speed` FLOP/s; of cells whose clients train what
-        `speeds` has, at that.
+        """Hours of one device (GPU or core) at `speed` FLOP/s; of a network that `speeds` has, at
+        the speed of what is nearest to it there.
         """
-        known = {load: self.workloads[load] for load in speeds or {}}
-        rest = self.work.flops - sum(known.values())
-        seconds = sum(flops / (speeds or {})[load] for load, flops in known.items())
+        seconds, rest = 0.0, self.work.flops
+        for load, flops in self.workloads.items():
+            near = nearest(load, speeds or {})
+            if near is not None:
+                seconds += flops / (speeds or {})[near]
+                rest -= flops
         return (seconds + rest / speed) / 3600
 
     def measured_speed(self, device: str, seconds: float = 1.0) -> float:
@@ -118,6 +123,18 @@ class Plan:
             return 0.0
         (load, _), *_ = self.workloads.most_common(1)
         return training_speed(load, device, seconds=seconds).flops
+
+
+def nearest(load: Workload, measured: Iterable[Workload]) -> Workload | None:
+    """Of what was measured of the same network on images as large, with as many outputs if it can
+    be, what comes nearest in its batch; None if there is none.
+    """
+    alike = [m for m in measured if (m.network, m.image_shape) == (load.network, load.image_shape)]
+    return min(
+        alike,
+        key=lambda m: (m.outputs != load.outputs, abs(log(m.batch_size / load.batch_size))),
+        default=None,
+    )
 
 
 def _availability(data: ResolvedData) -> str:

@@ -40,7 +40,8 @@ def run_pool(
         for event in events:
             if min(jobs, len(cells)) > 1 and event.record and lacks_memory(event.record):
                 alone.append(event.cell)
-                event = replace(event, kind="again", text=event.record.reason, record=None)
+                why = f"{event.record.reason}; run again alone\n{event.text}"
+                event = replace(event, kind="again", text=why, record=None)
             yield event
     yield from _run(cells, alone, context, 1, deadline)
 
@@ -107,6 +108,7 @@ def _run(
         for process, _ in workers.values():
             process.join(5)
             process.terminate()
+            process.join()
 
 
 def _lost(cell: Cell, code: int | None) -> Record:

@@ -300,7 +300,7 @@ def _run_tasks(
                     server.release.remote(f"{position} {attempts[position]}")
                 if attempts[position] <= RETRIES:
                     waiting.append(position)
-                    yield Event("again", position, text=f"worker lost ({how})")
+                    yield Event("again", position, text=f"worker lost, run again ({how})")
                     continue
                 record, text = (
                     failed(

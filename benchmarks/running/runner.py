@@ -289,7 +289,7 @@ def execute(
                 assert event.point is not None
                 log(str(cell), event.point.series, event.point.step, event.point.value)
             elif event.kind == "again":
-                _log(run, f"{cell}: {event.text}, run again")
+                _log(run, f"{cell}: {event.text}".rstrip())
             elif event.kind == "done":
                 assert event.record is not None
                 run.records[cell.key] = event.record

@@ -95,15 +95,18 @@ def _training(
 ) -> Callable[[], object]:
     """Trains each of `execution.stacked` networks on `count` images of its own."""
     channels = load.image_shape[0]
-    dense = entry(load.network).makes == "maps"
-    task: Task = Segmentation(load.outputs) if dense else Classification(load.outputs)
+    makes = entry(load.network).makes
+    task: Task = Segmentation(load.outputs) if makes == "maps" else Classification(load.outputs)
+    loss = absolute_error if makes == "images" else task.loss
     plan = TrainingPlan(epochs=epochs, batch_size=min(load.batch_size, count))
     normalise = Normalisation((0.5,) * channels, (0.25,) * channels)
 
     def images_and_targets() -> TrainingSet:
         shape = (count, channels, *sides)
         images = torch.randint(0, 256, shape, dtype=torch.uint8, device=device)
-        of_pixels = (count, *(sides if dense else ()))
+        if makes == "images":
+            return TrainingSet(images, torch.rand(count, load.outputs, *sides, device=device))
+        of_pixels = (count, *(sides if makes == "maps" else ()))
         return TrainingSet(images, torch.randint(0, load.outputs, of_pixels, device=device))
 
     def network() -> torch.nn.Module:
@@ -115,7 +118,7 @@ def _training(
         return lambda: train_stacked(
             models,
             sets,
-            task.loss,
+            loss,
             plan,
             normalise=normalise,
             generators=[torch.Generator(device) for _ in sets],
@@ -127,7 +130,7 @@ def _training(
                 model,
                 held.images,
                 held.targets,
-                task.loss,
+                loss,
                 plan,
                 normalise=normalise,
                 generator=torch.Generator(device),
@@ -137,6 +140,11 @@ def _training(
         ],
         torch.device(device),
     )
+
+
+def absolute_error(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    """The mean over each image (n, k, *sides); (n,)."""
+    return (outputs - targets).abs().flatten(1).mean(dim=1)
 
 
 def flops_per_sample(load: Workload, sides: Sequence[int]) -> float:

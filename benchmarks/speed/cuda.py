@@ -1,6 +1,6 @@
 """What a GPU is worth to this suite, in one command: `python -m benchmarks.speed.cuda`.
 
-Three tables, and a file. How many images a second each client network of the tables trains on, at
+Three tables, and a file. How many images a second each network of the tables trains on, at
 the papers' sizes and in each way of running that there is, with the memory that it takes; those of
 most work come first, and what the time is not enough for is said. How long a distillation step of
 FedIOD's Table 1 takes, with its 20 clients one after another and together. And for each method of
@@ -129,10 +129,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def workloads(tables: Sequence[str], profile: str, console: Console) -> list[Workload]:
-    """What clients train in these tables, or in all papers', those of most work first."""
+    """The networks of these tables, or of all papers', each with the outputs and in the batches of
+    most of its work; those of most work first.
+    """
     names = table_names(list(tables or registry.papers()))
     plan = make_plans(names, Selection(profile=profile), console)[SUITE]
-    return [load for load, _ in plan.workloads.most_common()]
+    loads: dict[tuple[str, tuple[int, ...]], Workload] = {}
+    for load, _ in plan.workloads.most_common():
+        loads.setdefault((load.network, load.image_shape), load)
+    return list(loads.values())
 
 
 def write_workloads(loads: Sequence[Workload]) -> None:
@@ -161,10 +166,10 @@ def device_name(device: str) -> str:
 
 def speed_of(load: Workload, device: str, execution: Execution) -> Speed | str:
     """The speed, or in a word why there is none."""
-    step = load.batch_size * flops_per_sample(load, load.image_shape[1:])
-    if execution.stacked > 1 and step > LARGE_STEP:
-        return "large"
     try:
+        step = load.batch_size * flops_per_sample(load, load.image_shape[1:])
+        if execution.stacked > 1 and step > LARGE_STEP:
+            return "large"
         return training_speed(load, device, execution)
     except torch.OutOfMemoryError:
         torch.cuda.empty_cache()

@@ -21,7 +21,6 @@ from federation.federation import Federation
 from federation.parties.checkpoint import Checkpoint, state_of
 from federation.parties.client import Client, Shard
 from federation.parts.stacked import TrainingSet
-from federation.parts.trainer import LocalTraining
 from federation.samples import aside
 from federation.training.loops import Normalisation, Penalty, TrainingPlan, predict
 from models.catalogue import feature_shape
@@ -93,31 +92,29 @@ def private_hints(
     return hints if hints.is_meta else hints.cpu()
 
 
-def learning_by_hints(
-    client: Client,
-    hints: torch.Tensor,
-    hinted: Hinted,
+def learn_by_hints(
+    federation: Federation,
+    visits: Sequence[tuple[Client, Hinted, torch.Tensor]],
     plan: TrainingPlan,
     *names: object,
-    penalty: Penalty | None = None,
-) -> LocalTraining:
-    """On a client: the student and its translator learn the teacher's features, `hints`, of the
-    private images, as they are. `names` are further ones of the streams.
+    penalties: Sequence[Penalty | None] = (),
+) -> None:
+    """On each client: the student and its translator learn the teacher's features, which are hints
+    in the host's memory, of the private images, as they are. `names` are those of the streams
+    beside the client.
     """
 
-    def with_hints(shard: Shard) -> TrainingSet:
+    def with_hints(hints: torch.Tensor, shard: Shard) -> TrainingSet:
         images = shard.images
         return TrainingSet(images, hints.to(images.device))
 
-    return LocalTraining(
-        client,
-        hinted,
-        hint_loss,
+    federation.train_on_clients(
+        [(client, hinted) for client, hinted, _ in visits],
         plan,
-        ("client", client.index, *names),
-        f"client {client.index + 1} hints",
-        samples=with_hints,
-        penalty=penalty,
+        *names,
+        penalties=penalties,
+        samples=[functools.partial(with_hints, hints) for _, _, hints in visits],
+        loss=hint_loss,
         augmented=False,
     )
 
@@ -129,12 +126,10 @@ class Visits:
 
     def __init__(self, federation: Federation, teachers: Sequence[Checkpoint]):
         self._federation = federation
-        student = federation.networks.initial()
         together = min(federation.networks.execution.stacked, len(federation.clients))
-        others = together - 1 if federation.side_by_side(student) else 0
-        self._students = [student, *(federation.networks.initial() for _ in range(others))]
+        self._students = [federation.networks.initial() for _ in range(together)]
         self._hinted = hinted = [
-            hinted_for(federation, client, student) for client in federation.clients
+            hinted_for(federation, client, self._students[0]) for client in federation.clients
         ]
 
         def hints(index: int) -> torch.Tensor:
@@ -184,28 +179,26 @@ class Visits:
         number: int,
         penalty: Callable[[nn.Module], Penalty | None],
     ) -> Iterator[dict[str, torch.Tensor]]:
-        """SelectiveKA of FedSA's Algorithm 1, client by client, or of as many as are side by side:
-        the target down, hints learnt from, the local student up.
+        """SelectiveKA of FedSA's Algorithm 1, client by client, or of as many as are trained
+        together, whose hints are on the device at a time: the target down, hints learnt from, the
+        local student up.
         """
         channel, sent, visited = self._federation.channel, state_of(target), list(weights)
         for start in range(0, len(visited), len(self._students)):
             group = list(zip(visited[start:], self._students, strict=False))
+            visits = []
             for index, student in group:
                 student.load_state_dict(channel.down(index, "parameters", sent))
-                self._hinted[index].student = student
-            self._federation.train_locally(
-                [
-                    learning_by_hints(
-                        self._federation.clients[index],
-                        self._hints(index),
-                        self._hinted[index],
-                        plan,
-                        "round",
-                        number,
-                        penalty=penalty(student),
-                    )
-                    for index, student in group
-                ]
+                hinted = self._hinted[index]
+                hinted.student = student
+                visits.append((self._federation.clients[index], hinted, self._hints(index)))
+            learn_by_hints(
+                self._federation,
+                visits,
+                plan,
+                "round",
+                number,
+                penalties=[penalty(student) for _, student in group],
             )
             for index, student in group:
                 yield channel.up(index, "parameters", state_of(student))

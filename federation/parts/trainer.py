@@ -25,6 +25,7 @@ from federation.training.loops import (
     Loss,
     Normalisation,
     Penalty,
+    SteadyPenalty,
     TrainingPlan,
     forward_pass,
     train,
@@ -33,7 +34,6 @@ from federation.training.loops import (
 from federation.training.private_training import PrivateSteps, check_separable, train_privately
 from federation.training.turns import side_by_side, take_turns
 from federation.watching import on_client, show_epoch, trained
-from privacy.plan import DP_SGD
 
 
 def labelled(shard: Shard) -> TrainingSet:
@@ -175,48 +175,61 @@ class Trainer:
         plan: TrainingPlan,
         *names: object,
         penalties: Sequence[Penalty | None] = (),
+        samples: Sequence[Callable[[Shard], TrainingSet]] = (),
+        loss: Loss | None = None,
+        augmented: bool = True,
     ) -> None:
-        """Supervised training of each client's model in place on its shard; `names` tell one call's
-        streams from another's. Several are trained as `train_locally` says.
+        """Training of each client's model in place on its shard, or on what `samples` make of it;
+        the loss is the task's if not given; `names` tell one call's streams from another's. Several
+        are trained together where they can be.
 
         By DP-SGD if the run asks for it: booked before it begins, and shorter where a client's
         budget ends.
         """
-        penalties = penalties or [None] * len(group)
+        options: dict[str, Any] = {"loss": loss, "augmented": augmented}
         trainings = [
-            self.supervised(client, model, plan, *names, penalty=penalty)
-            for (client, model), penalty in zip(group, penalties, strict=True)
+            self.supervised(client, model, plan, *names, penalty=penalty, samples=own, **options)
+            for (client, model), penalty, own in zip(
+                group,
+                penalties or [None] * len(group),
+                samples or [labelled] * len(group),
+                strict=True,
+            )
         ]
-        if self._privacy.mechanism != DP_SGD:
-            self.train_locally(trainings)
+        if len(group) > 1 and self._can_be_together(trainings):
+            self.together(trainings)
             return
         for training in trainings:
             private = self._privacy.steps(training.client, plan)
             self._privacy.book(training.client, private)
             self.alone(training, private)
 
-    def train_locally(self, trainings: Sequence[LocalTraining]) -> None:
-        """Train networks of several clients there: together, but one after another what has a
-        penalty and does not go side by side.
+    def _can_be_together(self, trainings: Sequence[LocalTraining]) -> bool:
+        """Side by side each is for itself, and only a steady penalty gains anything. One
+        computation has one form of network, and no penalty.
         """
-        stackable = not any(training.penalty for training in trainings)
-        if len(trainings) > 1 and (stackable or self.side_by_side(trainings[0].model)):
-            self.together(trainings)
-            return
-        for training in trainings:
-            self.alone(training)
-
-    def side_by_side(self, model: nn.Module) -> bool:
-        """Whether several clients with such a network train side by side, as CUDA graphs, each to
-        the last bit as alone.
-        """
-        return side_by_side(self._setup.execution, model)
+        penalties = [t.penalty for t in trainings if t.penalty is not None]
+        if side_by_side(self._setup.execution, trainings[0].model):
+            return all(isinstance(penalty, SteadyPenalty) for penalty in penalties)
+        forms = {
+            tuple((name, tensor.shape) for name, tensor in training.model.state_dict().items())
+            for training in trainings
+        }
+        return not penalties and len(forms) == 1
 
     def supervised(
-        self, client: Client, model: nn.Module, plan: TrainingPlan, *names: object, **options: Any
+        self,
+        client: Client,
+        model: nn.Module,
+        plan: TrainingPlan,
+        *names: object,
+        loss: Loss | None = None,
+        **options: Any,
     ) -> LocalTraining:
-        """Training on the client's own labels; `options` are further fields."""
-        loss, words = (client.task or self._setup.task).loss, map(str, names)
+        """Training on the client's own labels, or by another `loss`; `options` are further
+        fields.
+        """
+        loss, words = loss or (client.task or self._setup.task).loss, map(str, names)
         label = " ".join([f"client {client.index + 1}/{len(self._setup.clients)}", *words])
         streams = ("client", client.index, *names)
         return LocalTraining(client, model, loss, plan, streams, label, task=client.task, **options)
@@ -250,13 +263,13 @@ class Trainer:
         return training.client.run(run)
 
     def together(self, trainings: Sequence[LocalTraining]) -> list[tuple[History, int]]:
-        """Train several clients' networks there together: networks, losses and plans are alike, and
-        none has a penalty but side by side. As CUDA graphs they are side by side, else one
-        computation. Returns each one's history and the samples that it has seen.
+        """Train several clients' networks there together: as CUDA graphs side by side, else as one
+        computation, in which networks are alike and none has a penalty. Losses, plans, inputs and
+        augmentation are alike. Returns each one's history and the samples that it has seen.
         """
         first, *_ = trainings
         self._progress(f"{len(trainings)} clients together: {first.label} and others", 0.0)
-        if self.side_by_side(first.model):
+        if side_by_side(self._setup.execution, first.model):
             return self._side_by_side(trainings)
         return self._stacked(trainings)
 

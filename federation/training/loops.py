@@ -283,7 +283,8 @@ def training_steps(
     training mode. Raises DivergedError if an epoch's loss is not finite.
     """
     # An earlier call's optimiser has a rate of its own.
-    replayable = optimizer is None and (penalty is None or isinstance(penalty, SteadyPenalty))
+    steady = penalty if isinstance(penalty, SteadyPenalty) else None
+    replayable = optimizer is None and (penalty is None or steady is not None)
     meter = active_meter()
     if meter is not None:
         meter.book_training(model, images, plan.epochs, plan.batch_size, replayable=replayable)
@@ -321,8 +322,8 @@ def training_steps(
 
     stored = [images, targets, *([] if sample_weights is None else [sample_weights])]
     recorder = recorder_on(images.device) if replayed else None
-    drawn_from = penalty.streams if isinstance(penalty, SteadyPenalty) else ()
-    generators = [generator, *(stream.generator for stream in drawn_from if stream.generator)]
+    streams = steady.streams if steady is not None else ()
+    generators = [generator, *(stream.generator for stream in streams if stream.generator)]
     whole_step = Replayed(step, generators, recorder)
     rates = plan.rates()
     for epoch in range(1, plan.epochs + 1):

@@ -5,6 +5,7 @@ import torch
 from baselines.fedavg_plus import FedAvgPlus
 from federation.blocks.averaging import average_states
 from federation.costs import Meter, metering
+from federation.training.execution import Execution
 from methods.fedsa import FedSA
 from tests.methods.private_servers import private_server, private_servers, quick
 from tests.methods.shards import copied, same_bits
@@ -59,7 +60,7 @@ def test_a_teacher_looks_at_its_private_images_once_in_however_many_rounds():
 def test_the_target_learns_from_the_probe_set_once_before_and_is_fine_tuned_once_after(monkeypatch):
     federation, trained = private_servers(2), []
     federation.stages.teachers()
-    train, train_locally = federation.train, federation.train_locally
+    train, train_on_clients = federation.train, federation.train_on_clients
     monkeypatch.setattr(
         federation,
         "train",
@@ -70,15 +71,40 @@ def test_the_target_learns_from_the_probe_set_once_before_and_is_fine_tuned_once
     )
     monkeypatch.setattr(
         federation,
-        "train_locally",
-        lambda trainings: (
-            trained.extend((federation.channel.round, own.names[0]) for own in trainings),
-            train_locally(trainings),
+        "train_on_clients",
+        lambda group, *arguments, **options: (
+            trained.extend((federation.channel.round, "client") for _ in group),
+            train_on_clients(group, *arguments, **options),
         ),
     )
     quick(FedAvgPlus, rounds=3).fit(federation)
     clients = [(number, "client") for number in (1, 2, 3) for _ in range(2)]
     assert trained == [(1, "weak"), *clients, (3, "adaptation")]
+
+
+def test_visits_together_are_visits_one_after_another():
+    method = quick(FedAvgPlus, rounds=2)
+    alone, stacked = (
+        method.fit(private_servers(3, execution=Execution(stacked=count))).state for count in (1, 2)
+    )
+    for name, tensor in alone.items():  # Adam makes a step of a gradient's rounding, too
+        assert (stacked[name] - tensor).float().norm() <= 0.01 * tensor.float().norm()
+    assert not same_bits(alone, stacked)
+
+
+def test_teachers_of_other_kinds_are_visited_one_after_another_to_the_last_bit():
+    kinds = ("cnn-small", "resnet8-narrow")
+    method = quick(FedAvgPlus, rounds=2)
+    alone, stacked = (
+        method.fit(
+            private_servers(
+                [private_server(k, kind) for k, kind in enumerate(kinds)],
+                execution=Execution(stacked=count),
+            )
+        ).state
+        for count in (1, 2)
+    )
+    assert same_bits(alone, stacked)
 
 
 def test_it_is_fedsa_with_another_choice():

@@ -6,7 +6,7 @@ import torch
 
 from baselines.fedavg_plus import FedAvgPlus
 from baselines.fedprox_plus import FedProxPlus
-from federation.blocks.amalgamation import hinted_for, learning_by_hints, private_hints
+from federation.blocks.amalgamation import hinted_for, learn_by_hints, private_hints
 from federation.training.loops import TrainingPlan
 from tests.methods.private_servers import private_servers, quick
 from tests.methods.shards import copied, distance, same_bits
@@ -70,7 +70,7 @@ def moved(mu):
     starts = [copied(part.state_dict()) for part in (hinted.student, hinted.translator.layers[6])]
     plan = TrainingPlan(10, 100, 1e-3, optimizer="sgd")
     penalty = FedProxPlus(mu=mu).penalty(hinted.student)
-    federation.train_locally([learning_by_hints(client, hints, hinted, plan, penalty=penalty)])
+    learn_by_hints(federation, [(client, hinted, hints)], plan, penalties=[penalty])
     ends = (hinted.student.state_dict(), hinted.translator.layers[6].state_dict())
     return [distance(start, end) for start, end in zip(starts, ends, strict=True)]
 

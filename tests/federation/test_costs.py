@@ -169,21 +169,43 @@ def test_tensor_operations_of_a_repeated_step_are_counted_forward_and_backward()
     assert meter.work.flops == 6 * 2 * 1200
 
 
-def test_a_steps_work_is_shared_among_its_networks_by_their_passes_forward():
-    small, large = (nn.Linear(12, outputs, device="meta") for outputs in (1, 3))
-    small.built_as, large.built_as = ("small", 1), ("large", 3)
-    samples, meter = torch.empty(10, 12, device="meta"), Meter()
+def test_a_steps_work_is_shared_among_its_networks_by_their_passes():
+    learner, teacher = (nn.Linear(12, outputs, device="meta") for outputs in (1, 3))
+    learner.built_as, teacher.built_as = ("a", 1, 1, (12,)), ("b", 1, 3, (12,))
+    asked, other = nn.Linear(12, 5).requires_grad_(False), nn.Linear(12, 4)
+    asked.built_as = "c", 1, 5, (12,)
+    samples, meter = torch.empty(10, 12, device="meta", requires_grad=True), Meter()
     with meter.repeated(6, counted=True):
-        for network in (small, large, nn.Linear(12, 2, device="meta")):
+        for network in (learner, asked.to("meta")):
             with meter.passing(network, samples):
-                network(samples).sum().backward()
-    # Products of 2 x 10 x 12 x 1, 3 and 2, two of each; the last is no network's.
-    assert meter.work.flops == 6 * 2 * 240 * (1 + 3 + 2)
+                outputs = network(samples)
+            outputs.sum().backward()
+        with torch.no_grad(), meter.passing(teacher, samples):
+            teacher(samples)
+        other.to("meta")(samples).sum().backward()
+    # Products of 2 x 10 x 12 = 240 for each output: three of the learner, its inputs' gradient
+    # among them, two of what only passes gradients on, one of the teacher; the last is in no pass.
+    assert meter.work.flops == 6 * 240 * (3 * 1 + 2 * 5 + 1 * 3 + 3 * 4)
     named = [(share.load, share.replayable, share.flops) for share in meter.work.shares]
     assert named == [
-        (Workload("large", (12,), 3, 10), False, 6 * 2 * 240 * 3),
-        (Workload("small", (12,), 1, 10), False, 6 * 2 * 240 * 1),
+        (Workload("a", (1, 12), 1, 10), False, 6 * 240 * 3),
+        (Workload("b", (1, 12), 3, 10), False, 6 * 240 * 3),
+        (Workload("c", (1, 12), 5, 10), False, 6 * 240 * 10),
     ]
+
+
+def test_steps_within_steps_count_once():
+    layer, meter = nn.Linear(12, 5, device="meta"), Meter()
+    layer.built_as = "a", 1, 5, (12,)
+    samples = torch.empty(10, 12, device="meta")
+    with meter.repeated(2, counted=True):
+        with meter.passing(layer, samples):
+            loss = layer(samples).sum()
+        loss.backward()
+        with meter.repeated(3, counted=True), torch.no_grad():
+            layer(samples)
+    assert meter.work.flops == 2 * (2 * 1200 + 3 * 1200)
+    assert [share.flops for share in meter.work.shares] == [2 * 2 * 1200]
 
 
 def test_shares_of_work_add_up_by_network_and_way():

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from benchmarks.running import machine
-from benchmarks.running.events import Context
+from benchmarks.running.events import Context, lacks_memory
 from benchmarks.running.execute import RESTRICTING, kernels, prepare_device, run_cell
 from benchmarks.tables import registry
 from benchmarks.tables.cells import expand
@@ -43,6 +43,11 @@ class Scripted(Method):
         client = federation.clients[0]
         if self.what == "large":
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+        if self.what == "library":
+            try:
+                raise RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED in cublasCreate")
+            finally:
+                raise RuntimeError("the recording did not end")
         if self.what == "undeclared":
             federation.channel.up(0, "features", {"x": torch.zeros(1)})
         federation.channel.up(0, "labels", {"x": torch.zeros(1)})
@@ -251,13 +256,21 @@ def test_what_a_method_sends_without_saying_so_fails_its_cell(cell, tmp_path):
         )
 
 
-def test_a_cell_for_which_a_devices_memory_is_too_small_says_what_to_do(cell, tmp_path):
-    record = run(configured(cell, **{"scripted.what": "large"}), tmp_path)
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        ("large", "OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."),
+        ("library", "RuntimeError: the recording did not end"),
+    ],
+)
+def test_a_cell_for_which_a_devices_memory_is_too_small_says_what_to_do(cell, tmp_path, what, said):
+    record = run(configured(cell, **{"scripted.what": what}), tmp_path)
     assert record.status == FAILED
     assert record.reason == (
-        "OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.; try fewer --jobs or"
-        " --stacked, of which each needs memory of its own"
+        "out of memory: try fewer --jobs or --stacked, of which each needs memory of its own"
+        f" ({said})"
     )
+    assert lacks_memory(record)
 
 
 def test_a_method_that_returns_nothing_fails_its_cell(cell, tmp_path):

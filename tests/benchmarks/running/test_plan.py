@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 import torch
 
 from benchmarks.running import speed
 from benchmarks.running.follow import Follower
-from benchmarks.running.plan import Plan, make_plan
+from benchmarks.running.plan import Plan, make_plan, nearest
 from benchmarks.tables import registry
 from benchmarks.tables.cells import expand
 from benchmarks.tables.selection import Selection
@@ -238,7 +239,8 @@ TINY = Workload("cnn-small", (1, 8, 8), 3, 4)
 def test_a_plan_knows_which_networks_are_trained():
     plan = planned("dlad/table2", "smoke", **ONLY)
     by_clients, by_server = (Workload("cnn-small", (1, 8, 8), 10, size) for size in (25, 50))
-    assert set(plan.workloads) == {by_clients, by_server}  # digits in the place of MNIST
+    classifiers = replace(by_clients, outputs=1)
+    assert set(plan.workloads) == {by_clients, classifiers, by_server}  # of digits
     assert plan.workloads.total() == plan.work.flops
     # Three global models of 8 epochs on 800 public digits, three passes' work each; a pass is
     # convolutions 2 x 64 x 8 x 9 and 2 x 16 x 16 x 72, layers 2 x 64 x 32 and 2 x 32 x 10.
@@ -311,8 +313,9 @@ def test_the_speed_of_the_commonest_network_stands_for_all(monkeypatch):
     [
         Workload("cnn-small+dense", (1, 8, 16), 3, 4),
         Workload("unet-narrow-3d", (1, 8, 8, 16), 2, 2),
+        Workload("resnet-generator-narrow", (1, 16, 16), 3, 4),
     ],
-    ids=["images", "volumes"],
+    ids=["images", "volumes", "images of images"],
 )
 def test_the_speed_of_networks_that_make_maps_is_measured_too(load):
     assert Plan(workloads=Counter([load])).measured_speed("cpu", seconds=0.0) > 0
@@ -321,6 +324,18 @@ def test_the_speed_of_networks_that_make_maps_is_measured_too(load):
 def test_nothing_is_measured_where_nothing_is_trained():
     assert Plan().measured_speed("cpu") == 0.0
     assert not planned("dlad/table1", "smoke").workloads
+
+
+def test_a_network_runs_at_the_speed_of_the_nearest_batch_that_was_measured():
+    few, many, other = (
+        replace(TINY, batch_size=n, outputs=k) for n, k in ((4, 3), (64, 3), (8, 5))
+    )
+    assert nearest(replace(TINY, batch_size=10), [few, many, other]) == few
+    assert nearest(replace(TINY, batch_size=20), [few, many, other]) == many
+    assert nearest(replace(TINY, outputs=2), [many, other]) == other
+    assert nearest(replace(TINY, image_shape=(1, 16, 16)), [few]) is None
+    plan = Plan(work=Work(flops=7_200_000), workloads=Counter({replace(TINY, batch_size=5): 3_600}))
+    assert plan.hours(1e30, {few: 1.0}) == pytest.approx(1.0)
 
 
 def test_hours_are_work_by_speed():

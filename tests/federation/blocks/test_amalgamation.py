@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from federation.blocks.amalgamation import adapt, hint_loss, hinted_for, hints_of, learning_by_hints
+from federation.blocks.amalgamation import adapt, hint_loss, hinted_for, hints_of, learn_by_hints
 from federation.tasks.segmentation import Segmentation
 from federation.training.loops import TrainingPlan, predict
 from models.catalogue import feature_shape
@@ -43,7 +43,7 @@ def test_a_student_comes_nearer_to_its_teachers_features_at_the_smaller_side_of_
         return hint_loss(predict(hinted, images, normalise=federation.normalise), hints).mean()
 
     before, decoder = distance(), copied(decoder_parameters(hinted.student))
-    federation.train_locally([learning_by_hints(client, hints, hinted, TrainingPlan(20, 4, 0.03))])
+    learn_by_hints(federation, [(client, hinted, hints)], TrainingPlan(20, 4, 0.03))
     assert distance() < 0.7 * before
     assert same_bits(decoder, decoder_parameters(hinted.student))  # hints say nothing of it
 

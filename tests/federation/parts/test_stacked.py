@@ -12,7 +12,13 @@ from federation.channel import Channel
 from federation.parts.stacked import Stack, TrainingSet, train_stacked
 from federation.training.augmentation import Augmentation
 from federation.training.execution import Execution
-from federation.training.loops import DivergedError, Normalisation, TrainingPlan, train
+from federation.training.loops import (
+    DivergedError,
+    Normalisation,
+    SteadyPenalty,
+    TrainingPlan,
+    train,
+)
 from methods.fedavg import FedAvg
 from methods.fedprox import FedProx
 from tests.federation.tiny import CLASSES, bright_images, make_federation
@@ -344,14 +350,14 @@ class Groups:
             self.seen.append(int(text.split()[0]))
 
 
-def fitted(method, stacked, network="cnn-small", lr=0.05, **changes):
+def fitted(method, stacked, network="cnn-small", lr=0.05, steps="off", **changes):
     channel = Channel()
     federation = make_federation(
         uneven_clients(network),
         network=network,
         local=TrainingPlan(2, 4, lr, "sgd", momentum=0.9),
         channel=channel,
-        execution=Execution(stacked=stacked),
+        execution=Execution(stacked=stacked, compile=steps),
         **changes,
     )
     return method.fit(federation), sorted(map(astuple, channel.ledger))
@@ -394,6 +400,23 @@ def test_batchnorms_statistics_are_averaged_of_stacked_clients_too():
     assert means
     for name in means:
         torch.testing.assert_close(stacked[name], alone[name], rtol=1e-3, atol=1e-4)
+
+
+def test_clients_with_a_penalty_that_is_not_steady_take_no_turns(monkeypatch):
+    taken = []
+
+    def penalty(self, federation, client, worker, number, server):
+        def term(model, outputs, targets):
+            taken.append(client.index)
+            return outputs.new_zeros(())
+
+        return term if self.mu else SteadyPenalty(term)
+
+    monkeypatch.setattr(FedProx, "penalty", penalty)
+    for mu in (0.5, 0.0):
+        fitted(FedProx(rounds=1, participation=1.0, mu=mu), 3, steps="graphs")
+    one_by_one, in_turns = taken[: len(taken) // 2], taken[len(taken) // 2 :]
+    assert one_by_one == sorted(one_by_one) == sorted(in_turns) != in_turns
 
 
 def test_clients_with_a_penalty_are_trained_one_by_one_to_the_last_bit():

@@ -42,19 +42,19 @@ def spied(monkeypatch, **changes):
     """A federation, and what is trained in it: (round, what or whom, epochs)."""
     federation, events = private_servers(**changes), []
     federation.stages.teachers()
-    train, train_locally = federation.train, federation.train_locally
+    train, train_on_clients = federation.train, federation.train_on_clients
 
     def keep(model, images, targets, loss, plan, *names, **options):
         events.append((federation.channel.round, names[0], plan.epochs))
         return train(model, images, targets, loss, plan, *names, **options)
 
-    def keep_local(trainings):
-        for own in trainings:
-            events.append((federation.channel.round, own.client.index, own.plan.epochs))
-        train_locally(trainings)
+    def keep_local(group, plan, *names, **options):
+        for client, _ in group:
+            events.append((federation.channel.round, client.index, plan.epochs))
+        train_on_clients(group, plan, *names, **options)
 
     monkeypatch.setattr(federation, "train", keep)
-    monkeypatch.setattr(federation, "train_locally", keep_local)
+    monkeypatch.setattr(federation, "train_on_clients", keep_local)
     return federation, events
 
 
