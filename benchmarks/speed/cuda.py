@@ -75,6 +75,8 @@ WORKLOADS = Path(__file__).with_name("workloads.csv")
 LEAGUE = "league/mnist"
 EQUAL = ("local_samples", "server_samples", "bytes_up", "bytes_down", "epsilon")
 """What a record of any device has."""
+MUCH = 0.02
+"""Share of all work from which on a network is measured in further batches."""
 SHARE = 0.7
 """Of the time, for speeds."""
 
@@ -130,14 +132,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def workloads(tables: Sequence[str], profile: str, console: Console) -> list[Workload]:
     """The networks of these tables, or of all papers', each with the outputs and in the batches of
-    most of its work; those of most work first.
+    most of its work, and in others that have much of all work; those of most work first.
     """
     names = table_names(list(tables or registry.papers()))
     plan = make_plans(names, Selection(profile=profile), console)[SUITE]
-    loads: dict[tuple[str, tuple[int, ...]], Workload] = {}
-    for load, _ in plan.workloads.most_common():
-        loads.setdefault((load.network, load.image_shape), load)
-    return list(loads.values())
+    loads: list[Workload] = []
+    for load, flops in plan.workloads.most_common():
+        network = load.network, load.image_shape
+        batches = [own.batch_size for own in loads if (own.network, own.image_shape) == network]
+        much = flops > MUCH * plan.work.flops
+        if not batches or (much and load.batch_size not in batches):
+            loads.append(load)
+    return loads
 
 
 def write_workloads(loads: Sequence[Workload]) -> None:
