@@ -301,7 +301,7 @@ class Meter:
         yield
         passes = 1
         if torch.is_grad_enabled():  # a network that learns nothing passes gradients on at most
-            passes += BACKWARD if _learns(model) else int(inputs.requires_grad)
+            passes += BACKWARD if learns(model) else int(inputs.requires_grad)
         self._shared[load] += (counter.flops - before) * passes
 
     @contextlib.contextmanager
@@ -391,7 +391,8 @@ def _workload(model: object, batch_size: int) -> Workload | None:
     return Workload(network, (channels, *sides), outputs, batch_size) if network else None
 
 
-def _learns(model: object) -> bool:
+def learns(model: object) -> bool:
+    """Whether a network, or the one that a half is of, has parameters with gradients."""
     whole = getattr(model, "__self__", model)
     return isinstance(whole, nn.Module) and any(p.requires_grad for p in whole.parameters())
 

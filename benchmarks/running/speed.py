@@ -13,6 +13,7 @@ from federation.costs import Meter, Workload
 from federation.parts.stacked import TrainingSet, train_stacked
 from federation.tasks.base import Task
 from federation.tasks.classification import Classification
+from federation.tasks.dense_regression import DenseRegression
 from federation.tasks.segmentation import Segmentation
 from federation.training.execution import DEFAULT, Execution
 from federation.training.loops import Normalisation, TrainingPlan, channels_last, training_steps
@@ -28,6 +29,12 @@ REPLAYED, MOST_REPLAYED = 2, 64
 taken and recorded."""
 LONG = 4e13
 """FLOPs of such a measurement that are enough."""
+TASKS: dict[str, Callable[[int], Task]] = {
+    "scores": Classification,
+    "maps": Segmentation,
+    "images": DenseRegression,
+}
+"""What networks are trained for, by what they make."""
 
 
 @dataclass(frozen=True)
@@ -96,8 +103,7 @@ def _training(
     """Trains each of `execution.stacked` networks on `count` images of its own."""
     channels = load.image_shape[0]
     makes = entry(load.network).makes
-    task: Task = Segmentation(load.outputs) if makes == "maps" else Classification(load.outputs)
-    loss = absolute_error if makes == "images" else task.loss
+    task = TASKS[makes](load.outputs)
     plan = TrainingPlan(epochs=epochs, batch_size=min(load.batch_size, count))
     normalise = Normalisation((0.5,) * channels, (0.25,) * channels)
 
@@ -118,7 +124,7 @@ def _training(
         return lambda: train_stacked(
             models,
             sets,
-            loss,
+            task.loss,
             plan,
             normalise=normalise,
             generators=[torch.Generator(device) for _ in sets],
@@ -130,7 +136,7 @@ def _training(
                 model,
                 held.images,
                 held.targets,
-                loss,
+                task.loss,
                 plan,
                 normalise=normalise,
                 generator=torch.Generator(device),
@@ -140,11 +146,6 @@ def _training(
         ],
         torch.device(device),
     )
-
-
-def absolute_error(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """The mean over each image (n, k, *sides); (n,)."""
-    return (outputs - targets).abs().flatten(1).mean(dim=1)
 
 
 def flops_per_sample(load: Workload, sides: Sequence[int]) -> float:

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from federation.costs import active_meter
+from federation.costs import active_meter, learns
 from federation.parties.checkpoint import History
 from federation.parties.client import Client, Shard
 from federation.parts.evaluation import Evaluation
@@ -162,8 +162,7 @@ class Trainer:
         execution = self._setup.execution
         if execution.compile == "reduce-overhead":
             execution = dataclasses.replace(execution, compile="default")
-        learns = isinstance(model, nn.Module) and any(p.requires_grad for p in model.parameters())
-        if learns and torch.is_grad_enabled():
+        if torch.is_grad_enabled() and isinstance(model, nn.Module) and learns(model):
             see(len(inputs))
         meter = active_meter()
         with contextlib.nullcontext() if meter is None else meter.passing(model, inputs):
