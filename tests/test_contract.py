@@ -19,6 +19,7 @@ from benchmarks import contract
 from benchmarks.tables import registry
 from federation.method import Method
 from federation.parts.evaluation import OracleError
+from federation.training.loops import SteadyPenalty
 from methods.dlad import teacher_probabilities
 from methods.fedprox import FedProx
 
@@ -227,9 +228,32 @@ class Forgetful(FedProx):
             return super().fit(federation)
 
 
+@dataclass(frozen=True)
+class Counter(FedProx):
+    """Says that its penalty is steady, and weighs it by the number of the step."""
+
+    def penalty(self, federation, client, worker, number, server):
+        steps = itertools.count()
+
+        def term(model, outputs, targets):
+            return next(steps) * outputs.square().mean()
+
+        return SteadyPenalty(term)
+
+
+@dataclass(frozen=True)
+class Waiter(FedProx):
+    """Says that its penalty is steady, and waits for a loss in it."""
+
+    def penalty(self, federation, client, worker, number, server):
+        return SteadyPenalty(lambda model, outputs, targets: outputs.mean() * outputs.sum().item())
+
+
 @pytest.mark.parametrize(
     ("method", "check", "message"),
     [
+        (Counter, contract.learns_the_same_by_graphs, "replayed teach it otherwise"),
+        (Waiter, contract.learns_the_same_by_graphs, "no CUDA graph can hold .* capturing: item"),
         (Forgetful, contract.keeps_its_budget, "no noise reaches what client"),
         (Late, contract.learns_from_clients_only_by_the_channel, "did not cross the channel"),
         (Gossip, contract.keeps_its_budget, "no noise reaches what client 0 sends as 'labels'"),

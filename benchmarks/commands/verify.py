@@ -17,7 +17,6 @@ from benchmarks.commands.options import Jobs, Plugins
 from results.command_line import WHOLE, number, path, whole
 
 if TYPE_CHECKING:
-    from benchmarks.tables.cells import Cell
     from results.record import Record
 
 
@@ -53,7 +52,7 @@ def verify_results(
     from benchmarks.publish.progress import Live
     from benchmarks.running import machine
     from benchmarks.running import verify as verifying
-    from benchmarks.running.events import Context, Event
+    from benchmarks.running.events import Context
 
     records = verifying.finished_records(results, within, present)
     pinned = verifying.pinned_tables(results)
@@ -74,20 +73,9 @@ def verify_results(
         tempfile.TemporaryDirectory(prefix="fedtables-verify-") as folder,
         Live(console, len(chosen)) as live,
     ):
-
-        def show_event(cell: Cell, event: Event) -> None:
-            if event.kind == "started":
-                live.started(event.worker, cell)
-            elif event.kind == "progress":
-                live.progressed(event.worker, event.text, event.share)
-            elif event.stage is not None:
-                live.staged(cell, event.stage)
-            elif event.record is not None:
-                live.done(event.worker, cell, event.record)
-
         context = Context(folder, 0.0, *machine.git_commit())
         verdicts = verifying.verify_records(
-            chosen, plugins, workers, context, show_event, check_device
+            chosen, plugins, workers, context, live.show, check_device
         )
     table = RichTable(
         "cell",

@@ -18,6 +18,7 @@ import torch
 
 from benchmarks.contract.changes import NEITHER, Halves, with_hidden_data, with_private_data
 from benchmarks.contract.process import Closed, EndedError, in_own_process
+from benchmarks.contract.tape import Tape
 from benchmarks.scenarios.assembly import Run, assemble
 from benchmarks.scenarios.configuration import Configuration
 from benchmarks.scenarios.scenario import Parts
@@ -34,6 +35,8 @@ from federation.method import Fitted, Method
 from federation.parties.checkpoint import Checkpoint
 from federation.parts import stages
 from federation.seeds import Seeds
+from federation.training import replay
+from federation.training.execution import Execution
 from privacy.plan import RELEASED
 from results.sourcecode import ROOT, source_digest
 
@@ -147,6 +150,8 @@ class Fit:
     """Deliver to the server what this other run sent."""
     until_sent: bool = False
     """Break off when as many messages have been sent as in `replay`."""
+    graphs: str = ""
+    """Train as under `--compile graphs`, by steps that are `taken`, or recorded and `replayed`."""
     messages: list[Message] = field(default_factory=list)
 
     def _inspect(self, transfer: Transfer, tensors: Mapping[str, torch.Tensor]) -> None:
@@ -204,7 +209,9 @@ class Fit:
         configuration = Configuration.parse(settings)
         scenario = find_scenario(configuration.data.task).load()
         parts = scenario.parts(configuration, small_data(kind), seeds, "cpu")
-        run = Run(seeds, StageCache(None), channel=Channel(self._inspect, self._deliver))
+        execution = Execution(compile="graphs" if self.graphs else "off")
+        channel = Channel(self._inspect, self._deliver)
+        run = Run(seeds, StageCache(None), channel=channel, execution=execution)
         return assemble(self._changed(parts), configuration, kind, run)
 
     @functools.cached_property
@@ -240,6 +247,8 @@ class Fit:
             raise BrokenContractError(f"it ends its process ({error})") from error
 
     def _run(self, closed: Closed) -> Outcome:
+        if self.graphs == "replayed":
+            replay.RECORDERS["cpu"] = lambda device: Tape()
         federation = self.federation
         before, modules_before = data_digest(federation), set(sys.modules)
         catalogue.load.cache_clear()  # type: ignore[attr-defined]

@@ -230,6 +230,27 @@ def keeps_its_budget(method: Method) -> None:
                 )
 
 
+def learns_the_same_by_graphs(method: Method) -> None:
+    """Under `--compile graphs` steps that are replayed teach it the same, to the last bit, as steps
+    that are taken.
+    """
+    _ = repeatable(method)
+    taken = Fit(method, graphs="taken").outcome
+    try:
+        replayed = Fit(method, graphs="replayed").outcome
+    except RuntimeError as error:
+        raise BrokenContractError(
+            f"no CUDA graph can hold its steps ({error}); a loss, and a SteadyPenalty, never wait"
+            " for the device"
+        ) from error
+    if taken.digest != replayed.digest:
+        raise BrokenContractError(
+            "steps that are replayed teach it otherwise than steps that are taken; a loss, and a"
+            " SteadyPenalty, are the same function in every step, read what varies from tensors"
+            " that stay, and draw from the streams that they name"
+        )
+
+
 def leaves_data_alone(method: Method) -> None:
     """Private and public images are the same after the run as before."""
     if baseline(method).spoilt:
@@ -246,6 +267,7 @@ CHECKS: tuple[Callable[[Method], None], ...] = (
     learns_from_clients_only_by_the_channel,
     keeps_its_budget,
     leaves_data_alone,
+    learns_the_same_by_graphs,
     finds_nothing_elsewhere,
 )
 

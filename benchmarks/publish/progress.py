@@ -23,6 +23,7 @@ from benchmarks.tables.cells import Cell
 from results.record import OK, Record
 
 if TYPE_CHECKING:
+    from benchmarks.running.events import Event
     from federation.caching.events import StageEvent
 
 
@@ -70,7 +71,21 @@ class Live:
                 " reused"
             )
 
-    def started(self, worker: int, cell: Cell) -> None:
+    def show(self, cell: Cell, event: Event) -> None:
+        """What happened to a cell."""
+        if event.kind == "started":
+            self._started(event.worker, cell)
+        elif event.kind == "progress":
+            self._progressed(event.worker, event.text, event.share)
+        elif event.kind == "again":
+            reason = event.text.partition("\n")[0]
+            self.console.print(f"[yellow]again[/]  {_name(cell)}: {escape(reason)}", soft_wrap=True)
+        elif event.stage is not None:
+            self._staged(event.stage)
+        elif event.record is not None:
+            self._done(cell, event.record)
+
+    def _started(self, worker: int, cell: Cell) -> None:
         if worker not in self.workers:
             self.workers[worker] = self.bar.add_task("", total=1.0)
         self.doing[worker] = f"{cell.row} {cell.column}"
@@ -78,19 +93,19 @@ class Live:
             self.workers[worker], total=1.0, description=f"  {escape(self.doing[worker])}"
         )
 
-    def progressed(self, worker: int, text: str, share: float) -> None:
+    def _progressed(self, worker: int, text: str, share: float) -> None:
         self.bar.update(
             self.workers[worker],
             completed=share,
             description=f"  {escape(self.doing[worker])}: {escape(text)}",
         )
 
-    def staged(self, cell: Cell, event: StageEvent) -> None:
+    def _staged(self, event: StageEvent) -> None:
         self.stages[event.kind, event.computed] += 1
         if event.note:
             self.console.print(f"[yellow]{escape(f'{event.kind} {event.label}: {event.note}')}[/]")
 
-    def done(self, worker: int, cell: Cell, record: Record) -> None:
+    def _done(self, cell: Cell, record: Record) -> None:
         self.bar.advance(self.cells)
         if record.status == OK:
             last = {
@@ -100,14 +115,11 @@ class Live:
             values = ", ".join(
                 f"{name} {value}" if len(last) > 1 else value for name, value in last.items()
             )
-            line = (
-                f"[green]done[/]   {cell.row} {cell.column} seed {cell.seed}: {values} in"
-                f" {record.seconds:.1f} s"
-            )
-            self.console.print(line, soft_wrap=True)
+            line = f"[green]done[/]   {_name(cell)}: {values} in {record.seconds:.1f} s"
         else:
-            self.console.print(
-                f"[red]failed[/] {cell.row} {cell.column} seed {cell.seed}:"
-                f" {escape(record.reason)}",
-                soft_wrap=True,
-            )
+            line = f"[red]failed[/] {_name(cell)}: {escape(record.reason)}"
+        self.console.print(line, soft_wrap=True)
+
+
+def _name(cell: Cell) -> str:
+    return f"{cell.row} {cell.column} seed {cell.seed}"

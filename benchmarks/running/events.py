@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import contextlib
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, replace
 
 from benchmarks.tables.cells import Cell
 from federation.caching.events import StageEvent
@@ -43,6 +45,23 @@ class Event:
     stage: StageEvent | None = None
     point: Point | None = None
     record: Record | None = None
+
+
+def alone_for_memory(
+    run: Callable[[Sequence[int], int], Generator[Event]], cells: int, jobs: int
+) -> Generator[Event]:
+    """The events of `run(positions, jobs)` for cells 0 to `cells` - 1, of which those for which a
+    device has too little memory beside others are run again after them, one at a time.
+    """
+    alone: list[int] = []
+    with contextlib.closing(run(range(cells), jobs)) as events:
+        for event in events:
+            if min(jobs, cells) > 1 and event.record and lacks_memory(event.record):
+                alone.append(event.cell)
+                why = f"{event.record.reason}; run again alone\n{event.text}"
+                event = replace(event, kind="again", text=why, record=None)
+            yield event
+    yield from run(alone, 1)
 
 
 def lacks_memory(record: Record) -> bool:

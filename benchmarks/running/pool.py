@@ -7,6 +7,7 @@ numbers.
 from __future__ import annotations
 
 import contextlib
+import functools
 import multiprocessing
 import os
 import signal
@@ -20,7 +21,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from benchmarks.running.deadline import NEVER, Deadline
-from benchmarks.running.events import Context, Event, failed, lacks_memory
+from benchmarks.running.events import Context, Event, alone_for_memory, failed
 from benchmarks.tables.cells import Cell
 from federation.caching.events import StageEvent
 from federation.watching import Point
@@ -35,19 +36,12 @@ def run_pool(
 
     Raises OutOfTimeError at the deadline; cells that are not finished then are given up.
     """
-    alone: list[int] = []
-    with contextlib.closing(_run(cells, range(len(cells)), context, jobs, deadline)) as events:
-        for event in events:
-            if min(jobs, len(cells)) > 1 and event.record and lacks_memory(event.record):
-                alone.append(event.cell)
-                why = f"{event.record.reason}; run again alone\n{event.text}"
-                event = replace(event, kind="again", text=why, record=None)
-            yield event
-    yield from _run(cells, alone, context, 1, deadline)
+    run = functools.partial(_run, cells, context, deadline)
+    yield from alone_for_memory(run, len(cells), jobs)
 
 
 def _run(
-    cells: Sequence[Cell], positions: Sequence[int], context: Context, jobs: int, deadline: Deadline
+    cells: Sequence[Cell], context: Context, deadline: Deadline, positions: Sequence[int], jobs: int
 ) -> Generator[Event]:
     """`jobs` workers for the cells at `positions`."""
     spawn = multiprocessing.get_context("spawn")

@@ -8,6 +8,7 @@ numbers do not depend on where it ran.
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 import platform
@@ -16,13 +17,13 @@ import socket
 import time
 import uuid
 from collections import deque
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
 from benchmarks.running.deadline import NEVER, Deadline
-from benchmarks.running.events import Context, Event, failed
+from benchmarks.running.events import Context, Event, alone_for_memory, failed
 from benchmarks.running.machine import default_jobs
 from benchmarks.running.stage_server import StageServer
 from benchmarks.tables.cells import Cell
@@ -140,7 +141,7 @@ def run_ray(
     deadline: Deadline = NEVER,
 ) -> Generator[Event]:
     """Cells as Ray tasks, at most `jobs` at a time (0: as many as fit). A cell whose worker or node
-    is lost is run again.
+    is lost is run again; one that shares a GPU with too little memory for it is, alone.
 
     Raises OutOfTimeError at the deadline, and SpecError if Ray is not installed, there is no such
     cluster, or no node of it could take a cell.
@@ -151,7 +152,11 @@ def run_ray(
         _check_resources(ray, cluster)
         write_atomic(seen, "")
         limit = jobs or len(cells)
-        yield from _run_tasks(ray, cells, context, cluster, limit, seen.name, deadline)
+        run = functools.partial(_run_tasks, ray, cells, context, cluster, seen.name, deadline)
+        if cluster.gpus < 1:
+            yield from alone_for_memory(run, len(cells), limit)
+        else:
+            yield from run(range(len(cells)), limit)
     finally:
         ray.shutdown()  # its tasks end with the command
         seen.unlink(missing_ok=True)
@@ -245,10 +250,12 @@ def _run_tasks(
     cells: Sequence[Cell],
     context: Context,
     cluster: Cluster,
-    limit: int,
     seen: str,
     deadline: Deadline,
-) -> Iterator[Event]:
+    positions: Sequence[int],
+    limit: int,
+) -> Generator[Event]:
+    """Tasks for the cells at `positions`."""
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     server = None
@@ -267,7 +274,7 @@ def _run_tasks(
         ray.exceptions.ObjectLostError,
     )
     packages = package_versions()
-    waiting = deque(range(len(cells)))
+    waiting = deque(positions)
     attempts = [0] * len(cells)
     running: dict[Any, int] = {}
     try:

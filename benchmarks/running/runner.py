@@ -28,6 +28,7 @@ from results.record import OK, Record
 from results.store import CellCache, TableFiles, summarise, write_csv
 
 if TYPE_CHECKING:
+    from benchmarks.running.events import Event
     from benchmarks.running.ray_executor import Cluster
     from federation.caching.events import StageEvent
 
@@ -241,16 +242,15 @@ def execute(
     runs: Sequence[TableRun],
     jobs: int,
     fresh: bool,
-    on_start: Callable[[int, Cell], None],
-    on_progress: Callable[[int, str, float], None],
-    on_stage: Callable[[Cell, StageEvent], None],
-    on_done: Callable[[int, Cell, Record], None],
+    on_event: Callable[[Cell, Event], None],
     cluster: Cluster | None = None,
     log: Log | None = None,
     deadline: Deadline = NEVER,
 ) -> None:
     """Run the unfinished cells here or on a Ray cluster; every record is in the cache the moment
-    its cell ends. `log` gets what they show. Raises OutOfTimeError at the deadline.
+    its cell ends. `on_event` gets all that happens, `log` what cells show.
+
+    Raises OutOfTimeError at the deadline.
     """
     from benchmarks.running.events import Context
     from benchmarks.running.pool import run_pool
@@ -276,14 +276,9 @@ def execute(
         for event in events:
             cell = todo[event.cell]
             run = owner[cell.key]
-            if event.kind == "started":
-                on_start(event.worker, cell)
-            elif event.kind == "progress":
-                on_progress(event.worker, event.text, event.share)
-            elif event.kind == "stage":
+            if event.kind == "stage":
                 assert event.stage is not None
                 _log(run, _stage_line(cell, event.stage))
-                on_stage(cell, event.stage)
             elif event.kind == "point":
                 assert log is not None
                 assert event.point is not None
@@ -300,7 +295,7 @@ def execute(
                     f"{cell}: {event.record.status} {event.record.reason} in"
                     f" {event.record.seconds:.1f} s\n{event.text}".rstrip(),
                 )
-                on_done(event.worker, cell, event.record)
+            on_event(cell, event)
 
 
 def unfinished(runs: Sequence[TableRun]) -> list[Cell]:

@@ -7,7 +7,11 @@ import io
 import pytest
 from rich.console import Console
 
-from benchmarks.publish.progress import progress_bar
+from benchmarks.publish.progress import Live, progress_bar
+from benchmarks.running.events import Event
+from benchmarks.tables import registry
+from benchmarks.tables.cells import expand
+from benchmarks.tables.selection import Selection
 
 
 @pytest.mark.parametrize("width", [80, 60])
@@ -24,3 +28,13 @@ def test_a_narrow_terminal_cuts_what_is_done_and_not_the_time_that_is_left(width
     assert "…" in long
     assert long.rstrip().endswith("left -:--:--")
     assert short.rstrip().endswith("100% 0:00:07 left 0:00:00")
+
+
+def test_a_cell_that_is_run_again_says_so_and_why_in_a_line():
+    console = Console(file=io.StringIO(), width=200)
+    only = {"row": "global-dlad", "dataset": "mnist", "distribution": "iid"}
+    [cell] = expand(*registry.find_table("dlad/table2"), Selection(only=only))
+    live = Live(console, 2)
+    live.show(cell, Event("again", 0, text="out of memory; run again alone\nTraceback ..."))
+    expected = "again  global-dlad dataset=mnist distribution=iid seed 0: out of memory; run again"
+    assert console.file.getvalue() == f"{expected} alone\n"

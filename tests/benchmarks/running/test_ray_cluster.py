@@ -34,6 +34,23 @@ class Own(Method):
         return federation.networks.initial()
 """
 
+LARGE = """
+import os
+from dataclasses import dataclass
+import torch
+from federation.method import Method
+
+@dataclass(frozen=True)
+class Large(Method):
+    mark: str = ""
+
+    def fit(self, federation):
+        if not os.path.exists(self.mark):
+            open(self.mark, "w").close()
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return federation.networks.initial()
+"""
+
 
 class Nodes:
     """A head and a second node on this machine, with one processor each."""
@@ -213,11 +230,19 @@ def test_a_cluster_that_cannot_run_the_cells_is_refused_at_once(nodes, address, 
 def test_a_cell_that_a_node_refuses_fails_with_the_nodes_reason(nodes):
     plugin = nodes.folder / "own.py"
     plugin.write_text(PLUGIN)
-    gone = "import sys, pathlib, runpy, benchmarks.running.ray_executor as r; run = r.run_ray\n"
-    gone += (
-        f"r.run_ray = lambda *a: (pathlib.Path({str(plugin)!r}).unlink(), (yield from run(*a)))\n"
-    )
-    gone += "runpy.run_module('benchmarks', run_name='__main__')"
+    gone = f"""
+import pathlib, runpy, benchmarks.running.ray_executor as ray_executor
+plugin, run = pathlib.Path({str(plugin)!r}), ray_executor.run_ray
+
+def without_plugin(*arguments):
+    source = plugin.read_text()
+    plugin.unlink()
+    yield from run(*arguments)
+    plugin.write_text(source)  # for the command itself, which judges it
+
+ray_executor.run_ray = without_plugin
+runpy.run_module("benchmarks", run_name="__main__")
+"""
     chosen = (
         "--only",
         "distribution=niid1",
@@ -230,8 +255,18 @@ def test_a_cell_that_a_node_refuses_fails_with_the_nodes_reason(nodes):
     )
     refused = nodes.command("refused", *chosen, "--ray", nodes.address, program=("-c", gone))
     told, _ = refused.communicate(timeout=60)
-    assert refused.returncode == 1
+    assert refused.returncode == 1, told
     assert "cannot run it: --plugin" in told
+
+
+def test_a_cell_without_memory_beside_others_is_run_alone_after_them(nodes):
+    plugin, mark = nodes.folder / "large.py", nodes.folder / "mark"
+    plugin.write_text(LARGE)
+    chosen = ("--only", "distribution=niid1,niid2", "--only", "row=large", "--methods", "+large")
+    setting = ("--set", f"large.mark={mark}", "--plugin", str(plugin))
+    told = finished(nodes.command("large", *chosen, *setting, "--ray", nodes.address))
+    assert "out of memory" in told
+    assert "run again alone" in told
 
 
 def test_an_interrupted_command_keeps_what_is_finished_and_leaves_the_cluster_alone(nodes):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 import torch
 
+from benchmarks.contract.tape import Tape
 from federation.training import replay
 from federation.training.execution import Execution
 from federation.training.replay import WARM_UP, Replayed
 from tests.federation.training.replayed import PLANS, trained
 from tests.methods.shards import same_bits
-from tests.tape import Tape
 
 
 @pytest.fixture

@@ -8,6 +8,8 @@ decides something decided once: a step that must not be replayed ends elsewhere.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -15,37 +17,53 @@ from torch.utils._pytree import tree_leaves
 
 
 class _Notes(TorchDispatchMode):
-    def __init__(self):
-        super().__init__()
-        self.taken, self.before = [], {}
+    """Operations inside, and the memory that they touch as it was before."""
 
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+    def __init__(self) -> None:
+        super().__init__()
+        self.taken: list[tuple[Any, Any, Any, list[torch.Tensor]]] = []
+        self.before: dict[int, tuple[torch.UntypedStorage, torch.UntypedStorage]] = {}
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Any,
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
         kwargs = kwargs or {}
         if func is torch.ops.aten._local_scalar_dense.default:
             raise RuntimeError("operation not permitted when stream is capturing: item")
-        for tensor in tensors((args, kwargs)):  # BatchNorm does not say that it writes
+        for tensor in _tensors((args, kwargs)):  # BatchNorm does not say that it writes
             memory = tensor.untyped_storage()
             if memory.data_ptr() not in self.before:
                 self.before[memory.data_ptr()] = memory, memory.clone()
         written = func(*args, **kwargs)
-        self.taken.append((func, args, kwargs, tensors(written)))
+        self.taken.append((func, args, kwargs, _tensors(written)))
         return written
 
 
-def tensors(tree):
+def _tensors(tree: object) -> list[torch.Tensor]:
     return [leaf for leaf in tree_leaves(tree) if isinstance(leaf, torch.Tensor)]
 
 
 class Tape:
     """A recorder (`federation.training.replay`) that counts what it recorded and replayed."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.recorded = self.replayed = 0
 
-    def aside(self):
+    def aside(self) -> contextlib.AbstractContextManager[None]:
+        """Nothing to do: steps that warm up are as others."""
         return contextlib.nullcontext()
 
-    def record(self, step, generators):
+    def record(
+        self, step: Callable[[], None], generators: Sequence[torch.Generator]
+    ) -> Callable[[], None]:
+        """What does the operations of `step` again; `generators` are what it draws from.
+
+        Raises RuntimeError, as CUDA does, for a step that waits for the device.
+        """
         self.recorded += 1
         sources = [*generators, torch.default_generator]
         before = [generator.get_state() for generator in sources]
@@ -56,12 +74,12 @@ class Tape:
             generator.set_state(state)
         for memory, content in notes.before.values():
             memory.copy_(content)
-        return lambda: self._again(notes.taken)
+        return lambda: self._again(notes)
 
-    def _again(self, taken):
+    def _again(self, notes: _Notes) -> None:
         self.replayed += 1
         with torch.no_grad():
-            for func, args, kwargs, written in taken:
-                for held, new in zip(written, tensors(func(*args, **kwargs)), strict=True):
+            for func, args, kwargs, written in notes.taken:
+                for held, new in zip(written, _tensors(func(*args, **kwargs)), strict=True):
                     if held.data_ptr() != new.data_ptr():
                         held.copy_(new)
