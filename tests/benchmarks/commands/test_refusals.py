@@ -176,7 +176,7 @@ def test_check_tells_a_wrong_type_in_one_line_and_where(tmp_path):
     assert "fit returned list of dict; it must return a module" in broken
     assert broken.endswith(f"({path}:7)")
     judged = [line for line in found if line.startswith("not judged")]
-    assert len(judged) == 4
+    assert len(judged) == 5
     assert all(line.endswith(f"({path}:7)") for line in judged)
 
 
