@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from typing import Literal
 
 import safetensors.torch
 import torch
@@ -150,7 +151,7 @@ class Fit:
     """Deliver to the server what this other run sent."""
     until_sent: bool = False
     """Break off when as many messages have been sent as in `replay`."""
-    graphs: str = ""
+    graphs: Literal["", "taken", "replayed"] = ""
     """Train as under `--compile graphs`, by steps that are `taken`, or recorded and `replayed`."""
     messages: list[Message] = field(default_factory=list)
 

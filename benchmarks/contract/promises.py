@@ -234,7 +234,7 @@ def learns_the_same_by_graphs(method: Method) -> None:
     """Under `--compile graphs` steps that are replayed teach it the same, to the last bit, as steps
     that are taken.
     """
-    _ = repeatable(method)
+    repeatable(method)
     taken = Fit(method, graphs="taken").outcome
     try:
         replayed = Fit(method, graphs="replayed").outcome

@@ -1,4 +1,4 @@
-"""What a worker is given beside its cell, and what it reports."""
+"""What a worker is given beside its cell, what it reports, and which cells are run again by it."""
 
 from __future__ import annotations
 
@@ -61,7 +61,8 @@ def alone_for_memory(
                 why = f"{event.record.reason}; run again alone\n{event.text}"
                 event = replace(event, kind="again", text=why, record=None)
             yield event
-    yield from run(alone, 1)
+    if alone:
+        yield from run(alone, 1)
 
 
 def lacks_memory(record: Record) -> bool:
