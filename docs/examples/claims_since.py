@@ -12,18 +12,20 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from reports.pages.claim_counts import verdict_kind
+from reports.pages.claim_counts import (
+    CUT_SHORT,
+    FAILS,
+    HOLDS,
+    IN_PART,
+    UNDECIDED,
+    UNMEASURED,
+    WHERE_DECIDED,
+    claim_kind,
+)
 from results import published
 from results.sourcecode import ROOT
 
-UNMEASURED = "not measured"
-KINDS = {
-    "yes": "holds",
-    "open": "in part or undecided",
-    "no": "does not hold",
-    "short": "cut short",
-    "": UNMEASURED,
-}
+KINDS = (HOLDS, WHERE_DECIDED, IN_PART, UNDECIDED, FAILS, CUT_SHORT, UNMEASURED)
 
 
 def git(*words: str) -> str:
@@ -38,8 +40,7 @@ def verdicts(texts: Iterable[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for text in texts:
         for line in csv.DictReader(text.splitlines()):
-            judged = not line["verdict"].startswith((UNMEASURED, "not judged"))
-            found.setdefault(line["id"], KINDS[verdict_kind(line["verdict"]) if judged else ""])
+            found.setdefault(line["id"], claim_kind(line["verdict"]))
     return found
 
 
@@ -73,12 +74,11 @@ def main(commit: str, profile: str = "cpu") -> None:
                     counts.setdefault(name, Counter()).update(enumerate(move))
     counts["together"] = counts.pop("together")  # last
     rows = (
-        (name, found.total() // 2, *(f"{found[0, k]} → {found[1, k]}" for k in KINDS.values()))
+        (name, found.total() // 2, *(f"{found[0, k]} → {found[1, k]}" for k in KINDS))
         for name, found in counts.items()
     )
-    print(markdown(("paper", "hold in print", *KINDS.values()), rows), end="\n\n")
-    order = list(KINDS.values())
-    moved = sorted(moves, key=lambda move: [order.index(kind) for kind in move])
+    print(markdown(("paper", "hold in print", *KINDS), rows), end="\n\n")
+    moved = sorted(moves, key=lambda move: [KINDS.index(kind) for kind in move])
     changed = [
         (*move, len(moves[move]), ", ".join(moves[move])) for move in moved if len({*move}) == 2
     ]

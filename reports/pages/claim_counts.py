@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -10,11 +11,15 @@ from results import published
 
 HOLDS, HOLDS_SETTLED = "holds", "of these settled"
 FAILS, FAILS_SETTLED = "does not hold", "of those settled"
+WHERE_DECIDED, IN_PART, UNDECIDED = "holds where decided", "in part", "undecided"
+CUT_SHORT, UNMEASURED = "cut short", "not measured"
 KINDS = (
-    *(HOLDS, HOLDS_SETTLED, "in part or undecided"),
-    *(FAILS, FAILS_SETTLED, "cut short", "not measured"),
+    *(HOLDS, HOLDS_SETTLED, WHERE_DECIDED, IN_PART, UNDECIDED),
+    *(FAILS, FAILS_SETTLED, CUT_SHORT, UNMEASURED),
 )
-"""What a claim comes to; settled: by runs that are all known to have settled."""
+"""What a claim comes to; settled: by runs that are all known to have settled. Of a claim with
+several comparisons some may be decided: it holds where decided if they all hold.
+"""
 
 
 def verdict_kind(verdict: str) -> str:
@@ -72,17 +77,25 @@ def standing(
     return lines
 
 
+def claim_kind(verdict: str) -> str:
+    """The one of `KINDS`, settled or not, that a verdict comes to."""
+    if verdict.startswith(("not measured", "not judged")):
+        return UNMEASURED
+    kind = verdict_kind(verdict)
+    if kind == "open":
+        held = re.match(r"holds in (\d+) of (\d+)", verdict)
+        return UNDECIDED if not held else WHERE_DECIDED if held[1] == held[2] else IN_PART
+    return {"yes": HOLDS, "no": FAILS, "short": CUT_SHORT}[kind]
+
+
 def _kinds(line: Mapping[str, str]) -> list[str]:
     """The `KINDS` that a claim counts for; older lines do not tell what had settled."""
-    verdict = line["verdict"]
-    if verdict.startswith(("not measured", "not judged")):
-        return ["not measured"]
-    return {
-        "yes": [HOLDS, HOLDS_SETTLED] if _all(line, "settled", "held") else [HOLDS],
-        "no": [FAILS, FAILS_SETTLED] if _all(line, "failed_settled", "failed") else [FAILS],
-        "short": ["cut short"],
-        "open": ["in part or undecided"],
-    }[verdict_kind(verdict)]
+    kind = claim_kind(line["verdict"])
+    if kind == HOLDS and _all(line, "settled", "held"):
+        return [HOLDS, HOLDS_SETTLED]
+    if kind == FAILS and _all(line, "failed_settled", "failed"):
+        return [FAILS, FAILS_SETTLED]
+    return [kind]
 
 
 def _all(line: Mapping[str, str], settled: str, counted: str) -> bool:

@@ -204,10 +204,10 @@ def _beyond_spread(clause: Clause, table: str, bindings: Bindings, seeds: Sequen
                 return False
             continue
         for margins in zip(*(m for m in per_seed if not isinstance(m, bool)), strict=True):
-            if not all(map(math.isfinite, margins)):  # as the costs of no privacy
-                if any(margin != margins[0] for margin in margins):
-                    return False
+            if len(set(margins)) == 1:  # no spread; and costs of no privacy are no finite ones
                 continue
+            if not all(map(math.isfinite, margins)):
+                return False
             half = (
                 float(stdtrit(len(margins) - 1, 0.975))
                 * statistics.stdev(margins)

@@ -55,7 +55,9 @@ def test_claims_are_counted_by_verdict_in_tables_of_the_papers_own():
     )
     known = claims("dlad")
     in_print = sum(claim.holds_in_print == "yes" for claim in known)
-    assert f"| dlad | {len(known)} | {in_print} | 1 | 0 | 0 | 0 | 0 | 0 | {in_print - 1} |" in page
+    others = " | ".join("0" * 7)
+    line = f"| dlad | {len(known)} | {in_print} | 1 | {others} | {in_print - 1} |"
+    assert line in page
 
 
 def test_what_no_paper_claims_is_listed_as_expected_and_counts_in_no_paper():

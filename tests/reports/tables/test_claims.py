@@ -112,6 +112,16 @@ def test_a_difference_within_the_spread_over_seeds_is_not_decidable():
     assert judge(predicate, "table1", seed(0.70), seeds=clear).word == "holds"
 
 
+def test_a_difference_of_nothing_at_every_seed_is_decided():
+    always = [{"table1": table(a={"n=1": 12.0}, b={"n=1": 12.0})}] * 3
+    for predicate, word in (
+        ("acc[a @ n=1] == 12", "holds"),
+        ("acc[a] >= acc[b] for all n", "holds"),
+        ("acc[a] < acc[b] for all n", "does not hold"),
+    ):
+        assert judge(predicate, "table1", always[0], seeds=always).word == word
+
+
 @pytest.mark.parametrize(
     ("verdict", "word"),
     [
