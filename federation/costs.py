@@ -195,6 +195,8 @@ class Meter:
         self.work = Work()
         """What has been booked so far."""
         self.peak_bytes = 0
+        self.held: frozenset[int] = frozenset()
+        """Of samples that are on the device all the while: no training needs memory for them."""
         self._counter: FlopCounter | None = None
         self._shared: Counter[Workload] = Counter()
         """FLOPs of the step that is being followed, passes back included, by network."""
@@ -367,7 +369,10 @@ class Meter:
         self._book_passes(
             flops,
             # Weights, gradients and two moments of Adam; activations kept for the backward pass.
-            4 * one.weights + one.activations * min(batch_size, len(images)) + images.numel(),
+            # A client's samples are a copy of them.
+            4 * one.weights
+            + one.activations * min(batch_size, len(images))
+            + images.nbytes * (storage_of(images) not in self.held),
             training_samples=samples,
             replayable_flops=flops if replayable else 0,
             shares=shares,
@@ -389,6 +394,11 @@ def _workload(model: object, batch_size: int) -> Workload | None:
     built: Iterator[Any] = (part.built_as for part in parts if hasattr(part, "built_as"))
     network, channels, outputs, sides = next(built, ("", 0, 0, ()))
     return Workload(network, (channels, *sides), outputs, batch_size) if network else None
+
+
+def storage_of(tensor: torch.Tensor) -> int:
+    """What identifies the memory of a tensor as long as it exists, also one without content."""
+    return tensor.untyped_storage()._cdata
 
 
 def learns(model: object) -> bool:

@@ -44,6 +44,14 @@ def shown(number: float) -> str:
     return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
+def too_large(plans: Mapping[str, Plan], gpus: Sequence[GPU]) -> Iterator[str]:
+    """What is to be said of each GPU whose memory is too small for some tables' largest cells."""
+    for gpu in gpus:
+        tables = [name for name in plans if not is_sum(name) and not gpu.holds(plans[name])]
+        if tables:
+            yield f"More memory than one {gpu.title} has: {', '.join(tables)}"
+
+
 def is_sum(name: str) -> bool:
     """Whether a line is a sum over tables."""
     return "/" not in name
@@ -70,8 +78,8 @@ def markdown(
         " table's line is what it takes alone; the sums, bold, count once what tables share. Hours"
         " are FLOPs by the speed of one GPU in fp32, and can be two to three times too long"
         " ([performance](performance.md#on-cuda)). Bytes are those of all runs, both ways; memory"
-        " is the largest of a process, beside the framework.",
+        " is the largest of a process, its samples among it, beside the framework.",
         "\n".join(f"| {' | '.join(line)} |" for line in lines),
-        "\n".join([*speeds, *attacks]),
+        "\n".join([*speeds, *(f"- {text}." for text in too_large(plans, gpus)), *attacks]),
     ]
     return "\n\n".join(paragraphs) + "\n"

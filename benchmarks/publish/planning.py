@@ -154,6 +154,8 @@ def print_plan(
                 f" {gpu.speed:.1e} FLOP/s ({gpu.source})",
                 soft_wrap=True,
             )
+        for text in hours.too_large({name: plan}, gpus):
+            console.print(f"{text} (the largest of its cells)", soft_wrap=True)
     for work, cells in plan.unplanned.items():
         console.print(f"not planned, cells: {cells}: {work}", soft_wrap=True)
     for asked, label in plan.data.items():
@@ -209,6 +211,8 @@ def print_sums(
     everything = plans[hours.SUITE]
     for gpu in gpus:
         console.print(f"{gpu.title}: {gpu.speed:.1e} FLOP/s, {gpu.source}", soft_wrap=True)
+    for text in hours.too_large(plans, gpus):
+        console.print(text, soft_wrap=True)
     if here.speed:
         console.print(f"here: {here.speed:.1e} FLOP/s, measured just now", soft_wrap=True)
     for work, cells in everything.unplanned.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import platform
 import resource
@@ -124,9 +125,15 @@ def run_cell(
         ends = "the method ends its process: " if isinstance(error, SystemExit) else ""
         reason = f"{ends}{type(error).__name__}: {error}".splitlines()[0][:500]
         if _lacks_memory(error):
-            hint = "try fewer --jobs or --stacked, of which each needs memory of its own"
+            hint = (
+                "try fewer --jobs or --stacked, of which each needs memory of its own, or another"
+                " --compile than graphs, which keep what a step needs"
+            )
             reason = f"{OUT_OF_MEMORY}: {hint} ({reason})"
         outcome = {"status": FAILED, "reason": reason}
+    if cell.device.startswith("cuda"):  # workers beside this one need what it would keep
+        gc.collect()
+        torch.cuda.empty_cache()
     computed = [event for event in stages.events if event.computed]
     usage = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     record = Record(
@@ -268,7 +275,7 @@ def machine(cell: Cell, context: Context) -> dict[str, Any]:
     cuda = cell.device.startswith("cuda")
     return {
         "device": cell.device,
-        "hardware": torch.cuda.get_device_name() if cuda else processor_name(),
+        "hardware": torch.cuda.get_device_name(cell.device) if cuda else processor_name(),
         "cores": os.cpu_count(),
         "threads": cell.threads,
         "kernels": "" if cuda else kernels(),

@@ -24,7 +24,7 @@ from datasets.catalogue import ResolvedData
 from datasets.source import UNVERIFIED
 from federation.caching.cache import Stage, StageCache, StageRequest, Together
 from federation.channel import Channel
-from federation.costs import Meter, Share, Work, Workload, metering
+from federation.costs import Meter, Share, Work, Workload, metering, storage_of
 from federation.federation import Federation
 from federation.fitting import fit
 from federation.method import Method
@@ -58,6 +58,8 @@ class PlannedCell:
     rest: Work = field(default_factory=Work)
     """Outside of stages."""
     peak_bytes: int = 0
+    held_bytes: int = 0
+    """Of its samples and targets, on the device all the while."""
     bytes_up: int = 0
     bytes_down: int = 0
     workload: Workload | None = None
@@ -113,8 +115,11 @@ class Follower:
         meter.scope = digest([cell.method, sorted(config.items()), cell.seed, used])
         with metering(meter), self._cache.recording() as asks:
             try:
+                parts = self._parts.of(cell, data, seeds)
+                held = parts.held()
+                meter.held = frozenset(storage_of(tensor) for tensor in held)
                 federation = assemble(
-                    self._parts.of(cell, data, seeds),
+                    parts,
                     Configuration.parse(config),
                     type(method),
                     Run(seeds, self._cache, "meta", channel),
@@ -133,6 +138,7 @@ class Follower:
                 tuple(asks),
                 meter.work,
                 meter.peak_bytes,
+                sum(tensor.nbytes for tensor in held),
                 channel.total("up"),
                 channel.total("down"),
                 Workload(

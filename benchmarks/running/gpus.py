@@ -33,6 +33,12 @@ class GPU:
     launched: GPU | None = None
     """The same in steps whose kernels are launched one by one, which has all that CUDA graphs
     cannot hold where these are the speeds of replayed ones."""
+    memory: int = 0
+    """Bytes; 0 if it is not known."""
+
+    def holds(self, plan: Plan) -> bool:
+        """Whether its memory is large enough for a plan, as far as that is known."""
+        return not self.memory or plan.peak_bytes <= self.memory
 
     def hours(self, plan: Plan) -> float:
         """What a plan takes of it."""
@@ -54,12 +60,14 @@ GPUS = {
         H100,
         "measured: the wide ResNet-8 in batches of 16, the slowest of what was measured there"
         " (docs/performance.md, On CUDA)",
+        memory=80 * 10**9,
     ),
     "a100": GPU(
         "NVIDIA A100 (80 GB)",
         H100 * A100_PEAK / H100_PEAK,
         "derived, not measured: the H100's by the ratio of both data sheets' peaks in fp32,"
         " 19.5 / 67 TFLOP/s",
+        memory=80 * 10**9,
     ),
 }
 

@@ -26,6 +26,7 @@ class Plan:
     """Of these, the ones to compute: the others are shared."""
     work: Work = field(default_factory=Work)
     peak_bytes: int = 0
+    """Of the cell that needs most, its samples and targets among them."""
     bytes_up: Counter[str] = field(default_factory=Counter)
     """Bytes that one run of each method sends, by method: the largest over columns."""
     bytes_down: Counter[str] = field(default_factory=Counter)
@@ -44,6 +45,8 @@ class Plan:
     """Of these, the ones of steps that CUDA graphs can hold."""
     _seen: set[str] = field(default_factory=set)
     """Keys of the stages that are counted."""
+    _peaks: dict[str, int] = field(default_factory=dict)
+    """What each of these needs at most, with the stages that it asks for."""
 
     def add(self, cell: PlannedCell, stages: Mapping[str, PlannedStage]) -> None:
         """Add a cell; stages that it shares with cells added before cost nothing."""
@@ -52,9 +55,10 @@ class Plan:
         if any(key not in self._seen for key in cell.asks):
             self.bytes_sent += cell.bytes_up + cell.bytes_down
         self.work += cell.rest
-        self.peak_bytes = max(self.peak_bytes, cell.peak_bytes)
         for key in cell.asks:
             self._ask(key, stages)
+        work = max([cell.peak_bytes, *(self._peaks[key] for key in cell.asks)])
+        self.peak_bytes = max(self.peak_bytes, cell.held_bytes + work)
         if cell.workload is not None:
             added = self.work - before
             rest, held = added.flops, added.replayable_flops
@@ -91,9 +95,9 @@ class Plan:
         self._seen.add(key)
         self.distinct[stage.kind] += 1
         self.work += stage.work
-        self.peak_bytes = max(self.peak_bytes, stage.peak_bytes)
         for other in stage.needs:
             self._ask(other, stages)
+        self._peaks[key] = max([stage.peak_bytes, *(self._peaks[key] for key in stage.needs)])
 
     def split(self) -> tuple[Plan, Plan]:
         """The FLOPs of steps that CUDA graphs can hold, and all others."""

@@ -65,3 +65,11 @@ class Parts:
     """Labelled samples at the server, to train on; None if it has none."""
     oracle_labels: torch.Tensor | None = None
     """Targets of the public samples, where they are the task's; for upper bounds only."""
+
+    def held(self) -> list[torch.Tensor]:
+        """All samples and targets, which lie on the run's device as long as it goes on."""
+        shards = [part.shard for part in self.clients]
+        sets = (self.test, *self.further_tests.values(), self.validation, self.probe)
+        parts = [part for part in (*shards, *sets) if part is not None]
+        tensors = [tensor for part in parts for tensor in (part.images, part.targets)]
+        return [*tensors, self.public.images, *filter(torch.is_tensor, [self.oracle_labels])]

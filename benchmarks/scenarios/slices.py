@@ -134,4 +134,4 @@ def _public(configuration: Configuration, data: DataSets, site: Site, device: st
         raise DataError(f"{data.public.used} is a site's own, and cannot be the public data too")
     public = Site(data.public, site.how, site.side)
     shown = np.arange(len(public.subjects("train")))[: configuration.partition.public_limit or None]
-    return PublicData(public.pairs("train", shown, device)[0], public.identity("train", shown))
+    return PublicData(public.zero_filled("train", shown, device), public.identity("train", shown))

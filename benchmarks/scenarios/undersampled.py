@@ -70,12 +70,21 @@ class Site:
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Zero-filled slices and fully sampled ones, both float32 (n, 1, side, side)."""
         stored = images_of(self.data, split, indices, self.side, device)
-        if device == "meta":
-            return stored.float(), stored.float()
-        truth = unit_range(stored)
-        columns = self.columns(split, indices).to(device)
-        parts = zip(truth.split(PART), columns.split(PART), strict=True)
-        return torch.cat([zero_filled(part, seen) for part, seen in parts]), truth
+        return self._zero_filled(stored, split, indices), unit_range(stored)
+
+    def zero_filled(self, split: str, indices: np.ndarray, device: str) -> torch.Tensor:
+        """Zero-filled slices alone, float32 (n, 1, side, side)."""
+        stored = images_of(self.data, split, indices, self.side, device)
+        return self._zero_filled(stored, split, indices)
+
+    def _zero_filled(self, stored: torch.Tensor, split: str, indices: np.ndarray) -> torch.Tensor:
+        seen = torch.empty(stored.shape, dtype=torch.float32, device=stored.device)
+        if not stored.is_meta:
+            columns = self.columns(split, indices).to(stored.device)
+            parts = (tensor.split(PART) for tensor in (seen, stored, columns))
+            for part, slices, measured in zip(*parts, strict=True):
+                part.copy_(zero_filled(unit_range(slices), measured))
+        return seen
 
     def identity(self, split: str, indices: np.ndarray) -> str:
         """What identifies these slices and what is measured of them in stage keys."""

@@ -53,8 +53,10 @@ class SteadyPenalty:
         return self.term(model, outputs, targets)
 
 
-LARGE_SAMPLE = 3 * 128 * 128
-"""Values of a sample above which a prediction's batches have fewer samples."""
+AT_ONCE = {"cpu": (250, 250 * 3 * 128 * 128), "cuda": (2000, 2**24)}
+"""Most samples of a prediction's batch, and most values of their inputs. Past 250 samples
+activations leave a core's cache; GPUs want work, and a U-Net holds 12 GiB for 256 slices of
+256 x 256."""
 
 
 class DivergedError(Exception):
@@ -92,7 +94,13 @@ class TrainingPlan:
 
         A snapshot restores states without their layout, and `torch.func` returns gradients in any.
         """
-        options: dict[str, Any] = {"lr": self.lr, "weight_decay": self.weight_decay, "fused": fused}
+        # What is not fused goes over all tensors at once on CUDA, unless fused is False: then it
+        # goes one by one.
+        options: dict[str, Any] = {
+            "lr": self.lr,
+            "weight_decay": self.weight_decay,
+            "fused": fused or None,
+        }
         if self.optimizer == "sgd":
             return torch.optim.SGD(parameters, momentum=self.momentum, **options)
         if self.optimizer == "rmsprop":  # which has no fused form
@@ -364,9 +372,8 @@ train = _to_the_end(training_steps)
 
 def prediction_batch(samples: torch.Tensor) -> int:
     """Samples of a prediction's batch: as many as work well, fewer of large ones, at least one."""
-    # Past 250 activations leave a core's cache; GPUs want work.
-    most = 250 if samples.device.type == "cpu" else 2000
-    return max(1, min(most, most * LARGE_SAMPLE // max(1, samples[:1].numel())))
+    most, values = AT_ONCE["cpu" if samples.device.type == "cpu" else "cuda"]
+    return max(1, min(most, values // max(1, samples[:1].numel())))
 
 
 def predictions(

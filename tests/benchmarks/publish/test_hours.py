@@ -1,6 +1,7 @@
 """The table of hours."""
 
 from collections import Counter
+from dataclasses import replace
 
 from benchmarks.publish import hours
 from benchmarks.running.gpus import GPU
@@ -19,6 +20,16 @@ PLAN = Plan(
 
 def test_hours_are_work_over_speed_and_bytes_are_in_gb():
     assert list(hours.rows({"a/b": PLAN}, [SLOW])) == [["a/b", "2", "3", "7.2", "2", "1.5", "1.50"]]
+
+
+def test_tables_that_no_card_holds_are_named():
+    small = replace(SLOW, title="Small (1 GB)", memory=10**9)
+    large = replace(SLOW, title="Large (2 GB)", memory=2 * 10**9)
+    plans = {"a/b": PLAN, "a/c": Plan(peak_bytes=10**9), hours.SUITE: PLAN}
+    said = "More memory than one Small (1 GB) has: a/b"
+    assert list(hours.too_large(plans, [small, large, SLOW])) == [said]
+    lines = hours.markdown(plans, ["a"], "paper", [small]).splitlines()
+    assert lines[-1] == f"- {said}."
 
 
 def test_sums_are_set_apart_and_speeds_have_their_source():

@@ -267,8 +267,8 @@ def test_a_cell_for_which_a_devices_memory_is_too_small_says_what_to_do(cell, tm
     record = run(configured(cell, **{"scripted.what": what}), tmp_path)
     assert record.status == FAILED
     assert record.reason == (
-        "out of memory: try fewer --jobs or --stacked, of which each needs memory of its own"
-        f" ({said})"
+        "out of memory: try fewer --jobs or --stacked, of which each needs memory of its own, or"
+        f" another --compile than graphs, which keep what a step needs ({said})"
     )
     assert lacks_memory(record)
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from benchmarks.running import speed
-from benchmarks.running.follow import Follower
+from benchmarks.running.follow import Follower, PlannedCell, PlannedStage
 from benchmarks.running.plan import Plan, make_plan, nearest
 from benchmarks.tables import registry
 from benchmarks.tables.cells import expand
@@ -203,6 +203,20 @@ def test_a_stage_is_counted_once_in_whatever_order_its_cells_are_added():
     there, back = make_plan(cells), make_plan(cells[::-1])
     assert (there.work, there.distinct, there.needed) == (back.work, back.distinct, back.needed)
     assert there.bytes_sent == sum(there.bytes_up.values()) + sum(there.bytes_down.values())
+
+
+def test_memory_is_of_a_cells_samples_and_of_what_needs_most_beside_them():
+    stages = {
+        "fit": PlannedStage("fit", Work(), 100, ("teacher",)),
+        "teacher": PlannedStage("local-model", Work(), 300, ()),
+    }
+    plan = Plan()
+    plan.add(PlannedCell("first", ("fit",), peak_bytes=50, held_bytes=1_000), stages)
+    assert plan.peak_bytes == 1_300
+    plan.add(PlannedCell("second", ("fit",), held_bytes=900), stages)
+    assert plan.peak_bytes == 1_300
+    plan.add(PlannedCell("third", ("teacher",), held_bytes=1_100), stages)
+    assert plan.peak_bytes == 1_400
 
 
 def test_a_sum_counts_once_what_its_tables_share():

@@ -237,3 +237,5 @@ def test_large_samples_are_predicted_fewer_at_a_time():
     small, large = (torch.empty(1, 1, side, 128, 128, dtype=torch.uint8) for side in (1, 12))
     assert [prediction_batch(samples) for samples in (small, large)] == [250, 62]
     assert prediction_batch(torch.empty(1, 1).expand(1, 10**9)) == 1
+    elsewhere = (torch.empty(1, 1, side, side, device="meta") for side in (32, 256, 8192))
+    assert [prediction_batch(samples) for samples in elsewhere] == [2000, 256, 1]

@@ -91,6 +91,13 @@ def test_the_first_step_of_adam_has_the_length_of_the_learning_rate():
     assert weight_of(model) == pytest.approx(0.95, abs=1e-6)
 
 
+def test_what_is_not_fused_goes_over_all_tensors_at_once_where_torch_can():
+    for name in ("adam", "sgd"):  # `fused` that is False, and not None, would forbid it
+        plan = TrainingPlan(1, 2, optimizer=name)
+        options = plan.make_optimizer([nn.Parameter(torch.ones(1))], fused=False).defaults
+        assert (options["fused"], options["foreach"]) == (None, None)
+
+
 def test_rmsprop_is_torchs():
     model, same = line(1.0), torch.tensor([1.0], requires_grad=True)
     plan = TrainingPlan(2, 2, lr=0.05, optimizer="rmsprop", weight_decay=0.2)

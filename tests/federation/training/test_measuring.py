@@ -63,7 +63,7 @@ def test_a_set_measured_batch_by_batch_has_the_metrics_of_all_its_outputs(kind, 
 
 def test_no_more_than_one_batch_of_outputs_is_there_at_a_time(monkeypatch):
     task, model, images, targets = case("segmentation")
-    monkeypatch.setattr(loops, "LARGE_SAMPLE", 1)  # batches of eight
+    monkeypatch.setattr(loops, "AT_ONCE", {"cpu": (8, 10**6)})
     alive, most = weakref.WeakSet(), 0
 
     class Watched(nn.Module):
