@@ -196,7 +196,9 @@ class Meter:
         """What has been booked so far."""
         self.peak_bytes = 0
         self.held: frozenset[int] = frozenset()
-        """Of samples that are on the device all the while: no training needs memory for them."""
+        """Memory of samples that is there all the while, and that no training needs (`storage_of`);
+        none where one client's needs are asked for.
+        """
         self._counter: FlopCounter | None = None
         self._shared: Counter[Workload] = Counter()
         """FLOPs of the step that is being followed, passes back included, by network."""

@@ -154,8 +154,8 @@ def print_plan(
                 f" {gpu.speed:.1e} FLOP/s ({gpu.source})",
                 soft_wrap=True,
             )
-        for text in hours.too_large({name: plan}, gpus):
-            console.print(f"{text} (the largest of its cells)", soft_wrap=True)
+    for text in hours.too_large({name: plan}, gpus):
+        console.print(f"{text} (the largest of its cells)", soft_wrap=True)
     for work, cells in plan.unplanned.items():
         console.print(f"not planned, cells: {cells}: {work}", soft_wrap=True)
     for asked, label in plan.data.items():

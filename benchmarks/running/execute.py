@@ -133,7 +133,8 @@ def run_cell(
         outcome = {"status": FAILED, "reason": reason}
     if cell.device.startswith("cuda"):  # workers beside this one need what it would keep
         gc.collect()
-        torch.cuda.empty_cache()
+        with contextlib.suppress(RuntimeError):  # after some errors a device does nothing more
+            torch.cuda.empty_cache()
     computed = [event for event in stages.events if event.computed]
     usage = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     record = Record(

@@ -24,7 +24,7 @@ from datasets.catalogue import ResolvedData
 from datasets.source import UNVERIFIED
 from federation.caching.cache import Stage, StageCache, StageRequest, Together
 from federation.channel import Channel
-from federation.costs import Meter, Share, Work, Workload, metering, storage_of
+from federation.costs import Meter, Share, Work, Workload, metering
 from federation.federation import Federation
 from federation.fitting import fit
 from federation.method import Method
@@ -117,7 +117,7 @@ class Follower:
             try:
                 parts = self._parts.of(cell, data, seeds)
                 held = parts.held()
-                meter.held = frozenset(storage_of(tensor) for tensor in held)
+                meter.held = frozenset(held)
                 federation = assemble(
                     parts,
                     Configuration.parse(config),
@@ -138,7 +138,7 @@ class Follower:
                 tuple(asks),
                 meter.work,
                 meter.peak_bytes,
-                sum(tensor.nbytes for tensor in held),
+                sum(tensor.untyped_storage().nbytes() for tensor in held.values()),
                 channel.total("up"),
                 channel.total("down"),
                 Workload(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import torch
 
 from datasets.catalogue import ResolvedData
+from federation.costs import storage_of
 from federation.parties.client import Shard
 from federation.parties.data import LabelledSet, PublicData
 from federation.tasks.base import Task
@@ -66,10 +67,13 @@ class Parts:
     oracle_labels: torch.Tensor | None = None
     """Targets of the public samples, where they are the task's; for upper bounds only."""
 
-    def held(self) -> list[torch.Tensor]:
-        """All samples and targets, which lie on the run's device as long as it goes on."""
-        shards = [part.shard for part in self.clients]
+    def held(self) -> dict[int, torch.Tensor]:
+        """All samples and targets, which lie on the run's device as long as it goes on, by what
+        identifies their memory: of many clients' samples there is one set.
+        """
         sets = (self.test, *self.further_tests.values(), self.validation, self.probe)
-        parts = [part for part in (*shards, *sets) if part is not None]
-        tensors = [tensor for part in parts for tensor in (part.images, part.targets)]
-        return [*tensors, self.public.images, *filter(torch.is_tensor, [self.oracle_labels])]
+        tensors = [tensor for part in self.clients for tensor in part.shard.whole()]
+        tensors += [tensor for held in sets if held for tensor in (held.images, held.targets)]
+        tensors += [self.public.images]
+        tensors += [] if self.oracle_labels is None else [self.oracle_labels]
+        return {storage_of(tensor): tensor for tensor in tensors}

@@ -45,6 +45,14 @@ class Shard:
     def __len__(self) -> int:
         return len(self._indices)
 
+    def whole(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """The samples and targets that it is a view into, of other clients too. Raises AccessError
+        while a method fits.
+        """
+        if is_fitting():
+            raise AccessError("a client has its own samples alone: take `images` and `targets`")
+        return self._images, self._targets
+
     @property
     def images(self) -> torch.Tensor:
         """A copy of the images as they are stored, (n, c, *sides)."""

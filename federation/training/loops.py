@@ -55,8 +55,8 @@ class SteadyPenalty:
 
 AT_ONCE = {"cpu": (250, 250 * 3 * 128 * 128), "cuda": (2000, 2**24)}
 """Most samples of a prediction's batch, and most values of their inputs. Past 250 samples
-activations leave a core's cache; GPUs want work, and a U-Net holds 12 GiB for 256 slices of
-256 x 256."""
+activations leave a core's cache; GPUs want work, and a U-Net of 32 channels holds some 12 GB for
+256 slices of 256 x 256."""
 
 
 class DivergedError(Exception):
