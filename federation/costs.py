@@ -178,8 +178,7 @@ class Meter:
 
     def __init__(self) -> None:
         self.scope = ""
-        """Identity of the cell being planned; stands in for the content of tensors that have
-        none."""
+        """Identity of the cell being planned, in place of the content that tensors lack."""
         self.kind = ""
         """What the cost of a step depends on, beside what it does: equal for fits of one method
         with the same settings, networks, tasks and clients."""
@@ -196,9 +195,7 @@ class Meter:
         """What has been booked so far."""
         self.peak_bytes = 0
         self.held: frozenset[int] = frozenset()
-        """Memory of samples that is there all the while, and that no training needs (`storage_of`);
-        none where one client's needs are asked for.
-        """
+        """Memory of samples that is there all the while (their storages); none for one client's."""
         self._counter: FlopCounter | None = None
         self._shared: Counter[Workload] = Counter()
         """FLOPs of the step that is being followed, passes back included, by network."""
@@ -360,10 +357,9 @@ class Meter:
         *,
         replayable: bool = False,
     ) -> None:
-        """Book passes over `images`; where samples are drawn, as many as there are on average.
-        `replayable` where CUDA graphs can hold its steps.
-        """
+        """Book passes over `images` (of drawn samples the mean); `replayable` for CUDA graphs."""
         one = self._per_sample(model, tuple(images.shape[1:]))
+        copied = 0 if images.untyped_storage()._cdata in self.held else images.nbytes
         samples = round(len(images) * epochs)
         flops = (1 + BACKWARD) * one.flops * samples
         load = _workload(model, batch_size)
@@ -371,10 +367,7 @@ class Meter:
         self._book_passes(
             flops,
             # Weights, gradients and two moments of Adam; activations kept for the backward pass.
-            # A client's samples are a copy of them.
-            4 * one.weights
-            + one.activations * min(batch_size, len(images))
-            + images.nbytes * (storage_of(images) not in self.held),
+            4 * one.weights + one.activations * min(batch_size, len(images)) + copied,
             training_samples=samples,
             replayable_flops=flops if replayable else 0,
             shares=shares,
@@ -396,11 +389,6 @@ def _workload(model: object, batch_size: int) -> Workload | None:
     built: Iterator[Any] = (part.built_as for part in parts if hasattr(part, "built_as"))
     network, channels, outputs, sides = next(built, ("", 0, 0, ()))
     return Workload(network, (channels, *sides), outputs, batch_size) if network else None
-
-
-def storage_of(tensor: torch.Tensor) -> int:
-    """What identifies the memory of a tensor as long as it exists, also one without content."""
-    return tensor.untyped_storage()._cdata
 
 
 def learns(model: object) -> bool:

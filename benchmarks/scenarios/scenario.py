@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 import torch
 
 from datasets.catalogue import ResolvedData
-from federation.costs import storage_of
 from federation.parties.client import Shard
 from federation.parties.data import LabelledSet, PublicData
 from federation.tasks.base import Task
@@ -76,4 +75,4 @@ class Parts:
         tensors += [tensor for held in sets if held for tensor in (held.images, held.targets)]
         tensors += [self.public.images]
         tensors += [] if self.oracle_labels is None else [self.oracle_labels]
-        return {storage_of(tensor): tensor for tensor in tensors}
+        return {tensor.untyped_storage()._cdata: tensor for tensor in tensors}
