@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from reports.pages.claim_counts import (
-    CUT_SHORT,
     FAILS,
     HOLDS,
     IN_PART,
@@ -22,6 +21,7 @@ from reports.pages.claim_counts import (
     WHERE_DECIDED,
     claim_kind,
 )
+from reports.tables.claims import CUT_SHORT
 from results import published
 from results.sourcecode import ROOT
 

@@ -7,12 +7,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from reports.tables.claims import CUT_SHORT
 from results import published
 
 HOLDS, HOLDS_SETTLED = "holds", "of these settled"
 FAILS, FAILS_SETTLED = "does not hold", "of those settled"
 WHERE_DECIDED, IN_PART, UNDECIDED = "holds where decided", "in part", "undecided"
-CUT_SHORT, UNMEASURED = "cut short", "not measured"
+UNMEASURED = "not measured"
 KINDS = (
     *(HOLDS, HOLDS_SETTLED, WHERE_DECIDED, IN_PART, UNDECIDED),
     *(FAILS, FAILS_SETTLED, CUT_SHORT, UNMEASURED),
