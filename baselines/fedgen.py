@@ -20,7 +20,7 @@ from federation.federation import Federation
 from federation.parties.checkpoint import state_of
 from federation.parties.client import Client
 from federation.samples import see
-from federation.training.loops import Penalty, SteadyPenalty
+from federation.training.loops import Batch, Penalty, SteadyPenalty
 from methods.fedavg import FedAvg, State
 from models.catalogue import find_head
 
@@ -139,7 +139,7 @@ class FedGEN(FedAvg):
         stream = federation.streams.shuffling("fedgen client", client.index, number)
         factor = self.decay ** (number - 1)
 
-        def term(model: nn.Module, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        def term(model: nn.Module, batch: Batch) -> torch.Tensor:
             _, head = find_head(model)
 
             def through_head(labels: torch.Tensor) -> torch.Tensor:
@@ -149,10 +149,10 @@ class FedGEN(FedAvg):
                 logits: torch.Tensor = head(features)
                 return logits
 
-            drawn = stream.choose(generator.classes, len(targets))
+            drawn = stream.choose(generator.classes, len(batch.targets))
             same = F.kl_div(
-                outputs.log_softmax(dim=1),
-                through_head(targets).detach().softmax(dim=1),
+                batch.outputs.log_softmax(dim=1),
+                through_head(batch.targets).detach().softmax(dim=1),
                 reduction="batchmean",
             )
             return factor * (

@@ -30,7 +30,5 @@ class FedProxPlus(FedAvgPlus):
     def penalty(self, student: nn.Module) -> Penalty | None:
         received = [w.detach().clone() for w in student.parameters()]
         return SteadyPenalty(
-            lambda model, outputs, targets: proximal_term(
-                list(student.parameters()), received, self.mu
-            )
+            lambda model, batch: proximal_term(list(student.parameters()), received, self.mu)
         )

@@ -23,7 +23,7 @@ from torch import nn
 from federation.blocks.averaging import average_states
 from federation.federation import Federation
 from federation.parties.client import Client, Shard
-from federation.training.loops import Normalisation, Penalty, predict
+from federation.training.loops import Batch, Normalisation, Penalty, predict
 from methods.fedavg import FedAvg, State
 from models.latent import Latent, pooled, when_passed
 
@@ -110,7 +110,7 @@ class FLMRCM(FedAvg):
         aligner, optimizer = server[f"aligner {client.index}"], server[f"optimizer {client.index}"]
         stream = federation.streams.shuffling("cross-site", client.index, number)
 
-        def align(model: nn.Module, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        def align(model: nn.Module, batch: Batch) -> torch.Tensor:
             own = pooled(server["latents"][worker], POOLED)
             other = others[stream.choose(len(others), len(own))]
             judge = aligner.discriminator

@@ -46,7 +46,5 @@ class FedProx(FedAvg):
     ) -> Penalty | None:
         received = [w.detach().clone() for w in worker.parameters()]
         return SteadyPenalty(
-            lambda model, outputs, targets: proximal_term(
-                list(model.parameters()), received, self.mu
-            )
+            lambda model, batch: proximal_term(list(model.parameters()), received, self.mu)
         )

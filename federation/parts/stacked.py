@@ -11,14 +11,11 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import nn
-from torch.overrides import TorchFunctionMode
 
 from federation.samples import on_client, see
 from federation.training.augmentation import Augmentation
@@ -32,6 +29,7 @@ from federation.training.loops import (
     forward_pass,
     training_pairs,
 )
+from federation.training.norms import WideBatchNorm
 from federation.training.row_optimizers import RowOptimizer
 
 Batch = tuple[torch.Tensor, ...]
@@ -226,27 +224,9 @@ class Stack(nn.Module):
     ) -> torch.Tensor:
         """Those of one network, (n, ...)."""
         mixed = torch.is_autocast_enabled(samples.device.type)
-        with _WideBatchNorm() if mixed else contextlib.nullcontext():
+        with WideBatchNorm() if mixed else contextlib.nullcontext():
             outputs: torch.Tensor = self._call({**self._named(row), **fixed}, (samples,))
         return outputs
-
-
-class _WideBatchNorm(TorchFunctionMode):
-    """BatchNorm of samples in bf16 whose parameters are in float32, which vmap has not: it computes
-    in float32, as everywhere, and its outputs are in bf16.
-    """
-
-    def __torch_function__(
-        self,
-        function: Callable[..., Any],
-        types: Sequence[type],
-        args: Sequence[Any] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
-        if function is not F.batch_norm:
-            return function(*args, **(kwargs or {}))
-        samples, *others = args
-        return function(samples.float(), *others, **(kwargs or {})).to(samples.dtype)
 
 
 def _tensors(model: nn.Module) -> dict[str, torch.Tensor]:

@@ -4,6 +4,7 @@ memory.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -18,6 +19,7 @@ from federation.samples import see
 from federation.seeds import Stream
 from federation.training.augmentation import Augmentation, augment, augment_pairs, filled
 from federation.training.execution import DEFAULT, Execution
+from federation.training.norms import LoneBatchNorm
 from federation.training.replay import Replayed, read_rate_from, recorder_on
 from federation.training.windows import Window
 from federation.watching import show_epoch
@@ -32,9 +34,24 @@ Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 Forward = Callable[[Callable[[torch.Tensor], torch.Tensor], torch.Tensor], torch.Tensor]
 """Takes a network and its inputs (n, c, h, w); returns outputs (n, ...) in float32."""
 
-Penalty = Callable[[nn.Module, torch.Tensor, torch.Tensor], torch.Tensor]
-"""Takes the model, a batch's outputs and its targets; returns a scalar to add to the batch's mean
-loss."""
+
+@dataclass(frozen=True)
+class Batch:
+    """What a training step has before it: a batch, and what the model makes of it.
+
+    Empty tensors under DP-SGD, where no sample may be seen outside of the clipped loss.
+    """
+
+    inputs: torch.Tensor
+    """As the network takes them, augmented and normalised: float32 (n, c, *sides)."""
+    outputs: torch.Tensor
+    """Of the model that is trained, (n, ...), with their graph."""
+    targets: torch.Tensor
+    """(n, ...), moved along with the augmentation."""
+
+
+Penalty = Callable[[nn.Module, Batch], torch.Tensor]
+"""Takes the model and a batch; returns a scalar to add to the batch's mean loss."""
 
 
 @dataclass(frozen=True)
@@ -47,10 +64,8 @@ class SteadyPenalty:
     streams: tuple[Stream, ...] = ()
     """What it draws from."""
 
-    def __call__(
-        self, model: nn.Module, outputs: torch.Tensor, targets: torch.Tensor
-    ) -> torch.Tensor:
-        return self.term(model, outputs, targets)
+    def __call__(self, model: nn.Module, batch: Batch) -> torch.Tensor:
+        return self.term(model, batch)
 
 
 AT_ONCE = {"cpu": (250, 250 * 3 * 128 * 128), "cuda": (2000, 2**24)}
@@ -151,6 +166,8 @@ class InputTransform(Protocol):
 class Normalisation:
     """From samples as `unit_range` gives them, (n, c, *sides), to network inputs: what the
     transform leaves of them, then (x - mean) / std per channel.
+
+    Raises ValueError for samples as they are stored, in uint8.
     """
 
     mean: tuple[float, ...]
@@ -159,6 +176,11 @@ class Normalisation:
     """What stands between the stored sample and the network; None for nothing."""
 
     def __call__(self, samples: torch.Tensor) -> torch.Tensor:
+        if not samples.is_floating_point():
+            raise ValueError(
+                f"normalise takes samples in [0, 1], not {samples.dtype}; give it"
+                " unit_range(samples) of federation.training.loops"
+            )
         if self.transform is not None:
             samples = self.transform(samples)
         one_each = (-1, *[1] * (samples.ndim - 2))
@@ -248,7 +270,8 @@ def forward_pass(execution: Execution, device: torch.device, full_batch: bool = 
 def _forward(
     autocast: str, model: Callable[[torch.Tensor], torch.Tensor], inputs: torch.Tensor
 ) -> torch.Tensor:
-    with torch.autocast(autocast or "cpu", torch.bfloat16, enabled=bool(autocast)):
+    lone = LoneBatchNorm() if len(inputs) == 1 else contextlib.nullcontext()
+    with lone, torch.autocast(autocast or "cpu", torch.bfloat16, enabled=bool(autocast)):
         return model(inputs).float()
 
 
@@ -320,7 +343,7 @@ def training_steps(
             losses = losses * own
         objective = losses.mean()
         if penalty is not None:
-            objective = objective + penalty(model, outputs, wanted)
+            objective = objective + penalty(model, Batch(inputs, outputs, wanted))
         optimizer.zero_grad(set_to_none=True)
         objective.backward()
         if plan.clip_norm:

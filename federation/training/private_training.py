@@ -18,6 +18,7 @@ from federation.costs import active_meter
 from federation.samples import see
 from federation.training.augmentation import Augmentation
 from federation.training.loops import (
+    Batch,
     DivergedError,
     Loss,
     Normalisation,
@@ -83,8 +84,8 @@ def train_privately(
     A step draws every sample with the sample rate, clips the gradient of each sample's loss, sums,
     adds Gaussian noise and divides by the expected batch size; `generator` draws samples and their
     augmentation, `noise` the noise. An epoch is as many steps as see each sample once on average;
-    the last may be short. The gradient of `penalty` is added as it is, so it is shown no outputs
-    and no targets.
+    the last may be short. The gradient of `penalty` is added as it is, so it is shown an
+    empty batch.
     """
     per_epoch = math.ceil(1 / private.sample_rate)
     meter = active_meter()
@@ -111,7 +112,8 @@ def train_privately(
     model.train()
     wrapped = GradSampleModule(model, loss_reduction="sum")
     parameters = [p for p in model.parameters() if p.requires_grad]
-    nothing = images.new_empty(0)
+    empty = images.new_empty(0)
+    nothing = Batch(empty, empty, empty)
     try:
         for step in range(1, private.steps + 1):
             drawn = (
@@ -137,7 +139,7 @@ def train_privately(
             if penalty is not None:
                 for parameter, gradient in zip(
                     parameters,
-                    torch.autograd.grad(penalty(model, nothing, nothing), parameters),
+                    torch.autograd.grad(penalty(model, nothing), parameters),
                     strict=True,
                 ):
                     assert parameter.grad is not None

@@ -9,6 +9,7 @@ from baselines.fedgen import FeatureGenerator, FedGEN, diversity_loss, label_wei
 from federation.channel import Channel, encoded_size
 from federation.costs import Meter, metering
 from federation.parties.checkpoint import state_of
+from federation.training.loops import Batch
 from methods.fedavg import FedAvg
 from tests.federation.tiny import CLASSES, make_federation
 from tests.methods.shards import client_with, same_bits
@@ -187,12 +188,17 @@ def test_the_generator_learns_features_that_the_clients_heads_take_for_the_label
     assert share_right() > 0.9
 
 
+def batch_of(outputs, targets):
+    """A batch of whose inputs the penalty takes no notice."""
+    return Batch(torch.zeros(len(targets), 0), outputs, targets)
+
+
 def test_the_first_penalty_is_none_and_later_ones_decay():
     federation = make_federation()
     method = quick(decay=0.5, generative_beta=0.0)
     model = federation.networks.initial("cnn-small")
     server = method.server_state(federation, model)
-    outputs, targets = torch.zeros(4, CLASSES), torch.tensor([0, 1, 2, 0])
+    batch = batch_of(torch.zeros(4, CLASSES), torch.tensor([0, 1, 2, 0]))
     client = federation.clients[0]
     assert method.penalty(federation, client, model, 1, server) is None
     with torch.no_grad():
@@ -202,7 +208,7 @@ def test_the_first_penalty_is_none_and_later_ones_decay():
     # the first.
     for number, factor in ((2, 0.5), (3, 0.25)):
         term = method.penalty(federation, client, model, number, server)
-        assert term(model, outputs, targets).item() == pytest.approx(factor * 10 * math.log(3))
+        assert term(model, batch).item() == pytest.approx(factor * 10 * math.log(3))
 
 
 def test_the_divergence_teaches_the_network_and_leaves_the_features_target_alone():
@@ -215,7 +221,7 @@ def test_the_divergence_teaches_the_network_and_leaves_the_features_target_alone
         model.head.bias.copy_(torch.tensor([2.0, 1.0, 1.0]).log())
     outputs = torch.zeros(1, CLASSES, requires_grad=True)
     loss = method.penalty(federation, federation.clients[0], model, 2, server)(
-        model, outputs, torch.tensor([1])
+        model, batch_of(outputs, torch.tensor([1]))
     )
     loss.backward()
     # The head says (1/2, 1/4, 1/4) whatever the features, the network thirds.
@@ -252,8 +258,9 @@ def test_the_divergence_compares_outputs_with_features_of_the_batchs_own_labels(
     # For label y the head says y twice as often as each other class; so do the outputs, or those of
     # the next label.
     outputs = LN2 * torch.eye(CLASSES)[targets]
-    assert term(model, outputs, targets).item() == pytest.approx(0, abs=1e-6)
-    assert term(model, outputs, (targets + 1) % CLASSES).item() == pytest.approx(LN2 / 4)
+    assert term(model, batch_of(outputs, targets)).item() == pytest.approx(0, abs=1e-6)
+    shifted = batch_of(outputs, (targets + 1) % CLASSES)
+    assert term(model, shifted).item() == pytest.approx(LN2 / 4)
 
 
 def test_a_class_that_nobody_holds_is_no_trouble():

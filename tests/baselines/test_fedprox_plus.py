@@ -7,9 +7,12 @@ import torch
 from baselines.fedavg_plus import FedAvgPlus
 from baselines.fedprox_plus import FedProxPlus
 from federation.blocks.amalgamation import hinted_for, learn_by_hints, private_hints
-from federation.training.loops import TrainingPlan
+from federation.training.loops import Batch, TrainingPlan
 from tests.methods.private_servers import private_servers, quick
 from tests.methods.shards import copied, distance, same_bits
+
+NO_BATCH = Batch(*[torch.zeros(0)] * 3)
+"""A term of the weights alone looks at none."""
 
 
 class Toy(torch.nn.Module):
@@ -24,12 +27,11 @@ class Toy(torch.nn.Module):
 def test_the_term_is_half_mu_by_the_squared_distance_from_what_was_received():
     student = Toy()
     term = FedProxPlus(mu=0.5).penalty(student)
-    nothing = torch.zeros(0)
-    assert term(student, nothing, nothing).item() == 0
+    assert term(student, NO_BATCH).item() == 0
     with torch.no_grad():
         student.first += torch.tensor([3.0, 0.0])
         student.second -= 2.0
-    value = term(student, nothing, nothing)
+    value = term(student, NO_BATCH)
     assert value.item() == 0.25 * (9 + 4)
     value.backward()
     assert student.first.grad.tolist() == [1.5, 0.0]  # mu times the distance
@@ -41,7 +43,7 @@ def test_each_round_holds_on_to_the_weights_of_its_own():
     FedProxPlus().penalty(student)
     with torch.no_grad():
         student.first += 1.0
-    assert FedProxPlus().penalty(student)(student, None, None).item() == 0
+    assert FedProxPlus().penalty(student)(student, NO_BATCH).item() == 0
 
 
 def test_it_reaches_the_student_and_not_the_translator():
@@ -52,7 +54,7 @@ def test_it_reaches_the_student_and_not_the_translator():
     with torch.no_grad():
         for parameter in hinted.parameters():
             parameter += 1.0
-    term(hinted, torch.zeros(0), torch.zeros(0)).backward()
+    term(hinted, NO_BATCH).backward()
     for parameter in hinted.student.parameters():
         torch.testing.assert_close(parameter.grad, torch.full_like(parameter, 2.0))
     assert all(parameter.grad is None for parameter in hinted.translator.parameters())

@@ -406,9 +406,9 @@ def test_clients_with_a_penalty_that_is_not_steady_take_no_turns(monkeypatch):
     taken = []
 
     def penalty(self, federation, client, worker, number, server):
-        def term(model, outputs, targets):
+        def term(model, batch):
             taken.append(client.index)
-            return outputs.new_zeros(())
+            return batch.outputs.new_zeros(())
 
         return term if self.mu else SteadyPenalty(term)
 

@@ -90,6 +90,11 @@ def test_normalisation_works_channel_by_channel():
     torch.testing.assert_close(out.flatten(), torch.tensor([0.0, 2.0, 1.0]))
 
 
+def test_stored_samples_are_not_normalised_in_silence():
+    with pytest.raises(ValueError, match=r"unit_range\(samples\)"):
+        Normalisation((0.5,), (0.25,))(pixels(0, 255))
+
+
 def test_predictions_are_made_in_evaluation_mode_without_gradients():
     model = DropsHalf()
     first, second = (predict(model, pixels(255, 51), normalise=PLAIN) for _ in range(2))

@@ -208,7 +208,7 @@ def test_a_model_put_into_evaluation_mode_by_a_callback_goes_on_training():
 # -- penalties, limits and empty sets --
 
 
-def decay(model, outputs, targets):
+def decay(model, batch):
     """0.5 w^2, whose gradient is w."""
     return 0.5 * model[1].weight.square().sum()
 
@@ -243,12 +243,13 @@ def test_a_penalty_is_added_in_every_batch():
     )  # black images have no gradient of their own
 
 
-def test_a_penalty_sees_the_batchs_outputs_and_targets_and_no_sample_weights():
+def test_a_penalty_sees_the_batch_as_the_network_does_and_no_sample_weights():
     seen = []
 
-    def penalty(model, outputs, targets):
-        seen.append((outputs.squeeze(1).tolist(), targets.tolist()))
-        return (outputs.squeeze(1) - targets).sum()
+    def penalty(model, batch):
+        outputs = batch.outputs.squeeze(1)
+        seen.append((batch.inputs.flatten().tolist(), outputs.tolist(), batch.targets.tolist()))
+        return (outputs - batch.targets).sum()
 
     model = line(2.0)
     fit(
@@ -260,7 +261,7 @@ def test_a_penalty_sees_the_batchs_outputs_and_targets_and_no_sample_weights():
         sample_weights=torch.tensor([3.0, 3.0]),
         penalty=penalty,
     )
-    assert seen == [([2, 2], [1, 1])]
+    assert seen == [([1, 1], [2, 2], [1, 1])]  # white pixels are 1, and the weight is 2
     assert weight_of(model) == pytest.approx(2.0 - 0.1 * (3 + 2))  # mean of 3 x, and the sum of x
 
 
@@ -333,8 +334,8 @@ def test_no_images_cost_nothing():
     ("options", "share"),
     [
         ({}, 1),
-        ({"penalty": outputs_only}, 0),
-        ({"penalty": SteadyPenalty(outputs_only)}, 1),
+        ({"penalty": decay}, 0),
+        ({"penalty": SteadyPenalty(decay)}, 1),
         ({"optimizer": "its own"}, 0),
     ],
 )

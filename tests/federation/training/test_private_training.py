@@ -112,12 +112,12 @@ def test_samples_are_drawn_independently_with_the_sample_rate():
 def test_a_penalty_is_added_unclipped_and_is_shown_no_sample():
     seen = []
 
-    def pull(model, outputs, targets):
-        seen.append((len(outputs), len(targets)))
+    def pull(model, batch):
+        seen.append((len(batch.inputs), len(batch.outputs), len(batch.targets)))
         return 10 * (model.layer.weight - 1).square().sum() / 2
 
     assert trained(pixels(0, 0), torch.zeros(2), penalty=pull) == pytest.approx(10.0)
-    assert seen == [(0, 0)]
+    assert seen == [(0, 0, 0)]
 
 
 def test_an_epoch_sees_every_sample_once_on_average_and_the_last_may_be_short():
