@@ -76,8 +76,8 @@ def learns(method: Method) -> None:
     if fit.score < LEAST[headline]:
         raise BrokenContractError(
             f"{headline} {fit.score:.3f} with quick = {dict(method.quick)}, where"
-            f" {LEAST[headline]:g} is asked for; give quick more rounds or steps, and check that the"
-            " loss reaches the model"
+            f" {LEAST[headline]:g} is asked for; give quick more rounds or steps, and check that"
+            " the loss reaches the model"
         )
 
 
