@@ -14,7 +14,7 @@ import typer
 from reports.comparing.compare import compare_results
 from reports.comparing.rule import Rule
 from results.command_line import NUMBER, WHOLE, Commands, number, path, run, whole
-from results.files import ResultsError, check_output, write_atomic
+from results.files import COMMITTED, RUNS, ResultsError, check_output, write_atomic
 from results.sourcecode import ROOT
 from results.version import suite_version
 
@@ -49,7 +49,7 @@ def build_page(
             metavar="PATH",
             help="folder of results, as given to --results of `reproduce`",
         ),
-    ] = Path("results"),
+    ] = RUNS,
     output: Annotated[
         Path,
         typer.Option(
@@ -81,7 +81,7 @@ def draw_pictures(
             metavar="PATH",
             help="folder of results, as given to --results of `reproduce`",
         ),
-    ] = Path("results"),
+    ] = RUNS,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -126,7 +126,7 @@ def write_gallery(
     """One Markdown page with the pictures of all tables that are more than a smoke test."""
     from reports.pages.gallery import gallery_page, shown_results
 
-    folders = results or [Path("results"), Path("results/three-seeds")]
+    folders = results or [COMMITTED, COMMITTED / "three-seeds"]
     others = sorted((output.parent / "images").glob("*.png"))
     check_output(output, folders)
     shown = shown_results(folders)

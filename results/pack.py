@@ -16,6 +16,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from results.files import SEAL, ResultsError, write_atomic
+from results.frame import read_records
+from results.record import OK, Record
+from results.store import OTHER_CODE, CellCache
 
 NAME = re.compile(
     r"cells/[0-9a-f]{2}/[0-9a-f]{64}\.json"
@@ -102,15 +105,25 @@ def read_pack(pack: Path, home: Path) -> Packed:
     return Packed(**counts)
 
 
+def packed_records(file: Path, home: Path) -> list[Record]:
+    """The finished cells that a pack or a table's records hold, as they lie in the cache of the
+    folder `home` after `read_pack` or `take_records`; of a damaged cell nothing.
+    """
+    if file.suffix == ".jsonl":
+        keys = [record.cell for record in read_records(file) if record.status == OK]
+    else:
+        with zipfile.ZipFile(file) as archive:
+            keys = [Path(name).stem for name in archive.namelist() if name.startswith("cells/")]
+    found = map(CellCache(home).stored, keys)
+    return [record for record in found if record is not None]
+
+
 def take_records(path: Path, home: Path) -> Packed:
     """Put the finished cells of a table's `.records.jsonl` into the cache in the folder `home`, but
     for those that it has already, by whatever code.
 
     Raises ResultsError for a file that is absent, damaged, or of a version that sealed nothing.
     """
-    from results.record import OK
-    from results.store import OTHER_CODE, CellCache, read_records
-
     if not path.exists():
         raise ResultsError(f"there is no {path}")
     records = read_records(path)

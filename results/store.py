@@ -101,11 +101,15 @@ class CellCache:
             return None, damaged
         if value.get("code") != code:
             return None, OTHER_CODE
+        record = _finished(value, cell)
+        return (None, damaged) if record is None else (record, "")
+
+    def stored(self, cell: str) -> Record | None:
+        """The finished record of a cell, by whatever code; None where there is no whole one."""
         try:
-            record = Record.from_json(value)
-        except (ValueError, KeyError, TypeError):
-            return None, damaged
-        return (record, "") if record.cell == cell and record.status == OK else (None, damaged)
+            return _finished(read_sealed_json(self._path(cell)) or {}, cell)
+        except FileNotFoundError:
+            return None
 
     def lock(self, name: str) -> FileLock:
         """A lock between processes that write the files of one table."""
@@ -116,6 +120,15 @@ class CellCache:
 
     def put(self, record: Record) -> None:
         write_sealed_json(self._path(record.cell), record.to_json())
+
+
+def _finished(value: dict[str, Any], cell: str) -> Record | None:
+    """The record in a cell's entry, if it is whole and of this cell."""
+    try:
+        record = Record.from_json(value)
+    except (ValueError, KeyError, TypeError):
+        return None
+    return record if record.cell == cell and record.status == OK else None
 
 
 class TableFiles:

@@ -15,7 +15,7 @@ from benchmarks.commands.asked import check_device, choice
 from benchmarks.commands.options import RequireReal
 from benchmarks.tables.spec import SpecError
 from results.command_line import NUMBER, WHOLE, number, path, whole
-from results.files import cache_home, check_writable
+from results.files import RUNS, cache_home, check_writable
 
 SHARES = f"Options of --target {targets.SHARING}, whose clients share gradients or updates"
 ANSWERS = f"Options of --target {' or '.join(targets.names())}, whose clients answer"
@@ -138,7 +138,7 @@ def attack_clients(
     require_real: RequireReal = False,
     results: Annotated[
         Path, typer.Option(parser=path, metavar="PATH", help="folder for CSV, record and picture")
-    ] = Path("results"),
+    ] = RUNS,
 ) -> None:
     """Reconstruct private images from what a client shares, and show how near the attack comes."""
     from datasets import catalogue

@@ -11,7 +11,7 @@ from benchmarks.commands.app import app, console
 from benchmarks.commands.options import Plugins
 from benchmarks.tables import registry
 from results.command_line import path
-from results.files import check_output, write_atomic
+from results.files import COMMITTED, check_output, write_atomic
 
 
 @app.command("cards")
@@ -19,7 +19,7 @@ def write_cards(
     results: Annotated[
         Path,
         typer.Option(parser=path, metavar="PATH", help="folder of results, whose league is quoted"),
-    ] = Path("results"),
+    ] = COMMITTED,
     output: Annotated[
         Path, typer.Option(parser=path, metavar="FILE", help="the Markdown page")
     ] = Path("docs/methods.md"),

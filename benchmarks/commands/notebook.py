@@ -19,6 +19,7 @@ from benchmarks.publish.regeneration import regenerate
 from benchmarks.running.runner import Log
 from benchmarks.tables import registry
 from benchmarks.tables.spec import Scalar, usual_device
+from results.files import RUNS
 from results.frame import tidy, with_keys
 
 Values = str | float | Iterable[str | float]
@@ -43,7 +44,7 @@ def reproduce(
     stacked: int = 1,
     require_real: bool = False,
     fresh: bool = False,
-    results: Path | str = "results",
+    results: Path | str = RUNS,
     replace: bool = False,
     quiet: bool = False,
     log: Log | None = None,

@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from benchmarks.commands.app import app, console
+from benchmarks.commands.options import Plugins
 from results.command_line import NUMBER, number, path
 from results.files import cache_home, check_output
-from results.pack import read_pack, take_records, write_pack
 
 
 @app.command("pack")
@@ -28,6 +28,8 @@ def pack_cache(
     `unpack` it on another machine that has the same code and packages, and give the command again:
     it goes on from there.
     """
+    from results.pack import write_pack
+
     check_output(file)
     packed = write_pack(cache_home(), file, megabytes)
     left = f"; {packed.left} had no room in {megabytes:g} MB" if packed.left else ""
@@ -44,10 +46,16 @@ def unpack_cache(
         Path,
         typer.Argument(parser=path, metavar="FILE", help="a pack, or a table's .records.jsonl"),
     ],
+    plugin: Plugins = None,
 ) -> None:
     """Put what a pack holds into the cache ($FEDTABLES_CACHE), or the finished cells of a table,
     so that `reproduce` goes on from another machine's numbers.
+
+    Says how many of these cells the present code does not accept, and why: they are computed again.
     """
+    from benchmarks.running.verify import not_accepted
+    from results.pack import packed_records, read_pack, take_records
+
     take = take_records if file.suffix == ".jsonl" else read_pack
     found = take(file, cache_home())
     there = f"; {found.left} were there already" if found.left else ""
@@ -56,3 +64,6 @@ def unpack_cache(
         soft_wrap=True,
         markup=False,
     )
+    plugins = [str(own.resolve()) for own in plugin or []]
+    for reason, count in not_accepted(packed_records(file, cache_home()), plugins).items():
+        console.print(f"not in use here, cells: {count}: {reason}", soft_wrap=True, markup=False)

@@ -11,6 +11,7 @@ from rich.markup import escape
 from benchmarks.commands.app import app, console
 from benchmarks.commands.asked import choice
 from results.command_line import NUMBER, WHOLE, number, path, whole
+from results.files import RUNS
 
 KINDS = ("class-sets", "dirichlet-fedkd", "dirichlet-feddf", "dirichlet-feddf-released")
 
@@ -38,7 +39,7 @@ def describe_partition(
     ] = 0,
     results: Annotated[
         Path, typer.Option(parser=path, metavar="PATH", help="folder for the CSV and the picture")
-    ] = Path("results"),
+    ] = RUNS,
 ) -> None:
     """Describe a partition as CSV, and draw it as a clients x classes bubble plot."""
     from benchmarks.publish.partition import draw_partition

@@ -48,6 +48,7 @@ from benchmarks.commands.options import (
 )
 from benchmarks.tables import registry
 from benchmarks.tables.spec import SpecError, usual_device
+from results.files import RUNS
 from results.names import near
 from results.record import OK
 
@@ -77,7 +78,7 @@ def reproduce_tables(
     require_real: RequireReal = False,
     plugin: Plugins = None,
     fresh: Fresh = False,
-    results: Results = Path("results"),
+    results: Results = RUNS,
     override: Override = None,
     precision: Precision = "",
     compiled: Compile = "",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -31,6 +30,7 @@ from benchmarks.commands.options import (
 )
 from benchmarks.commands.reproduce import run_tables
 from benchmarks.tables import registry
+from results.files import RUNS
 
 
 @app.command("sweep")
@@ -47,7 +47,7 @@ def sweep_budgets(
     require_real: RequireReal = False,
     plugin: Plugins = None,
     fresh: Fresh = False,
-    results: Results = Path("results"),
+    results: Results = RUNS,
     override: Override = None,
     ray: Ray = "",
     num_cpus: RayCpus = 0,

@@ -12,6 +12,7 @@ from __future__ import annotations
 import csv
 import math
 import random
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -32,6 +33,7 @@ from reports.tables.units import scale_of
 from results.files import DataError, ResultsError
 from results.frame import read_records
 from results.record import OK, Measurement, Record
+from results.store import OTHER_CODE
 
 MATCH, MISMATCH, NOT_VERIFIABLE = "match", "mismatch", "not verifiable"
 PINNED = "pinned.csv"
@@ -181,6 +183,22 @@ def rebuild(record: Record, plugins: Sequence[str] = ()) -> Cell:
             " check out its commit"
         )
     return cell
+
+
+def not_accepted(records: Sequence[Record], plugins: Sequence[str] = ()) -> Counter[str]:
+    """Why a run with the present code, packages and data does not take these finished cells, and of
+    how many each reason holds.
+    """
+    reasons: Counter[str] = Counter()
+    for record in records:
+        try:
+            if rebuild(record, plugins).code != record.code:
+                reasons[OTHER_CODE] += 1
+        except (SpecError, DataError) as error:
+            reasons[str(error)] += 1
+        except (KeyError, TypeError, ValueError) as error:
+            reasons[f"the record is incomplete: {type(error).__name__}: {error}"] += 1
+    return reasons
 
 
 def _present(recorded: dict[str, str]) -> catalogue.ResolvedData:

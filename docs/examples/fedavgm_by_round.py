@@ -99,7 +99,7 @@ def accuracy(federation: Federation, model: nn.Module) -> float:
 
 
 if __name__ == "__main__":
-    usual = ("smoke", "results", "cifar100", "1", "0", "server_lr=0.1")
+    usual = ("smoke", "runs", "cifar100", "1", "0", "server_lr=0.1")
     profile, folder, dataset, alpha, seed, *runs = [*sys.argv[1:], *usual[len(sys.argv) - 1 :]]
     for run in runs:
         pairs = [pair.split("=") for pair in run.split(",")]

@@ -66,7 +66,7 @@ class FedMDByRound(FedMD):
 
 
 if __name__ == "__main__":
-    profile, folder, *seeds = [*sys.argv[1:], *("smoke", "results")[len(sys.argv) - 1 :]]
+    profile, folder, *seeds = [*sys.argv[1:], *("smoke", "runs")[len(sys.argv) - 1 :]]
     points: list[tuple[str, str, int, float]] = []
     benchmarks.reproduce(
         "fedad/table4",

@@ -10,7 +10,7 @@ import sys
 import benchmarks
 from results import frame
 
-folder = sys.argv[1] if len(sys.argv) > 1 else "results"
+folder = sys.argv[1] if len(sys.argv) > 1 else "runs"
 cells = benchmarks.reproduce(
     "dlad/table2",
     only={"dataset": "mnist", "distribution": "iid"},

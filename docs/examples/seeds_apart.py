@@ -61,7 +61,7 @@ def runs(
 
 def main(arguments: Sequence[str]) -> None:
     """Print the runs for each group of axes at each seed."""
-    usual = ("smoke", "results", "fedad/table4", "fedavg,feddf", "1")
+    usual = ("smoke", "runs", "fedad/table4", "fedavg,feddf", "1")
     profile, folder, name, rows, *words = [*arguments, *usual[len(arguments) :]]
     table = registry.find_table(name)
     selection = Selection(

@@ -15,7 +15,7 @@ from reports.tables.resultset import check_agree, read_table
 from reports.tables.table import Layout, is_number
 from reports.tables.units import unit_of
 from results import published
-from results.files import ResultsError
+from results.files import COMMITTED, ResultsError
 from results.frame import read_records
 from results.record import OK, Record
 from results.store import read_sealed_csv
@@ -108,8 +108,9 @@ def find_results(folder: Path) -> list[Result]:
     ]
     if not results:
         raise ResultsError(
-            f"{folder} holds no table; write one with `python -m benchmarks reproduce`, or"
-            " name the folder that was given to --results"
+            f"{folder} holds no table; write one with `python -m benchmarks reproduce`, or name"
+            f" another folder: `{COMMITTED}` has the committed ones, as in"
+            f" `python -m reports build {COMMITTED}`"
         )
     return results
 

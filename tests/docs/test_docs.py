@@ -6,6 +6,9 @@ import configparser
 import json
 import re
 import shlex
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,20 +16,26 @@ import pytest
 from benchmarks.commands.reproduce import OUT_OF_TIME
 from benchmarks.tables import registry
 from benchmarks.tables.cells import expand
+from results.files import RUNS
+from results.frame import read_records
 from tests.docs.adding import DERIVED
 from tests.mutations import asked_for, command_of
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-COMMANDS = list(
-    dict.fromkeys(
+
+
+def of_page(page: Path) -> list[str]:
+    """The commands that a page shows."""
+    return [
         line.split("  #")[0].strip()
-        for page in PAGES
         for block in re.findall(r"```bash\n(.*?)```", page.read_text(), re.DOTALL)
         for line in block.splitlines()
         if line.strip()
-    )
-)
+    ]
+
+
+COMMANDS = list(dict.fromkeys(line for page in PAGES for line in of_page(page)))
 
 SLOW = {
     "python -m benchmarks reproduce dlad/table2": "first",
@@ -98,13 +107,13 @@ def test_a_documented_command_works(line, shared, shared_command):
         if "cpu" in words or "paper" in words:
             words = without_execution(["benchmarks", "plan", *words[2:]])
         elif "--results" not in words:
-            words += ["--results", str(shared / "results")]
+            words += ["--results", str(shared / "runs")]
     elif words[1] in ("partition", "sweep", "attack"):
-        words += ["--results", str(shared / "results")]
+        words += ["--results", str(shared / "runs")]
     elif words[:2] in (["reports", "build"], ["reports", "draw"]):
-        words += [str(shared / "results"), "--output", str(shared / "report")]
+        words += [str(shared / "runs"), "--output", str(shared / "report")]
     elif words[0] == "reports":
-        words = [str(shared / w) if w.startswith(("results/", "baseline/")) else w for w in words]
+        words = [str(shared / w) if w.startswith(("runs/", "baseline/")) else w for w in words]
     done = shared_command(*words)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr
 
@@ -117,6 +126,42 @@ def test_a_slow_command_begins(line, tmp_path, command):
     words = [*shlex.split(line)[2:], "--results", str(tmp_path), "--minutes", "0.001"]
     done = command(*words)
     assert done.returncode == OUT_OF_TIME, done.stderr
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory) -> Path:
+    """A copy of the repository as a reader has it: with the committed results, and none of runs."""
+    folder = tmp_path_factory.mktemp("clone") / "fedtables"
+    shutil.copytree(ROOT, folder, ignore=shutil.ignore_patterns(".*", "__pycache__", str(RUNS)))
+    return folder
+
+
+ONE_CELL = {
+    "dlad/table2": "--only distribution=iid --only row=client-resnet",
+    "fediod/table1": "--only row=standalone --set partition.pool_limit=200",
+}
+"""What narrows README's commands at `cpu` to a short cell each, by table."""
+
+
+@pytest.mark.parametrize("line", [line for line in of_page(PAGES[0]) if "--profile cpu" in line])
+def test_a_command_at_cpu_runs_in_a_fresh_clone_with_an_empty_cache(line, clone):
+    """As it stands, up to its first cell, and one short cell; on stand-ins. The clone holds what
+    the command asks for, computed by older code.
+    """
+
+    def run(*options: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, *shlex.split(line)[1:], *options]
+        return subprocess.run(command, cwd=clone, check=False, capture_output=True, text=True)
+
+    begun = run("--minutes", "0.001")
+    assert begun.returncode == OUT_OF_TIME, begun.stderr
+    [table] = ONE_CELL.keys() & set(shlex.split(line))
+    done = run(*shlex.split(ONE_CELL[table]), "--set", "local.epochs=1")
+    assert done.returncode == 0, done.stderr
+    assert "1 cells, 0 finished before, 1 to run" in done.stdout
+    paper, _, name = table.partition("/")
+    [records] = (clone / RUNS / "cpu" / paper).glob(f"{name}.*.records.jsonl")
+    assert len(read_records(records)) == 1
 
 
 @pytest.mark.parametrize("line", SLOW)

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from results.frame import read_records
+from results.sourcecode import ROOT
+from results.store import records_text
 from tests.benchmarks.commands.tables_of_cli import COLUMN, lines, run
 
 CLIENT = ("--only", "row=client-resnet")
@@ -15,7 +20,9 @@ def test_another_machine_goes_on_where_this_one_stopped(tmp_path):
     begun = run(here, "reproduce", "dlad/table2", *COLUMN, *CLIENT)
     assert begun.returncode == 0
     assert "wrote" in run(here, "pack", pack).stdout
-    assert "1 finished cells" in run(there, "unpack", pack).stdout
+    unpacked = run(there, "unpack", pack).stdout
+    assert "1 finished cells" in unpacked
+    assert "not in use" not in unpacked
     whole = run(there, "reproduce", "dlad/table2", *COLUMN, *AVERAGE)
     assert "2 cells, 1 finished before, 1 to run" in whole.stdout
     assert lines(there)[0] == lines(here)[0]
@@ -30,6 +37,25 @@ def test_another_machine_goes_on_where_this_one_stopped(tmp_path):
     whole = run(third, "reproduce", "dlad/table2", *COLUMN, *CLIENT)
     assert "1 cells, 1 finished before, 0 to run" in whole.stdout
     assert lines(third) == lines(here)
+
+
+def test_unpacked_cells_that_the_present_code_or_data_do_not_accept_are_counted(tmp_path):
+    """The committed ones: the embedded data of some are here, the real data of others are not."""
+    committed = ROOT / "results" / "cpu" / "dlad" / "table2.records.jsonl"
+    by_set = run(tmp_path, "unpack", str(committed)).stdout
+    assert "48 finished cells" in by_set
+    for name in ("MNIST", "CIFAR-10", "CIFAR-10 halves"):
+        assert f"not in use here, cells: 16: {name} is not under " in by_set
+    begun = run(tmp_path, "reproduce", "dlad/table2", *COLUMN, *CLIENT)
+    assert begun.returncode == 0
+    [records] = (tmp_path / "results").rglob("*.records.jsonl")
+    [own] = read_records(records)
+    older = tmp_path / "older.records.jsonl"
+    older.write_text(records_text([replace(own, code="of another commit")]))
+    for already in ("1 finished cells", "1 were there already"):
+        told = run(tmp_path / "there", "unpack", str(older)).stdout
+        assert already in told
+        assert "not in use here, cells: 1: computed by other code or packages" in told
 
 
 def test_what_cannot_be_unpacked_is_refused_in_one_line(tmp_path):

@@ -11,7 +11,9 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
+from typer.testing import CliRunner
 
+from reports.__main__ import app
 from reports.pages.page import (
     cell_of,
     panel_rows,
@@ -289,3 +291,13 @@ def test_a_folder_without_tables_is_refused_with_what_to_do(tmp_path):
     assert done.returncode == 2
     assert "holds no table" in done.stderr
     assert "reproduce" in done.stderr
+    assert "python -m reports build results" in done.stderr  # the committed ones
+
+
+@pytest.mark.parametrize("verb", ["build", "draw"])
+def test_without_a_folder_what_has_been_run_here_is_taken(tmp_path, monkeypatch, verb):
+    monkeypatch.chdir(tmp_path)
+    refused = CliRunner().invoke(app, [verb])
+    assert (refused.exit_code, "error: runs holds no table" in refused.stderr) == (2, True)
+    write_results(tmp_path / "runs")
+    assert CliRunner().invoke(app, [verb, "--output", "out"]).exit_code == 0
