@@ -28,8 +28,9 @@ class FedDF(FedAvg):
     """FedAvg whose average the server fine-tunes to imitate the ensemble of the received models on
     public images.
 
-    The weights that do best on the server's validation set are kept. The teachers' outputs are
-    computed once a round.
+    Of the distilled weights those that do best on the server's validation set are kept. The
+    teachers' outputs are computed once a round, on public images as they are: the released code
+    augments these, for teachers and student alike.
     """
 
     title = "FedDF"
@@ -49,7 +50,11 @@ class FedDF(FedAvg):
     evaluation_interval: int = 100
     """Steps between two looks at the validation set (released code)."""
     patience: int = 1_000
-    """Steps without a gain after which distillation stops (released code)."""
+    """Steps without a gain after which distillation stops; the first look is a gain (released
+    code)."""
+    may_keep_average: bool = False
+    """Whether the average itself is among the weights that may be kept, and the first look is at
+    it (released code: no)."""
     clip_norm: float = 5.0
     """Largest norm of a step's gradient (released code)."""
 
@@ -97,7 +102,9 @@ class FedDF(FedAvg):
         optimizer = torch.optim.Adam(model.parameters(), lr=self.distillation_lr)
         schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, self.distillation_steps)
         stream = federation.streams.shuffling("public", number)
-        best, best_score, best_step = state_of(model), _score(federation, model), 0
+        best, best_score, best_step = None, NO_SCORE, 0
+        if self.may_keep_average:
+            best, best_score = state_of(model), _score(federation, model)
         for first in range(0, self.distillation_steps, self.evaluation_interval):
             taken = min(first + self.evaluation_interval, self.distillation_steps)
             model.train()
@@ -111,11 +118,12 @@ class FedDF(FedAvg):
                 schedule.step()
             if taken - first == self.evaluation_interval:
                 score = _score(federation, model)
-                if score > best_score:
+                if best is None or score > best_score:
                     best, best_score, best_step = state_of(model), score, taken
                 elif taken - best_step >= self.patience and score != NO_SCORE:
                     break
-        model.load_state_dict(best)
+        if best is not None:  # else the steps are too few for a look
+            model.load_state_dict(best)
 
 
 def _score(federation: Federation, model: nn.Module) -> float:

@@ -43,7 +43,7 @@ def test_the_server_starts_at_the_average_and_descends_the_divergence_with_adam_
             inspect=lambda t, tensors: up.append(copied(tensors)) if t.direction == "up" else 0
         )
     )
-    scores = iter([0.0, 1.0])
+    scores = iter([1.0])
     monkeypatch.setattr(federation.evaluation, "validate", lambda model: {"accuracy": next(scores)})
     model = quick(
         distillation_steps=3, evaluation_interval=3, distillation_batch_size=2, distillation_lr=0.01
@@ -94,30 +94,44 @@ def judged(*scores, **fields):
 
 
 def test_the_weights_that_do_best_on_the_validation_set_are_kept():
-    kept, seen = judged(0.3, 0.4, 0.8, 0.5, 0.6)
-    assert len(seen) == 5
-    assert same_bits(kept, seen[2])
-    assert not any(same_bits(kept, other) for i, other in enumerate(seen) if i != 2)
+    kept, seen = judged(0.4, 0.8, 0.5, 0.6)
+    assert len(seen) == 4
+    assert same_bits(kept, seen[1])
+    assert not any(same_bits(kept, other) for i, other in enumerate(seen) if i != 1)
 
 
-def test_the_average_is_kept_where_distillation_only_does_harm():
-    kept, seen = judged(0.9, 0.8, 0.7, 0.6, 0.5)
+def test_the_average_is_never_kept_however_well_it_does():
+    kept, seen = judged(0.3, 0.2, 0.2, 0.2)  # the average is not even looked at
+    assert same_bits(kept, seen[0])
+    average = FedAvg(rounds=1, participation=1.0).fit(make_federation())
+    assert not same_bits(kept, average.state)
+
+
+def test_steps_too_few_for_a_look_are_kept_all_the_same():
+    kept, seen = judged(distillation_steps=4, evaluation_interval=5)
+    assert seen == []
+    assert not same_bits(kept, FedAvg(rounds=1, participation=1.0).fit(make_federation()).state)
+
+
+def test_the_average_may_be_kept_where_that_is_asked_for():
+    kept, seen = judged(0.9, 0.8, 0.7, 0.6, 0.5, may_keep_average=True)
     assert same_bits(kept, seen[0])
     assert same_bits(kept, FedAvg(rounds=1, participation=1.0).fit(make_federation()).state)
 
 
 def test_of_equally_good_weights_the_first_are_kept():
-    kept, seen = judged(0.5, 0.8, 0.8, 0.8, 0.8)
+    kept, seen = judged(0.5, 0.8, 0.8, 0.8)
     assert same_bits(kept, seen[1])
 
 
-def test_it_is_never_worse_on_the_validation_set_than_the_average():
+def test_where_the_average_may_be_kept_the_validation_set_never_shows_worse():
     average, distilled = (
         make_federation(validation=validation_set()),
         make_federation(validation=validation_set()),
     )
     plain = FedAvg(rounds=1, participation=1.0).fit(average)
-    model = quick(distillation_lr=0.1, evaluation_interval=1, distillation_steps=10).fit(distilled)
+    rough = {"distillation_lr": 0.1, "evaluation_interval": 1, "distillation_steps": 10}
+    model = quick(**rough, may_keep_average=True).fit(distilled)
     before, after = (
         average.evaluation.validate(average.networks.module(m))["accuracy"] for m in (plain, model)
     )
@@ -125,25 +139,26 @@ def test_it_is_never_worse_on_the_validation_set_than_the_average():
 
 
 def test_distillation_stops_when_patience_steps_after_the_best_have_brought_no_gain():
-    # Looks at the average and after steps 2, 4, 6, 8; the best is after step 4, and patience ends
-    # with step 8.
+    # Looks after steps 2, 4, 6, 8; the best is after step 4, and patience ends with step 8.
     kept, seen = judged(
-        0.1, 0.2, 0.9, *[0.3] * 20, distillation_steps=40, evaluation_interval=2, patience=4
+        0.2, 0.9, *[0.3] * 20, distillation_steps=40, evaluation_interval=2, patience=4
     )
-    assert len(seen) == 5
-    assert same_bits(kept, seen[2])
+    assert len(seen) == 4
+    assert same_bits(kept, seen[1])
 
 
-def test_distillation_stops_after_patience_steps_if_nothing_beats_the_average():
-    # Looks at the average and after steps 2 and 4.
-    _, seen = judged(*[0.5] * 30, distillation_steps=40, evaluation_interval=2, patience=4)
-    assert len(seen) == 3
+def test_patience_is_counted_from_the_first_look_or_from_the_average_that_may_be_kept():
+    few = {"distillation_steps": 40, "evaluation_interval": 2, "patience": 4}
+    _, seen = judged(*[0.5] * 30, **few)
+    assert len(seen) == 3  # after steps 2, 4 and 6
+    _, seen = judged(*[0.5] * 30, **few, may_keep_average=True)
+    assert len(seen) == 3  # at the average, and after steps 2 and 4
 
 
 def test_a_gain_in_time_lets_distillation_go_on_to_its_last_step():
-    scores = [step / 100 for step in range(11)]
+    scores = [step / 100 for step in range(10)]
     kept, seen = judged(*scores, distillation_steps=20, evaluation_interval=2, patience=2)
-    assert len(seen) == 11
+    assert len(seen) == 10
     assert same_bits(kept, seen[-1])
 
 
