@@ -31,17 +31,35 @@ POOLED = 2
 """Sides of the pooled features."""
 
 
-def domain_loss(own: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
-    """L_adv of the discriminator: the cross-entropy of logits (n, 2) of the client's own features
-    against domain 0, plus that of the other's (m, 2) against domain 1.
+OWN, OTHER = 0, 1
+"""Domains, as the discriminator tells them: the codes (1, 0) and (0, 1)."""
+
+
+def coded_loss(logits: torch.Tensor, domain: int) -> torch.Tensor:
+    """Binary cross-entropy of logits (n, 2) with the code of a domain, mean over both elements and
+    all samples (released code).
     """
-    as_own = F.cross_entropy(own, own.new_zeros(len(own), dtype=torch.long))
-    return as_own + F.cross_entropy(other, other.new_ones(len(other), dtype=torch.long))
+    code = torch.zeros_like(logits)
+    code[:, domain] = 1
+    return F.binary_cross_entropy_with_logits(logits, code)
+
+
+def domain_loss(own: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    """L_adv of the discriminator: the mean of both domains' losses, from logits (n, 2) of the
+    client's own features and (m, 2) of the other's.
+    """
+    return (coded_loss(own, OWN) + coded_loss(other, OTHER)) / 2
 
 
 def alignment_loss(own: torch.Tensor) -> torch.Tensor:
-    """L_adv of the encoder: that of logits (n, 2) of the client's own features against domain 1."""
-    return F.cross_entropy(own, own.new_ones(len(own), dtype=torch.long))
+    """L_adv of the encoder: its own half of the mean of both domains' losses with exchanged codes,
+    from logits (n, 2) of the client's own features.
+
+    In the released code the encoder learns through the other's half too, since one process holds
+    the images of both. Here the other's features are numbers that a client has received, and that
+    half has no gradient.
+    """
+    return coded_loss(own, OTHER) / 2
 
 
 class Aligner(nn.Module):
@@ -52,8 +70,8 @@ class Aligner(nn.Module):
     def __init__(self, samples: int, features: int, hidden: int):
         super().__init__()
         self.discriminator = nn.Sequential(
-            nn.Linear(features, hidden), nn.ReLU(), nn.Linear(hidden, 2)
-        )
+            nn.Linear(features, hidden), nn.LeakyReLU(0.2), nn.Linear(hidden, 2), nn.LeakyReLU(0.2)
+        )  # the last one too (released code)
         self.sent: torch.Tensor
         self.register_buffer("sent", torch.zeros(samples, features))
 

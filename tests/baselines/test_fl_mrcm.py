@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from baselines.fl_mrcm import FLMRCM, POOLED, alignment_loss, domain_loss
+from baselines.fl_mrcm import FLMRCM, POOLED, Aligner, alignment_loss, domain_loss
 from federation.caching.snapshots import Snapshots
 from federation.channel import encoded_size
 from federation.costs import Meter, metering
@@ -16,6 +16,8 @@ from tests.federation.tiny import make_dense_federation, make_reconstruction_fed
 from tests.methods.shards import same_bits, samples_of
 
 LN2, LN3, LN4 = math.log(2), math.log(3), math.log(4)
+SURE = math.log(4 / 3)
+"""Of a probability of 3/4."""
 FEATURES = 8 * 16 * POOLED**2
 """Of `unet-8-in`: 128 channels."""
 
@@ -27,20 +29,35 @@ def quick(**changes):
 # -- losses --
 
 OWN = torch.tensor([[0.0, 0.0], [LN3, 0.0]])
-"""Probabilities 1/2 and 1/2, 3/4 and 1/4."""
+"""Each logit by itself: 1/2 and 1/2, 3/4 and 1/2."""
 
 
 def test_the_discriminator_tells_a_clients_features_from_those_of_another():
-    other = torch.tensor([[0.0, LN3], [0.0, 0.0]])
-    expected = (LN2 + math.log(4 / 3)) / 2
-    assert domain_loss(OWN, other).item() == pytest.approx(2 * expected)
-    assert domain_loss(OWN, other[:1]).item() == pytest.approx(expected + math.log(4 / 3))
-    assert domain_loss(other, OWN).item() == pytest.approx(LN2 + LN4)
+    other = torch.tensor([[0.0, LN3], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]])
+    half_own, half_other = (3 * LN2 + SURE) / 4 / 2, (7 * LN2 + SURE) / 8 / 2
+    assert domain_loss(OWN, other).item() == pytest.approx(half_own + half_other)
 
 
 def test_the_encoder_is_to_be_taken_for_the_other():
-    assert alignment_loss(OWN).item() == pytest.approx((LN2 + LN4) / 2)
-    assert alignment_loss(OWN.flip(1)).item() == pytest.approx((LN2 + math.log(4 / 3)) / 2)
+    assert alignment_loss(OWN).item() == pytest.approx((3 * LN2 + LN4) / 4 / 2)
+    assert alignment_loss(OWN.flip(1)).item() == pytest.approx((3 * LN2 + SURE) / 4 / 2)
+
+
+def test_the_encoders_gradient_is_of_the_released_scale():
+    """(sigmoid(z) - code) over 2 elements, 2 samples and 2 domains."""
+    own = OWN.clone().requires_grad_()
+    alignment_loss(own).backward()
+    expected = torch.tensor([[0.5, 0.5 - 1], [0.75, 0.5 - 1]]) / (2 * 2 * 2)
+    torch.testing.assert_close(own.grad, expected)
+
+
+def test_the_discriminator_is_leaky_in_both_layers():
+    judge = Aligner(samples=1, features=1, hidden=1).discriminator
+    with torch.no_grad():
+        for layer, weight in ((judge[0], [[1.0]]), (judge[2], [[1.0], [-1.0]])):
+            layer.weight.copy_(torch.tensor(weight))
+            layer.bias.zero_()
+    torch.testing.assert_close(judge(torch.tensor([[-5.0]])), torch.tensor([[-0.2, 1.0]]))
 
 
 # -- partners --
