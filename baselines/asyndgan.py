@@ -69,10 +69,11 @@ class AsynDGAN(GanSettings, Method):
             for critic in critics:
                 critic.begin_epoch(epoch, steps)
             loss = torch.tensor(torch.nan)  # a plan takes the steps of one round for all
-            for step in federation.steps(steps, name="adversarial"):
-                loss = self.adversarial_step(
-                    federation, generator, critics, label_maps_at(critics, maps, step), step
-                )
+            with federation.streams.dropout("adversarial", epoch):
+                for step in federation.steps(steps, name="adversarial"):
+                    loss = self.adversarial_step(
+                        federation, generator, critics, label_maps_at(critics, maps, step), step
+                    )
             show("loss/generator", epoch, loss)
             federation.networks.check_finite(generator.module)
         images = [synthesise(federation, generator.module, held) for held in maps]

@@ -2,7 +2,9 @@
 have (Isola et al. 2017, Zhu et al. 2017), and a narrow one for reduced profiles.
 
 `resnet-generator` has nine blocks and 64 channels at first: 11,378,179 parameters for three
-channels in and out. Its weights are drawn as the framework draws them.
+channels in and out. Its weights are drawn as the framework draws them. `resnet-generator-bn` is the
+form in which AsynDGAN's released code trains it, with BatchNorm, dropout in the blocks and weights
+from N(0, 0.02): 11,383,427 parameters.
 """
 
 from __future__ import annotations
@@ -33,23 +35,43 @@ class ReflectedConv2d(nn.Conv2d):
         return super().forward(reflected(maps, self.kernel_size[0] // 2))
 
 
-def _convolution(before: int, after: int, kernel: int, stride: int = 1) -> list[nn.Module]:
-    """A convolution with reflected borders, or zeros where it has a stride, and InstanceNorm."""
+Norm = type[nn.InstanceNorm2d] | type[nn.BatchNorm2d]
+
+
+def _convolution(
+    before: int, after: int, kernel: int, norm: Norm, stride: int = 1
+) -> list[nn.Module]:
+    """A convolution with reflected borders, or zeros where it has a stride, and its norm, whose own
+    bias makes that of the convolution idle.
+    """
+    bias = norm is nn.InstanceNorm2d
     convolution = (
-        nn.Conv2d(before, after, kernel, stride, padding=kernel // 2)
+        nn.Conv2d(before, after, kernel, stride, padding=kernel // 2, bias=bias)
         if stride > 1
-        else ReflectedConv2d(before, after, kernel)
+        else ReflectedConv2d(before, after, kernel, bias=bias)
     )
-    return [convolution, nn.InstanceNorm2d(after)]
+    return [convolution, norm(after)]
+
+
+def _enlarging(before: int, after: int, norm: Norm) -> list[nn.Module]:
+    """A transposed convolution with stride 2, its norm and a ReLU."""
+    bias = norm is nn.InstanceNorm2d
+    enlarge = nn.ConvTranspose2d(before, after, 3, 2, 1, output_padding=1, bias=bias)
+    return [enlarge, norm(after), nn.ReLU()]
 
 
 class ResidualBlock(nn.Module):
-    """Two 3 x 3 convolutions with InstanceNorm, a ReLU between them, added to what comes in."""
+    """Two 3 x 3 convolutions with a norm, a ReLU and, with `dropout`, a dropout between them,
+    added to what comes in.
+    """
 
-    def __init__(self, channels: int):
+    def __init__(self, channels: int, norm: Norm = nn.InstanceNorm2d, dropout: float = 0.0):
         super().__init__()
         self.layers = nn.Sequential(
-            *_convolution(channels, channels, 3), nn.ReLU(), *_convolution(channels, channels, 3)
+            *_convolution(channels, channels, 3, norm),
+            nn.ReLU(),
+            *([nn.Dropout(dropout)] if dropout else []),
+            *_convolution(channels, channels, 3, norm),
         )
 
     def forward(self, maps: torch.Tensor) -> torch.Tensor:
@@ -66,24 +88,28 @@ class ResNetGenerator(nn.Module):
     transposed convolutions with stride 2, a 7 x 7 convolution and tanh.
     """
 
-    def __init__(self, in_channels: int, outputs: int, width: int = 64, blocks: int = 9):
+    def __init__(
+        self,
+        in_channels: int,
+        outputs: int,
+        width: int = 64,
+        blocks: int = 9,
+        norm: Norm = nn.InstanceNorm2d,
+        dropout: float = 0.0,
+    ):
         super().__init__()
         self.features = nn.Sequential(
-            *_convolution(in_channels, width, 7),
+            *_convolution(in_channels, width, 7, norm),
             nn.ReLU(),
-            *_convolution(width, 2 * width, 3, stride=2),
+            *_convolution(width, 2 * width, 3, norm, stride=2),
             nn.ReLU(),
-            *_convolution(2 * width, 4 * width, 3, stride=2),
+            *_convolution(2 * width, 4 * width, 3, norm, stride=2),
             nn.ReLU(),
-            *(ResidualBlock(4 * width) for _ in range(blocks)),
+            *(ResidualBlock(4 * width, norm, dropout) for _ in range(blocks)),
         )
         self.head = nn.Sequential(
-            nn.ConvTranspose2d(4 * width, 2 * width, 3, 2, 1, output_padding=1),
-            nn.InstanceNorm2d(2 * width),
-            nn.ReLU(),
-            nn.ConvTranspose2d(2 * width, width, 3, 2, 1, output_padding=1),
-            nn.InstanceNorm2d(width),
-            nn.ReLU(),
+            *_enlarging(4 * width, 2 * width, norm),
+            *_enlarging(2 * width, width, norm),
             ReflectedConv2d(width, outputs, 7),
             nn.Tanh(),
         )
@@ -100,11 +126,32 @@ class ResNetGenerator(nn.Module):
         return self.forward_head(self.forward_features(images))
 
 
+def released(in_channels: int, outputs: int, width: int = 64, blocks: int = 9) -> ResNetGenerator:
+    """As AsynDGAN's released code trains it: BatchNorm, dropout of half of a block's values, and
+    pix2pix's initialisation, N(0, 0.02) for convolutions and N(1, 0.02) for the norms' scales.
+    """
+    generator = ResNetGenerator(in_channels, outputs, width, blocks, nn.BatchNorm2d, dropout=0.5)
+    for module in generator.modules():
+        if isinstance(module, nn.Conv2d | nn.ConvTranspose2d):
+            nn.init.normal_(module.weight, 0.0, 0.02)
+            if module.bias is not None:
+                nn.init.zeros_(module.bias)
+        elif isinstance(module, nn.BatchNorm2d):
+            nn.init.normal_(module.weight, 1.0, 0.02)
+    return generator
+
+
 NETWORKS = {
     "resnet-generator": NetworkEntry(
         lambda c, k, s: ResNetGenerator(c, k), "images", smallest=8, multiple=4
     ),
     "resnet-generator-narrow": NetworkEntry(
         lambda c, k, s: ResNetGenerator(c, k, width=16, blocks=3), "images", smallest=8, multiple=4
+    ),
+    "resnet-generator-bn": NetworkEntry(
+        lambda c, k, s: released(c, k), "images", smallest=8, multiple=4
+    ),
+    "resnet-generator-bn-narrow": NetworkEntry(
+        lambda c, k, s: released(c, k, width=16, blocks=3), "images", smallest=8, multiple=4
     ),
 }

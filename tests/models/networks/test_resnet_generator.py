@@ -1,9 +1,11 @@
 """The image-to-image generator of residual blocks."""
 
+import pytest
 import torch
 import torch.nn.functional as F
+from torch import nn
 
-from models.networks.resnet_generator import ResidualBlock, ResNetGenerator, reflected
+from models.networks.resnet_generator import NETWORKS, ResidualBlock, ResNetGenerator, reflected
 
 
 def test_parameters_by_hand():
@@ -22,6 +24,23 @@ def test_parameters_by_hand():
     with torch.device("meta"):
         model = ResNetGenerator(3, 3)
     assert sum(p.numel() for p in model.parameters()) == by_hand == 11_378_179
+
+
+def test_the_released_form_has_batchnorm_dropout_and_small_weights():
+    with torch.device("meta"):
+        released_form = NETWORKS["resnet-generator-bn"].build(3, 3, (256, 256))
+    # As above without the biases but the last one, and two numbers for each channel of a norm.
+    channels = 64 + 128 + 256 + 18 * 256 + 128 + 64
+    by_hand = 11_378_179 - channels + 2 * channels
+    assert sum(p.numel() for p in released_form.parameters()) == by_hand == 11_383_427
+    torch.manual_seed(0)
+    narrow = NETWORKS["resnet-generator-bn-narrow"].build(3, 3, (32, 32))
+    weights = torch.cat([m.weight.flatten() for m in narrow.modules() if isinstance(m, nn.Conv2d)])
+    assert abs(weights.mean()) < 1e-3
+    assert weights.std().item() == pytest.approx(0.02, rel=0.05)
+    assert sum(isinstance(module, nn.Dropout) for module in narrow.modules()) == 3
+    inputs = torch.rand(2, 3, 32, 32)
+    assert not torch.equal(narrow(inputs), narrow(inputs))  # dropout draws anew while it trains
 
 
 def test_the_map_has_a_quarter_of_the_sides():
