@@ -45,8 +45,9 @@ class FedMD(Method):
 
     Networks may differ between clients. Every round draws a fresh part of the public set. The paper
     first trains on the public labels; here the public set has other classes and no labels, so
-    clients begin with their own data. FedMD has no central model; ours learns the clients' last
-    consensus on the whole public set.
+    clients begin with their own data. They revisit it by the run's local plan, where the released
+    code has Adam at 1e-3. FedMD has no central model; ours learns the clients' last consensus on
+    the whole public set.
     """
 
     title = "FedMD"

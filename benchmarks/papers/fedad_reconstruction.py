@@ -25,6 +25,7 @@ DATA = (
             "the tables' letters"),
     Setting("slices.acceleration", 4.0, "paper", "section 4.3.2"),
     Setting("slices.centre", 0.08, "code", "centre fraction; three columns of 32 at smoke", smoke=0.1),
+    Setting("slices.clamp", 0.0, "paper", "none is named; FL-MRCM's code clamps slices and their truth at 6 deviations", released=6.0),
     Setting("data.image_size", 256, "paper", "section 4.3.2: padded, and cropped to 256 x 256", cpu=64, smoke=32),
     Setting("partition.kind", "by-site", "paper", "section 4.3.1: a data set on each client"),
     Setting("partition.clients", {f"train={ALL}": 3, **dict.fromkeys(ALONE, 1), "": 2}, "paper", "the sites that train"),

@@ -113,7 +113,7 @@ SETTINGS = (
     Setting("fediod-segmentation.temperature", 0.0, "paper", "Eq. 10; 0 stands for infinity", released=5.0),
     Setting("fediod-segmentation.printed_mimic", False, "paper", "Eq. 10 as the limit of Eq. 6; its printed sum, 2C times as much or more, "
             "at reduced scale, whose weight of L_mimic goes with it", cpu=True, smoke=True),
-    Setting("fediod-segmentation.distillation", 1.0, "paper", "Eq. 10", released=0.04),
+    Setting("fediod-segmentation.distillation", 1.0, "paper", "Eq. 10; released: of the label's weight map too, which the released row here lacks", released=0.04),
     Setting("fediod-segmentation.supervised", 0.0, "paper", "Algorithm 1: the student learns from the teachers alone", released=1.0),
     Setting("fediod-segmentation.mimic", 1.0, "paper", "Eq. 11; less in the few steps of reduced profiles, as in the classification "
             "tables", cpu={"protocol=released": 0.0, "": 1e-4}, smoke={"protocol=released": 0.0, "": 1e-4}, released=0.0),

@@ -11,7 +11,7 @@ from benchmarks.scenarios.samples import identity, images_of, official_labels
 from datasets import catalogue
 from datasets.catalogue import ResolvedData
 from datasets.source import DataError
-from federation.tasks.kspace import random_columns, zero_filled
+from federation.tasks.kspace import limits, random_columns, zero_filled
 from federation.training.loops import unit_range
 from results.files import digest
 
@@ -31,6 +31,9 @@ class SliceSettings:
     """Columns for each one that is measured (FedAD, section 4.3.2)."""
     centre: float = 0.08
     """Share of the columns, in the middle, that are measured always."""
+    clamp: float = 0.0
+    """Standard deviations of a zero-filled slice from its mean within which it is kept, and the
+    truth with it; 0 for no limit."""
 
 
 @dataclass(frozen=True)
@@ -70,12 +73,18 @@ class Site:
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Zero-filled slices and fully sampled ones, both float32 (n, 1, side, side)."""
         stored = images_of(self.data, split, indices, self.side, device)
-        return self._zero_filled(stored, split, indices), unit_range(stored)
+        seen, truths = self._zero_filled(stored, split, indices), unit_range(stored)
+        return self._within(seen, seen), self._within(seen, truths)
 
     def zero_filled(self, split: str, indices: np.ndarray, device: str) -> torch.Tensor:
         """Zero-filled slices alone, float32 (n, 1, side, side)."""
         stored = images_of(self.data, split, indices, self.side, device)
-        return self._zero_filled(stored, split, indices)
+        seen = self._zero_filled(stored, split, indices)
+        return self._within(seen, seen)
+
+    def _within(self, seen: torch.Tensor, slices: torch.Tensor) -> torch.Tensor:
+        """Slices clamped by what is seen of them, where `clamp` asks for it."""
+        return slices.clamp(*limits(seen, self.how.clamp)) if self.how.clamp else slices
 
     def _zero_filled(self, stored: torch.Tensor, split: str, indices: np.ndarray) -> torch.Tensor:
         seen = torch.empty(stored.shape, dtype=torch.float32, device=stored.device)
@@ -88,5 +97,7 @@ class Site:
 
     def identity(self, split: str, indices: np.ndarray) -> str:
         """What identifies these slices and what is measured of them in stage keys."""
-        how = (self.data.asked, self.how.acceleration, self.how.centre)
+        how: list[object] = [self.data.asked, self.how.acceleration, self.how.centre]
+        if self.how.clamp:
+            how.append(self.how.clamp)
         return identity(self.data, split, indices, self.side, *how)

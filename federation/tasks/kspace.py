@@ -36,6 +36,14 @@ def zero_filled(images: Tensor, columns: Tensor) -> Tensor:
     return to_images(to_kspace(images) * columns).abs()
 
 
+def limits(images: Tensor, deviations: float) -> tuple[Tensor, Tensor]:
+    """The values (..., 1, 1) that lie so many standard deviations (n - 1) below and above the mean
+    of each image (..., h, w), between which FL-MRCM's released code clamps with 6.
+    """
+    std, mean = torch.std_mean(images, dim=SIDES, keepdim=True)
+    return mean - deviations * std, mean + deviations * std
+
+
 def random_columns(draws: Tensor, acceleration: float, centre: float) -> Tensor:
     """Which columns are measured, bool of the shape of `draws` (..., w), which are uniform in
     [0, 1): round(centre x w) in the middle, and each other one with the probability that makes w /

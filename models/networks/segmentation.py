@@ -32,8 +32,12 @@ def unet(
     return model
 
 
-def segresnet(dims: int, in_channels: int, outputs: int, filters: int) -> nn.Module:
-    """MONAI's SegResNet of `dims` sides, with `filters` channels after its first convolution."""
+def segresnet(
+    dims: int, in_channels: int, outputs: int, filters: int, dropout: float = 0.0
+) -> nn.Module:
+    """MONAI's SegResNet of `dims` sides, with `filters` channels after its first convolution, of
+    which training drops a share of `dropout`.
+    """
     model: nn.Module = monai_networks().SegResNet(
         spatial_dims=dims,
         init_filters=filters,
@@ -41,6 +45,7 @@ def segresnet(dims: int, in_channels: int, outputs: int, filters: int) -> nn.Mod
         out_channels=outputs,
         blocks_down=(1, 2, 2, 4),
         blocks_up=(1, 1, 1),
+        dropout_prob=dropout or None,
     )
     return model
 
@@ -56,9 +61,13 @@ def _unet(dims: Literal[2, 3], channels: tuple[int, ...], residual_units: int) -
     )
 
 
-def _segresnet(dims: Literal[2, 3], filters: int) -> NetworkEntry:
+def _segresnet(dims: Literal[2, 3], filters: int, dropout: float = 0.0) -> NetworkEntry:
     return NetworkEntry(
-        lambda c, k, s: segresnet(dims, c, k, filters), "maps", dims, smallest=8, multiple=8
+        lambda c, k, s: segresnet(dims, c, k, filters, dropout),
+        "maps",
+        dims,
+        smallest=8,
+        multiple=8,
     )
 
 
@@ -71,4 +80,6 @@ NETWORKS = {
     "segresnet-half": _segresnet(2, 8),
     "segresnet-3d": _segresnet(3, 16),
     "segresnet-half-3d": _segresnet(3, 8),
+    "segresnet-dropout-3d": _segresnet(3, 16, dropout=0.2),
+    "segresnet-half-dropout-3d": _segresnet(3, 8, dropout=0.2),
 }

@@ -175,6 +175,18 @@ def test_slices_are_zero_filled_by_their_own_columns():
     torch.testing.assert_close(everything, same)
 
 
+def test_a_clamp_keeps_slices_and_their_truth_within_deviations_of_what_is_seen():
+    indices = np.arange(3)
+    seen, truths = site().pairs("train", indices, "cpu")
+    kept, kept_truths = site(clamp=1.0).pairs("train", indices, "cpu")
+    std, mean = torch.std_mean(seen, dim=(2, 3), keepdim=True)
+    torch.testing.assert_close(kept, seen.clamp(mean - std, mean + std))
+    torch.testing.assert_close(kept_truths, truths.clamp(mean - std, mean + std))
+    assert kept_truths.max() < truths.max()
+    assert torch.equal(site(clamp=1.0).zero_filled("train", indices, "cpu"), kept)
+    assert site(clamp=1.0).identity("train", indices) != site().identity("train", indices)
+
+
 def test_sites_are_undersampled_differently():
     other = replace(site(), data=catalogue.resolve("phantom-brains-f-t1"))
     assert not torch.equal(

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from monai.apps.reconstruction.transforms.array import RandomKspaceMask
 
-from federation.tasks.kspace import random_columns, to_images, to_kspace, zero_filled
+from federation.tasks.kspace import limits, random_columns, to_images, to_kspace, zero_filled
 
 
 def drawn_columns(width, acceleration, centre, rng):
@@ -31,6 +31,13 @@ def test_there_and_back_is_the_image_and_keeps_its_energy():
     torch.testing.assert_close(to_images(kspace).real, IMAGES)
     assert to_images(kspace).imag.abs().max() < 1e-6
     torch.testing.assert_close(kspace.abs().square().sum(), IMAGES.square().sum())
+
+
+def test_limits_are_deviations_of_each_image_with_n_minus_one():
+    images = torch.tensor([[[0.0, 0.0], [0.0, 4.0]], [[1.0, 1.0], [1.0, 1.0]]])
+    low, high = limits(images, deviations=1.5)  # mean 1 and deviation 2, then 1 and 0
+    assert low.flatten().tolist() == [-2.0, 1.0]
+    assert high.flatten().tolist() == [4.0, 1.0]
 
 
 @given(
