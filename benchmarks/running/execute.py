@@ -12,7 +12,6 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import asdict
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -42,23 +41,6 @@ from metrics.settling import has_settled
 from privacy.plan import RELEASED, TRUST
 from results.record import FAILED, Record
 
-RECORDED = (
-    "torch",
-    "torchvision",
-    "timm",
-    "numpy",
-    "scipy",
-    "scikit-learn",
-    "scikit-image",
-    "opacus",
-    "monai",
-    "torchmetrics",
-    "safetensors",
-    "pillow",
-    "matplotlib",
-)
-"""Packages whose versions a record names: those that compute, and those that read, store and
-draw."""
 RESTRICTING = ("ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA", "MKL_CBWR")
 """Variables that keep PyTorch, oneDNN or MKL from the instructions that the processor has."""
 
@@ -283,7 +265,7 @@ def machine(cell: Cell, context: Context) -> dict[str, Any]:
         **cell.execution.to_json(),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
-        "packages": installed_versions(),
+        "packages": cell.libraries,
         "commit": context.commit,
         "dirty": context.dirty,
     }
@@ -298,15 +280,6 @@ def kernels() -> str:
     model = [f"{name} {processor[name]}" for name in ("cpu family", "model") if name in processor]
     restricted = [f"{name}={os.environ[name]}" for name in RESTRICTING if name in os.environ]
     return ", ".join([torch.backends.cpu.get_cpu_capability(), *model, *restricted])
-
-
-def installed_versions() -> dict[str, str]:
-    """Versions of the packages in `RECORDED` that are installed."""
-    versions = {}
-    for name in RECORDED:
-        with contextlib.suppress(metadata.PackageNotFoundError):
-            versions[name] = metadata.version(name)
-    return versions
 
 
 def processor_name() -> str:

@@ -20,7 +20,14 @@ from benchmarks.tables.measure import Measure
 from benchmarks.tables.spec import Paper, SpecError, Table
 from results import published
 from results.names import near
-from results.sourcecode import ROOT, file_source_digest, folder_modules, source_digest
+from results.sourcecode import (
+    ROOT,
+    file_libraries,
+    file_source_digest,
+    folder_modules,
+    source_digest,
+    source_libraries,
+)
 
 if TYPE_CHECKING:
     from federation.method import Method
@@ -147,11 +154,24 @@ class MethodEntry:
 
     @property
     def code(self) -> str:
-        """Digest of the source that the method is made of: all modules of a package."""
+        """Digest of the source that the method is made of: all modules of a package, and of a
+        plug-in what it imports from its own folder.
+        """
         if self.folder == "plugin":
             return file_source_digest(Path(self.path))
+        return source_digest(*self._modules)
+
+    @property
+    def libraries(self) -> dict[str, str]:
+        """Versions of the libraries that this source imports."""
+        if self.folder == "plugin":
+            return file_libraries(Path(self.path))
+        return source_libraries(*self._modules)
+
+    @property
+    def _modules(self) -> tuple[str, ...]:
         parts = folder_modules(self.module) if Path(self.path).is_dir() else ()
-        return source_digest(self.module, *parts)
+        return (self.module, *parts)
 
     def load(self) -> type[Method]:
         """The method's class. Raises SpecError if the file or package does not define exactly one

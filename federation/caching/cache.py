@@ -33,7 +33,7 @@ from results.files import (
     write_atomic,
     write_sealed_json,
 )
-from results.sourcecode import code_digest, package_versions
+from results.sourcecode import code_digest
 
 DAMAGED = "damaged cache entry, computed again"
 SKEW = 60.0
@@ -111,11 +111,11 @@ class StageRequest:
     """Plain values that determine the result."""
     compute: Callable[[], Stage]
     code: str
-    """Name of the module whose source (with all it imports) determines the result."""
+    """Name of the module whose source, with all it imports, determines the result."""
 
     @property
     def key(self) -> str:
-        return digest([self.kind, self.inputs, code_digest(self.code), package_versions()])
+        return digest([self.kind, self.inputs, code_digest(self.code)])
 
 
 @dataclass(frozen=True)
