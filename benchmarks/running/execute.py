@@ -35,6 +35,7 @@ from federation.parties.checkpoint import Checkpoint
 from federation.parts.rounds import show_spent
 from federation.samples import LOCAL, SERVER, counted
 from federation.seeds import Seeds
+from federation.surroundings import as_now, put_back
 from federation.training.execution import Execution
 from federation.watching import Point, watched
 from metrics.settling import has_settled
@@ -63,6 +64,7 @@ def prepare_device(device: str, threads: int, execution: Execution) -> None:
         torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
 
 
+@put_back()
 def run_cell(
     cell: Cell,
     context: Context,
@@ -72,12 +74,13 @@ def run_cell(
     make_cache: Callable[..., StageCache] = StageCache,
 ) -> tuple[Record, str]:
     """Run a cell. Never raises for what goes wrong inside: the record says `failed` and why; also
-    the traceback.
+    the traceback. Flags, generators and environment variables are afterwards as before.
 
     `make_cache` takes the arguments of StageCache.
     """
     started = time.monotonic()
-    stages = make_cache(Path(context.stages), on_stage, context.newer_than, cell.device)
+    owner = registry.find_method(cell.method, cell.plugins).code if cell.plugins else ""
+    stages = make_cache(Path(context.stages), on_stage, context.newer_than, cell.device, owner)
     channel = Channel()
     common: dict[str, Any] = {
         "table": cell.table,
@@ -99,7 +102,7 @@ def run_cell(
     trace = ""
     try:
         prepare_device(cell.device, cell.threads, cell.execution)
-        with watched(on_point):
+        with watched(on_point), as_now():
             taken, entries = _measured(cell, stages, channel, progress)
         outcome: dict[str, Any] = {**vars(taken), **entries}
     except (Exception, SystemExit) as error:

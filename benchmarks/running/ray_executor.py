@@ -266,7 +266,9 @@ def _run_tasks(
             num_cpus=0, scheduling_strategy=here, max_restarts=RETRIES, max_task_retries=RETRIES
         )
         server = actor.remote(context.stages, context.newer_than)
-    task = ray.remote(_work).options(num_cpus=cluster.cpus, num_gpus=cluster.gpus, max_retries=0)
+    resources = {"num_cpus": cluster.cpus, "num_gpus": cluster.gpus, "max_retries": 0}
+    task = ray.remote(**resources)(_work)
+    alone = ray.remote(max_calls=1, **resources)(_in_own_process)
     lost = (
         ray.exceptions.WorkerCrashedError,
         ray.exceptions.NodeDiedError,
@@ -285,7 +287,8 @@ def _run_tasks(
                 cell = cells[position]
                 holder = f"{position} {attempts[position]}"
                 arguments = (cell, cell.code, cell.libraries, context, server, holder, seen)
-                running[task.remote(*arguments)] = position
+                work = alone if cells[position].plugins else task
+                running[work.remote(*arguments)] = position
             ended, _ = ray.wait(list(running), timeout=deadline.left())
             if not ended:
                 continue
@@ -362,6 +365,11 @@ def _work(
         cell, context, on_stage=events.append, on_point=on_point, make_cache=make_stages
     )
     return *done, events, points
+
+
+def _in_own_process(*arguments: Any) -> tuple[Record | None, str, list[StageEvent], list[Point]]:
+    """`_work` in a worker that Ray ends afterwards, with all that a plug-in leaves behind."""
+    return _work(*arguments)
 
 
 def _installed(library: str) -> str:

@@ -175,9 +175,11 @@ class MethodEntry:
 
     def load(self) -> type[Method]:
         """The method's class. Raises SpecError if the file or package does not define exactly one
-        method; a package may define it in any of its modules, and its `__init__.py` exports it.
+        method, or changes flags of PyTorch when it is imported; a package may define it in any of
+        its modules, and its `__init__.py` exports it.
         """
         from federation.method import Method
+        from federation.surroundings import flags, put_back
 
         path = Path(self.path)
         source = path / "__init__.py" if path.is_dir() else path
@@ -194,13 +196,22 @@ class MethodEntry:
                 raise SpecError(f"plug-in {self.path} is no Python file; its name ends in .py")
             module = importlib.util.module_from_spec(spec)
             sys.modules[self.module] = module
+            before = flags()
             try:
-                spec.loader.exec_module(module)
+                with put_back():
+                    spec.loader.exec_module(module)
+                    after = flags()
             except (Exception, SystemExit) as error:
                 del sys.modules[self.module]
                 raise SpecError(
                     f"plug-in {self.path} cannot be imported: {type(error).__name__}: {error}"
                 ) from error
+            if changed := [name for name in before if before[name] != after[name]]:
+                del sys.modules[self.module]
+                raise SpecError(
+                    f"plug-in {self.path} changes for all rows, when it is imported:"
+                    f" {', '.join(changed)}; do that inside `fit`"
+                )
         module = importlib.import_module(self.module)
         method_classes = [
             value
