@@ -65,7 +65,7 @@ FLAGS: Mapping[str, Flag] = {
         lambda value: torch.use_deterministic_algorithms(value[0], warn_only=value[1]),
     ),
     "fill uninitialized memory": _attribute(
-        torch.utils.deterministic,  # type: ignore[attr-defined]
+        torch.utils.deterministic,
         "fill_uninitialized_memory",
     ),
     **{f"cudnn.{name}": _attribute(_CUDNN, name) for name in ("enabled", "benchmark")},
@@ -91,7 +91,7 @@ FLAGS: Mapping[str, Flag] = {
             "cuda.matmul": _MATMUL,
             "cudnn": _CUDNN,
             "cudnn.conv": _CUDNN.conv,  # type: ignore[attr-defined]
-            "cudnn.rnn": _CUDNN.rnn,  # type: ignore[attr-defined]
+            "cudnn.rnn": _CUDNN.rnn,
             "mkldnn": _MKLDNN,
             "mkldnn.matmul": _MKLDNN.matmul,  # type: ignore[attr-defined]
             "mkldnn.conv": _MKLDNN.conv,  # type: ignore[attr-defined]
