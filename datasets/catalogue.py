@@ -27,7 +27,6 @@ from datasets.source import (
 )
 from results.files import data_home
 from results.names import near
-from results.sourcecode import source_digest
 
 
 @functools.cache
@@ -75,9 +74,9 @@ class ResolvedData:
         return f"{self.asked} stand-in: {source(self.used).title} ({self.origin})"
 
 
-def reader_digest(name: str) -> str:
-    """Digest of the code that reads a source."""
-    return source_digest(_modules()[name][1])
+def reader_module(name: str) -> str:
+    """The module that reads a source."""
+    return _modules()[name][1]
 
 
 @functools.cache

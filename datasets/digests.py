@@ -1,7 +1,7 @@
 """Digests of data by their content: two readers that decode the same samples give the same digest.
 
 Decoding a large set takes long, so that its digest is kept in the cache, under a fingerprint of the
-files, of the reader's source and of the packages that it decodes with.
+files, of the reader's source and of the libraries that it imports.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import csv
 import functools
 import hashlib
 from collections.abc import Callable, Mapping
-from importlib import metadata
 from pathlib import Path
 
 import numpy as np
@@ -26,18 +25,6 @@ from results.files import (
     write_sealed_json,
 )
 from results.sourcecode import source_digest
-
-DECODERS = (
-    "h5py",
-    "nibabel",
-    "numpy",
-    "pillow",
-    "pydicom",
-    "scikit-image",
-    "scikit-learn",
-    "scipy",
-)
-"""Packages that readers decode files, or draw images, with."""
 
 VERIFIED = Path(__file__).with_name("verified.csv")
 """Data whose content is known, by `splits_digest`: the complete official sets, and parts and
@@ -66,23 +53,14 @@ def splits_digest(entry: DataSource, splits: Mapping[str, Split]) -> str:
     return digest([content.hexdigest(), meanings])
 
 
-@functools.cache
-def _version(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return ""
-
-
 def _fingerprint(entry: DataSource, reader: str, home: Path) -> str:
     """What the decoded content follows from: the files by path, size and times of change (of the
-    content, which anybody may set, and of the file, which nobody may), and the code of the module
-    `reader`.
+    content, which anybody may set, and of the file, which nobody may), and the code and libraries
+    of the module `reader`.
     """
     stats = [(str(path), path.stat()) for path in entry.files(home)]
     listing = [[path, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns] for path, stat in stats]
-    versions = [_version(package) for package in DECODERS]
-    return digest([entry.name, listing, source_digest(reader), versions])
+    return digest([entry.name, listing, source_digest(reader)])
 
 
 def data_digest(

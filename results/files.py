@@ -98,10 +98,11 @@ def write_atomic(path: Path, content: str | bytes) -> None:
     except OSError as error:
         if temporary is not None:
             Path(temporary).unlink(missing_ok=True)
-        raise _not_written(path, error) from error
+        raise not_written(path, error) from error
 
 
-def _not_written(path: Path, error: OSError) -> ResultsError:
+def not_written(path: Path, error: OSError) -> ResultsError:
+    """What to say of a file or folder that cannot be written."""
     advice = "Free some space, or choose" if error.errno == errno.ENOSPC else "Choose"
     return ResultsError(
         f"cannot write {path}: {error.strerror or error}. {advice} another folder (--results"
@@ -130,7 +131,7 @@ def check_writable(folder: Path) -> None:
         with tempfile.TemporaryFile(dir=nearest):
             pass
     except OSError as error:
-        raise _not_written(folder, error) from error
+        raise not_written(folder, error) from error
 
 
 def check_output(path: Path, inputs: Iterable[Path] = ()) -> None:

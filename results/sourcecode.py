@@ -3,7 +3,8 @@ again.
 
 A digest covers a module and everything of this repository that it imports, at any depth, without
 comments and docstrings: rewording a sentence keeps a cache, changing a line of code does not. The
-packages that a module lies in are among what it imports.
+packages that a module lies in are among what it imports. Of the libraries that this code imports it
+covers the versions.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from __future__ import annotations
 import ast
 import functools
 import sys
+import sysconfig
+from collections.abc import Iterable, Mapping
 from importlib import metadata
 from pathlib import Path
 
@@ -18,10 +21,13 @@ from results.files import digest
 
 ROOT = Path(__file__).resolve().parent.parent
 """The repository: the import root of every module here."""
+INSTALLED = frozenset({"site-packages", "dist-packages"})
+"""Folders that libraries are installed in."""
 
 
-def _module_file(module: str) -> Path | None:
-    base = ROOT.joinpath(*module.split("."))
+def _module_file(module: str, root: Path | None = None) -> Path | None:
+    """The file of a module below a folder, by default this repository's."""
+    base = (root or ROOT).joinpath(*module.split("."))
     for path in (base.with_suffix(".py"), base / "__init__.py"):
         if path.is_file():
             return path
@@ -47,32 +53,50 @@ def _strip_docstrings(tree: ast.AST) -> ast.AST:
     return tree
 
 
-def _origin(node: ast.ImportFrom, path: Path) -> str:
-    """The module that `from ... import` in the file `path` names; empty if it is relative and the
-    file is not of this repository.
-    """
-    if node.level == 0:
-        return node.module or ""
-    folder = path.parents[node.level - 1]
-    if not folder.is_relative_to(ROOT):
-        return ""
-    return ".".join([*folder.relative_to(ROOT).parts, *([node.module] if node.module else [])])
+Import = tuple[int, str]
+"""How many folders up an import looks, 0 for the import path, and what it names."""
 
 
 @functools.cache
-def _parse(path: Path) -> tuple[str, frozenset[str]]:
-    """Digest of one file's code, and the repository modules it imports."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    imported: set[str] = set()
+def _parse(text: str) -> tuple[str, frozenset[Import]]:
+    """Digest of one file's code, and all that it may import."""
+    tree = ast.parse(text)
+    imports: set[Import] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            imported.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and (origin := _origin(node, path)):
-            imported.add(origin)
-            imported.update(f"{origin}.{alias.name}" for alias in node.names)
-    return digest(ast.dump(_strip_docstrings(tree))), frozenset(
-        m for m in imported if _module_file(m)
-    )
+            imports.update((0, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            origin = [node.module] if node.module else []
+            names = [".".join([*origin, alias.name]) for alias in node.names]
+            imports.update((node.level, name) for name in [*origin, *names])
+    return digest(ast.dump(_strip_docstrings(tree))), frozenset(imports)
+
+
+def _parsed(path: Path) -> tuple[str, frozenset[Import]]:
+    """The same of a file as it is now."""
+    return _parse(path.read_text(encoding="utf-8"))
+
+
+def _dotted(level: int, name: str, path: Path) -> str:
+    """What an import in the file `path` names from the root of this repository; empty if it is
+    relative and the file is not of this repository.
+    """
+    if level == 0:
+        return name
+    folder = path.parents[level - 1]
+    if not folder.is_relative_to(ROOT):
+        return ""
+    return ".".join([*folder.relative_to(ROOT).parts, name])
+
+
+@functools.cache
+def _imported(path: Path) -> tuple[frozenset[str], frozenset[str]]:
+    """The modules of this repository that one of its files imports, and all that it may import
+    beside, by dotted names.
+    """
+    names = frozenset(_dotted(*each, path) for each in _parsed(path)[1])
+    ours = frozenset(filter(_module_file, names))
+    return ours, names - ours
 
 
 def imported_modules(module: str) -> frozenset[str]:
@@ -82,7 +106,7 @@ def imported_modules(module: str) -> frozenset[str]:
     path = _module_file(module)
     if path is None:
         raise ValueError(f"{module} is not a module of this repository")
-    return _parse(path)[1]
+    return _imported(path)[0]
 
 
 def source_modules(*modules: str) -> frozenset[str]:
@@ -103,23 +127,42 @@ def source_modules(*modules: str) -> frozenset[str]:
     return frozenset(seen)
 
 
+def _files(*modules: str) -> list[tuple[str, Path]]:
+    """`source_modules` in order, each with its file."""
+    files = ((module, _module_file(module)) for module in sorted(source_modules(*modules)))
+    return [(module, path) for module, path in files if path]
+
+
 @functools.cache
 def source_digest(*modules: str) -> str:
-    """Digest of `modules` and all repository code they import. Raises ValueError for a module that
-    is not ours.
+    """Digest of `modules`, of all repository code they import, and of the versions of the libraries
+    that this code imports. Raises ValueError for a module that is not ours.
     """
-    files = ((module, _module_file(module)) for module in sorted(source_modules(*modules)))
-    return digest([(module, _parse(path)[0]) for module, path in files if path])
-
-
-PACKAGES = ("torch", "torchvision", "timm", "numpy", "opacus")
-"""Packages whose version may change a number."""
+    code = [(module, _parsed(path)[0]) for module, path in _files(*modules)]
+    return digest([code, source_libraries(*modules)])
 
 
 @functools.cache
-def package_versions() -> dict[str, str]:
-    """Versions of the packages that compute; a result is only reused under the same ones."""
-    return {name: metadata.version(name) for name in PACKAGES}
+def source_libraries(*modules: str) -> dict[str, str]:
+    """Versions of the libraries that `modules`, and all repository code they import, import in
+    turn, by the name of what is installed. Raises ValueError for a module that is not ours.
+    """
+    return _versions(name for _, path in _files(*modules) for name in _imported(path)[1])
+
+
+def _versions(names: Iterable[str]) -> dict[str, str]:
+    """Versions of what is installed of the modules called so, by the name of what is installed."""
+    tops = {name.partition(".")[0] for name in names} - sys.stdlib_module_names
+    tops -= {path.name for path in ROOT.iterdir()}
+    installed = _distributions()
+    found = {library for top in tops for library in installed.get(top, ())}
+    return {library: metadata.version(library) for library in sorted(found)}
+
+
+@functools.cache
+def _distributions() -> Mapping[str, list[str]]:
+    """What is installed, by the modules that it brings."""
+    return metadata.packages_distributions()
 
 
 def folder_modules(package: str) -> list[str]:
@@ -140,12 +183,63 @@ def code_digest(module: str) -> str:
 
 
 def file_source_digest(path: Path) -> str:
-    """The same for code outside the repository (a plug-in) and the repository code it imports: of
-    a file, or of all modules of the package whose `__init__.py` or folder `path` is.
+    """The same for code outside the repository (a plug-in), with all that `plugin_files` has, and
+    the repository code and libraries it imports.
+    """
+    files = plugin_files(path)
+    ours = sorted(filter(_module_file, _named(files)))
+    code = [_parsed(file)[0] for file in files]
+    return digest([code, source_digest(*ours) if ours else "", file_libraries(path)])
+
+
+def file_libraries(path: Path) -> dict[str, str]:
+    """`source_libraries` of a plug-in."""
+    named = _named(plugin_files(path))
+    ours = filter(_module_file, named)
+    return {**source_libraries(*ours), **_versions(named)}
+
+
+def _named(files: Iterable[Path]) -> frozenset[str]:
+    """What files of a plug-in import by the import path."""
+    return frozenset(name for file in files for level, name in _parsed(file)[1] if level == 0)
+
+
+def plugin_files(path: Path) -> list[Path]:
+    """The files of code outside the repository: the file `path`, or all of the package whose
+    `__init__.py` or folder it is, and what `import` statements bring in, at any depth, from the
+    folders that these lie in and from others on the import path that no library is installed in.
     """
     path = path.resolve()
-    folder = path.parent if path.name == "__init__.py" else path
-    files = sorted(folder.rglob("*.py")) if folder.is_dir() else [path]
-    parsed = [_parse(file) for file in files]
-    imports = sorted(frozenset().union(*(imported for _, imported in parsed)))
-    return digest([*(code for code, _ in parsed), source_digest(*imports) if imports else ""])
+    package = path.parent if path.name == "__init__.py" else path
+    waiting = sorted(package.rglob("*.py")) if package.is_dir() else [path]
+    elsewhere = [folder for folder in map(Path, sys.path) if not _is_installed(folder.resolve())]
+    found: set[Path] = set()
+    while waiting:
+        file = waiting.pop()
+        if file in found:
+            continue
+        found.add(file)
+        if _is_installed(file):
+            continue
+        for level, name in _parsed(file)[1]:
+            beside = [package.parent, file.parent, *elsewhere]
+            for folder in [file.parents[level - 1]] if level else beside:
+                waiting += _brought(name, folder.resolve())
+    return sorted(found)
+
+
+def _brought(module: str, folder: Path) -> list[Path]:
+    """The file of a module below a folder, which is not this repository, and those of the packages
+    that it lies in.
+    """
+    if folder == ROOT:
+        return []
+    parts = module.split(".")
+    names = (".".join(parts[:end]) for end in range(1, len(parts) + 1))
+    return [file.resolve() for name in names if (file := _module_file(name, folder))]
+
+
+def _is_installed(path: Path) -> bool:
+    """Whether a file or folder is where Python and its libraries are installed."""
+    of_python = Path(sysconfig.get_path("stdlib")).resolve()
+    return not INSTALLED.isdisjoint(path.parts) or path.is_relative_to(of_python)

@@ -4,17 +4,18 @@ A finished cell is written twice. Its record goes to the cell cache under `$FEDT
 as it ends; that copy is what a later run trusts, after checking its digest and the code it came
 from. When the command ends, the table's CSV and the records beside it are written to the results
 folder; they are output, for people and for git. No run reads a number back from there, unless
-somebody has put these records into the cache (`results.pack.take_records`): they only tell which
-other cells belong into the table.
+somebody has put these records into the cache (`results.pack.take_records`), or another command has
+written them meanwhile: they only tell which other cells belong into the table.
 """
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -27,7 +28,7 @@ from results.files import (
     check_replaceable,
     check_writable,
     digest,
-    displace,
+    not_written,
     read_sealed_json,
     write_atomic,
     write_sealed_json,
@@ -111,13 +112,6 @@ class CellCache:
         except FileNotFoundError:
             return None
 
-    def lock(self, name: str) -> FileLock:
-        """A lock between processes that write the files of one table."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        path = self.folder / f"{digest(name)[:16]}.lock"
-        displace(path)
-        return FileLock(path)
-
     def put(self, record: Record) -> None:
         write_sealed_json(self._path(record.cell), record.to_json())
 
@@ -150,6 +144,22 @@ class TableFiles:
         for suffix in SUFFIXES:
             check_replaceable(self.path(suffix))
         check_writable(self.base.parent)
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """No other process writes the files inside, whatever cache it has. Raises ResultsError if
+        the folder cannot be written.
+        """
+        lock = FileLock(self.base.with_name(f".{self.base.name}.lock"))
+        try:
+            self.base.parent.mkdir(parents=True, exist_ok=True)
+            lock.acquire()
+        except OSError as error:
+            raise not_written(Path(lock.lock_file), error) from error
+        try:
+            yield
+        finally:
+            lock.release()
 
     def listed_cells(self) -> dict[str, Record]:
         """Records beside the table by cell. They tell which cells it has and which failed; numbers

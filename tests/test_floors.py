@@ -53,6 +53,7 @@ ROOMS = {
         "seeds",
         "samples",
         "watching",
+        "surroundings",
         "costs",
     ),
     "reports": ("pages", "comparing", "kinds", "drawing", "tables"),

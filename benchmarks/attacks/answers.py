@@ -44,7 +44,7 @@ from privacy.attacks.outputs import Answer, match_answers
 from privacy.attacks.threat import ThreatModel
 from reports.drawing.pictures import image_rows
 from results.files import cache_home, canonical_json, digest, write_atomic
-from results.sourcecode import package_versions
+from results.sourcecode import source_libraries
 from results.store import format_value, write_csv
 
 COLUMNS = (
@@ -315,7 +315,7 @@ def write(inquiry: Inquiry, findings: Sequence[Finding], folder: Path) -> list[P
         "data": {**asdict(inquiry.data), "label": inquiry.data.label},
         "config": inquiry.config(),
         "nearer_than_the_mean_image": sum(line["nearer"] == "yes" for line in shown),
-        "packages": package_versions(),
+        "packages": source_libraries(__name__),
     }
     write_atomic(record, canonical_json(about) + "\n")
     pictures = {

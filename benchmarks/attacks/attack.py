@@ -31,7 +31,7 @@ from metrics.images import WINDOW, psnr, ssim
 from models.catalogue import build
 from reports.drawing.pictures import image_rows
 from results.files import ResultsError, cache_home, canonical_json, digest, write_atomic
-from results.sourcecode import package_versions
+from results.sourcecode import source_libraries
 from results.store import format_value, write_csv
 
 R = TypeVar("R")
@@ -297,7 +297,7 @@ def write(case: Case, messages: Sequence[Message], folder: Path) -> list[Path]:
         "recovered": sum(line["success"] == "yes" for line in shown),
         "recovered_above_db": RECOVERED,
         "device": case.device,
-        "packages": package_versions(),
+        "packages": source_libraries(__name__),
     }
     write_atomic(record, canonical_json(about) + "\n")
     pictures = {

@@ -10,7 +10,7 @@ from benchmarks.contract.promises import CHECKS, contract_method, place
 from benchmarks.tables.registry import MethodEntry
 from benchmarks.tables.spec import SpecError
 from results.files import cache_home, digest, read_sealed_json, write_sealed_json
-from results.sourcecode import package_versions, source_digest
+from results.sourcecode import source_digest
 
 KEPT, BROKEN, NOT_JUDGED = "kept", "broken", "not judged"
 
@@ -51,7 +51,7 @@ def findings(entry: MethodEntry) -> tuple[str, ...]:
     """What promises a method does not keep, each once, as it was found; kept in the cache until
     its code or the contract's changes.
     """
-    code = [entry.code, source_digest(__name__), package_versions()]
+    code = [entry.code, source_digest(__name__)]
     path = cache_home() / "contracts" / f"{digest([entry.name, code])}.json"
     try:
         kept = read_sealed_json(path)

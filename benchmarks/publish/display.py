@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from importlib import metadata
 
 import pandas as pd
 from rich.console import Console
@@ -224,7 +223,6 @@ def _shown(run: TableRun, table: Regenerated) -> str:
                 [(row.key, row.role) for row in run.rows],
                 [(cell.key, cell.code) for cell in run.cells],
                 source_digest(module_of(run.table.measure), "benchmarks.publish.display"),
-                metadata.version("matplotlib"),
             ]
         )
     )

@@ -78,7 +78,8 @@ def regenerate(
             )
     judge_plugins(console, runs)
     for run in (run for run in runs if run.records):
-        print_table(console, run, plain)
+        with run.files.locked():
+            print_table(console, run, plain)
         if profile != "paper":
             methods = methods_of(run, list(run.records.values()))
             text = cards.reduced(run.paper, run.table, profile, methods)
@@ -91,9 +92,10 @@ def regenerate(
 def judge_plugins(console: Console, runs: Sequence[runner.TableRun]) -> None:
     """Find what promises of a method the rows of plug-ins break, and say so."""
     for run in runs:
+        known = registry.methods(run.selection.plugins)
         for row in run.rows if run.selection.plugins else ():
-            entry = registry.find_method(row.method, run.selection.plugins)
-            if entry.folder != "plugin":
+            entry = known.get(row.method)
+            if entry is None or entry.folder != "plugin":  # none: of an earlier command
                 continue
             from benchmarks.contract.verdicts import findings
 

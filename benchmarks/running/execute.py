@@ -12,7 +12,6 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import asdict
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -36,29 +35,13 @@ from federation.parties.checkpoint import Checkpoint
 from federation.parts.rounds import show_spent
 from federation.samples import LOCAL, SERVER, counted
 from federation.seeds import Seeds
+from federation.surroundings import as_now, put_back
 from federation.training.execution import Execution
 from federation.watching import Point, watched
 from metrics.settling import has_settled
 from privacy.plan import RELEASED, TRUST
 from results.record import FAILED, Record
 
-RECORDED = (
-    "torch",
-    "torchvision",
-    "timm",
-    "numpy",
-    "scipy",
-    "scikit-learn",
-    "scikit-image",
-    "opacus",
-    "monai",
-    "torchmetrics",
-    "safetensors",
-    "pillow",
-    "matplotlib",
-)
-"""Packages whose versions a record names: those that compute, and those that read, store and
-draw."""
 RESTRICTING = ("ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA", "MKL_CBWR")
 """Variables that keep PyTorch, oneDNN or MKL from the instructions that the processor has."""
 
@@ -81,6 +64,7 @@ def prepare_device(device: str, threads: int, execution: Execution) -> None:
         torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
 
 
+@put_back()
 def run_cell(
     cell: Cell,
     context: Context,
@@ -90,12 +74,13 @@ def run_cell(
     make_cache: Callable[..., StageCache] = StageCache,
 ) -> tuple[Record, str]:
     """Run a cell. Never raises for what goes wrong inside: the record says `failed` and why; also
-    the traceback.
+    the traceback. Flags, generators and environment variables are afterwards as before.
 
     `make_cache` takes the arguments of StageCache.
     """
     started = time.monotonic()
-    stages = make_cache(Path(context.stages), on_stage, context.newer_than, cell.device)
+    owner = registry.find_method(cell.method, cell.plugins).code if cell.plugins else ""
+    stages = make_cache(Path(context.stages), on_stage, context.newer_than, cell.device, owner)
     channel = Channel()
     common: dict[str, Any] = {
         "table": cell.table,
@@ -117,7 +102,7 @@ def run_cell(
     trace = ""
     try:
         prepare_device(cell.device, cell.threads, cell.execution)
-        with watched(on_point):
+        with watched(on_point), as_now():
             taken, entries = _measured(cell, stages, channel, progress)
         outcome: dict[str, Any] = {**vars(taken), **entries}
     except (Exception, SystemExit) as error:
@@ -283,7 +268,7 @@ def machine(cell: Cell, context: Context) -> dict[str, Any]:
         **cell.execution.to_json(),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
-        "packages": installed_versions(),
+        "packages": cell.libraries,
         "commit": context.commit,
         "dirty": context.dirty,
     }
@@ -298,15 +283,6 @@ def kernels() -> str:
     model = [f"{name} {processor[name]}" for name in ("cpu family", "model") if name in processor]
     restricted = [f"{name}={os.environ[name]}" for name in RESTRICTING if name in os.environ]
     return ", ".join([torch.backends.cpu.get_cpu_capability(), *model, *restricted])
-
-
-def installed_versions() -> dict[str, str]:
-    """Versions of the packages in `RECORDED` that are installed."""
-    versions = {}
-    for name in RECORDED:
-        with contextlib.suppress(metadata.PackageNotFoundError):
-            versions[name] = metadata.version(name)
-    return versions
 
 
 def processor_name() -> str:

@@ -30,6 +30,7 @@ from federation.fitting import fit
 from federation.method import Method
 from federation.parts.networks import HeterogeneousClientsError
 from federation.seeds import Seeds
+from federation.surroundings import put_back
 from results.files import cache_home, digest, read_sealed_json, write_sealed_json
 from results.sourcecode import source_digest
 
@@ -102,6 +103,7 @@ class Follower:
             yield key
             yield from self._closure(self.stages[key].needs)
 
+    @put_back()
     def _followed(self, cell: Cell) -> PlannedCell:
         measure = registry.find_measure(cell.measure)
         unplanned = measure.unplanned(dict(cell.config))

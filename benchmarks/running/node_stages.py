@@ -35,11 +35,12 @@ class NodeStages(StageCache):
         report: Callable[[StageEvent], None] | None = None,
         newer_than: float = 0.0,
         device: torch.device | str = "cpu",
+        owner: str = "",
         *,
         server: StageServer,
         holder: str,
     ):
-        super().__init__(folder, report, newer_than, device)
+        super().__init__(folder, report, newer_than, device, owner)
         self._home = folder
         self._server = server
         self._holder = holder

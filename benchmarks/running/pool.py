@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 import types
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from multiprocessing.connection import Connection, wait
 from typing import Any
@@ -31,8 +31,9 @@ from results.record import Record
 def run_pool(
     cells: Sequence[Cell], context: Context, jobs: int, deadline: Deadline = NEVER
 ) -> Generator[Event]:
-    """`jobs` worker processes. A worker that dies fails its cell, and another takes its place; a
-    cell for which a device has too little memory beside others is run alone, after them.
+    """`jobs` worker processes; a cell of a plug-in has one of its own. A worker that dies fails its
+    cell, and another takes its place; a cell for which a device has too little memory beside others
+    is run alone, after them.
 
     Raises OutOfTimeError at the deadline; cells that are not finished then are given up.
     """
@@ -48,14 +49,16 @@ def _run(
     waiting = list(positions)[::-1]
     workers: dict[Connection, tuple[Any, int]] = {}
     current: dict[Connection, int] = {}
+    ended: list[Any] = []
 
-    def start(number: int) -> None:
+    def start(number: int) -> Connection:
         here, there = spawn.Pipe()
         process = spawn.Process(target=_worker, args=(there, context, os.getpid()), daemon=True)
         with _without_main():
             process.start()
         there.close()
         workers[here] = (process, number)
+        return here
 
     def assign(connection: Connection) -> Event:
         position = waiting.pop()
@@ -76,33 +79,40 @@ def _run(
                     event: Event = ready.recv()
                 except (EOFError, ConnectionResetError):
                     process.join()
-                    position = current.pop(ready)
-                    del workers[ready]
-                    yield Event(
-                        "done", position, number, record=_lost(cells[position], process.exitcode)
-                    )
-                    if waiting:
-                        start(number)
-                        yield assign(next(c for c, (_, n) in workers.items() if n == number))
-                    continue
+                    record = _lost(cells[current[ready]], process.exitcode)
+                    event = Event("done", current[ready], record=record)
                 yield replace(event, worker=number)
                 if event.kind == "done":
-                    del current[ready]
-                    if waiting:
-                        yield assign(ready)
+                    done = cells[current.pop(ready)]
+                    if not waiting:
+                        continue
+                    if process.exitcode is not None or _apart(done, cells[waiting[-1]]):
+                        _end(ready)
+                        ended.append(workers.pop(ready)[0])
+                        ready = start(number)
+                    yield assign(ready)
     finally:
         for connection, (process, _) in workers.items():
             if connection in current:
                 process.terminate()
             else:
-                # An idle worker ends by itself, and takes down what compilation has set up in it
-                with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-                    connection.send(None)
-                connection.close()
-        for process, _ in workers.values():
+                _end(connection)
+        for process in (*ended, *(process for process, _ in workers.values())):
             process.join(5)
             process.terminate()
             process.join()
+
+
+def _apart(one: Cell, other: Cell) -> bool:
+    """Whether two cells must not share a worker: only one of them is of a plug-in."""
+    return bool(one.plugins) != bool(other.plugins)
+
+
+def _end(connection: Connection) -> None:
+    """An idle worker ends by itself, and takes down what compilation has set up in it."""
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        connection.send(None)
+    connection.close()
 
 
 def _lost(cell: Cell, code: int | None) -> Record:
@@ -130,27 +140,52 @@ def _worker(connection: Connection, context: Context, parent: int) -> None:
     # This imports torch: the parent has no use for it, and would wait.
     from benchmarks.running.execute import run_cell
 
+    def run(position: int, cell: Cell) -> None:
+        last = 0.0
+
+        def progress(text: str, share: float) -> None:
+            nonlocal last
+            if time.monotonic() - last > 0.2:
+                last = time.monotonic()
+                connection.send(Event("progress", position, text=text, share=share))
+
+        def on_stage(stage: StageEvent) -> None:
+            connection.send(Event("stage", position, stage=stage))
+
+        def on_point(point: Point) -> None:
+            connection.send(Event("point", position, point=point))
+
+        record, trace = run_cell(
+            cell, context, progress, on_stage, on_point if context.watched else None
+        )
+        connection.send(Event("done", position, text=trace, record=record))
+
     with contextlib.suppress(EOFError, BrokenPipeError):
         while (task := connection.recv()) is not None:
-            position, cell = task
-            last = 0.0
+            if task[1].plugins:
+                _in_own_process(functools.partial(run, *task))
+            else:
+                run(*task)
 
-            def progress(text: str, share: float, position: int = position) -> None:
-                nonlocal last
-                if time.monotonic() - last > 0.2:
-                    last = time.monotonic()
-                    connection.send(Event("progress", position, text=text, share=share))
 
-            def on_stage(stage: StageEvent, position: int = position) -> None:
-                connection.send(Event("stage", position, stage=stage))
+def _in_own_process(function: Callable[[], None]) -> None:
+    """Call it in a process forked from this one, which has run no cell yet: what a plug-in leaves
+    behind is gone afterwards. Where that process is lost, so is this one, and in the same way.
+    """
+    here = os.getpid()
+    child = os.fork()
+    if child == 0:
+        threading.Thread(target=_exit_with, args=(here,), daemon=True).start()
+        import numpy as np
 
-            def on_point(point: Point, position: int = position) -> None:
-                connection.send(Event("point", position, point=point))
-
-            record, trace = run_cell(
-                cell, context, progress, on_stage, on_point if context.watched else None
-            )
-            connection.send(Event("done", position, text=trace, record=record))
+        np.random.seed()  # as in a new process; Python's own generator does so by itself
+        function()
+        sys.exit()
+    _, status = os.waitpid(child, 0)
+    if code := os.waitstatus_to_exitcode(status):
+        if code < 0:
+            os.kill(here, -code)
+        os._exit(code)
 
 
 def _exit_with(parent: int) -> None:

@@ -19,6 +19,7 @@ import uuid
 from collections import deque
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
+from importlib import metadata
 from pathlib import Path
 from typing import Any, cast
 
@@ -34,7 +35,7 @@ from federation.watching import Point
 from results.files import DataError, ResultsError, cache_home, write_atomic
 from results.names import near
 from results.record import Record
-from results.sourcecode import ROOT, package_versions
+from results.sourcecode import ROOT
 
 LOCAL, AUTO = "local", "auto"
 FETCH, SHARED = "fetch", "shared"
@@ -265,7 +266,9 @@ def _run_tasks(
             num_cpus=0, scheduling_strategy=here, max_restarts=RETRIES, max_task_retries=RETRIES
         )
         server = actor.remote(context.stages, context.newer_than)
-    task = ray.remote(_work).options(num_cpus=cluster.cpus, num_gpus=cluster.gpus, max_retries=0)
+    resources = {"num_cpus": cluster.cpus, "num_gpus": cluster.gpus, "max_retries": 0}
+    task = ray.remote(**resources)(_work)
+    alone = ray.remote(max_calls=1, **resources)(_in_own_process)
     lost = (
         ray.exceptions.WorkerCrashedError,
         ray.exceptions.NodeDiedError,
@@ -273,7 +276,6 @@ def _run_tasks(
         ray.exceptions.OutOfMemoryError,
         ray.exceptions.ObjectLostError,
     )
-    packages = package_versions()
     waiting = deque(positions)
     attempts = [0] * len(cells)
     running: dict[Any, int] = {}
@@ -284,9 +286,9 @@ def _run_tasks(
                 attempts[position] += 1
                 cell = cells[position]
                 holder = f"{position} {attempts[position]}"
-                running[task.remote(cell, cell.code, packages, context, server, holder, seen)] = (
-                    position
-                )
+                arguments = (cell, cell.code, cell.libraries, context, server, holder, seen)
+                work = alone if cells[position].plugins else task
+                running[work.remote(*arguments)] = position
             ended, _ = ray.wait(list(running), timeout=deadline.left())
             if not ended:
                 continue
@@ -365,15 +367,26 @@ def _work(
     return *done, events, points
 
 
+def _in_own_process(*arguments: Any) -> tuple[Record | None, str, list[StageEvent], list[Point]]:
+    """`_work` in a worker that Ray ends afterwards, with all that a plug-in leaves behind."""
+    return _work(*arguments)
+
+
+def _installed(library: str) -> str:
+    try:
+        return metadata.version(library)
+    except metadata.PackageNotFoundError:
+        return "absent"
+
+
 def refusal(cell: Cell, code: str, packages: dict[str, str]) -> str:
     """Why this node must not run a cell whose code has the digest `code` where the command was
     given; else empty.
     """
-    installed = package_versions()
     others = [
-        f"{name} {installed[name]} instead of {version}"
+        f"{name} {installed} instead of {version}"
         for name, version in packages.items()
-        if installed[name] != version
+        if (installed := _installed(name)) != version
     ]
     if others:
         return f"has {', '.join(others)}"

@@ -7,7 +7,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,6 +51,8 @@ class TableRun:
     """By cell key."""
     broken: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """By row of a plug-in, what promises of a method it breaks."""
+    before: frozenset[str] | None = None
+    """The cells that the table's files had when the command began; None if nobody has looked."""
 
     @property
     def name(self) -> str:
@@ -87,12 +89,12 @@ class TableRun:
 
         So a table can be filled column by column with `--only`, and seed by seed.
         """
-        earlier = finished_records(self.paper, self.table, self.selection, self.files)
+        earlier = finished_records(self.paper, self.table, self.selection, self.files, self.before)
         merged = {**{r.cell: r for r in earlier}, **self.records}
         order = {
             cell.key: n for n, cell in enumerate(expand(self.paper, self.table, self.whole, True))
         }
-        judged = [replace(r, contract=self.broken.get(r.row, ())) for r in merged.values()]
+        judged = [replace(r, contract=self.broken.get(r.row, r.contract)) for r in merged.values()]
         return sorted(judged, key=lambda record: order.get(record.cell, len(order)))
 
     def lost(self, records: Iterable[Record | Cell]) -> list[str]:
@@ -132,34 +134,40 @@ def covering(table: Table, selection: Selection, listed: Iterable[Record]) -> Se
 
 
 def finished_records(
-    paper: Paper, table: Table, selection: Selection, files: TableFiles
+    paper: Paper,
+    table: Table,
+    selection: Selection,
+    files: TableFiles,
+    before: Container[str] | None = None,
 ) -> list[Record]:
     """Records of the cells that a table's folder names: from the cache, if the present code stands
     by them, or failed. Those of plug-ins that are not given are as they were left.
 
+    If `before` are the cells that the folder had when the command began, others that are there now
+    are what another command has left meanwhile: they need not be in this one's cache.
     `selection.only` is not applied.
     """
     cache, listed = CellCache(), files.listed_cells()
+
+    def kept(old: Record, code: str) -> Record | None:
+        record, _ = cache.get(old.cell, code)
+        meanwhile = before is not None and old.cell not in before and old.code == code
+        # A failure has no number to doubt, and must not vanish.
+        return old if record is None and (meanwhile or old.status != OK) else record
+
     if not listed or (selection.protocol == "released" and not table.released):
         return []
-    records = []
+    records: list[Record | None] = []
     whole = covering(table, selection, listed.values())
     for cell in expand(paper, table, whole, skip_unusable=True):
         if cell.key in listed:
-            record, _ = cache.get(cell.key, cell.code)
-            if record is None and listed[cell.key].status != OK:
-                record = listed[cell.key]  # a failure has no number to doubt, and must not vanish
-            if record is not None:
-                records.append(record)
+            records.append(kept(listed[cell.key], cell.code))
     known = {row.key for row in table_rows(table, whole)}
     for old in listed.values() if not selection.may_lose else ():
         if old.row not in known:
-            record, _ = cache.get(old.cell, old.code)
-            if record is None and old.status != OK:
-                record = old
-            if record is not None:
-                records.append(record)
-    return records
+            record = kept(old, old.code)
+            records.append(record and replace(record, contract=old.contract))
+    return [record for record in records if record is not None]
 
 
 @dataclass
@@ -186,6 +194,7 @@ def prepare(
         runs.append(TableRun(paper, table, selection, expand(paper, table, selection), files))
     for run in runs:
         run.files.check_writable()
+        run.before = frozenset(run.files.listed_cells())
         check_kept(run)
     # Damaged records and printed numbers are told before hours of work, those of tables that claims
     # look at too.
@@ -339,18 +348,18 @@ def write_table(run: TableRun) -> tuple[pd.DataFrame, list[Record]]:
     """Write the table's CSV and the records beside it; returns their lines and the records. Raises
     ResultsError if the files would lose cells, which those that were not run in time may be.
 
-    Under a lock, so that of two commands on one table the last to write has the cells of both.
+    Whoever calls it has locked the files, so that of two commands on one table the last to write
+    has the cells of both.
     """
-    with CellCache().lock(str(run.files.base.resolve())):
-        records = run.all_records()
-        if lost := run.lost(records):
-            raise ResultsError(
-                f"{run.files.path('csv')} is left as it was, with {_several(lost)}: what was run is"
-                " kept, and the same command goes on from there"
-            )
-        kind = find_kind(run.table.measure)
-        whole = with_derived(records, run.table.derived)
-        lines = summarise(kind.completed(whole, run.table.metrics))
-        run.files.write_records(records)
-        write_csv(run.files.path("csv"), lines)
+    records = run.all_records()
+    if lost := run.lost(records):
+        raise ResultsError(
+            f"{run.files.path('csv')} is left as it was, with {_several(lost)}: what was run is"
+            " kept, and the same command goes on from there"
+        )
+    kind = find_kind(run.table.measure)
+    whole = with_derived(records, run.table.derived)
+    lines = summarise(kind.completed(whole, run.table.metrics))
+    run.files.write_records(records)
+    write_csv(run.files.path("csv"), lines)
     return lines, records

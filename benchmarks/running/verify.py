@@ -27,6 +27,7 @@ from benchmarks.tables.spec import SpecError
 from benchmarks.tables.sweep import SUFFIX
 from datasets import catalogue
 from federation.training.execution import DEFAULT, Execution
+from reports.comparing.noise import other_versions
 from reports.comparing.rule import Rule
 from reports.tables.resultset import check_agree, read_table
 from reports.tables.units import scale_of
@@ -253,20 +254,16 @@ def _agree(old: float | str, new: float | str, metric: str, unit: str, *, exact:
 
 
 def _elsewhere(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
-    """What makes equal numbers too much to ask: other hardware, or other packages than the record
-    names.
+    """What makes equal numbers too much to ask: other hardware, or other versions of the packages
+    that both records name.
     """
     hardware = [
         f"{name} {new.get(name)}, then {old[name]}"
         for name in SAME_MACHINE
         if name in old and old[name] != new.get(name)
     ]
-    packages, installed = old.get("packages", {}), new.get("packages", {})
-    return hardware + [
-        f"{name} {installed.get(name)}, then {then}"
-        for name, then in packages.items()
-        if installed.get(name) != then
-    ]
+    packages = other_versions(old.get("packages", {}), new.get("packages", {}))
+    return hardware + [f"{name} {now}, then {then}" for name, (then, now) in packages.items()]
 
 
 def verify_records(

@@ -42,7 +42,7 @@ from federation.costs import Workload
 from federation.training.execution import Execution
 from results.files import write_atomic
 from results.record import OK, Record
-from results.sourcecode import package_versions
+from results.sourcecode import source_libraries
 
 WAYS = {
     "fp32": Execution(),
@@ -111,7 +111,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         shown = " | ".join(map(shown_speed, measured[load].values()))
         size = " x ".join(map(str, load.image_shape))
         print(f"| {load.network} | {size} | {load.batch_size} | {shown} |", flush=True)
-        text = calibration(device_name(asked.device), package_versions(), measured)
+        text = calibration(
+            device_name(asked.device), source_libraries("benchmarks.running.speed"), measured
+        )
         write_atomic(asked.output, text)
     print("\nimages a second, and GiB allocated at most\n")
     if time.monotonic() - begun < SHARE * 60 * asked.minutes:

@@ -21,7 +21,7 @@ from models import weight_files
 from privacy.plan import DP_SGD
 from results.files import DataError, digest
 from results.published import format_column
-from results.sourcecode import folder_modules, package_versions, source_digest
+from results.sourcecode import folder_modules, source_digest, source_libraries
 
 
 @dataclass(frozen=True)
@@ -93,43 +93,55 @@ class Cell:
 
     @property
     def code(self) -> str:
-        """Digest of the source that computes it and reads its data, and of the packages it computes
-        with.
+        """Digest of the source that computes it and reads its data, of the versions of the
+        libraries that this source imports, and of what is known of the data's origin.
         """
-        config = dict(self.config)
-        others = registry.find_measure(self.measure).methods(config)
-        return _code(
-            (self.method, *others),
-            self.measure,
-            registry.find_scenario(str(config.get("data.task", registry.TASK))).module,
-            tuple((source.used, source.origin) for source in self.sources),
-            self.plugins,
-        )
+        origins = [source.origin for source in self.sources]
+        methods = [entry.code for entry in self._entries]
+        return digest([source_digest(*self._modules), methods, origins])
+
+    @property
+    def libraries(self) -> dict[str, str]:
+        """Versions of the libraries that this source imports."""
+        versions = source_libraries(*self._modules)
+        for entry in self._entries:
+            versions = versions | entry.libraries
+        return dict(sorted(versions.items()))
+
+    @property
+    def _modules(self) -> tuple[str, ...]:
+        task = str(dict(self.config).get("data.task", registry.TASK))
+        return _modules(self.measure, task, tuple(source.used for source in self.sources))
+
+    @property
+    def _entries(self) -> tuple[registry.MethodEntry, ...]:
+        """Its method, and those that its measure looks at too."""
+        others = registry.find_measure(self.measure).methods(dict(self.config))
+        return _entries((self.method, *others), self.plugins)
 
     def __str__(self) -> str:
         return f"{self.table} {self.row} {self.column} seed {self.seed}"
 
 
 @functools.cache
-def _code(
-    methods: tuple[str, ...],
-    measure: str,
-    scenario: str,
-    data: tuple[tuple[str, str], ...],
-    plugins: tuple[str, ...],
-) -> str:
-    """Digest of the code that runs any cell, and of what is a cell's own: methods, measure,
-    scenario, readers of data, and what is known of the data's origin.
+def _modules(measure: str, task: str, data: tuple[str, ...]) -> tuple[str, ...]:
+    """The code that runs any cell, all networks, and what is a cell's own beside its methods:
+    measure, scenario, readers of data.
     """
-    base = source_digest(
+    return (
         "benchmarks.running.execute",
         registry.measure_module(measure),
-        scenario,
+        registry.find_scenario(task).module,
         *folder_modules("models.networks"),
+        *(catalogue.reader_module(name) for name in data),
     )
-    of_methods = [registry.find_method(method, plugins).code for method in methods]
-    readers = [[catalogue.reader_digest(name), origin] for name, origin in data]
-    return digest([base, *of_methods, readers, package_versions()])
+
+
+@functools.cache
+def _entries(
+    methods: tuple[str, ...], plugins: tuple[str, ...]
+) -> tuple[registry.MethodEntry, ...]:
+    return tuple(registry.find_method(method, plugins) for method in methods)
 
 
 def _private_data(

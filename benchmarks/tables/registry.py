@@ -20,7 +20,14 @@ from benchmarks.tables.measure import Measure
 from benchmarks.tables.spec import Paper, SpecError, Table
 from results import published
 from results.names import near
-from results.sourcecode import ROOT, file_source_digest, folder_modules, source_digest
+from results.sourcecode import (
+    ROOT,
+    file_libraries,
+    file_source_digest,
+    folder_modules,
+    source_digest,
+    source_libraries,
+)
 
 if TYPE_CHECKING:
     from federation.method import Method
@@ -147,17 +154,32 @@ class MethodEntry:
 
     @property
     def code(self) -> str:
-        """Digest of the source that the method is made of: all modules of a package."""
+        """Digest of the source that the method is made of: all modules of a package, and of a
+        plug-in what it imports from its own folder.
+        """
         if self.folder == "plugin":
             return file_source_digest(Path(self.path))
+        return source_digest(*self._modules)
+
+    @property
+    def libraries(self) -> dict[str, str]:
+        """Versions of the libraries that this source imports."""
+        if self.folder == "plugin":
+            return file_libraries(Path(self.path))
+        return source_libraries(*self._modules)
+
+    @property
+    def _modules(self) -> tuple[str, ...]:
         parts = folder_modules(self.module) if Path(self.path).is_dir() else ()
-        return source_digest(self.module, *parts)
+        return (self.module, *parts)
 
     def load(self) -> type[Method]:
         """The method's class. Raises SpecError if the file or package does not define exactly one
-        method; a package may define it in any of its modules, and its `__init__.py` exports it.
+        method, or changes flags of PyTorch when it is imported; a package may define it in any of
+        its modules, and its `__init__.py` exports it.
         """
         from federation.method import Method
+        from federation.surroundings import flags, put_back
 
         path = Path(self.path)
         source = path / "__init__.py" if path.is_dir() else path
@@ -174,13 +196,22 @@ class MethodEntry:
                 raise SpecError(f"plug-in {self.path} is no Python file; its name ends in .py")
             module = importlib.util.module_from_spec(spec)
             sys.modules[self.module] = module
+            before = flags()
             try:
-                spec.loader.exec_module(module)
+                with put_back():
+                    spec.loader.exec_module(module)
+                    after = flags()
             except (Exception, SystemExit) as error:
                 del sys.modules[self.module]
                 raise SpecError(
                     f"plug-in {self.path} cannot be imported: {type(error).__name__}: {error}"
                 ) from error
+            if changed := [name for name in before if before[name] != after[name]]:
+                del sys.modules[self.module]
+                raise SpecError(
+                    f"plug-in {self.path} changes for all rows, when it is imported:"
+                    f" {', '.join(changed)}; do that inside `fit`"
+                )
         module = importlib.import_module(self.module)
         method_classes = [
             value

@@ -25,6 +25,7 @@ from filelock import FileLock, Timeout
 from federation.caching.events import StageEvent
 from federation.channel import encode, raw_bytes
 from federation.samples import LOCAL_SECONDS, SECONDS, active_count, apart, counted
+from federation.surroundings import flags_of_run
 from results.files import (
     ResultsError,
     digest,
@@ -33,7 +34,7 @@ from results.files import (
     write_atomic,
     write_sealed_json,
 )
-from results.sourcecode import code_digest, package_versions
+from results.sourcecode import code_digest
 
 DAMAGED = "damaged cache entry, computed again"
 SKEW = 60.0
@@ -111,11 +112,11 @@ class StageRequest:
     """Plain values that determine the result."""
     compute: Callable[[], Stage]
     code: str
-    """Name of the module whose source (with all it imports) determines the result."""
+    """Name of the module whose source, with all it imports, determines the result."""
 
     @property
     def key(self) -> str:
-        return digest([self.kind, self.inputs, code_digest(self.code), package_versions()])
+        return digest([self.kind, self.inputs, code_digest(self.code)])
 
 
 @dataclass(frozen=True)
@@ -131,14 +132,14 @@ class Together:
 
 def _computed(request: StageRequest) -> Stage:
     """The stage, with the samples that were seen and the seconds that passed for it."""
-    with counted() as seen:
+    with counted() as seen, flags_of_run():
         stage = request.compute()
     return replace(stage, seen=seen.amounts())
 
 
 def _computed_together(positions: Sequence[int], together: Together) -> list[Stage]:
     """The stages; of the seconds that passed each has the same share."""
-    with counted() as seen:
+    with counted() as seen, flags_of_run():
         stages = together.compute(positions)
     share = {name: seen.amounts()[name] / len(positions) for name in (SECONDS, LOCAL_SECONDS)}
     return [replace(stage, seen={**share, **stage.seen}) for stage in stages]
@@ -197,6 +198,9 @@ class StageCache:
     """Stages on disk under `folder`, or in memory only when `folder` is None.
 
     `newer_than` (seconds since the epoch) makes older stages count as absent: that is `--fresh`.
+    `owner` names whose stages are kept apart, empty for those of everybody: stages of everybody are
+    taken where they are there, and none is given, for nobody knows what the owner's code has
+    changed in its process.
     """
 
     def __init__(
@@ -205,6 +209,7 @@ class StageCache:
         report: Callable[[StageEvent], None] | None = None,
         newer_than: float = 0.0,
         device: torch.device | str = "cpu",
+        owner: str = "",
     ):
         self.folder = folder
         self.events: list[StageEvent] = []
@@ -212,6 +217,7 @@ class StageCache:
         self._report = report
         self.newer_than = newer_than
         self._device = device
+        self._owner = owner
 
     def get(self, request: StageRequest) -> Stage:
         """The stage, from the cache or computed now."""
@@ -255,6 +261,10 @@ class StageCache:
         absent: dict[int, str] = {}
         with contextlib.ExitStack() as claims:
             for position, request in requests.items():
+                if (stage := self._of_everybody(request)) is not None:
+                    self._log(request, computed=False)
+                    taken[position] = stage
+                    continue
                 try:
                     stage, damage = claims.enter_context(self._claimed(request, patience))
                 except Timeout:
@@ -308,12 +318,17 @@ class StageCache:
         return replace(stage, tensors=StoredTensors(_body(base), sha256, self._device))
 
     def path(self, request: StageRequest) -> Path | None:
-        """Where the stage's files are, without suffix; None if stages are kept in memory."""
-        return (
-            None
-            if self.folder is None
-            else self.folder / request.kind / request.key[:2] / request.key
-        )
+        """Where a stage that is computed here is kept, without suffix; None in memory."""
+        return self._path(request, self._owner)
+
+    def _path(self, request: StageRequest, owner: str) -> Path | None:
+        name = digest([owner, request.key]) if owner else request.key
+        return None if self.folder is None else self.folder / request.kind / name[:2] / name
+
+    def _of_everybody(self, request: StageRequest) -> Stage | None:
+        """The stage as everybody finds it, for an owner who keeps others apart."""
+        base = self._path(request, "") if self._owner else None
+        return None if base is None else self._load(base)[0]
 
     def reference(self, tensors: Mapping[str, torch.Tensor]) -> list[str] | None:
         """How to find again tensors that a stage of this cache holds already; None for others."""

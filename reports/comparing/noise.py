@@ -5,7 +5,7 @@ set can tell, and what rounding does to a run (docs/regression.md has both, meas
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from metrics.names import TEXTS, facts
 from reports.comparing.comparable import covers
@@ -14,14 +14,25 @@ from reports.tables.resultset import Key, ResultSet
 from reports.tables.units import scale_of
 from results.record import Record
 
-MACHINE = ("hardware", "kernels", "system", "python", "packages", *RUN_ALIKE)
-"""Entries of a record's `machine` that must agree before two runs have to give the same digits."""
+MACHINE = ("hardware", "kernels", "system", "python", *RUN_ALIKE)
+"""Entries of a record's `machine` that must agree, beside the packages, before two runs have to
+give the same digits."""
 
 
 def same_machine(base: Record, new: Record) -> bool:
-    """Whether two records name the same machine and packages; older records name fewer entries."""
-    both = base.machine.keys() & new.machine.keys()
-    return all(base.machine[name] == new.machine[name] for name in MACHINE if name in both)
+    """Whether two records name the same machine, and the same versions of the packages that both
+    name; older records name fewer entries.
+    """
+    both = base.machine.keys() & new.machine.keys() & {*MACHINE}
+    packages = (record.machine.get("packages", {}) for record in (base, new))
+    return all(base.machine[name] == new.machine[name] for name in both) and not other_versions(
+        *packages
+    )
+
+
+def other_versions(old: Mapping[str, str], new: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """The packages that two records name in different versions."""
+    return {name: (old[name], new[name]) for name in old if new.get(name, old[name]) != old[name]}
 
 
 def records_of(key: Key, results: ResultSet) -> list[Record]:

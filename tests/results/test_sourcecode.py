@@ -1,12 +1,21 @@
 """Digests of source code: blind to words about the code, sensitive to the code."""
 
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import safetensors
 
 from results import sourcecode
-from results.sourcecode import code_digest, file_source_digest, imported_modules, source_digest
+from results.sourcecode import (
+    code_digest,
+    file_libraries,
+    file_source_digest,
+    imported_modules,
+    source_digest,
+    source_libraries,
+)
 
 CODE = '''"""Module."""
 import inner
@@ -28,7 +37,12 @@ def f():
 @pytest.fixture(autouse=True)
 def fresh_caches():
     yield
+    _forget()
+
+
+def _forget():
     source_digest.cache_clear()
+    source_libraries.cache_clear()
 
 
 @pytest.fixture
@@ -45,7 +59,7 @@ def digest_of(tmp_path, monkeypatch):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
         monkeypatch.setattr(sourcecode, "ROOT", root)
-        source_digest.cache_clear()
+        _forget()
         return source_digest("outer")
 
     return compute
@@ -132,6 +146,44 @@ def test_an_import_inside_a_function_counts(digest_of):
     assert digest_of(code, inner="y = 2\n") != digest_of(code, inner="y = 1\n")
 
 
+@pytest.fixture
+def install(monkeypatch):
+    """Have libraries installed as if in these versions."""
+
+    def installed(**versions):
+        real = sourcecode.metadata.version
+        monkeypatch.setattr(
+            sourcecode.metadata, "version", lambda name: versions.get(name) or real(name)
+        )
+        _forget()
+
+    return installed
+
+
+@pytest.mark.parametrize(
+    ("line", "library"),
+    [
+        ("import scipy.ndimage", "scipy"),
+        ("from sklearn.datasets import load_digits", "scikit-learn"),
+        ("from PIL import Image", "pillow"),
+        ("def f():\n    from skimage import metrics", "scikit-image"),
+        ("import inner", "monai"),
+    ],
+)
+def test_another_version_of_a_library_that_the_code_imports_alters_the_digest(
+    digest_of, install, line, library
+):
+    def digest():
+        return digest_of(f"{line}\n", inner="import monai\n", unrelated="import timm\n")
+
+    first = digest()
+    install(timm="0.1")
+    assert digest() == first
+    install(**{library: "0.1"})
+    assert digest() != first
+    assert source_libraries("outer")[library] == "0.1"
+
+
 def test_an_unrelated_module_does_not_count(digest_of):
     assert digest_of(unrelated="a = 1\n") == digest_of(unrelated="a = 2\n")
 
@@ -181,6 +233,65 @@ def test_a_plugin_package_is_digested_whole_from_any_of_its_modules(tmp_path, mo
     assert plugin("pack_b", "y = 1  # as before\n") == first
     assert plugin("pack_c", "y = 2\n") != first
     assert file_source_digest(tmp_path / "pack_a") == first
+
+
+@pytest.fixture
+def beside(tmp_path):
+    """A plug-in that imports what lies beside it: a file, and by that a package with two modules,
+    one of which imports a library.
+    """
+    files = {
+        "plug.py": "def f():\n    import helper\n    return helper\n",
+        "helper.py": "from lib.deep import part\n",
+        "lib/__init__.py": "",
+        "lib/deep/__init__.py": "from .other import y\n",
+        "lib/deep/part.py": "x = 1\n",
+        "lib/deep/other.py": "import sklearn\ny = 1\n",
+        "unrelated.py": "z = 1\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "changed", ["helper.py", "lib/__init__.py", "lib/deep/part.py", "lib/deep/other.py"]
+)
+def test_what_a_plug_in_imports_from_its_own_folder_is_its_code(beside, changed):
+    first = file_source_digest(beside / "plug.py")
+    path = beside / changed
+    path.write_text(path.read_text() + "# words\n")
+    (beside / "unrelated.py").write_text("z = 2\n")
+    assert file_source_digest(beside / "plug.py") == first
+    path.write_text(path.read_text() + "more = 1\n")
+    assert file_source_digest(beside / "plug.py") != first
+
+
+def test_a_package_s_neighbours_and_folders_on_the_import_path_count_too(beside, monkeypatch):
+    package, elsewhere = beside / "pack", beside / "elsewhere"
+    for folder in (package, elsewhere):
+        folder.mkdir()
+    (package / "__init__.py").write_text("import helper\nimport far\n")
+    (elsewhere / "far.py").write_text("a = 1\n")
+    monkeypatch.syspath_prepend(elsewhere)
+    first = file_source_digest(package)
+    (beside / "helper.py").write_text("changed = 1\n")
+    second = file_source_digest(package)
+    (elsewhere / "far.py").write_text("a = 2\n")
+    assert len({first, second, file_source_digest(package)}) == 3
+
+
+def test_the_libraries_of_a_plug_in_are_those_of_all_its_files(beside, install):
+    first = file_source_digest(beside / "plug.py")
+    install(**{"scikit-learn": "0.1"})
+    assert file_libraries(beside / "plug.py") == {"scikit-learn": "0.1"}
+    assert file_source_digest(beside / "plug.py") != first
+
+
+def test_a_library_is_not_searched_for_what_it_imports():
+    files = sourcecode.plugin_files(Path(str(safetensors.__file__)))
+    assert {path.parent.name for path in files} == {"safetensors"}
 
 
 def test_a_module_of_the_repository_has_one_digest_however_it_is_asked_for():

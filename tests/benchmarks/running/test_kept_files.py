@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import tempfile
+import threading
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.console import Console
 
 from benchmarks.publish.command import command_of
+from benchmarks.publish.regeneration import judge_plugins
 from benchmarks.running.runner import prepare, take_finished, write_table
 from benchmarks.tables import registry
+from benchmarks.tables.cells import Cell
 from benchmarks.tables.selection import Selection
 from results.files import RefusedError, ResultsError
 from results.frame import read_records
 from results.record import FAILED, OK, Measurement
-from results.store import CellCache, read_csv
+from results.store import CellCache, TableFiles, read_csv
 from tests.cell_records import record_of
 
 TABLE = registry.find_table("dlad/table2")
@@ -158,6 +162,71 @@ def test_a_row_of_a_plug_in_stays_where_a_command_is_not_given_it(tmp_path):
     assert [row.key for row in run.left] == ["my-own"]
     words = command_of(run, run.all_records()).split()
     assert words[words.index("--plugin") + 1] == "my_own.py"
+
+
+def test_a_row_that_breaks_the_contract_stays_marked_where_its_plug_in_is_not_given(tmp_path):
+    (tmp_path / "my_own.py").write_text(PLUGIN)
+    plugins, mnist = (str(tmp_path / "my_own.py"),), {"dataset": "mnist"}
+    folder = tmp_path / "results"
+    run = command(folder, Selection(only=mnist, add=("my-own",), plugins=plugins))
+    run.broken["my-own"] = ("it counts",)
+    write_table(run)
+    command(folder, Selection(only={**mnist, "row": ROWS[0]}))
+    [path] = folder.rglob("table2.csv")
+    lines = read_csv(path)
+    assert set(lines["contract"][lines["row"] == "my-own"]) == {"it counts"}
+
+
+def test_a_plug_in_joins_the_row_of_another_that_is_not_given_again(tmp_path, monkeypatch):
+    monkeypatch.setattr("benchmarks.contract.verdicts.findings", lambda entry: ())
+    folder, mnist = tmp_path / "results", {"dataset": "mnist"}
+    for name in ("my_own", "another"):
+        (tmp_path / f"{name}.py").write_text(PLUGIN)
+        row, plugin = name.replace("_", "-"), str(tmp_path / f"{name}.py")
+        only = {**mnist, "row": row}
+        run = command(folder, Selection(only=only, add=(row,), plugins=(plugin,)))
+        judge_plugins(Console(quiet=True), [run])
+    assert {row for row, *_ in held(folder)[0]} == {"my-own", "another"}
+    assert run.broken.keys() == {"another"}
+
+
+def test_what_another_command_with_another_cache_writes_meanwhile_is_kept(tmp_path, monkeypatch):
+    folder, mnist = tmp_path / "results", {"dataset": "mnist"}
+    [slow] = prepare([TABLE], Selection(only={**mnist, "row": ROWS[0]}), folder)
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setenv("FEDTABLES_CACHE", str(tmp_path / "other"))
+        command(folder, Selection(only={**mnist, "row": "global-avg"}))
+    slow.records = {cell.key: record_of(cell, **MEASURED) for cell in slow.cells}
+    write_table(slow)
+    assert {row for row, *_ in held(folder)[0]} == {ROWS[0], "global-avg"}
+
+
+def test_numbers_that_other_code_writes_meanwhile_are_not_mixed_in(tmp_path, monkeypatch):
+    folder, mnist = tmp_path / "results", {"dataset": "mnist"}
+    [slow] = prepare([TABLE], Selection(only={**mnist, "row": ROWS[0]}), folder)
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setenv("FEDTABLES_CACHE", str(tmp_path / "other"))
+        elsewhere.setattr(Cell, "code", "another")
+        command(folder, Selection(only={**mnist, "row": "global-avg"}))
+    slow.records = {cell.key: record_of(cell, **MEASURED) for cell in slow.cells}
+    with pytest.raises(ResultsError, match="is left as it was"):
+        write_table(slow)
+
+
+def test_the_files_of_a_table_are_locked_whatever_the_cache(tmp_path, monkeypatch):
+    entered = threading.Event()
+
+    def other():
+        with TableFiles(tmp_path, "smoke", "dlad/table2").locked():
+            entered.set()
+
+    thread = threading.Thread(target=other)
+    with TableFiles(tmp_path, "smoke", "dlad/table2").locked():
+        monkeypatch.setenv("FEDTABLES_CACHE", str(tmp_path / "other"))
+        thread.start()
+        assert not entered.wait(0.2)
+    thread.join(10)
+    assert entered.is_set()
 
 
 def test_rows_of_a_csv_without_records_are_kept_too(tmp_path):

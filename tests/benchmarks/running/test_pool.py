@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.running.events import Context
+from benchmarks.running.execute import run_cell
 from benchmarks.running.pool import run_pool
 from benchmarks.tables import registry
 from benchmarks.tables.cells import expand
@@ -34,6 +35,58 @@ class Large(Method):
             raise torch.OutOfMemoryError("CUDA out of memory.")
         return federation.networks.checkpoint(federation.networks.initial())
 '''
+
+
+CARELESS = '''
+"""A method that leaves behind what it can, and tells how often it was run."""
+from dataclasses import dataclass
+import os
+import torch
+from federation.method import Method
+
+fits = []
+
+@dataclass(frozen=True)
+class Careless(Method):
+    sends = frozenset({"labels"})
+
+    def fit(self, federation):
+        fits.append(federation)
+        entropy = torch.nn.functional.cross_entropy
+        torch.nn.functional.cross_entropy = lambda *given, **named: -entropy(*given, **named)
+        torch.set_default_dtype(torch.float64)
+        os.environ["LEFT"] = "behind"
+        federation.channel.up(0, "labels", {"x": torch.zeros(len(fits), dtype=torch.uint8)})
+        return federation.local_models()[0]
+'''
+
+
+def test_what_a_plug_in_leaves_behind_changes_no_other_cell(tmp_path):
+    plugin = tmp_path / "careless.py"
+    plugin.write_text(CARELESS)
+    brief = {"partition.clients": 5, "partition.pool_limit": 100, "partition.public_limit": 50}
+    brief |= {"local.epochs": 2, "server.epochs": 2, "evaluation.last_epochs": 1}
+    selection = Selection(
+        plugins=(str(plugin),),
+        add=("careless",),
+        only={"row": "careless|global-avg", "dataset": "cifar10", "distribution": "iid"},
+        seeds=(0, 1),
+        overrides=tuple(brief.items()),
+    )
+    cells = expand(*registry.find_table("dlad/table2"), selection)
+    cells.sort(key=lambda cell: cell.row)  # the plug-in's first, and the other needs the same stage
+    done = {
+        event.cell: event.record
+        for event in run_pool(cells, Context(str(tmp_path / "stages")), jobs=1)
+        if event.record is not None
+    }
+    assert [cell.row for cell in cells] == ["careless"] * 2 + ["global-avg"] * 2
+    assert {record.reason for record in done.values()} == {""}
+    assert done[0].bytes_up == done[1].bytes_up > 0
+    alone, _ = run_cell(cells[2], Context(str(tmp_path / "others")))
+    assert done[2].measurements == alone.measurements
+    again, _ = run_cell(cells[0], Context(str(tmp_path / "stages")))
+    assert again.stages["reused"] == 1  # its own fit
 
 
 @pytest.mark.parametrize(("times", "status"), [(1, OK), (2, FAILED)])

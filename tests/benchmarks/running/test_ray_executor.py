@@ -22,7 +22,7 @@ from benchmarks.tables.cells import expand
 from benchmarks.tables.selection import Selection
 from benchmarks.tables.spec import SpecError
 from federation.caching.cache import Stage, StageCache, StageRequest
-from results.sourcecode import ROOT, package_versions
+from results.sourcecode import ROOT
 
 # -- options --
 
@@ -264,11 +264,11 @@ def cell(tmp_path):
 
 
 def test_a_node_like_the_commands_refuses_nothing(cell):
-    assert refusal(cell, cell.code, package_versions()) == ""
+    assert refusal(cell, cell.code, cell.libraries) == ""
 
 
 def test_a_node_with_other_packages_refuses(cell):
-    versions = package_versions()
+    versions = cell.libraries
     assert (
         refusal(cell, cell.code, {**versions, "torch": "1.0"})
         == f"has torch {versions['torch']} instead of 1.0"
@@ -276,20 +276,20 @@ def test_a_node_with_other_packages_refuses(cell):
 
 
 def test_a_node_with_another_plug_in_or_without_it_refuses(cell, tmp_path):
-    assert "a plug-in file must be the same" in refusal(cell, "0" * 64, package_versions())
+    assert "a plug-in file must be the same" in refusal(cell, "0" * 64, cell.libraries)
     moved = replace(cell, plugins=(str(tmp_path / "nowhere.py"),))
-    assert "cannot run it: --plugin" in refusal(moved, cell.code, package_versions())
+    assert "cannot run it: --plugin" in refusal(moved, cell.code, cell.libraries)
 
 
 def test_a_node_with_other_data_refuses(cell):
     other = replace(cell, public=replace(cell.data, digest="0" * 64))
     assert "is not the one that the command was given for" in refusal(
-        other, cell.code, package_versions()
+        other, cell.code, cell.libraries
     )
 
 
 def test_a_node_without_the_data_refuses(cell):
     absent = replace(cell, data=replace(cell.data, used="mnist"))
-    assert refusal(absent, absent.code, package_versions()).startswith(
+    assert refusal(absent, absent.code, absent.libraries).startswith(
         ("has other data: mnist", "cannot run it: MNIST")
     )

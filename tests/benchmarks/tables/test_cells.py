@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib import metadata
 
 import numpy as np
 import pytest
 
 from benchmarks.scenarios.assembly import make_method
-from benchmarks.tables import cells, registry
+from benchmarks.tables import registry
 from benchmarks.tables.cells import expand
 from benchmarks.tables.selection import Selection, parse_only, parse_overrides
 from benchmarks.tables.spec import PROFILES, SpecError
 from federation.training.execution import Execution
 from models import weight_files
 from results.files import DataError
-from results.sourcecode import folder_modules, source_digest
+from results.sourcecode import folder_modules, source_digest, source_libraries
 
 pytestmark = pytest.mark.usefixtures("every_content_known")
 
@@ -86,18 +87,36 @@ def test_a_cell_is_known_by_all_that_determines_its_numbers(table2):
     assert replace(first, device="cuda:0").key == replace(first, device="cuda:1").key
 
 
-def test_the_code_of_a_cell_covers_networks_and_package_versions(table2, monkeypatch):
-    first = expand(*table2, Selection())[0]
+@pytest.mark.parametrize("name", ["dlad/table2", "fedad/table5", "fediod/table2", "fedad/table8"])
+def test_the_code_of_a_cell_covers_the_version_of_every_library_that_it_imports(name, monkeypatch):
+    first = expand(*registry.find_table(name), Selection())[0]
+    libraries = first.libraries
+    assert {"torch", "torchvision", "timm", "numpy", "opacus"} <= libraries.keys()
+    assert {"monai", "scipy", "scikit-learn"} <= libraries.keys()
+    read = {"pillow", "scikit-image"}
+    assert read <= libraries.keys() or name == "dlad/table2"
+    codes = {first.code}
+    real = metadata.version
+    for library in libraries:
+        other = {library: "0.0"}
+        monkeypatch.setattr(metadata, "version", lambda n, other=other: other.get(n) or real(n))
+        _forget_libraries()
+        assert first.libraries == {**libraries, **other}
+        codes.add(first.code)
+    monkeypatch.undo()
+    _forget_libraries()
+    assert len(codes) == 1 + len(libraries)
+
+
+def _forget_libraries():
+    source_digest.cache_clear()
+    source_libraries.cache_clear()
+
+
+def test_the_code_of_a_cell_covers_networks():
     assert {"models.networks.cnn", "models.networks.resnet"} <= set(
         folder_modules("models.networks")
     )
-    code = first.code
-    cells._code.cache_clear()
-    monkeypatch.setattr(cells, "package_versions", lambda: {"torch": "0.0"})
-    assert first.code != code
-    cells._code.cache_clear()
-    monkeypatch.undo()
-    assert first.code == code
     assert source_digest("benchmarks.running.execute") != source_digest(
         "benchmarks.running.execute", "models.networks.cnn"
     )

@@ -1,5 +1,6 @@
 """The stage cache: computed once by whoever asks first, and known by what determines it."""
 
+import functools
 import os
 import subprocess
 import sys
@@ -22,6 +23,18 @@ def cache(request, tmp_path):
 
 
 # -- reuse --
+
+
+def test_what_an_owner_computes_is_for_nobody_else(tmp_path):
+    def asked_by(owner, number):
+        compute = functools.partial(Stage, {"x": torch.tensor(number)})
+        stage = StageCache(tmp_path, owner=owner).get(request(compute=compute))
+        return stage.tensors["x"].item()
+
+    assert asked_by("plug-in", 1) == asked_by("plug-in", 2) == 1
+    assert asked_by("another", 3) == 3
+    assert asked_by("", 4) == 4
+    assert asked_by("a third", 5) == asked_by("", 6) == 4
 
 
 def test_a_stage_is_computed_once(cache):

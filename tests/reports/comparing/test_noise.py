@@ -38,10 +38,17 @@ def results(*records, value="50.0", unit="percent") -> ResultSet:
     return ResultSet({KEY: {"value": value, "unit": unit}}, {"t": records})
 
 
-@pytest.mark.parametrize("name", ["hardware", "kernels", "packages", "threads"])
-def test_another_machine_is_one_that_the_records_name_otherwise(name):
+@pytest.mark.parametrize(
+    "other", [{"hardware": "B"}, {"kernels": "B"}, {"threads": 2}, {"packages": {"torch": "3"}}]
+)
+def test_another_machine_is_one_that_the_records_name_otherwise(other):
     assert same_machine(RECORD, on())
-    assert not same_machine(RECORD, on(**{name: "other"}))
+    assert not same_machine(RECORD, on(**other))
+
+
+def test_packages_that_one_record_alone_names_are_not_compared():
+    assert same_machine(on(packages={"torch": "2", "matplotlib": "3"}), on())
+    assert same_machine(on(), on(packages={"torch": "2", "nibabel": "5"}))
 
 
 def test_an_older_record_names_fewer_entries_and_those_are_compared():
