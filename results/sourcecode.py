@@ -73,8 +73,12 @@ def _parse(text: str) -> tuple[str, frozenset[Import]]:
 
 
 def _parsed(path: Path) -> tuple[str, frozenset[Import]]:
-    """The same of a file as it is now."""
-    return _parse(path.read_text(encoding="utf-8"))
+    """The same of a file as it is now; of one that is no Python, the digest of its bytes."""
+    raw = path.read_bytes()
+    try:
+        return _parse(raw.decode())
+    except (SyntaxError, ValueError):
+        return digest(raw), frozenset()
 
 
 def _dotted(level: int, name: str, path: Path) -> str:

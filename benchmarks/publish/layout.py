@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from benchmarks.running.runner import TableRun
 from benchmarks.tables.derived import with_derived
-from benchmarks.tables.spec import Table
+from benchmarks.tables.spec import Row, Table
 from datasets import catalogue
 from reports.kinds.kind import find_kind
 from reports.tables.budget import unequal_rows
@@ -36,9 +36,7 @@ def layout_of(run: TableRun, records: Sequence[Record]) -> Layout:
         title=run.table.title,
         caption=run.table.caption,
         rows={
-            key: titles[key].title
-            + _other_protocols(key, run.selection.protocol, records)
-            + (f" {BROKEN}" if any(r.contract for r in records if r.row == key) else "")
+            key: _marked(titles[key], run.selection.protocol, records)
             for key in titles
             if key in rows
         },
@@ -96,6 +94,13 @@ def _data_labels(resolved: Sequence[Mapping[str, str]]) -> list[str]:
     ]
 
 
+def _marked(row: Row, protocol: str, records: Sequence[Record]) -> str:
+    """A row's title and its marks, which that of an earlier command's row has already."""
+    broken = any(r.contract for r in records if r.row == row.key)
+    marks = _other_protocols(row.key, protocol, records) + (f" {BROKEN}" if broken else "")
+    return row.title.removesuffix(marks) + marks
+
+
 def _other_protocols(row: str, protocol: str, records: Sequence[Record]) -> str:
     """` [released]` for a row that was run under another protocol than the table's."""
     others = sorted({r.protocol for r in records if r.row == row} - {protocol})
@@ -135,7 +140,7 @@ def _notes_of(records: Sequence[Record]) -> tuple[str, ...]:
 
 def _broken_of(run: TableRun, records: Sequence[Record]) -> tuple[str, ...]:
     """What rows are not ranked for breaking the contract, and how they do."""
-    titles = {row.key: row.title for row in run.rows}
+    titles = {row.key: row.title.removesuffix(f" {BROKEN}") for row in run.rows}
     broken = {titles[r.row]: r.contract for r in records if r.contract}
     return tuple(
         f"{BROKEN} {title} breaks the contract and is not ranked: {'; '.join(findings)}"

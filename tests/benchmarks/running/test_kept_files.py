@@ -13,11 +13,13 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from benchmarks.publish.command import command_of
+from benchmarks.publish.layout import layout_of
 from benchmarks.publish.regeneration import judge_plugins
 from benchmarks.running.runner import prepare, take_finished, write_table
 from benchmarks.tables import registry
 from benchmarks.tables.cells import Cell
 from benchmarks.tables.selection import Selection
+from reports.pages.sheet import Sheet
 from results.files import RefusedError, ResultsError
 from results.frame import read_records
 from results.record import FAILED, OK, Measurement
@@ -170,11 +172,16 @@ def test_a_row_that_breaks_the_contract_stays_marked_where_its_plug_in_is_not_gi
     folder = tmp_path / "results"
     run = command(folder, Selection(only=mnist, add=("my-own",), plugins=plugins))
     run.broken["my-own"] = ("it counts",)
-    write_table(run)
-    command(folder, Selection(only={**mnist, "row": ROWS[0]}))
+    _, records = write_table(run)
+    first = layout_of(run, records)
+    Sheet(first, "", "", "final").write(run.files.path("layout.json"))
+    run = command(folder, Selection(only={**mnist, "row": ROWS[0]}))
     [path] = folder.rglob("table2.csv")
     lines = read_csv(path)
     assert set(lines["contract"][lines["row"] == "my-own"]) == {"it counts"}
+    again = layout_of(run, run.all_records())
+    assert (again.rows["my-own"], again.notes) == (first.rows["my-own"], first.notes)
+    assert first.rows["my-own"] == "My own ✗"
 
 
 def test_a_plug_in_joins_the_row_of_another_that_is_not_given_again(tmp_path, monkeypatch):

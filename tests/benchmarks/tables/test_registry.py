@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from benchmarks.tables import registry
 from benchmarks.tables.spec import SpecError
+from federation.surroundings import flags
 from results import published
 from results.sourcecode import code_digest
 
@@ -116,6 +119,68 @@ def test_a_change_in_any_module_of_a_package_is_a_change_of_the_method(tmp_path)
         for name, number in (("first", 0), ("other", 1), ("again", 0))
     )
     assert first == again != other
+
+
+BESIDE = """
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from beside import NUMBER
+from dataclasses import dataclass
+from federation.method import Method
+
+@dataclass(frozen=True)
+class Own(Method):
+    number: int = NUMBER
+
+    def fit(self, federation):
+        return federation.networks.initial()
+"""
+
+
+@pytest.mark.usefixtures("import_path")
+def test_a_plug_in_is_imported_with_what_lies_beside_it_now(tmp_path):
+    def number(name, beside):
+        folder = tmp_path / name
+        folder.mkdir(exist_ok=True)
+        (folder / f"{name}.py").write_text(BESIDE)
+        (folder / "beside.py").write_text(f"NUMBER = {beside}\n")
+        return registry.find_method(name, [str(folder / f"{name}.py")]).load()().number
+
+    assert [number("one", 1), number("two", 20), number("one", 300)] == [1, 20, 300]
+
+
+@pytest.fixture
+def import_path(monkeypatch):
+    """Plug-ins may add to it, and what they bring goes with them."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    yield
+    sys.modules.pop("beside", None)
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("torch.set_default_dtype(torch.float64)", "default dtype"),
+        ("torch.use_deterministic_algorithms(True)", "deterministic algorithms"),
+    ],
+)
+def test_a_plug_in_that_changes_flags_when_it_is_imported_is_refused(tmp_path, line, told):
+    path = tmp_path / "own.py"
+    path.write_text(f"import torch\n{line}\n" + PART.format(name="Own", number=0))
+    before = flags()
+    with pytest.raises(SpecError, match=f"when it is imported: {told}; do that inside `fit`"):
+        registry.find_method("own", [str(path)]).load()
+    assert flags() == before
+
+
+def test_a_plug_in_that_is_no_python_says_so(tmp_path):
+    path = tmp_path / "own.py"
+    path.write_text("def f(:\n")
+    with pytest.raises(SpecError, match=r"own\.py cannot be imported: SyntaxError"):
+        registry.find_method("own", [str(path)]).load()
 
 
 def test_a_folder_that_is_no_package_is_no_method(tmp_path):

@@ -6,12 +6,14 @@ import subprocess
 import sys
 import threading
 import time
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 import torch
 
 from federation.caching.cache import Stage, StageCache, content_digest
+from results.sourcecode import source_digest, source_libraries
 from tests.federation.caching.stages import request
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -23,6 +25,20 @@ def cache(request, tmp_path):
 
 
 # -- reuse --
+
+
+@pytest.mark.parametrize("library", ["monai", "scikit-learn", "scipy", "torch"])
+def test_another_version_of_a_library_gives_another_key(library, monkeypatch):
+    def key():
+        source_digest.cache_clear()
+        source_libraries.cache_clear()
+        return request(code="federation.parts.stages").key
+
+    first, real = key(), metadata.version
+    with monkeypatch.context() as other:
+        other.setattr(metadata, "version", lambda name: "0" if name == library else real(name))
+        assert key() != first
+    assert key() == first
 
 
 def test_what_an_owner_computes_is_for_nobody_else(tmp_path):
