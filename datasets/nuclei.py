@@ -14,7 +14,7 @@ import numpy as np
 
 from datasets.annotations import INSTANCES, Annotation
 from datasets.folders import all_there, read_table, unrepeated
-from datasets.pictures import opened
+from datasets.pictures import opened, read_rgb
 from datasets.source import DataError
 
 NUCLEI = {"nuclei": Annotation(INSTANCES, 1, "the nuclei of an image, numbered in any order")}
@@ -24,15 +24,6 @@ TCGA_MEAN, TCGA_STD = (0.7442, 0.5381, 0.6650), (0.1580, 0.1969, 0.1504)
 Chang et al. (2020) and of FedIOD (Gong et al. 2024) normalises with."""
 MOST = 65_535
 """Objects in an image."""
-
-
-def read_rgb(path: Path) -> np.ndarray:
-    """An image uint8 (h, w, 3); opacity is dropped. Raises DataError if it cannot be read."""
-    try:
-        with opened(path) as image:
-            return np.asarray(image.convert("RGB"))
-    except (OSError, ValueError, SyntaxError) as error:
-        raise DataError(f"{path} is not a readable image ({error}). Get it again.") from error
 
 
 def numbered(objects: np.ndarray, what: object = "an instance map") -> np.ndarray:

@@ -7,6 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from datasets.source import DataError
+
 if TYPE_CHECKING:
     from PIL import Image
 
@@ -27,3 +31,12 @@ def opened(path: Path) -> Iterator[Image.Image]:
             yield image
     except Image.DecompressionBombError as error:
         raise ValueError(str(error)) from error
+
+
+def read_rgb(path: Path) -> np.ndarray:
+    """An image uint8 (h, w, 3); opacity is dropped. Raises DataError if it cannot be read."""
+    try:
+        with opened(path) as image:
+            return np.asarray(image.convert("RGB"))
+    except (OSError, ValueError, SyntaxError) as error:
+        raise DataError(f"{path} is not a readable image ({error}). Get it again.") from error

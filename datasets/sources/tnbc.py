@@ -32,10 +32,10 @@ from datasets.nuclei import (
     read_all,
     read_index,
     read_objects,
-    read_rgb,
     same_sides,
     separated,
 )
+from datasets.pictures import read_rgb
 from datasets.source import DataError, Split
 
 SIDES = (512, 512)

@@ -13,7 +13,6 @@ from datasets.nuclei import (
     read_index,
     read_objects,
     read_outlines,
-    read_rgb,
     separated,
 )
 from datasets.source import DataError
@@ -214,11 +213,6 @@ def test_a_folder_is_read_in_the_order_of_the_ids(folder):
 def test_the_first_suffix_that_is_there_is_taken(folder):
     rows = read_index(folder, ("site",), "Get it.")
     assert indexed_pairs(folder, rows, (".jpg", ".png")) == pairs_of(folder)
-
-
-def test_opacity_is_dropped(tmp_path):
-    Image.fromarray(np.full((2, 2, 4), 7, np.uint8)).save(tmp_path / "a.png")
-    assert read_rgb(tmp_path / "a.png").tolist() == [[[7, 7, 7]] * 2] * 2
 
 
 def test_smaller_images_are_filled_up_with_white_where_that_is_asked(folder):

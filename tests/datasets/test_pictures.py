@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from datasets.pictures import opened
+from datasets.pictures import opened, read_rgb
 
 PIXELS = np.arange(48, dtype=np.uint8).reshape(6, 8)
 
@@ -25,3 +25,8 @@ def test_a_png_with_a_piece_cut_out_is_refused_though_it_would_decode(tmp_path):
         assert np.asarray(image).shape == (6, 8)
     with pytest.raises((OSError, ValueError, SyntaxError)), opened(path):
         pass
+
+
+def test_opacity_is_dropped(tmp_path):
+    Image.fromarray(np.full((2, 2, 4), 7, np.uint8)).save(tmp_path / "a.png")
+    assert read_rgb(tmp_path / "a.png").tolist() == [[[7, 7, 7]] * 2] * 2
