@@ -171,9 +171,7 @@ def test_a_list_may_lie_in_the_folder_that_its_archive_unpacks_to(tmp_path):
 
 def test_a_list_of_other_columns_is_refused(tmp_path):
     write_list(tmp_path, [])
-    with pytest.raises(
-        DataError, match="not a list of buildings with the columns id, train, val, test"
-    ):
+    with pytest.raises(DataError, match="not a table with the columns id, train, val, test"):
         SOURCE.files(tmp_path)
 
 
