@@ -109,16 +109,19 @@ def read_outlines(path: Path, sides: tuple[int, int]) -> np.ndarray:
     from skimage.draw import polygon
 
     regions = _regions(path)
-    objects = np.zeros(sides, np.int64)
-    empty = [str(number) for number, (own, _) in enumerate(regions, 1) if not _encloses(own)]
-    for number, (outline, hole) in sorted(enumerate(regions, 1), key=lambda region: region[1][1]):
-        if str(number) not in empty:
-            rows, columns = polygon(outline[:, 1], outline[:, 0], sides)
+    objects, holes = np.zeros(sides, np.int64), np.zeros(sides, bool)
+    empty = []
+    for number, (outline, hole) in enumerate(regions, 1):
+        if not _encloses(outline):
+            empty.append(str(number))
+            continue
+        rows, columns = polygon(outline[:, 1], outline[:, 0], sides)
+        if hole:
+            holes[rows, columns] = True
+        else:
             free = objects[rows, columns] == 0
-            if hole:
-                objects[rows, columns] = 0
-            else:
-                objects[rows[free], columns[free]] = number
+            objects[rows[free], columns[free]] = number
+    objects[holes] = 0
     if regions and not objects.any():
         raise DataError(
             f"{path}: none of its {len(regions)} regions has a pixel of the image, of"
