@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from datasets.pictures import opened
+from datasets.pictures import converted, opened
 from datasets.source import DataError
 
 FULL = 512
@@ -96,12 +96,10 @@ def preprocess(film: np.ndarray, side: int) -> np.ndarray:
 
 
 def to_bytes(values: np.ndarray, most: int) -> np.ndarray:
-    """Whole numbers in 0...most as uint8, `most` as 255."""
-    return (
-        values.astype(np.uint8)
-        if most == 255
-        else np.rint(values.clip(0, most) * (255 / most)).astype(np.uint8)
-    )
+    """Whole numbers in 0...most as uint8, `most` as 255. Raises ValueError for others."""
+    if values.min() < 0 or values.max() > most:
+        raise ValueError(f"it has values {values.min()} to {values.max()}, beyond 0 to {most}")
+    return np.rint(values * (255 / most)).astype(np.uint8)
 
 
 def _read_dicom(path: Path) -> np.ndarray:
@@ -113,15 +111,21 @@ def _read_dicom(path: Path) -> np.ndarray:
             " 'pydicom>=3.0'"
         ) from None
     data = pydicom.dcmread(path)
+    colours, bits = data.PhotometricInterpretation, data.BitsStored
+    if colours not in ("MONOCHROME1", "MONOCHROME2") or bits > 16:
+        raise ValueError(f"expected grey pixels of at most 16 bits, found {colours} of {bits} bits")
     pixels = data.pixel_array
     if pixels.ndim != 2 or data.PixelRepresentation:
         raise ValueError(
             f"expected one grey image of unsigned values, found {pixels.dtype} {pixels.shape}"
         )
-    film = to_bytes(pixels, 2**data.BitsStored - 1)
-    return (
-        255 - film if data.PhotometricInterpretation == "MONOCHROME1" else film
-    )  # where the least value is white
+    slope = 1 if data.get("RescaleSlope") is None else data.RescaleSlope
+    if "ModalityLUTSequence" in data or not abs(slope) > 0:
+        raise ValueError("its values are rescaled by a table, or by 0, which is not read")
+    film = to_bytes(pixels, 2**bits - 1)
+    # The standard states the inverse presentation beside MONOCHROME1: both say it once.
+    white_first = colours == "MONOCHROME1" or data.get("PresentationLUTShape") == "INVERSE"
+    return 255 - film if white_first != (slope < 0) else film
 
 
 def read_film(path: Path, most: int = 0) -> np.ndarray:
@@ -139,9 +143,7 @@ def read_film(path: Path, most: int = 0) -> np.ndarray:
         else:
             with opened(path) as image:
                 deep = image.mode.startswith("I")
-                film = (
-                    to_bytes(np.asarray(image), 65535) if deep else np.asarray(image.convert("L"))
-                )
+                film = to_bytes(np.asarray(image), 65535) if deep else converted(image, "L")
     except DataError:
         raise
     # Pydicom raises what it meets, and has errors of its own that cannot be named without it

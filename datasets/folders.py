@@ -14,22 +14,30 @@ from datasets.source import DataError
 
 
 def read_table(path: Path, columns: Sequence[str], how_to_get: str) -> list[dict[str, str]]:
-    """The rows of a CSV file as text by column. Raises DataError if it has no rows or lacks one of
-    the columns.
+    """The rows of a CSV file as text by column. Raises DataError if it has no rows, lacks one of
+    the columns or has it twice, or if a row has fewer or more fields than the header.
+
+    A field is not counted where the header has no name for it: some tables end their rows, or their
+    header alone, with a comma.
     """
+    rows = []
     try:
         with path.open(newline="", encoding="utf-8-sig") as lines:
-            rows = list(csv.DictReader(lines))
+            reader = csv.DictReader(lines, strict=True)
+            header = reader.fieldnames or []
+            for row in reader:
+                beyond = any(row.pop(None, ()))
+                if beyond or any(row[column] is None for column in header if column):
+                    raise DataError(
+                        f"{path}: line {reader.line_num} has {'more' if beyond else 'fewer'} fields"
+                        f" than the header; the table is damaged or cut off. {how_to_get}"
+                    )
+                rows.append(row)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise DataError(f"{path} is not a readable table ({error}). {how_to_get}") from error
-    if (
-        not rows
-        or not set(columns) <= set(rows[0])
-        or any(row[column] is None for row in rows for column in columns)
-    ):
+    if not rows or any(header.count(column) != 1 for column in columns):
         raise DataError(
-            f"{path} is not a table with the columns {', '.join(columns)}, or is cut off."
-            f" {how_to_get}"
+            f"{path} is not a table with the columns {', '.join(columns)}, each once. {how_to_get}"
         )
     return rows
 

@@ -18,6 +18,8 @@ from datasets.source import REAL, DataError, Split
 
 SIDE = 256
 """Pixels of a slice's width and height."""
+DIMMEST = 0.01
+"""Share of the values above 0 that must stay above 0 as bytes."""
 
 
 def fitted(slices: np.ndarray, side: int = SIDE) -> np.ndarray:
@@ -43,6 +45,22 @@ def as_bytes(volume: np.ndarray) -> np.ndarray:
     return np.rint(volume.astype(np.float64).clip(0) * (255 / top)).astype(np.uint8)
 
 
+def _scaled(path: Path, volume: np.ndarray) -> np.ndarray:
+    """`as_bytes` of a file's volume. Raises DataError for values that are no numbers, and for one
+    of which nearly all turns black, since a few values are far beyond the others.
+    """
+    if not np.isfinite(volume).all():
+        raise DataError(f"{path} has values that are no numbers. Get it again.")
+    scaled = as_bytes(volume)
+    signal = np.count_nonzero(volume > 0)
+    if np.count_nonzero(scaled) < DIMMEST * signal:
+        raise DataError(
+            f"{path} has values up to {volume.max():g}, so far beyond the others that"
+            f" {signal - np.count_nonzero(scaled):,} of {signal:,} turn black. Get it again."
+        )
+    return scaled
+
+
 def splits_of(
     subjects: Mapping[str, Sequence[Path]], read: Callable[[Path], np.ndarray]
 ) -> dict[str, Split]:
@@ -53,10 +71,7 @@ def splits_of(
     """
 
     def slices(path: Path) -> np.ndarray:
-        volume = read(path)
-        if not np.isfinite(volume).all():
-            raise DataError(f"{path} has values that are no numbers. Get it again.")
-        return fitted(as_bytes(volume))
+        return fitted(_scaled(path, read(path)))
 
     splits: dict[str, Split] = {}
     first = 0

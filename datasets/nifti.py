@@ -5,6 +5,7 @@ Orientation is not read: sets whose volumes are registered, such as BraTS, do no
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from datasets.npz import MOST_PACKED
 from datasets.source import DataError
 
 
@@ -26,7 +28,16 @@ def readable(path: Path) -> Iterator[None]:
 
     try:
         yield
-    except (OSError, EOFError, zlib.error, ValueError, ImageFileError, HeaderDataError) as error:
+    except (
+        OSError,
+        EOFError,
+        zlib.error,
+        ValueError,
+        MemoryError,
+        OverflowError,
+        ImageFileError,
+        HeaderDataError,
+    ) as error:
         why = " ".join(str(error).split())
         raise DataError(f"{path} is not a readable NIfTI volume ({why}). Get it again.") from error
 
@@ -39,7 +50,12 @@ def read_volume(path: Path) -> np.ndarray:
     import nibabel
 
     with readable(path):
-        values = np.asanyarray(nibabel.load(path).dataobj)
+        data = nibabel.load(path).dataobj
+        stated = math.prod(data.shape) * data.dtype.itemsize
+        size = path.stat().st_size
+        if stated > size * (1 if path.suffix == ".nii" else MOST_PACKED):
+            raise ValueError(f"it says {stated:,} bytes of voxels, and has {size:,} bytes")
+        values = np.asanyarray(data)
         while values.ndim > 3 and values.shape[-1] == 1:
             values = values[..., 0]
         if values.ndim != 3 or not values.size:
@@ -47,13 +63,3 @@ def read_volume(path: Path) -> np.ndarray:
         if values.dtype.kind not in "iuf":
             raise ValueError(f"its numbers are {values.dtype}, and so complex or colours")
         return values.T.astype(values.dtype.newbyteorder("="), copy=False)
-
-
-def whole_numbers(path: Path, volume: np.ndarray) -> np.ndarray:
-    """A volume as whole numbers int64. Raises DataError if it has values that are none."""
-    if volume.dtype.kind == "f":
-        rounded = np.rint(volume)
-        if not np.array_equal(rounded, volume):
-            raise DataError(f"{path} has values that are not whole numbers. Get it again.")
-        volume = rounded
-    return volume.astype(np.int64)

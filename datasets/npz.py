@@ -14,9 +14,10 @@ from numpy.lib import format as npy
 
 from results.files import DataError
 
-PACKINGS = {zipfile.ZIP_STORED: 1, zipfile.ZIP_DEFLATED: 1100}
-"""The two that NumPy writes, and how many times larger than packed a member may be: deflate cannot
-do more."""
+MOST_PACKED = 1100
+"""How many times larger than packed something may be: deflate cannot do more."""
+PACKINGS = {zipfile.ZIP_STORED: 1, zipfile.ZIP_DEFLATED: MOST_PACKED}
+"""The two that NumPy writes, and how many times larger than packed a member may be."""
 HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
 

@@ -16,6 +16,8 @@ from results.files import DataError
 REAL, SURROGATE, SYNTHETIC = "real", "surrogate", "synthetic"
 KERAS = ("x_train", "y_train", "x_test", "y_test")
 """The arrays of an npz file with images and labels, as Keras names them."""
+MOST_WHOLE = 2**53
+"""Up to which float64 has every whole number."""
 UNVERIFIED = "unverified"
 """Said of samples that are none of those whose digests are known (`datasets/verified.csv`)."""
 
@@ -39,12 +41,13 @@ class Split:
         if (
             self.images.dtype not in (np.uint8, np.float32)
             or self.images.ndim not in (4, 5)
-            or len(self.images) != len(self.labels)
+            or self.labels.dtype.kind != "i"
+            or self.labels.shape != self.images.shape[:1]
         ):
             raise DataError(
                 "expected uint8 or float32 images (n, c, h, w) or volumes (n, c, d, h, w) and as"
-                f" many labels, got {self.images.dtype} {self.images.shape} and"
-                f" {self.labels.shape}"
+                f" many whole labels, got {self.images.dtype} {self.images.shape} and"
+                f" {self.labels.dtype} {self.labels.shape}"
             )
         count = len(self.images)
         if self.groups is not None and (
@@ -104,6 +107,22 @@ class DataSource:
     which otherwise has as many of each."""
 
 
+def whole(values: np.ndarray, what: object) -> np.ndarray:
+    """Labels, object numbers or voxels as whole numbers int64.
+
+    Raises DataError, naming `what`, for text and complex numbers, fractions, infinities and numbers
+    beyond 2^53, none of which a cast would tell.
+    """
+    if values.dtype.kind not in "biuf":
+        raise DataError(
+            f"{what} has values of type {values.dtype}, not whole numbers. Get it again."
+        )
+    exact = values.astype(np.float64, copy=False) if values.dtype.kind == "f" else values
+    if not ((exact >= -MOST_WHOLE) & (exact <= MOST_WHOLE) & (np.rint(exact) == exact)).all():
+        raise DataError(f"{what} has values that are not whole numbers up to 2^53. Get it again.")
+    return exact.astype(np.int64)
+
+
 def check_groups(title: str, splits: Mapping[str, Split]) -> None:
     """Raise DataError if a group has samples in two of the splits."""
     seen: dict[int, str] = {}
@@ -132,7 +151,8 @@ def read_npz(path: Path, how_to_get: str) -> dict[str, Split]:
     arrays = read_arrays(path, KERAS, how_to_get)
     return {
         split: Split(
-            to_nchw(arrays[f"x_{split}"]), arrays[f"y_{split}"].reshape(-1).astype(np.int64)
+            to_nchw(arrays[f"x_{split}"]),
+            whole(arrays[f"y_{split}"].reshape(-1), f"{path}: y_{split}"),
         )
         for split in ("train", "test")
     }

@@ -25,10 +25,12 @@ import nibabel
 import numpy as np
 import torch
 from PIL import Image
+from scipy.io import savemat
 
 from datasets.films import read_film
 from datasets.nifti import read_volume
 from datasets.npz import read_arrays
+from datasets.nuclei import read_objects
 from datasets.sources.cifar import read_batch
 from datasets.sources.fastmri import slices_of
 from datasets.sources.mnist import read_idx
@@ -284,6 +286,13 @@ def _write_png(folder: Path) -> None:
     Image.fromarray(np.arange(48, dtype=np.uint8).reshape(6, 8)).save(folder / "a.png")
 
 
+MAP = np.array([[0, 7, 7], [0, 0, 300]])
+
+
+def _write_matlab(folder: Path, packed: bool) -> None:
+    savemat(folder / "a.mat", {"inst_map": MAP.astype(float)}, do_compression=packed)
+
+
 def _write_hdf5(folder: Path) -> None:
     with h5py.File(folder / "a.h5", "w") as content:
         content["reconstruction_rss"] = np.arange(18, dtype=np.float32).reshape(2, 3, 3)
@@ -322,10 +331,20 @@ KINDS = [
     Kind("PNG", _write_png, lambda folder: read_film(folder / "a.png").tolist()),
     Kind("pickled batch", _write_batch, _read_batch),
     Kind("IDX", _write_idx, lambda folder: [len(read_idx(folder / "labels").shape)]),
+    Kind(
+        "MATLAB map",
+        lambda folder: _write_matlab(folder, packed=False),
+        lambda folder: read_objects(folder / "a.mat", (2, 3)).shape,
+    ),
+    Kind(
+        "packed MATLAB map",
+        lambda folder: _write_matlab(folder, packed=True),
+        lambda folder: read_objects(folder / "a.mat", (2, 3)).tolist(),
+    ),
     Kind("HDF5", _write_hdf5, lambda folder: [slices_of(folder / "a.h5").ndim]),
 ]
-"""Of pickles, IDX and HDF5 files, which have no sum, only the form is compared: another content has
-another digest, and is unverified. The same is true of JPEG, TIFF and BMP."""
+"""Of pickles, IDX, MATLAB and HDF5 files, which have no sum, only the form is compared: another
+content has another digest, and is unverified. The same is true of JPEG, TIFF and BMP."""
 
 
 def void(_: object) -> None:

@@ -35,9 +35,9 @@ from pathlib import Path
 import numpy as np
 
 from datasets.annotations import IGNORE, SEGMENTS, AnnotatedSource, AnnotatedSplit, Annotation
-from datasets.folders import read_table
-from datasets.nifti import read_volume, whole_numbers
-from datasets.source import DataError, Split
+from datasets.folders import read_table, unrepeated
+from datasets.nifti import read_volume
+from datasets.source import DataError, Split, whole
 
 INSTITUTIONS = ("2013", "CBICA", "TCIA", "other")
 """By class."""
@@ -132,7 +132,7 @@ def _slices_files(home: Path) -> list[Path]:
 
 def _volume(path: Path) -> np.ndarray:
     """Whole numbers (155, 240, 240). Raises DataError for other sides."""
-    volume = whole_numbers(path, read_volume(path))
+    volume = whole(read_volume(path), path)
     if volume.shape != SIDES:
         raise DataError(
             f"{path} has {' x '.join(map(str, volume.shape))} voxels, expected"
@@ -276,11 +276,15 @@ def _files_2020(home: Path) -> list[Path]:
 
 
 def earlier_names(table: Path) -> dict[str, str]:
-    """The name that each case of 2020 had in 2019, 2018 or 2017, where it had one."""
+    """The name that each case of 2020 had in 2019, 2018 or 2017, where it had one. Raises DataError
+    for a table that names a case twice.
+    """
     if not table.is_file():
         return {}
     known = {}
-    for row in read_table(table, ("BraTS_2020_subject_ID",), HOW_2020):
+    rows = read_table(table, ("BraTS_2020_subject_ID",), HOW_2020)
+    unrepeated(table, [row["BraTS_2020_subject_ID"] for row in rows], HOW_2020)
+    for row in rows:
         years = (row.get(f"BraTS_{year}_subject_ID") or "NA" for year in (2019, 2018, 2017))
         known[row["BraTS_2020_subject_ID"]] = next((name for name in years if name != "NA"), "")
     return known
@@ -292,6 +296,9 @@ def _load_2020(home: Path) -> dict[str, Split]:
     for split, cases in cases_2020(home).items():
         folder, table = FOLDERS_2020[split]
         earlier = earlier_names(home / folder / table)
+        unnamed = [case.name for case in cases if earlier and case.name not in earlier]
+        if unnamed:
+            raise DataError(f"{home / folder / table} does not name {unnamed[0]}. {HOW_2020}")
         labels = [institution(earlier.get(case.name, "")) for case in cases]
         groups = range(first, first + len(cases))
         splits[split] = _read(cases, labels, groups, labelled=split == "train")

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from datasets.fetching import Download, fetch_all
-from datasets.source import DataError, DataSource, Split, read_npz
+from datasets.source import DataError, DataSource, Split, read_npz, whole
 
 SIZES = {"train": 50_000, "test": 10_000}
 MEAN_100, STD_100 = (0.5071, 0.4865, 0.4409), (0.2673, 0.2564, 0.2762)
@@ -28,11 +28,41 @@ HOW_16 = (
     f"Put {REDUCED} into the data home: CIFAR-100 in its official order, every pixel the mean of"
     " 2 x 2."
 )
+NUMBERS = {
+    *("|i1", "|u1"),
+    *(f"{order}{name}" for order in "<>" for name in ("i2", "i4", "i8", "u2", "u4", "f4", "f8")),
+}
+"""NumPy's types of the arrays that batches hold or may hold."""
 
 
-def _empty_array(*_: object) -> np.ndarray:
-    """What a pickled array begins as; its state follows, and brings its own shape."""
-    return np.ndarray((0,), np.uint8)
+class _Dtype:
+    """What a pickle says of the type of an array's numbers, as text: NumPy's own would take any
+    state that a file gives it, and with some ends the process.
+    """
+
+    def __init__(self, name: str, *_: object):
+        self.name, self.order = name, "|"
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self.order = state[1]
+
+
+class _Array:
+    """An array as a pickle has it, whose content follows as its state."""
+
+    values = np.empty(0, np.uint8)
+
+    def __init__(self, *_: object):
+        pass
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        """Raises ValueError unless it is one of plain numbers, in as many bytes as they take."""
+        _, shape, dtype, by_column, content = state
+        if not isinstance(dtype, _Dtype) or f"{dtype.order}{dtype.name}" not in NUMBERS:
+            raise ValueError("it has an array of other things than numbers")
+        raw = content.encode("latin1") if isinstance(content, str) else content
+        numbers = np.frombuffer(raw, f"{dtype.order}{dtype.name}")
+        self.values = numbers.reshape(shape, order="F" if by_column else "C")
 
 
 def _bytes(text: str, encoding: str) -> bytes:
@@ -44,14 +74,14 @@ def _bytes(text: str, encoding: str) -> bytes:
 
 class _ArrayUnpickler(pickle.Unpickler):
     """Reads the official batches, which are pickles, and refuses everything but plain values and
-    NumPy arrays.
+    arrays of numbers. Nothing that it makes of a file is an object of NumPy's.
     """
 
     ALLOWED: ClassVar[dict[tuple[str, str], Any]] = {
-        ("numpy.core.multiarray", "_reconstruct"): _empty_array,
-        ("numpy._core.multiarray", "_reconstruct"): _empty_array,
+        ("numpy.core.multiarray", "_reconstruct"): _Array,
+        ("numpy._core.multiarray", "_reconstruct"): _Array,
         ("numpy", "ndarray"): "numpy.ndarray",  # an argument of the above, and not to be called
-        ("numpy", "dtype"): np.dtype,
+        ("numpy", "dtype"): _Dtype,
         ("_codecs", "encode"): _bytes,
     }
 
@@ -78,7 +108,11 @@ def read_batch(path: Path, label_key: str) -> tuple[np.ndarray, np.ndarray]:
         pickled = path.read_bytes()
         _check_sizes(pickled)
         batch = _ArrayUnpickler(io.BytesIO(pickled), encoding="latin1").load()
-        return batch["data"].reshape(-1, 3, 32, 32), np.asarray(batch[label_key], dtype=np.int64)
+        labels = batch[label_key]
+        if isinstance(labels, list) and not all(isinstance(label, int) for label in labels):
+            raise ValueError(f"its {label_key} are not all whole numbers")
+        numbers = np.array(labels, np.int64) if isinstance(labels, list) else labels.values
+        return batch["data"].values.reshape(-1, 3, 32, 32), whole(numbers, f"{path}: {label_key}")
     except (
         pickle.UnpicklingError,
         EOFError,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from datasets.pictures import opened
+from datasets.pictures import read_rgb
 from datasets.source import DataError, DataSource, Split, to_nchw
 from datasets.sources import cifar
 
@@ -32,13 +32,7 @@ def read_folder(folder: Path) -> Split:
     images, labels = [], []
     for label, name in enumerate(CLASSES):
         for path in sorted((folder / name).glob("*.png")):
-            try:
-                with opened(path) as image:
-                    images.append(np.asarray(image.convert("RGB")))
-            except (OSError, ValueError, SyntaxError) as error:
-                raise DataError(
-                    f"{path} is not a readable image ({error}). Unpack CINIC-10 again."
-                ) from error
+            images.append(read_rgb(path))
             labels.append(label)
     if len({image.shape for image in images}) != 1:
         raise DataError(

@@ -12,12 +12,14 @@ order of their SHA-256, the first quarter is the test split.
 from __future__ import annotations
 
 import functools
+import math
 from pathlib import Path
 
 import numpy as np
 
 from datasets.folders import held_out
 from datasets.mri import slices_source, splits_of
+from datasets.npz import MOST_PACKED
 from datasets.source import DataError, Split
 
 SUBJECTS = {"t1": (2_583, 860), "t2": (2_874, 958)}
@@ -48,8 +50,24 @@ def slices_of(path: Path) -> np.ndarray:
     try:
         with h5py.File(path) as content:
             if "reconstruction_rss" in content:
-                slices = np.asarray(content["reconstruction_rss"])
-    except (OSError, RuntimeError, KeyError, ValueError, TypeError) as error:  # h5py's, of damage
+                stored = content["reconstruction_rss"]
+                stated, there = (
+                    math.prod(stored.shape) * stored.dtype.itemsize,
+                    stored.id.get_storage_size(),
+                )
+                if stated > there * MOST_PACKED:
+                    raise ValueError(f"it says {stated:,} bytes of slices, and has {there:,}")
+                slices = np.asarray(stored)
+    except (  # h5py's, of damage
+        OSError,
+        RuntimeError,
+        KeyError,
+        ValueError,
+        TypeError,
+        AttributeError,
+        MemoryError,
+        OverflowError,
+    ) as error:
         why = " ".join(str(error).split())
         raise DataError(f"{path} is not a readable HDF5 file ({why}). {_HOW}") from error
     if slices is None:

@@ -30,7 +30,7 @@ import numpy as np
 from datasets.annotations import IGNORE, SEGMENTS, AnnotatedSource, AnnotatedSplit, Annotation
 from datasets.folders import held_out
 from datasets.npz import check_npz, read_arrays
-from datasets.source import SURROGATE, DataError, Split
+from datasets.source import SURROGATE, DataError, Split, whole
 
 SIDE = 128
 DEPTH, SMALL = 16, 64
@@ -66,11 +66,12 @@ def _read(home: Path) -> dict[str, np.ndarray]:
     """The five arrays, in the order of patients and slices. Raises DataError if they do not fit."""
     path = home / "lgg_mri.npz"
     arrays = read_arrays(path, _ARRAYS, HOW)
+    arrays["slice"] = whole(arrays["slice"], f"{path}: slice")
     images, masks = arrays["images"], arrays["masks"]
     count = len(images)
     if images.shape != (count, SIDE, SIDE, 3) or images.dtype != np.uint8:
         raise DataError(f"{path}: images are {images.dtype} {images.shape}. {HOW}")
-    if masks.shape != (count, SIDE, SIDE) or (masks > 1).any():
+    if masks.shape != (count, SIDE, SIDE) or not np.isin(masks, (0, 1)).all():
         raise DataError(f"{path}: masks {masks.shape} are not 0 and 1 of every pixel. {HOW}")
     if any(len(arrays[name]) != count for name in _ARRAYS):
         raise DataError(f"{path}: there are not as many patients, slices and sites. {HOW}")

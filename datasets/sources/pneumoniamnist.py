@@ -15,7 +15,7 @@ import numpy as np
 from datasets import films
 from datasets.annotations import FINDINGS, AnnotatedSource, AnnotatedSplit, Annotation
 from datasets.npz import check_npz, read_arrays
-from datasets.source import DataError, Split
+from datasets.source import DataError, Split, whole
 
 SIZE = 28
 SPLITS = {"train": "train", "valid": "val", "test": "test"}
@@ -43,8 +43,11 @@ def _load(home: Path) -> dict[str, Split]:
     splits: dict[str, Split] = {}
     try:
         for split, name in SPLITS.items():
-            images = np.stack([films.equalise(film) for film in arrays[f"{name}_images"]])[:, None]
-            labels = arrays[f"{name}_labels"].reshape(-1).astype(np.int64)
+            raw = arrays[f"{name}_images"]
+            if raw.dtype != np.uint8:
+                raise ValueError(f"{name}_images are {raw.dtype}, not uint8")
+            images = np.stack([films.equalise(film) for film in raw])[:, None]
+            labels = whole(arrays[f"{name}_labels"].reshape(-1), f"{path}: {name}_labels")
             splits[split] = AnnotatedSplit(
                 images, labels, {"findings": labels[:, None].astype(np.uint8)}
             )

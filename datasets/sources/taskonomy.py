@@ -23,15 +23,15 @@ file is left out.
 
 from __future__ import annotations
 
-import csv
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 
 from datasets.annotations import IGNORE, MAP, SEGMENTS, AnnotatedSource, AnnotatedSplit, Annotation
-from datasets.pictures import opened
-from datasets.source import DataError, Split
+from datasets.folders import read_table
+from datasets.pictures import LOSSLESS, converted, opened
+from datasets.source import DataError, Split, whole
 
 SIZE = 64
 MOST = {"train": 10_000, "valid": 2_000, "test": 2_000}
@@ -101,14 +101,8 @@ def _buildings(home: Path) -> dict[str, list[str]]:
         for folder in (home, home / "splits_taskonomy"):
             path = folder / f"train_val_test_{name}.csv"
             if path.is_file():
-                with path.open(newline="") as lines:
-                    rows = list(csv.DictReader(lines))
-                if not rows or not {"id", "train", "val", "test"} <= set(rows[0]):
-                    raise DataError(
-                        f"{path} is not a list of buildings with the columns id, train, val, test."
-                        f" {_HOW}"
-                    )
                 columns = {"train": "train", "valid": "val", "test": "test"}
+                rows = read_table(path, ("id", *columns.values()), _HOW)
                 return {
                     split: [row["id"] for row in rows if row[column] == "1"]
                     for split, column in columns.items()
@@ -171,9 +165,8 @@ def read_map(path: Path, full_scale: float = 1.0) -> np.ndarray:
 
     with opened(path) as image:
         wide = image.mode.startswith("I")
-        pixels = np.asarray(
-            image if wide or image.mode == "L" else image.convert("RGB"), np.float32
-        )
+        grey = wide or image.mode == "L"
+        pixels = np.asarray(image if grey else converted(image, "RGB"), np.float32)
     share = (pixels / (65535 * full_scale if wide else 255)).clip(0, 1)
     channels = np.atleast_3d(share).transpose(2, 0, 1)
     small = [
@@ -189,14 +182,14 @@ def read_segments(path: Path) -> np.ndarray:
     """
     from PIL import Image
 
-    with opened(path) as image:
-        labels = np.asarray(image.resize((SIZE, SIZE), Image.Resampling.NEAREST))
-    if labels.ndim != 2 or labels.max() > 1 + len(OBJECTS):
+    with opened(path, LOSSLESS) as image:
+        labels = whole(np.asarray(image.resize((SIZE, SIZE), Image.Resampling.NEAREST)), path)
+    if labels.ndim != 2 or labels.min() < 0 or labels.max() > 1 + len(OBJECTS):
         raise ValueError(
             f"expected one channel of values 0 to {1 + len(OBJECTS)}, found {labels.shape}, at most"
             f" {labels.max()}"
         )
-    return np.where(labels == 0, IGNORE, labels.astype(int) - 1).astype(np.uint8)
+    return np.where(labels == 0, IGNORE, labels - 1).astype(np.uint8)
 
 
 def read_class(path: Path) -> int:
@@ -205,8 +198,8 @@ def read_class(path: Path) -> int:
     """
     # Mapped: a header may promise more than fits into memory.
     scores = np.load(path, mmap_mode="r", allow_pickle=False)
-    if scores.size != 1000:
-        raise ValueError(f"expected 1000 probabilities, found {scores.size}")
+    if scores.size != 1000 or scores.dtype.kind != "f" or not np.isfinite(scores).all():
+        raise ValueError(f"expected 1000 probabilities, found {scores.size} {scores.dtype}")
     return int(scores.argmax())
 
 

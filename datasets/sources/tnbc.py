@@ -32,10 +32,10 @@ from datasets.nuclei import (
     read_all,
     read_index,
     read_objects,
-    read_rgb,
     same_sides,
     separated,
 )
+from datasets.pictures import LOSSLESS, read_rgb
 from datasets.source import DataError, Split
 
 SIDES = (512, 512)
@@ -98,8 +98,16 @@ def _files(home: Path) -> list[Path]:
 
 
 def _from_mask(path: Path, sides: tuple[int, int]) -> np.ndarray:
-    mask = read_rgb(path).max(axis=-1) > 0
-    same_sides(path, mask, sides)
+    """The parts of a mask, of which 0 is background. Raises DataError for a picture of more tones,
+    and for one that is mostly bright.
+    """
+    tones = read_rgb(path, LOSSLESS).max(axis=-1)
+    same_sides(path, tones, sides)
+    mask = tones > 0
+    if len(np.unique(tones[mask])) > 1 or 2 * mask.sum() > mask.size:
+        raise DataError(
+            f"{path} is no mask: it has more than two tones, or most of it is not 0. Get it again."
+        )
     return separated(mask)
 
 

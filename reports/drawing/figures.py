@@ -186,7 +186,7 @@ def with_palette(png: bytes) -> bytes:
     """An opaque picture in 256 colours, if no channel of any pixel so moves by more than `UNSEEN`,
     as in charts, whose further colours smooth edges; else `repacked`.
     """
-    given = Image.open(io.BytesIO(png))
+    given = Image.open(io.BytesIO(png), formats=["PNG"])
     image = given.convert("RGB")
     of_few = image.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     moved: Any = ImageChops.difference(image, of_few.convert("RGB")).getextrema()
@@ -197,7 +197,7 @@ def with_palette(png: bytes) -> bytes:
 
 def repacked(png: bytes) -> bytes:
     """The same pixels in a smaller PNG if there is one; an opaque image has no alpha there."""
-    given = Image.open(io.BytesIO(png))
+    given = Image.open(io.BytesIO(png), formats=["PNG"])
     image = given.convert("RGB") if given.mode == "RGBA" and _is_opaque(given) else given
     return min(png, _packed(image, given), key=len)
 

@@ -174,7 +174,7 @@ def test_a_large_film_is_reduced_and_a_small_one_is_not(tmp_path):
     assert read_film(tmp_path / "a.png", most=20).shape == (8, 16)
 
 
-def write_dicom(path, pixels, interpretation="MONOCHROME2", bits=8, signed=0):
+def write_dicom(path, pixels, interpretation="MONOCHROME2", bits=8, signed=0, **more):
     pydicom = pytest.importorskip("pydicom", reason="pydicom is not installed")
     meta = pydicom.dataset.FileMetaDataset()
     meta.TransferSyntaxUID = pydicom.uid.ExplicitVRLittleEndian
@@ -193,6 +193,8 @@ def write_dicom(path, pixels, interpretation="MONOCHROME2", bits=8, signed=0):
     data.BitsAllocated = 8 * pixels.dtype.itemsize
     data.BitsStored, data.HighBit = bits, bits - 1
     data.PixelData = pixels.tobytes()
+    for name, value in more.items():
+        setattr(data, name, value)
     data.save_as(path, enforce_file_format=True)
 
 
@@ -204,6 +206,52 @@ def test_a_dicom_file_is_read(tmp_path):
 def test_a_dicom_file_where_the_least_value_is_white_is_inverted(tmp_path):
     write_dicom(tmp_path / "a.dcm", TONES, "MONOCHROME1")
     assert np.array_equal(read_film(tmp_path / "a.dcm"), 255 - TONES)
+
+
+@pytest.mark.parametrize(
+    ("interpretation", "shape", "slope", "inverted"),
+    [
+        ("MONOCHROME2", "IDENTITY", 1, False),
+        ("MONOCHROME2", "IDENTITY", 2.5, False),
+        ("MONOCHROME2", "IDENTITY", -1, True),
+        ("MONOCHROME2", "INVERSE", 1, True),
+        ("MONOCHROME1", "INVERSE", 1, True),  # as the standard has it: said twice, meant once
+        ("MONOCHROME1", "INVERSE", -1, False),
+    ],
+)
+def test_whatever_inverts_a_dicom_file_is_followed(
+    tmp_path, interpretation, shape, slope, inverted
+):
+    told = {"PresentationLUTShape": shape, "RescaleSlope": slope, "RescaleIntercept": 0}
+    write_dicom(tmp_path / "a.dcm", TONES, interpretation, **told)
+    assert np.array_equal(read_film(tmp_path / "a.dcm"), 255 - TONES if inverted else TONES)
+
+
+def test_a_dicom_file_of_colours_or_of_a_dose_is_refused(tmp_path):
+    write_dicom(tmp_path / "a.dcm", TONES, "PALETTE COLOR")
+    with pytest.raises(DataError, match="at most 16 bits, found PALETTE COLOR of 8 bits"):
+        read_film(tmp_path / "a.dcm")
+    write_dicom(tmp_path / "a.dcm", TONES.astype(np.uint32), bits=32)
+    with pytest.raises(DataError, match="at most 16 bits, found MONOCHROME2 of 32 bits"):
+        read_film(tmp_path / "a.dcm")
+
+
+def test_a_dicom_file_whose_values_need_a_table_or_lose_their_meaning_is_refused(tmp_path):
+    pydicom = pytest.importorskip("pydicom", reason="pydicom is not installed")
+    table = pydicom.Sequence([pydicom.Dataset()])
+    for told in ({"ModalityLUTSequence": table}, {"RescaleSlope": 0, "RescaleIntercept": 0}):
+        write_dicom(tmp_path / "a.dcm", TONES, **told)
+        with pytest.raises(DataError, match="rescaled by a table, or by 0"):
+            read_film(tmp_path / "a.dcm")
+
+
+def test_a_film_of_numbers_beyond_its_range_is_refused(tmp_path):
+    Image.fromarray(TONES.astype(np.float32) / 255).save(tmp_path / "a.tif")
+    with pytest.raises(DataError, match=r"a\.tif is not .*more than 8 bits"):
+        read_film(tmp_path / "a.tif")
+    Image.fromarray(TONES.astype(np.int32) + 65_535).save(tmp_path / "b.tif")
+    with pytest.raises(DataError, match=r"b\.tif is not .*beyond 0 to 65535"):
+        read_film(tmp_path / "b.tif")
 
 
 def test_a_dicom_file_of_twelve_bits_is_read_as_shares_of_them(tmp_path):

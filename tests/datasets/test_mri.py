@@ -142,3 +142,13 @@ def test_a_source_of_slices_has_one_class_and_nothing_beside_the_image():
         "a", "a", {}, lambda home: [], lambda home: {}, licence="", how_to_get="", side=32
     )
     assert (alone.stand_ins, alone.embedded, alone.shape) == ((), "", (1, 32, 32))
+
+
+def test_a_value_far_beyond_the_others_is_refused_rather_than_all_black(tmp_path):
+    volume = np.full((2, 30, 30), 100.0, np.float32)
+    volume[0, 0, 0] = 1e30
+    with pytest.raises(DataError, match=r"a has values up to 1e\+30, .* 1,799 of 1,800 turn black"):
+        splits_of({"train": [tmp_path / "a"]}, lambda path: volume)
+    volume[0, 0, 0] = 10_000  # a vessel
+    (split,) = splits_of({"train": [tmp_path / "a"]}, lambda path: volume).values()
+    assert np.unique(split.images).tolist() == [0, 3, 255]

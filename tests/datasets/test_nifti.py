@@ -6,7 +6,7 @@ import struct
 import numpy as np
 import pytest
 
-from datasets.nifti import read_volume, whole_numbers
+from datasets.nifti import read_volume
 from datasets.source import DataError
 
 TYPES = {"u1": 2, "i2": 4, "i4": 8, "f4": 16, "f8": 64, "i1": 256, "u2": 512, "u4": 768}
@@ -91,8 +91,15 @@ def test_a_damaged_archive_is_refused(saved):
         read_volume(path.with_name("absent.nii"))
 
 
-def test_whole_numbers_are_asked_for(saved):
-    path = saved(nifti(VOLUME, "f4"))
-    assert whole_numbers(path, read_volume(path)).dtype == np.int64
-    with pytest.raises(DataError, match="not whole numbers"):
-        whole_numbers(path, VOLUME + 0.5)
+@pytest.mark.parametrize("name", ["a.nii", "a.nii.gz"])
+@pytest.mark.parametrize("kind", ["u1", "f8"])
+def test_sides_that_the_file_cannot_hold_are_refused_before_memory_is_taken(saved, name, kind):
+    path = saved(nifti(VOLUME, kind, sides=(32_000, 32_000, 32_000)), name)
+    with pytest.raises(
+        DataError, match=rf"{name} is not .*it says [\d,]+ bytes of voxels, and has"
+    ):
+        read_volume(path)
+
+
+def test_a_volume_that_packs_well_is_read(saved):
+    assert not read_volume(saved(nifti(np.zeros((99, 100, 100)), "f8"))).any()

@@ -13,7 +13,6 @@ from datasets.nuclei import (
     read_index,
     read_objects,
     read_outlines,
-    read_rgb,
     separated,
 )
 from datasets.source import DataError
@@ -106,12 +105,64 @@ def test_a_slide_without_regions_has_no_objects(xml):
     "polygon",
     [[], [(1, 1)], [(1, 1), (4, 4)], [(1, 1), (2, 2), (3, 3)], [(1, 1), (4, 1), (1, 1)]],
 )
-def test_an_open_outline_is_refused_naming_it(xml, polygon):
-    path = xml([(0, 0), (3, 0), (0, 3)], polygon)
-    with pytest.raises(
-        DataError, match=rf"slide\.xml: the outline of region 2 is open: its {len(polygon)} vertic"
-    ):
-        read_outlines(path, (5, 5))
+def test_an_outline_that_encloses_nothing_is_left_out_and_told(xml, polygon):
+    square = [(-0.5, -0.5), (1.5, -0.5), (1.5, 1.5), (-0.5, 1.5)]
+    with pytest.warns(UserWarning, match=r"slide\.xml: left out of 2 regions, .*: number 2"):
+        made = read_outlines(xml(square, polygon), (3, 3))
+    assert made.tolist() == [[1, 1, 0], [1, 1, 0], [0, 0, 0]]
+    with pytest.raises(DataError, match=r"none of its 1 regions has a pixel of the image"):
+        read_outlines(xml(polygon), (3, 3))
+
+
+def test_outlines_that_all_lie_elsewhere_are_refused(xml):
+    """As those of a whole slide, of which the image is a part."""
+    with pytest.raises(DataError, match="none of its 2 regions has a pixel of the image, of 9 x 9"):
+        read_outlines(xml(*[[(90, 90), (95, 90), (95, 95)]] * 2), (9, 9))
+
+
+def test_an_outline_that_crosses_itself_holds_both_its_parts(xml):
+    # A bow tie: rows 10 to 30 of columns 10 to 30, as wide as the row is away from row 20.
+    made = read_outlines(xml([(10, 10), (30, 30), (30, 10), (10, 30)]), (40, 40))
+    rows, columns = np.indices(made.shape)
+    inside = (rows > 10) & (rows < 30) & (columns > 10) & (columns < 30)
+    right = inside & (abs(columns - 20) > abs(rows - 20))
+    assert made[right].all()
+    assert not made[inside & (abs(columns - 20) < abs(rows - 20))].any()
+    assert 180 <= np.count_nonzero(made) <= 260  # 180 inside and what of the edges is counted
+
+
+def test_a_hole_is_background_in_any_order(xml):
+    square = [(-0.5, -0.5), (4.5, -0.5), (4.5, 3.5), (-0.5, 3.5)]
+    hole = [(0.5, 0.5), (2.5, 0.5), (2.5, 2.5), (0.5, 2.5)]
+    right = np.ones((4, 5), int)
+    right[1:3, 1:3] = 0
+    for outlines_of, number in (((square, hole), 2), ((hole, square), 1)):
+        path = xml(*outlines_of)
+        text = path.read_text()
+        path.write_text(text.replace(f'Id="{number}" Type', f'Id="{number}" NegativeROA="1" Type'))
+        assert read_outlines(path, (4, 5)).tolist() == right.tolist()
+
+
+def test_outlines_are_read_in_a_namespace_too(xml):
+    path = xml([(-0.5, -0.5), (1.5, -0.5), (1.5, 1.5), (-0.5, 1.5)])
+    path.write_text(path.read_text().replace("<Annotations", '<Annotations xmlns="http://x"'))
+    assert np.count_nonzero(read_outlines(path, (3, 3))) == 4
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<ASAP_Annotations><Annotations><Annotation><Coordinates/></Annotation></Annotations>"
+        "</ASAP_Annotations>",
+        "<annotations><ndpviewstate/></annotations>",
+        "<Annotations><Annotation/></Annotations>",
+    ],
+)
+def test_xml_of_another_schema_is_refused_naming_it(tmp_path, text):
+    (tmp_path / "slide.xml").write_text(text)
+    root = text[1 : text.index(">")]
+    with pytest.raises(DataError, match=rf"slide\.xml is XML of another schema .*root is {root},"):
+        read_outlines(tmp_path / "slide.xml", (3, 3))
 
 
 @pytest.mark.parametrize(
@@ -175,6 +226,89 @@ def test_object_numbers_that_are_not_whole_are_refused(tmp_path):
         read_objects(tmp_path / "map.mat", (1, 2))
 
 
+NUCLEI = np.zeros((40, 40), np.uint8)
+for row in range(5):
+    for column in range(5):
+        NUCLEI[8 * row + 1 : 8 * row + 7, 8 * column + 1 : 8 * column + 7] = 5 * row + column + 1
+
+
+def saved(path, array):
+    Image.fromarray(array).save(path)
+    return path
+
+
+def test_an_instance_map_and_one_nucleus_alone_are_read(tmp_path):
+    assert np.array_equal(read_objects(saved(tmp_path / "a.png", NUCLEI), (40, 40)), NUCLEI)
+    one = (NUCLEI == 7).astype(np.uint8)
+    for value in (1, 255):
+        made = read_objects(saved(tmp_path / "a.png", one * np.uint8(value)), (40, 40))
+        assert np.array_equal(made, one)
+
+
+@pytest.mark.parametrize("suffix", [".png", ".tif", ".mat", ".txt"])
+@pytest.mark.parametrize(
+    ("objects", "numbers"),
+    [
+        (np.where(NUCLEI > 0, 255, 0), 1),
+        (NUCLEI > 0, 1),
+        (NUCLEI % 4, 3),  # classes of nuclei
+    ],
+)
+def test_a_mask_or_a_map_of_classes_is_no_instance_map(tmp_path, objects, numbers, suffix):
+    path = tmp_path / f"map{suffix}"
+    if suffix == ".tif":
+        saved(path, objects.astype(np.uint8))
+    else:
+        write(path, objects.astype(int))
+    with pytest.raises(
+        DataError, match=rf"map\{suffix} has \d+ separate parts of {numbers} numbers"
+    ):
+        read_objects(path, (40, 40))
+
+
+def test_a_mask_of_one_bit_is_no_instance_map(tmp_path):
+    with pytest.raises(DataError, match="25 separate parts of 1 numbers"):
+        read_objects(saved(tmp_path / "a.png", NUCLEI > 0), (40, 40))
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [
+        np.where(NUCLEI > 0, NUCLEI, 255),  # the background is 255
+        np.where(NUCLEI > 0, 0, 255).astype(np.uint8),  # a mask, inverted
+        np.full((40, 40), 3, np.uint8),
+    ],
+)
+def test_a_background_other_than_0_is_no_nucleus(tmp_path, objects):
+    sparse = np.zeros((80, 80), np.uint8)
+    sparse[:] = objects[0, 0]
+    sparse[:40, :40] = objects
+    with pytest.raises(DataError, match=r"object \d+ covers more than half of the image"):
+        read_objects(saved(tmp_path / "a.png", sparse), (80, 80))
+
+
+@pytest.mark.parametrize("name", ["map.jpg", "map.png"])
+def test_a_jpeg_is_no_map_whatever_its_name(tmp_path, name):
+    Image.fromarray(NUCLEI).save(tmp_path / name, format="JPEG")
+    with pytest.raises(DataError, match=r"object numbers \(PNG, TIFF, BMP\) \(it is none of PNG"):
+        read_objects(tmp_path / name, (40, 40))
+
+
+def test_a_map_that_was_a_jpeg_is_no_map(tmp_path):
+    Image.fromarray(NUCLEI).save(tmp_path / "a.jpg")
+    with Image.open(tmp_path / "a.jpg") as lossy:
+        lossy.save(tmp_path / "a.png")
+    with pytest.raises(DataError, match="separate parts"):
+        read_objects(tmp_path / "a.png", (40, 40))
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 1e30, 0.5])
+def test_numbers_that_no_object_has_are_refused(tmp_path, value):
+    savemat(tmp_path / "map.mat", {"inst_map": np.array([[0, 1, value]])})
+    with pytest.raises(DataError, match="not whole numbers"):
+        read_objects(tmp_path / "map.mat", (1, 3))
+
+
 def test_a_matlab_file_without_the_map_is_refused(tmp_path):
     savemat(tmp_path / "map.mat", {"type_map": MAP})
     with pytest.raises(DataError, match="not a MATLAB file with the array inst_map"):
@@ -214,11 +348,6 @@ def test_a_folder_is_read_in_the_order_of_the_ids(folder):
 def test_the_first_suffix_that_is_there_is_taken(folder):
     rows = read_index(folder, ("site",), "Get it.")
     assert indexed_pairs(folder, rows, (".jpg", ".png")) == pairs_of(folder)
-
-
-def test_opacity_is_dropped(tmp_path):
-    Image.fromarray(np.full((2, 2, 4), 7, np.uint8)).save(tmp_path / "a.png")
-    assert read_rgb(tmp_path / "a.png").tolist() == [[[7, 7, 7]] * 2] * 2
 
 
 def test_smaller_images_are_filled_up_with_white_where_that_is_asked(folder):

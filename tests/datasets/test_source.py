@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from datasets.npz import check_npz
-from datasets.source import KERAS, DataError, Split, check_groups, read_npz, to_nchw
+from datasets.source import KERAS, DataError, Split, check_groups, read_npz, to_nchw, whole
 
 ADVICE = "Get it from its site."
 
@@ -40,11 +40,13 @@ def test_samples_are_images_and_volumes_of_any_sides(shape, dtype):
 @pytest.mark.parametrize(
     ("images", "labels"),
     [
-        (np.zeros((2, 1, 4, 4), np.float64), np.zeros(2)),
-        (np.zeros((2, 1, 4, 4), np.int16), np.zeros(2)),
-        (np.zeros((2, 4, 4), np.uint8), np.zeros(2)),
-        (np.zeros((2, 1, 1, 3, 4, 5), np.float32), np.zeros(2)),
-        (np.zeros((2, 1, 4, 4), np.uint8), np.zeros(3)),
+        (np.zeros((2, 1, 4, 4), np.float64), np.zeros(2, int)),
+        (np.zeros((2, 1, 4, 4), np.int16), np.zeros(2, int)),
+        (np.zeros((2, 4, 4), np.uint8), np.zeros(2, int)),
+        (np.zeros((2, 1, 1, 3, 4, 5), np.float32), np.zeros(2, int)),
+        (np.zeros((2, 1, 4, 4), np.uint8), np.zeros(3, int)),
+        (np.zeros((2, 1, 4, 4), np.uint8), np.zeros((2, 1), int)),
+        (np.zeros((2, 1, 4, 4), np.uint8), np.zeros(2)),
     ],
 )
 def test_a_split_of_other_types_or_sizes_is_refused(images, labels):
@@ -55,7 +57,7 @@ def test_a_split_of_other_types_or_sizes_is_refused(images, labels):
 @pytest.mark.parametrize("groups", [np.array([1]), np.array([1, 2], np.int32), np.array([[1, 2]])])
 def test_groups_of_other_type_or_number_are_refused(groups):
     with pytest.raises(DataError, match=r"^expected groups int64 \(2,\), got [^\n]*$"):
-        Split(np.zeros((2, 1, 4, 4), np.uint8), np.zeros(2), groups=groups)
+        Split(np.zeros((2, 1, 4, 4), np.uint8), np.zeros(2, int), groups=groups)
 
 
 def test_a_group_is_in_one_split_alone():
@@ -163,3 +165,47 @@ def test_a_zip_that_holds_no_arrays_is_refused(tmp_path):
             archive.writestr(f"{name}.npy", io.BytesIO(b"not an array").getvalue())
     with pytest.raises(DataError, match="damaged"):
         read_npz(tmp_path / "a.npz", ADVICE)
+
+
+# -- whole numbers --
+
+
+@pytest.mark.parametrize("dtype", ["?", "u1", "i2", "u8", "i8", "f2", "f4", "f8"])
+def test_whole_numbers_are_those_that_a_cast_keeps(dtype):
+    found = whole(np.array([[0, 1]], dtype), "a.nii")
+    assert (found.dtype, found.tolist()) == (np.int64, [[0, 1]])
+    assert whole(np.empty(0, dtype), "a.nii").tolist() == []
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [0.5],
+        [1, np.nan],
+        [np.inf],
+        [-np.inf],
+        [1e30],
+        [-1e30],
+        np.array([np.inf], np.float16),
+        np.array([2**63], np.uint64),
+        np.array([-(2**63)]),
+        [1 + 0j],
+        ["3"],
+        [b"3"],
+        np.array(["2020-01-01"], "datetime64[D]"),
+        np.array([1], object),
+    ],
+)
+def test_what_a_cast_would_change_is_no_whole_number(values):
+    with pytest.raises(
+        DataError, match=r"^a\.nii has values .*not whole numbers.* Get it again\.$"
+    ):
+        whole(np.asarray(values), "a.nii")
+
+
+@pytest.mark.parametrize("labels", [[1.5, 0], ["1", "0"], [1j, 0], [np.inf, 0]])
+def test_labels_of_an_archive_are_whole_numbers(tmp_path, labels):
+    images = np.zeros((2, 4, 4), np.uint8)
+    np.savez(tmp_path / "a.npz", x_train=images, y_train=labels, x_test=images, y_test=[0, 1])
+    with pytest.raises(DataError, match=r"a\.npz: y_train has values .*not whole numbers"):
+        read_npz(tmp_path / "a.npz", "Get it.")

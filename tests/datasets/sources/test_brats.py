@@ -10,6 +10,7 @@ from datasets import catalogue
 from datasets.source import DataError
 from datasets.sources import brats
 from datasets.sources.brats import INSTITUTIONS, MODALITIES, as_bytes, institution, scaled
+from tests.datasets.volumes import write_volume
 
 pytestmark = pytest.mark.usefixtures("every_content_known")
 
@@ -270,3 +271,28 @@ def test_another_case_in_the_place_of_one_of_the_test_split_is_refused(tmp_path,
     monkeypatch.setattr(brats, "TESTED", ("Brats18_2013_99_1",))
     with pytest.raises(DataError, match="lacks the case Brats18_2013_99_1"):
         SOURCES["brats2018"].load(tmp_path)
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 1e30, 0.5, 70_000])
+@pytest.mark.parametrize("what", ["t2", "seg"])
+def test_voxels_that_are_no_numbers_of_16_bits_are_refused(tmp_path, what, value):
+    folder = tmp_path / "HGG" / HIGH[0]
+    case(folder, 0)
+    volume = np.zeros(brats.SIDES, np.float32)
+    volume[0, 0, 0] = value
+    write_volume(folder / f"{HIGH[0]}_{what}.nii.gz", volume)
+    with pytest.raises(DataError, match=rf"{what}\.nii\.gz has values"):
+        brats.slices_of(folder)
+
+
+def test_a_table_that_names_a_case_twice_or_not_at_all_is_refused(tmp_path):
+    """As one whose last name was cut off does."""
+    training, _ = of_2020(tmp_path)
+    table = training / "name_mapping.csv"
+    text = table.read_text()
+    table.write_text(text.replace("Training_003", "Training_00"))
+    with pytest.raises(DataError, match=r"name_mapping\.csv does not name BraTS20_Training_003"):
+        SOURCES["brats2020"].load(tmp_path)
+    table.write_text(text.replace("Training_003", "Training_001"))
+    with pytest.raises(DataError, match=r"name_mapping\.csv names BraTS20_Training_001 2 times"):
+        SOURCES["brats2020"].load(tmp_path)

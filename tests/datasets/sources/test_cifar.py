@@ -2,6 +2,7 @@
 run.
 """
 
+import io
 import os
 import pickle
 
@@ -111,6 +112,83 @@ def test_a_batch_may_not_reach_through_numpy_to_other_modules(tmp_path):
     (tmp_path / "b").write_bytes(b"\x80\x04\x8c\x05numpy\x8c\x12ndarray.__reduce__\x93.")
     with pytest.raises(DataError, match="which no CIFAR file needs"):
         read_batch(tmp_path / "b", "labels")
+
+
+class Reduced:
+    """Pickled as a call and the state that its result is given."""
+
+    def __init__(self, *parts):
+        self.parts = parts
+
+    def __reduce__(self):
+        return self.parts
+
+
+OBJECTS = (3, "|", None, None, None, 8, 8, 63)  # with these flags the bytes are pointers
+
+
+@pytest.mark.parametrize(
+    ("name", "state", "shape"),
+    [
+        ("O8", OBJECTS, (1, 384)),
+        ("V8", OBJECTS, (1, 384)),
+        ("V1", (3, "|", ("u1", (2**30,)), None, None, 2**30, 1, 0), (1, 3072)),
+        ("u1", (3, "|", None, None, None, -1, -1, 0), (2**40, 3072)),
+        ("u1", (3,), (1, 3072)),
+    ],
+)
+def test_a_type_with_a_state_that_ends_numpy_is_refused(tmp_path, name, state, shape):
+    dtype = Reduced(np.dtype, (name, False, True), state)
+    data = Reduced(*np.zeros(1).__reduce__()[:2], (1, shape, dtype, False, bytes(3072)))
+    (tmp_path / "b").write_bytes(pickle.dumps({"data": data, "labels": [1]}, protocol=2))
+    with pytest.raises(DataError, match="not a whole CIFAR batch"):
+        read_batch(tmp_path / "b", "labels")
+
+
+def pushed(value):
+    """The part of a pickle that puts a value on its stack."""
+    content = io.BytesIO()
+    pickler = pickle._Pickler(content, 2)
+    pickler.fast = True  # without a memo
+    pickler.dump(value)
+    return content.getvalue()[2:-1]
+
+
+def test_a_type_that_grows_under_its_array_is_refused(tmp_path):
+    """NumPy would read a megabyte for every byte that there is, which ends the process."""
+    first, later = ((3, "|", None, None, None, size, 1, 0) for size in (1, 2**20))
+    dtype = b"cnumpy\ndtype\n" + pushed(("V1", False, True)) + b"Rq\x00" + pushed(first) + b"b0"
+    array = b"cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n" + pushed((0,)) + pushed("b")
+    state = b"(" + pushed(1) + pushed((1, 3072)) + b"h\x00" + pushed(False) + pushed("a" * 3072)
+    batch = b"}(" + pushed("data") + b"h\x01" + pushed("labels") + pushed([1]) + b"u."
+    grown = b"h\x00" + pushed(later) + b"b0"
+    (tmp_path / "b").write_bytes(
+        b"\x80\x02" + dtype + array + b"tRq\x01" + state + b"tb0" + grown + batch
+    )
+    with pytest.raises(DataError, match="an array of other things than numbers"):
+        read_batch(tmp_path / "b", "labels")
+
+
+def test_a_type_takes_no_state_from_a_file(tmp_path):
+    """Bytes are read as bytes, whatever flags they are given."""
+    dtype = Reduced(np.dtype, ("u1", False, True), OBJECTS)
+    data = Reduced(*np.zeros(1).__reduce__()[:2], (1, (1, 3072), dtype, False, b"\7" * 3072))
+    (tmp_path / "b").write_bytes(pickle.dumps({"data": data, "labels": [1]}, protocol=2))
+    assert (read_batch(tmp_path / "b", "labels")[0] == 7).all()
+
+
+@pytest.mark.parametrize("labels", [[1.5], ["1"], [None], [[1]], [1 + 0j], np.array([0.5])])
+def test_labels_that_are_no_whole_numbers_are_refused(tmp_path, labels):
+    content = {"labels": labels, "data": np.zeros((1, 3072), np.uint8)}
+    (tmp_path / "b").write_bytes(pickle.dumps(content, protocol=2))
+    with pytest.raises(DataError, match=r"not .*whole"):
+        read_batch(tmp_path / "b", "labels")
+
+
+def test_labels_may_be_an_array(tmp_path):
+    content = {"labels": np.array([3, 4], ">i4"), "data": np.zeros((2, 3072), np.uint8)}
+    (tmp_path / "b").write_bytes(pickle.dumps(content, protocol=2))
+    assert read_batch(tmp_path / "b", "labels")[1].tolist() == [3, 4]
 
 
 def test_a_truncated_batch_is_refused_with_advice(tmp_path):

@@ -66,9 +66,7 @@ def test_an_unreadable_image_is_named_with_advice(tmp_path, content):
     path = tmp_path / "frog" / "a.png"
     write_png(path, (1, 2, 3))
     path.write_bytes(path.read_bytes()[:60] if content is None else content)
-    with pytest.raises(
-        DataError, match=r"frog/a\.png is not a readable image .* Unpack CINIC-10 again"
-    ):
+    with pytest.raises(DataError, match=r"frog/a\.png is not a readable image .* Get it again"):
         read_folder(tmp_path)
 
 

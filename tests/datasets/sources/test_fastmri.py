@@ -175,3 +175,23 @@ def test_a_flipped_byte_is_refused_in_one_line_or_changes_numbers_only(tmp_path)
             refused.append(str(error))
     assert len(refused) > 5
     assert not any("\n" in message for message in refused)
+
+
+def test_sides_that_the_file_cannot_hold_are_refused_before_memory_is_taken(tmp_path):
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as content:
+        content.create_dataset(
+            "reconstruction_rss", (2**20, 2**20, 2**10), np.float32, chunks=(1, 64, 64)
+        )
+    with pytest.raises(
+        DataError, match=r"a\.h5 is not .*it says [\d,]+ bytes of slices, and has 0"
+    ):
+        slices_of(path)
+
+
+def test_slices_that_pack_well_are_read(tmp_path):
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as content:
+        slices = np.zeros((2, 200, 200), np.float32)
+        content.create_dataset("reconstruction_rss", data=slices, compression="gzip")
+    assert slices_of(path).shape == (2, 200, 200)

@@ -175,6 +175,8 @@ def test_it_stands_in_for_brats_and_says_what_it_lacks(tmp_path):
         ({"images": np.zeros((85, SIDE, SIDE, 3), np.float32)}, "images are float32"),
         ({"masks": np.zeros((85, 64, 64), np.uint8)}, r"masks \(85, 64, 64\) are not 0 and 1"),
         ({"masks": np.full((85, SIDE, SIDE), 2, np.uint8)}, "are not 0 and 1 of every pixel"),
+        ({"masks": np.full((85, SIDE, SIDE), 0.5)}, "are not 0 and 1 of every pixel"),
+        ({"slice": np.arange(85) / 2}, r"slice has values that are not whole numbers"),
         ({"slice": np.zeros(3, np.int16)}, "not as many patients, slices and sites"),
         ({"site": np.array(["XX"] * 85)}, "unknown sites XX"),
         ({"patient": np.array([None] * 85)}, "is damaged"),

@@ -78,6 +78,20 @@ def test_an_archive_of_other_arrays_is_refused(tmp_path):
         SOURCE.load(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"val_labels": np.array([[0.5]])}, "val_labels has values that are not whole numbers"),
+        ({"val_labels": np.array([["1"]])}, "val_labels has values of type <U1, not whole"),
+        ({"val_images": np.full((1, SIZE, SIZE), 300)}, "val_images are int64, not uint8"),
+    ],
+)
+def test_labels_and_pixels_are_not_cast_to_what_they_should_be(tmp_path, changes, message):
+    np.savez(tmp_path / "pneumoniamnist.npz", **{**arrays((1, 1, 1)), **changes})
+    with pytest.raises(DataError, match=message):
+        SOURCE.load(tmp_path)
+
+
 def test_an_archive_of_other_size_is_refused(tmp_path):
     np.savez(tmp_path / "pneumoniamnist.npz", **arrays((3, 1, 1)))
     with pytest.raises(DataError, match="not the official ones"):

@@ -171,9 +171,7 @@ def test_a_list_may_lie_in_the_folder_that_its_archive_unpacks_to(tmp_path):
 
 def test_a_list_of_other_columns_is_refused(tmp_path):
     write_list(tmp_path, [])
-    with pytest.raises(
-        DataError, match="not a list of buildings with the columns id, train, val, test"
-    ):
+    with pytest.raises(DataError, match="not a table with the columns id, train, val, test"):
         SOURCE.files(tmp_path)
 
 
@@ -255,6 +253,18 @@ def test_the_class_is_the_likeliest_of_a_thousand(tmp_path):
     np.save(tmp_path / "a.npy", np.zeros(365))
     with pytest.raises(ValueError, match="expected 1000 probabilities, found 365"):
         read_class(tmp_path / "a.npy")
+    np.save(tmp_path / "a.npy", np.where(np.arange(1000) == 7, np.nan, 0.001))  # NaN is likeliest
+    with pytest.raises(ValueError, match="expected 1000 probabilities, found 1000 float64"):
+        read_class(tmp_path / "a.npy")
+
+
+def test_segments_of_parts_of_a_class_or_of_a_jpeg_are_refused(tmp_path):
+    Image.fromarray(np.full((SIZE, SIZE), 1.5, np.float32)).save(tmp_path / "a.tif")
+    with pytest.raises(DataError, match=r"a\.tif has values that are not whole numbers"):
+        read_segments(tmp_path / "a.tif")
+    Image.fromarray(full(1)).save(tmp_path / "b.png", format="JPEG")
+    with pytest.raises(ValueError, match="none of PNG, TIFF, BMP"):
+        read_segments(tmp_path / "b.png")
 
 
 def test_a_pickled_class_is_refused(tmp_path):

@@ -140,6 +140,17 @@ def test_a_mask_of_another_size_than_its_image_is_refused(tmp_path):
         SOURCE.load(tmp_path)
 
 
+@pytest.mark.parametrize("tones", [{1: 255, 2: 90}, {0: 255}])
+def test_a_picture_or_an_inverted_mask_is_no_mask(tmp_path, tones):
+    official(tmp_path)
+    pixels = np.zeros((SIDE, SIDE), np.uint8)
+    for row, tone in tones.items():
+        pixels[row if row else slice(None)] = tone
+    image(tmp_path / "TNBC_NucleiSegmentation" / "GT_04" / "04_2.png", pixels)
+    with pytest.raises(DataError, match=r"04_2\.png is no mask: it has more than two tones, or"):
+        SOURCE.load(tmp_path)
+
+
 def test_an_unreadable_image_is_refused(tmp_path):
     folder = official(tmp_path)
     (folder / "Slide_11" / "11_3.png").write_bytes(b"no picture")
