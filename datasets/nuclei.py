@@ -16,7 +16,7 @@ from datasets.annotations import INSTANCES, Annotation
 from datasets.folders import all_there, read_table, unrepeated
 from datasets.matlab import read_array
 from datasets.pictures import LOSSLESS, opened, read_rgb
-from datasets.source import DataError, whole
+from datasets.source import DataError, whole_numbers
 
 NUCLEI = {"nuclei": Annotation(INSTANCES, 1, "the nuclei of an image, numbered in any order")}
 """The annotation of all sets of nuclei."""
@@ -176,7 +176,7 @@ def read_objects(path: Path, sides: tuple[int, int]) -> np.ndarray:
     except (OSError, ValueError, SyntaxError) as error:
         raise DataError(f"{path} is not {what} ({error}). Get it again.") from error
     same_sides(path, objects, sides)
-    numbers = whole(objects, path)
+    numbers = whole_numbers(objects, path)
     _check_instances(path, numbers)
     return numbered(numbers, path)
 

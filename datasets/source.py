@@ -107,7 +107,7 @@ class DataSource:
     which otherwise has as many of each."""
 
 
-def whole(values: np.ndarray, what: object) -> np.ndarray:
+def whole_numbers(values: np.ndarray, what: object) -> np.ndarray:
     """Labels, object numbers or voxels as whole numbers int64.
 
     Raises DataError, naming `what`, for text and complex numbers, fractions, infinities and numbers
@@ -152,7 +152,7 @@ def read_npz(path: Path, how_to_get: str) -> dict[str, Split]:
     return {
         split: Split(
             to_nchw(arrays[f"x_{split}"]),
-            whole(arrays[f"y_{split}"].reshape(-1), f"{path}: y_{split}"),
+            whole_numbers(arrays[f"y_{split}"].reshape(-1), f"{path}: y_{split}"),
         )
         for split in ("train", "test")
     }

@@ -37,7 +37,7 @@ import numpy as np
 from datasets.annotations import IGNORE, SEGMENTS, AnnotatedSource, AnnotatedSplit, Annotation
 from datasets.folders import read_table, unrepeated
 from datasets.nifti import read_volume
-from datasets.source import DataError, Split, whole
+from datasets.source import DataError, Split, whole_numbers
 
 INSTITUTIONS = ("2013", "CBICA", "TCIA", "other")
 """By class."""
@@ -132,7 +132,7 @@ def _slices_files(home: Path) -> list[Path]:
 
 def _volume(path: Path) -> np.ndarray:
     """Whole numbers (155, 240, 240). Raises DataError for other sides."""
-    volume = whole(read_volume(path), path)
+    volume = whole_numbers(read_volume(path), path)
     if volume.shape != SIDES:
         raise DataError(
             f"{path} has {' x '.join(map(str, volume.shape))} voxels, expected"

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from datasets.fetching import Download, fetch_all
-from datasets.source import DataError, DataSource, Split, read_npz, whole
+from datasets.source import DataError, DataSource, Split, read_npz, whole_numbers
 
 SIZES = {"train": 50_000, "test": 10_000}
 MEAN_100, STD_100 = (0.5071, 0.4865, 0.4409), (0.2673, 0.2564, 0.2762)
@@ -112,7 +112,9 @@ def read_batch(path: Path, label_key: str) -> tuple[np.ndarray, np.ndarray]:
         if isinstance(labels, list) and not all(isinstance(label, int) for label in labels):
             raise ValueError(f"its {label_key} are not all whole numbers")
         numbers = np.array(labels, np.int64) if isinstance(labels, list) else labels.values
-        return batch["data"].values.reshape(-1, 3, 32, 32), whole(numbers, f"{path}: {label_key}")
+        return batch["data"].values.reshape(-1, 3, 32, 32), whole_numbers(
+            numbers, f"{path}: {label_key}"
+        )
     except (
         pickle.UnpicklingError,
         EOFError,

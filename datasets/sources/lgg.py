@@ -30,7 +30,7 @@ import numpy as np
 from datasets.annotations import IGNORE, SEGMENTS, AnnotatedSource, AnnotatedSplit, Annotation
 from datasets.folders import held_out
 from datasets.npz import check_npz, read_arrays
-from datasets.source import SURROGATE, DataError, Split, whole
+from datasets.source import SURROGATE, DataError, Split, whole_numbers
 
 SIDE = 128
 DEPTH, SMALL = 16, 64
@@ -66,7 +66,7 @@ def _read(home: Path) -> dict[str, np.ndarray]:
     """The five arrays, in the order of patients and slices. Raises DataError if they do not fit."""
     path = home / "lgg_mri.npz"
     arrays = read_arrays(path, _ARRAYS, HOW)
-    arrays["slice"] = whole(arrays["slice"], f"{path}: slice")
+    arrays["slice"] = whole_numbers(arrays["slice"], f"{path}: slice")
     images, masks = arrays["images"], arrays["masks"]
     count = len(images)
     if images.shape != (count, SIDE, SIDE, 3) or images.dtype != np.uint8:

@@ -15,7 +15,7 @@ import numpy as np
 from datasets import films
 from datasets.annotations import FINDINGS, AnnotatedSource, AnnotatedSplit, Annotation
 from datasets.npz import check_npz, read_arrays
-from datasets.source import DataError, Split, whole
+from datasets.source import DataError, Split, whole_numbers
 
 SIZE = 28
 SPLITS = {"train": "train", "valid": "val", "test": "test"}
@@ -47,7 +47,7 @@ def _load(home: Path) -> dict[str, Split]:
             if raw.dtype != np.uint8:
                 raise ValueError(f"{name}_images are {raw.dtype}, not uint8")
             images = np.stack([films.equalise(film) for film in raw])[:, None]
-            labels = whole(arrays[f"{name}_labels"].reshape(-1), f"{path}: {name}_labels")
+            labels = whole_numbers(arrays[f"{name}_labels"].reshape(-1), f"{path}: {name}_labels")
             splits[split] = AnnotatedSplit(
                 images, labels, {"findings": labels[:, None].astype(np.uint8)}
             )

@@ -31,7 +31,7 @@ import numpy as np
 from datasets.annotations import IGNORE, MAP, SEGMENTS, AnnotatedSource, AnnotatedSplit, Annotation
 from datasets.folders import read_table
 from datasets.pictures import LOSSLESS, converted, opened
-from datasets.source import DataError, Split, whole
+from datasets.source import DataError, Split, whole_numbers
 
 SIZE = 64
 MOST = {"train": 10_000, "valid": 2_000, "test": 2_000}
@@ -183,7 +183,9 @@ def read_segments(path: Path) -> np.ndarray:
     from PIL import Image
 
     with opened(path, LOSSLESS) as image:
-        labels = whole(np.asarray(image.resize((SIZE, SIZE), Image.Resampling.NEAREST)), path)
+        labels = whole_numbers(
+            np.asarray(image.resize((SIZE, SIZE), Image.Resampling.NEAREST)), path
+        )
     if labels.ndim != 2 or labels.min() < 0 or labels.max() > 1 + len(OBJECTS):
         raise ValueError(
             f"expected one channel of values 0 to {1 + len(OBJECTS)}, found {labels.shape}, at most"

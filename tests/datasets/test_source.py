@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from datasets.npz import check_npz
-from datasets.source import KERAS, DataError, Split, check_groups, read_npz, to_nchw, whole
+from datasets.source import KERAS, DataError, Split, check_groups, read_npz, to_nchw, whole_numbers
 
 ADVICE = "Get it from its site."
 
@@ -172,9 +172,9 @@ def test_a_zip_that_holds_no_arrays_is_refused(tmp_path):
 
 @pytest.mark.parametrize("dtype", ["?", "u1", "i2", "u8", "i8", "f2", "f4", "f8"])
 def test_whole_numbers_are_those_that_a_cast_keeps(dtype):
-    found = whole(np.array([[0, 1]], dtype), "a.nii")
+    found = whole_numbers(np.array([[0, 1]], dtype), "a.nii")
     assert (found.dtype, found.tolist()) == (np.int64, [[0, 1]])
-    assert whole(np.empty(0, dtype), "a.nii").tolist() == []
+    assert whole_numbers(np.empty(0, dtype), "a.nii").tolist() == []
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_what_a_cast_would_change_is_no_whole_number(values):
     with pytest.raises(
         DataError, match=r"^a\.nii has values .*not whole numbers.* Get it again\.$"
     ):
-        whole(np.asarray(values), "a.nii")
+        whole_numbers(np.asarray(values), "a.nii")
 
 
 @pytest.mark.parametrize("labels", [[1.5, 0], ["1", "0"], [1j, 0], [np.inf, 0]])
