@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -104,6 +105,19 @@ def to_bytes(values: np.ndarray, most: int) -> np.ndarray:
     )
 
 
+def _check_decoder(path: Path, packing: Any) -> None:
+    """Raise DataError if no installed package unpacks a file's pixels; `packing` is pydicom's UID
+    of how they are packed.
+    """
+    from pydicom.pixels import get_decoder
+
+    if packing.is_compressed and not get_decoder(packing).is_available:
+        raise DataError(
+            f"{path} is packed as {packing.name}; reading it needs another package: python -m pip"
+            " install 'pylibjpeg[all]'"
+        )
+
+
 def _read_dicom(path: Path) -> np.ndarray:
     try:
         import pydicom
@@ -113,6 +127,7 @@ def _read_dicom(path: Path) -> np.ndarray:
             " 'pydicom>=3.0'"
         ) from None
     data = pydicom.dcmread(path)
+    _check_decoder(path, data.file_meta.TransferSyntaxUID)
     pixels = data.pixel_array
     if pixels.ndim != 2 or data.PixelRepresentation:
         raise ValueError(

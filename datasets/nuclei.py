@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 from datasets.annotations import INSTANCES, Annotation
-from datasets.folders import all_there, read_table, unrepeated
+from datasets.folders import all_of, read_table, unrepeated
 from datasets.pictures import opened
 from datasets.source import DataError
 
@@ -165,9 +165,10 @@ def read_objects(path: Path, sides: tuple[int, int]) -> np.ndarray:
     object numbers. Objects are numbered anew from 1. Raises DataError for a file that cannot be
     read and for a map of other sides than the image.
     """
-    if path.suffix == ".xml":
+    suffix = path.suffix.lower()
+    if suffix == ".xml":
         return read_outlines(path, sides)
-    objects = {".mat": _from_mat, ".txt": _from_text}.get(path.suffix, _from_png)(path)
+    objects = {".mat": _from_mat, ".txt": _from_text}.get(suffix, _from_png)(path)
     same_sides(path, objects, sides)
     if not np.array_equal(objects, np.rint(objects)):
         raise DataError(f"{path} has object numbers that are not whole. Get it again.")
@@ -229,23 +230,23 @@ def read_index(folder: Path, columns: Sequence[str], how_to_get: str) -> list[di
     return sorted(rows, key=lambda row: row["id"])
 
 
-def indexed_pairs(
-    folder: Path, rows: Sequence[dict[str, str]], suffixes: Sequence[str] = (".png",)
-) -> list[tuple[Path, Path]]:
-    """`images/ID` with the first suffix that is there and `labels/ID.png` of each row."""
-    return [
-        (
-            next((path for path in images if path.is_file()), images[0]),
-            folder / "labels" / f"{row['id']}.png",
-        )
-        for row in rows
-        for images in [[folder / "images" / f"{row['id']}{suffix}" for suffix in suffixes]]
-    ]
-
-
-def indexed_files(
-    title: str, folder: Path, pairs: Sequence[tuple[Path, Path]], how_to_get: str
+def indexed(
+    title: str,
+    folder: Path,
+    rows: Sequence[dict[str, str]],
+    how_to_get: str,
+    suffixes: Sequence[str] = (".png",),
 ) -> list[Path]:
-    """The index and the files of its rows. Raises DataError if any is missing."""
-    paths = [folder / "index.csv", *(path for pair in pairs for path in pair)]
-    return paths if all_there(title, paths, how_to_get) else []
+    """`index.csv`, then `images/ID` with the first suffix that is there and `labels/ID.png` of each
+    row. Raises DataError if any is missing.
+    """
+    wanted = [[folder / "index.csv"]]
+    for row in rows:
+        wanted.append([folder / "images" / f"{row['id']}{suffix}" for suffix in suffixes])
+        wanted.append([folder / "labels" / f"{row['id']}.png"])
+    return all_of(title, wanted, how_to_get)
+
+
+def pairs_of(paths: Sequence[Path]) -> list[tuple[Path, Path]]:
+    """Image and map of each row, of what `indexed` gives."""
+    return [*zip(paths[1::2], paths[2::2], strict=True)]

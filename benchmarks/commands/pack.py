@@ -10,7 +10,7 @@ import typer
 from benchmarks.commands.app import app, console
 from results.command_line import NUMBER, number, path
 from results.files import cache_home, check_output
-from results.pack import read_pack, take_records, write_pack
+from results.pack import MEGABYTES, read_pack, take_records, write_pack
 
 
 @app.command("pack")
@@ -21,7 +21,7 @@ def pack_cache(
         typer.Option(
             parser=number(), metavar=NUMBER, help="most that it holds: of stages the newest"
         ),
-    ] = 64,
+    ] = MEGABYTES,
 ) -> None:
     """Put the cache ($FEDTABLES_CACHE) into one file: finished cells, and stages as there is room.
 
@@ -44,12 +44,17 @@ def unpack_cache(
         Path,
         typer.Argument(parser=path, metavar="FILE", help="a pack, or a table's .records.jsonl"),
     ],
+    megabytes: Annotated[
+        float,
+        typer.Option(parser=number(), metavar=NUMBER, help="most that a pack may unpack to"),
+    ] = MEGABYTES,
 ) -> None:
     """Put what a pack holds into the cache ($FEDTABLES_CACHE), or the finished cells of a table,
     so that `reproduce` goes on from another machine's numbers.
     """
-    take = take_records if file.suffix == ".jsonl" else read_pack
-    found = take(file, cache_home())
+    home = cache_home()
+    table = file.suffix == ".jsonl"
+    found = take_records(file, home) if table else read_pack(file, home, megabytes)
     there = f"; {found.left} were there already" if found.left else ""
     console.print(
         f"{found.cells} finished cells and {found.stages} stages are in {cache_home()}{there}",
