@@ -25,15 +25,17 @@ _IDX = (
     "t10k-labels-idx1-ubyte",
 )
 
+MOST = 10**8
+"""Bytes that are read of a file, packed or not; the largest has 47 MB."""
+
 
 def read_idx(path: Path) -> np.ndarray:
     """An IDX file of unsigned bytes (LeCun's format), or a gzip of one. Raises DataError if it
     cannot be read, or its length is not what it says.
     """
     try:
-        raw = path.read_bytes()
-        if path.suffix.lower() == ".gz":
-            raw = gzip.decompress(raw)
+        with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as stream:
+            raw = stream.read(MOST)
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"cannot read {path}: {error}. Download it again.") from error
     if len(raw) < 4 or raw[:3] != b"\x00\x00\x08":

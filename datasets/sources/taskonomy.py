@@ -30,7 +30,7 @@ from pathlib import Path
 import numpy as np
 
 from datasets.annotations import IGNORE, MAP, SEGMENTS, AnnotatedSource, AnnotatedSplit, Annotation
-from datasets.folders import listed, read_table, whole
+from datasets.folders import Spelling, listed, read_table, whole
 from datasets.pictures import opened
 from datasets.source import DataError, Split
 
@@ -141,14 +141,18 @@ def views(home: Path) -> dict[str, list[View]]:
                 ]
                 names += [(folders, stem) for stem in stems]
         count = min(len(names), MOST[split])
+        spelling = Spelling()
         files = [
             {
-                domain: folders[domain] / f"{stem}_domain_{_ENDINGS.get(domain, f'{domain}.png')}"
+                domain: spelling.find(
+                    folders[domain] / f"{stem}_domain_{_ENDINGS.get(domain, f'{domain}.png')}"
+                )
                 for domain in _DOMAINS
             }
             for folders, stem in (names[i * len(names) // count] for i in range(count))
         ]
-        splits[split] = [view for view in files if all(path.is_file() for path in view.values())]
+        there = [{domain: path for domain, path in view.items() if path} for view in files]
+        splits[split] = [view for view in there if len(view) == len(_DOMAINS)]
     return splits
 
 

@@ -110,6 +110,13 @@ def test_files_that_may_be_of_either_set_are_refused(tmp_path):
         catalogue.resolve("mnist", home=tmp_path)
 
 
+def test_a_gzip_that_is_far_too_long_is_refused_before_it_is_unpacked(tmp_path, monkeypatch):
+    (tmp_path / "f.gz").write_bytes(gzip.compress(idx([1, 2, 3]) + bytes(1_000)))
+    monkeypatch.setattr(mnist, "MOST", 20)
+    with pytest.raises(DataError, match="12 bytes of 3"):
+        read_idx(tmp_path / "f.gz")
+
+
 def test_a_damaged_gzip_is_refused_with_advice(tmp_path):
     raw = gzip.compress(idx([1, 2, 3]))
     for damaged in (raw[:-9], b"no gzip", raw[:12] + b"x" + raw[13:]):

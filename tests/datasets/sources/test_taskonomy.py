@@ -179,6 +179,13 @@ def test_a_list_of_other_columns_is_refused(tmp_path):
         SOURCE.files(tmp_path)
 
 
+def test_suffixes_may_be_upper_case(tmp_path):
+    write_official(tmp_path)
+    for path in [*tmp_path.rglob("point_5_*.*")]:
+        path.rename(path.with_suffix(path.suffix.upper()))
+    assert SOURCE.load(tmp_path)["train"].labels.tolist() == [1, 2, 3]
+
+
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_an_image_that_lacks_a_file_is_left_out(tmp_path, domain):
     write_official(tmp_path)
