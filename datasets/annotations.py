@@ -7,9 +7,8 @@ needs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 
@@ -91,9 +90,6 @@ class AnnotatedSource(DataSource):
     about: bool = False
     """Whether `sizes` are those that a paper states for a rule, such as slices with enough of a
     tumour, of which the files may give another number; loading does not check them."""
-    check: Callable[[Path], None] | None = None
-    """Raises DataError if a file is damaged; None for an npz archive with the usual four arrays,
-    and for other files."""
 
 
 def annotations_of(source: DataSource) -> dict[str, Annotation]:

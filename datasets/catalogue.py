@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import functools
 import importlib
+import os
 import pkgutil
-from collections.abc import Mapping
+import traceback
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import datasets.sources
-from datasets.access import refuse
+from datasets.access import AccessError, refuse
 from datasets.annotations import AnnotatedSource, check_annotations
 from datasets.digests import data_digest, noted_digest, verified
 from datasets.npz import check_npz
 from datasets.source import (
-    KERAS,
     REAL,
     SURROGATE,
     SYNTHETIC,
@@ -25,16 +27,34 @@ from datasets.source import (
     Split,
     check_groups,
 )
-from results.files import data_home
+from results.files import RefusedError, data_home
 from results.names import near
+
+
+def _told(error: Exception) -> str:
+    """An error that nobody planned, in one line, with the line of a source that it came from."""
+    words = f"{type(error).__name__}: {' '.join(str(error).split())}"
+    lines = [
+        f" ({Path(frame.filename).name}, line {frame.lineno})"
+        for frame in traceback.extract_tb(error.__traceback__)
+        if str(Path(frame.filename).parent) in datasets.sources.__path__
+    ]
+    return words + "".join(lines[-1:])
 
 
 @functools.cache
 def _modules() -> dict[str, tuple[DataSource, str]]:
     by_name: dict[str, tuple[DataSource, str]] = {}
     for info in pkgutil.iter_modules(datasets.sources.__path__):
-        module = importlib.import_module(f"datasets.sources.{info.name}")
-        for entry in module.SOURCES:
+        name = f"datasets.sources.{info.name}"
+        try:
+            module = importlib.import_module(name)
+            entries = list(module.SOURCES)
+        except Exception as error:
+            raise DataError(
+                f"{name} does not list data sets: {_told(error)}. See docs/adding.md."
+            ) from error
+        for entry in entries:
             if entry.name in by_name:
                 raise ValueError(f"two data sets are called {entry.name!r}; rename one")
             by_name[entry.name] = (entry, module.__name__)
@@ -83,14 +103,51 @@ def reader_module(name: str) -> str:
 def _content(name: str, home: Path) -> str:
     """Digest of a source's content. Once per process, since files can be many."""
     entry, reader = _modules()[name]
-    generated = not entry.files(home)  # and small: what is made to be digested is kept
-    read = functools.partial(load, name) if generated else functools.partial(_read, entry, home)
-    return data_digest(entry, reader, home, read)
+    generated = not _files(entry, home)  # and small: what is made to be digested is kept
+    read = functools.partial(load, name) if generated else functools.partial(entry.load, home)
+    with _naming(entry, home):
+        return data_digest(entry, reader, home, read)
+
+
+def _files(entry: DataSource, home: Path) -> list[Path]:
+    """The files of a source. Raises DataError, whatever its reader stumbles over."""
+    try:
+        return entry.files(home)
+    except RefusedError:
+        raise
+    except Exception as error:
+        raise DataError(
+            f"the files of {entry.title} under {home} cannot be found: {_told(error)}."
+            f" {entry.how_to_get}"
+        ) from error
+
+
+@contextmanager
+def _naming(entry: DataSource, home: Path) -> Iterator[None]:
+    """Inside, every error is a DataError that names a file: a file may be damaged in a way that its
+    decoder has no name for.
+    """
+    try:
+        yield
+    except AccessError:
+        raise
+    except Exception as error:
+        if isinstance(error, RefusedError) and str(home) in str(error):
+            raise
+        files = [str(path) for path in _files(entry, home)]
+        where = files[0] if files else entry.title
+        if files[1:]:
+            where = f"{os.path.commonpath(files)} ({len(files):,} files)"
+        if isinstance(error, RefusedError):
+            raise DataError(f"{where}: {error}") from error
+        raise DataError(
+            f"{where} cannot be read: {_told(error)}. Get it again. {entry.how_to_get}"
+        ) from error
 
 
 def state(name: str, home: Path | None = None) -> str:
     """Whether a source is there, and whether its content is known, as far as that can be told
-    without reading it: `absent`, `damaged`, `present, verified` and the like.
+    without reading it: `absent`, `unusable` (damaged, or there in part), `present, verified`, ...
     """
     entry, reader = _modules()[name]
     home = home or data_home()
@@ -100,9 +157,10 @@ def state(name: str, home: Path | None = None) -> str:
         check(name, home)
         if not is_present(name, home):
             return "absent"
-        found = noted_digest(entry, reader, home) if entry.embedded else _content(name, home)
+        with _naming(entry, home):
+            found = noted_digest(entry, reader, home) if entry.embedded else _content(name, home)
     except DataError:
-        return "damaged"
+        return "unusable"
     word = "present" if entry.embedded else "bundled"
     if found in verified(name):
         return f"{word}, verified"
@@ -110,9 +168,11 @@ def state(name: str, home: Path | None = None) -> str:
 
 
 def is_present(name: str, home: Path | None = None) -> bool:
-    """Whether the source can be read from the data home (generated and bundled sets always can)."""
+    """Whether the source can be read from the data home (generated and bundled sets always can).
+    Raises DataError if it is there in part.
+    """
     entry = source(name)
-    return entry.embedded == "" or bool(entry.files(home or data_home()))
+    return entry.embedded == "" or bool(_files(entry, home or data_home()))
 
 
 def check(name: str, home: Path | None = None) -> None:
@@ -120,12 +180,11 @@ def check(name: str, home: Path | None = None) -> None:
     reading all of it.
     """
     entry = source(name)
-    check_file = entry.check if isinstance(entry, AnnotatedSource) else None
-    for path in entry.files(home or data_home()):
-        if check_file:
-            check_file(path)
-        elif path.suffix == ".npz":
-            check_npz(path, KERAS, entry.how_to_get)
+    for path in _files(entry, home or data_home()):
+        if not path.is_file():
+            raise DataError(f"{path} is no file, or a link to nothing. {entry.how_to_get}")
+        if path.suffix.lower() == ".npz":
+            check_npz(path, {}, entry.how_to_get)
 
 
 def _whole(entry: DataSource) -> str:
@@ -133,15 +192,18 @@ def _whole(entry: DataSource) -> str:
     return entry.reduced_from or entry.name
 
 
-def _present(wanted: DataSource, home: Path, side: int, but_not: str) -> list[DataSource]:
-    """What can be used for `wanted`, best first: itself, or what stands in for it."""
-    found = [wanted] if is_present(wanted.name, home) else []
+def _best(wanted: DataSource, home: Path, side: int, but_not: str) -> DataSource | None:
+    """What is used for `wanted`: itself, or the best that stands in for it; None if all are absent.
+    Raises DataError if it is there in part, or a better one than is whole.
+    """
+    if is_present(wanted.name, home):
+        return wanted
     for entry in map(source, wanted.stand_ins):
         fine = not entry.reduced_from or 0 < side <= min(entry.shape[1:])
         taken = but_not and _whole(entry) == _whole(source(but_not))
         if fine and not taken and is_present(entry.name, home):
-            found.append(entry)
-    return found
+            return entry
+    return None
 
 
 def resolve(
@@ -167,13 +229,13 @@ def resolve(
     if embedded and wanted.embedded:
         used = source(wanted.embedded)
     else:
-        present = _present(wanted, home, side, but_not)
-        if not present and not require_real:
+        best = _best(wanted, home, side, but_not)
+        if best is None and not require_real:
             raise DataError(
                 f"{wanted.title} is not under {home}, and nothing can stand in for it."
                 f" {wanted.how_to_get}"
             )
-        used = present[0] if present else source(wanted.embedded)
+        used = best or source(wanted.embedded)
     same = used.kind == wanted.kind == REAL and _whole(used) == _whole(wanted)
     if require_real and not same:
         if embedded:
@@ -202,23 +264,6 @@ def resolve(
     return ResolvedData(name, used.name, origin, content, used.note)
 
 
-def _read(entry: DataSource, home: Path) -> Mapping[str, Split]:
-    """What the reader decodes. Raises DataError whatever it stumbles over: a file may be damaged in
-    a way that its decoder has no name for.
-    """
-    try:
-        return entry.load(home)
-    except DataError:
-        raise
-    except Exception as error:
-        files = entry.files(home)
-        where = str(files[0]) + (f" or one of {len(files) - 1} more files" if files[1:] else "")
-        raise DataError(
-            f"{where} cannot be read ({type(error).__name__}: {error}). Get it again."
-            f" {entry.how_to_get}"
-        ) from error
-
-
 def load(name: str, home: Path | None = None) -> Mapping[str, Split]:
     """The splits of a source. Raises DataError if it is absent or damaged, AccessError while a
     method fits.
@@ -233,7 +278,17 @@ def _load(name: str, home: Path | None) -> Mapping[str, Split]:
     home = home or data_home()
     if not is_present(name, home):
         raise DataError(f"{entry.title} is not under {home}. {entry.how_to_get}")
-    splits = _read(entry, home)
+    with _naming(entry, home):
+        splits = entry.load(home)
+        _check(entry, splits)
+    return splits
+
+
+def _check(entry: DataSource, splits: Mapping[str, Split]) -> None:
+    """Raise DataError unless the splits are as the source says."""
+    missing = [split for split in entry.sizes if split not in splits]
+    if missing:
+        raise DataError(f"{entry.title}: its reader gives no split {missing[0]!r}")
     check_groups(entry.title, splits)
     for split, size in entry.sizes.items():
         samples = splits[split]
@@ -246,7 +301,7 @@ def _load(name: str, home: Path | None) -> Mapping[str, Split]:
             raise DataError(
                 f"{entry.title}: images {samples.images.shape}, labels {samples.labels.min()} to"
                 f" {samples.labels.max()} in split {split!r}, expected {(size, *entry.shape)} with"
-                f" {entry.classes} classes. The files under {home} are not the official ones."
+                f" {entry.classes} classes. The files are not the official ones."
                 f" {entry.how_to_get}"
             )
         if samples.images.dtype != entry.dtype:
@@ -256,7 +311,6 @@ def _load(name: str, home: Path | None) -> Mapping[str, Split]:
             )
         if isinstance(entry, AnnotatedSource):
             check_annotations(entry, samples)
-    return splits
 
 
 load.cache_clear = _load.cache_clear  # type: ignore[attr-defined]

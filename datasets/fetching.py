@@ -9,12 +9,15 @@ import tempfile
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
 from urllib import request
 
 from results.files import DataError, write_atomic
 
 CHUNK = 2**20
+MOST = 2**30
+"""Bytes of a file, after which a server is not listened to any longer; the largest has 170 MB."""
 SECONDS = 60
 """Without a byte, after which a server counts as gone."""
 
@@ -45,14 +48,22 @@ def _opener() -> request.OpenerDirector:
 
 
 def fetch(download: Download, path: Path) -> None:
-    """Write what the address gives to `path`. Raises OSError if it gives nothing, or is not https;
-    DataError if the content is another than is known.
+    """Write what the address gives to `path`. Raises OSError if it gives nothing, is not https, or
+    answers otherwise than HTTP says; DataError if the content is another than is known.
     """
-    found = hashlib.sha256()
-    with _opener().open(download.url, timeout=SECONDS) as answer, path.open("wb") as stream:
-        while chunk := answer.read(CHUNK):
-            found.update(chunk)
-            stream.write(chunk)
+    found, size = hashlib.sha256(), 0
+    try:
+        with _opener().open(download.url, timeout=SECONDS) as answer, path.open("wb") as stream:
+            stated = answer.headers.get("Content-Length") or ""
+            while chunk := answer.read(CHUNK):
+                found.update(chunk)
+                size += stream.write(chunk)
+                if size > MOST:
+                    raise OSError(f"{download.url} gave more than {MOST:,} bytes")
+    except (HTTPException, ValueError) as error:  # ValueError: it sent on to what is no address
+        raise OSError(f"{download.url} did not answer as HTTP says: {error!r}") from error
+    if stated.isdecimal() and size != int(stated):
+        raise OSError(f"{download.url} gave {size:,} of {int(stated):,} bytes")
     if found.hexdigest() != download.sha256:
         raise DataError(
             f"{download.url} gave another file than the official one: its SHA-256 is"

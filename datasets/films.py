@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -102,6 +103,19 @@ def to_bytes(values: np.ndarray, most: int) -> np.ndarray:
     return np.rint(values * (255 / most)).astype(np.uint8)
 
 
+def _check_decoder(path: Path, packing: Any) -> None:
+    """Raise DataError if no installed package unpacks a file's pixels; `packing` is pydicom's UID
+    of how they are packed.
+    """
+    from pydicom.pixels import get_decoder
+
+    if packing.is_compressed and not get_decoder(packing).is_available:
+        raise DataError(
+            f"{path} is packed as {packing.name}; reading it needs another package: python -m pip"
+            " install 'pylibjpeg[all]'"
+        )
+
+
 def _read_dicom(path: Path) -> np.ndarray:
     try:
         import pydicom
@@ -111,6 +125,7 @@ def _read_dicom(path: Path) -> np.ndarray:
             " 'pydicom>=3.0'"
         ) from None
     data = pydicom.dcmread(path)
+    _check_decoder(path, data.file_meta.TransferSyntaxUID)
     colours, bits = data.PhotometricInterpretation, data.BitsStored
     if colours not in ("MONOCHROME1", "MONOCHROME2") or bits > 16:
         raise ValueError(f"expected grey pixels of at most 16 bits, found {colours} of {bits} bits")

@@ -1,16 +1,158 @@
-"""Sets that are folders of many files: the tables that name them, whether all of them are there,
-and which names a test split takes where nobody has published one.
+"""Sets that are folders of many files: where they lie, whether all files are there, the tables that
+name them, and which names a test split takes where nobody has published one.
+
+Names count in upper and lower case alike, a folder may lie one folder deeper than it should, and
+what systems leave in folders is passed over. A set that is there in part is refused: nothing stands
+in for it.
 """
 
 from __future__ import annotations
 
 import csv
 import hashlib
+import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from datasets.source import DataError
+
+CLUTTER = ("thumbs.db", "desktop.ini", "__macosx")
+"""What systems leave in folders, in lower case, beside hidden files."""
+ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz")
+
+Found = TypeVar("Found")
+
+
+# -- where files lie --
+
+
+def _counts(name: str) -> bool:
+    return not name.startswith(".") and name.lower() not in CLUTTER
+
+
+def listed(folder: Path, *endings: str) -> list[Path]:
+    """What lies in a folder and ends with one of `endings`, by name; empty if there is no folder.
+
+    Hidden files, such as the `._NAME` of macOS, are passed over, and so is other `CLUTTER`. Raises
+    OSError for a folder that cannot be listed.
+    """
+    folder = Spelling().find(folder) or folder
+    if not folder.is_dir():
+        return []
+    return sorted(
+        path
+        for path in folder.iterdir()
+        if _counts(path.name) and path.name.lower().endswith(endings or ("",))
+    )
+
+
+class Spelling:
+    """Finds paths whose names are spelled in upper or lower case. It lists each folder once."""
+
+    def __init__(self) -> None:
+        self._listings: dict[Path, dict[str, Path]] = {}
+
+    def find(self, path: Path) -> Path | None:
+        """The path as the disk spells it, or None. A link to nothing is found too."""
+        if os.path.lexists(path):
+            return path
+        folder = self.find(path.parent)
+        if folder is None:
+            return None
+        if folder not in self._listings:
+            self._listings[folder] = {entry.name.lower(): entry for entry in listed(folder)}
+        return self._listings[folder].get(path.name.lower())
+
+
+def places(home: Path, *names: str) -> list[Path]:
+    """Where files or folders of these names are, best first: in `home`, then one folder deeper."""
+    if not home.is_dir():
+        return []
+    spelling = Spelling()
+    folders = [home, *(path for path in listed(home) if path.is_dir())]
+    return [
+        found
+        for folder in folders
+        for name in names
+        if (found := spelling.find(folder / name)) is not None
+    ]
+
+
+def beside(home: Path, folder: Path, name: str) -> Path:
+    """The folder `name` of a set that has several, of which `folder` is one: itself, one beside it,
+    or else one that `places` finds.
+    """
+    if folder.name.lower() == name.lower():
+        return folder
+    own = folder.with_name(name)
+    return Spelling().find(own) or next(iter(places(home, name)), own)
+
+
+def below(folder: Path, *endings: str) -> Iterator[Path]:
+    """What `listed` finds in a folder and in those inside of it, but for folders."""
+    for path in listed(folder):
+        if path.is_dir() and not path.is_symlink():
+            yield from below(path, *endings)
+        elif path.name.lower().endswith(endings or ("",)):
+            yield path
+
+
+def whole(
+    title: str, home: Path, names: Sequence[str], read: Callable[[Path], Found], how_to_get: str
+) -> Found | None:
+    """What `read` finds in the first folder, of those with one of the names, that has all of a set.
+
+    `read` returns nothing, such as an empty list, for a folder without the set, and raises
+    DataError for a part of it. None if no folder has anything. Raises DataError if one has
+    something, and none has all, and for an archive that is not unpacked.
+    """
+    refused: DataError | None = None
+    for folder in places(home, *names):
+        if folder.exists() and not any(below(folder)):
+            continue
+        try:
+            if found := read(folder):
+                return found
+            what = f"has none of the files of {title} where they should be"
+            raise DataError(
+                f"{folder} {what if folder.exists() else 'is a link to nothing'}. Complete it, or"
+                f" take it away for another set to stand in. {how_to_get}"
+            )
+        except DataError as error:
+            refused = refused or error
+    if refused:
+        raise refused
+    if packed := places(home, *(name + ending for name in names for ending in ARCHIVES)):
+        raise DataError(
+            f"{packed[0]} is not unpacked. Unpack it, or take it away for another set to stand in."
+            f" {how_to_get}"
+        )
+    return None
+
+
+def all_of(title: str, wanted: Iterable[Sequence[Path]], how_to_get: str) -> list[Path]:
+    """The files of a set as the disk spells them: all, or none. Each of `wanted` is one file under
+    all of its usual names, the best first. Raises DataError for some of them.
+    """
+    spelling = Spelling()
+    paths = []
+    for names in wanted:
+        found = [*filter(None, map(spelling.find, names)), names[0]]
+        paths.append(next(filter(Path.is_file, found), found[0]))
+    missing = [path for path in paths if not path.is_file()]
+    if missing and (len(missing) < len(paths) or any(map(os.path.lexists, missing))):
+        why = " (a link to nothing)" if missing[0].is_symlink() else ""
+        raise DataError(
+            f"{title}: {len(missing):,} of {len(paths):,} files are missing, the first is"
+            f" {missing[0]}{why}. Complete it, or take its folder away for another set to stand in."
+            f" {how_to_get}"
+        )
+    return [] if missing else paths
+
+
+# -- tables --
 
 
 def read_table(path: Path, columns: Sequence[str], how_to_get: str) -> list[dict[str, str]]:
@@ -20,6 +162,7 @@ def read_table(path: Path, columns: Sequence[str], how_to_get: str) -> list[dict
     A field is not counted where the header has no name for it: some tables end their rows, or their
     header alone, with a comma.
     """
+    path = Spelling().find(path) or path
     rows = []
     try:
         with path.open(newline="", encoding="utf-8-sig") as lines:
@@ -51,18 +194,7 @@ def unrepeated(table: Path, names: Sequence[str], how_to_get: str) -> None:
             raise DataError(f"{table} names {name} {times} times. {how_to_get}")
 
 
-def all_there(title: str, paths: Sequence[Path], how_to_get: str) -> bool:
-    """Whether the files of a set are there: all, or none. Raises DataError for some, rather than
-    let another set stand in.
-    """
-    missing = [path for path in paths if not path.is_file()]
-    if missing and len(missing) < len(paths):
-        raise DataError(
-            f"{title}: {len(missing):,} of {len(paths):,} files are missing, the first is"
-            f" {missing[0]}. Complete it, or take its folder away for another set to stand in."
-            f" {how_to_get}"
-        )
-    return bool(paths) and not missing
+# -- splits --
 
 
 def hashed(names: Iterable[str]) -> list[str]:

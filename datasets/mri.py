@@ -102,7 +102,6 @@ def slices_source(
     side: int = SIDE,
     kind: str = REAL,
     note: str = "",
-    check: Callable[[Path], None] | None = None,
 ) -> AnnotatedSource:
     """A set of grey slices whose `sizes` are those that a paper states, or about as many. The last
     of the stand-ins needs no files.
@@ -119,7 +118,6 @@ def slices_source(
         how_to_get=how_to_get,
         files=files,
         load=load,
-        check=check,
         about=True,
         stand_ins=stand_ins,
         embedded=stand_ins[-1] if stand_ins else "",

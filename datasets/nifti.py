@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from datasets.npz import MOST_PACKED
 from datasets.source import DataError
+from results.zips import MOST_PACKED
 
 
 @contextmanager

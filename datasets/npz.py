@@ -6,45 +6,50 @@ from __future__ import annotations
 
 import math
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 from numpy.lib import format as npy
 
 from results.files import DataError
+from results.zips import check_member
 
-MOST_PACKED = 1100
-"""How many times larger than packed something may be: deflate cannot do more."""
-PACKINGS = {zipfile.ZIP_STORED: 1, zipfile.ZIP_DEFLATED: MOST_PACKED}
-"""The two that NumPy writes, and how many times larger than packed a member may be."""
 HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
 
-def check_npz(path: Path, names: Sequence[str], how_to_get: str) -> None:
-    """Raise DataError unless `path` is an archive with arrays of these names, whose directory is
-    whole.
+def check_npz(path: Path, wanted: Mapping[str, str], how_to_get: str) -> None:
+    """Raise DataError unless `path` is an archive whose directory is whole, with arrays of the
+    names in `wanted`, which says of each what it is.
     """
     try:
         with zipfile.ZipFile(path) as archive:
-            there = set(archive.namelist())
+            there = [name.removesuffix(".npy") for name in archive.namelist()]
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
         raise DataError(
             f"{path} is damaged or truncated ({error}). Delete it and get it again. {how_to_get}"
         ) from error
-    missing = [name for name in names if f"{name}.npy" not in there]
+    missing = [name for name in wanted if name not in there]
     if missing:
-        raise DataError(f"{path} lacks the arrays {', '.join(missing)}. {how_to_get}")
+        raise DataError(
+            f"{path} has the arrays {', '.join(there) or 'of no name'}. {described(wanted)}."
+            f" It lacks the arrays {', '.join(missing)}. {how_to_get}"
+        )
 
 
-def read_arrays(path: Path, names: Sequence[str], how_to_get: str) -> dict[str, np.ndarray]:
+def described(wanted: Mapping[str, str]) -> str:
+    """A sentence on which arrays are wanted, and what they are, without its full stop."""
+    return f"Wanted are {'; '.join(f'{name}, {what}' for name, what in wanted.items())}"
+
+
+def read_arrays(path: Path, wanted: Mapping[str, str], how_to_get: str) -> dict[str, np.ndarray]:
     """The arrays of these names. Raises DataError if the file is not whole, or is none of NumPy's:
     packed otherwise, of objects, or with a header that promises more or less than there is.
     """
-    check_npz(path, names, how_to_get)
+    check_npz(path, wanted, how_to_get)
     try:
         with zipfile.ZipFile(path) as archive:
-            return {name: _read(archive, f"{name}.npy") for name in names}
+            return {name: _read(archive, f"{name}.npy") for name in wanted}
     except Exception as error:  # zipfile and NumPy raise a dozen kinds for damaged files
         what = str(error) or type(error).__name__
         raise DataError(
@@ -55,10 +60,7 @@ def read_arrays(path: Path, names: Sequence[str], how_to_get: str) -> dict[str, 
 def _read(archive: zipfile.ZipFile, name: str) -> np.ndarray:
     """One member. Raises ValueError, before anything is allocated, for one that lies."""
     about = archive.getinfo(name)
-    if about.compress_type not in PACKINGS:
-        raise ValueError(f"{name} is packed by method {about.compress_type}, which NumPy has not")
-    if about.file_size > PACKINGS[about.compress_type] * max(about.compress_size, 1):
-        raise ValueError(f"{name} says that it is {about.file_size:,} bytes, which is impossible")
+    check_member(about)
     with archive.open(name) as stream:
         version = npy.read_magic(stream)
         if version not in HEADERS:

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 from datasets.annotations import INSTANCES, Annotation
-from datasets.folders import all_there, read_table, unrepeated
+from datasets.folders import all_of, read_table, unrepeated
 from datasets.matlab import read_array
 from datasets.pictures import LOSSLESS, opened, read_rgb
 from datasets.source import DataError, whole_numbers
@@ -168,9 +168,10 @@ def read_objects(path: Path, sides: tuple[int, int]) -> np.ndarray:
     object numbers. Objects are numbered anew from 1. Raises DataError for a file that cannot be
     read, for a map of other sides than the image, and for what is no instance map.
     """
-    if path.suffix == ".xml":
+    suffix = path.suffix.lower()
+    if suffix == ".xml":
         return read_outlines(path, sides)
-    what, read = FORMS.get(path.suffix, PICTURE)
+    what, read = FORMS.get(suffix, PICTURE)
     try:
         objects = read(path)
     except (OSError, ValueError, SyntaxError) as error:
@@ -260,23 +261,23 @@ def read_index(folder: Path, columns: Sequence[str], how_to_get: str) -> list[di
     return sorted(rows, key=lambda row: row["id"])
 
 
-def indexed_pairs(
-    folder: Path, rows: Sequence[dict[str, str]], suffixes: Sequence[str] = (".png",)
-) -> list[tuple[Path, Path]]:
-    """`images/ID` with the first suffix that is there and `labels/ID.png` of each row."""
-    return [
-        (
-            next((path for path in images if path.is_file()), images[0]),
-            folder / "labels" / f"{row['id']}.png",
-        )
-        for row in rows
-        for images in [[folder / "images" / f"{row['id']}{suffix}" for suffix in suffixes]]
-    ]
-
-
-def indexed_files(
-    title: str, folder: Path, pairs: Sequence[tuple[Path, Path]], how_to_get: str
+def indexed(
+    title: str,
+    folder: Path,
+    rows: Sequence[dict[str, str]],
+    how_to_get: str,
+    suffixes: Sequence[str] = (".png",),
 ) -> list[Path]:
-    """The index and the files of its rows. Raises DataError if any is missing."""
-    paths = [folder / "index.csv", *(path for pair in pairs for path in pair)]
-    return paths if all_there(title, paths, how_to_get) else []
+    """`index.csv`, then `images/ID` with the first suffix that is there and `labels/ID.png` of each
+    row. Raises DataError if any is missing.
+    """
+    wanted = [[folder / "index.csv"]]
+    for row in rows:
+        wanted.append([folder / "images" / f"{row['id']}{suffix}" for suffix in suffixes])
+        wanted.append([folder / "labels" / f"{row['id']}.png"])
+    return all_of(title, wanted, how_to_get)
+
+
+def pairs_of(paths: Sequence[Path]) -> list[tuple[Path, Path]]:
+    """Image and map of each row, of what `indexed` gives."""
+    return [*zip(paths[1::2], paths[2::2], strict=True)]

@@ -14,8 +14,9 @@ from datasets.npz import read_arrays
 from results.files import DataError
 
 REAL, SURROGATE, SYNTHETIC = "real", "surrogate", "synthetic"
-KERAS = ("x_train", "y_train", "x_test", "y_test")
-"""The arrays of an npz file with images and labels, as Keras names them."""
+_IMAGES, _LABELS = "uint8 (n, h, w) or (n, h, w, c)", "whole numbers (n,)"
+KERAS = {"x_train": _IMAGES, "y_train": _LABELS, "x_test": _IMAGES, "y_test": _LABELS}
+"""The arrays of an npz file with images and labels, as Keras names them, and what they are."""
 MOST_WHOLE = 2**53
 """Up to which float64 has every whole number."""
 UNVERIFIED = "unverified"
@@ -81,9 +82,10 @@ class DataSource:
     how_to_get: str
     """One sentence for whoever lacks the files."""
     files: Callable[[Path], list[Path]]
-    """The files under the data home that this set would be read from; empty if it is absent."""
+    """The files under the data home that this set would be read from; empty if it is absent. Raises
+    DataError if it is there in part: nothing stands in for it then."""
     load: Callable[[Path], dict[str, Split]]
-    """Read the splits from the data home."""
+    """Read the splits from the data home, those of `sizes`."""
     download: Callable[[Path], None] | None = None
     """Fetch the official files into the data home, where the licence allows."""
     stand_ins: tuple[str, ...] = ()

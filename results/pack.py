@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import re
 import zipfile
 import zlib
@@ -19,6 +20,7 @@ from results.files import SEAL, ResultsError, write_atomic
 from results.frame import read_records
 from results.record import OK, Record
 from results.store import OTHER_CODE, CellCache
+from results.zips import check_member
 
 NAME = re.compile(
     r"cells/[0-9a-f]{2}/[0-9a-f]{64}\.json"
@@ -27,6 +29,8 @@ NAME = re.compile(
 """Of a file of the cache, below its folder."""
 HEADER, BODY = ".json", ".safetensors"
 MEGABYTE = 1_000_000
+MEGABYTES = 64
+"""Most that a pack holds, and unpacks to, if nobody says otherwise."""
 
 
 @dataclass(frozen=True)
@@ -82,26 +86,45 @@ def _entries(home: Path, kind: str) -> list[list[Path]]:
     return [[*map(path.with_suffix, bodies), path] for path in headers]
 
 
-def read_pack(pack: Path, home: Path) -> Packed:
+def read_pack(pack: Path, home: Path, megabytes: float = MEGABYTES) -> Packed:
     """Put what a pack holds into the cache in the folder `home`, but for what is there already.
 
-    Raises ResultsError for a file that is no pack, that is damaged, or that holds other files.
+    Raises ResultsError, before anything is written, for a file that is no pack, that holds other
+    files, or more than `megabytes` of them, not compressed; and for one that is damaged.
     """
     counts = {"cells": 0, "stages": 0, "left": 0}
     try:
         with zipfile.ZipFile(pack) as archive:
-            names = archive.namelist()
+            members = archive.infolist()
+            names = [member.filename for member in members]
             other = [name for name in names if not NAME.fullmatch(name)]
             if other:
                 raise ResultsError(f"{pack} is no pack: it holds {other[0]!r}")
+            for member in members:
+                check_member(member)
+            size = sum(member.file_size for member in members) / MEGABYTE
+            if size > megabytes:
+                raise ResultsError(
+                    f"{pack} unpacks to {size:,.0f} MB, more than {megabytes:g}. If you trust it,"
+                    f" give --megabytes {math.ceil(size)}"
+                )
             for name in names:
                 there = (home / name).exists()
                 if not there:
                     write_atomic(home / name, archive.read(name))
                 if name.endswith(HEADER):
                     counts["left" if there else name.partition("/")[0]] += 1
-    except (OSError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
-        raise ResultsError(f"{pack} cannot be read as a pack: {error}") from error
+    except (
+        OSError,
+        zipfile.BadZipFile,
+        zlib.error,
+        EOFError,
+        NotImplementedError,
+        ValueError,
+        MemoryError,
+    ) as error:
+        why = str(error) or type(error).__name__
+        raise ResultsError(f"{pack} cannot be read as a pack: {why}") from error
     return Packed(**counts)
 
 

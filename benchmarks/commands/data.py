@@ -23,10 +23,12 @@ def show_data(
     from datasets import catalogue
     from datasets.digests import verified
 
-    for name in download or []:
-        source = catalogue.source(name)
+    wanted = [catalogue.source(name) for name in dict.fromkeys(download or [])]
+    for source in wanted:
         if source.download is None:
             raise DataError(f"{source.title} cannot be fetched by a program. {source.how_to_get}")
+    for source in wanted:
+        assert source.download is not None
         console.print(
             f"downloading {source.title} into {escape(str(catalogue.data_home()))};"
             f" licence: {escape(source.licence)}"

@@ -11,6 +11,7 @@ from benchmarks.commands.app import app, console
 from benchmarks.commands.options import Plugins
 from results.command_line import NUMBER, number, path
 from results.files import cache_home, check_output
+from results.pack import MEGABYTES
 
 
 @app.command("pack")
@@ -21,7 +22,7 @@ def pack_cache(
         typer.Option(
             parser=number(), metavar=NUMBER, help="most that it holds: of stages the newest"
         ),
-    ] = 64,
+    ] = MEGABYTES,
 ) -> None:
     """Put the cache ($FEDTABLES_CACHE) into one file: finished cells, and stages as there is room.
 
@@ -46,6 +47,10 @@ def unpack_cache(
         Path,
         typer.Argument(parser=path, metavar="FILE", help="a pack, or a table's .records.jsonl"),
     ],
+    megabytes: Annotated[
+        float,
+        typer.Option(parser=number(), metavar=NUMBER, help="most that a pack may unpack to"),
+    ] = MEGABYTES,
     plugin: Plugins = None,
 ) -> None:
     """Put what a pack holds into the cache ($FEDTABLES_CACHE), or the finished cells of a table,
@@ -56,8 +61,9 @@ def unpack_cache(
     from benchmarks.running.verify import not_accepted
     from results.pack import packed_records, read_pack, take_records
 
-    take = take_records if file.suffix == ".jsonl" else read_pack
-    found = take(file, cache_home())
+    home = cache_home()
+    table = file.suffix == ".jsonl"
+    found = take_records(file, home) if table else read_pack(file, home, megabytes)
     there = f"; {found.left} were there already" if found.left else ""
     console.print(
         f"{found.cells} finished cells and {found.stages} stages are in {cache_home()}{there}",

@@ -35,7 +35,7 @@ from pathlib import Path
 import numpy as np
 
 from datasets.annotations import IGNORE, SEGMENTS, AnnotatedSource, AnnotatedSplit, Annotation
-from datasets.folders import read_table, unrepeated
+from datasets.folders import Spelling, beside, listed, read_table, unrepeated, whole
 from datasets.nifti import read_volume
 from datasets.source import DataError, Split, whole_numbers
 
@@ -78,16 +78,21 @@ HOW_2020 = (
 )
 
 
-def _file(folder: Path, what: str) -> Path:
-    """`CASE_WHAT.nii.gz` of the folder of a case, or `.nii` if that is there."""
-    plain = folder / f"{folder.name}_{what}.nii"
-    return plain if plain.is_file() else folder / f"{folder.name}_{what}.nii.gz"
+def _names(case: Path, what: str) -> list[Path]:
+    """`CASE_WHAT.nii` or `.nii.gz` of the folder of a case, the better first."""
+    return [case / f"{case.name}_{what}{ending}" for ending in (".nii", ".nii.gz")]
+
+
+def _file(case: Path, what: str) -> Path:
+    """The file of a case: the one that is there."""
+    found = filter(None, map(Spelling().find, _names(case, what)))
+    return next(filter(Path.is_file, found), _names(case, what)[1])
 
 
 def _cases(folder: Path, count: int, how: str) -> list[Path]:
     """The folders of all cases in order, or none. Raises DataError for some of them."""
-    there = sorted(p for p in folder.iterdir() if p.is_dir()) if folder.is_dir() else []
-    there = [path for path in there if path.name.lower().startswith("brats")]
+    there = [path for path in listed(folder) if path.name.lower().startswith("brats")]
+    there = [path for path in there if path.is_dir()]
     if there and len(there) != count:
         raise DataError(
             f"{folder} has {len(there)} of {count} cases. Complete it, or take it away for another"
@@ -108,23 +113,35 @@ def files_of(cases: Sequence[Path], parts: Sequence[str], how: str) -> list[Path
     return paths
 
 
-def _cases_2018(home: Path) -> dict[str, list[Path]]:
-    """The folders of all cases by grade, or none. Raises DataError for one grade without the
+def _cases_2018(home: Path) -> list[Path]:
+    """The folders of all cases, by grade, or none. Raises DataError for one grade without the
     other.
     """
-    found = {grade: _cases(home / FOLDER / grade, n, _HOW) for grade, n in CASES.items()}
-    if any(found.values()) and not all(found.values()):
-        raise DataError(f"{home / FOLDER} has only one of {' and '.join(CASES)}. {_HOW}")
-    return found
+
+    def read(folder: Path) -> list[Path]:
+        found = [_cases(folder / grade, count, _HOW) for grade, count in CASES.items()]
+        if any(found) and not all(found):
+            raise DataError(f"{folder} has only one of {' and '.join(CASES)}. {_HOW}")
+        return [case for of_grade in found for case in of_grade]
+
+    return whole("BraTS 2018", home, [FOLDER], read, _HOW) or []
 
 
 def _files(home: Path) -> list[Path]:
-    cases = [case for of_grade in _cases_2018(home).values() for case in of_grade]
-    return files_of(cases, (*MODALITIES, "seg"), _HOW)
+    return files_of(_cases_2018(home), (*MODALITIES, "seg"), _HOW)
+
+
+def _high(home: Path) -> list[Path]:
+    """The folders of all cases of high grade, or none. Raises DataError for some of them."""
+
+    def read(folder: Path) -> list[Path]:
+        return _cases(folder / "HGG", CASES["HGG"], _HOW)
+
+    return whole("BraTS 2018", home, [FOLDER], read, _HOW) or []
 
 
 def _slices_files(home: Path) -> list[Path]:
-    return files_of(_cases(home / FOLDER / "HGG", CASES["HGG"], _HOW), ("t2", "seg"), _HOW)
+    return files_of(_high(home), ("t2", "seg"), _HOW)
 
 
 # -- what a file holds --
@@ -198,10 +215,7 @@ def _read(
 
 
 def _load(home: Path) -> dict[str, Split]:
-    cases = sorted(
-        (case for of_grade in _cases_2018(home).values() for case in of_grade),
-        key=lambda case: case.name,
-    )
+    cases = sorted(_cases_2018(home), key=lambda case: case.name)
     names = [case.name for case in cases]
     unknown = set(TESTED) - set(names)
     if unknown:
@@ -224,9 +238,7 @@ def slices_of(case: Path) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _load_slices(home: Path) -> dict[str, Split]:
-    cases = _cases(home / FOLDER / "HGG", CASES["HGG"], _HOW)
-    if not cases:
-        raise DataError(f"BraTS 2018 is not under {home}. {_HOW}")
+    cases = _high(home)
     with ThreadPoolExecutor(4) as pool:
         read = list(pool.map(slices_of, cases))
     splits: dict[str, Split] = {}
@@ -250,26 +262,36 @@ def _load_slices(home: Path) -> dict[str, Split]:
 
 def cases_2020(home: Path) -> dict[str, list[Path]]:
     """The folders of both splits, or none. Raises DataError for one without the other."""
-    found = {
-        split: _cases(home / folder, CASES_2020[split], HOW_2020)
-        for split, (folder, _) in FOLDERS_2020.items()
-    }
-    if any(found.values()) and not all(found.values()):
-        missing = next(FOLDERS_2020[split][0] for split, cases in found.items() if not cases)
-        raise DataError(f"{home} has BraTS 2020 without {missing}. {HOW_2020}")
-    return found
+
+    def read(folder: Path) -> dict[str, list[Path]]:
+        names = {split: name for split, (name, _) in FOLDERS_2020.items()}
+        found = {
+            split: _cases(beside(home, folder, name), CASES_2020[split], HOW_2020)
+            for split, name in names.items()
+        }
+        missing = [name for split, name in names.items() if not found[split]]
+        if len(missing) == 1:
+            raise DataError(f"{home} has BraTS 2020 without {missing[0]}. {HOW_2020}")
+        return {} if missing else found
+
+    folders = [name for name, _ in FOLDERS_2020.values()]
+    return whole("BraTS 2020", home, folders, read, HOW_2020) or {}
+
+
+def _tables(cases: dict[str, list[Path]]) -> dict[str, Path]:
+    """The table of each split, beside its cases."""
+    return {split: paths[0].with_name(FOLDERS_2020[split][1]) for split, paths in cases.items()}
 
 
 def _files_2020(home: Path) -> list[Path]:
     cases = cases_2020(home)
-    if not any(cases.values()):
+    if not cases:
         return []
-    folder, table = FOLDERS_2020["train"]
-    if not (home / folder / table).is_file():
-        raise DataError(f"{home / folder} lacks {table}. {HOW_2020}")
-    tables = [home / folder / table for folder, table in FOLDERS_2020.values()]
+    tables = _tables(cases)
+    if not tables["train"].is_file():
+        raise DataError(f"{tables['train'].parent} lacks {tables['train'].name}. {HOW_2020}")
     return [
-        *(path for path in tables if path.is_file()),
+        *(path for path in tables.values() if path.is_file()),
         *files_of(cases["train"], (*MODALITIES, "seg"), HOW_2020),
         *files_of(cases["test"], MODALITIES, HOW_2020),
     ]
@@ -293,12 +315,13 @@ def earlier_names(table: Path) -> dict[str, str]:
 def _load_2020(home: Path) -> dict[str, Split]:
     splits: dict[str, Split] = {}
     first = 0
-    for split, cases in cases_2020(home).items():
-        folder, table = FOLDERS_2020[split]
-        earlier = earlier_names(home / folder / table)
+    found = cases_2020(home)
+    tables = _tables(found)
+    for split, cases in found.items():
+        earlier = earlier_names(tables[split])
         unnamed = [case.name for case in cases if earlier and case.name not in earlier]
         if unnamed:
-            raise DataError(f"{home / folder / table} does not name {unnamed[0]}. {HOW_2020}")
+            raise DataError(f"{tables[split]} does not name {unnamed[0]}. {HOW_2020}")
         labels = [institution(earlier.get(case.name, "")) for case in cases]
         groups = range(first, first + len(cases))
         splits[split] = _read(cases, labels, groups, labelled=split == "train")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from datasets.folders import places
 from datasets.source import DataSource, Split, read_npz
 
 _HOW = (
@@ -21,8 +22,7 @@ _HOW = (
 
 
 def _files(home: Path) -> list[Path]:
-    npz = home / "caltech100_32.npz"
-    return [npz] if npz.exists() else []
+    return places(home, "caltech100_32.npz")[:1]
 
 
 def _load(home: Path) -> dict[str, Split]:

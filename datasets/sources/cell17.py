@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from datasets.annotations import AnnotatedSource, AnnotatedSplit
-from datasets.folders import all_there
+from datasets.folders import all_of, listed, whole
 from datasets.nuclei import NUCLEI, TCGA_MEAN, TCGA_STD, read_all
 from datasets.source import DataError, Split
 
@@ -32,44 +32,43 @@ _HOW = (
 )
 
 
-def _pairs(folder: Path) -> list[tuple[Path, Path]]:
-    """Image and annotation, of one of the two layouts, in the order of their names."""
-    if (folder / "Images").is_dir():
-        return [
-            (path, folder / "Labels" / f"{path.stem}.mat")
-            for path in sorted((folder / "Images").glob("*.png"))
-        ]
-    return [
-        (path, folder / f"{path.stem}_mask.txt")
-        for path in sorted(folder.glob("*.png"))
-        if not path.stem.endswith(("_poly", "_mask"))
-    ]
+def _wanted(folder: Path) -> list[list[Path]]:
+    """Image and annotation in turn, of one of the two layouts, in the order of their names."""
+    images, maps, ending = listed(folder / "Images", ".png"), folder / "Labels", ".mat"
+    if not images:
+        others = ("_poly.png", "_mask.png")
+        images = [path for path in listed(folder, ".png") if not path.name.lower().endswith(others)]
+        maps, ending = folder, "_mask.txt"
+    return [[file] for path in images for file in (path, maps / f"{path.stem}{ending}")]
 
 
 def _files(home: Path) -> list[Path]:
-    pairs = {split: _pairs(home / "cpm17" / split) for split in ("train", "test")}
-    if not any(pairs.values()):
-        return []
-    for split, there in pairs.items():
-        if len(there) != COUNT:
-            raise DataError(
-                f"{home / 'cpm17' / split} has {len(there)} of {COUNT} images. Complete it, or take"
-                f" the folder cpm17 away for another set to stand in. {_HOW}"
-            )
-    paths = [path for there in pairs.values() for pair in there for path in pair]
-    return paths if all_there("Cell17", paths, _HOW) else []
+    """Image and annotation in turn, of both splits, or none. Raises DataError for some of them."""
+
+    def read(folder: Path) -> list[Path]:
+        wanted = {folder / split: _wanted(folder / split) for split in ("train", "test")}
+        for place, there in wanted.items():
+            if len(there) != 2 * COUNT:
+                raise DataError(
+                    f"{place} has {len(there) // 2} of {COUNT} images. Complete it, or take"
+                    f" {folder} away for another set to stand in. {_HOW}"
+                )
+        return all_of("Cell17", [names for there in wanted.values() for names in there], _HOW)
+
+    return whole("Cell17", home, ["cpm17"], read, _HOW) or []
 
 
 def _load(home: Path) -> dict[str, Split]:
+    paths = _files(home)
+    pairs = [*zip(paths[::2], paths[1::2], strict=True)]
     splits: dict[str, Split] = {}
-    for number, split in enumerate(("train", "test")):
-        images, objects = read_all(_pairs(home / "cpm17" / split), SIDES, pad=True)
-        count = len(images)
+    for split, first in (("train", 0), ("test", COUNT)):
+        images, objects = read_all(pairs[first : first + COUNT], SIDES, pad=True)
         splits[split] = AnnotatedSplit(
             images,
-            np.zeros(count, np.int64),
+            np.zeros(COUNT, np.int64),
             {"nuclei": objects},
-            groups=np.arange(count) + number * COUNT,
+            groups=np.arange(COUNT) + first,
         )
     return splits
 

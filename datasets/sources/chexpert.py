@@ -21,7 +21,7 @@ import numpy as np
 from datasets import films
 from datasets.annotations import FINDINGS, IGNORE, AnnotatedSource, AnnotatedSplit, Annotation
 from datasets.films import FULL
-from datasets.folders import all_there, read_table, unrepeated
+from datasets.folders import all_of, read_table, unrepeated, whole
 from datasets.source import DataError, Split
 
 COLUMNS = (
@@ -85,50 +85,29 @@ def read(home: Path, table: str) -> Films:
     )
 
 
-def _home(home: Path) -> Path | None:
-    """The folder with both tables, the original before the small version."""
-    folders = [home / name for name in FOLDERS]
-    return next(
-        (
-            folder
-            for folder in folders
-            if all((folder / table).is_file() for table in TABLES.values())
-        ),
-        None,
-    )
-
-
 def _files(home: Path) -> list[Path]:
-    folder = _home(home)
-    if folder is None:
-        for table in (home / name / table for name in FOLDERS for table in TABLES.values()):
-            if table.is_file():
-                raise DataError(
-                    f"{table} is there without the other table. Complete the set, or take its"
-                    f" folder away. {_HOW}"
-                )
-        return []
-    paths = [path for table in TABLES.values() for path in read(folder, table).paths]
-    return (
-        [*(folder / table for table in TABLES.values()), *paths]
-        if all_there("CheXpert", paths, _HOW)
-        else []
-    )
+    """Both tables, and the films in their order, or none. Raises DataError for some of them."""
+
+    def read_both(folder: Path) -> list[Path]:
+        tables = [folder / table for table in TABLES.values()]
+        paths = [path for table in TABLES.values() for path in read(folder, table).paths]
+        return all_of("CheXpert", [[path] for path in (*tables, *paths)], _HOW)
+
+    return whole("CheXpert", home, FOLDERS, read_both, _HOW) or []
 
 
 def _load(home: Path) -> dict[str, Split]:
-    folder = _home(home)
-    if folder is None:
-        raise DataError(f"CheXpert is not under {home}. {_HOW}")
+    paths = _files(home)
+    tables, rest = paths[: len(TABLES)], paths[len(TABLES) :]
     splits: dict[str, Split] = {}
-    for split, table in TABLES.items():
-        split_films = read(folder, table)
-        labels = films.any_finding(split_films.findings, NAMES)
+    for split, table in zip(TABLES, tables, strict=True):
+        stated = read(table.parent, table.name)
+        own, rest = rest[: len(stated.paths)], rest[len(stated.paths) :]
         splits[split] = AnnotatedSplit(
-            films.read_films(split_films.paths, FULL),
-            labels,
-            {"findings": split_films.findings},
-            groups=split_films.patients,
+            films.read_films(own, FULL),
+            films.any_finding(stated.findings, NAMES),
+            {"findings": stated.findings},
+            groups=stated.patients,
         )
     return splits
 

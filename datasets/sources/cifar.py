@@ -8,13 +8,13 @@ from __future__ import annotations
 import io
 import pickle
 import pickletools
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
 from datasets.fetching import Download, fetch_all
+from datasets.folders import all_of, places, whole
 from datasets.source import DataError, DataSource, Split, read_npz, whole_numbers
 
 SIZES = {"train": 50_000, "test": 10_000}
@@ -132,19 +132,8 @@ def read_batch(path: Path, label_key: str) -> tuple[np.ndarray, np.ndarray]:
         ) from error
 
 
-def _files(name: str, folder: str, parts: tuple[str, ...]) -> Callable[[Path], list[Path]]:
-    def files(home: Path) -> list[Path]:
-        npz = home / f"{name}.npz"
-        if npz.exists():
-            return [npz]
-        official = [home / folder / part for part in parts]
-        return official if all(path.exists() for path in official) else []
-
-    return files
-
-
 def _reduced_files(home: Path) -> list[Path]:
-    return [home / REDUCED] if (home / REDUCED).exists() else []
+    return places(home, REDUCED)[:1]
 
 
 def _source(
@@ -162,18 +151,25 @@ def _source(
     how = (
         f"Run `python -m benchmarks data --download {name}`, or put {name}.npz into the data home."
     )
-    files = _files(name, folder, parts)
+    archive = f"{name.replace('cifar', 'cifar-')}-python"
+
+    def official(place: Path) -> list[Path]:
+        return all_of(title, [[place / part] for part in parts], how)
+
+    def files(home: Path) -> list[Path]:
+        npz = places(home, f"{name}.npz")[:1]
+        return npz or whole(title, home, (folder, archive), official, how) or []
 
     def load(home: Path) -> dict[str, Split]:
         paths = files(home)
-        if paths[0].suffix == ".npz":
+        if paths[0].suffix.lower() == ".npz":
             return read_npz(paths[0], how)
         *train, test = (read_batch(path, label_key) for path in paths)
         images, labels = (np.concatenate(part) for part in zip(*train, strict=True))
         return {"train": Split(images, labels), "test": Split(*test)}
 
-    archive = Download(
-        f"https://www.cs.toronto.edu/~kriz/{name.replace('cifar', 'cifar-')}-python.tar.gz",
+    packed = Download(
+        f"https://www.cs.toronto.edu/~kriz/{archive}.tar.gz",
         sha256,
         tuple(f"{folder}/{part}" for part in parts),
     )
@@ -190,7 +186,7 @@ def _source(
         how_to_get=how,
         files=files,
         load=load,
-        download=lambda home: fetch_all([archive], home),
+        download=lambda home: fetch_all([packed], home),
         stand_ins=stand_ins,
         embedded=stand_ins[-1],
     )
@@ -232,7 +228,7 @@ SOURCES = [
         licence=LICENCE,
         how_to_get=HOW_16,
         files=_reduced_files,
-        load=lambda home: read_npz(home / REDUCED, HOW_16),
+        load=lambda home: read_npz(_reduced_files(home)[0], HOW_16),
         stand_ins=("shapes-100",),
         reduced_from="cifar100",
         embedded="shapes-100",

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from datasets.folders import listed, whole
 from datasets.pictures import read_rgb
 from datasets.source import DataError, DataSource, Split, to_nchw
 from datasets.sources import cifar
@@ -20,29 +21,56 @@ _HOW = (
 )
 
 
+EACH = 9_000
+"""Images of a class in a split."""
+
+
+def images_of(folder: Path) -> list[list[Path]]:
+    """The images of each class of a split, in name order."""
+    return [listed(folder / name, ".png") for name in CLASSES]
+
+
+def _splits(home: Path) -> dict[str, list[list[Path]]]:
+    """The images of each split by class, or none. Raises DataError for some of them."""
+
+    def read(folder: Path) -> dict[str, list[list[Path]]]:
+        found = {split: images_of(folder / split) for split in SPLITS}
+        counts = {
+            f"{split}/{name}": len(paths)
+            for split, classes in found.items()
+            for name, paths in zip(CLASSES, classes, strict=True)
+        }
+        if not any(counts.values()):
+            return {}
+        for place, count in counts.items():
+            if count != EACH:
+                raise DataError(
+                    f"{folder / place} has {count:,} of {EACH:,} images. Complete it, or take"
+                    f" {folder} away for another set to stand in. {_HOW}"
+                )
+        return found
+
+    return whole("CINIC-10", home, ["CINIC-10"], read, _HOW) or {}
+
+
 def _files(home: Path) -> list[Path]:
-    folder = home / "CINIC-10"
-    if not all((folder / split / name).is_dir() for split in SPLITS for name in CLASSES):
-        return []
-    return sorted(folder.glob("*/*/*.png"))
+    return [path for classes in _splits(home).values() for paths in classes for path in paths]
 
 
-def read_folder(folder: Path) -> Split:
-    """Images and labels of one split, classes in alphabetical order, files in name order."""
+def read_split(classes: list[list[Path]]) -> Split:
+    """Images and labels of one split, from the images of each class."""
     images, labels = [], []
-    for label, name in enumerate(CLASSES):
-        for path in sorted((folder / name).glob("*.png")):
+    for label, paths in enumerate(classes):
+        for path in paths:
             images.append(read_rgb(path))
             labels.append(label)
     if len({image.shape for image in images}) != 1:
-        raise DataError(
-            f"{folder} holds no images, or images of several sizes. Unpack CINIC-10 again."
-        )
+        raise DataError("a split of CINIC-10 holds images of several sizes. Unpack CINIC-10 again.")
     return Split(to_nchw(np.stack(images)), np.asarray(labels, dtype=np.int64))
 
 
 def _load(home: Path) -> dict[str, Split]:
-    return {split: read_folder(home / "CINIC-10" / split) for split in SPLITS}
+    return {split: read_split(classes) for split, classes in _splits(home).items()}
 
 
 def _cifar_halves(home: Path) -> dict[str, Split]:

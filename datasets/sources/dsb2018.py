@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 
 from datasets.annotations import AnnotatedSource, AnnotatedSplit
-from datasets.folders import hashed
-from datasets.nuclei import NUCLEI, indexed_files, indexed_pairs, read_all, read_index
+from datasets.folders import hashed, whole
+from datasets.nuclei import NUCLEI, indexed, pairs_of, read_all, read_index
 from datasets.source import DataError, Split
 
 SIDES = (256, 320)
@@ -72,27 +72,28 @@ def of_test(names: list[str], groups: np.ndarray) -> np.ndarray:
     return tested
 
 
-def _pairs(home: Path) -> tuple[list[str], list[tuple[Path, Path]]]:
-    """Ids and files. Raises DataError for another number of stained images than there are."""
-    folder = home / "nuclei_dsb2018"
+def _rows(folder: Path) -> list[dict[str, str]]:
+    """Of the stained images. Raises DataError for another number than there are."""
     rows = [row for row in read_index(folder, ("group",), _HOW) if row["group"] == GROUP]
     if len(rows) != COUNT:
         raise DataError(
             f"{folder / 'index.csv'} has {len(rows)} images of the group {GROUP}, not {COUNT}."
             f" {_HOW}"
         )
-    return [row["id"] for row in rows], indexed_pairs(folder, rows)
+    return rows
 
 
 def _files(home: Path) -> list[Path]:
-    folder = home / "nuclei_dsb2018"
-    if not (folder / "index.csv").is_file():
-        return []
-    return indexed_files("DSB 2018", folder, _pairs(home)[1], _HOW)
+    def read(folder: Path) -> list[Path]:
+        return indexed("DSB 2018", folder, _rows(folder), _HOW)
+
+    return whole("DSB 2018", home, ["nuclei_dsb2018"], read, _HOW) or []
 
 
 def _load(home: Path) -> dict[str, Split]:
-    names, pairs = _pairs(home)
+    paths = _files(home)
+    names = [row["id"] for row in _rows(paths[0].parent)]
+    pairs = pairs_of(paths)
     images, objects = read_all(pairs, SIDES)
     groups = touching(images).astype(np.int64)
     tested = of_test(names, groups)

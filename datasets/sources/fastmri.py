@@ -17,10 +17,10 @@ from pathlib import Path
 
 import numpy as np
 
-from datasets.folders import held_out
+from datasets.folders import Spelling, held_out, listed, whole
 from datasets.mri import slices_source, splits_of
-from datasets.npz import MOST_PACKED
 from datasets.source import DataError, Split
+from results.zips import MOST_PACKED
 
 SUBJECTS = {"t1": (2_583, 860), "t2": (2_874, 958)}
 """For training and testing (FedAD, section 4.3.1)."""
@@ -33,13 +33,21 @@ _HOW = (
 
 
 def _files(modality: str, home: Path) -> list[Path]:
-    """The subjects' files, by name, or none."""
-    paths = (
-        path
-        for folder in FOLDERS
-        for path in (home / "fastmri_brain" / folder).glob(f"file_brain_AX{modality.upper()}*.h5")
-    )
-    return sorted(paths, key=lambda path: path.name)
+    """The subjects' files, by name, or none. Raises DataError if one of the folders is missing."""
+
+    def scans(folder: Path) -> list[Path]:
+        for name in FOLDERS:
+            if Spelling().find(folder / name) is None:
+                raise DataError(
+                    f"{folder} lacks {name}. Complete it, or take it away for another set to stand"
+                    f" in. {_HOW}"
+                )
+        paths = [path for name in FOLDERS for path in listed(folder / name, ".h5", ".hdf5")]
+        return sorted(paths, key=lambda path: path.name)
+
+    start = f"file_brain_ax{modality}"
+    paths = whole("fastMRI", home, ["fastmri_brain"], scans, _HOW) or []
+    return [path for path in paths if path.name.lower().startswith(start)]
 
 
 def slices_of(path: Path) -> np.ndarray:

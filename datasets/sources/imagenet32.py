@@ -17,12 +17,13 @@ from pathlib import Path
 
 import numpy as np
 
+from datasets.folders import all_of, beside, whole
 from datasets.source import DataError, DataSource, Split
 from datasets.sources.cifar import read_batch
 
 TRAIN_PARTS = tuple(f"train_data_batch_{number}" for number in range(1, 11))
 TEST_PART = "val_data"
-FOLDERS = (("Imagenet32_train", "Imagenet32_val"), ("Imagenet32", "Imagenet32"))
+TRAIN, TEST, BOTH = "Imagenet32_train", "Imagenet32_val", "Imagenet32"
 """Where the two archives may be unpacked: each in a folder of its name, or both in one."""
 
 _PLACES = """
@@ -117,33 +118,23 @@ def read_batches(paths: Sequence[Path], size: int) -> Split:
     return Split(images, labels)
 
 
-def _parts(home: Path) -> list[Path]:
-    """Where the eleven files are expected: in the first layout of which there is any."""
-    layouts = [
-        [*(home / train / part for part in TRAIN_PARTS), home / test / TEST_PART]
-        for train, test in FOLDERS
-    ]
-    return next((parts for parts in layouts if any(path.exists() for path in parts)), layouts[0])
-
-
 def _files(home: Path) -> list[Path]:
-    """Those of the eleven files that are there: a part of the set is refused on loading, no
-    stand-in takes its place.
-    """
-    return [path for path in _parts(home) if path.exists()]
+    """The ten files and the one, or none. Raises DataError for some of them."""
+
+    def files(folder: Path) -> list[Path]:
+        both = folder.name.lower() == BOTH.lower()
+        train, test = (folder if both else beside(home, folder, name) for name in (TRAIN, TEST))
+        wanted = [*(train / part for part in TRAIN_PARTS), test / TEST_PART]
+        return all_of("ImageNet 32x32", [[path] for path in wanted], _HOW)
+
+    return whole("ImageNet 32x32", home, (TRAIN, TEST, BOTH), files, _HOW) or []
 
 
 def data_source(train: int = 1_281_167, test: int = 50_000) -> DataSource:
     """The data set, of which `train` and `test` images are expected."""
 
     def load(home: Path) -> dict[str, Split]:
-        parts = _parts(home)
-        missing = [f"{path.parent.name}/{path.name}" for path in parts if not path.exists()]
-        if missing:
-            raise DataError(
-                f"ImageNet 32x32 under {home} lacks {', '.join(missing)}. Add what is missing, or"
-                f" move the other files away. {_HOW}"
-            )
+        parts = _files(home)
         return {"train": read_batches(parts[:-1], train), "test": read_batches(parts[-1:], test)}
 
     return DataSource(

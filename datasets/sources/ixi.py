@@ -20,10 +20,10 @@ from pathlib import Path
 
 import numpy as np
 
-from datasets.folders import hashed, held_out
+from datasets.folders import hashed, held_out, listed, places, whole
 from datasets.mri import fitted, slices_source, splits_of
 from datasets.nifti import read_volume
-from datasets.npz import check_npz, read_arrays
+from datasets.npz import read_arrays
 from datasets.source import SURROGATE, DataError, Split
 
 SUBJECTS = {"t1": (436, 55, 90), "t2": (434, 55, 89)}
@@ -40,16 +40,21 @@ SIDE_HH = 96
 
 def _volumes(modality: str, home: Path) -> list[Path]:
     """The subjects' files, by name, or none. Raises DataError for some of them."""
-    folder = home / f"IXI-{modality.upper()}"
-    found = sorted(folder.glob("IXI*.nii*"))
-    paths = [*{path.name.partition(".")[0]: path for path in found}.values()]  # .nii or .nii.gz
     wanted = sum(SUBJECTS[modality])
-    if paths and len(paths) < wanted - 5:  # as downloaded there are 581 and 578
-        raise DataError(
-            f"{folder} has {len(paths)} of {wanted} subjects. Complete it, or take it away for"
-            f" another set to stand in. {_HOW}"
-        )
-    return paths[:wanted]
+
+    def subjects(folder: Path) -> list[Path]:
+        found = [
+            path for path in listed(folder, ".nii", ".nii.gz") if path.name[:3].upper() == "IXI"
+        ]
+        paths = [*{path.name.partition(".")[0]: path for path in found}.values()]  # one is enough
+        if paths and len(paths) < wanted - 5:  # as downloaded there are 581 and 578
+            raise DataError(
+                f"{folder} has {len(paths)} of {wanted} subjects. Complete it, or take it away for"
+                f" another set to stand in. {_HOW}"
+            )
+        return paths[:wanted]
+
+    return whole("IXI", home, [f"IXI-{modality.upper()}"], subjects, _HOW) or []
 
 
 def splits(names: list[str], modality: str) -> dict[str, list[str]]:
@@ -73,20 +78,14 @@ def _load(modality: str, home: Path) -> dict[str, Split]:
 
 
 def _file_hh(home: Path) -> list[Path]:
-    path = home / "ixi_hh.npz"
-    return [path] if path.is_file() else []
+    return places(home, "ixi_hh.npz")[:1]
 
 
-_ARRAYS_HH = ("slices_t1", "subject")
-
-
-def check_hh(path: Path) -> None:
-    """Raise DataError unless `path` is a whole npz archive with the two arrays."""
-    check_npz(path, _ARRAYS_HH, _HOW_HH)
+_ARRAYS_HH = {"slices_t1": "uint8 (143, 6, 96, 80)", "subject": "a name or number (143,)"}
 
 
 def _load_hh(home: Path) -> dict[str, Split]:
-    path = home / "ixi_hh.npz"
+    path = _file_hh(home)[0]
     arrays = read_arrays(path, _ARRAYS_HH, _HOW_HH)
     volumes, subjects = arrays["slices_t1"], [*map(str, arrays["subject"].reshape(-1))]
     if volumes.ndim != 4 or volumes.dtype != np.uint8 or not volumes.size:
@@ -140,7 +139,6 @@ SOURCES = [
         stand_ins=("phantom-brains-i-t1",),
         side=SIDE_HH,
         kind=SURROGATE,
-        check=check_hh,
         note=(
             "six axial slices each of 143 healthy subjects of one hospital, at 2 mm, without the"
             " skull; split by subject, of this suite's own"

@@ -28,8 +28,8 @@ from pathlib import Path
 import numpy as np
 
 from datasets.annotations import IGNORE, SEGMENTS, AnnotatedSource, AnnotatedSplit, Annotation
-from datasets.folders import held_out
-from datasets.npz import check_npz, read_arrays
+from datasets.folders import held_out, places
+from datasets.npz import read_arrays
 from datasets.source import SURROGATE, DataError, Split, whole_numbers
 
 SIDE = 128
@@ -41,7 +41,13 @@ SHARE = 0.25
 """Of each site's patients in the test split."""
 PUBLIC_SHARE = 0.3
 """Of each site's other patients in the public volumes."""
-_ARRAYS = ("images", "masks", "patient", "slice", "site")
+_ARRAYS = {
+    "images": "uint8 (n, 128, 128, 3)",
+    "masks": "0 or 1 (n, 128, 128)",
+    "patient": "text (n,)",
+    "slice": "whole numbers (n,)",
+    "site": "CS, DU, EZ, FG or HT (n,)",
+}
 LICENCE = (
     "CC BY-NC-SA 4.0 (the Kaggle data set mateuszbuda/lgg-mri-segmentation; MRI of TCGA-LGG): not"
     " for commercial use; cite Buda et al., Computers in Biology and Medicine 2019"
@@ -52,19 +58,13 @@ HOW = (
 )
 
 
-def check(path: Path) -> None:
-    """Raise DataError unless `path` is a whole npz archive with the five arrays."""
-    check_npz(path, _ARRAYS, HOW)
-
-
 def files(home: Path) -> list[Path]:
-    path = home / "lgg_mri.npz"
-    return [path] if path.is_file() else []
+    return places(home, "lgg_mri.npz")[:1]
 
 
 def _read(home: Path) -> dict[str, np.ndarray]:
     """The five arrays, in the order of patients and slices. Raises DataError if they do not fit."""
-    path = home / "lgg_mri.npz"
+    path = files(home)[0]
     arrays = read_arrays(path, _ARRAYS, HOW)
     arrays["slice"] = whole_numbers(arrays["slice"], f"{path}: slice")
     images, masks = arrays["images"], arrays["masks"]
@@ -143,7 +143,7 @@ def stacked(split: AnnotatedSplit, numbers: np.ndarray) -> AnnotatedSplit:
         own = np.flatnonzero(split.groups == patient)
         tumours = split.annotations["tumour"][own]
         if not tumours.any():
-            raise DataError(f"lgg_mri.npz: patient {patient} has no slice with a tumour. {HOW}")
+            raise DataError(f"patient {patient} has no slice with a tumour. {HOW}")
         places = around_tumour(numbers[own], np.asarray(tumours.any(axis=(1, 2))))
         depths, chosen = [*places], own[[*places.values()]]
         means = (_halved(split.images[chosen]) + 2) // 4
@@ -206,7 +206,6 @@ def _volumes(
         how_to_get=HOW,
         files=files,
         load=load,
-        check=check,
         kind=SURROGATE,
         stand_ins=(stand_in,),
         embedded=stand_in,
@@ -232,7 +231,6 @@ SOURCES = [
         how_to_get=HOW,
         files=files,
         load=load_slices,
-        check=check,
         stand_ins=("phantom-tumours",),
         embedded="phantom-tumours",
         note=(

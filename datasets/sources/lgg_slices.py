@@ -66,7 +66,6 @@ SOURCES = [
         stand_ins=(f"phantom-brains-{STAND_IN[name[:2]]}-{'t1' if name.endswith('t1') else 't2'}",),
         side=lgg.SIDE,
         kind=SURROGATE,
-        check=lgg.check,
         note=(
             "slices of patients with low-grade tumours, most of them next to each other, at half"
             " resolution"

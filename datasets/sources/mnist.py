@@ -1,13 +1,21 @@
-"""MNIST and Fashion-MNIST: torchvision's layout (`MNIST/raw/*-ubyte`) or one `<name>.npz`."""
+"""MNIST and Fashion-MNIST: one `<name>.npz`, or the four official files.
+
+The files are those of torchvision's layout (`MNIST/raw/*-ubyte`), or lie in the folder `MNIST`
+itself, packed (`.gz`) or not, and may be called `train-images.idx3-ubyte` as well. The folder may
+be called `mnist`, `FashionMNIST` or `fashion-mnist` too.
+"""
 
 from __future__ import annotations
 
+import gzip
+import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from datasets.fetching import Download, fetch_all
+from datasets.folders import Spelling, all_of, places, whole
 from datasets.source import DataError, DataSource, Split, read_npz
 
 _IDX = (
@@ -17,14 +25,18 @@ _IDX = (
     "t10k-labels-idx1-ubyte",
 )
 
+MOST = 10**8
+"""Bytes that are read of a file, packed or not; the largest has 47 MB."""
+
 
 def read_idx(path: Path) -> np.ndarray:
-    """An IDX file of unsigned bytes (LeCun's format). Raises DataError if it cannot be read, or its
-    length is not what it says.
+    """An IDX file of unsigned bytes (LeCun's format), or a gzip of one. Raises DataError if it
+    cannot be read, or its length is not what it says.
     """
     try:
-        raw = path.read_bytes()
-    except OSError as error:
+        with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as stream:
+            raw = stream.read(MOST)
+    except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"cannot read {path}: {error}. Download it again.") from error
     if len(raw) < 4 or raw[:3] != b"\x00\x00\x08":
         raise DataError(
@@ -43,21 +55,38 @@ def read_idx(path: Path) -> np.ndarray:
     return body.reshape(shape)
 
 
-def _files(name: str, folder: str) -> Callable[[Path], list[Path]]:
+def _names(part: str) -> list[str]:
+    """What a file is called, the best first."""
+    spellings = (part, part.replace("-idx", ".idx"))
+    return [spelling + packed for packed in ("", ".gz") for spelling in spellings]
+
+
+def _files(name: str, folder: str, title: str, how_to_get: str) -> Callable[[Path], list[Path]]:
+    def official(folder: Path) -> list[Path]:
+        wanted = [[folder / spelling for spelling in _names(part)] for part in _IDX]
+        return all_of(title, wanted, how_to_get)
+
     def files(home: Path) -> list[Path]:
-        npz = home / f"{name}.npz"
-        if npz.exists():
-            return [npz]
-        official = [home / folder / "raw" / part for part in _IDX]
-        return official if all(path.exists() for path in official) else []
+        names = [place for own in (folder, name) for place in (f"{own}/raw", own)]
+        npz = places(home, f"{name}.npz")[:1]
+        found = npz or whole(title, home, names, official, how_to_get) or []
+        loose = (home / spelling for part in _IDX for spelling in _names(part))
+        if not found and (stray := next(filter(None, map(Spelling().find, loose)), None)):
+            raise DataError(
+                f"{stray} may be of MNIST or of Fashion-MNIST. Move it to {home / folder / 'raw'},"
+                f" if it is of {title}, or else to the other's. {how_to_get}"
+            )
+        return found
 
     return files
 
 
-def _loader(name: str, folder: str, how_to_get: str) -> Callable[[Path], dict[str, Split]]:
+def _loader(
+    files_of: Callable[[Path], list[Path]], how_to_get: str
+) -> Callable[[Path], dict[str, Split]]:
     def load(home: Path) -> dict[str, Split]:
-        files = _files(name, folder)(home)
-        if files[0].suffix == ".npz":
+        files = files_of(home)
+        if files[0].suffix.lower() == ".npz":
             return read_npz(files[0], how_to_get)
         images, labels, test_images, test_labels = (read_idx(path) for path in files)
         return {
@@ -84,6 +113,7 @@ def _source(
     archives = [
         Download(f"{mirror}/{part}.gz", sha256) for part, sha256 in zip(_IDX, hashes, strict=True)
     ]
+    files = _files(name, folder, title, how)
     return DataSource(
         name=name,
         title=title,
@@ -94,8 +124,8 @@ def _source(
         std=(std,),
         licence=licence,
         how_to_get=how,
-        files=_files(name, folder),
-        load=_loader(name, folder, how),
+        files=files,
+        load=_loader(files, how),
         download=lambda home: fetch_all(archives, home / folder / "raw"),
         stand_ins=("digits",),
         embedded="digits",

@@ -25,18 +25,19 @@ The class of an image is its organ, by `ORGANS`; its group is the image, for no 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from datasets.annotations import AnnotatedSource, AnnotatedSplit
-from datasets.folders import all_there
+from datasets.folders import all_of, beside, whole
 from datasets.nuclei import (
     NUCLEI,
     TCGA_MEAN,
     TCGA_STD,
-    indexed_files,
-    indexed_pairs,
+    indexed,
+    pairs_of,
     read_all,
     read_index,
 )
@@ -87,6 +88,7 @@ images."""
 ORGANS_OF = {f"TCGA-{name}": organ for _, organ, *names in _LINES for name in names}
 GROUPS = {name: number for number, name in enumerate(ORGANS_OF)}
 """Number of each image, the same in all sets of this file."""
+TRAINING, TESTS = "MoNuSeg 2018 Training Data", "MoNuSegTestData"
 FULL, HALF = (1000, 1000), (500, 500)
 _LICENCE = (
     "CC BY-NC-SA 4.0 (MoNuSeg; images of TCGA): not for commercial use; cite Kumar et al., IEEE TMI"
@@ -131,40 +133,34 @@ def _split(
 # -- the official layout --
 
 
-def _folder(home: Path, name: str) -> Path:
-    return next((path for path in (home / "monuseg" / name, home / name) if path.is_dir()), home)
-
-
-def _pairs(home: Path, splits: Splits) -> dict[str, tuple[Path, Path]]:
-    """Image and annotation of each id; the XML file where no annotation is there."""
-    training = _folder(home, "MoNuSeg 2018 Training Data")
-    tests = _folder(home, "MoNuSegTestData")
-    found = {}
-    for name in (name for names in splits.values() for name in names):
-        if name in PARTS["challenge"]:
-            image = tests / f"{name}.tif"
-            labels = [tests / f"{name}{suffix}" for suffix in (".xml", ".mat", ".png")]
-        else:
-            image = training / "Tissue Images" / f"{name}.tif"
-            labels = [
-                training / "Annotations" / f"{name}.xml",
-                *(training / "Labels" / f"{name}{suffix}" for suffix in (".mat", ".png")),
-            ]
-        found[name] = (image, next((path for path in labels if path.is_file()), labels[0]))
-    return found
-
-
 def _files_of(splits: Splits) -> Callable[[Path], list[Path]]:
+    """Image and annotation of each id in turn, or none. Raises DataError for some of them."""
+    names = [name for names in splits.values() for name in names]
+
+    def read(home: Path, folder: Path) -> list[Path]:
+        training, tests = (beside(home, folder, name) for name in (TRAINING, TESTS))
+        wanted = []
+        for name in names:
+            if name in PARTS["challenge"]:
+                wanted.append([tests / f"{name}.tif"])
+                wanted.append([tests / f"{name}{suffix}" for suffix in (".xml", ".mat", ".png")])
+            else:
+                maps = (training / "Labels" / f"{name}{suffix}" for suffix in (".mat", ".png"))
+                wanted.append([training / "Tissue Images" / f"{name}.tif"])
+                wanted.append([training / "Annotations" / f"{name}.xml", *maps])
+        return all_of("MoNuSeg", wanted, _HOW)
+
     def files(home: Path) -> list[Path]:
-        paths = [path for pair in _pairs(home, splits).values() for path in pair]
-        return paths if all_there("MoNuSeg", paths, _HOW) else []
+        folders = [TRAINING, TESTS] if PARTS["challenge"][0] in names else [TRAINING]
+        return whole("MoNuSeg", home, folders, partial(read, home), _HOW) or []
 
     return files
 
 
 def _load_of(splits: Splits) -> Callable[[Path], dict[str, Split]]:
     def load(home: Path) -> dict[str, Split]:
-        pairs = _pairs(home, splits)
+        paths, names = _files_of(splits)(home), [name for ids in splits.values() for name in ids]
+        pairs = dict(zip(names, zip(paths[::2], paths[1::2], strict=True), strict=True))
         return {split: _split(names, pairs, FULL) for split, names in splits.items()}
 
     return load
@@ -173,35 +169,29 @@ def _load_of(splits: Splits) -> Callable[[Path], dict[str, Split]]:
 # -- halved, with an index --
 
 
-def _half_pairs(home: Path) -> dict[str, tuple[Path, Path]]:
-    """Raises DataError for an index with other images or organs than MoNuSeg's training data."""
-    folder = home / "monuseg_30"
-    if not (folder / "index.csv").is_file():
-        return {}
-    rows = read_index(folder, ("organ",), _HOW_HALF)
-    stated = {row["id"]: row["organ"].lower() for row in rows}
-    wanted = {name: ORGANS_OF[name] for name in OFFICIAL["train"]}
-    if stated != wanted:
-        first = min(name for name, _ in stated.items() ^ wanted.items())
-        raise DataError(
-            f"{folder / 'index.csv'} does not name MoNuSeg's 30 training images with their organs;"
-            f" the first that differs is {first}. {_HOW_HALF}"
-        )
-    pairs = indexed_pairs(folder, rows)
-    return {row["id"]: pair for row, pair in zip(rows, pairs, strict=True)}
-
-
 def _half_files(home: Path) -> list[Path]:
-    pairs = _half_pairs(home)
+    """Raises DataError for an index with other images or organs than MoNuSeg's training data."""
     title = "MoNuSeg at half resolution"
-    return indexed_files(title, home / "monuseg_30", [*pairs.values()], _HOW_HALF) if pairs else []
+
+    def read(folder: Path) -> list[Path]:
+        rows = read_index(folder, ("organ",), _HOW_HALF)
+        stated = {row["id"]: row["organ"].lower() for row in rows}
+        wanted = {name: ORGANS_OF[name] for name in OFFICIAL["train"]}
+        if stated != wanted:
+            first = min(name for name, _ in stated.items() ^ wanted.items())
+            raise DataError(
+                f"{folder / 'index.csv'} does not name MoNuSeg's 30 training images with their"
+                f" organs; the first that differs is {first}. {_HOW_HALF}"
+            )
+        return indexed(title, folder, rows, _HOW_HALF)
+
+    return whole(title, home, ["monuseg_30"], read, _HOW_HALF) or []
 
 
 def _half_load_of(splits: Splits) -> Callable[[Path], dict[str, Split]]:
     def load(home: Path) -> dict[str, Split]:
-        pairs = _half_pairs(home)
-        if not pairs:
-            raise DataError(f"MoNuSeg at half resolution is not under {home}. {_HOW_HALF}")
+        # In the order of the ids, as the index is read.
+        pairs = dict(zip(OFFICIAL["train"], pairs_of(_half_files(home)), strict=True))
         return {split: _split(names, pairs, HALF) for split, names in splits.items()}
 
     return load

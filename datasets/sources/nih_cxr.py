@@ -27,7 +27,7 @@ import numpy as np
 from datasets import films
 from datasets.annotations import FINDINGS, AnnotatedSource, AnnotatedSplit, Annotation
 from datasets.films import FULL
-from datasets.folders import read_table, unrepeated
+from datasets.folders import Spelling, listed, read_table, unrepeated, whole
 from datasets.source import DataError, Split
 from datasets.sources.chexpert import NAMES as CHEXPERT_NAMES
 
@@ -91,39 +91,56 @@ class Film:
 
 
 def _paths(home: Path) -> dict[str, Path]:
-    """The films that are there, by file name."""
+    """The films that are there, by file name in lower case."""
     folders = [
         home / "images",
         *(home / f"images_{number:03}" / "images" for number in range(1, 13)),
     ]
-    return {
-        path.name: path
-        for folder in folders
-        if folder.is_dir()
-        for path in folder.iterdir()
-        if path.suffix == ".png"
-    }
+    return {path.name.lower(): path for folder in folders for path in listed(folder, ".png")}
 
 
 def _table(home: Path) -> Path | None:
-    return next((home / name for name in TABLES if (home / name).is_file()), None)
+    return next(filter(None, (Spelling().find(home / name) for name in TABLES)), None)
+
+
+def _lists(home: Path) -> dict[str, Path]:
+    """The lists that are there, by split."""
+    found = {split: Spelling().find(home / name) for split, name in LISTS.items()}
+    return {split: path for split, path in found.items() if path}
+
+
+def _folder(home: Path) -> Path | None:
+    """The set's folder under the data home. Raises DataError for a table without films, and for
+    films without a table.
+    """
+
+    def read(folder: Path) -> Path:
+        lacks = "films in images" if _table(folder) else TABLES[0]
+        if not _table(folder) or not _paths(folder):
+            raise DataError(
+                f"{folder} lacks {lacks}. Complete it, or take it away for another set to stand"
+                f" in. {_HOW}"
+            )
+        return folder
+
+    return whole("NIH ChestX-ray14", home, ["nih_cxr"], read, _HOW)
 
 
 def read_films_of(home: Path) -> list[Film]:
     """The films that are there and in the table, in its order.
 
-    Raises DataError for a film that is named twice, and for findings or patients that the official
-    table does not have.
+    Raises DataError for a film that is named twice, for findings or patients that the official
+    table does not have, and for films of which it names none.
     """
     table, there = _table(home), _paths(home)
-    if table is None or not there:
+    if table is None:
         return []
     records = []
     rows = read_table(table, _COLUMNS, _HOW)
     unrepeated(table, [row["Image Index"] for row in rows], _HOW)
     for row in rows:
         name = row["Image Index"]
-        if name in there:
+        if name.lower() in there:
             present = frozenset(films.slug(label) for label in row["Finding Labels"].split("|")) - {
                 films.NO_FINDING
             }
@@ -138,7 +155,9 @@ def read_films_of(home: Path) -> list[Film]:
                     f" {_HOW}"
                 )
             view = row.get(_VIEW) or ""
-            records.append(Film(there[name], int(row["Patient ID"]), present, view))
+            records.append(Film(there[name.lower()], int(row["Patient ID"]), present, view))
+    if not records:
+        raise DataError(f"{table} names none of the films in {home}. {_HOW}")
     return records
 
 
@@ -153,7 +172,7 @@ def divide(home: Path, records: list[Film]) -> dict[str, list[Film]]:
     Raises DataError for a list without the other, for one that is no text, and for a film that is
     in neither or in both.
     """
-    there = [name for name in LISTS.values() if (home / name).is_file()]
+    there = _lists(home)
     if not there:
         return {
             split: [film for film in records if of_test(film.patient) == (split == "test")]
@@ -161,36 +180,34 @@ def divide(home: Path, records: list[Film]) -> dict[str, list[Film]]:
         }
     if len(there) < len(LISTS):
         raise DataError(
-            f"{home / there[0]} is there without the other list; get both, or take it away. {_HOW}"
+            f"{next(iter(there.values()))} is there without the other list; get both, or take it"
+            f" away. {_HOW}"
         )
     try:
-        listed = {
-            split: set((home / name).read_text(encoding="utf-8").split())
-            for split, name in LISTS.items()
+        listed_names = {
+            split: set(path.read_text(encoding="utf-8").lower().split())
+            for split, path in there.items()
         }
     except UnicodeDecodeError as error:
         raise DataError(
             f"{home}: {' or '.join(LISTS.values())} is no text ({error}). {_HOW}"
         ) from error
     for film in records:
-        if sum(film.path.name in names for names in listed.values()) != 1:
+        if sum(film.path.name.lower() in names for names in listed_names.values()) != 1:
             raise DataError(
-                f"{film.path.name} is not in one of {' and '.join(LISTS.values())}, or is in both."
+                f"{film.path} is not in one of {' and '.join(LISTS.values())}, or is in both."
                 f" {_HOW}"
             )
     return {
-        split: [film for film in records if film.path.name in names]
-        for split, names in listed.items()
+        split: [film for film in records if film.path.name.lower() in names]
+        for split, names in listed_names.items()
     }
 
 
 def _used(home: Path) -> list[Path]:
     """The table and the lists that are there."""
     table = _table(home)
-    return [
-        *([table] if table else []),
-        *(home / name for name in LISTS.values() if (home / name).is_file()),
-    ]
+    return [*([table] if table else []), *_lists(home).values()]
 
 
 def _complete(home: Path, records: list[Film]) -> bool:
@@ -198,7 +215,11 @@ def _complete(home: Path, records: list[Film]) -> bool:
 
 
 def _files(home: Path) -> list[Path]:
-    home = home / "nih_cxr"
+    folder = _folder(home)
+    return _all_files(folder) if folder else []
+
+
+def _all_files(home: Path) -> list[Path]:
     # Counting names is quicker than reading the table, and a table may well name films that are not
     # there.
     there = len(_paths(home))
@@ -217,19 +238,17 @@ def _site(records: list[Film], ap: bool) -> list[Film]:
 
 
 def _site_files(home: Path, ap: bool) -> list[Path]:
-    records = _site(read_films_of(home), ap)
-    if not all(divide(home, records).values()):
+    """The table, the lists and a site's films; none if the set is complete, for the first site, or
+    if a split has no film.
+    """
+    folder = _folder(home)
+    if folder is None:
         return []
-    return [*_used(home), *(film.path for film in records)]
-
-
-def _sample_files(home: Path) -> list[Path]:
-    home = home / "nih_cxr"
-    return [] if _complete(home, read_films_of(home)) else _site_files(home, ap=False)
-
-
-def _ap_files(home: Path) -> list[Path]:
-    return _site_files(home / "nih_cxr", ap=True)
+    films_there = read_films_of(folder)
+    records = _site(films_there, ap)
+    if (not ap and _complete(folder, films_there)) or not all(divide(folder, records).values()):
+        return []
+    return [*_used(folder), *(film.path for film in records)]
 
 
 def findings_of(records: list[Film]) -> np.ndarray:
@@ -254,7 +273,7 @@ def as_chexpert(findings: np.ndarray) -> np.ndarray:
 
 def _load(home: Path, ap: bool | None = None) -> dict[str, Split]:
     """The splits of all films, or of a sample's AP films or its others."""
-    home = home / "nih_cxr"
+    home = _folder(home) or home
     splits: dict[str, Split] = {}
     films_there = read_films_of(home)
     side, most = (FULL, 0) if ap is None else (SMALL, SMALL)
@@ -309,7 +328,7 @@ SOURCES = [
         std=films.STD,
         licence=_LICENCE,
         how_to_get=_HOW,
-        files=_sample_files,
+        files=lambda home: _site_files(home, ap=False),
         load=lambda home: _load(home, ap=False),
         stand_ins=("phantom-films",),
         embedded="phantom-films",
@@ -331,7 +350,7 @@ SOURCES = [
         std=films.STD,
         licence=_LICENCE,
         how_to_get=_HOW,
-        files=_ap_files,
+        files=lambda home: _site_files(home, ap=True),
         load=lambda home: _load(home, ap=True),
         stand_ins=("phantom-films-shifted",),
         embedded="phantom-films-shifted",

@@ -15,12 +15,14 @@ from pathlib import Path
 
 import numpy as np
 
+from datasets.folders import below, whole
 from datasets.mri import slices_source, splits_of
 from datasets.nifti import read_volume, readable
 from datasets.source import Split
 
 SESSIONS = {"t1": 3_388, "t2": 3_598}
 SLICES = 120
+ENDINGS = tuple(f"_t{number}w.nii{packed}" for number in (1, 2) for packed in ("", ".gz"))
 _HOW = (
     "Apply at https://sites.wustl.edu/oasisbrains/home/oasis-3/, get the T1w and T2w scans in BIDS"
     " form and put them in OASIS3 of the data home."
@@ -28,8 +30,19 @@ _HOW = (
 
 
 def _files(modality: str, home: Path) -> list[Path]:
-    paths = sorted((home / "OASIS3").rglob(f"sub-*_{modality.upper()}w.nii*"))
-    return [*{path.name.partition(".")[0]: path for path in paths}.values()]  # .nii beside .nii.gz
+    """The sessions' files, by path, or none. Raises DataError for a folder without any scan."""
+
+    def scans(folder: Path) -> list[Path]:
+        return sorted(below(folder, *ENDINGS))
+
+    paths = whole("OASIS-3", home, ["OASIS3"], scans, _HOW) or []
+    return [
+        *{
+            path.name.partition(".")[0]: path  # .nii beside .nii.gz
+            for path in paths
+            if path.name.lower().startswith("sub-") and f"_{modality}w." in path.name.lower()
+        }.values()
+    ]
 
 
 def slices_of(path: Path) -> np.ndarray:

@@ -14,31 +14,30 @@ import numpy as np
 
 from datasets import films
 from datasets.annotations import FINDINGS, AnnotatedSource, AnnotatedSplit, Annotation
-from datasets.npz import check_npz, read_arrays
+from datasets.folders import places
+from datasets.npz import described, read_arrays
 from datasets.source import DataError, Split, whole_numbers
 
 SIZE = 28
 SPLITS = {"train": "train", "valid": "val", "test": "test"}
 """By the name here, what MedMNIST calls it."""
-_ARRAYS = tuple(f"{name}_{what}" for name in SPLITS.values() for what in ("images", "labels"))
+_ARRAYS = {
+    f"{name}_{what}": stored
+    for name in SPLITS.values()
+    for what, stored in (("images", f"uint8 (n, {SIZE}, {SIZE})"), ("labels", "0 or 1 (n, 1)"))
+}
 _HOW = (
     "Put https://zenodo.org/records/10519652/files/pneumoniamnist.npz (MedMNIST v2) into the data"
     " home under that name."
 )
 
 
-def check(path: Path) -> None:
-    """Raise DataError unless `path` is a whole npz archive with MedMNIST's six arrays."""
-    check_npz(path, _ARRAYS, _HOW)
-
-
 def _files(home: Path) -> list[Path]:
-    path = home / "pneumoniamnist.npz"
-    return [path] if path.is_file() else []
+    return places(home, "pneumoniamnist.npz")[:1]
 
 
 def _load(home: Path) -> dict[str, Split]:
-    path = home / "pneumoniamnist.npz"
+    path = _files(home)[0]
     arrays = read_arrays(path, _ARRAYS, _HOW)
     splits: dict[str, Split] = {}
     try:
@@ -53,7 +52,7 @@ def _load(home: Path) -> dict[str, Split]:
             )
     except (ValueError, TypeError, AttributeError) as error:
         raise DataError(
-            f"{path} is damaged ({error}). Delete it and get it again. {_HOW}"
+            f"{path} is damaged, or no MedMNIST file ({error}). {described(_ARRAYS)}. {_HOW}"
         ) from error
     return splits
 
@@ -71,7 +70,6 @@ SOURCES = [
         how_to_get=_HOW,
         files=_files,
         load=_load,
-        check=check,
         stand_ins=("phantom-films-public",),
         embedded="phantom-films-public",
         note=f"films of children of one to five years, at {SIZE} x {SIZE} pixels",

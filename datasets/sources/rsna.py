@@ -18,7 +18,7 @@ import numpy as np
 from datasets import films
 from datasets.annotations import AnnotatedSource, AnnotatedSplit
 from datasets.films import FULL
-from datasets.folders import all_there, read_table
+from datasets.folders import all_of, read_table, whole
 from datasets.source import DataError, Split
 
 FOLDERS = ("rsna_pneumonia", "rsna-pneumonia-detection-challenge")
@@ -44,32 +44,24 @@ def read_targets(table: Path) -> dict[str, int]:
     return targets
 
 
-def _home(home: Path) -> Path | None:
-    return next((home / name for name in FOLDERS if (home / name / TABLE).is_file()), None)
-
-
-def _paths(folder: Path, targets: dict[str, int]) -> list[Path]:
-    return [folder / IMAGES / f"{name}.dcm" for name in targets]
-
-
 def _files(home: Path) -> list[Path]:
-    folder = _home(home)
-    if folder is None:
-        return []
-    paths = _paths(folder, read_targets(folder / TABLE))
-    return [folder / TABLE, *paths] if all_there("RSNA Pneumonia", paths, _HOW) else []
+    """The table, and the films in its order, or none. Raises DataError for some of them."""
+
+    def read(folder: Path) -> list[Path]:
+        names = read_targets(folder / TABLE)
+        paths = ([folder / IMAGES / f"{name}.dcm"] for name in names)
+        return all_of("RSNA Pneumonia", [[folder / TABLE], *paths], _HOW)
+
+    return whole("RSNA Pneumonia", home, FOLDERS, read, _HOW) or []
 
 
 def _load(home: Path) -> dict[str, Split]:
-    folder = _home(home)
-    if folder is None:
-        raise DataError(f"RSNA Pneumonia is not under {home}. {_HOW}")
-    targets = read_targets(folder / TABLE)
-    labels = np.array([*targets.values()], np.int64)
+    table, *paths = _files(home)
+    labels = np.array([*read_targets(table).values()], np.int64)
     # The names are the competition's, one for every film: whoever has two films cannot be told.
     return {
         "train": AnnotatedSplit(
-            films.read_films(_paths(folder, targets), FULL), labels, groups=np.arange(len(labels))
+            films.read_films(paths, FULL), labels, groups=np.arange(len(labels))
         )
     }
 

@@ -23,13 +23,14 @@ file is left out.
 
 from __future__ import annotations
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 
 from datasets.annotations import IGNORE, MAP, SEGMENTS, AnnotatedSource, AnnotatedSplit, Annotation
-from datasets.folders import read_table
+from datasets.folders import Spelling, listed, read_table, whole
 from datasets.pictures import LOSSLESS, converted, opened
 from datasets.source import DataError, Split, whole_numbers
 
@@ -133,28 +134,51 @@ def views(home: Path) -> dict[str, list[View]]:
             }
             if len(folders) == len(_DOMAINS):
                 ending = "_domain_rgb.png"
-                stems = sorted(
-                    path.name.removesuffix(ending)
-                    for path in folders["rgb"].glob(f"point_*_view_*{ending}")
-                )
+                stems = [
+                    path.name[: -len(ending)]
+                    for path in listed(folders["rgb"], ending)
+                    if re.match("point_.*_view_", path.name)
+                ]
                 names += [(folders, stem) for stem in stems]
         count = min(len(names), MOST[split])
+        spelling = Spelling()
         files = [
             {
-                domain: folders[domain] / f"{stem}_domain_{_ENDINGS.get(domain, f'{domain}.png')}"
+                domain: spelling.find(
+                    folders[domain] / f"{stem}_domain_{_ENDINGS.get(domain, f'{domain}.png')}"
+                )
                 for domain in _DOMAINS
             }
             for folders, stem in (names[i * len(names) // count] for i in range(count))
         ]
-        splits[split] = [view for view in files if all(path.is_file() for path in view.values())]
+        there = [{domain: path for domain, path in view.items() if path} for view in files]
+        splits[split] = [view for view in there if len(view) == len(_DOMAINS)]
     return splits
 
 
+def _views(home: Path) -> dict[str, list[View]]:
+    """The images of each split, or none. Raises DataError for a set without its list of buildings,
+    or without an image of a split.
+    """
+
+    def read(folder: Path) -> dict[str, list[View]]:
+        found = views(folder)
+        lacking = [split for split, of_split in found.items() if not of_split]
+        if lacking or not found:
+            lacks = f"images of the split {lacking[0]!r}" if lacking else "train_val_test_tiny.csv"
+            raise DataError(
+                f"{folder} lacks {lacks}. Complete it, or take it away for another set to stand"
+                f" in. {_HOW}"
+            )
+        return found
+
+    return whole("Taskonomy", home, ["taskonomy"], read, _HOW) or {}
+
+
 def _files(home: Path) -> list[Path]:
-    splits = views(home / "taskonomy")
-    if not splits or not all(splits.values()):
-        return []
-    return [path for split in splits.values() for view in split for path in view.values()]
+    return [
+        path for of_split in _views(home).values() for view in of_split for path in view.values()
+    ]
 
 
 def read_map(path: Path, full_scale: float = 1.0) -> np.ndarray:
@@ -231,7 +255,7 @@ def read_view(view: View) -> dict[str, np.ndarray]:
 def _load(home: Path) -> dict[str, Split]:
     splits: dict[str, Split] = {}
     with ThreadPoolExecutor() as pool:
-        for split, split_views in views(home / "taskonomy").items():
+        for split, split_views in _views(home).items():
             read = list(pool.map(read_view, split_views))
             arrays = {domain: np.stack([view[domain] for view in read]) for domain in _DOMAINS}
             images, labels = arrays.pop("rgb"), arrays.pop("class_object").astype(np.int64)

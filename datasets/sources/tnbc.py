@@ -17,6 +17,7 @@ resolution (`monuseg-half`): means of 2 x 2 pixels, and of their annotations the
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,11 +25,11 @@ import numpy as np
 from skimage.segmentation import relabel_sequential
 
 from datasets.annotations import AnnotatedSource, AnnotatedSplit
-from datasets.folders import all_there
+from datasets.folders import all_of, whole
 from datasets.nuclei import (
     NUCLEI,
-    indexed_files,
-    indexed_pairs,
+    indexed,
+    pairs_of,
     read_all,
     read_index,
     read_objects,
@@ -48,53 +49,45 @@ _HOW = (
     " https://zenodo.org/records/2579118) and unpack it in the data home."
 )
 
-Images = dict[int, list[tuple[Path, Path]]]
-"""Image and annotation of all images of each patient."""
+OFFICIAL, PACKED = "TNBC_NucleiSegmentation", "tnbc_naylor"
 
 
-def _official(home: Path) -> Images:
-    folder = home / "TNBC_NucleiSegmentation"
-    return {
-        patient: [
-            (
-                folder / f"Slide_{patient:02}" / f"{patient:02}_{number}.png",
-                folder / f"GT_{patient:02}" / f"{patient:02}_{number}.png",
-            )
-            for number in range(1, count + 1)
-        ]
+def _official(folder: Path) -> list[Path]:
+    """Image and annotation of each image in turn, by patient, or none."""
+    wanted = [
+        [folder / f"{kind}_{patient:02}" / f"{patient:02}_{number}.png"]
         for patient, count in enumerate(PER_PATIENT, 1)
-    }
+        for number in range(1, count + 1)
+        for kind in ("Slide", "GT")
+    ]
+    return all_of("TNBC", wanted, _HOW)
 
 
-def _packed(home: Path) -> Images:
-    """Raises DataError for an index with other numbers of images than the set has."""
-    folder = home / "tnbc_naylor"
+def _packed(folder: Path) -> list[Path]:
+    """The same. Raises DataError for an index with other numbers of images than the set has."""
     rows = read_index(folder, ("patient",), _HOW)
-    found: Images = {}
-    for row, pair in zip(rows, indexed_pairs(folder, rows, (".jpg", ".png")), strict=True):
+    for row in rows:
         if not re.fullmatch("[0-9]{1,2}", row["patient"]):
             raise DataError(
                 f"{folder / 'index.csv'}: the patient of {row['id']} is {row['patient']!r}, which"
                 f" is no number. {_HOW}"
             )
-        found.setdefault(int(row["patient"]), []).append(pair)
-    counts = tuple(len(found.get(patient, [])) for patient in range(1, len(PER_PATIENT) + 1))
-    if counts != PER_PATIENT or len(found) > len(PER_PATIENT):
+    found = Counter(int(row["patient"]) for row in rows)
+    counts = tuple(found[patient] for patient in range(1, len(PER_PATIENT) + 1))
+    if counts != PER_PATIENT or len(rows) > sum(PER_PATIENT):
         raise DataError(
             f"{folder / 'index.csv'} has {len(rows)} images of {len(found)} patients, not"
             f" {sum(PER_PATIENT)} of {len(PER_PATIENT)}, or another number of one of them. {_HOW}"
         )
-    return found
+    rows = sorted(rows, key=lambda row: int(row["patient"]))
+    return indexed("TNBC", folder, rows, _HOW, (".jpg", ".png"))
 
 
 def _files(home: Path) -> list[Path]:
-    paths = [path for pairs in _official(home).values() for pair in pairs for path in pair]
-    if all_there("TNBC", paths, _HOW):
-        return paths
-    if not (home / "tnbc_naylor" / "index.csv").is_file():
-        return []
-    pairs = [pair for of_one in _packed(home).values() for pair in of_one]
-    return indexed_files("TNBC", home / "tnbc_naylor", pairs, _HOW)
+    def read(folder: Path) -> list[Path]:
+        return _packed(folder) if folder.name.lower() == PACKED else _official(folder)
+
+    return whole("TNBC", home, (OFFICIAL, PACKED), read, _HOW) or []
 
 
 def _from_mask(path: Path, sides: tuple[int, int]) -> np.ndarray:
@@ -112,23 +105,18 @@ def _from_mask(path: Path, sides: tuple[int, int]) -> np.ndarray:
 
 
 def _load(home: Path) -> dict[str, Split]:
-    images = _official(home)
-    official = images[1][0][0].is_file()
-    images = images if official else _packed(home)
+    paths = _files(home)
+    official = paths[0].suffix.lower() != ".csv"
+    pairs = pairs_of([home, *paths] if official else paths)  # which has an index before them
+    patients = np.repeat(np.arange(1, len(PER_PATIENT) + 1), PER_PATIENT)
     splits: dict[str, Split] = {}
     for split, of_test in (("train", False), ("test", True)):
-        chosen = [
-            (patient, pair)
-            for patient, pairs in sorted(images.items())
-            if (patient > LAST_OF_TRAIN) == of_test
-            for pair in pairs
-        ]
+        rows = np.flatnonzero((patients > LAST_OF_TRAIN) == of_test)
         pixels, objects = read_all(
-            [pair for _, pair in chosen], SIDES, _from_mask if official else read_objects
+            [pairs[row] for row in rows], SIDES, _from_mask if official else read_objects
         )
-        patients = np.array([patient for patient, _ in chosen], np.int64)
         splits[split] = AnnotatedSplit(
-            pixels, np.zeros(len(chosen), np.int64), {"nuclei": objects}, groups=patients
+            pixels, np.zeros(len(rows), np.int64), {"nuclei": objects}, groups=patients[rows]
         )
     return splits
 

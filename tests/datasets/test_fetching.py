@@ -10,7 +10,7 @@ import pytest
 
 from datasets.fetching import Download, fetch, fetch_all
 from datasets.source import DataError
-from tests.datasets.serving import serve
+from tests.datasets.serving import answering, serve
 
 
 def download(name, content, *members):
@@ -49,6 +49,47 @@ def test_nothing_is_kept_if_one_of_several_has_another_content(tmp_path, monkeyp
     with pytest.raises(DataError, match=r"two\.gz gave another file than the official one"):
         fetch_all([download("one.gz", one), download("two.gz", two)], tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+WHOLE = gzip.compress(b"one")
+
+
+@pytest.mark.parametrize(
+    ("raw", "message"),
+    [
+        (b"", "RemoteDisconnected"),
+        (b"nonsense\r\n\r\n", "did not answer as HTTP says: BadStatusLine"),
+        (b"HTTP/1.1 twohundred OK\r\n\r\n", "did not answer as HTTP says: BadStatusLine"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 90\r\n\r\n" + WHOLE, "gave 23 of 90 bytes"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n" + WHOLE, "another file than the official"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "IncompleteRead"),
+        (b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 200, "did not answer as HTTP says: HTTPException"),
+        (b"HTTP/1.1 302 Found\r\nLocation: http://[::\r\n\r\n", "did not answer as HTTP says"),
+        (b"HTTP/1.1 404 Gone\r\n\r\n", "HTTP Error 404"),
+    ],
+)
+def test_an_answer_that_http_does_not_allow_is_refused_and_nothing_kept(
+    tmp_path, monkeypatch, raw, message
+):
+    with answering(monkeypatch, raw) as url:
+        wanted = Download(url, hashlib.sha256(WHOLE).hexdigest())
+        with pytest.raises((OSError, DataError), match=message) as caught:
+            fetch_all([wanted], tmp_path)
+    assert "\n" not in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_length_that_is_no_number_is_passed_over_and_an_endless_file_is_not(
+    tmp_path, monkeypatch
+):
+    raw = b"HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n" + WHOLE
+    with answering(monkeypatch, raw) as url:
+        fetch_all([Download(url, hashlib.sha256(WHOLE).hexdigest())], tmp_path)
+    assert (tmp_path / "one").read_bytes() == b"one"
+    monkeypatch.setattr("datasets.fetching.MOST", 10)
+    with answering(monkeypatch, raw) as url, pytest.raises(OSError, match="more than 10 bytes"):
+        fetch_all([Download(url, hashlib.sha256(WHOLE).hexdigest())], tmp_path / "new")
+    assert list((tmp_path / "new").iterdir()) == []
 
 
 def test_an_archive_without_what_is_asked_for_is_named(tmp_path, monkeypatch):

@@ -284,6 +284,23 @@ def test_without_pydicom_a_dicom_file_is_refused_saying_what_to_install(tmp_path
         read_film(tmp_path / "a.dcm")
 
 
+def test_a_dicom_file_that_no_package_unpacks_is_refused_saying_what_to_install(
+    tmp_path, monkeypatch
+):
+    pydicom = pytest.importorskip("pydicom", reason="pydicom is not installed")
+    write_dicom(tmp_path / "a.dcm", TONES)
+    data = pydicom.dcmread(tmp_path / "a.dcm")
+    data.file_meta.TransferSyntaxUID = pydicom.uid.JPEGLosslessSV1
+    data.PixelData = pydicom.encaps.encapsulate([b"\xff\xd8packed\xff\xd9"])
+    data["PixelData"].is_undefined_length = True
+    data.save_as(tmp_path / "a.dcm")
+    monkeypatch.setattr("pydicom.pixels.decoders.base.Decoder.is_available", False)
+    with pytest.raises(
+        DataError, match=r"a\.dcm is packed as JPEG Lossless.*pip install 'pylibjpeg\[all\]'$"
+    ):
+        read_film(tmp_path / "a.dcm")
+
+
 def test_a_damaged_film_is_refused_naming_it(tmp_path):
     Image.fromarray(TONES).save(tmp_path / "a.png")
     (tmp_path / "a.png").write_bytes((tmp_path / "a.png").read_bytes()[:60])

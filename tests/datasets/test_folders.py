@@ -4,7 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datasets.folders import all_there, hashed, held_out, read_table, unrepeated
+from datasets.folders import (
+    all_of,
+    beside,
+    hashed,
+    held_out,
+    listed,
+    places,
+    read_table,
+    unrepeated,
+    whole,
+)
 from datasets.source import DataError
 
 
@@ -51,17 +61,86 @@ def test_a_table_that_names_a_sample_twice_is_refused(tmp_path):
         unrepeated(tmp_path / "a.csv", ["1", "2", "1"], "Get it.")
 
 
+def write(folder, *names):
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).touch()
+    return folder
+
+
+def test_what_systems_leave_in_folders_is_passed_over(tmp_path):
+    write(
+        tmp_path, "b.png", "A.PNG", "._b.png", ".DS_Store", "Thumbs.db", "__MACOSX/b.png", "c.txt"
+    )
+    assert [path.name for path in listed(tmp_path)] == ["A.PNG", "b.png", "c.txt"]
+    assert [path.name for path in listed(tmp_path, ".png")] == ["A.PNG", "b.png"]
+    assert listed(tmp_path / "nowhere") == []
+
+
+def test_a_set_lies_in_the_home_or_one_folder_deeper_in_any_spelling(tmp_path):
+    write(tmp_path, "Set/a", "other/set/a", "other/deep/set/a", ".hidden/set/a", "__MACOSX/set/a")
+    assert places(tmp_path, "set") == [tmp_path / "Set", tmp_path / "other" / "set"]
+    assert places(tmp_path / "nowhere", "set") == []
+
+
+def test_folders_of_one_set_lie_beside_each_other_or_elsewhere(tmp_path):
+    write(tmp_path, "one/Train/a", "one/val/a", "two/train/a", "three/test/a")
+    train = tmp_path / "one" / "Train"
+    assert beside(tmp_path, train, "train") == train
+    assert beside(tmp_path, train, "Val") == tmp_path / "one" / "val"
+    assert beside(tmp_path, train, "test") == tmp_path / "three" / "test"
+    assert beside(tmp_path, train, "other") == tmp_path / "one" / "other"
+
+
 def test_all_or_none_are_there_and_some_are_refused(tmp_path):
-    paths = [tmp_path / name for name in "ab"]
-    assert not all_there("A set", paths, "Get it.")
-    assert not all_there("A set", [], "Get it.")
-    paths[1].touch()
+    wanted = [[tmp_path / "a"], [tmp_path / "b.txt", tmp_path / "b.text"]]
+    assert all_of("A set", wanted, "Get it.") == []
+    assert all_of("A set", [], "Get it.") == []
+    write(tmp_path, "B.TEXT")
     with pytest.raises(
         DataError, match=r"A set: 1 of 2 files are missing, the first is .*a\. Complete .* Get it\."
     ):
-        all_there("A set", paths, "Get it.")
-    paths[0].touch()
-    assert all_there("A set", paths, "Get it.")
+        all_of("A set", wanted, "Get it.")
+    write(tmp_path, "a")
+    assert all_of("A set", wanted, "Get it.") == [tmp_path / "a", tmp_path / "B.TEXT"]
+
+
+def test_a_link_to_nothing_is_a_missing_file_and_no_absent_set(tmp_path):
+    (tmp_path / "a").symlink_to(tmp_path / "gone")
+    with pytest.raises(DataError, match=r"1 of 1 files are missing, .*a \(a link to nothing\)"):
+        all_of("A set", [[tmp_path / "a"]], "Get it.")
+
+
+def both(folder):
+    return all_of("A set", [[folder / name] for name in "ab"], "Get it.")
+
+
+def test_the_first_folder_with_all_of_a_set_is_taken_and_a_part_refused(tmp_path):
+    def found():
+        return whole("A set", tmp_path, ("one", "two"), both, "Get it.")
+
+    (tmp_path / "one").mkdir()
+    write(tmp_path, "one/.DS_Store")
+    assert found() is None
+    write(tmp_path, "one/a")
+    with pytest.raises(DataError, match=r"A set: 1 of 2 files are missing, .*one/b"):
+        found()
+    write(tmp_path, "copy/two/a", "copy/two/b")
+    assert found() == [tmp_path / "copy" / "two" / name for name in "ab"]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("one/readme", "one has none of the files of A set where they should be"),
+        ("two.tar.gz", r"two\.tar\.gz is not unpacked"),
+        ("deeper/One.ZIP", r"One\.ZIP is not unpacked"),
+    ],
+)
+def test_a_set_of_unknown_names_or_that_is_packed_is_refused(tmp_path, name, message):
+    write(tmp_path, name)
+    with pytest.raises(DataError, match=rf"{message}.* Get it\."):
+        whole("A set", tmp_path, ("one", "two"), both, "Get it.")
 
 
 def test_the_order_of_names_is_that_of_their_hashes():

@@ -35,7 +35,7 @@ def test_arrays_of_all_kinds_read_back(tmp_path):
     }
     for save in (np.savez, np.savez_compressed):
         save(tmp_path / "a.npz", **arrays)
-        found = read_arrays(tmp_path / "a.npz", list(arrays), HOW)
+        found = read_arrays(tmp_path / "a.npz", dict.fromkeys(arrays, ""), HOW)
         assert all(np.array_equal(found[name], array) for name, array in arrays.items())
         assert [found[name].dtype for name in arrays] == [array.dtype for array in arrays.values()]
 
@@ -56,14 +56,14 @@ def test_arrays_of_all_kinds_read_back(tmp_path):
 def test_a_header_that_lies_is_refused_before_anything_is_allocated(tmp_path, member, message):
     archive(tmp_path / "a.npz", member)
     with pytest.raises(DataError, match=rf"a\.npz is damaged \(.*({message}).*Get it from its"):
-        read_arrays(tmp_path / "a.npz", ["a"], HOW)
+        read_arrays(tmp_path / "a.npz", {"a": ""}, HOW)
 
 
 @pytest.mark.parametrize("packing", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_other_packings_than_numpys_are_refused(tmp_path, packing):
     archive(tmp_path / "a.npz", header((3,)) + b"123", packing)
-    with pytest.raises(DataError, match=r"packed by method \d+, which NumPy has not"):
-        read_arrays(tmp_path / "a.npz", ["a"], HOW)
+    with pytest.raises(DataError, match=r"packed by method \d+, neither stored nor deflated"):
+        read_arrays(tmp_path / "a.npz", {"a": ""}, HOW)
 
 
 def test_an_unknown_packing_is_refused(tmp_path):
@@ -72,7 +72,7 @@ def test_an_unknown_packing_is_refused(tmp_path):
     raw[8] = raw[raw.index(b"PK\x01\x02") + 10] = 99
     (tmp_path / "a.npz").write_bytes(raw)
     with pytest.raises(DataError, match="packed by method 99"):
-        read_arrays(tmp_path / "a.npz", ["a"], HOW)
+        read_arrays(tmp_path / "a.npz", {"a": ""}, HOW)
 
 
 def test_a_member_that_says_it_is_larger_than_it_can_be_is_refused(tmp_path):
@@ -82,7 +82,7 @@ def test_a_member_that_says_it_is_larger_than_it_can_be_is_refused(tmp_path):
     raw[at : at + 4] = (2**31).to_bytes(4, "little")
     (tmp_path / "a.npz").write_bytes(raw)
     with pytest.raises(DataError, match=r"says that it is 2,147,483,648 bytes, which is imposs"):
-        read_arrays(tmp_path / "a.npz", ["a"], HOW)
+        read_arrays(tmp_path / "a.npz", {"a": ""}, HOW)
 
 
 HUGE = (2**40).to_bytes(8, "little")

@@ -6,9 +6,9 @@ from PIL import Image
 from scipy.io import savemat
 
 from datasets.nuclei import (
-    indexed_files,
-    indexed_pairs,
+    indexed,
     numbered,
+    pairs_of,
     read_all,
     read_index,
     read_objects,
@@ -332,48 +332,49 @@ def folder(tmp_path):
     return tmp_path
 
 
-def pairs_of(folder):
-    return indexed_pairs(folder, read_index(folder, ("site",), "Get it."))
+def files_of(folder, *suffixes):
+    rows = read_index(folder, ("site",), "Get it.")
+    return indexed("A set", folder, rows, "Get it.", suffixes or (".png",))
 
 
 def test_a_folder_is_read_in_the_order_of_the_ids(folder):
     assert [row["id"] for row in read_index(folder, ("site",), "Get it.")] == ["a", "b"]
-    images, objects = read_all(pairs_of(folder), (2, 3))
+    images, objects = read_all(pairs_of(files_of(folder)), (2, 3))
     assert (images.shape, images.dtype, objects.dtype) == ((2, 3, 2, 3), np.uint8, np.uint16)
     assert images[:, 0, 0, 0].tolist() == [0, 1]
     assert objects.tolist() == [[[0, 0, 0], [0, 0, 0]], NUMBERED]
-    assert len(indexed_files("A set", folder, pairs_of(folder), "Get it.")) == 5
+    assert files_of(folder)[0] == folder / "index.csv"
 
 
 def test_the_first_suffix_that_is_there_is_taken(folder):
-    rows = read_index(folder, ("site",), "Get it.")
-    assert indexed_pairs(folder, rows, (".jpg", ".png")) == pairs_of(folder)
+    (folder / "images" / "b.png").rename(folder / "images" / "b.PNG")
+    assert [path.name for path in files_of(folder, ".jpg", ".png")[1::2]] == ["a.png", "b.PNG"]
 
 
 def test_smaller_images_are_filled_up_with_white_where_that_is_asked(folder):
-    images, objects = read_all(pairs_of(folder), (3, 4), pad=True)
+    images, objects = read_all(pairs_of(files_of(folder)), (3, 4), pad=True)
     assert images[1, 0].tolist() == [[1, 1, 1, 255]] * 2 + [[255] * 4]
     assert objects[1].tolist() == [[0, 1, 1, 0], [0, 0, 2, 0], [0, 0, 0, 0]]
     with pytest.raises(DataError, match="2 x 3 pixels, expected at most 2 x 2"):
-        read_all(pairs_of(folder), (2, 2), pad=True)
+        read_all(pairs_of(files_of(folder)), (2, 2), pad=True)
 
 
 def test_an_image_of_another_size_is_refused(folder):
     with pytest.raises(DataError, match=r"a\.png has 2 x 3 pixels, expected 3 x 4"):
-        read_all(pairs_of(folder), (3, 4))
+        read_all(pairs_of(files_of(folder)), (3, 4))
 
 
 def test_an_image_that_cannot_be_read_is_refused(folder):
     path = folder / "images" / "b.png"
     path.write_bytes(path.read_bytes()[:40])
     with pytest.raises(DataError, match=r"b\.png is not a readable image"):
-        read_all(pairs_of(folder), (2, 3))
+        read_all(pairs_of(files_of(folder)), (2, 3))
 
 
 def test_a_row_without_its_file_is_refused(folder):
     (folder / "labels" / "a.png").unlink()
     with pytest.raises(DataError, match=r"A set: 1 of 5 files are missing, the first is .*a\.png"):
-        indexed_files("A set", folder, pairs_of(folder), "Get it.")
+        files_of(folder)
 
 
 @pytest.mark.parametrize(

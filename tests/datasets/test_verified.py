@@ -87,7 +87,7 @@ def test_list_says_what_is_known_without_reading_a_file(tmp_path, known):
     known("mnist", tmp_path)
     assert state("mnist", tmp_path) == "present, verified"
     (tmp_path / "mnist.npz").write_bytes(b"half of it")
-    assert state("mnist", tmp_path) == "damaged"
+    assert state("mnist", tmp_path) == "unusable"
 
 
 def test_known_digests_are_of_sets_that_there_are_and_of_one_each():

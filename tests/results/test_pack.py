@@ -119,6 +119,58 @@ def test_a_file_that_no_cache_has_is_refused_before_anything_is_written(tmp_path
     assert not home.exists()
 
 
+def test_a_pack_that_unpacks_to_more_than_is_allowed_is_refused_before_anything_is_written(
+    tmp_path,
+):
+    home, pack = tmp_path / "home", tmp_path / "pack.zip"
+    with zipfile.ZipFile(pack, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(f"cells/aa/{KEYS[0]}.json", "{}")
+        archive.writestr(f"cells/bb/{KEYS[1]}.json", bytes(2_500_000))
+    with pytest.raises(ResultsError, match=r"unpacks to 3 MB, more than 2\. .*--megabytes 3$"):
+        read_pack(pack, home, 2)
+    assert not home.exists()
+    assert read_pack(pack, home, 3).cells == 2
+
+
+def packed(path, how=zipfile.ZIP_DEFLATED):
+    name = f"cells/aa/{KEYS[0]}.json"
+    with zipfile.ZipFile(path, "w", how) as archive:
+        archive.writestr(name, "{}" * 500)
+    return path.read_bytes(), 30 + len(name)
+
+
+@pytest.mark.parametrize("how", [zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2])
+def test_a_pack_that_is_packed_otherwise_is_refused_whole_or_damaged(tmp_path, how):
+    raw, start = packed(tmp_path / "pack.zip", how)
+    for damaged in (raw, raw[:start] + b"x" * 8 + raw[start + 8 :]):
+        (tmp_path / "pack.zip").write_bytes(damaged)
+        with pytest.raises(ResultsError, match=r"is packed by method 1[24], neither stored"):
+            read_pack(tmp_path / "pack.zip", tmp_path / "home")
+
+
+def test_an_encrypted_pack_and_one_that_lies_about_its_size_are_refused(tmp_path):
+    raw, _ = packed(tmp_path / "pack.zip")
+    entry = raw.index(b"PK\x01\x02")
+    for place, new, message in (
+        (entry + 8, b"\x01", "is encrypted"),
+        (entry + 24, (9_000_000).to_bytes(4, "little"), "9,000,000 bytes, which is impossible"),
+    ):
+        (tmp_path / "pack.zip").write_bytes(raw[:place] + new + raw[place + len(new) :])
+        with pytest.raises(ResultsError, match=message):
+            read_pack(tmp_path / "pack.zip", tmp_path / "home")
+    assert not (tmp_path / "home").exists()
+
+
+def test_a_pack_for_which_there_is_no_memory_is_refused(tmp_path, monkeypatch):
+    def read(self, name):
+        raise MemoryError
+
+    packed(tmp_path / "pack.zip")
+    monkeypatch.setattr("zipfile.ZipFile.read", read)
+    with pytest.raises(ResultsError, match="cannot be read as a pack: MemoryError"):
+        read_pack(tmp_path / "pack.zip", tmp_path / "home")
+
+
 def test_damaged_and_absent_packs_are_refused(tmp_path):
     home, pack = tmp_path / "home", tmp_path / "pack.zip"
     stage(home, KEYS[0], 5_000)

@@ -34,7 +34,24 @@ def test_show_has_the_claims_about_a_table_and_about_no_other(tmp_path, table, c
 def test_list_names_a_data_set_whose_file_is_damaged(tmp_path):
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "mnist.npz").write_bytes(b"half of it")
-    assert re.search(r"MNIST\s*│ damaged", run(tmp_path, "list").stdout)
+    assert re.search(r"MNIST\s*│ unusable", run(tmp_path, "list").stdout)
+
+
+def test_a_link_to_nothing_spoils_no_other_line_of_what_there_is(tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "mnist.npz").symlink_to(tmp_path / "gone.npz")
+    told = run(tmp_path, "data")
+    assert (told.returncode, told.stderr) == (1, "")
+    assert re.search(r"unusable mnist: .*mnist\.npz is no file, or a link to nothing", told.stdout)
+    assert "absent cifar10" in told.stdout
+
+
+def test_no_download_begins_before_all_names_are_known(tmp_path):
+    for name, message in (("nonsense", "unknown data set 'nonsense'"), ("tnbc", "TNBC cannot be")):
+        told = run(tmp_path, "data", "--download", "mnist", "--download", name)
+        assert told.returncode == 2
+        assert message in told.stderr
+        assert "downloading" not in told.stdout
 
 
 def test_a_damaged_table_of_labels_spoils_no_other_line_of_what_there_is(tmp_path):
@@ -42,7 +59,7 @@ def test_a_damaged_table_of_labels_spoils_no_other_line_of_what_there_is(tmp_pat
     folder.mkdir(parents=True)
     for name in ("train.csv", "valid.csv"):
         (folder / name).write_text("Path\n")
-    assert re.search(r"CheXpert\s*│ damaged", run(tmp_path, "list").stdout)
+    assert re.search(r"CheXpert\s*│ unusable", run(tmp_path, "list").stdout)
     told = run(tmp_path, "data")
     assert told.returncode == 1
     assert re.search(r"unusable chexpert: .*train\.csv", told.stdout)

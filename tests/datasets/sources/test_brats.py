@@ -211,6 +211,14 @@ def test_institutions_of_the_validation_data_are_read_where_their_table_is(tmp_p
     assert [INSTITUTIONS[label] for label in labels] == ["2013", "other"]
 
 
+def test_each_half_of_2020_may_lie_in_a_folder_of_its_own(tmp_path):
+    for half in of_2020(tmp_path):  # as Kaggle's copy has them
+        outer = tmp_path / half.name.removeprefix("MICCAI_")
+        outer.mkdir()
+        half.rename(outer / half.name)
+    assert len(SOURCES["brats2020"].files(tmp_path)) == 1 + 15 + 8
+
+
 @pytest.mark.parametrize("missing", ["MICCAI_BraTS2020_ValidationData", "name_mapping.csv"])
 def test_2020_half_there_is_refused(tmp_path, missing):
     training, validation = of_2020(tmp_path)

@@ -69,6 +69,19 @@ def test_it_is_used_when_it_is_there(tmp_path):
     assert catalogue.resolve("cell17", home=tmp_path).origin == "real"
 
 
+def test_hidden_files_and_the_case_of_suffixes_make_no_difference(tmp_path):
+    folder = write(tmp_path)
+    for path in [*folder.rglob("*.png")]:
+        path.with_name(f"._{path.name}").touch()
+        path.rename(path.with_suffix(".PNG"))
+    (folder / "train" / "Labels" / "image_00.mat").rename(
+        folder / "train" / "Labels" / "image_00.MAT"
+    )
+    (tmp_path / "__MACOSX" / "cpm17").mkdir(parents=True)
+    assert len(SOURCE.files(tmp_path)) == 128
+    assert SOURCE.load(tmp_path)["test"].images[:, 0, 0, 0].tolist() == [*range(COUNT)]
+
+
 def test_a_folder_half_there_is_refused(tmp_path):
     folder = write(tmp_path)
     (folder / "test" / "Images" / "image_07.png").unlink()

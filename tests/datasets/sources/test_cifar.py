@@ -9,6 +9,7 @@ import pickle
 import numpy as np
 import pytest
 
+from datasets import catalogue
 from datasets.source import DataError
 from datasets.sources import cifar
 from datasets.sources.cifar import read_batch
@@ -79,9 +80,18 @@ def test_cifar100_is_read_by_its_fine_labels(tmp_path):
     assert (splits["train"].labels.tolist(), splits["test"].labels.tolist()) == ([99], [42])
 
 
-def test_a_set_with_one_batch_missing_is_absent(tmp_path):
+def test_a_set_with_one_batch_missing_is_refused_naming_it(tmp_path):
     (write_official(tmp_path) / "data_batch_3").unlink()
-    assert CIFAR10.files(tmp_path) == []
+    with pytest.raises(DataError, match=r"CIFAR-10: 1 of 6 files are missing, .*data_batch_3"):
+        catalogue.resolve("cifar10", home=tmp_path)
+
+
+def test_the_folder_may_lie_deeper_and_an_archive_must_be_unpacked(tmp_path):
+    (tmp_path / "cifar-10-python.tar.gz").touch()
+    with pytest.raises(DataError, match=r"cifar-10-python\.tar\.gz is not unpacked\. Unpack it"):
+        catalogue.resolve("cifar10", home=tmp_path)
+    write_official(tmp_path / "cifar-10-batches-py-target")  # as Keras unpacks it
+    assert CIFAR10.load(tmp_path)["test"].labels.tolist() == [9]
 
 
 def test_an_npz_with_the_name_of_the_set_is_read_and_preferred(tmp_path):

@@ -1,5 +1,7 @@
 """fastMRI brain: folders of HDF5 files in the official layout."""
 
+import shutil
+
 import h5py
 import numpy as np
 import pytest
@@ -109,6 +111,12 @@ def test_the_split_does_not_follow_the_folder_that_a_file_is_in(tmp_path):
         path.rename(folder / "multicoil_train" / path.name)
     after = SOURCES["fastmri-t1"].load(tmp_path)
     assert all(np.array_equal(before[name].images, after[name].images) for name in before)
+
+
+def test_a_set_without_one_of_its_folders_is_refused(tmp_path):
+    shutil.rmtree(official(tmp_path) / "multicoil_val")
+    with pytest.raises(DataError, match=r"fastmri_brain lacks multicoil_val\. Complete it"):
+        catalogue.resolve("fastmri-t1", home=tmp_path)
 
 
 @pytest.mark.parametrize("name", SOURCES)

@@ -6,6 +6,7 @@ import hashlib
 import numpy as np
 import pytest
 
+from datasets import catalogue
 from datasets.fetching import Download, fetch_all
 from datasets.source import DataError
 from datasets.sources import mnist
@@ -75,10 +76,53 @@ def test_the_official_files_are_found_and_read(tmp_path, source, folder):
     assert splits["test"].labels.dtype == np.int64
 
 
-def test_a_set_with_one_file_missing_is_absent(tmp_path):
+def test_a_set_with_one_file_missing_is_refused_naming_it(tmp_path):
     write_official(tmp_path)
     (tmp_path / "MNIST" / "raw" / "t10k-labels-idx1-ubyte").unlink()
-    assert MNIST.files(tmp_path) == []
+    with pytest.raises(
+        DataError, match=r"MNIST: 1 of 4 files are missing, .*raw/t10k-labels-idx1-ubyte"
+    ):
+        catalogue.resolve("mnist", home=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("folder", "old", "new"),
+    [
+        ("MNIST/raw", "-ubyte", "-ubyte.gz"),
+        ("mnist", "-idx", ".idx"),
+        ("torch/MNIST/raw", "-idx", ".idx"),
+        ("FASHION-MNIST", "-ubyte", "-UBYTE.GZ"),
+    ],
+)
+def test_the_files_are_read_under_their_other_names(tmp_path, folder, old, new):
+    for name, array in PARTS.items():
+        path = tmp_path / folder / name.replace(old, new)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(gzip.compress(idx(array)) if "gz" in new.lower() else idx(array))
+    source = FASHION if "FASHION" in folder else MNIST
+    assert source.load(tmp_path)["train"].labels.tolist() == [5, 0, 4]
+    assert source.load(tmp_path)["test"].labels.tolist() == [7, 2]
+
+
+def test_files_that_may_be_of_either_set_are_refused(tmp_path):
+    (tmp_path / "train-images-idx3-ubyte.gz").touch()
+    with pytest.raises(DataError, match=r"ubyte\.gz may be of MNIST or of Fashion-MNIST\. Move it"):
+        catalogue.resolve("mnist", home=tmp_path)
+
+
+def test_a_gzip_that_is_far_too_long_is_refused_before_it_is_unpacked(tmp_path, monkeypatch):
+    (tmp_path / "f.gz").write_bytes(gzip.compress(idx([1, 2, 3]) + bytes(1_000)))
+    monkeypatch.setattr(mnist, "MOST", 20)
+    with pytest.raises(DataError, match="12 bytes of 3"):
+        read_idx(tmp_path / "f.gz")
+
+
+def test_a_damaged_gzip_is_refused_with_advice(tmp_path):
+    raw = gzip.compress(idx([1, 2, 3]))
+    for damaged in (raw[:-9], b"no gzip", raw[:12] + b"x" + raw[13:]):
+        (tmp_path / "f.gz").write_bytes(damaged)
+        with pytest.raises(DataError, match=r"f\.gz.* [Dd]ownload it again"):
+            read_idx(tmp_path / "f.gz")
 
 
 def test_the_npz_of_keras_is_read_and_preferred(tmp_path):

@@ -224,10 +224,10 @@ def test_labels_of_another_size_are_refused(tmp_path):
     name = OFFICIAL["train"][2]
     Image.fromarray(np.zeros((SIDE, SIDE - 1), np.uint16)).save(folder / "labels" / f"{name}.png")
     with pytest.raises(DataError, match=rf"{name}\.png has 6 x 5 pixels, its image 6 x 6"):
-        SOURCES["monuseg-half"].load(tmp_path)
+        catalogue.load("monuseg-half", tmp_path)
 
 
 def test_without_its_folder_it_is_absent(tmp_path):
     assert not any(entry.files(tmp_path) for entry in SOURCES.values())
-    with pytest.raises(DataError, match="MoNuSeg at half resolution is not under"):
-        SOURCES["monuseg-half"].load(tmp_path)
+    with pytest.raises(DataError, match="MoNuSeg 2018 at half resolution is not under"):
+        catalogue.load("monuseg-half", tmp_path)

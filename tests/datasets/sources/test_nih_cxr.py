@@ -244,9 +244,18 @@ def test_all_films_without_the_lists_are_a_sample(tmp_path, monkeypatch):
     ]
 
 
-def test_films_without_a_table_or_without_a_test_split_are_no_sample(tmp_path):
+def test_films_without_a_table_are_refused_and_without_a_test_split_are_no_sample(tmp_path):
+    write_table(tmp_path)
+    with pytest.raises(DataError, match="nih_cxr lacks films in images"):
+        SAMPLE.files(tmp_path)
     write_films(tmp_path)
-    assert SAMPLE.files(tmp_path) == []
+    (tmp_path / "nih_cxr" / "Data_Entry_2017.csv").unlink()
+    for source in nih_cxr.SOURCES:
+        with pytest.raises(DataError, match=r"nih_cxr lacks Data_Entry_2017\.csv"):
+            source.files(tmp_path)
+    write_table(tmp_path, {"99999999_000.png": ("Mass", 99)})
+    with pytest.raises(DataError, match=r"Data_Entry_2017\.csv names none of the films in"):
+        SAMPLE.files(tmp_path)
     write_table(tmp_path)
     write_lists(tmp_path, test=())
     assert SAMPLE.files(tmp_path) == []

@@ -75,15 +75,16 @@ def test_the_set_is_used_when_it_is_there_and_says_where_its_films_are_from(tmp_
     assert len(catalogue.load("rsna-pneumonia", tmp_path)["train"]) == 3
 
 
-def test_a_set_that_lacks_the_table_or_all_films_is_absent_and_one_with_gaps_is_refused(tmp_path):
+def test_a_set_that_lacks_the_table_or_films_is_refused(tmp_path):
     assert SOURCE.files(tmp_path) == []
     write_table(tmp_path)
-    assert SOURCE.files(tmp_path) == []
+    with pytest.raises(DataError, match=r"RSNA Pneumonia: 3 of 4 files are missing, .*b1\.dcm"):
+        SOURCE.files(tmp_path)
     images = tmp_path / "rsna_pneumonia" / "stage_2_train_images"
     for name in ("a2", "b1"):
         (images / f"{name}.dcm").touch()
     with pytest.raises(
-        DataError, match=r"RSNA Pneumonia: 1 of 3 files are missing, the first is .*c3\.dcm"
+        DataError, match=r"RSNA Pneumonia: 1 of 4 files are missing, the first is .*c3\.dcm"
     ):
         SOURCE.files(tmp_path)
     (images / "c3.dcm").touch()
@@ -93,6 +94,9 @@ def test_a_set_that_lacks_the_table_or_all_films_is_absent_and_one_with_gaps_is_
         "a2.dcm",
         "c3.dcm",
     ]
+    (tmp_path / "rsna_pneumonia" / "stage_2_train_labels.csv").unlink()
+    with pytest.raises(DataError, match=r"stage_2_train_labels\.csv is not a readable table"):
+        SOURCE.files(tmp_path)
 
 
 @pytest.mark.parametrize("rows", [["a2,,,,,2"], ["a2,,,,,1", "a2,,,,,0"]])
@@ -104,7 +108,7 @@ def test_targets_that_are_none_or_disagree_are_refused(tmp_path, rows):
 
 def test_loading_an_absent_set_is_refused(tmp_path):
     with pytest.raises(DataError, match=r"RSNA Pneumonia is not under"):
-        SOURCE.load(tmp_path)
+        catalogue.load("rsna-pneumonia", tmp_path)
 
 
 def test_a_film_is_preprocessed(tmp_path):

@@ -134,17 +134,19 @@ def test_the_files_are_those_that_are_read(tmp_path):
 
 
 @pytest.mark.parametrize("split", ["train", "valid", "test"])
-def test_a_set_without_images_for_a_split_is_absent(tmp_path, split):
+def test_a_set_without_images_for_a_split_is_refused(tmp_path, split):
     write_official(tmp_path)
     column = {"train": "1,0,0", "valid": "0,1,0", "test": "0,0,1"}[split]
     write_list(tmp_path, [row for row in ROWS if not row.endswith(column)])
-    assert SOURCE.files(tmp_path) == []
+    with pytest.raises(DataError, match=f"taskonomy lacks images of the split '{split}'"):
+        SOURCE.files(tmp_path)
 
 
-def test_a_set_without_a_list_of_buildings_is_absent(tmp_path):
+def test_a_set_without_a_list_of_buildings_is_refused(tmp_path):
     write_official(tmp_path)
     (tmp_path / "taskonomy" / "train_val_test_tiny.csv").unlink()
-    assert SOURCE.files(tmp_path) == []
+    with pytest.raises(DataError, match=r"taskonomy lacks train_val_test_tiny\.csv"):
+        SOURCE.files(tmp_path)
     assert SOURCE.files(tmp_path / "nowhere") == []
 
 
@@ -171,8 +173,17 @@ def test_a_list_may_lie_in_the_folder_that_its_archive_unpacks_to(tmp_path):
 
 def test_a_list_of_other_columns_is_refused(tmp_path):
     write_list(tmp_path, [])
-    with pytest.raises(DataError, match="not a table with the columns id, train, val, test"):
+    with pytest.raises(
+        DataError, match=r"tiny\.csv is not a table with the columns id, train, val, test"
+    ):
         SOURCE.files(tmp_path)
+
+
+def test_suffixes_may_be_upper_case(tmp_path):
+    write_official(tmp_path)
+    for path in [*tmp_path.rglob("point_5_*.*")]:
+        path.rename(path.with_suffix(path.suffix.upper()))
+    assert SOURCE.load(tmp_path)["train"].labels.tolist() == [1, 2, 3]
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
