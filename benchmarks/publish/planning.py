@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from benchmarks.running.follow import Follower
 from benchmarks.running.gpus import GPU
 from benchmarks.running.machine import default_jobs
 from benchmarks.running.plan import Plan, make_plan
+from benchmarks.running.speed import training_speed
 from benchmarks.running.trial import try_settings
 from benchmarks.tables import bandwidth, registry
 from benchmarks.tables.cells import UNREAD, Cell, expand, unread
@@ -94,6 +96,11 @@ class SpeedHere:
     """`GPU` or `core`."""
     speed: float
     """FLOP/s; 0 where there is nothing to train."""
+
+    @functools.cached_property
+    def images(self) -> float:
+        """Images of the standard load that a core trains in a second (`minutes.STANDARD`)."""
+        return training_speed(minutes.STANDARD, "cpu").samples
 
     def hours(self, plan: Plan) -> float:
         """Hours of the device."""
@@ -182,7 +189,9 @@ def print_rows(
     `limit` in minutes, which rows fit it together.
     """
     jobs = jobs or default_jobs("cpu")
-    rows = minutes.row_times(expand(*registry.find_table(name), selection), here.speed)
+    rows = minutes.row_times(
+        expand(*registry.find_table(name), selection), here.speed, lambda: here.images
+    )
     drawn = RichTable(
         title="Minutes a row here, each alone, with nothing cached", title_justify="left"
     )

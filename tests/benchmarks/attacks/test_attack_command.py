@@ -72,6 +72,7 @@ def test_digits_come_back_from_their_gradients(attacked):
         assert float(line["psnr"]) > 30
         assert float(line["distance"]) <= 1e-8
         assert line["ssim"] == ""  # 8 x 8 pixels are fewer than its window
+    assert re.findall(r"^attacked \((\d) of 3\)$", printed, re.MULTILINE) == ["1", "2", "3"]
     assert "3 of 3 images recovered above 30 dB" in printed
     assert "scikit-learn digits (real)" in printed
 

@@ -10,7 +10,6 @@ from benchmarks.running import minutes
 from benchmarks.running.follow import PlannedCell
 from benchmarks.running.minutes import RowTime, row_times, wall_of, within
 from benchmarks.running.plan import make_plan
-from benchmarks.running.speed import Speed
 from benchmarks.tables import registry
 from benchmarks.tables.cells import expand
 from benchmarks.tables.selection import Selection
@@ -31,10 +30,7 @@ def cells(monkeypatch, tmp_path):
     monkeypatch.setattr(minutes, "ROOT", tmp_path)
     monkeypatch.setattr(minutes, "RUNS", tmp_path / "runs")
     monkeypatch.setattr(minutes, "kernels", lambda: HERE)
-    monkeypatch.setattr(minutes, "training_speed", lambda *load: Speed(0.0, 2650.0, 0))
-    minutes._ratio.cache_clear()
-    yield expand(*registry.find_table("dlad/table2"), Selection(only=ONLY))
-    minutes._ratio.cache_clear()
+    return expand(*registry.find_table("dlad/table2"), Selection(only=ONLY))
 
 
 def recorded(tmp_path, cell, kernels, seconds, **changes):
@@ -60,7 +56,7 @@ def recorded(tmp_path, cell, kernels, seconds, **changes):
 
 
 def by_row(cells, speed):
-    return {time.row: time for time in row_times(cells, speed)}
+    return {time.row: time for time in row_times(cells, speed, lambda: 2650.0)}
 
 
 def test_without_records_a_row_takes_its_work_by_the_speed(cells):
@@ -95,7 +91,7 @@ def test_what_no_plan_counts_is_known_by_a_record_alone(cells, tmp_path, monkeyp
     )
     assert not any(time.known for time in by_row(cells, 1e6).values())
     recorded(tmp_path, cells[0], HERE, 30.0)
-    found = row_times(cells, 1e6)
+    found = row_times(cells, 1e6, lambda: 2650.0)
     assert by_row(cells, 1e6)[cells[0].row].seconds == 30.0
     assert wall_of(found, 2) == 30.0
     assert [time.row for time in within(found, 2, 60)] == [cells[0].row]
