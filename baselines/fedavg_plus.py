@@ -16,6 +16,7 @@ from federation.method import Method
 from federation.parties.checkpoint import Checkpoint
 from federation.training.loops import Penalty, TrainingPlan
 from results.names import check_known
+from results.numbers import Count, Positive
 
 
 @dataclass(frozen=True)
@@ -33,15 +34,15 @@ class FedAvgPlus(Method):
     sends = frozenset({"parameters"})
     quick: ClassVar[Mapping[str, Any]] = {"rounds": 2, "local_epochs": 1, "weak_epochs": 8}
 
-    rounds: int = 50
+    rounds: Count = 50
     """Rounds of communication (FedSA's released code)."""
     weak_epochs: int = 10
     """Epochs on the probe set before the first round (FedSA's released code)."""
-    local_epochs: int = 10
+    local_epochs: Count = 10
     """Epochs of a local student (FedSA's released code)."""
-    local_lr: float = 1e-3
+    local_lr: Positive = 1e-3
     """Of Adam, for student and translator (assumed; FedSA's released code has 0.1)."""
-    local_batch_size: int = 64
+    local_batch_size: Count = 64
     """Private images in a step of a local student (FedSA's released code)."""
     adaptation: str = "fine-tune"
     """What learns in the end: everything (section 4.2), the `decoder` as in FedSA, or `all` under a

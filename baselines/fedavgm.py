@@ -16,6 +16,7 @@ from federation.federation import Federation
 from federation.parties.client import Client
 from methods.fedavg import FedAvg, State
 from privacy.plan import DP_SGD
+from results.numbers import Positive, Share
 
 
 @dataclass(frozen=True)
@@ -29,9 +30,9 @@ class FedAvgM(FedAvg):
     title = "FedAvgM"
     protected: ClassVar[Mapping[str, frozenset[str]]] = {DP_SGD: FedAvg.sends}
 
-    server_momentum: float = 0.9
+    server_momentum: Share = 0.9
     """beta (Hsu et al. 2019, section 4.3; what FedDF and FedIOD used is unknown)."""
-    server_lr: float = 1.0
+    server_lr: Positive = 1.0
     """Step size of the server (Hsu et al. 2019)."""
 
     def server_state(self, federation: Federation, model: nn.Module) -> dict[str, Any]:

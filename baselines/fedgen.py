@@ -23,6 +23,7 @@ from federation.samples import see
 from federation.training.loops import Batch, Penalty, SteadyPenalty
 from methods.fedavg import FedAvg, State
 from models.catalogue import find_head
+from results.numbers import Count, Positive
 
 
 class FeatureGenerator(nn.Module):
@@ -85,15 +86,15 @@ class FedGEN(FedAvg):
     sends = frozenset({"parameters", "labels"})
     quick: ClassVar[Mapping[str, Any]] = {**FedAvg.quick, "generator_steps": 10}
 
-    noise: int = 64
+    noise: Count = 64
     """Size of the generator's noise (released configuration for CIFAR)."""
-    hidden: int = 512
+    hidden: Count = 512
     """Width of the generator's hidden layer (released configuration for CIFAR)."""
-    generator_steps: int = 50
+    generator_steps: Count = 50
     """Steps of the generator in a round (released code: 5 x 10)."""
-    generator_batch_size: int = 32
+    generator_batch_size: Count = 32
     """Labels in such a step (released code)."""
-    generator_lr: float = 3e-4
+    generator_lr: Positive = 3e-4
     """Learning rate of Adam for the generator (released code)."""
     generator_weight_decay: float = 1e-2
     """Weight decay of the generator (released code)."""

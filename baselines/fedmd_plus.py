@@ -18,6 +18,7 @@ from federation.parties.checkpoint import Checkpoint
 from federation.parties.client import Shard
 from federation.parts.networks import HeterogeneousClientsError
 from federation.training.loops import Normalisation, TrainingPlan
+from results.numbers import Count, Positive
 
 
 @dataclass(frozen=True)
@@ -35,17 +36,17 @@ class FedMDPlus(Method):
     sends = frozenset({"features"})
     quick: ClassVar[Mapping[str, Any]] = {"rounds": 2, "public_samples": 100, "revisit_epochs": 8}
 
-    rounds: int = 20
+    rounds: Count = 20
     """Rounds of communication (FedMD's released code)."""
-    public_samples: int = 5_000
+    public_samples: Count = 5_000
     """Public images in a round (FedMD's released code)."""
-    digest_epochs: int = 1
+    digest_epochs: Count = 1
     """Epochs on the consensus in a round (FedMD's released code)."""
-    digest_batch_size: int = 256
+    digest_batch_size: Count = 256
     """Batch size of digest (FedMD's released code)."""
-    digest_lr: float = 1e-3
+    digest_lr: Positive = 1e-3
     """Of Adam (FedMD's released code)."""
-    revisit_epochs: int = 4
+    revisit_epochs: Count = 4
     """Epochs on the probe set in a round (FedMD's released code)."""
 
     def fit(self, federation: Federation) -> Checkpoint:

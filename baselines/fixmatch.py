@@ -18,6 +18,7 @@ from federation.federation import Federation
 from federation.method import Method
 from federation.parties.checkpoint import Checkpoint
 from federation.training.augmentation import RandAugment
+from results.numbers import Count, Positive, Share
 
 
 def consistency_loss(weak: torch.Tensor, strong: torch.Tensor, threshold: float) -> torch.Tensor:
@@ -55,33 +56,33 @@ class FixMatch(Method):
         "ema_decay": 0.95,
     }
 
-    steps: int = 2**20
+    steps: Count = 2**20
     """K, steps of training (the paper's)."""
-    interval: int = 1_024
+    interval: Count = 1_024
     """Steps in a round: between two measurements, and two snapshots (kekmodel/FixMatch-pytorch)."""
-    batch_size: int = 64
+    batch_size: Count = 64
     """B, labelled images in a step (the paper's)."""
-    mu: int = 7
+    mu: Count = 7
     """Unlabelled images in a step per labelled one (the paper's)."""
-    threshold: float = 0.95
+    threshold: Share = 0.95
     """tau, the confidence from which a label counts (the paper's)."""
     unlabelled_weight: float = 1.0
     """lambda_u, weight of the unlabelled loss (the paper's)."""
-    lr: float = 0.03
+    lr: Positive = 0.03
     """eta of SGD with Nesterov momentum, times a cosine of 7/16 of a period's half (the
     paper's)."""
-    momentum: float = 0.9
+    momentum: Share = 0.9
     """beta of SGD (the paper's)."""
     weight_decay: float = 5e-4
     """Of all parameters but biases and BatchNorm's (the paper's, of kernels alone in its code; 1e-3
     for CIFAR-100)."""
-    ema_decay: float = 0.999
+    ema_decay: Share = 0.999
     """Decay of the moving average of the weights (the paper's)."""
     operations: int = 2
     """N of RandAugment (released code)."""
     magnitude: float = 10.0
     """M of RandAugment, up to which an operation's strength is drawn (released code)."""
-    cutout: float = 0.5
+    cutout: Share = 0.5
     """Side of the cutout as a share of the image's (kekmodel/FixMatch-pytorch; the paper draws it
     up to this)."""
 

@@ -26,6 +26,7 @@ from federation.parties.client import Client, Shard
 from federation.training.loops import Batch, Normalisation, Penalty, predict
 from methods.fedavg import FedAvg, State
 from models.latent import Latent, pooled, when_passed
+from results.numbers import Count, Positive, SomeShare
 
 POOLED = 2
 """Sides of the pooled features."""
@@ -85,15 +86,15 @@ class FLMRCM(FedAvg):
     reconstructs = True
     quick: ClassVar[Mapping[str, Any]] = {"rounds": 3, "hidden": 16}
 
-    rounds: int = 50
+    rounds: Count = 50
     """Rounds of communication (released code)."""
-    participation: float = 1.0
+    participation: SomeShare = 1.0
     """All clients in every round (released code)."""
     adversarial: float = 1.0
     """Weight of the encoder's loss against the discriminator (released code)."""
-    hidden: int = 256
+    hidden: Count = 256
     """Units of the discriminator's layer (released code)."""
-    discriminator_lr: float = 1e-3
+    discriminator_lr: Positive = 1e-3
     """Of RMSprop for the discriminator (released code: ten times that of the network)."""
 
     def server_state(self, federation: Federation, model: nn.Module) -> dict[str, Any]:

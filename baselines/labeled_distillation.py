@@ -18,6 +18,7 @@ from federation.method import Method
 from federation.parties.checkpoint import Checkpoint
 from methods.dlad import confidence_weights, mixture, teacher_probabilities
 from privacy.plan import DP_SGD
+from results.numbers import Positive
 
 
 def optimal_confidence(client_counts: torch.Tensor, public_labels: torch.Tensor) -> torch.Tensor:
@@ -39,7 +40,7 @@ class LabeledDistillation(Method):
     protected: ClassVar[Mapping[str, frozenset[str]]] = {DP_SGD: sends}
     oracle = frozenset({"public-labels"})
 
-    temperature: float = 0.05
+    temperature: Positive = 0.05
     """T of Eq. 4 (DLAD, V-B)."""
 
     def fit(self, federation: Federation) -> Checkpoint:

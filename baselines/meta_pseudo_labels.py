@@ -20,6 +20,7 @@ from federation.parties.checkpoint import Checkpoint
 from federation.seeds import Stream
 from federation.training.augmentation import RandAugment
 from federation.training.loops import TrainingPlan
+from results.numbers import Count, Positive, Share
 
 
 def draw_labels(logits: torch.Tensor, stream: Stream) -> torch.Tensor:
@@ -98,44 +99,44 @@ class MetaPseudoLabels(Method):
         "ema_decay": 0.8,
     }
 
-    steps: int = 300_000
+    steps: Count = 300_000
     """Steps of teacher and student."""
-    interval: int = 1_000
+    interval: Count = 1_000
     """Steps in a round: between two measurements, and two snapshots."""
-    batch_size: int = 128
+    batch_size: Count = 128
     """Labelled images in a step."""
-    mu: int = 7
+    mu: Count = 7
     """Unlabelled images in a step per labelled one."""
-    lr: float = 0.05
+    lr: Positive = 0.05
     """Of SGD with Nesterov momentum, of both networks; a half cosine to 0."""
-    momentum: float = 0.9
+    momentum: Share = 0.9
     """Of SGD."""
     weight_decay: float = 5e-4
     """Of all parameters (kekmodel's leaves BatchNorm's out)."""
     student_wait: int = 3_000
     """Steps before the student begins to learn."""
-    temperature: float = 0.7
+    temperature: Positive = 0.7
     """That sharpens the teacher's probabilities in UDA's term."""
-    threshold: float = 0.6
+    threshold: Share = 0.6
     """Confidence from which a weak view counts in UDA's term."""
     unlabelled_weight: float = 8.0
     """Of UDA's term, at last."""
     ramp: int = 5_000
     """Steps over which that weight grows from 0, and the teacher's learning rate; the student's,
     after its wait."""
-    ema_decay: float = 0.995
+    ema_decay: Share = 0.995
     """Decay of the moving average of the student's weights, which is evaluated and fine-tuned."""
     operations: int = 2
     """N of RandAugment, for strong views."""
     magnitude: float = 10.0
     """M of RandAugment on its scale up to 10 (kekmodel's 16 is past the end of it)."""
-    cutout: float = 0.5
+    cutout: Share = 0.5
     """Side of the strong views' cutout as a share of the image's."""
     finetune_epochs: int = 625
     """Epochs of the student on the labelled images at the end."""
-    finetune_lr: float = 3e-5
+    finetune_lr: Positive = 3e-5
     """Learning rate of SGD in them."""
-    finetune_batch_size: int = 512
+    finetune_batch_size: Count = 512
     """Labelled images in a step of them."""
 
     def __post_init__(self) -> None:

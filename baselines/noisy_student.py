@@ -24,6 +24,7 @@ from federation.seeds import Stream
 from federation.training.augmentation import RandAugment
 from federation.training.loops import predict
 from models.cut import halves
+from results.numbers import Count, Share
 
 
 def filter_and_balance(
@@ -76,16 +77,16 @@ class NoisyStudent(Method):
     title = "Noisy Student"
     quick: ClassVar[Mapping[str, Any]] = {"steps": 100, "iterations": 1, "ratio": 2}
 
-    iterations: int = 3
+    iterations: Count = 3
     """Students, one after another (the paper's)."""
-    steps: int = 10_000
+    steps: Count = 10_000
     """Steps in the training of each network (our budget)."""
-    ratio: int = 5
+    ratio: Count = 5
     """Pseudo-labelled images in a step per labelled one (released script for SVHN)."""
     soft: bool = True
     """Whether pseudo-labels are the teacher's probabilities (the paper's default) or their arg
     max."""
-    threshold: float = 0.3
+    threshold: Share = 0.3
     """Confidence below which an image is left out (the paper's)."""
     per_class: int = 0
     """Pseudo-labelled images of a class, 130,000 in the paper; 0 for its share of the unlabelled
@@ -95,7 +96,7 @@ class NoisyStudent(Method):
     magnitude: float = 5.0
     """M of RandAugment on its scale up to 10 (released script for SVHN; 27, past its end, for the
     largest ImageNet networks)."""
-    dropout: float = 0.5
+    dropout: Share = 0.5
     """Share of channels set to zero before the head (the paper's)."""
 
     def fit(self, federation: Federation) -> Checkpoint:

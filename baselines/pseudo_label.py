@@ -16,6 +16,7 @@ from federation.blocks.views import labelled_set, weak_view
 from federation.federation import Federation
 from federation.method import Method
 from federation.parties.checkpoint import Checkpoint
+from results.numbers import Count
 
 
 def ramped_weight(step: int, start: int, end: int, final: float) -> float:
@@ -53,11 +54,11 @@ class PseudoLabel(Method):
         "unlabelled_batch_size": 48,
     }
 
-    steps: int = 10_000
+    steps: Count = 10_000
     """Steps of training (our budget; the paper names none)."""
-    interval: int = 500
+    interval: Count = 500
     """Steps in a round: between two measurements, and two snapshots (ours)."""
-    unlabelled_batch_size: int = 256
+    unlabelled_batch_size: Count = 256
     """Unlabelled images in a step (the paper's, beside 32 labelled ones)."""
     unlabelled_weight: float = 3.0
     """alpha_f of Eq. 16, the weight that the unlabelled loss ends with (the paper's)."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -24,6 +25,19 @@ CLASS_SETS: dict[str, tuple[tuple[int, ...], ...]] = {
     "niid3": ((0, 1, 2, 3), (0, 4, 5, 6), (1, 4, 7, 8), (2, 5, 7, 9), (3, 6, 8, 9)),
 }
 """Table I of DLAD: the classes of clients U_{5n+1} ... U_{5n+5} under each distribution."""
+OfClasses = Literal[
+    "iid",
+    "niid1",
+    "niid2",
+    "niid3",
+    "dirichlet-fedkd",
+    "dirichlet-feddf",
+    "dirichlet-feddf-released",
+]
+"""Kinds of partition of samples that have one class each."""
+Kind = Literal[OfClasses, "class-groups", "everyone", "by-site", "by-size", "by-class"]
+"""All kinds: also of the classes of a private data set, and of what sites, sizes or institutions
+tell apart."""
 
 
 class PartitionError(DataError):

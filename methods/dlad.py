@@ -21,6 +21,7 @@ from federation.parties.client import Client, Shard
 from federation.parts.stacked import TrainingSet
 from federation.parts.trainer import LocalTraining
 from federation.training.loops import TrainingPlan
+from results.numbers import Count, Positive
 
 
 def confidence_weights(confidence: torch.Tensor, temperature: float) -> torch.Tensor:
@@ -59,9 +60,9 @@ class DLAD(Method):
     title = "Global (DLAD)"
     sends = frozenset({"parameters"})
 
-    temperature: float = 0.05
+    temperature: Positive = 0.05
     """T of Eq. 4 (paper, V-B)."""
-    classifier_epochs: int = 20
+    classifier_epochs: Count = 20
     """Epochs of each client's binary classifier (paper, V-B)."""
     client_weight: float = 1.5
     """Sample weight of the client's own images when its classifier is trained (paper, V-B)."""

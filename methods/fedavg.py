@@ -23,6 +23,7 @@ from federation.parties.checkpoint import Checkpoint, state_of
 from federation.parties.client import Client
 from federation.training.loops import Penalty
 from privacy.plan import DP_SGD
+from results.numbers import Count, SomeShare
 
 State = dict[str, torch.Tensor]
 
@@ -38,9 +39,9 @@ class FedAvg(Method):
     protected: ClassVar[Mapping[str, frozenset[str]]] = {DP_SGD: sends}
     quick: ClassVar[Mapping[str, Any]] = {"rounds": 3, "participation": 0.6}
 
-    rounds: int = 100
+    rounds: Count = 100
     """Rounds of communication (FedDF's released recipe, Lin et al. 2020)."""
-    participation: float = 0.4
+    participation: SomeShare = 0.4
     """C, the share of clients that take part in a round (FedDF's text; its released commands say
     0.1)."""
 

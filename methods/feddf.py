@@ -18,6 +18,7 @@ from federation.parties.client import Client
 from federation.training.loops import predict, unit_range
 from methods.fedavg import FedAvg, State
 from privacy.plan import DP_SGD
+from results.numbers import Count, Positive
 
 NO_SCORE = -math.inf
 """While planning, which counts all steps: where a run stops early nobody knows before."""
@@ -41,15 +42,15 @@ class FedDF(FedAvg):
         "evaluation_interval": 10,
     }
 
-    distillation_steps: int = 10_000
+    distillation_steps: Count = 10_000
     """Most steps of distillation in a round (released code)."""
-    distillation_batch_size: int = 64
+    distillation_batch_size: Count = 64
     """Public images in a step (released code)."""
-    distillation_lr: float = 1e-3
+    distillation_lr: Positive = 1e-3
     """Of Adam, with a cosine to 0 over the steps (released code)."""
-    evaluation_interval: int = 100
+    evaluation_interval: Count = 100
     """Steps between two looks at the validation set (released code)."""
-    patience: int = 1_000
+    patience: Count = 1_000
     """Steps without a gain after which distillation stops; the first look is a gain (released
     code)."""
     may_keep_average: bool = False

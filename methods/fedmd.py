@@ -14,6 +14,7 @@ from federation.parties.checkpoint import Checkpoint
 from federation.parties.client import Client, Shard
 from federation.training.loops import TrainingPlan, predict
 from privacy.plan import DP_SGD
+from results.numbers import Count, Positive
 
 
 def absolute_error(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
@@ -55,17 +56,17 @@ class FedMD(Method):
     protected: ClassVar[Mapping[str, frozenset[str]]] = {DP_SGD: sends}
     quick: ClassVar[Mapping[str, Any]] = {"rounds": 2, "public_samples": 100}
 
-    rounds: int = 20
+    rounds: Count = 20
     """Rounds of communication (released code, balanced setting)."""
-    public_samples: int = 5_000
+    public_samples: Count = 5_000
     """Public images in a round (released code)."""
-    digest_epochs: int = 1
+    digest_epochs: Count = 1
     """Epochs on the consensus in a round (released code)."""
-    digest_batch_size: int = 256
+    digest_batch_size: Count = 256
     """Batch size of digest (released code)."""
-    digest_lr: float = 1e-3
+    digest_lr: Positive = 1e-3
     """Learning rate of Adam in digest (released code)."""
-    revisit_epochs: int = 4
+    revisit_epochs: Count = 4
     """Epochs on the private data in a round (released code, balanced setting)."""
 
     def fit(self, federation: Federation) -> Checkpoint:

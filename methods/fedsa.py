@@ -27,6 +27,7 @@ from federation.parties.data import LabelledSet
 from federation.training.loops import DivergedError, Normalisation, TrainingPlan, unit_range
 from models.saliency import grad_cam, input_gradient, unit_scaled
 from results.names import check_known
+from results.numbers import Count, Positive
 
 SELECTIONS = ("sampled", "top-k", "least-k", "random", "fixed")
 WEIGHTINGS = ("equal", "positive", "negative")
@@ -104,11 +105,11 @@ class FedSA(Method):
         "weak_epochs": 8,
     }
 
-    rounds: int = 50
+    rounds: Count = 50
     """T, rounds of communication (released code)."""
-    selection_gap: int = 10
+    selection_gap: Count = 10
     """E_g, rounds between two selections (released code)."""
-    selected: int = 3
+    selected: Count = 3
     """K, draws of a selection (paper, section 4.2)."""
     selection: str = "sampled"
     """`sampled` by Eq. 3 with replacement; of Table 2 `top-k`, `least-k`, `random` (anew each time)
@@ -128,11 +129,11 @@ class FedSA(Method):
     retrain: bool = True
     """Whether every selection trains the target anew on the probe set (Algorithm 1, line 4), not
     the first alone (code)."""
-    local_epochs: int = 10
+    local_epochs: Count = 10
     """E, epochs of a local student (released code)."""
-    local_lr: float = 1e-3
+    local_lr: Positive = 1e-3
     """Of Adam, for student and translator (assumed; the released code has 0.1)."""
-    local_batch_size: int = 64
+    local_batch_size: Count = 64
     """Private images in a step of a local student (released code)."""
     adaptation: str = "decoder"
     """What learns in the end: the `decoder`; everything, `fine-tune`; or `all` of it under a new

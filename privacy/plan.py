@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isinf
 
 from results.names import check_known
 
@@ -55,10 +56,11 @@ class PrivacyPlan:
 
     def __post_init__(self) -> None:
         check_known(self, mechanism=MECHANISMS, accountant=ACCOUNTANTS, votes=VOTES)
-        if not self.epsilon > 0 or not 0 < self.delta < 1:
+        budgeted = self.mechanism != RELEASED
+        if not self.epsilon > 0 or (budgeted and isinf(self.epsilon)) or not 0 < self.delta < 1:
             raise ValueError(
-                f"epsilon must be above 0 and delta between 0 and 1, not {self.epsilon:g} and"
-                f" {self.delta:g}"
+                "epsilon must be above 0 and finite, and delta between 0 and 1, not"
+                f" {self.epsilon:g} and {self.delta:g}"
             )
         if not 0 < self.votes_share < 1 or not 0 <= self.sample_rate <= 1:
             raise ValueError(f"votes_share lies between 0 and 1, sample_rate is at most 1: {self}")

@@ -1,9 +1,13 @@
-"""Numbers as people write them: no `1_0`, which Python reads, and none that nothing here counts."""
+"""Numbers as people write them, not `1_0`, which Python reads, and what numbers settings take."""
 
 from __future__ import annotations
 
+import functools
 import math
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, get_type_hints
 
 MOST_WHOLE, MOST = 2**31 - 1, 1e12
 """The largest whole number and the largest number that any option or setting takes."""
@@ -40,3 +44,55 @@ def shortened(text: str, longest: int = 60) -> str:
 def is_infinite(text: str) -> bool:
     """Whether `text` stands for plus infinity."""
     return text.lower() in ("inf", "+inf", "infinity") and math.isinf(float(text))
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What numbers a setting takes, as its field's annotation says."""
+
+    least: float
+    most: float
+    above: bool = False
+    """Whether `least` itself is too small."""
+
+    def __str__(self) -> str:
+        least = f"above {self.least:g}" if self.above else f"from {self.least:g}"
+        return f"a number {least}, at most {self.most:.10g}"
+
+    def __contains__(self, value: float) -> bool:
+        return self.least <= value <= self.most and not (self.above and value == self.least)
+
+
+Count = Annotated[int, Bounds(1, MOST_WHOLE)]
+"""Of rounds, steps, or samples in a batch: without any, nothing would be learnt."""
+Positive = Annotated[float, Bounds(0, MOST, above=True)]
+"""Of a learning rate, say."""
+Share = Annotated[float, Bounds(0, 1)]
+SomeShare = Annotated[float, Bounds(0, 1, above=True)]
+"""More than nothing, as of clients that take part."""
+
+
+def check_bounds(settings: type, values: Mapping[str, Any], prefix: str = "") -> None:
+    """Raise ValueError, with what is wanted, for a value that the annotation of its field in the
+    class `settings` rules out; `prefix` stands before the field's name.
+    """
+    for name, bounds in _bounds(settings).items():
+        if name in values and values[name] not in bounds:
+            raise ValueError(f"{prefix}{name} is {bounds}, not {values[name]!r}")
+
+
+@functools.cache
+def _bounds(settings: type) -> Mapping[str, Bounds]:
+    """The fields of a class that have bounds; none where an annotation names what is imported for
+    type checkers alone.
+    """
+    try:
+        hints = get_type_hints(settings, include_extras=True)
+    except NameError:
+        return {}
+    return {
+        name: extra
+        for name, kind in hints.items()
+        for extra in getattr(kind, "__metadata__", ())
+        if isinstance(extra, Bounds)
+    }

@@ -100,6 +100,11 @@ class Inquiry:
             )
         if min(self.clients, self.samples, self.public) < 1:
             raise ValueError(f"clients, samples and public images must be at least 1: {self}")
+        if self.clients * self.samples > (there := catalogue.source(self.data.used).sizes["train"]):
+            raise ValueError(
+                f"{self.samples} images of each of {self.clients} clients are more than the"
+                f" {there} of the training split"
+            )
 
     @property
     def messages(self) -> int:

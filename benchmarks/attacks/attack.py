@@ -239,8 +239,11 @@ def _prepare(device: str) -> None:
 
 def run(case: Case, jobs: int, done: Callable[[], None]) -> list[Message]:
     """All messages of a case, in order. Raises ValueError for what the attack, network or data
-    cannot do.
+    cannot do, before any worker starts.
     """
+    seeds = Seeds(weights=case.seed, attack=case.seed)
+    initial_model(case, seeds)
+    private_images(case, seeds)
     return in_processes(
         functools.partial(attack_one, case),
         range(0, case.images, case.attack.threat.images),

@@ -156,7 +156,7 @@ def attack_clients(
 
     from benchmarks.attacks import answers, attack
     from benchmarks.measures import reconstruction
-    from benchmarks.publish.progress import progress_bar
+    from benchmarks.publish.progress import ended, progress_bar
     from benchmarks.running.machine import default_jobs
     from privacy.attacks.threat import ThreatModel
 
@@ -190,7 +190,12 @@ def attack_clients(
             )
         with progress_bar(console) as bar:
             task = bar.add_task("messages", total=work.messages)
-            outcomes = module.run(work, jobs or default_jobs(device), lambda: bar.advance(task))
+
+            def done() -> None:
+                if count := ended(console, bar, task):
+                    console.print(f"attacked{count}")
+
+            outcomes = module.run(work, jobs or default_jobs(device), done)
     except (ValueError, ArithmeticError, RuntimeError) as error:
         raise SpecError(f"the attack cannot be run: {error}") from error
     console.print(escape(str(work)), soft_wrap=True)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from benchmarks.commands.app import app, console
+from benchmarks.commands.asked import import_plugins
 from benchmarks.commands.options import Plugins
 from results.command_line import NUMBER, number, path
 from results.files import cache_home, check_output
@@ -61,6 +62,8 @@ def unpack_cache(
     from benchmarks.running.verify import not_accepted
     from results.pack import packed_records, read_pack, take_records
 
+    plugins = [str(own.resolve()) for own in plugin or []]
+    import_plugins(plugins)
     home = cache_home()
     table = file.suffix == ".jsonl"
     found = take_records(file, home) if table else read_pack(file, home, megabytes)
@@ -70,6 +73,5 @@ def unpack_cache(
         soft_wrap=True,
         markup=False,
     )
-    plugins = [str(own.resolve()) for own in plugin or []]
     for reason, count in not_accepted(packed_records(file, cache_home()), plugins).items():
         console.print(f"not in use here, cells: {count}: {reason}", soft_wrap=True, markup=False)

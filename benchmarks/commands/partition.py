@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, cast, get_args
 
 import typer
 from rich.markup import escape
 
 from benchmarks.commands.app import app, console
 from benchmarks.commands.asked import choice
+from benchmarks.tables.spec import SpecError
 from results.command_line import NUMBER, WHOLE, number, path, whole
 from results.files import RUNS
-
-KINDS = ("class-sets", "dirichlet-fedkd", "dirichlet-feddf", "dirichlet-feddf-released")
 
 
 @app.command("partition")
@@ -24,13 +23,8 @@ def describe_partition(
     ] = 10,
     kind: Annotated[
         str,
-        typer.Option(
-            help=(
-                "class-sets (iid, niid1, niid2, niid3), dirichlet-fedkd, dirichlet-feddf or"
-                " dirichlet-feddf-released"
-            )
-        ),
-    ] = KINDS[0],
+        typer.Option(help="values of partition.kind whose samples have a class each, as a,b"),
+    ] = "iid,niid1,niid2,niid3",
     alpha: Annotated[
         float, typer.Option(parser=number(), metavar=NUMBER, help="Dirichlet concentration")
     ] = 0.1,
@@ -43,7 +37,16 @@ def describe_partition(
 ) -> None:
     """Describe a partition as CSV, and draw it as a clients x classes bubble plot."""
     from benchmarks.publish.partition import draw_partition
+    from datasets.partitions import Kind, OfClasses
 
-    choice("--kind", kind, KINDS)
-    for file in draw_partition(dataset, clients, kind, alpha, seed, results):
+    kinds: list[Kind] = [
+        cast(Any, choice("--kind", name, get_args(Kind))) for name in kind.split(",")
+    ]
+    for name in kinds:
+        if name not in get_args(OfClasses):
+            raise SpecError(
+                f"--kind {name} divides no samples with a class each, which alone are described"
+                f" here; use {', '.join(get_args(OfClasses))}"
+            )
+    for file in draw_partition(dataset, clients, kinds, alpha, seed, results):
         console.print(f"wrote {escape(str(file))}", soft_wrap=True)

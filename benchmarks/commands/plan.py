@@ -12,6 +12,7 @@ from rich.markup import escape
 from benchmarks.commands.app import app, console, errors
 from benchmarks.commands.asked import make_selection, parse_settings, table_names
 from benchmarks.commands.options import (
+    Jobs,
     Methods,
     Only,
     Override,
@@ -22,7 +23,7 @@ from benchmarks.commands.options import (
     Tables,
 )
 from benchmarks.tables import bandwidth, registry
-from benchmarks.tables.spec import SpecError
+from benchmarks.tables.spec import ON_CUDA, SpecError
 from results.command_line import number, path
 from results.files import check_output, write_atomic
 
@@ -54,6 +55,16 @@ def plan_tables(
             help="GPUs whose hours are estimated, or files that benchmarks.speed.cuda wrote",
         ),
     ] = "h100,a100",
+    jobs: Jobs = 0,
+    limit: Annotated[
+        float | None,
+        typer.Option(
+            "--within",
+            parser=number(),
+            metavar="MINUTES",
+            help="names the rows that this machine computes in so long",
+        ),
+    ] = None,
     markdown: Annotated[
         Path | None,
         typer.Option(
@@ -64,17 +75,26 @@ def plan_tables(
         ),
     ] = None,
 ) -> None:
-    """What tables cost, before running them: cells, stages, data, FLOPs, bytes, memory, hours;
-    of several, and of the whole suite where none is named, their sums.
+    """What tables cost, before running them: cells, stages, data, FLOPs, bytes, memory, hours, and
+    under smoke and cpu minutes a row; of several, and of the whole suite where none is named, their
+    sums.
 
     Of some tables without a runner it has the bytes, from first principles.
     """
     from benchmarks.publish import hours
-    from benchmarks.publish.planning import make_plans, print_plan, print_sums, speed_here
+    from benchmarks.publish.planning import (
+        make_plans,
+        print_plan,
+        print_rows,
+        print_sums,
+        speed_here,
+    )
     from benchmarks.running.gpus import find_gpus
 
     if link == 0:
         raise SpecError(f"--link takes Mbit/s above 0, not {link:g}")
+    if limit is not None and (not tables or profile in ON_CUDA):
+        raise SpecError("--within names rows of a table, under smoke or cpu: name a table")
     if markdown is not None:
         check_output(markdown)
     gpus = find_gpus(gpu)
@@ -96,6 +116,8 @@ def plan_tables(
     for name in names if tables else ():
         if name in plans:
             print_plan(console, name, plans[name], selection, gpus, here, link)
+            if profile not in ON_CUDA:
+                print_rows(console, name, selection, here, jobs, limit)
         else:
             console.print(
                 f"{name} has no runner yet; its bytes at the paper's scale can be computed all the"

@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 
 from benchmarks.commands.app import app, console
-from benchmarks.commands.asked import check_device
+from benchmarks.commands.asked import check_device, import_plugins
 from benchmarks.commands.options import Jobs, Plugins
 from results.command_line import WHOLE, number, path, whole
 
@@ -54,6 +54,8 @@ def verify_results(
     from benchmarks.running import verify as verifying
     from benchmarks.running.events import Context
 
+    plugins = [str(file.resolve()) for file in plugin or []]
+    import_plugins(plugins)
     records = verifying.finished_records(results, within, present)
     pinned = verifying.pinned_tables(results)
     if pinned:
@@ -61,7 +63,6 @@ def verify_results(
             f"as of their commits, and not drawn: {escape(', '.join(pinned))}", soft_wrap=True
         )
     chosen = verifying.draw(records, cells, seed)
-    plugins = [str(file.resolve()) for file in plugin or []]
     workers = jobs or min(
         machine.default_jobs(record.machine.get("device", "cpu")) for record in chosen
     )

@@ -24,6 +24,7 @@ from federation.training.loops import unit_range
 from metrics.frechet import frechet_distance, is_reliable, title
 from metrics.images import WINDOW, psnr, ssim
 from privacy.attacks.threat import BatchNorm, Shares, ThreatModel
+from results.numbers import Count
 from results.record import Measurement
 
 if TYPE_CHECKING:
@@ -43,19 +44,19 @@ class AttackSettings:
     """`attack.*`: which images a row has, and how they are made."""
 
     images_by: Source
-    images: int
+    images: Count
     """Private images of a client that are attacked, and images on either side of a distance."""
-    clients: int
+    clients: Count
     network: str = ""
     """The kind of network whose messages are attacked."""
     shares: Shares = "gradient"
-    batch_size: int = 1
+    batch_size: Count = 1
     """Images behind a message."""
-    local_steps: int = 1
+    local_steps: Count = 1
     """Steps behind an update."""
     batch_norm: BatchNorm = "eval"
-    iterations: int = 300
-    restarts: int = 4
+    iterations: Count = 300
+    restarts: Count = 4
 
 
 def measure(

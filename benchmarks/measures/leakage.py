@@ -16,10 +16,13 @@ class Leakage(Measure):
 
     def check(self, config: Config) -> None:
         from benchmarks.measures.image_distances import AttackSettings
-        from benchmarks.scenarios.configuration import read_section
+        from benchmarks.scenarios.configuration import NetworkSettings, read_section
+        from models.catalogue import entry
 
         super().check(config)
-        read_section(config, "attack", AttackSettings)
+        settings = read_section(config, "attack", AttackSettings)
+        if settings.network:
+            entry(read_section(config, "network", NetworkSettings).named(settings.network))
 
     def needs_fit(self, config: Config) -> bool:
         """Only for generated images; attacks are on the weights that the first round starts

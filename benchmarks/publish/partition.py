@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +17,6 @@ from reports.drawing import plots_clients
 from reports.drawing.figures import Texts
 from results.store import write_csv
 
-CLASS_SETS = "class-sets"
-"""The kind that stands for all distributions by sets of classes."""
-
 
 def counts_of(partition: PartitionSettings, data: catalogue.ResolvedData, seed: int) -> np.ndarray:
     """Label counts (clients, classes) of the division that a run with these settings and seed
@@ -30,31 +28,28 @@ def counts_of(partition: PartitionSettings, data: catalogue.ResolvedData, seed: 
 
 
 def draw_partition(
-    dataset: str, clients: int, kind: str, alpha: float, seed: int, results: Path
+    dataset: str,
+    clients: int,
+    kinds: Sequence[partitions.Kind],
+    alpha: float,
+    seed: int,
+    results: Path,
 ) -> list[Path]:
-    """CSV and picture of a partition: of sets of classes a client draws half the pool, a
-    fifth of the training split; Dirichlet ones divide the whole split.
+    """CSV and picture of partitions: of sets of classes a client draws half the pool, a fifth of
+    the training split; Dirichlet ones divide the whole split.
 
     Raises DataError for impossible ones, SpecError for an alpha that is not positive.
     """
     if alpha <= 0:
         raise SpecError(f"--alpha must be above 0, not {alpha}")
     used = catalogue.resolve(dataset)
-    public = 0.8 if kind == CLASS_SETS else 0.0
-    kinds = list(partitions.CLASS_SETS) if kind == CLASS_SETS else [kind]
-    counts = {
-        name: counts_of(
-            PartitionSettings(name, clients, alpha, client_share=0.5, public_share=public),
-            used,
-            seed,
-        )
-        for name in kinds
-    }
-    stem = (
-        f"{dataset}-{kind}-{clients}"
-        + ("" if kind == CLASS_SETS else f"-alpha{alpha:g}")
-        + f"-seed{seed}"
-    )
+    counts: dict[str, np.ndarray] = {}
+    for name in kinds:
+        public = 0.8 if name in partitions.CLASS_SETS else 0.0
+        how = PartitionSettings(name, clients, alpha, client_share=0.5, public_share=public)
+        counts[name] = counts_of(how, used, seed)
+    by_alpha = "" if partitions.CLASS_SETS.keys() >= set(kinds) else f"-alpha{alpha:g}"
+    stem = f"{dataset}-{'-'.join(kinds)}-{clients}{by_alpha}-seed{seed}"
     lines = [
         {"partition": name, "client": str(client), "class": str(label), "samples": str(int(n))}
         for name, matrix in counts.items()

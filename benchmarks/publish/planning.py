@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,9 +14,12 @@ from rich.table import Table as RichTable
 
 from benchmarks.publish import hours
 from benchmarks.publish.progress import progress_bar
+from benchmarks.running import minutes
 from benchmarks.running.follow import Follower
 from benchmarks.running.gpus import GPU
+from benchmarks.running.machine import default_jobs
 from benchmarks.running.plan import Plan, make_plan
+from benchmarks.running.speed import training_speed
 from benchmarks.running.trial import try_settings
 from benchmarks.tables import bandwidth, registry
 from benchmarks.tables.cells import UNREAD, Cell, expand, unread
@@ -93,6 +97,11 @@ class SpeedHere:
     speed: float
     """FLOP/s; 0 where there is nothing to train."""
 
+    @functools.cached_property
+    def images(self) -> float:
+        """Images of the standard load that a core trains in a second (`minutes.STANDARD`)."""
+        return training_speed(minutes.STANDARD, "cpu").samples
+
     def hours(self, plan: Plan) -> float:
         """Hours of the device."""
         return plan.hours(self.speed) if self.speed else 0.0
@@ -166,6 +175,51 @@ def print_plan(
         )
     if selection.profile in ON_CUDA:
         _print_weights(console, expand(*registry.find_table(name), selection))
+
+
+def print_rows(
+    console: Console,
+    name: str,
+    selection: Selection,
+    here: SpeedHere,
+    jobs: int,
+    limit: float | None,
+) -> None:
+    """How long the rows of a table take on this machine's cores, `jobs` cells side by side; with a
+    `limit` in minutes, which rows fit it together.
+    """
+    jobs = jobs or default_jobs("cpu")
+    rows = minutes.row_times(
+        expand(*registry.find_table(name), selection), here.speed, lambda: here.images
+    )
+    drawn = RichTable(
+        title="Minutes a row here, each alone, with nothing cached", title_justify="left"
+    )
+    for number, heading in enumerate(("row", "cells", "of one core", f"with --jobs {jobs}", "by")):
+        drawn.add_column(heading, justify="right" if 0 < number < 4 else "left")
+    for row in rows:
+        passed = [hours.shown(seconds / 60) for seconds in (row.seconds, row.wall(jobs))]
+        source = "records" if row.recorded else "speed measured just now"
+        drawn.add_row(
+            escape(row.row),
+            str(row.cells),
+            *(passed if row.known else ("", "")),
+            source if row.known else "not known",
+        )
+    console.print(drawn)
+    console.print(
+        f"all rows together: {hours.shown(minutes.wall_of(rows, jobs) / 60)} minutes with"
+        f" --jobs {jobs}; what rows share is computed once",
+        soft_wrap=True,
+    )
+    if limit is not None:
+        fit = minutes.within(rows, jobs, 60 * limit)
+        named = f"--only row={','.join(row.row for row in fit)}" if fit else "no row"
+        console.print(
+            f"within {limit:g} minutes: {named}",
+            soft_wrap=True,
+            markup=False,
+        )
 
 
 def _print_weights(console: Console, cells: Sequence[Cell]) -> None:

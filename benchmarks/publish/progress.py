@@ -46,6 +46,15 @@ def progress_bar(console: Console) -> Progress:
     )
 
 
+def ended(console: Console, bar: Progress, task: TaskID) -> str:
+    """Advance a task by one; how many are done, for whoever reads lines instead of a bar, else
+    nothing.
+    """
+    bar.advance(task)
+    done = bar.tasks[bar.task_ids.index(task)]
+    return "" if console.is_terminal else f" ({done.completed:g} of {done.total:g})"
+
+
 class Live:
     """Progress bars: one over cells with the time that is left, and a line per worker with what it
     is doing.
@@ -106,7 +115,7 @@ class Live:
             self.console.print(f"[yellow]{escape(f'{event.kind} {event.label}: {event.note}')}[/]")
 
     def _done(self, cell: Cell, record: Record) -> None:
-        self.bar.advance(self.cells)
+        count = ended(self.console, self.bar, self.cells)
         if record.status == OK:
             last = {
                 m.metric: f"{m.value:.4g}" if isinstance(m.value, float) else m.value
@@ -118,7 +127,7 @@ class Live:
             line = f"[green]done[/]   {_name(cell)}: {values} in {record.seconds:.1f} s"
         else:
             line = f"[red]failed[/] {_name(cell)}: {escape(record.reason)}"
-        self.console.print(line, soft_wrap=True)
+        self.console.print(line + count, soft_wrap=True)
 
 
 def _name(cell: Cell) -> str:

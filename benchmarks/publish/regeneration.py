@@ -55,6 +55,10 @@ def regenerate(
         cells = "1 cell" if count == 1 else f"{count} cells"
         console.print(f"{cells} to compute again: {reason}", markup=False, soft_wrap=True)
     todo = progress.total - progress.cached
+    if todo:
+        from benchmarks.running.trial import check_cells
+
+        check_cells(runner.unfinished(runs))
     workers = jobs or machine.default_jobs(device)
     where = (
         f"workers: {min(workers, todo)}"

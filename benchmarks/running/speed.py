@@ -55,7 +55,8 @@ def training_speed(
     """The speed at which `device`, or one core, trains the network of `load`: the best of several
     epochs that take `seconds` or more together. `execution.stacked` networks train together.
 
-    On a core images are smaller where two of their size would take long. What a full device or a
+    On a core time is the process's own, so that other programs hardly slow it, and images are
+    smaller where two of their size would take long. What a full device or a
     compiler raises is not caught.
     """
     sides = list(load.image_shape[1:])
@@ -73,6 +74,7 @@ def training_speed(
             flops = flops_per_sample(load, sides)
         count = max(2, min(count, int(SAMPLE / flops)))
     on_cuda, threads = device.startswith("cuda"), torch.get_num_threads()
+    clock = time.process_time if device == "cpu" else time.monotonic
     held = torch.cuda.memory_allocated(device) if on_cuda else 0  # of earlier ones, by libraries
     training = _training(load, sides, count, epochs, device, execution)
     prepare_device(device, 1, execution)
@@ -81,9 +83,9 @@ def training_speed(
     try:
         times: list[float] = []
         while len(times) < 2 or sum(times) < seconds:
-            started = time.monotonic()
+            started = clock()
             training()  # which ends by reading its loss, so that the device is done
-            times.append(time.monotonic() - started)
+            times.append(clock() - started)
     finally:
         torch.set_num_threads(threads)
     # The first is slower: memory is fetched, kernels are chosen.

@@ -21,6 +21,7 @@ from federation.seeds import Seeds
 from federation.tasks.base import conditioned
 from federation.training.execution import DEFAULT, Execution
 from models.catalogue import network_for
+from results.numbers import check_bounds
 
 
 @dataclass(frozen=True)
@@ -39,11 +40,14 @@ class Run:
 
 
 def make_method(entry: MethodEntry, config: Mapping[str, Scalar]) -> Method:
-    """The method with the fields that the configuration sets as `<name>.<field>`."""
-    prefix = f"{entry.name}."
-    return entry.load()(
-        **{n.removeprefix(prefix): v for n, v in config.items() if n.startswith(prefix)}
-    )
+    """The method with the fields that the configuration sets as `<name>.<field>`.
+
+    Raises ValueError for one that the method does not take.
+    """
+    method, prefix = entry.load(), f"{entry.name}."
+    fields = {n.removeprefix(prefix): v for n, v in config.items() if n.startswith(prefix)}
+    check_bounds(method, fields, prefix)
+    return method(**fields)
 
 
 def build_federation(

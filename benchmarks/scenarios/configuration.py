@@ -10,7 +10,7 @@ import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from benchmarks.tables.registry import TASK
 from benchmarks.tables.spec import (
@@ -22,10 +22,20 @@ from benchmarks.tables.spec import (
     Scalar,
     SpecError,
 )
+from datasets import partitions
 from federation.training.augmentation import Augmentation
 from federation.training.loops import TrainingPlan
 from privacy.plan import RELEASED, PrivacyPlan
 from results.names import near
+from results.numbers import (
+    MOST_WHOLE,
+    Bounds,
+    Count,
+    Positive,
+    Share,
+    SomeShare,
+    check_bounds,
+)
 
 Config = Mapping[str, Scalar]
 """Settings by dotted name, as a cell carries them: `local.epochs`, `dlad.temperature`."""
@@ -42,13 +52,15 @@ KINDS: Mapping[Any, type | tuple[type, ...]] = {
 """Values that a field takes, by its type; those of a `Literal` alone, and any if it is not
 listed."""
 WORDS = {int: "a whole number", (int, float): "a number", str: "text"}
+MOST_PIXELS = 4096
+"""Of a side: the largest images that any network here could hold in a batch."""
 
 
 @dataclass(frozen=True)
 class DataSettings:
     """`data.*`: the data sets of the task."""
 
-    image_size: int
+    image_size: Annotated[int, Bounds(1, MOST_PIXELS)]
     """Pixels of a side, as networks see it."""
     depth: int = 0
     """Of a volume in voxels, where it is another than the other sides'."""
@@ -81,24 +93,24 @@ class PrivateSettings:
 class PartitionSettings:
     """`partition.*`: who holds what. A limit of 0 is none."""
 
-    kind: str
-    clients: int
+    kind: partitions.Kind
+    clients: Count
     alpha: float = 0.0
     """Of the Dirichlet kinds."""
-    client_share: float = 0.0
+    client_share: Share = 0.0
     """Of the pool that each client draws under DLAD's kinds."""
     public_split: str = ""
     """The split that public samples come from; empty for the training split."""
-    public_share: float = 0.0
+    public_share: Share = 0.0
     """Of the training split, where public samples come from it."""
     public_limit: int = 0
     pool_limit: int = 0
     """Samples of all clients together."""
     test_limit: int = 0
-    validation_share: float = float(UNLISTED[VALIDATION_SHARE])
+    validation_share: Share = float(UNLISTED[VALIDATION_SHARE])
     """Of the clients' pool (or its patients) that the server holds with labels; of the target's
     images that it has no labels of, where clients hold another set."""
-    probe_share: float = 0.0
+    probe_share: Share = 0.0
     """Of the target's training samples that the server holds with labels and may train on."""
     probe_order: Literal["random", "consecutive"] = "random"
     """At random, or from one random place of the file on."""
@@ -162,24 +174,20 @@ class EvaluationSettings:
     """`last`, or `best` of all epochs by the test set."""
     last_epochs: int = 1
     """Epochs at the end whose median counts."""
-    at: float = 1.0
+    at: SomeShare = 1.0
     """Share of the epochs after which a run's numbers are read."""
-    looks: int = int(UNLISTED[LOOKS])
+    looks: Annotated[int, Bounds(0, MOST_WHOLE)] = int(UNLISTED[LOOKS])
     """After how many of a training's epochs or a fit's rounds the test set is looked at, evenly
     spread and the last among them; 0 for all."""
     extractor: str = ""
     """The network whose features measure images."""
     selecting: str = ""
     """The method that scores teachers, where a measure compares with its scores."""
-    settled: float = float(UNLISTED[SETTLED])
+    settled: Positive = float(UNLISTED[SETTLED])
     """Points within which the last tenth of a run is like the tenth before it, or the run was cut
     short (`metrics.settling`)."""
 
     def __post_init__(self) -> None:
-        if not self.settled > 0:
-            raise SpecError(f"evaluation.settled is a number of points above 0, not {self.settled}")
-        if self.looks < 0:
-            raise SpecError(f"evaluation.looks is a number of epochs, 0 for all, not {self.looks}")
         if self.looks and (self.statistic == "best" or self.last_epochs > 1 or self.at < 1):
             raise SpecError(
                 "the best epoch, the median of the last ones, and one before the end are of all"
@@ -219,7 +227,8 @@ class Configuration:
 
         Raises SpecError with near names for a setting of a section that the section does not know
         and for a value that is none of a setting's, for one of another kind and for one that is
-        missing; ValueError for values that contradict each other.
+        missing; ValueError for a number out of its bounds and for values that contradict each
+        other.
         """
         augmentation = read_section(config, "augmentation", Augmentation)
         plain: dict[str, Any] = {
@@ -277,6 +286,7 @@ def _values(config: Config, prefix: str, section: type) -> dict[str, Any]:
         else:
             known = [f"{prefix}.{known}" for known in kinds]
             raise SpecError(f"unknown setting {setting!r}; {near(setting, known)}")
+    check_bounds(section, values, f"{prefix}.")
     return values
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import get_args
 
 import numpy as np
 
@@ -31,6 +32,10 @@ def client_parts(
     clients.
     """
     kind, alpha = partition.kind, float(partition.alpha)
+    if kind not in (known := get_args(partitions.OfClasses)):
+        raise partitions.PartitionError(
+            f"samples with a class each are not divided by {kind}; use {', '.join(known)}"
+        )
     if kind == "dirichlet-fedkd":
         return partitions.dirichlet_fedkd(labels, clients, alpha, rng("clients"))
     if kind in ("dirichlet-feddf", "dirichlet-feddf-released"):

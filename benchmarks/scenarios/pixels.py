@@ -36,6 +36,7 @@ from federation.training.windows import Window, patches
 from metrics.masks import Reading
 from results.files import digest
 from results.names import near
+from results.numbers import Share
 
 TASKS = ("nuclei", "tumour")
 """Values of `data.task` that are this scenario's, and the annotations that they predict."""
@@ -59,7 +60,7 @@ class PixelSettings:
     resized to it."""
     patches: int = 0
     """Patches along a side of a sample, evenly spread; 0 for as few as cover it."""
-    overlap: float = 0.25
+    overlap: Share = 0.25
     """Share of a window's side that its neighbour has too, in tests."""
     weights: str = "1+1+1"
     """Of background, inside and boundary of nuclei in the loss."""

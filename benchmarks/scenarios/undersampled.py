@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import torch
@@ -14,6 +15,7 @@ from datasets.source import DataError
 from federation.tasks.kspace import limits, random_columns, zero_filled
 from federation.training.loops import unit_range
 from results.files import digest
+from results.numbers import MOST, Bounds, Share
 
 PART = 500
 """Slices that are transformed at a time."""
@@ -27,9 +29,9 @@ class SliceSettings:
     """What a table's columns call a data set: `ixi-t1=i`."""
     test: str = ""
     """The sites on whose test subjects, all together, a cell is measured: `b,f`; empty for all."""
-    acceleration: float = 4.0
+    acceleration: Annotated[float, Bounds(1, MOST)] = 4.0
     """Columns for each one that is measured (FedAD, section 4.3.2)."""
-    centre: float = 0.08
+    centre: Share = 0.08
     """Share of the columns, in the middle, that are measured always."""
     clamp: float = 0.0
     """Standard deviations of a zero-filled slice from its mean within which it is kept, and the

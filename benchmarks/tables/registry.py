@@ -5,12 +5,13 @@ scenarios in `benchmarks/scenarios/`, methods in `methods/`, `baselines/` and pl
 from __future__ import annotations
 
 import ast
+import dataclasses
 import functools
 import importlib
 import importlib.util
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -20,6 +21,7 @@ from benchmarks.tables.measure import Measure
 from benchmarks.tables.spec import Paper, SpecError, Table
 from results import published
 from results.names import near
+from results.numbers import check_bounds
 from results.sourcecode import (
     ROOT,
     file_libraries,
@@ -178,8 +180,8 @@ class MethodEntry:
 
     def load(self) -> type[Method]:
         """The method's class. Raises SpecError if the file or package does not define exactly one
-        method, or changes flags of PyTorch when it is imported; a package may define it in any of
-        its modules, and its `__init__.py` exports it.
+        method, changes flags of PyTorch when it is imported, or cannot be made a row of any table;
+        a package may define it in any of its modules, and its `__init__.py` exports it.
         """
         from federation.method import Method
 
@@ -198,6 +200,7 @@ class MethodEntry:
                 f"{self.path} must define exactly one subclass of Method, it defines"
                 f" {len(method_classes)}"
             )
+        _check_declared(method_classes[0], self.path)
         return method_classes[0]
 
     def _is_imported(self) -> bool:
@@ -252,6 +255,54 @@ _imported: dict[str, tuple[str, str]] = {}
 """The path and the code of each plug-in that this process has imported last, by its module."""
 _beside: set[str] = set()
 """Modules that lie beside plug-ins: another may bring others that are called alike."""
+
+
+DECLARED: Mapping[str, tuple[type, str]] = {
+    "title": (str, "a text"),
+    "sends": (Set, "a set of payload kinds"),
+    "oracle": (Set, "a set"),
+    "protected": (Mapping, "a mapping"),
+    "privacy": (Mapping, "a mapping"),
+    "quick": (Mapping, "a mapping from fields to values"),
+    "dense": (bool, "True or False"),
+    "reconstructs": (bool, "True or False"),
+}
+"""What a method's class says of itself."""
+
+
+@functools.cache
+def _check_declared(method: type[Method], path: str) -> None:
+    """Raise SpecError for a method's class that no table can make a row of, and `check` cannot
+    judge.
+    """
+    for name, (kind, words) in DECLARED.items():
+        if not isinstance(value := getattr(method, name), kind):
+            raise SpecError(f"{path}: {name} of {method.__name__} is {words}, not {value!r}")
+    if "fit" in method.__abstractmethods__:
+        raise SpecError(f"{path}: {method.__name__} has no fit(self, federation)")
+    fields = {about.name: about for about in dataclasses.fields(method)}
+    for name, about in fields.items():
+        if about.init and about.default is about.default_factory is dataclasses.MISSING:
+            raise SpecError(
+                f"{path}: {method.__name__} has no default for its field {name}; give it one"
+            )
+    for name in method.quick:
+        if name not in fields:
+            raise SpecError(
+                f"{path}: quick of {method.__name__} names {name!r}, which is no field;"
+                f" {near(str(name), fields)}"
+            )
+    quick = {name: value for name, value in method.quick.items() if fields[name].init}
+    defaults = {n: f.default for n, f in fields.items() if f.default is not dataclasses.MISSING}
+    for what, values in (("its defaults", {}), ("its `quick`", quick)):
+        try:
+            check_bounds(method, {**defaults, **values})
+            method(**values)
+        except Exception as error:
+            raise SpecError(
+                f"{path}: {method.__name__} cannot be made with {what}:"
+                f" {type(error).__name__}: {error}"
+            ) from error
 
 
 def methods(plugins: Iterable[str] = ()) -> dict[str, MethodEntry]:

@@ -13,7 +13,7 @@ from benchmarks.tables.spec import UNLISTED, Paper, Row, Scalar, SpecError, Tabl
 from federation.training.execution import DEFAULT, Execution
 from results.files import digest
 from results.names import near
-from results.numbers import MOST, MOST_WHOLE, finite_number, is_infinite, whole_number
+from results.numbers import MOST, MOST_WHOLE, finite_number, is_infinite, shortened, whole_number
 
 EITHER = "|"
 """Between the texts of one option that is given several times."""
@@ -147,12 +147,17 @@ def listed(text: str, known: Collection[str]) -> list[str]:
 
 
 def parse_methods(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """`"+mine,-global-avg"` as names to add and rows to drop. Raises SpecError for a name without
-    sign.
+    """`"+mine,-global-avg"` as names to add and rows to drop; an empty text names none. Raises
+    SpecError for a name without sign, and for none between commas.
     """
     add: list[str] = []
     drop: list[str] = []
-    for name in (part.strip() for part in text.split(",") if part.strip()):
+    for name in (part.strip() for part in text.split(",") if text):
+        if not name.strip("+-"):
+            raise SpecError(
+                "--methods takes +name to add and -name to drop, separated by commas; got"
+                f" {shortened(text)}"
+            )
         if name[0] not in "+-":
             raise SpecError(
                 f"--methods takes +name to add and -name to drop; did you mean +{name} or -{name}?"

@@ -31,8 +31,9 @@ from federation.training.augmentation import filled
 from federation.training.loops import Normalisation, predict, unit_range
 from models import catalogue
 from models.generative import PairDiscriminator
-from models.perceptual import FeatureNetwork, feature_network, perceptual_distance
+from models.perceptual import NETWORKS, FeatureNetwork, feature_network, perceptual_distance
 from results.names import check_known
+from results.numbers import Count, Positive, Share
 
 MOST = 2**15 - 1
 """The highest number of a label map that crosses, in two bytes a pixel."""
@@ -46,19 +47,19 @@ class GanSettings:
 
     generator: str = "resnet-generator"
     """The network from condition maps to images in [-1, 1]."""
-    discriminator_width: int = 64
+    discriminator_width: Count = 64
     """Channels of the discriminators' first layer (pix2pix)."""
-    discriminator_layers: int = 3
+    discriminator_layers: Count = 3
     """Layers of the discriminators between the first and the last: 3 for patches of 70 x 70
     pixels (pix2pix), fewer for small images."""
-    batch_size: int = 2
+    batch_size: Count = 2
     """Label maps of each client in a step, so 8 of four clients."""
     steps: int = 0
     """Steps in an epoch; 0 for as many as the largest client has batches, while others begin
     again."""
-    generator_lr: float = 2e-4
+    generator_lr: Positive = 2e-4
     """Of Adam for G and D_k."""
-    generator_beta: float = 0.5
+    generator_beta: Share = 0.5
     """First beta of Adam for G and D_k."""
     decay_epochs: int = 100
     """Epochs at the end in which this learning rate falls, epoch by epoch, to nearly 0."""
@@ -80,7 +81,9 @@ class GanSettings:
     pictures."""
 
     def __post_init__(self) -> None:
-        check_known(self, gan_weights=("one", "size"))
+        check_known(
+            self, gan_weights=("one", "size"), generator=catalogue.networks(), features=NETWORKS
+        )
         if self.batch_size < 1:
             raise ValueError("batch_size must be at least 1")
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from federation.method import Method
 from results.names import check_known
+from results.numbers import Count, Positive, Share
 
 
 @dataclass(frozen=True)
@@ -31,13 +32,13 @@ class Settings(Method):
     """Epochs of distillation (appendix)."""
     steps: int = 0
     """Steps in an epoch; 0 for as many as the largest client has batches (released code)."""
-    batch_size: int = 64
+    batch_size: Count = 64
     """Generated images in a step (appendix)."""
-    latent: int = 100
+    latent: Count = 100
     """Dimension of w, which is standard normal (CIFAR section)."""
-    width: int = 64
+    width: Count = 64
     """Channels of the generator's last layer but one (MosaicKD, as the appendix says)."""
-    discriminator_width: int = 128
+    discriminator_width: Count = 128
     """Channels of the discriminators' first layer (released code)."""
     second_upsampling: str = "nearest"
     """How the generator's second enlargement interpolates: nearest in MosaicKD, bilinear in the
@@ -45,13 +46,13 @@ class Settings(Method):
     optimizer: str = "adam"
     """The student's optimiser: adam (appendix), or sgd with momentum 0.9 and weight decay 3e-5
     (released code)."""
-    lr: float = 1e-3
+    lr: Positive = 1e-3
     """The student's learning rate, with a cosine over all steps (appendix)."""
     final_lr: float = 0.0
     """Where the student's cosine ends (appendix)."""
-    generator_lr: float = 1e-3
+    generator_lr: Positive = 1e-3
     """Of Adam for G and D_k, with a cosine to 0 (appendix)."""
-    generator_beta: float = 0.5
+    generator_beta: Share = 0.5
     """First beta of Adam for G and D_k (released code)."""
     augment_own: bool = False
     """Whether D_k sees its client's images augmented (released code), which G then learns to
@@ -82,7 +83,7 @@ class Settings(Method):
     printed_mimic: bool = False
     """Whether L_mimic at infinity is |S - A|^2 of Eq. 10 as printed, at least 2C times more than
     the limit of Eq. 6 that it stands for."""
-    student_steps: int = 1
+    student_steps: Count = 1
     """Student steps for each of the generator's: one on the same images (Algorithm 1), or several,
     all on fresh ones (released code: 5)."""
     samples: int = 10_000

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from federation.blocks.conditional_gan import GanSettings
 from federation.method import Method
 from results.names import check_known
+from results.numbers import Positive, Share
 
 
 @dataclass(frozen=True)
@@ -38,13 +39,13 @@ class Settings(GanSettings, Method):
     """Epochs of the first part, in which G and D_k learn alone (appendix; none for BraTS)."""
     epochs: int = 300
     """Epochs of distillation after it (appendix; 400 for BraTS)."""
-    generator_lr: float = 1e-4
+    generator_lr: Positive = 1e-4
     """Of Adam for G and D_k (appendix; 2e-4 for BraTS)."""
     decay_epochs: int = 0
     """Epochs at the end in which this learning rate falls to nearly 0 (released code: 200)."""
-    lr: float = 1e-4
+    lr: Positive = 1e-4
     """The student's learning rate, which is constant (appendix; 2e-4 for BraTS)."""
-    student_beta: float = 0.9
+    student_beta: Share = 0.9
     """First beta of the student's Adam (released code: 0.5)."""
     weight_decay: float = 0.0
     """Of the student (released code: 1e-4)."""

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pytest
 
-from results.numbers import MOST_WHOLE, finite_number, shortened, whole_number
+from results.numbers import (
+    MOST_WHOLE,
+    Count,
+    Share,
+    SomeShare,
+    check_bounds,
+    finite_number,
+    shortened,
+    whole_number,
+)
 
 
 @pytest.mark.parametrize(("text", "value"), [("0", 0), ("12", 12), ("-3", -3), ("007", 7)])
@@ -43,3 +54,23 @@ def test_bounds_are_part_of_the_message():
 
 def test_a_long_text_is_shortened():
     assert len(shortened("9" * 5000)) < 70
+
+
+@dataclass
+class Settings:
+    rounds: Count = 1
+    kept: Share = 0.0
+    able: SomeShare = 1.0
+    free: int = 0
+
+
+def test_settings_are_held_to_the_bounds_of_their_annotations():
+    check_bounds(Settings, {"rounds": 1, "kept": 0, "able": 1, "free": -5})
+    for name, value, wanted in (
+        ("rounds", 0, "own.rounds is a number from 1, at most 2147483647, not 0"),
+        ("kept", 1.5, "own.kept is a number from 0, at most 1, not 1.5"),
+        ("able", 0.0, "own.able is a number above 0, at most 1, not 0.0"),
+        ("able", float("nan"), "not nan"),
+    ):
+        with pytest.raises(ValueError, match=wanted):
+            check_bounds(Settings, {name: value}, "own.")

@@ -72,6 +72,7 @@ def test_digits_come_back_from_their_gradients(attacked):
         assert float(line["psnr"]) > 30
         assert float(line["distance"]) <= 1e-8
         assert line["ssim"] == ""  # 8 x 8 pixels are fewer than its window
+    assert re.findall(r"^attacked \((\d) of 3\)$", printed, re.MULTILINE) == ["1", "2", "3"]
     assert "3 of 3 images recovered above 30 dB" in printed
     assert "scikit-learn digits (real)" in printed
 
@@ -104,13 +105,15 @@ in_a_worker = functools.partial(pytest.param, marks=pytest.mark.slow)  # which h
         ("--attack dgl", "--attack dgl: no such value"),
         ("--target fedmd", "--target fedmd: no such value"),
         ("--shares weights", "--shares weights: no such value"),
-        in_a_worker("--network lenet", "unknown network 'lenet'.*lenet-sigmoid"),
+        ("--network lenet", "unknown network 'lenet'.*lenet-sigmoid"),
         in_a_worker(
             "--attack idlg --batch-size 2", "iDLG reads the label off the gradient of one image"
         ),
         ("--local-steps 2", "several steps make an update"),
         ("--images 3 --batch-size 2", "3 images are not whole messages of 2"),
-        in_a_worker("--images 10000", "10000 images are more than the 1437"),
+        ("--images 1000000", "1000000 images are more than the 1437"),
+        ("--image-size 2", "lenet-sigmoid takes sides from 4 pixels, not 2 x 2"),
+        ("--target fedkd --samples 1000000", "of each of 5 clients are more than the 1437"),
         ("--target fedkd --batch-size 2", "with one dummy image, not 2"),
         ("--dataset mnist --require-real", "--require-real: MNIST is needed"),
     ],
@@ -128,6 +131,14 @@ def refused(command, tmp_path, options, why):
     assert done.returncode == 2
     assert re.search(why, done.stderr), done.stderr
     assert not results.exists()
+
+
+def test_what_the_data_do_not_have_is_said_before_a_worker_starts(monkeypatch):
+    monkeypatch.setattr(attack, "in_processes", lambda *arguments: pytest.fail("a worker"))
+    digits = catalogue.resolve("digits")
+    too_many = attack.Case(digits, "lenet-sigmoid", Attack(), 1_000_000)
+    with pytest.raises(ValueError, match="more than the 1437"):
+        attack.run(too_many, 2, lambda: None)
 
 
 OF_SHARES = {

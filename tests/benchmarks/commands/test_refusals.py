@@ -96,6 +96,13 @@ from tests.benchmarks.commands.tables_of_cli import COLUMN, lines, run
             ("partition", "--clients", "9000", "--kind", "dirichlet-fedkd", "--dataset", "digits"),
             "cannot share 1437 samples",
         ),
+        (("plan", "--within", "5"), "--within names rows of a table, under smoke or cpu"),
+        (("plan", "dlad/table2", "--within", "5", "--profile", "gpu"), "under smoke or cpu"),
+        (("partition", "--kind", "dirichlet"), "--kind dirichlet: .*did you mean dirichlet-feddf"),
+        (("partition", "--kind", "iid,by-site"), "by-site divides no samples .*dirichlet-fedkd"),
+        (("reproduce", "dlad/table2", "--methods", ","), r"--methods takes \+name .* got ','"),
+        (("verify", "results/embedded", "--plugin", "missing.py"), r"missing\.py: there is no"),
+        (("unpack", "results/x.jsonl", "--plugin", "missing.py"), r"missing\.py: there is no"),
     ],
 )
 def test_what_a_user_does_wrong_gets_one_clear_message(tmp_path, arguments, message):

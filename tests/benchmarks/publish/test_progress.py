@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -12,6 +13,7 @@ from benchmarks.running.events import Event
 from benchmarks.tables import registry
 from benchmarks.tables.cells import expand
 from benchmarks.tables.selection import Selection
+from tests.reports.written_results import record
 
 
 @pytest.mark.parametrize("width", [80, 60])
@@ -28,6 +30,18 @@ def test_a_narrow_terminal_cuts_what_is_done_and_not_the_time_that_is_left(width
     assert "…" in long
     assert long.rstrip().endswith("left -:--:--")
     assert short.rstrip().endswith("100% 0:00:07 left 0:00:00")
+
+
+@pytest.mark.parametrize(("piped", "count"), [(True, " (1 of 2)"), (False, "")])
+def test_a_run_whose_output_is_piped_prints_a_line_a_cell_with_the_number_of_cells(piped, count):
+    """On a terminal the bar has the number."""
+    console = Console(file=io.StringIO(), width=200, highlight=False, force_terminal=not piped)
+    only = {"row": "global-dlad", "dataset": "mnist", "distribution": "iid"}
+    [cell] = expand(*registry.find_table("dlad/table2"), Selection(only=only))
+    measured = record(cell.row, cell.column, 0.5)
+    Live(console, 2).show(cell, Event("done", 0, record=replace(measured, seconds=3.0)))
+    line = f"{cell.row} {cell.column} seed 0: 0.5 in 3.0 s{count}"
+    assert console.file.getvalue().endswith(f"{line}\n")
 
 
 def test_a_cell_that_is_run_again_says_so_and_why_in_a_line():

@@ -301,7 +301,7 @@ def test_the_speed_is_the_work_of_a_training_on_one_core_by_its_shortest_time(mo
 
     # Two trainings, of 4 and of 2 seconds.
     monkeypatch.setattr(speed, "training_steps", trains)
-    monkeypatch.setattr(speed.time, "monotonic", iter([0.0, 4.0, 10.0, 12.0]).__next__)
+    monkeypatch.setattr(speed.time, "process_time", iter([0.0, 4.0, 10.0, 12.0]).__next__)
     # A sample forward: convolutions 2 x 64 x 8 x 9 and 2 x 16 x 16 x 72, layers 2 x 64 x 32 and 2 x
     # 32 x 3; trained three times.
     forward = 2 * (64 * 8 * 9 + 16 * 16 * 72 + 64 * 32 + 32 * 3)

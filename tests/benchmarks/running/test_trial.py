@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from benchmarks.running.trial import try_settings
+from benchmarks.running.trial import check_cells, try_settings
 from benchmarks.tables import registry
 from benchmarks.tables.cells import expand, unread
 from benchmarks.tables.selection import Selection, parse_overrides
@@ -30,6 +32,19 @@ def tried(*pairs: str, rows: str = "global-avg,global-dlad") -> list[str]:
         ("local.optimizer=[/red]", r"unknown optimizer '\[/red\]'"),
         ("network.resnet=nosuch", "network.resnet"),
         ("fediod.optimizer=nosuch", "--set fediod.optimizer=nosuch"),
+        ("data.image_size=0", "data.image_size is a number from 1"),
+        ("data.image_size=2", "cnn-small takes sides from 4 pixels, not 2 x 2"),
+        ("data.image_size=100000", "data.image_size is a number from 1, at most 4096"),
+        ("partition.public_share=2", "partition.public_share is a number from 0, at most 1"),
+        ("partition.client_share=7", "partition.client_share is a number from 0, at most 1"),
+        ("evaluation.settled=0", "evaluation.settled is a number above 0"),
+        ("dlad.classifier_epochs=0", "dlad.classifier_epochs is a number from 1"),
+        ("fedavg.rounds=0", "fedavg.rounds is a number from 1"),
+        ("fedavg.participation=0", "fedavg.participation is a number above 0, at most 1"),
+        ("asyndgan.generator=nosuch", "unknown generator 'nosuch'"),
+        ("privacy.mechanism=nosuch", "unknown mechanism 'nosuch'; known: dp-sgd"),
+        ("privacy.epsilon=inf", "epsilon must be above 0 and finite"),
+        ("privacy.delta=2", "delta between 0 and 1"),
     ],
 )
 def test_what_cannot_be_used_is_told_with_its_reason(pair, message):
@@ -61,7 +76,29 @@ def test_infinite_negative_and_astronomic_numbers_are_no_settings(name, value):
         parse_overrides([f"{name}={value}"], TABLE[0])
 
 
-def test_a_budget_may_be_infinite():
-    assert dict(parse_overrides(["privacy.epsilon=inf"], TABLE[0])) == {
-        "privacy.epsilon": float("inf")
-    }
+@pytest.mark.parametrize(
+    ("pair", "message"),
+    [
+        ("partition.kind=dirichlet", "cannot be 'dirichlet'; did you mean dirichlet-feddf"),
+        ("partition.kind=by-site", "divided by by-site; use iid, .*dirichlet-feddf-released"),
+        ("attack.images=0", "--set attack.images=0: attack.images is a number from 1"),
+        ("attack.network=nosuch", "--set attack.network=nosuch: unknown network 'nosuch'"),
+    ],
+)
+def test_so_is_what_only_other_papers_or_tables_set(pair, message):
+    """The last two are read by an attack's table alone."""
+    table = registry.find_table("fediod/table1")
+    overrides = parse_overrides([pair], table[0])
+    only = {"dataset": "cifar10", "alpha": "1", "row": "fedavg"}
+    selection = Selection(only=only, overrides=overrides)
+    with pytest.raises(SpecError, match=message):
+        try_settings([table], expand(*table, selection), selection)
+
+
+def test_every_cell_is_read_before_the_first_runs():
+    """As of a table of a user's own, whose settings nobody gave with `--set`."""
+    cells = expand(*TABLE, Selection(only={**COLUMN, "row": "global-avg,global-dlad"}))
+    check_cells(cells)
+    wrong = {**dict(cells[1].config), "partition.kind": "dirichlet"}
+    with pytest.raises(SpecError, match=r"global-dlad .*partition\.kind cannot be 'dirichlet'"):
+        check_cells([cells[0], replace(cells[1], config=tuple(wrong.items()))])

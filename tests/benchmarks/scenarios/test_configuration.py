@@ -58,7 +58,7 @@ def test_some_epochs_alone_are_looked_at_where_a_statistic_is_of_the_last():
     for name, value in others.items():
         with pytest.raises(SpecError, match=r"of all epochs: leave evaluation\.looks at 0"):
             parse(**{"evaluation.looks": 20, name: value})
-    with pytest.raises(SpecError, match="0 for all, not -1"):
+    with pytest.raises(ValueError, match=r"evaluation\.looks is a number from 0, .* not -1"):
         parse(**{"evaluation.looks": -1})
 
 

@@ -60,6 +60,38 @@ def test_a_plugin_without_a_method_is_refused(tmp_path):
         registry.find_method("empty", [str(path)]).load()
 
 
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("title = 5", "title of Own is a text, not 5"),
+        ("sends = 'parameters'", "sends of Own is a set of payload kinds, not 'parameters'"),
+        ("steps: int", "Own has no default for its field steps"),
+        ("quick = 5", "quick of Own is a mapping from fields to values, not 5"),
+        ("quick = {'step': 1}\n    steps: int = 3", "names 'step', .*did you mean steps"),
+        (
+            "quick = {'rounds': 0}\n    rounds: Count = 3",
+            "its `quick`: .* is a number from 1",
+        ),
+        ("rounds: Count = 0", "its defaults: .*rounds is a number from 1"),
+        ("fit = Method.fit", "has no fit"),
+    ],
+)
+def test_a_plugin_that_no_table_can_show_is_refused_in_one_line(tmp_path, body, message):
+    path = tmp_path / "own.py"
+    path.write_text(
+        "from dataclasses import dataclass\n"
+        "from federation.method import Method\n"
+        "from results.numbers import Count\n"
+        "@dataclass(frozen=True)\n"
+        "class Own(Method):\n"
+        "    def fit(self, federation): ...\n"
+        f"    {body}\n"
+    )
+    with pytest.raises(SpecError, match=message) as told:
+        registry.find_method("own", [str(path)]).load()
+    assert "\n" not in str(told.value)
+
+
 def test_a_plugin_that_does_not_import_says_why(tmp_path):
     path = tmp_path / "broken.py"
     path.write_text("import nowhere_to_be_found\n")

@@ -21,6 +21,13 @@ def test_methods_are_added_and_dropped_by_sign():
     assert parse_methods("+mine, -global-avg") == (("mine",), ("global-avg",))
     with pytest.raises(SpecError, match=r"\+mine or -mine"):
         parse_methods("mine")
+    assert parse_methods("") == ((), ())
+
+
+@pytest.mark.parametrize("text", [",", " ", "+mine,", "+mine,,-other", "+", "-", "+mine,+"])
+def test_a_name_that_is_not_there_is_no_method(text):
+    with pytest.raises(SpecError, match=r"\+name to add and -name to drop, separated by commas"):
+        parse_methods(text)
 
 
 # -- settings of the user's own --
