@@ -90,7 +90,7 @@ def test_every_byte_of_a_file_may_be_changed(tmp_path, packed):
 
 
 def test_the_element_that_ended_the_process_is_refused(tmp_path):
-    """Of ../shared/cases/segfault.mat: the kind of the values is 0xF5, which there is not."""
+    """The kind of the values is 0xF5, which there is not: SciPy looked it up beyond its table."""
     path = save(tmp_path / "a.mat", inst_map=np.zeros((4, 4)))
     raw = path.read_bytes()
     at = raw.index(b"inst_map") + 8
