@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Sequence
 
 import torch
@@ -17,7 +16,8 @@ def auc_by_class(scores: torch.Tensor, targets: torch.Tensor) -> list[float]:
     classes) of 0, 1 and `UNKNOWN`.
 
     Of each class only the samples whose target is known count. NaN where these are not of both
-    kinds, or where a score is NaN: a classifier that does not know the class. Ties count half
+    kinds, or where every score is NaN: a classifier that does not know the class. A sample whose
+    score alone is NaN is ranked last where it has the class, else first. Ties count half
     (scikit-learn's `roc_auc_score`).
     """
     from sklearn.metrics import (
@@ -29,19 +29,16 @@ def auc_by_class(scores: torch.Tensor, targets: torch.Tensor) -> list[float]:
         known = target != UNKNOWN
         score, target = score[known], target[known]
         both = bool((target == 0).any()) and bool((target == 1).any())
-        areas.append(
-            float(roc_auc_score(target.numpy(), score.numpy()))
-            if both and not score.isnan().any()
-            else math.nan
-        )
+        lost = score.isnan()
+        if not both or lost.all():
+            areas.append(math.nan)
+            continue
+        if lost.any():
+            finite = score[~lost].double()
+            wrong = torch.where(target == 1, finite.min() - 1, finite.max() + 1)
+            score = torch.where(lost, wrong, score.double())
+        areas.append(float(roc_auc_score(target.numpy(), score.numpy())))
     return areas
-
-
-def median_of_last(history: Sequence[float], epochs: int) -> float:
-    """Median over the last `epochs` values (all of them if there are fewer): DLAD, section V-D,
-    with epochs = 10.
-    """
-    return statistics.median(history[-epochs:])
 
 
 def accuracy_by_class(predicted: torch.Tensor, targets: torch.Tensor, classes: int) -> torch.Tensor:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from metrics.masks import PERCENTILE, contour
+from metrics.masks import PERCENTILE, contour, diagonal
 
 Labels = NDArray[np.integer]
 
@@ -145,13 +145,13 @@ def object_hausdorff(
     Of two objects it is the larger of the two directed quantiles, in percent, of the distances
     between their contours (FedIOD's Eq. 13; 100 gives the maximum), where the edge of the image is
     contour too. An object that nothing matches is compared with the nearest: the one from which
-    this distance is least. NaN if there is no object in one of the maps. Raises ValueError as
-    `object_dice` does.
+    this distance is least. With no object in one of the maps it is the diagonal of the image, with
+    none in either NaN. Raises ValueError as `object_dice` does.
     """
     pairs = _Pairs.of(pred, truth)
     scores = pairs.scores(match)
     if not all(scores.shape):
-        return math.nan
+        return diagonal(truth.shape) if any(scores.shape) else math.nan
     there, here = _Objects(_numbered(truth)), _Objects(_numbered(pred))
     of_truth = there.distances(here, scores, quantile)
     of_pred = here.distances(there, scores.T, quantile)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -24,6 +25,9 @@ Empty = Literal["skip", "zero", "one"]
   1e-8 more, gives that. For a distance, the diagonal of the image.
 - `one`: the best there is (1 for a share, 0 for a distance) if the prediction is the truth, as with
   both empty, else the worst. The BraTS challenges' rule.
+
+A distance between an empty mask and one that is not is never skipped by the paper's reading: it is
+a miss or a false alarm, and costs the diagonal, as the challenges have it (373.13 of a volume).
 """
 Reading = Literal["paper", "released"]
 """`paper`: as printed; `released`: what the authors' released code computes."""
@@ -94,8 +98,8 @@ def hd95(
 
     - `paper`: the larger of the two directed 95 % quantiles, FedIOD's Eq. 13 with the quantile in
       place of the supremum, by MONAI, in single precision: contours are what a cross erodes, at the
-      edge of the image too. With an empty mask it is NaN by `skip`; by `zero` the diagonal of the
-      image; by `one` 0 if both are empty and the diagonal if one is (373.13 of a BraTS volume).
+      edge of the image too. With one mask empty it is the `diagonal` of the image; with both
+      empty it is NaN by `skip`, the diagonal by `zero`, 0 by `one`.
     - `released`: NumPy's 95th percentile of the distances of both directions, pooled, between
       contours to which the edge of the image does not belong. NaN, whatever `empty` says, where a
       contour is empty: the released code leaves out what has no prediction, and raises where only
@@ -112,11 +116,19 @@ def hd95(
         raise ValueError(f"there is no reading {reading!r} of HD95; paper and released are")
     filled = [mask.flatten(1).any(dim=1) for mask in (predicted, truth)]
     both = filled[0] & filled[1]
-    values = torch.full((len(truth),), math.nan, dtype=torch.float64)
+    neither, worst = ~filled[0] & ~filled[1], diagonal(truth.shape[1:])
+    values = torch.full((len(truth),), worst, dtype=torch.float64)
+    values[neither] = math.nan
     if both.any():
         values[both] = _monai_hd95(predicted[both], truth[both])
-    diagonal = float(np.linalg.norm(predicted.shape[1:]))
-    return settled(values, ~filled[0] & ~filled[1], empty, best=0.0, worst=diagonal)
+    return settled(values, neither, empty, best=0.0, worst=worst)
+
+
+def diagonal(sides: Sequence[int]) -> float:
+    """The diagonal of an image or volume of these sides, in pixels: what a distance costs that is
+    missed.
+    """
+    return float(np.linalg.norm(sides))
 
 
 def settled(

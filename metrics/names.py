@@ -57,6 +57,21 @@ TEXTS = frozenset({"classes", PROPERTY})
 """Metrics whose values are texts."""
 
 
+COSTS = frozenset(
+    {BANDWIDTH, MEGABYTES_UP, MEGABYTES_DOWN, CLIENT_FLOPS, SERVER_FLOPS, MEMORY}
+    | {CLIENT_SECONDS, SERVER_SECONDS}
+)
+"""What a run costs, whatever it has learnt."""
+DEFINED, OF = "#defined", "#of"
+"""Mark the names under which stand beside a mean how many values it is of, and how many there were,
+undefined ones too."""
+
+
+def is_count(name: str) -> bool:
+    """Whether a name in a history is that of a count, not of a metric."""
+    return DEFINED in name or OF in name
+
+
 def at_site(metric: str, site: str) -> str:
     """The name of a metric on the test samples of one site of several, in histories."""
     return f"{metric}@{site}"

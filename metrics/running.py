@@ -1,6 +1,10 @@
 """Metrics that are fed batch by batch: what they keep is a few numbers per sample or per group, not
 the outputs.
 
+A sample of which any score is not a number is a miss: no class is right there, no mask overlaps.
+What is undefined even so is left out of a mean, and beside it stands of how many values it is
+(`counts`).
+
 Every one has `update(outputs, targets, groups)` and `compute()`. `groups` (n,) says to which
 patient, volume or slide each sample belongs; with it there is a second value, `NAME-by-group`, the
 mean over groups of what the metric is within each. torchmetrics has the accuracy and the confusion
@@ -10,13 +14,14 @@ too, but in single precision and of all samples together.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from metrics.classification import auc_by_class
-from metrics.names import BY_GROUP
+from metrics.names import BY_GROUP, DEFINED, OF
 from metrics.segmentation import confusions, dice, mean_iou
 
 
@@ -27,8 +32,8 @@ class RunningMetrics(Protocol):
         """Take in the outputs (n, ...) of a batch, their targets (n, ...) and groups (n,)."""
 
     def compute(self) -> dict[str, float]:
-        """The metrics of all that was taken in, by name, the headline first. Raises ValueError
-        where they are undefined.
+        """The metrics of all that was taken in, by name, the headline first; behind them the
+        `counts` of those that may be undefined. Raises ValueError where they all are.
         """
 
 
@@ -46,6 +51,30 @@ def of_samples(batches: list[Tensor]) -> Tensor:
     if not len(rows):
         raise ValueError("the metrics of no samples are undefined")
     return rows
+
+
+def counts(name: str, values: Tensor) -> dict[str, float]:
+    """How many of the values (n,) that the mean `name` is of are defined, and how many there
+    are.
+    """
+    return {name + DEFINED: int((~values.isnan()).sum()), name + OF: len(values)}
+
+
+def means(values: Mapping[str, Tensor]) -> dict[str, float]:
+    """By name the mean of those of the values (n,) that are defined, the same in any order, NaN if
+    none is; behind them their `counts`.
+    """
+    found, counted = dict[str, float](), dict[str, float]()
+    for name, all_of_it in values.items():
+        defined = all_of_it[~all_of_it.isnan()].tolist()
+        found[name] = math.fsum(defined) / len(defined) if defined else math.nan
+        counted |= counts(name, all_of_it)
+    return found | counted
+
+
+def unknown(outputs: Tensor) -> Tensor:
+    """Which of n samples have a score, of (n, ...), that is not a number, bool (n,)."""
+    return outputs.isnan().flatten(1).any(dim=1)
 
 
 class GroupSums:
@@ -76,7 +105,7 @@ class Accuracy:
         self._groups = GroupSums()
 
     def update(self, outputs: Tensor, targets: Tensor, groups: Tensor | None = None) -> None:
-        right = outputs.argmax(dim=1) == targets
+        right = (outputs.argmax(dim=1) == targets) & ~unknown(outputs)
         self._right += int(right.sum())
         self._samples += len(right)
         self._groups.add(torch.stack([right, torch.ones_like(right)], dim=1).long(), groups)
@@ -95,7 +124,8 @@ class Overlap:
     samples together, and with groups the Dice, mean over samples and mean over groups.
 
     Targets (n, *sides) that are `ignore` do not count. Samples and groups without any foreground
-    have no Dice; it is NaN if none has any.
+    have no Dice; it is NaN if none has any. The count of the mean IoU is that of the classes that
+    occur in the targets: another that is predicted has IoU 0, one that is not has none.
     """
 
     def __init__(self, classes: int, ignore: int):
@@ -105,7 +135,10 @@ class Overlap:
         self._groups = GroupSums()
 
     def update(self, outputs: Tensor, targets: Tensor, groups: Tensor | None = None) -> None:
-        matrices = confusions(outputs.argmax(dim=1), targets, self._classes, self._ignore)
+        predicted = outputs.argmax(dim=1)
+        lost = unknown(outputs)
+        predicted[lost] = (targets[lost] + 1) % self._classes
+        matrices = confusions(predicted, targets, self._classes, self._ignore)
         self._pixels += matrices.sum(dim=0).cpu()
         self._groups.add(matrices, groups)
         if groups is not None:
@@ -113,10 +146,16 @@ class Overlap:
 
     def compute(self) -> dict[str, float]:
         values = {"miou": mean_iou(self._pixels)}
+        present = int((self._pixels.sum(dim=1) > 0).sum())
+        counted: dict[str, float] = {"miou" + DEFINED: present, "miou" + OF: self._classes}
         if (sums := self._groups.stacked()) is not None:
-            values["dice"] = float(torch.cat(self._dice).nanmean())
-            values["dice" + BY_GROUP] = float(dice(sums).nanmean())
-        return values
+            for name, all_of_it in (
+                ("dice", torch.cat(self._dice)),
+                ("dice" + BY_GROUP, dice(sums)),
+            ):
+                values[name] = float(all_of_it.nanmean())
+                counted |= counts(name, all_of_it)
+        return values | counted
 
 
 class AbsoluteError:
@@ -153,11 +192,15 @@ class MeanAUC:
         self._targets.append(targets.cpu())
 
     def compute(self) -> dict[str, float]:
-        by_class = auc_by_class(of_samples(self._scores), of_samples(self._targets))
+        scores = of_samples(self._scores)
+        by_class = auc_by_class(scores, of_samples(self._targets))
         defined = [value for value in by_class if not math.isnan(value)]
+        if not defined and scores.isnan().all():
+            raise ValueError("no AUC is defined: no score is a number, so training diverged")
         if not defined:
             raise ValueError(
                 "no finding has images both with and without it, so that no AUC is defined; take"
                 " more test images"
             )
-        return {"mauc": sum(defined) / len(defined)}
+        values = {"mauc": sum(defined) / len(defined)}
+        return values | counts("mauc", torch.tensor(by_class))

@@ -1,13 +1,12 @@
 """Running metrics of masks: one object in each sample, nuclei, and regions of a tumour, as
 `metrics.running` has others.
 
-What is undefined where a mask is empty is left out of the mean, which is NaN if nothing is left, or
-settled by another rule (`metrics.masks.Empty`).
+What is undefined where both masks are empty is left out of the mean, which says of how many it is
+(`metrics.running.means`), or settled by another rule (`metrics.masks.Empty`).
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from typing import Literal, get_args
 
@@ -17,9 +16,9 @@ from torch import Tensor
 
 from metrics import masks
 from metrics.instances import aji, components, instances_of, object_dice, object_hausdorff
-from metrics.masks import RELEASED_LOGIT, Empty, Reading, counts, hd95
-from metrics.names import BY_GROUP
-from metrics.running import GroupSums, of_samples
+from metrics.masks import RELEASED_LOGIT, Empty, Reading, counts, diagonal, hd95
+from metrics.names import BY_GROUP, DEFINED, OF
+from metrics.running import GroupSums, means, of_samples, unknown
 
 OVERLAPS = {
     "dice": masks.dice,
@@ -57,21 +56,24 @@ class BinaryOverlap:
                 f" {tuple(outputs.shape)} of {tuple(targets.shape)}"
             )
         logits, labelled, truth = outputs[:, 0], targets != self._ignore, targets == 1
-        predicted = logits.sigmoid() > 0.5
-        counted = counts(predicted, truth, labelled)
+        predicted, lost = logits.sigmoid() > 0.5, unknown(outputs)
+        counted = counts(torch.where(spread(lost, truth), ~truth, predicted), truth, labelled)
         self._counts.append(counted.cpu())
         self._groups.add(counted, groups)
-        contoured = logits > RELEASED_LOGIT if self._reading == "released" else predicted
-        self._distances.append(hd95(contoured & labelled, truth, self._reading, self._empty))
+        released = self._reading == "released"
+        contoured = logits > RELEASED_LOGIT if released else predicted
+        distances = hd95(contoured & labelled, truth, self._reading, self._empty)
+        if not released:
+            distances[lost.cpu()] = diagonal(truth.shape[1:])
+        self._distances.append(distances)
 
     def compute(self) -> dict[str, float]:
         counted = of_samples(self._counts)
-        values = {name: _mean(of(counted, self._empty)) for name, of in OVERLAPS.items()}
-        values["hd95"] = _mean(torch.cat(self._distances))
+        values = {name: of(counted, self._empty) for name, of in OVERLAPS.items()}
+        values["hd95"] = torch.cat(self._distances)
         if (sums := self._groups.stacked()) is not None:
-            for name, of in OVERLAPS.items():
-                values[name + BY_GROUP] = _mean(of(sums, self._empty))
-        return values
+            values |= {name + BY_GROUP: of(sums, self._empty) for name, of in OVERLAPS.items()}
+        return means(values)
 
 
 class NucleiOverlap:
@@ -92,7 +94,7 @@ class NucleiOverlap:
 
     An image without objects in truth and prediction is left out of all of them, but for the AJI of
     `released`, which is 0 without a prediction. With objects in one of them alone Dice, object Dice
-    and AJI are 0, and HD95 is left out.
+    and AJI are 0, and HD95 is the diagonal of the image; of the `mask`, `released` leaves it out.
 
     An object is matched by its Jaccard index (J of FedIOD's text, before Eq. 12).
     """
@@ -141,19 +143,23 @@ class NucleiOverlap:
             if self._distance == "objects"
             else hd95(predicted, truth, self._reading),
         ]
-        self._values.append(torch.stack(columns, dim=1))
+        values = torch.stack(columns, dim=1)
+        values[unknown(outputs).cpu()] = torch.tensor(
+            [0, 0, 0, diagonal(truth.shape[1:])], dtype=values.dtype
+        )
+        self._values.append(values)
         if groups is not None:
             self._groups.append(groups.cpu())
 
     def compute(self) -> dict[str, float]:
         values = of_samples(self._values)
-        means = dict(zip(NUCLEI, map(_mean, values.T), strict=True))
+        columns = dict(zip(NUCLEI, values.T, strict=True))
         if self._groups:
             groups = torch.cat(self._groups)
             of_group = [values[groups == group].nanmean(dim=0) for group in groups.unique()]
-            by_group = map(_mean, torch.stack(of_group).T)
-            means |= {n + BY_GROUP: mean for n, mean in zip(NUCLEI, by_group, strict=True)}
-        return means
+            by_group = (name + BY_GROUP for name in NUCLEI)
+            columns |= dict(zip(by_group, torch.stack(of_group).T, strict=True))
+        return means(columns)
 
 
 class RegionOverlap:
@@ -163,7 +169,7 @@ class RegionOverlap:
 
     `dice-REGION` is the mean over samples, and `dice` the mean over the regions that have one; by
     group both are means over groups (of a subject's volumes, pixels are counted together). A region
-    that is in neither truth nor prediction is left out.
+    that is in neither truth nor prediction is left out; the count of `dice` is that of all regions.
     """
 
     def __init__(self, regions: Mapping[str, Iterable[int]], ignore: int):
@@ -180,10 +186,12 @@ class RegionOverlap:
                 f" {tuple(outputs.shape)} of {tuple(targets.shape)}"
             )
         predicted, labelled = outputs.sigmoid() > 0.5, targets != self._ignore
+        lost = spread(unknown(outputs), targets)
         by_region = []
         for channel, labels in enumerate(self._regions.values()):
             truth = torch.isin(targets, torch.tensor(labels, device=targets.device))
-            by_region.append(counts(predicted[:, channel], truth, labelled))
+            found = torch.where(lost, ~truth, predicted[:, channel])
+            by_region.append(counts(found, truth, labelled))
         counted = torch.stack(by_region, dim=1)
         self._counts.append(counted.cpu())
         self._groups.add(counted, groups)
@@ -191,21 +199,21 @@ class RegionOverlap:
     def compute(self) -> dict[str, float]:
         values = self._dice(of_samples(self._counts))
         if (sums := self._groups.stacked()) is not None:
-            values |= {name + BY_GROUP: value for name, value in self._dice(sums).items()}
+            values |= self._dice(sums, BY_GROUP)
         return values
 
-    def _dice(self, counted: Tensor) -> dict[str, float]:
-        of_region = {
-            f"dice-{name}": _mean(masks.dice(counted[:, channel]))
-            for channel, name in enumerate(self._regions)
+    def _dice(self, counted: Tensor, by: str = "") -> dict[str, float]:
+        names = [f"dice-{name}{by}" for name in self._regions]
+        of_regions = means(
+            {name: masks.dice(counted[:, channel]) for channel, name in enumerate(names)}
+        )
+        together = {
+            f"dice{by}{end}": sum(of_regions[name + end] for name in names) for end in (DEFINED, OF)
         }
-        return {
-            "dice": _mean(torch.tensor([*of_region.values()], dtype=torch.float64)),
-            **of_region,
-        }
+        regions = torch.tensor([of_regions[name] for name in names], dtype=torch.float64)
+        return {**means({f"dice{by}": regions}), **of_regions, **together}
 
 
-def _mean(values: Tensor) -> float:
-    """Of those that are defined, the same in any order; NaN if none is."""
-    defined = values[~values.isnan()].tolist()
-    return math.fsum(defined) / len(defined) if defined else math.nan
+def spread(samples: Tensor, like: Tensor) -> Tensor:
+    """What is known of n samples (n,), of every pixel of `like` (n, *sides)."""
+    return samples.view(-1, *[1] * (like.ndim - 1)).expand_as(like)

@@ -9,6 +9,8 @@ import torch
 from skimage.metrics import peak_signal_noise_ratio, structural_similarity
 from torch import Tensor
 
+from metrics.running import counts
+
 SIDE = 7
 """Pixels of SSIM's uniform window, as in fastMRI's and FL-MRCM's evaluation (scikit-image's)."""
 
@@ -73,11 +75,17 @@ class VolumeQuality:
         self._slices, self._group = [], None
 
     def compute(self) -> dict[str, float]:
-        """Means over the volumes that are not black. Raises ValueError if there is none."""
+        """Means over the volumes that are not black and were made of numbers, with their counts.
+        Raises ValueError if there is none.
+        """
         self._close()
         found = torch.tensor(self._found, dtype=torch.float64).reshape(-1, 2)
         defined = found[~found.isnan().any(dim=1)]
         if not len(defined):
-            raise ValueError("SSIM and PSNR need a volume that is not black everywhere")
+            raise ValueError(
+                "SSIM and PSNR need a volume that is not black everywhere and of which numbers were"
+                " made; where training diverged there is none"
+            )
         ssim, psnr = defined.mean(dim=0).tolist()
-        return {"ssim": ssim, "psnr": psnr}
+        both = found.sum(dim=1)  # a volume without one of them is left out of both
+        return {"ssim": ssim, "psnr": psnr, **counts("ssim", both), **counts("psnr", both)}

@@ -35,6 +35,8 @@ COLUMNS = (
     "metric",
     "seed",
     "value",
+    "defined",
+    "of",
     "text",
     "unit",
     "published",
@@ -68,22 +70,26 @@ COLUMNS = (
 """`file` and `variant` (`released` of `table1.released`) are those of the records' file; `table` is
 without the paper. `column` and `detail` (`epoch=3` of a curve) hold `key=value` pairs. A number is
 in `value`, a text (a list of classes) in `text`, and so for the printed ones; the other is missing.
-`unit` is that of print, empty for what is not printed. `settled` is `yes`, `no` for a run that was
-cut short, and empty where no history tells. `contract` says what promise of a method a plug-in's
-row breaks. `epsilon` and `delta` are missing where no
-privacy was claimed, `local_samples` and `server_samples` where a record is older than they are. A
-cell that failed has one line, with no metric, `status` `failed` and the reason; a cell that
-measured nothing has such a line too."""
+`defined` of `of` values is a mean (`results.record.Measurement`), missing where they were not
+counted. `unit` is that of print, empty for what is not printed. `settled` is `yes`, `no` for a run
+that was cut short, and empty where no history tells. `contract` says what promise of a method a
+plug-in's row breaks. `epsilon` and `delta` are missing where no privacy was claimed,
+`local_samples` and `server_samples` where a record is older than they are. A cell that failed has
+one line, with no metric, `status` `failed` and the reason; a cell that measured nothing has such a
+line too."""
 SUMMARY = (
     *COLUMNS[: COLUMNS.index("seed")],
     "seeds",
     "n",
     "value",
     "std",
-    *COLUMNS[COLUMNS.index("text") : COLUMNS.index("seconds")],
+    *COLUMNS[COLUMNS.index("defined") : COLUMNS.index("seconds")],
 )
 """The columns of `over_seeds`."""
-NUMBERS = ("value", "std", "published", "published_std", "difference", "epsilon", "delta")
+NUMBERS = (
+    *("value", "std", "defined", "of", "published", "published_std", "difference"),
+    *("epsilon", "delta"),
+)
 NOTHING = Measurement("", float("nan"))
 REGENERATE = (
     "Restore the file, or move it away and regenerate the table: what is finished is in the cache."
@@ -182,7 +188,9 @@ def over_seeds(lines: pd.DataFrame) -> pd.DataFrame:
     """The lines of `load` or `tidy` with all seeds of a cell as one: `value` is their mean, `std`
     their standard deviation (n - 1; none for one seed) and `n` their number, `seeds` their names.
 
-    A measurement that some seeds lack is over the others. Of bytes, data and other facts the first
+    A measurement that some seeds lack is over the others, and so is one that is no number for some;
+    `defined` and `of` are sums over all seeds, as if one that lacks it had as many values as the
+    others and none of them defined. Of bytes, data and other facts the first
     seed's are told, of `epsilon` the largest. A cell that failed for any seed has one line, with n
     = 0 and no value.
     """
@@ -208,7 +216,10 @@ def over_seeds(lines: pd.DataFrame) -> pd.DataFrame:
     summary = of_metric[["unit", "published", "published_std", "published_text"]].first()
     groups = [_summary(group["value"].tolist(), group["text"].tolist()) for _, group in of_metric]
     numbers = pd.DataFrame(groups, columns=["value", "std", "n", "text"])
-    summary = summary.reset_index().join(numbers)
+    runs = by_cell["seed"].nunique().to_dict()
+    counted = [_counted(group, runs[group["cell"].iloc[0]]) for _, group in of_metric]
+    counts = pd.DataFrame(counted, columns=["defined", "of"])
+    summary = summary.reset_index().join(numbers).join(counts)
     summary["settled"] = [_settled(group["settled"].tolist()) for _, group in of_metric]
     summary["difference"] = _difference(summary)
     nothing = pd.DataFrame({"cell": failed.index, "detail": "", "metric": "", "n": 0})
@@ -223,7 +234,8 @@ def _summary(
     values: Sequence[float], texts: Sequence[object]
 ) -> tuple[float, float, int, str | None]:
     """Mean, deviation, number and text of a measurement's seeds; of texts each once. What is
-    infinite for a seed, as the epsilon of no privacy, has no deviation.
+    infinite for a seed, as the epsilon of no privacy, has no deviation; what is no number for one
+    is over the others.
     """
     missing = float("nan")
     if any(isinstance(text, str) for text in texts):
@@ -232,11 +244,22 @@ def _summary(
             for value, text in zip(values, texts, strict=True)
         )
         return missing, missing, len(texts), " | ".join(dict.fromkeys(both))
+    values = [value for value in values if not math.isnan(value)] or values[:1]
     if not all(map(math.isfinite, values)):
         return sum(values) / len(values), missing, len(values), None
     # Not pandas' own: these two round once, so the order of the seeds does not matter.
     mean = math.fsum(values) / len(values)
     return mean, statistics.stdev(values) if len(values) > 1 else missing, len(values), None
+
+
+def _counted(seeds: pd.DataFrame, runs: int) -> tuple[float, float]:
+    """`defined` and `of` of a measurement's seeds, of a cell that `runs` have; of what was not
+    counted, seeds with it and all, where some lack it.
+    """
+    lacking = runs - len(seeds)
+    if seeds["of"].isna().any():
+        return (len(seeds), runs) if lacking else (math.nan, math.nan)
+    return float(seeds["defined"].sum()), float(seeds["of"].sum() + lacking * seeds["of"].iloc[0])
 
 
 def _settled(seeds: Sequence[str]) -> str:
@@ -306,6 +329,8 @@ def _measured(record: Record, measurement: Measurement) -> dict[str, Any]:
         "metric": measurement.metric,
         "value": float("nan") if is_text else float(measurement.value),
         "text": measurement.value if is_text else None,
+        "defined": math.nan if measurement.defined is None else measurement.defined,
+        "of": math.nan if measurement.of is None else measurement.of,
         "settled": "" if settled is None else "yes" if settled else "no",
     }
 

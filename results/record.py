@@ -22,6 +22,11 @@ class Measurement:
     value: float | str
     column: str = ""
     """Extra `key=value` pairs beyond the cell's column, for example `epoch=3` of a curve."""
+    defined: int | None = None
+    """How many values a mean is of: those of images, groups or classes, of all models together.
+    None where they were not counted, as in older records."""
+    of: int | None = None
+    """How many there were, with those that are undefined."""
 
 
 @dataclass(frozen=True)
@@ -126,6 +131,9 @@ class Record:
                 raise TypeError(f"{measured.metric} is {type(measured.value).__name__}")
             if not isinstance(measured.metric, str) or not isinstance(measured.column, str):
                 raise TypeError("a measurement has no name")
+            counted = (measured.defined, measured.of)
+            if counted != (None, None) and not all(type(count) is int for count in counted):
+                raise TypeError(f"{measured.metric} is a mean of {counted[0]!r} of {counted[1]!r}")
         return record
 
 

@@ -63,6 +63,8 @@ CSV_COLUMNS = (
     "private_origin",
     "settled",
     "contract",
+    "defined",
+    "of",
 )
 """The first six are those of `results/published/`, so that the two files join."""
 CHECK = "check"
@@ -224,6 +226,7 @@ def _as_text(line: Mapping[Hashable, Any]) -> dict[str, str]:
         "difference": difference,
         "status": f"failed: {line['reason']}" if failed else OK,
         **{name: _number(line[name]) for name in ("std", "epsilon", "delta")},
+        **{name: _number(line[name]).removesuffix(".0") for name in ("defined", "of")},
     }
 
 

@@ -9,9 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from benchmarks.tables.measure import Fitted, Measure, Taken
+from benchmarks.tables.measure import Fitted, Measure, Taken, count_in, counted, mean_of_numbers
 from metrics.names import BANDWIDTH
 from results.record import Measurement
 
@@ -28,7 +26,7 @@ class Bandwidth(Measure):
     def take(self, run: Fitted) -> Taken:
         metric, rounds = run.metrics[0], getattr(run.method, "rounds", None)
         ledger = run.federation.channel.ledger
-        return Taken(*measure_traffic(metric, run.scale(metric), run.fitted, ledger, rounds))
+        return Taken(*measure_traffic(metric, run.scale(metric), run.models, ledger, rounds))
 
 
 def crossed(ledger: Sequence[Transfer], count: int, rounds: int | None = None) -> list[int]:
@@ -59,13 +57,14 @@ def measure_traffic(
     """The metric, mean over models, and the bandwidth in GB (10^9 bytes) up to it, in every round;
     and how they came about.
     """
-    values = np.mean([checkpoint.history[metric] for checkpoint in fitted], axis=0) * scale
+    values = mean_of_numbers([checkpoint.history[metric] for checkpoint in fitted]) * scale
     sizes = crossed(ledger, len(values), rounds)
-    measurements = [
-        Measurement(name, float(number), f"round={place}")
-        for place, (value, size) in enumerate(zip(values, sizes, strict=True), 1)
-        for name, number in ((metric, value), (BANDWIDTH, size / 1e9))
-    ]
+    measurements = []
+    for place, (value, size) in enumerate(zip(values, sizes, strict=True)):
+        counts = [count_in(checkpoint.history, metric, [place]) for checkpoint in fitted]
+        at = f"round={place + 1}"
+        measurements.append(counted(metric, value, counts, at))
+        measurements.append(Measurement(BANDWIDTH, size / 1e9, at))
     if len(set(sizes)) > 1:
         how = f"after each of {len(values)} rounds, with the bytes until then"
     else:

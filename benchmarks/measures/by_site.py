@@ -5,21 +5,17 @@ mean of all sites'.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from benchmarks.tables.measure import Fitted, Measure, Taken
+from benchmarks.tables.measure import Fitted, Measure, Taken, count_in, counted, mean_of_numbers
 from benchmarks.tables.registry import find_scenario
 from metrics.names import BANDWIDTH, SUBJECTS, at_site
 from results.record import Measurement
 
 if TYPE_CHECKING:
     from benchmarks.scenarios.configuration import Configuration
-    from federation.federation import Federation
-    from federation.parties.checkpoint import Checkpoint
     from federation.parties.data import LabelledSet
 
 
@@ -30,7 +26,7 @@ class BySite(Measure):
 
     def take(self, run: Fitted) -> Taken:
         sites = samples_by_site(run)
-        numbers = measure(run.federation, run.models, sites, run.metrics, run.scale)
+        numbers = measure(run, sites)
         return Taken(*numbers, self.picture(run, sites))
 
     def picture(self, run: Fitted, sites: Mapping[str, LabelledSet]) -> str:
@@ -68,18 +64,12 @@ def _of(run: Fitted) -> tuple[Configuration, ModuleType]:
     return configuration, find_scenario(configuration.data.task).load()
 
 
-def measure(
-    federation: Federation,
-    models: Sequence[Checkpoint],
-    sites: Mapping[str, LabelledSet],
-    metrics: Sequence[str],
-    scale: Callable[[str], float] = lambda metric: 1.0,
-) -> tuple[tuple[Measurement, ...], str]:
-    """Metrics by name, each times its `scale`, and how they came about; of what a table may ask
-    beside the task's, GB of the whole run (`bandwidth-gb`) and subjects. A metric that is not
-    defined for one model and site, as a distance from nothing, is left out of the mean, and the
-    text says of how many it is; nothing is left if it is for none.
+def measure(run: Fitted, sites: Mapping[str, LabelledSet]) -> tuple[tuple[Measurement, ...], str]:
+    """The table's metrics, mean over models and sites, and how they came about; of what a table may
+    ask beside the task's, GB of the whole run (`bandwidth-gb`) and subjects. A metric that no model
+    and site has, as the bytes where nothing crosses, has no number.
     """
+    federation = run.federation
     sent = sum(transfer.bytes for transfer in federation.channel.ledger) / 1e9
     exchanged = {BANDWIDTH: sent} if sent else {}
     found = [
@@ -88,24 +78,24 @@ def measure(
             **subjects(held),
             **exchanged,
         }
-        for model in models
+        for model in run.models
         for held in sites.values()
     ]
     samples = sum(len(held.images) for held in sites.values())
     text = [f"on {samples} samples of {', '.join(sites)}, after training"]
     if len(sites) > 1:
         text.append("mean over sites")
-    if len(models) > 1:
-        text.append("mean over models")
     measurements = []
-    for metric in metrics:
-        values = [one.get(metric, math.nan) for one in found]
-        defined = [value for value in values if not math.isnan(value)]
-        if defined:
-            measurements.append(Measurement(metric, float(np.mean(defined)) * scale(metric)))
-        if len(defined) < len(values) and metric != BANDWIDTH:  # where nothing crosses
-            text.append(f"{metric} of {len(defined)} of {len(values)}")
-    return tuple(measurements), "; ".join(text)
+    for metric in run.metrics:
+        if any(metric in one for one in found):
+            values = [one.get(metric, math.nan) for one in found]
+            counts = [
+                count_in({metric: [value], **{name: [one[name]] for name in one}}, metric)
+                for one, value in zip(found, values, strict=True)
+            ]
+            mean = float(mean_of_numbers(values)) * run.scale(metric)
+            measurements.append(counted(metric, mean, counts))
+    return tuple(measurements), "; ".join(filter(None, (*text, run.over_models)))
 
 
 def subjects(held: LabelledSet) -> dict[str, float]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from benchmarks.measures.final import in_words, metrics_of
-from benchmarks.tables.measure import Fitted, Measure, Taken
+from benchmarks.tables.measure import Fitted, Measure, Taken, count_in, counted, mean_of_numbers
 from results.record import Measurement
 
 
@@ -17,11 +15,11 @@ class Curve(Measure):
     def take(self, run: Fitted) -> Taken:
         models, measurements = run.models, list[Measurement]()
         for metric in metrics_of(run):
-            histories = [checkpoint.history[metric] for checkpoint in models]
-            means = np.mean(histories, axis=0) * run.scale(metric)
-            measurements += [
-                Measurement(metric, float(v), f"epoch={e}") for e, v in enumerate(means, 1)
-            ]
+            histories = [checkpoint.history for checkpoint in models]
+            means = mean_of_numbers([h[metric] for h in histories]) * run.scale(metric)
+            for place, mean in enumerate(means):
+                counts = [count_in(history, metric, [place]) for history in histories]
+                measurements.append(counted(metric, mean, counts, f"epoch={place + 1}"))
         return Taken(tuple(measurements), in_words(run, "epochs"))
 
 

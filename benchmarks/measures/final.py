@@ -4,14 +4,13 @@ models.
 
 from __future__ import annotations
 
+import math
+import statistics
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from benchmarks.tables.measure import Fitted, Measure, Taken
+from benchmarks.tables.measure import Fitted, Measure, Taken, count_in, counted, mean_of_numbers
 from metrics.names import LOWER, facts
-from results.record import Measurement
 
 if TYPE_CHECKING:
     from benchmarks.scenarios.configuration import EvaluationSettings
@@ -34,7 +33,12 @@ class Final(Measure):
         for metric in metrics_of(run):
             histories = [checkpoint.history[metric] for checkpoint in models]
             values = [statistic_of(metric, history, how) for history in histories]
-            measurements.append(Measurement(metric, float(np.mean(values)) * run.scale(metric)))
+            counts = [
+                count_in(checkpoint.history, metric, epochs_of(metric, history, how))
+                for checkpoint, history in zip(models, histories, strict=True)
+            ]
+            mean = float(mean_of_numbers(values)) * run.scale(metric)
+            measurements.append(counted(metric, mean, counts))
         return Taken(tuple(measurements), in_words(run, statistic_name(histories, how)))
 
 
@@ -54,7 +58,7 @@ def in_words(run: Fitted, how: str) -> str:
     from federation.tasks.multi_label import MultiLabel
 
     federation = run.federation
-    text = [f"{how}, mean over models" if len(run.models) > 1 else how]
+    text = [", ".join(filter(None, (how, run.over_models)))]
     if isinstance(federation.task, MultiLabel):
         findings = federation.task.findings
         text += scarce_findings(federation.evaluation.test_set, findings, findings)
@@ -62,17 +66,22 @@ def in_words(run: Fitted, how: str) -> str:
 
 
 def statistic_of(metric: str, history: Sequence[float], how: EvaluationSettings) -> float:
-    """A run's number from its history: the median of the last epochs, or what the released code
-    reports, the best.
+    """A run's number from its history: the median of the last epochs (of ten in DLAD, section V-D),
+    or what the released code reports, the best; NaN if one of these is.
 
     With `at`, a share of the epochs, what the run had reached there.
     """
-    from metrics.classification import median_of_last
+    values = [history[place] for place in epochs_of(metric, history, how)]
+    return math.nan if any(map(math.isnan, values)) else statistics.median(values)
 
-    history = history[: how.epochs(len(history))]
-    if how.statistic == "best":
-        return min(history) if facts(metric).better == LOWER else max(history)
-    return median_of_last(history, how.last_epochs)
+
+def epochs_of(metric: str, history: Sequence[float], how: EvaluationSettings) -> Sequence[int]:
+    """The places in a history of the values that `statistic_of` is made of."""
+    there = range(how.epochs(len(history)))
+    if how.statistic != "best":
+        return there[-how.last_epochs :]
+    better = min if facts(metric).better == LOWER else max
+    return [better(there, key=lambda place: history[place])]
 
 
 def statistic_name(histories: Sequence[Sequence[float]], how: EvaluationSettings) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from benchmarks.measures.film_counts import scarce_findings
-from benchmarks.tables.measure import Config, Fitted, Measure, Taken
+from benchmarks.tables.measure import Config, Fitted, Measure, Taken, counted
 from benchmarks.tables.registry import find_scenario
 from results.record import Measurement
 
@@ -37,7 +37,7 @@ class Findings(Measure):
         test, labelled = scenario.test_set(configuration, tested, run.seeds, device)
         overlap = overlapping(run.config)
         return Taken(
-            *measure(run.federation, run.fitted, test, labelled, overlap, tested.label, run.percent)
+            *measure(run.federation, run.models, test, labelled, overlap, tested.label, run.percent)
         )
 
 
@@ -86,17 +86,19 @@ def measure(
         raise ValueError(
             f"no finding has films of {name} both with and without it, so that no AUC is defined"
         )
+    models = [(1, 1)] * len(fitted)
     measurements = [
-        Measurement("auc", scale * value, f"class={finding}") for finding, value in means.items()
+        counted("auc", scale * value, models, f"class={finding}")
+        for finding, value in means.items()
     ]
     measurements.append(Measurement("num-classes", float(len(means)), "class=all"))
     shared = [means[finding] for finding in overlap if finding in means]
     if shared:
-        measurements.append(Measurement("mauc", scale * float(np.mean(shared)), "class=overlap"))
+        mean, of = scale * float(np.mean(shared)), [(len(shared), len(overlap))]
+        measurements.append(counted("mauc", mean, of, "class=overlap"))
     if known >= set(findings):
-        measurements.append(
-            Measurement("mauc", scale * float(np.mean(list(means.values()))), "class=total")
-        )
+        mean, of = scale * float(np.mean(list(means.values()))), [(len(means), len(findings))]
+        measurements.append(counted("mauc", mean, of, "class=total"))
     how = f"AUC on {len(test.images):,} test films of {name}, after training"
     text = [
         how + (", mean over models" if len(fitted) > 1 else ""),

@@ -4,6 +4,7 @@ corrupted images, and what a run takes of clients, server and network.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ import numpy as np
 
 from benchmarks.measures import final
 from benchmarks.measures.exchange import followed, measurements, properties
-from benchmarks.tables.measure import Fitted, Measure, Taken
+from benchmarks.tables.measure import Fitted, Measure, Taken, counted, mean_of_numbers
 from metrics.names import (
     CLIENT_FLOPS,
     CORRUPTED,
@@ -56,11 +57,12 @@ class Scorecard(Measure):
 
         numbers = final.MEASURE.take(replace(run, metrics=(ACCURACY,)))
         federation, ledger = run.federation, run.federation.channel.ledger
-        history = np.mean([model.history[ACCURACY] for model in run.models], axis=0)
+        history = mean_of_numbers([model.history[ACCURACY] for model in run.models])
         meter, public = followed(run.method, run.on_meta({}))
         work = meter.work
+        of_clients, clients = weakest(federation, run.models)
         values = {
-            WEAKEST: run.percent * weakest(federation, run.models),
+            WEAKEST: run.percent * of_clients,
             CORRUPTED: run.percent * corrupted(federation, run.models),
             ROUNDS: float(epochs_to_end(history.tolist(), WITHIN)),
             MEGABYTES_UP: federation.channel.total("up") / 1e6,
@@ -69,7 +71,13 @@ class Scorecard(Measure):
             SERVER_FLOPS: (work.flops - work.client_flops - work.look_flops) / 1e12,
             MEMORY: meter.peak_bytes / 1e6,
         }
-        asked = (Measurement(name, values[name]) for name in run.metrics if name in values)
+        asked = [
+            counted(name, values[name], [clients])
+            if name == WEAKEST
+            else Measurement(name, values[name])
+            for name in run.metrics
+            if name in values
+        ]
         held = {**properties(ledger, public), "networks-differ": networks_may_differ(run)}
         return Taken(
             (*numbers.measurements, *asked, *measurements(held)),
@@ -92,9 +100,10 @@ def networks_may_differ(run: Fitted) -> bool:
     return True
 
 
-def weakest(federation: Federation, models: Sequence[Checkpoint]) -> float:
+def weakest(federation: Federation, models: Sequence[Checkpoint]) -> tuple[float, tuple[int, int]]:
     """Of the accuracies of clients, each on its own label distribution, the tenth percentile: of a
-    client's own model if it has one, else of the global one, which is the only one.
+    client's own model if it has one, else of the global one, which is the only one. And of how many
+    of the clients that hold samples: of no class of the others is there a test image.
     """
     from metrics.classification import accuracy_by_class, weighted_by_labels
 
@@ -112,7 +121,9 @@ def weakest(federation: Federation, models: Sequence[Checkpoint]) -> float:
         for client in federation.clients
         if client.size
     ]
-    return float(np.percentile(accuracies, PERCENTILE))
+    known = [value for value in accuracies if not math.isnan(value)]
+    value = float(np.percentile(known, PERCENTILE)) if known else math.nan
+    return value, (len(known), len(accuracies))
 
 
 def corrupted(federation: Federation, models: Sequence[Checkpoint]) -> float:
@@ -145,11 +156,13 @@ def sent_by(ledger: Sequence[Transfer], epochs: int) -> np.ndarray:
 
 
 def _classes(federation: Federation, model: Checkpoint, images: torch.Tensor) -> torch.Tensor:
-    """The class (n,) that a model sees in each image."""
+    """The class (n,) that a model sees in each image; -1 where a score is not a number."""
     from federation.training.loops import predict
+    from metrics.running import unknown
 
     module = federation.networks.module(model)
-    return predict(module, images, normalise=federation.normalise).argmax(dim=1)
+    scores = predict(module, images, normalise=federation.normalise)
+    return scores.argmax(dim=1).masked_fill(unknown(scores), -1)
 
 
 MEASURE = Scorecard()

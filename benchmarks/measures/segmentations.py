@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.tables.measure import Fitted, Measure, Taken
+from benchmarks.tables.measure import Fitted, Measure, Taken, count_in, counted
+from metrics.names import is_count
 from results.arrays import pack
-from results.record import Measurement
 
 if TYPE_CHECKING:
     from federation.federation import Federation
     from federation.parties.checkpoint import Checkpoint
+    from results.record import Measurement
 
 SHOWN = 4
 """Test images in the picture (FedSA, section 4: "We choose four images from the test set")."""
@@ -55,7 +56,12 @@ def measure(
     images, target = test.images[:SHOWN], test.targets[:SHOWN]
     outputs = predict(federation.networks.module(fitted[0]), images, normalise=federation.normalise)
     values = measured(federation.task.metrics(), outputs, target)
-    measurements = tuple(Measurement(name, value) for name, value in values.items())
+    history = {name: [value] for name, value in values.items()}
+    measurements = tuple(
+        counted(name, value, [count_in(history, name)])
+        for name, value in values.items()
+        if not is_count(name)
+    )
     maps = {"images": images, "target": target, "predicted": outputs.argmax(dim=1)}
     arrays = {name: tensor.cpu().numpy().astype(np.uint8) for name, tensor in maps.items()}
     return (

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from benchmarks.running.runner import TableRun, finished_records
 from benchmarks.tables import registry
 from benchmarks.tables.derived import as_printed
-from benchmarks.tables.spec import Table
-from metrics.names import BANDWIDTH
+from benchmarks.tables.spec import Paper, Table
+from datasets import catalogue
+from metrics.names import BANDWIDTH, COSTS, facts
 from reports.kinds.kind import find_kind
+from reports.tables.units import scale_of
 from results import published
 from results.published import parse_column
-from results.record import OK, Record
+from results.record import OK, Measurement, Record
 from results.store import TableFiles
 
 if TYPE_CHECKING:
@@ -23,23 +25,55 @@ if TYPE_CHECKING:
     from reports.tables.predicates import Tables, Value
 
 
-def values_of(records: Sequence[Record]) -> list[Value]:
-    """Mean values over the records' seeds, for claims; settled where all of them had."""
+def values_of(records: Sequence[Record], unit: str = "") -> list[Value]:
+    """Mean values over the records' seeds, for claims, of a table whose shares are in `unit`;
+    settled where all of them had. Of what a run costs `learnt` says whether any accuracy in its
+    place is `above_chance`.
+    """
     from reports.tables.predicates import Value
 
-    groups: dict[tuple[str, str, str], list[float]] = {}
-    settled: dict[tuple[str, str, str], list[bool | None]] = {}
+    groups: dict[tuple[str, str, str], list[tuple[Record, Measurement]]] = {}
     for record in records:
         for m in record.measurements if record.status == OK else ():
             if isinstance(m.value, float):
                 place = (record.row, f"{record.column} {m.column}".strip(), m.metric)
-                groups.setdefault(place, []).append(m.value)
-                settled.setdefault(place, []).append(record.settled.get(m.metric))
+                groups.setdefault(place, []).append((record, m))
+    values, learnt = [], dict[tuple[str, str], bool]()
+    for (row, column, metric), of_seeds in groups.items():
+        numbers = [float(m.value) for _, m in of_seeds]
+        settled = _of_all([record.settled.get(metric) for record, _ in of_seeds])
+        counts = [(m.defined, m.of) for _, m in of_seeds if m.defined is not None]
+        counted = (sum(d or 0 for d, _ in counts), sum(of or 0 for _, of in counts))
+        mean = sum(numbers) / len(numbers)
+        values.append(
+            Value(
+                *(row, parse_column(column), metric, mean, settled),
+                counted if len(counts) == len(of_seeds) else None,
+            )
+        )
+        _, best = scale_of(metric, unit).bounds or (0, 1)
+        above = above_chance(metric, mean / best, of_seeds[0][0])
+        if above is not None:
+            learnt[row, column] = learnt.get((row, column), False) or above
+    places = [(row, column) for row, column, _ in groups]
     return [
-        Value(row, parse_column(column), metric, sum(v) / len(v), _of_all(settled[place]))
-        for place, v in groups.items()
-        for row, column, metric in (place,)
+        replace(value, learnt=learnt.get(place)) if value.metric in COSTS else value
+        for value, place in zip(values, places, strict=True)
     ]
+
+
+def above_chance(metric: str, value: float, record: Record) -> bool | None:
+    """Whether a share of right answers is above what guessing gives of the record's data by more
+    than two standard errors of a guess on as many test samples. None for other metrics, and where
+    the number of classes is not known.
+    """
+    chance = facts(metric).chance
+    if facts(metric).of_samples and record.data.get("used") in catalogue.sources():
+        chance = 1 / catalogue.source(record.data["used"]).classes
+    if chance is None:
+        return None
+    error = math.sqrt(chance * (1 - chance) / record.test_samples) if record.test_samples else 0.0
+    return value > chance + 2 * error
 
 
 def _of_all(seeds: Sequence[bool | None]) -> bool | None:
@@ -51,55 +85,65 @@ def judge_claims(run: TableRun, records: Sequence[Record]) -> list[dict[str, str
     """Verdicts on the paper's claims about this table, and on what it is expected to show; other
     tables that a claim needs come from finished cells.
     """
+    plain, folder = replace(run.selection, add=(), drop=()), run.files.base.parents[2]
+
+    def finished(table: Table) -> list[Record]:
+        name = f"{run.paper.key}/{table.key}"
+        files = TableFiles(folder, plain.profile, name, plain.variant)
+        return finished_records(run.paper, table, plain, files)
+
+    return judge_records(run.paper, run.table, plain.profile, records, finished)
+
+
+def judge_records(
+    paper: Paper,
+    of_table: Table,
+    profile: str,
+    records: Sequence[Record],
+    others: Callable[[Table], Sequence[Record]],
+) -> list[dict[str, str]]:
+    """Verdicts on the paper's claims about a table, and on what it is expected to show, of the
+    table's `records` and those of `others`.
+    """
     from reports.tables.claims import judge_claim, judge_expectation
 
-    judged, at_which = find_kind(run.table.measure).judged(
-        as_printed(records, run.table.derived), run.table.metrics, run.table.unit
+    judged, at_which = find_kind(of_table.measure).judged(
+        as_printed(records, of_table.derived), of_table.metrics, of_table.unit
     )
-    ours = {run.table.key: judged}
-    plain = replace(run.selection, add=(), drop=())
-    for table in run.paper.tables:
-        if table.key != run.table.key and registry.find_measure(table.measure).numbers:
-            files = TableFiles(
-                run.files.base.parents[2],
-                plain.profile,
-                f"{run.paper.key}/{table.key}",
-                plain.variant,
-            )
-            finished = finished_records(run.paper, table, plain, files)
-            ours[table.key] = as_printed(finished, table.derived)
+    ours, units = {of_table.key: judged}, {table.key: table.unit for table in paper.tables}
+    for table in paper.tables:
+        if table.key != of_table.key and registry.find_measure(table.measure).numbers:
+            ours[table.key] = as_printed(others(table), table.derived)
     seeds = sorted({r.seed for r in records})
     origins = " ".join(sorted({f"{r.data['asked']}:{r.data['origin']}" for r in records if r.data}))
     shape = None
-    means: Tables = {name: values_of(finished) for name, finished in ours.items()}
+    means: Tables = {name: values_of(finished, units[name]) for name, finished in ours.items()}
     per_seed: list[Tables] = [
-        {n: values_of([r for r in finished if r.seed == seed]) for n, finished in ours.items()}
+        {n: values_of([r for r in all_of_it if r.seed == seed]) for n, all_of_it in ours.items()}
         for seed in seeds
     ]
-    if run.table.unmeasured:
-        shape = {**means, run.table.key: [*means[run.table.key], *_unmeasured(run, records)]}
+    if of_table.unmeasured:
+        shape = {**means, of_table.key: [*means[of_table.key], *_unmeasured(of_table, records)]}
     stated: list[tuple[str, str, str, Verdict | None]] = [
         (
             claim.id,
             claim.claim,
             f"{claim.holds_in_print} {claim.cells}".strip(),
-            judge_claim(claim, run.paper.key, means, per_seed, shape),
+            judge_claim(claim, paper.key, means, per_seed, shape),
         )
-        for claim in published.claims(run.paper.key)
-        if claim.table == run.table.key
+        for claim in published.claims(paper.key)
+        if claim.table == of_table.key
     ]
     stated += [
         (
             expected.id,
             f"{expected.text} (expected; tests {', '.join(expected.claims)})",
             "not in print",
-            judge_expectation(
-                expected.predicate, run.paper.key, run.table.key, means, per_seed, shape
-            ),
+            judge_expectation(expected.predicate, paper.key, of_table.key, means, per_seed, shape),
         )
-        for expected in run.table.expectations
+        for expected in of_table.expectations
     ]
-    alone = _spread_note(run.table, seeds)
+    alone = _spread_note(of_table, seeds)
     lines = []
     for name, text, in_print, verdict in stated:
         lines.append(
@@ -119,7 +163,7 @@ def judge_claims(run: TableRun, records: Sequence[Record]) -> list[dict[str, str
                 "failed_settled": str(verdict.failed_settled if verdict else ""),
                 "in_print": in_print,
                 "seeds": str(len(seeds)),
-                "profile": run.selection.profile,
+                "profile": profile,
                 "data": origins,
                 "fails_at": " | ".join(verdict.fails_at) if verdict else "",
             }
@@ -127,7 +171,7 @@ def judge_claims(run: TableRun, records: Sequence[Record]) -> list[dict[str, str
     return lines
 
 
-def _unmeasured(run: TableRun, records: Sequence[Record]) -> list[Value]:
+def _unmeasured(table: Table, records: Sequence[Record]) -> list[Value]:
     """A value that is none, for every cell of the columns that the suite does not measure: they
     count as missing.
     """
@@ -135,9 +179,9 @@ def _unmeasured(run: TableRun, records: Sequence[Record]) -> list[Value]:
 
     return [
         Value(row, column, metric, math.nan)
-        for column, _ in run.table.unmeasured
+        for column, _ in table.unmeasured
         for row in dict.fromkeys(record.row for record in records)
-        for metric in (*run.table.metrics, BANDWIDTH)
+        for metric in (*table.metrics, BANDWIDTH)
     ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from benchmarks.tables.spec import Derived
@@ -47,13 +47,13 @@ def as_printed(records: Sequence[Record], derived: Sequence[Derived]) -> list[Re
 
 
 def combined(parts: Sequence[Record], rule: Derived) -> tuple[Measurement, ...]:
-    """The sum of each metric over records, or its mean with their weights; nothing of a metric
-    that one of them lacks.
+    """The sum of each metric over records, or its mean with their weights, of as many values as
+    theirs together; nothing of a metric that one of them lacks.
     """
-    values = [
-        {m.metric: m.value for m in part.measurements if isinstance(m.value, float)}
-        for part in parts
+    found = [
+        {m.metric: m for m in part.measurements if isinstance(m.value, float)} for part in parts
     ]
+    values = [{name: float(m.value) for name, m in of_part.items()} for of_part in found]
     made = []
     for metric in rule.metrics:
         if not all({metric, rule.weights or metric} <= of_part.keys() for of_part in values):
@@ -61,7 +61,16 @@ def combined(parts: Sequence[Record], rule: Derived) -> tuple[Measurement, ...]:
         if rule.weights:
             weights = [of_part[rule.weights] for of_part in values]
             total = sum(w * of_part[metric] for w, of_part in zip(weights, values, strict=True))
-            made.append(Measurement(metric, total / sum(weights)))
+            value = total / sum(weights)
         else:
-            made.append(Measurement(metric, sum(of_part[metric] for of_part in values)))
+            value = sum(of_part[metric] for of_part in values)
+        counts = [of_part[metric] for of_part in found]
+        defined, of = (_sum(getattr(m, name) for m in counts) for name in ("defined", "of"))
+        made.append(Measurement(metric, value, defined=defined, of=of))
     return tuple(made)
+
+
+def _sum(counts: Iterable[int | None]) -> int | None:
+    """None if one is."""
+    known = list(counts)
+    return None if None in known else sum(count for count in known if count is not None)

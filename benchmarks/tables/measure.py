@@ -6,21 +6,24 @@ module imports no framework: `take` does where it needs one.
 
 from __future__ import annotations
 
+import math
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.tables.spec import LOOKS, Scalar, SpecError
-from metrics.names import facts
+from metrics.names import DEFINED, OF, facts
+from results.record import Measurement
 
 if TYPE_CHECKING:
     from datasets.catalogue import ResolvedData
     from federation.federation import Federation
     from federation.method import Method
     from federation.parties.checkpoint import Checkpoint
+    from federation.parties.client import Client
     from federation.seeds import Seeds
-    from results.record import Measurement
 
 Config = Mapping[str, Scalar]
 
@@ -53,7 +56,27 @@ class Fitted:
 
     @property
     def models(self) -> list[Checkpoint]:
-        """The models whose numbers are averaged: all, or those of clients of the row's role."""
+        """The models whose numbers are averaged: all, or those of clients of the row's role; none
+        of a client without samples. Raises ValueError if nothing is left of what was fitted.
+        """
+        clients = {f"client-{client.index}": client for client in self.federation.clients}
+        models = [model for model in self._of_role if is_trained(clients.get(model.owner))]
+        if self.fitted and not models:
+            raise ValueError("no client of this row holds a sample; its networks never trained")
+        return models
+
+    @property
+    def over_models(self) -> str:
+        """`mean over models`, and of how many clients where some hold no samples; empty for a
+        single model.
+        """
+        count, of = len(self.models), len(self._of_role)
+        if count < of:
+            return f"mean over the models of {count} of {of} clients, the others hold no samples"
+        return "mean over models" if count > 1 else ""
+
+    @property
+    def _of_role(self) -> list[Checkpoint]:
         owners = {f"client-{c.index}" for c in self.federation.clients if c.role == self.role}
         return [model for model in self.fitted if not self.role or model.owner in owners]
 
@@ -65,6 +88,43 @@ class Fitted:
     def scale(self, metric: str) -> int:
         """What a value of `metric` is multiplied with: `percent` for a share, else 1."""
         return self.percent if facts(metric).share else 1
+
+
+def is_trained(owner: Client | None) -> bool:
+    """Whether the network of a client, or of the server (None), has seen samples of its owner."""
+    return owner is None or owner.size > 0
+
+
+def mean_of_numbers(values: Any) -> Any:
+    """The mean over the first axis of those of some values that are numbers; NaN if none is."""
+    import numpy as np
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Mean of empty slice", RuntimeWarning)
+        return np.nanmean(values, axis=0)
+
+
+def counted(
+    metric: str, mean: float, counts: Sequence[tuple[int, int]], column: str = ""
+) -> Measurement:
+    """A mean over models and sites, and of how many values it is: the sums of `counts`, of each how
+    many are defined and how many there are.
+    """
+    defined, of = (sum(parts) for parts in zip(*counts, strict=True))
+    return Measurement(metric, float(mean), column, defined, of)
+
+
+def count_in(
+    history: Mapping[str, Sequence[float]], metric: str, places: Sequence[int] = (0,)
+) -> tuple[int, int]:
+    """Of how many of how many values a metric is a mean at the `places` of its history, the fewest.
+    What has no count is one value.
+    """
+    if metric + DEFINED not in history:
+        return int(not any(math.isnan(history[metric][place]) for place in places)), 1
+    pairs = zip(history[metric + DEFINED], history[metric + OF], strict=True)
+    counts = [(int(defined), int(of)) for defined, of in pairs]
+    return min(counts[place] for place in places)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from federation.tasks.base import Task
 from federation.training.loops import Normalisation
 from federation.training.measuring import evaluate
 from federation.watching import show
-from metrics.names import at_site
+from metrics.names import at_site, is_count
 from results.files import digest
 
 
@@ -92,7 +92,8 @@ class Evaluation:
         count = self._count or self._number
         for metric, value in self.look(model, self._number, count, for_all=self._for_all).items():
             self.history.setdefault(metric, []).append(value)
-            show(f"{metric}/global model", self._number, value)
+            if not is_count(metric):
+                show(f"{metric}/global model", self._number, value)
 
     def look(
         self,

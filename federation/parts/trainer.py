@@ -34,6 +34,7 @@ from federation.training.loops import (
 from federation.training.private_training import PrivateSteps, check_separable, train_privately
 from federation.training.turns import side_by_side, take_turns
 from federation.watching import on_client, show_epoch, trained
+from metrics.names import is_count
 
 
 def labelled(shard: Shard) -> TrainingSet:
@@ -150,7 +151,8 @@ class Trainer:
         found = self._evaluation.look(model, epoch, epochs, task, for_all=True)
         for metric, value in found.items():
             history.setdefault(metric, []).append(value)
-            show_epoch(metric, epoch, epochs, value)
+            if not is_count(metric):
+                show_epoch(metric, epoch, epochs, value)
 
     def forward(self, model: nn.Module, inputs: torch.Tensor) -> torch.Tensor:
         """A forward pass of a training loop of a method's own, as `execution` says; outputs in

@@ -28,6 +28,7 @@ from reports.comparing.costs import costs_of, settings_of
 from reports.comparing.noise import records_of, run_noise, same_machine
 from reports.comparing.rule import ANOTHER_MACHINE, UNDECIDED, Difference, Rule
 from reports.comparing.significance import explained, holm, loss_of, measurements, p_value
+from reports.tables.counts import share_of
 from reports.tables.resultset import Cell, Key, ResultSet
 from reports.tables.units import Scale, scale_of
 
@@ -135,6 +136,10 @@ def _judge(key: Key, old: Cell, now: Cell, rule: Rule, noise: float) -> Differen
                 verdict = (
                     _worse(scale) if loss > allowed else "better" if loss < -allowed else "same"
                 )
+    if old.get("of") and now.get("of") and share_of(old) != share_of(now):
+        counts = (f"{cell['defined']} of {cell['of']}" for cell in (old, now))
+        remarks.append(f"mean over {' -> '.join(counts)} values")
+        verdict = verdict if verdict == "worse" else "changed"
     for name in ("seeds", "statistic"):
         if old.get(name) and now.get(name) and old[name] != now[name]:
             remarks.append(f"{name} {old[name]} -> {now[name]}")

@@ -221,6 +221,18 @@ def mark_unsettled(axis: Axes, x: Any, y: Any) -> None:
         axis.plot(x, y, **SECTION)
 
 
+def note(axis: Axes, x: Any, y: Any, texts: Sequence[str], rotation: float = 0) -> None:
+    """Texts beside places, to the right of them or, turned, above them; none where one is empty."""
+    style: dict[str, Any] = {"textcoords": "offset points", "fontsize": TICK - 1}
+    if rotation:
+        style |= {"xytext": (0, 4), "ha": "center", "va": "bottom", "rotation": rotation}
+    else:
+        style |= {"xytext": (4, 0), "ha": "left", "va": "center"}
+    for at_x, at_y, text in zip(x, y, texts, strict=True):
+        if text and np.isfinite((at_x, at_y)).all():
+            axis.annotate(text, (at_x, at_y), **style)
+
+
 def number_or_nan(text: str) -> float:
     """The number in a field of a CSV; not a number for an empty one."""
     return float(text) if text else math.nan

@@ -27,6 +27,7 @@ from reports.drawing.figures import (
     inches_wide,
     limits,
     mark_unsettled,
+    note,
     number_or_nan,
     page,
     spread_bars,
@@ -34,6 +35,7 @@ from reports.drawing.figures import (
     vertical_axis,
 )
 from reports.drawing.palette import Look, looks_of
+from reports.tables.counts import left_out
 from reports.tables.table import (
     Block,
     Layout,
@@ -144,11 +146,13 @@ def _value(block: Block, row: str, column: str) -> str:
     return line["value"] if line is not None and line["status"] == "ok" else ""
 
 
-def _short(panel: Panel, block: Block, row: str) -> np.ndarray:
-    """A row's values where its runs were cut short."""
-    lines = (block.cells.get((row, column)) for column in panel.columns)
+def _marks(axis: Axes, lines: Sequence[Line | None], x: Any, y: Any, rotation: float = 0.0) -> None:
+    """At the places of a row's lines, which were cut short, and of how many values a mean is that
+    leaves some out.
+    """
     short = [line is not None and cut_short(line) for line in lines]
-    return np.where(short, _series(panel, block, row, "value"), np.nan)
+    mark_unsettled(axis, x, np.where(short, y, np.nan))
+    note(axis, x, y, ["" if line is None else left_out(line) for line in lines], rotation)
 
 
 def _measured(block: Block, row: str) -> bool:
@@ -312,7 +316,8 @@ def _bars(
             heights = values[row][has] - base
             axis.bar(x, heights, width, base, yerr=spread, error_kw=SPREAD, **_fill(look), **named)
         _printed(axis, panel, block, row, x, has)
-        mark_unsettled(axis, x, _short(panel, block, row)[has])
+        lines = [block.cells.get((row, column)) for column in panel.columns]
+        _marks(axis, [*itertools.compress(lines, has)], x, values[row][has], 90)
     for x, chance in enumerate(_chances(panel, block, layout)):
         if chance >= span[0]:
             axis.plot([x - 0.5, x + 0.5], [chance] * 2, label=CHANCE, **GUESS)
@@ -358,7 +363,8 @@ def _rows(
             axis.barh(
                 [position], value - base, 0.72, base, xerr=spread, error_kw=SPREAD, **_fill(look)
             )
-        mark_unsettled(axis, _short(panel, block, row), [position])
+        lines = [block.cells.get((row, column)) for column in panel.columns]
+        _marks(axis, lines, value, [position])
         printed = _series(panel, block, row, "published")
         if np.isfinite(printed).all():
             around = spread_bars(_series(panel, block, row, "published_std"))
@@ -405,7 +411,8 @@ def _lines(
             error = spread_bars(_series(panel, block, row, "std")[finite])
             marks: dict[str, Any] = {"marker": look.marker, "elinewidth": 0.8}
             axis.errorbar(x, values[finite], yerr=error, **marks, **style, **named)
-            mark_unsettled(axis, x, _short(panel, block, row)[finite])
+            lines = [block.cells.get((row, column)) for column in panel.columns]
+            _marks(axis, [*itertools.compress(lines, finite)], x, values[finite], 90)
         for level, around in zip(values[~finite], spread[~finite], strict=True):
             if has_line:
                 axis.axhline(level, color=look.colour, ls=":", lw=0.9)

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from reports.drawing.figures import SECTION, TICK, finish, number_or_nan, page, styled
+from reports.tables.counts import left_out
 from reports.tables.table import MARK, Layout, Line, cut_short
 from reports.tables.units import scale_of
 from results.published import parse_column
@@ -43,14 +44,17 @@ def matrix_plot(layout: Layout, lines: Sequence[Line], path: Path, keys: tuple[s
     for number, (axis, metric) in enumerate(zip(axes, metrics, strict=True)):
         values, printed = (np.full((len(down), len(across)), np.nan) for _ in range(2))
         marked = np.zeros(values.shape, dtype=bool)
+        counts = np.full(values.shape, "", dtype=object)
         for line, column in zip(lines, columns, strict=True):
             if line["metric"] == metric:
                 place = down.index(column[keys[0]]), across.index(column[keys[1]])
                 values[place] = number_or_nan(line["value"])
                 printed[place] = number_or_nan(line["published"])
                 marked[place] = cut_short(line)
+                counts[place] = left_out(line)
         scale = scale_of(metric, layout.unit)
-        _panel(axis, values, printed, marked, max(1, scale.digits - 1), lower=scale.sign < 0)
+        digits = max(1, scale.digits - 1)
+        _panel(axis, values, printed, marked, counts, digits, lower=scale.sign < 0)
         axis.set_title(scale.title)
         axis.set_xticks(range(len(across)), across)
         axis.set_yticks(range(len(down)), down if number == 0 else [""] * len(down))
@@ -66,6 +70,7 @@ def _panel(
     values: np.ndarray,
     printed: np.ndarray,
     marked: np.ndarray,
+    counts: np.ndarray,
     digits: int,
     *,
     lower: bool,
@@ -79,6 +84,8 @@ def _panel(
         share = (value - least) / (most - least) if most > least else 0.0
         dark = (1 - share if lower else share) > DARK
         text = f"{value:.{digits}f} {MARK}" if marked[row, column] else f"{value:.{digits}f}"
+        if counts[row, column]:
+            text += f"\n{counts[row, column]}"
         if np.isfinite(printed[row, column]):
             text += f"\n({printed[row, column]:.{digits}f})"
         ink = "white" if dark else "black"

@@ -80,7 +80,7 @@ def standing(
 
 def claim_kind(verdict: str) -> str:
     """The one of `KINDS`, settled or not, that a verdict comes to."""
-    if verdict.startswith(("not measured", "not judged")):
+    if verdict.startswith(("not measured", "not judged (")):
         return UNMEASURED
     kind = verdict_kind(verdict)
     if kind == "open":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from reports.tables.counts import count_notes
 from reports.tables.table import (
     MARK,
     Layout,
@@ -69,6 +70,8 @@ def latex_table(layout: Layout, lines: pd.DataFrame) -> str:
             marks = f"In brackets: published; bold: {escape(bold(layout))}{bound}"
             if any(map(cut_short, block.cells.values())):
                 marks += rf"; {escape(MARK)}: cut short, the metric had not settled"
+            counts = count_notes(block.cells.values())
+            marks += "".join(f"; {escape(note)}" for note in counts)
             scale_name = block.scale.title.split(" ")[0].lower()
             parts += [
                 r"\begin{table}",

@@ -13,10 +13,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from reports.tables.predicates import Bindings, Clause, MissingError, Tables, Value, parse
+from reports.tables.predicates import (
+    AT_CHANCE,
+    UNLIKE,
+    Bindings,
+    Clause,
+    MissingError,
+    Tables,
+    Value,
+    parse,
+)
 from results.published import Claim, parse_column, published_table
 
 CUT_SHORT, UNDECIDED = "cut short", "undecided (spread over seeds)"
+NOT_JUDGED = "not judged"
 FIGURE = "figure: "
 """How a predicate about a figure begins."""
 
@@ -43,13 +53,15 @@ class Verdict:
     missing: int = 0
     """Of the undecided, those with missing cells."""
     cut_short: int = 0
-    """Comparisons that fail on a run that was cut short: a longer one might hold."""
+    """Comparisons that so far fail, on a run that was cut short: a longer one might hold."""
     early: int = 0
     """Of the held, those on a run that was cut short: a longer one might fail."""
     settled: int = 0
     """Of the held, those whose runs had all settled; of the others it is not known."""
     failed_settled: int = 0
     """Of the failed, the same."""
+    not_judged: tuple[str, ...] = ()
+    """Of the undecided, why each says nothing that has its cells."""
 
     @property
     def total(self) -> int:
@@ -57,33 +69,42 @@ class Verdict:
 
     @property
     def word(self) -> str:
-        """`holds`, `holds in 3 of 4`, `does not hold`, `cut short`, `undecided (spread over seeds)`
-        or `not measured`.
+        """`holds`, `holds in 3 of 4 decided`, `does not hold`, `cut short`, `undecided (spread over
+        seeds)`, `not judged` or `not measured`.
 
-        What could not be judged is added: `holds in 1 of 1 measured; 8 of 9 not measured`; and of
-        how many of those that hold the runs were cut short.
+        What is not decided is added, `holds in 1 of 1 decided; 8 of 9 not measured`: of runs that
+        were cut short, that all of it points the other way so far. And of how many of those that
+        hold the runs were cut short.
         """
         if self.total == self.missing:
             return "not measured"
         decided = self.held + self.failed
-        noise = self.undecided - self.missing
-        if decided == 0:
-            words = UNDECIDED if noise else CUT_SHORT
-        elif decided == self.total and self.failed == 0:
-            words = "holds"
-        elif decided == self.total and self.held == 0:
-            words = "does not hold"
-        else:
-            words = f"holds in {self.held} of {decided}" + (" measured" if self.missing else "")
-        if self.early:
-            words += (
-                f" ({self.early} before {'its run' if self.early == 1 else 'their runs'} settled)"
-            )
-        if noise and decided:
-            words += f"; {noise} {UNDECIDED}"
-        if self.cut_short and decided + noise:
-            words += f"; {self.cut_short} {CUT_SHORT}"
-        return words + (f"; {self.missing} of {self.total} not measured" if self.missing else "")
+        noise = self.undecided - self.missing - len(self.not_judged)
+        parts = []
+        if decided:
+            if decided < self.total:
+                parts.append(f"holds in {self.held} of {decided} decided")
+            elif self.held and self.failed:
+                parts.append(f"holds in {self.held} of {decided}")
+            else:
+                parts.append("holds" if self.held else "does not hold")
+            if self.early:
+                runs = "its run" if self.early == 1 else "their runs"
+                parts[0] += f" ({self.early} before {runs} settled)"
+        if noise:
+            parts.append(f"{noise} {UNDECIDED}" if decided else UNDECIDED)
+        if self.cut_short:
+            parts.append(f"{CUT_SHORT}: {other_way(self.cut_short)}")
+        for why, count in Counter(self.not_judged).items():
+            parts.append(f"{NOT_JUDGED}: {f'{count}, ' * (self.total > 1)}{why}")
+        if self.missing:
+            parts.append(f"{self.missing} of {self.total} not measured")
+        return "; ".join(parts)
+
+
+def other_way(count: int) -> str:
+    """Which way comparisons point that were cut short, in words: those that hold are not."""
+    return f"{count}, which {'fails' if count == 1 else 'all fail'} so far"
 
 
 class _Outcome(Enum):
@@ -96,6 +117,8 @@ class _Outcome(Enum):
     FAILED = "failed"
     CUT_SHORT = "cut short"
     UNDECIDED = "undecided"
+    AT_CHANCE = AT_CHANCE
+    UNLIKE = UNLIKE
     MISSING = "missing"
 
 
@@ -103,6 +126,8 @@ HELD = (_Outcome.SETTLED, _Outcome.HELD, _Outcome.EARLY)
 """What holds, by how well it is known to be the end."""
 FAILED = (_Outcome.FAILED_SETTLED, _Outcome.FAILED)
 """What does not hold, in the same order."""
+SAYS_NOTHING = (_Outcome.AT_CHANCE, _Outcome.UNLIKE)
+"""What is not judged, though it is measured."""
 
 
 def judge(
@@ -117,7 +142,9 @@ def judge(
     `shape` (default: `tables`) tells which combinations exist: for our values, those for which the
     paper printed numbers; such a comparison without our values is undecided. `seeds` are the values
     of each seed; with at least two of them, a comparison whose difference lies within its 95 % t
-    interval over seeds is undecided. One that fails on a run that was cut short is no failure.
+    interval over seeds is undecided. One that fails on a run that was cut short is no failure. Not
+    judged is one of means over different shares of their values, and one of what runs cost whose
+    accuracy is at chance.
     """
     counts: Counter[_Outcome] = Counter()
     fails_at: list[str] = []
@@ -144,13 +171,14 @@ def judge(
     return Verdict(
         sum(counts[held] for held in HELD),
         sum(counts[failed] for failed in FAILED),
-        counts[_Outcome.UNDECIDED] + counts[_Outcome.MISSING],
+        sum(counts[open_] for open_ in (_Outcome.UNDECIDED, _Outcome.MISSING, *SAYS_NOTHING)),
         tuple(fails_at),
         counts[_Outcome.MISSING],
         counts[_Outcome.CUT_SHORT],
         counts[_Outcome.EARLY],
         counts[_Outcome.SETTLED],
         counts[_Outcome.FAILED_SETTLED],
+        tuple(kind.value for kind in SAYS_NOTHING for _ in range(counts[kind])),
     )
 
 
@@ -161,6 +189,8 @@ def _outcome(
     holds = clause.outcome(tables, table, bindings)
     if holds is None:
         return _Outcome.MISSING
+    if why := clause.not_judged(tables, table, bindings):
+        return _Outcome(why)
     if len(seeds) > 1 and not _beyond_spread(clause, table, bindings, seeds):
         return _Outcome.UNDECIDED
     settled = clause.settled(tables, table, bindings)
@@ -186,7 +216,8 @@ def _together(quantifier: str, outcomes: Sequence[_Outcome]) -> _Outcome:
             return kind
     if possible - of[_Outcome.CUT_SHORT] < needed:
         return _Outcome.CUT_SHORT
-    return _Outcome.MISSING if of[_Outcome.MISSING] else _Outcome.UNDECIDED
+    open_ = (_Outcome.MISSING, *SAYS_NOTHING)
+    return next((kind for kind in open_ if of[kind]), _Outcome.UNDECIDED)
 
 
 def _beyond_spread(clause: Clause, table: str, bindings: Bindings, seeds: Sequence[Tables]) -> bool:

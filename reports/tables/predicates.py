@@ -27,6 +27,9 @@ COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     "!=": operator.ne,
 }
 FUNCTIONS = ("max", "min", "mean", "abs", "count", "pearson", "spearman", "argmax")
+AT_CHANCE = "accuracy at chance"
+UNLIKE = "means over different shares of their values"
+"""Why a comparison is not judged."""
 CORRELATIONS = {"pearson": pearson, "spearman": spearman}
 _TOKEN = re.compile(
     r"\s*(?:(?P<ref>(?:(?:print:)?table\d+:)?[a-z][a-z0-9-]*\[[^\]]*\])|(?P<number>\d+(?:\.\d+)?)|(?P<key>\{[a-z0-9-]+\})"
@@ -52,6 +55,10 @@ class Value:
     number: float
     settled: bool | None = None
     """Whether the metric had settled when the run ended; None where no history tells."""
+    counted: tuple[int, int] | None = None
+    """Of how many values that are defined, of how many, it is a mean; None where nobody counted."""
+    learnt: bool | None = None
+    """Of what a run costs, whether its accuracy is above chance; None where that is not known."""
 
 
 Tables = Mapping[str, Sequence[Value]]
@@ -98,10 +105,9 @@ class _Comparison:
             for m, op in zip(margins, self.operators, strict=True)
         )
 
-    def settled(self, tables: Tables, default: str, bindings: Bindings) -> list[bool | None]:
-        """`settled` of every value that it reads."""
-        read = (value for cells in self.references for value in cells(tables, default, bindings))
-        return [value.settled for value in read]
+    def read(self, tables: Tables, default: str, bindings: Bindings) -> list[Value]:
+        """Every value that it reads."""
+        return [value for cells in self.references for value in cells(tables, default, bindings)]
 
 
 _Reference = Callable[[Tables, str, Bindings], list[Value]]
@@ -334,8 +340,27 @@ class Clause:
         """Whether every value that the comparisons read had settled when its run ended; False if
         one was cut short, else None if one's history does not tell.
         """
-        read = [s for c in self.comparisons for s in c.settled(tables, default, bindings)]
+        read = [
+            value.settled for c in self.comparisons for value in c.read(tables, default, bindings)
+        ]
         return False if False in read else None if None in read else True
+
+    def not_judged(self, tables: Tables, default: str, bindings: Bindings) -> str:
+        """Why the comparisons say nothing, in words: they set means over another share of their
+        values beside each other, or costs of runs that learnt nothing. Else empty.
+        """
+        for comparison in self.comparisons:
+            read = comparison.read(tables, default, bindings)
+            if any(value.learnt is False for value in read):
+                return AT_CHANCE
+            shares: dict[str, set[float]] = {}
+            for value in read:
+                if value.counted is not None:
+                    defined, of = value.counted
+                    shares.setdefault(value.metric, set()).add(defined / of if of else 0.0)
+            if any(len(of_metric) > 1 for of_metric in shares.values()):
+                return UNLIKE
+        return ""
 
 
 def parse(predicate: str) -> list[Clause]:

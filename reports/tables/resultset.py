@@ -159,9 +159,13 @@ def _wrong(line: Cell) -> str:
         return "a privacy budget that is not above 0"
     if wrong := _wrong_difference(line):
         return wrong
-    for name, least in (("n", 2 if line["std"] else 1), ("bytes_up", 0), ("bytes_down", 0)):
+    counted = (("defined", 0), ("of", 1)) if line.get("of") or line.get("defined") else ()
+    exact = (("n", 2 if line["std"] else 1), ("bytes_up", 0), ("bytes_down", 0))
+    for name, least in (*exact, *counted):
         if not (line[name].isascii() and line[name].isdigit() and int(line[name]) >= least):
             return f"{name} {line[name]!r} is not a whole number from {least}"
+    if counted and int(line["defined"]) > int(line["of"]):
+        return f"a mean of {line['defined']} of {line['of']} values"
     return ""
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import pandas as pd
 
 from metrics.names import AT_COST, CLIENT_FLOPS, MEGABYTES_DOWN, MEGABYTES_UP, PROPERTY
+from reports.tables.counts import fullest, share_of
 from reports.tables.fronts import Spot, spots
 from reports.tables.ranking import complete, critical_difference, friedman, mean_ranks
 from reports.tables.run_costs import ACCURACY, Value, at_equal_cost, seconds
@@ -163,14 +164,18 @@ def standings_of(tables: Iterable[Scored]) -> Standings:
         for row, title in table.layout.rows.items():
             of, bound = table.layout.methods.get(row, row), row in table.layout.oracles
             methods.setdefault(row, Standing(row, title, bound, of))
+        beside: dict[tuple[str, str], list[Line]] = {}
+        for line in table.lines:
+            beside.setdefault(_beside(line), []).append(line)
         for line in table.lines:
             at, method = places.get((line["row"], line["column"]), ()), methods[line["row"]]
+            of_all = share_of(line) == fullest(beside[_beside(line)])
             if line["status"] != OK or not at:
                 continue
             if line["metric"] == PROPERTY:
                 holds = parse_column(line["column"])[PROPERTY]
                 _add_property(method, holds, line["value"] == "yes")
-            elif is_number(line["value"]) and math.isfinite(float(line["value"])):
+            elif of_all and is_number(line["value"]) and math.isfinite(float(line["value"])):
                 keys = [condition.key for condition in at]
                 for key in keys:
                     seeds[key] = min(seeds.get(key, int(line["n"])), int(line["n"]))
@@ -189,6 +194,13 @@ def standings_of(tables: Iterable[Scored]) -> Standings:
             methods[row].add(metric, keys, value)
     found = dict.fromkeys(conditions)
     return Standings(tuple(found), tuple(methods.values()), seeds)
+
+
+def _beside(line: Line) -> tuple[str, str]:
+    """What lines that are compared have in common: column, whatever the public images; metric."""
+    pairs = parse_column(line["column"])
+    pairs.pop(PUBLIC, None)
+    return format_column(pairs), line["metric"]
 
 
 def value_of(line: Line) -> Value:

@@ -10,6 +10,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from metrics.names import TEXTS
+from reports.tables.counts import count_notes, fullest, left_out, share_of
 from reports.tables.units import FRACTION, Scale, scale_of
 from results.published import format_column, parse_column, published_table
 from results.record import OK
@@ -254,8 +255,8 @@ def best_rows(layout: Layout, block: Block, column: str) -> set[str]:
     """The row with the best value of a column, if no other row's spread over seeds reaches it; none
     if the metric has no better or worse.
 
-    Upper bounds are left out, rows that break the contract, and rows that report their best epoch
-    beside others that do not.
+    Upper bounds are left out, rows that break the contract, rows whose mean is of fewer values than
+    another's, and rows that report their best epoch beside others that do not.
     """
     candidates = {
         row: block.cells[row, column]
@@ -267,6 +268,8 @@ def best_rows(layout: Layout, block: Block, column: str) -> set[str]:
         for row, line in candidates.items()
         if line["status"] == OK and is_number(line["value"]) and not line.get("contract", "")
     }
+    most = fullest(lines.values())
+    lines = {row: line for row, line in lines.items() if share_of(line) == most}
     fair = {
         row: line
         for row, line in lines.items()
@@ -292,11 +295,14 @@ def bold(layout: Layout) -> str:
 
 
 def measured_text(line: Line, scale: Scale) -> str:
-    """`0.9812 ± 0.0013`, marked where the run was cut short; or the failure."""
+    """`0.9812 ± 0.0013`, of how many values where some are undefined, marked where the run was cut
+    short; or the failure.
+    """
     if line["status"] != OK:
         return "failed"
     spread = f" ± {scale.text(line['std'])}" if line["std"] else ""
-    return scale.text(line["value"]) + spread + (f" {MARK}" if cut_short(line) else "")
+    of = f" ({short})" if (short := left_out(line)) else ""
+    return scale.text(line["value"]) + spread + of + (f" {MARK}" if cut_short(line) else "")
 
 
 def cut_short(line: Line) -> bool:
@@ -381,6 +387,7 @@ def legend(layout: Layout, lines: pd.DataFrame) -> list[str]:
         )
     if any(map(cut_short, records_of(lines))):
         notes.append(f"{MARK} {NOT_SETTLED}")
+    notes += count_notes(records_of(lines))
     notes += unequal_notes(layout)
     notes += [block_title(block) for block in shown if block.scale.sign < 0]
     notes += [

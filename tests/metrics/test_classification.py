@@ -12,21 +12,8 @@ from metrics.classification import (
     UNKNOWN,
     accuracy_by_class,
     auc_by_class,
-    median_of_last,
     weighted_by_labels,
 )
-
-
-def test_the_median_is_taken_over_the_last_epochs_only():
-    assert median_of_last([0.9, 0.9, 0.1, 0.3, 0.2], 3) == 0.2
-
-
-def test_the_median_of_an_even_number_of_epochs_lies_between_the_middle_two():
-    assert median_of_last([0.9, 0.1, 0.5, 0.2, 0.4], 4) == pytest.approx(0.3)
-
-
-def test_a_shorter_history_is_used_whole():
-    assert median_of_last([0.5, 0.7, 0.6], 10) == 0.6
 
 
 def test_auc_is_the_share_of_pairs_in_the_right_order_and_ties_count_half():

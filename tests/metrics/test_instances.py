@@ -157,7 +157,7 @@ NOTHING, ONE = drawn("... ... ..."), drawn("... .1. ...")
 def test_no_prediction_and_no_object():
     for pred, truth in ((NOTHING, ONE), (ONE, NOTHING)):
         assert aji(pred, truth) == aji(pred, truth, reuse=True) == object_dice(pred, truth) == 0
-        assert math.isnan(object_hausdorff(pred, truth))
+        assert object_hausdorff(pred, truth) == math.sqrt(18)  # the diagonal of 3 x 3 pixels
     assert all(math.isnan(measure(NOTHING, NOTHING)) for measure in MEASURES)
     assert aji(NOTHING, NOTHING, reuse=True) == 0
 
@@ -268,7 +268,7 @@ def plain_object_hausdorff(pred, truth, quantile, match):
 
     sides = contours(truth), contours(pred)
     if not all(points for _, points in sides):
-        return math.nan
+        return math.hypot(*truth.shape) if any(points for _, points in sides) else math.nan
     return (mean(*sides) + mean(*sides[::-1])) / 2
 
 

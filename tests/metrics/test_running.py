@@ -47,8 +47,44 @@ TARGETS = torch.tensor([[[1, 0]], [[1, 1]], [[1, 255]], [[0, 0]]])
 def test_overlap_without_groups_is_the_mean_iou_of_all_pixels():
     # Of either class two pixels are found, of five that are predicted or there.
     assert measured(Overlap(2, 255), PREDICTED, TARGETS) == {
-        "miou": pytest.approx((2 / 5 + 2 / 5) / 2)
+        "miou": pytest.approx((2 / 5 + 2 / 5) / 2),
+        "miou#defined": 2,
+        "miou#of": 2,
     }
+
+
+def counts(values, name):
+    return values[f"{name}#defined"], values[f"{name}#of"]
+
+
+def test_the_count_of_the_mean_iou_is_that_of_the_classes_that_are_there():
+    # Of three classes one is there, which is found, and one is predicted beside it: IoU 1/2 and 0.
+    outputs = one_hot([[[1, 2]]], 3)
+    values = measured(Overlap(3, 255), outputs, torch.tensor([[[1, 1]]]))
+    assert values["miou"] == (1 / 2 + 0) / 2
+    assert counts(values, "miou") == (1, 3)
+
+
+LOST = torch.full((1, 2, 1, 2), math.nan)
+
+
+def test_a_sample_whose_scores_are_not_numbers_is_a_miss_and_not_of_the_first_class():
+    scores = torch.tensor([[math.nan, math.nan], [3.0, 1.0], [0.0, math.nan]])
+    assert accuracy(scores, [0, 0, 0]) == 1 / 3
+    # Of the two samples one is right; the other's pixels are all of another class than they should.
+    values = measured(
+        Overlap(2, 255), torch.cat([LOST, PREDICTED[3:]]), torch.zeros(2, 1, 2).long()
+    )
+    assert values["miou"] == (2 / 4 + 0) / 2
+
+
+def test_a_score_that_is_not_a_number_is_ranked_wrongly_and_a_class_without_any_has_no_auc():
+    scores = torch.tensor([[0.9, math.nan], [math.nan, math.nan], [0.1, math.nan], [0.2, math.nan]])
+    targets = torch.tensor([[1, 1], [1, 1], [0, 0], [0, 0]], dtype=torch.uint8)
+    # Of four pairs the two with the positive that has no score are wrong.
+    assert measured(MeanAUC(), scores, targets) == {"mauc": 0.5, "mauc#defined": 1, "mauc#of": 2}
+    with pytest.raises(ValueError, match="training diverged"):
+        measured(MeanAUC(), scores * math.nan, targets)
 
 
 def test_dice_is_the_mean_over_samples_and_over_groups_that_have_the_organ():
@@ -56,6 +92,7 @@ def test_dice_is_the_mean_over_samples_and_over_groups_that_have_the_organ():
     assert values["dice"] == pytest.approx((2 / 3 + 2 / 3 + 0) / 3)
     # Group 7: two pixels found of three there and three predicted; 3: one there, none predicted.
     assert values["dice-by-group"] == pytest.approx((4 / 6 + 0) / 2)
+    assert (counts(values, "dice"), counts(values, "dice-by-group")) == ((3, 4), (2, 3))
 
 
 def test_dice_of_nothing_but_background_is_no_number():

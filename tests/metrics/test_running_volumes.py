@@ -59,7 +59,9 @@ def test_volumes_are_put_together_from_any_batches(batch):
     found = measured(outputs, targets, groups, batch)
     parts = [slice(0, 3), slice(3, 4), slice(4, 6)]
     each = [volume_quality(outputs[p, 0].numpy(), targets[p, 0].numpy()) for p in parts]
-    assert found == pytest.approx(dict(zip(("ssim", "psnr"), np.mean(each, axis=0), strict=True)))
+    means = dict(zip(("ssim", "psnr"), np.mean(each, axis=0), strict=True))
+    counts = {f"{name}#{count}": 3 for name in means for count in ("defined", "of")}
+    assert found == pytest.approx({**means, **counts})
 
 
 def test_without_groups_a_slice_is_a_volume_and_black_ones_are_left_out():
@@ -69,6 +71,11 @@ def test_without_groups_a_slice_is_a_volume_and_black_ones_are_left_out():
     found = measured(outputs, targets)
     each = [volume_quality(outputs[k].numpy(), targets[k].numpy()) for k in (0, 2)]
     assert found["psnr"] == pytest.approx(np.mean([psnr for _, psnr in each]))
+    assert (found["psnr#defined"], found["psnr#of"]) == (2, 3)
+    outputs[0, 0, 0, 0] = math.nan
+    found = measured(outputs, targets)
+    assert found["psnr"] == pytest.approx(each[1][1])
+    assert (found["ssim#defined"], found["ssim#of"]) == (1, 3)
     with pytest.raises(ValueError, match="not black everywhere"):
         measured(outputs[1:2], targets[1:2])
 

@@ -117,6 +117,30 @@ def test_what_only_some_seeds_measure_is_over_these():
         ["epoch=1", 2, 0.375],
         ["epoch=2", 1, 1.0],
     ]
+    counts = over_seeds(lines)[["defined", "of"]].values.tolist()
+    assert math.isnan(counts[0][0])  # nobody counted, and no seed lacks it
+    assert counts[1] == [1, 2]
+
+
+def test_counts_are_added_up_over_seeds_and_one_without_a_number_has_none_that_is_defined():
+    def distance(value, defined, of):
+        return Measurement("hd95", value, defined=defined, of=of)
+
+    lines = tidy(
+        [
+            record("a", 0, distance(3.0, 112, 610)),
+            record("a", 1, distance(5.0, 610, 610)),
+            record("a", 2, distance(math.nan, 0, 610)),
+            record("b", 0, distance(3.0, 610, 610)),
+            record("b", 1),
+        ]
+    )
+    assert lines[["defined", "of"]].iloc[0].tolist() == [112, 610]
+    summary = over_seeds(lines)
+    assert summary[["value", "n", "defined", "of"]].values.tolist() == [
+        [4.0, 2, 722, 1830],
+        [3.0, 1, 610, 1220],
+    ]
 
 
 def test_texts_stand_apart_from_numbers():

@@ -110,6 +110,13 @@ def test_a_text_that_equals_the_printed_one_is_the_same():
     )
 
 
+def test_a_mean_says_of_how_many_values_it_is_and_nothing_where_nobody_counted():
+    counted = Measurement("accuracy", 0.5, defined=112, of=610)
+    lines = summary([record(measurements=(counted,))])
+    assert [(line["defined"], line["of"]) for line in lines] == [("112", "610")]
+    assert [(line["defined"], line["of"]) for line in summary([record()])] == [("", "")]
+
+
 def test_texts_that_differ_between_seeds_are_all_shown():
     [line] = summary([classes("2,3", 0), classes("2,4", 1)])
     assert (line["value"], line["difference"]) == ("2,3 | 2,4", "differs")

@@ -84,11 +84,11 @@ def checkpoint(values):
 def test_rounds_are_measured_in_gigabytes_and_percent():
     found, how = measure_traffic("accuracy", 100, [checkpoint([0.125, 0.5, 0.25])], LEDGER, 3)
     assert found[:2] == (
-        Measurement("accuracy", 12.5, "round=1"),
+        Measurement("accuracy", 12.5, "round=1", 1, 1),
         Measurement("bandwidth-gb", 35e-9, "round=1"),
     )
     assert found[-2:] == (
-        Measurement("accuracy", 25.0, "round=3"),
+        Measurement("accuracy", 25.0, "round=3", 1, 1),
         Measurement("bandwidth-gb", 1138e-9, "round=3"),
     )
     assert how == "after each of 3 rounds, with the bytes until then"

@@ -50,11 +50,11 @@ def test_every_shared_finding_has_an_auc_and_the_means_are_over_these():
     test = site([0, 0, 1, 1], [1, 1, 0, 0])
     found, how = findings.measure(made, fitted, test, ("a", "b"), ["a"], "here")
     assert found == (
-        Measurement("auc", 1.0, "class=a"),
-        Measurement("auc", 0.5, "class=b"),
+        Measurement("auc", 1.0, "class=a", 1, 1),
+        Measurement("auc", 0.5, "class=b", 1, 1),
         Measurement("num-classes", 2.0, "class=all"),
-        Measurement("mauc", 1.0, "class=overlap"),
-        Measurement("mauc", 0.75, "class=total"),
+        Measurement("mauc", 1.0, "class=overlap", 1, 1),
+        Measurement("mauc", 0.75, "class=total", 2, 2),
     )
     assert how == "AUC on 4 test films of here, after training; films with each: a 2, b 2"
 
@@ -72,10 +72,10 @@ def test_a_finding_without_both_kinds_has_no_number_and_is_named_with_its_counts
     test = site([0, 0, 1, 1], [0, 0, 0, 255], [1, 1, 1, 1], [255] * 4)
     found, how = findings.measure(made, fitted, test, ("a", "b", "c", "d"), ["a", "b"], "here")
     assert found == (
-        Measurement("auc", 1.0, "class=a"),
+        Measurement("auc", 1.0, "class=a", 1, 1),
         Measurement("num-classes", 1.0, "class=all"),
-        Measurement("mauc", 1.0, "class=overlap"),
-        Measurement("mauc", 1.0, "class=total"),
+        Measurement("mauc", 1.0, "class=overlap", 1, 2),
+        Measurement("mauc", 1.0, "class=total", 1, 4),
     )
     assert how.endswith(
         "; films with each: a 2; no AUC, and no part in the means: b (0 of 3 films), c (4 of 4"
@@ -88,9 +88,9 @@ def test_a_model_that_lacks_findings_of_the_test_set_has_no_total():
     test = site([1, 1, 0, 0], [0, 0, 1, 1])  # of z and a: outputs are placed by name
     found, how = findings.measure(made, fitted, test, ("z", "a"), ["a"], "there")
     assert found == (
-        Measurement("auc", 1.0, "class=a"),
+        Measurement("auc", 1.0, "class=a", 1, 1),
         Measurement("num-classes", 1.0, "class=all"),
-        Measurement("mauc", 1.0, "class=overlap"),
+        Measurement("mauc", 1.0, "class=overlap", 1, 1),
     )
     # What the model does not know is no gap of the test set.
     assert how == "AUC on 4 test films of there, after training; films with each: a 2"
@@ -112,7 +112,7 @@ def test_local_models_are_averaged_finding_by_finding_each_with_its_own_label_se
     made = federation(AB, tables, clients)
     fitted = [SimpleNamespace(owner=f"client-{k}") for k in range(2)]
     found, how = findings.measure(made, fitted, site([0, 0, 1, 1]), ("a",), ["a"], "here")
-    assert found[0] == Measurement("auc", 0.5, "class=a")  # 1 by the first, 0 by the second
+    assert found[0] == Measurement("auc", 0.5, "class=a", 2, 2)  # 1 by the first, 0 by the second
     assert how.startswith("AUC on 4 test films of here, after training, mean over models;")
 
 

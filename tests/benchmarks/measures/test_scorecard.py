@@ -30,6 +30,13 @@ class Saying(torch.nn.Module):
         return torch.nn.functional.one_hot(classes, 2).float()
 
 
+class Lost(torch.nn.Module):
+    """Has no number for any class, as where training diverged."""
+
+    def forward(self, images):
+        return torch.full((len(images), 2), torch.nan)
+
+
 def federation(modules, counts, targets, pixels):
     """Networks by owner, clients by their label counts, test images by their only pixel."""
     images = torch.tensor(pixels, dtype=torch.uint8).reshape(-1, 1, 1, 1).expand(-1, 1, 8, 8)
@@ -55,13 +62,26 @@ def test_the_weakest_clients_are_at_the_tenth_percentile_of_their_own_distributi
     # The global network is right about all of class 0 and half of class 1.
     made = federation({"server": Saying()}, [[3, 0], [0, 5], [1, 1]], [0, 1, 1], [0, 1, 0])
     # Clients have 1, 0.5 and 0.75: a tenth of the way is a fifth of the step from 0.5 to 0.75.
-    assert scorecard.weakest(made, owners("server")) == pytest.approx(0.55)
+    assert scorecard.weakest(made, owners("server")) == (pytest.approx(0.55), (3, 3))
+
+
+def test_a_client_of_whose_classes_there_is_no_test_image_is_counted_and_left_out():
+    # Of class 1 there is no test image.
+    made = federation({"server": Saying()}, [[3, 0], [0, 5]], [0, 0], [0, 1])
+    assert scorecard.weakest(made, owners("server")) == (0.5, (1, 2))
+
+
+def test_a_network_whose_scores_are_not_numbers_is_wrong_everywhere():
+    made = federation({"server": Lost()}, [[3, 0]], [0, 0], [0, 1])
+    assert scorecard.weakest(made, owners("server")) == (0, (1, 1))
+    assert scorecard.corrupted(made, owners("server")) == 0
 
 
 def test_a_client_with_a_network_of_its_own_has_its_accuracy_and_one_without_samples_none():
     modules = {"client-0": Saying(), "client-1": Saying(off=1)}
     made = federation(modules, [[2, 0], [2, 0], [0, 0]], [0, 0], [0, 0])
-    assert scorecard.weakest(made, owners("client-0", "client-1")) == pytest.approx(0.1)
+    value, count = scorecard.weakest(made, owners("client-0", "client-1"))
+    assert (value, count) == (pytest.approx(0.1), (2, 2))
 
 
 def test_corrupted_accuracy_is_the_mean_over_corruptions_and_models(monkeypatch):

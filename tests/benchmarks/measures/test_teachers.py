@@ -62,6 +62,7 @@ def test_only_a_row_that_begins_with_a_teacher_has_the_second_number(monkeypatch
         method=method,
         metrics=("accuracy",),
         models=fitted,
+        over_models="",
         percent=100,
         scale=lambda metric: 100,
         sources=(SimpleNamespace(asked="target"), SimpleNamespace(asked="six")),

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from benchmarks.publish.verdicts import judge_claims, values_of
+from dataclasses import replace
+
+import pytest
+
+from benchmarks.publish.verdicts import above_chance, judge_claims, values_of
 from reports.tables.predicates import Value
-from results.record import FAILED
+from results.record import FAILED, Measurement
 from tests.benchmarks.publish.scores import SCORES, scored
 
 
@@ -19,6 +23,34 @@ def test_values_are_means_over_seeds_by_row_column_and_metric(run):
         Value("gan", keys, SCORES[0], 2.5),
         Value("gan", keys, SCORES[1], 1.25),
     ]
+
+
+def test_values_know_of_how_many_they_are_over_all_seeds():
+    def counted(seed, *counts):
+        found = Measurement("hd95", 3.0, "", *counts)
+        return replace(scored("gan", 0.0, 0.0, seed=seed), measurements=(found,))
+
+    (value,) = values_of([counted(0, 112, 610), counted(1, 610, 610)])
+    assert value.counted == (722, 1220)
+    (value,) = values_of([counted(0, 112, 610), counted(1)])
+    assert value.counted is None
+
+
+@pytest.mark.parametrize(("accuracy", "learnt"), [(10.0, False), (13.0, False), (30.0, True)])
+def test_what_a_run_costs_knows_whether_it_has_learnt_more_than_a_guess(accuracy, learnt):
+    # Of ten classes and 300 images a guess has 10 % with a standard error of 1.7.
+    found = (
+        Measurement("accuracy", accuracy, "at=end"),
+        Measurement("bandwidth-gb", 1.0, "at=end"),
+    )
+    one = replace(
+        scored("gan", 0.0, 0.0), measurements=found, data={"used": "cifar10"}, test_samples=300
+    )
+    first, second = values_of([one], "percent")
+    assert (first.learnt, second.learnt) == (None, learnt)
+    assert above_chance("mauc", 0.5, one) is False
+    assert above_chance("dice", 0.0, one) is None
+    assert above_chance("accuracy", 0.9, replace(one, data={})) is None
 
 
 def test_claims_are_judged_on_the_metrics_of_the_records(run):

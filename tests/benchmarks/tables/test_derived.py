@@ -49,6 +49,17 @@ def test_a_mean_with_weights():
     assert numbers(made) == pytest.approx({"ssim": 0.6, "psnr": 31.0})
 
 
+def test_a_mean_of_means_is_of_as_many_values_as_they_are_together():
+    records = [
+        replace(cell(column), measurements=(Measurement("ssim", 0.5, defined=n, of=5),))
+        for column, n in ((T1, 5), (T2, 3))
+    ]
+    (made,) = combined(records, replace(MEAN, weights=""))
+    assert (made.defined, made.of) == (8, 10)
+    (made,) = combined([records[0], cell(T2, ssim=0.5)], replace(MEAN, weights=""))
+    assert (made.defined, made.of) == (None, None)
+
+
 def test_a_metric_that_a_part_lacks_has_no_mean_and_others_have():
     records = [
         cell(T1, ssim=0.5, psnr=30.0, num_test_subjects=3.0),

@@ -24,7 +24,7 @@ def test_the_loss_is_the_mean_absolute_error_of_each_image():
 def test_it_is_measured_by_ssim_first():
     images = torch.rand(2, 1, 8, 8, generator=torch.Generator().manual_seed(0))
     found = measured(Reconstruction().metrics(), images + 0.1, images)
-    assert tuple(found) == Reconstruction().metric_names == ("ssim", "psnr")
+    assert tuple(found)[:2] == Reconstruction().metric_names == ("ssim", "psnr")
 
 
 # -- what networks see --

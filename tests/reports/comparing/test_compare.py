@@ -219,6 +219,19 @@ def test_other_seeds_and_another_statistic_are_named(tmp_path):
     assert (second.base, second.verdict) == ("0.9000 ± 0.1000", "same")
 
 
+def test_means_over_different_shares_of_their_values_are_no_gain(tmp_path):
+    base = result_set(tmp_path, "a", line(defined="610", of="610"))
+    fewer = result_set(tmp_path, "b", line(value="0.95", defined="112", of="610"))
+    more_seeds = result_set(tmp_path, "c", line(defined="1830", of="1830"))
+    first, *_ = differences(base, fewer)
+    assert (first.verdict, "mean over 610 of 610 -> 112 of 610 values" in first.why) == (
+        "changed",
+        True,
+    )
+    same, *_ = differences(base, more_seeds)
+    assert same.verdict == "same"
+
+
 def test_changed_bytes_do_not_hide_a_loss(tmp_path):
     base, new = (
         result_set(tmp_path, "a", line()),

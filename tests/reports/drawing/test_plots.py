@@ -232,6 +232,23 @@ def test_marks_of_runs_cut_short_lie_above_all_that_is_drawn(drawn, tmp_path, co
     assert len([mark for mark in axis.lines if mark.get_zorder() == highest]) == 2  # and an edge
 
 
+@pytest.mark.parametrize(
+    ("columns", "x_axis"),
+    [(("size=10", "size=20"), ""), (("size=10", "size=20"), "size"), (("size=10",), "")],
+    ids=["bars", "lines", "rows"],
+)
+def test_a_mean_that_leaves_out_values_says_of_how_many_it_is(drawn, tmp_path, columns, x_axis):
+    lines = [
+        line(row, c, "0.5", defined=defined, of="610")
+        for c in columns
+        for row, defined in (("a", "112"), ("b", "610"))
+    ]
+    plots.table_plot(layout(columns, x_axis), lines, tmp_path / "t.png")
+    (axis,) = visible(drawn[0])
+    notes = [text.get_text() for text in axis.texts]
+    assert notes == ["112 of 610"] * len(columns)
+
+
 def test_titles_of_panels_name_keys_only_where_their_values_could_be_mistaken():
     names = plots.panel_names(
         [Panel({"train": a, "test": b}, {"c": "c", "d": "d"}) for a, b in ("xx", "xy", "yx")],

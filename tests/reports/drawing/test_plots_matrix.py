@@ -44,6 +44,14 @@ def test_a_number_of_a_run_that_was_cut_short_has_a_mark(drawn, tmp_path):
     assert texts(axis)[:2] == ["0.900 §\n(0.700)", "0.200\n(0.700)"]
 
 
+def test_a_mean_that_leaves_out_values_says_of_how_many_it_is(drawn, tmp_path):
+    first, *others = lines(published="0.7")
+    short = first | {"defined": "112", "of": "610"}
+    matrix_plot(layout(COLUMNS), [short, *others], tmp_path / "m.png", KEYS)
+    [axis] = drawn[0].axes
+    assert texts(axis)[:2] == ["0.900\n112 of 610\n(0.700)", "0.200\n(0.700)"]
+
+
 def test_better_is_darker_also_where_lower_is_better(drawn, tmp_path):
     both = [*lines(), *lines("hd95", ["1", "9", "5", "8", "2", "6"])]
     matrix_plot(layout(COLUMNS), both, tmp_path / "m.png", KEYS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reports.pages.claim_counts import standing, verdict_kind
+from reports.pages.claim_counts import claim_kind, standing, verdict_kind
 from results import published
 
 
@@ -17,6 +17,8 @@ from results import published
         ("holds in 0 of 1; 3 undecided (spread over seeds)", "no"),
         ("does not hold", "no"),
         ("cut short", "short"),
+        ("cut short: 4, which all fail so far", "short"),
+        ("not judged: accuracy at chance", "open"),
         ("cut short; 2 undecided (spread over seeds)", "short"),
         ("holds (1 before its run settled)", "yes"),
         ("not measured", "open"),
@@ -25,6 +27,11 @@ from results import published
 )
 def test_a_verdict_is_yes_no_or_neither(verdict, kind):
     assert verdict_kind(verdict) == kind
+
+
+def test_what_is_measured_and_not_judged_is_undecided():
+    assert claim_kind("not judged: accuracy at chance") == "undecided"
+    assert claim_kind("not judged (the paper prints no values)") == "not measured"
 
 
 def claim(identifier, verdict, settled=""):

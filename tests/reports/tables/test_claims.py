@@ -95,7 +95,7 @@ def test_a_cell_that_the_paper_prints_and_we_lack_is_undecided():
     ours = {"table1": table(a={"n=1 k=x": 0.9}, b={"n=1 k=x": 0.8})}
     verdict = judge("acc[a] > acc[b] for all n", "table1", ours, shape=OURS)
     assert (verdict.held, verdict.undecided, verdict.missing) == (1, 1, 1)
-    assert verdict.word == "holds in 1 of 1 measured; 1 of 2 not measured"
+    assert verdict.word == "holds in 1 of 1 decided; 1 of 2 not measured"
 
 
 def test_a_difference_within_the_spread_over_seeds_is_not_decidable():
@@ -122,6 +122,9 @@ def test_a_difference_of_nothing_at_every_seed_is_decided():
         assert judge(predicate, "table1", always[0], seeds=always).word == word
 
 
+ELEVEN = "cut short: 11, which all fail so far"
+
+
 @pytest.mark.parametrize(
     ("verdict", "word"),
     [
@@ -129,9 +132,18 @@ def test_a_difference_of_nothing_at_every_seed_is_decided():
         (Verdict(3, 1, 0, ()), "holds in 3 of 4"),
         (Verdict(0, 4, 0, ()), "does not hold"),
         (Verdict(0, 0, 4, (), missing=4), "not measured"),
+        # All that was cut short points the other way: what holds on such a run is held.
+        (Verdict(1, 0, 0, (), cut_short=11), f"holds in 1 of 1 decided; {ELEVEN}"),
+        (Verdict(0, 0, 0, (), cut_short=11), ELEVEN),
+        (Verdict(0, 0, 2, (), cut_short=11), f"undecided (spread over seeds); {ELEVEN}"),
+        (Verdict(0, 0, 1, (), not_judged=("a reason",)), "not judged: a reason"),
+        (
+            Verdict(2, 0, 3, (), missing=1, not_judged=("a reason", "a reason")),
+            "holds in 2 of 2 decided; not judged: 2, a reason; 1 of 5 not measured",
+        ),
         (
             Verdict(2, 1, 3, (), missing=2),
-            "holds in 2 of 3 measured; 1 undecided (spread over seeds); 2 of 6 not measured",
+            "holds in 2 of 3 decided; 1 undecided (spread over seeds); 2 of 6 not measured",
         ),
     ],
 )
@@ -309,7 +321,7 @@ def test_a_column_of_fedsa_table_4_that_is_missing_leaves_its_half_open():
     half = {"table4": [value for value in table4()["table4"] if value.metric == "miou"]}
     assert (
         judge_claim(FEDSA["fedsa-t4-a"], "fedsa", half).word
-        == "holds in 1 of 1 measured; 1 of 2 not measured"
+        == "holds in 1 of 1 decided; 1 of 2 not measured"
     )
     assert judge_claim(FEDSA["fedsa-f3"], "fedsa", half).word == "holds"
 
@@ -336,8 +348,8 @@ def invented(
     [
         ("a", "does not hold"),  # of the seven that it must beat, FedProx is better
         ("b", "holds"),  # 60 is more than 95 % of 61
-        ("c", "holds in 4 of 4 measured; 4 of 8 not measured"),  # no FedKD
-        ("d", "holds in 0 of 4 measured; 8 of 12 not measured"),  # neither FedAvg nor FedAvgM
+        ("c", "holds in 4 of 4 decided; 4 of 8 not measured"),  # no FedKD
+        ("d", "holds in 0 of 4 decided; 8 of 12 not measured"),  # neither FedAvg nor FedAvgM
         ("g", "not measured"),  # no standalone
     ],
 )
@@ -421,6 +433,10 @@ def test_a_claim_about_a_figure_is_judged_where_it_was_measured():
     assert judge_claim(claim, "fediod", {"figure4": []}) is None
 
 
+FAILS_SO_FAR = "cut short: 1, which fails so far"
+ONE_AND_ONE = f"holds in 1 of 1 decided (1 before its run settled); {FAILS_SO_FAR}"
+
+
 def cut(row, column, number, short=True):
     return Value(row, published.parse_column(column), "acc", number, settled=not short)
 
@@ -428,17 +444,17 @@ def cut(row, column, number, short=True):
 @pytest.mark.parametrize(
     ("predicate", "word"),
     [
-        ("acc[a] > acc[b] for all n", "holds in 1 of 1 (1 before its run settled); 1 cut short"),
-        ("acc[b] > acc[a] for all n", "holds in 1 of 1 (1 before its run settled); 1 cut short"),
-        ("acc[a @ n=1] > acc[b @ n=1]", "cut short"),
+        ("acc[a] > acc[b] for all n", ONE_AND_ONE),
+        ("acc[b] > acc[a] for all n", ONE_AND_ONE),
+        ("acc[a @ n=1] > acc[b @ n=1]", FAILS_SO_FAR),
         ("acc[a @ n=2] > acc[b @ n=2]", "holds (1 before its run settled)"),
         ("acc[c] > acc[b] for all n", "holds"),
         ("acc[b] > acc[c] for all n", "does not hold"),
-        ("acc[a] > acc[b] for most n", "cut short"),
+        ("acc[a] > acc[b] for most n", FAILS_SO_FAR),
         ("acc[a] > acc[b] for some n", "holds (1 before its run settled)"),
         ("acc[b] > acc[c] for some n", "does not hold"),
         # max, mean and argmax read every row's value.
-        ("max(acc[a|c @ n=1]) < acc[b @ n=1]", "cut short"),
+        ("max(acc[a|c @ n=1]) < acc[b @ n=1]", FAILS_SO_FAR),
         ("argmax(acc[* @ n=2]) == argmax(acc[b|c @ n=2])", "holds (1 before its run settled)"),
     ],
 )
@@ -473,3 +489,36 @@ def test_of_what_fails_it_is_known_or_not_whether_it_had_settled(predicate, fail
     values += [Value(row, {"n": "3"}, "acc", v) for row, v in (("a", 0.1), ("b", 0.2))]
     verdict = judge(predicate, "table1", {"table1": values})
     assert (verdict.failed, verdict.failed_settled) == (failed, settled)
+
+
+@pytest.mark.parametrize(
+    ("counted", "held", "word"),
+    [
+        ((112, 610), 0, "not judged: means over different shares of their values"),
+        ((610, 610), 1, "holds"),
+        ((1830, 1830), 1, "holds"),  # of three seeds
+        (None, 1, "holds"),  # an older record
+    ],
+)
+def test_a_mean_over_fewer_values_is_not_compared_with_one_over_all(counted, held, word):
+    values = [
+        Value("shy", {}, "hd95", 3.17, counted=counted),
+        Value("standalone", {}, "hd95", 18.32, counted=(610, 610)),
+    ]
+    verdict = judge("hd95[shy] < hd95[standalone]", "table1", {"table1": values})
+    assert (verdict.held, verdict.total, verdict.word) == (held, 1, word)
+
+
+@pytest.mark.parametrize(
+    ("learnt", "word"),
+    [(True, "holds"), (None, "holds"), (False, "not judged: accuracy at chance")],
+)
+def test_a_cost_is_not_compared_where_accuracy_is_at_chance(learnt, word):
+    values = [
+        Value("a", {}, "bandwidth-gb", 1.0, learnt=learnt),
+        Value("b", {}, "bandwidth-gb", 2.0, learnt=True),
+    ]
+    for quantified in ("", " for some k", " for most k"):
+        bound = [Value(v.row, {"k": "x"}, v.metric, v.number, learnt=v.learnt) for v in values]
+        predicate = f"bandwidth-gb[a] < bandwidth-gb[b]{quantified}"
+        assert judge(predicate, "table1", {"table1": bound}).word == word

@@ -204,7 +204,7 @@ def test_a_panel_that_is_not_measured_counts_as_missing():
         {"figure8": ours},
         shape={"figure8": ours + values(math.nan, math.nan, "brats2018")},
     )
-    assert verdict.word == "holds in 1 of 1 measured; 1 of 2 not measured"
+    assert verdict.word == "holds in 1 of 1 decided; 1 of 2 not measured"
 
 
 def test_a_figure_without_measured_values_is_not_judged():

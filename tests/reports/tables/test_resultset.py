@@ -61,13 +61,19 @@ def test_two_files_are_of_one_table_whatever_they_are_called(table, tmp_path):
         read_pair(tmp_path / "empty", tmp_path / "empty")
 
 
+def counted(text, counts):
+    """The text of a CSV whose first line is a mean of so many values."""
+    head, first, *others = text.splitlines(keepends=True)
+    return "".join([head, first.rstrip("\n").removesuffix(",") + f"{counts}\n", *others])
+
+
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
         (lambda text: "", "not a table of this suite: no column row, column"),
         (lambda text: text.splitlines()[0] + "\n", "has no cells"),
         (lambda text: text.replace("bytes_up", "octets"), "no column bytes_up"),
-        (lambda text: text[: text.index("\nb,") + 12], "line 3: 3 fields under 25 headings"),
+        (lambda text: text[: text.index("\nb,") + 12], "line 3: 3 fields under 27 headings"),
         (lambda text: text.rstrip("\n"), "ends within its last line"),
         (lambda text: text.replace("0.9,", "0.9x,", 1), "line 2: value '0.9x' is not a number"),
         (lambda text: text.replace("0.9,", ",", 1), "line 2: value '' is not a number"),
@@ -84,9 +90,12 @@ def test_two_files_are_of_one_table_whatever_they_are_called(table, tmp_path):
         (lambda text: text.replace("accuracy", "", 1), "line 2: no metric"),
         (
             lambda text: text.replace("a,n=1", "a,n=1,more", 1),
-            "line 2: 26 fields under 25 headings",
+            "line 2: 28 fields under 27 headings",
         ),
         (lambda text: text.replace("\nb,", "\na,"), "line 3: the cell has a line already"),
+        (lambda text: counted(text, "7,6"), "line 2: a mean of 7 of 6 values"),
+        (lambda text: counted(text, ",6"), "line 2: defined '' is not a whole number from 0"),
+        (lambda text: counted(text, "0,0"), "line 2: of '0' is not a whole number from 1"),
         (lambda text: text.replace("a,n=1", '"a,n=1', 1), "cannot read"),
         (lambda text: text + "\n", "line 4: 0 fields"),
     ],

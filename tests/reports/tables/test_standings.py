@@ -87,6 +87,16 @@ def test_bounds_and_methods_that_lack_a_condition_are_not_ranked():
     assert ranks["not_ranked"] == ["public"]
 
 
+def test_a_mean_over_fewer_values_than_anothers_is_not_ranked():
+    few, complete = {"defined": "9", "of": "10"}, {"defined": "10", "of": "10"}
+    plain, public = LINES[1], LINES[2] | complete
+    ranks = ranking(standings_of([scored([plain | few, public])]))
+    assert ranks["mean_rank"] == {"public": 1.0}
+    assert ranks["not_ranked"] == ["plain"]
+    ranks = ranking(standings_of([scored([plain | complete, public])]))
+    assert ranks["mean_rank"] == {"public": 1.0, "plain": 2.0}
+
+
 def test_conditions_with_mixed_networks_are_not_ranked_with_the_others():
     mixed = line("public", "in", "accuracy", 50)
     mixed["column"] = "distribution=iid networks=mixed public=in"

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from reports.pages.latex import latex_table
 from reports.tables.markdown import markdown_page
 from reports.tables.table import (
     best_rows,
@@ -220,6 +221,42 @@ def test_a_number_that_was_read_off_at_its_best_is_not_the_best_beside_others():
     ]
     assert best_of_a_column(*lines) == {"b"}
     assert best_of_a_column(*lines[1:]) == set()  # one row alone is no best
+
+
+FEW, ALL = {"defined": "112", "of": "610"}, {"defined": "610", "of": "610"}
+
+
+def test_a_mean_over_fewer_values_than_anothers_is_not_the_best():
+    lines = [
+        line("a", "x=1", "0.5", **ALL),
+        line("b", "x=1", "0.6", **ALL),
+        line("c", "x=1", "0.9", **FEW),
+    ]
+    assert best_of_a_column(*lines) == {"b"}
+    assert best_of_a_column(*lines[1:]) == set()
+    assert best_of_a_column(line("a", "x=1", "0.5"), *lines[1:]) == {"b"}  # an older CSV's counts
+    # Where the data define as many for every row, as classes of a test set, they are compared.
+    assert best_of_a_column(line("a", "x=1", "0.5", **FEW), lines[2]) == {"c"}
+
+
+def test_a_mean_that_leaves_out_values_says_of_how_many_it_is_and_the_legend_what_that_means():
+    few = line("a", "x=1", "0.5", std="0.1", settled="no", **FEW)
+    lines = [few, line("b", "x=1", "0.6", **ALL)]
+    texts = [measured_text(one, FRACTION) for one in lines]
+    assert texts == ["0.5000 ± 0.1000 (112 of 610) §", "0.6000"]
+    one = replace(layout(("x=1",)), rows={"a": "A", "b": "B"})
+    assert any(note.startswith("(n of m): a mean") for note in legend(one, table_of(lines)))
+    assert not any(note.startswith("(n of m)") for note in legend(one, table_of(lines[1:])))
+    assert "0.5000 ± 0.1000 (112 of 610) §" in markdown_page(one, table_of(lines), [], [])
+    for table in (terminal(one, lines), latex_table(one, table_of(lines))):
+        assert "(112 of 610)" in table
+
+
+def test_of_a_distance_that_is_older_than_the_counts_the_legend_says_what_it_lacks():
+    one = replace(layout(("x=1",)), rows={"a": "A"})
+    old, new = (line("a", "x=1", "9.5", metric="hd95", **counts) for counts in ({}, ALL))
+    assert any("was not counted" in note for note in legend(one, table_of([old])))
+    assert not any("was not counted" in note for note in legend(one, table_of([new])))
 
 
 def test_among_numbers_that_were_all_read_off_at_their_best_one_is_the_best():

@@ -1,0 +1,49 @@
+"""Judges the claims on results that lie in a folder again from their records, by today's rules, and
+writes the verdicts and the pages that show them. No number changes.
+
+PYTHONPATH=. python docs/examples/judge_again.py FOLDER
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.publish.verdicts import judge_records
+from benchmarks.tables import registry
+from benchmarks.tables.spec import Table
+from reports.pages.result_files import Result, find_results
+from results.files import write_atomic
+from results.frame import read_records
+from results.record import Record
+from results.store import write_sealed_csv
+
+
+def judged(result: Result) -> list[dict[str, str]]:
+    """The verdicts on a table's claims, from its records and those of the tables beside it."""
+    name, _, variant = result.name.partition(".")
+    paper = registry.papers()[result.paper]
+
+    def beside(table: Table) -> Sequence[Record]:
+        stem = ".".join(filter(None, (table.key, variant)))
+        return read_records(result.base.with_name(f"{stem}.records.jsonl"))
+
+    (table,) = (table for table in paper.tables if table.key == name)
+    return judge_records(paper, table, result.profile, result.records, beside)
+
+
+def main(folder: str) -> None:
+    for result in find_results(Path(folder)):
+        if result.claims:
+            claims = judged(result)
+            write_sealed_csv(result.file("claims.csv"), claims)
+            if result.file("md").exists():
+                page = result.sheet.markdown(result.lines, claims, result.records)
+                write_atomic(result.file("md"), page)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        raise SystemExit(__doc__)
+    main(sys.argv[1])

@@ -1,0 +1,20 @@
+"""Committed verdicts are what today's rules say of the committed records."""
+
+from __future__ import annotations
+
+import pytest
+
+from docs.examples.judge_again import judged
+from reports.pages.result_files import Result, find_results
+from results.sourcecode import ROOT
+
+COMMITTED = [
+    result for result in find_results(ROOT / "results") if result.profile == "cpu" and result.claims
+]
+
+
+@pytest.mark.parametrize("result", COMMITTED, ids=lambda result: f"{result.paper}/{result.name}")
+def test_committed_claims_are_judged_by_todays_rules(result: Result):
+    now = judged(result)
+    committed = [{k: v for k, v in claim.items() if k != "check"} for claim in result.claims]
+    assert committed == now, "judge them again: python docs/examples/judge_again.py results"
