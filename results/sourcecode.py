@@ -73,8 +73,10 @@ def _parse(text: str) -> tuple[str, frozenset[Import]]:
 
 
 def _parsed(path: Path) -> tuple[str, frozenset[Import]]:
-    """The same of a file as it is now; of one that is no Python, the digest of its bytes."""
-    raw = path.read_bytes()
+    """The same of a file as it is now; of one that is no Python, the digest of its bytes, and of
+    one that was removed meanwhile, as if it were empty.
+    """
+    raw = path.read_bytes() if path.exists() else b""
     try:
         return _parse(raw.decode())
     except (SyntaxError, ValueError):

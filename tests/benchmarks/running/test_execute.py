@@ -5,9 +5,12 @@ from.
 from __future__ import annotations
 
 import os
+import random
 import subprocess
+import sys
 from dataclasses import asdict, replace
 
+import numpy as np
 import pytest
 import torch
 
@@ -17,9 +20,11 @@ from benchmarks.running.execute import RESTRICTING, kernels, prepare_device, run
 from benchmarks.tables import registry
 from benchmarks.tables.cells import expand
 from benchmarks.tables.selection import Selection
+from federation.surroundings import flags
 from federation.training.execution import DEFAULT
 from results.arrays import unpack
 from results.record import FAILED, OK, Measurement
+from results.sourcecode import ROOT
 
 # -- cells --
 
@@ -328,6 +333,47 @@ def test_no_images_asked_for_are_none_to_measure(tmp_path):
         record.reason
         == "ValueError: fediod generated no images to measure; set fediod.samples above 0"
     )
+
+
+# -- what it leaves behind --
+
+BRIEF = {
+    "partition.clients": 5,
+    "partition.pool_limit": 100,
+    "partition.public_limit": 50,
+    "local.epochs": 1,
+    "server.epochs": 1,
+    "evaluation.last_epochs": 1,
+}
+
+
+def test_a_cell_leaves_its_process_as_it_found_it(tmp_path):
+    def state():
+        modules = {
+            name: {**vars(module)}
+            for name, module in sys.modules.items()
+            if str(getattr(module, "__file__", "")).startswith(str(ROOT))
+        }
+        modules |= {"torch.nn.functional": {**vars(torch.nn.functional)}}
+        generators = (random.getstate(), np.random.get_state()[1].tolist())
+        return flags(), {**os.environ}, generators, torch.get_rng_state().tolist(), modules
+
+    selection = Selection(
+        only={"row": "global-dlad", "dataset": "cifar10", "distribution": "iid"},
+        overrides=tuple(BRIEF.items()),
+    )
+    [found] = expand(*registry.find_table("dlad/table2"), selection)
+    *before, bound = state()
+    record, trace = run_cell(found, Context(str(tmp_path / "stages")))
+    assert record.status == OK, trace
+    *after, now = state()
+    assert after == before
+    assert not [
+        f"{module}.{name}"
+        for module, names in bound.items()
+        for name, value in names.items()
+        if now[module].get(name) is not value
+    ]
 
 
 # -- where and with what --
