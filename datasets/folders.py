@@ -108,17 +108,18 @@ def whole(
     DataError for a part of it. None if no folder has anything. Raises DataError if one has
     something, and none has all, and for an archive that is not unpacked.
     """
+    advice = f"Complete it, or take it away for another set to stand in. {how_to_get}"
     refused: DataError | None = None
     for folder in places(home, *names):
         if folder.exists() and not any(below(folder)):
             continue
         try:
+            if not folder.exists():
+                raise DataError(f"{folder} is a link to nothing. {advice}")
             if found := read(folder):
                 return found
-            what = f"has none of the files of {title} where they should be"
             raise DataError(
-                f"{folder} {what if folder.exists() else 'is a link to nothing'}. Complete it, or"
-                f" take it away for another set to stand in. {how_to_get}"
+                f"{folder} has none of the files of {title} where they should be. {advice}"
             )
         except DataError as error:
             refused = refused or error

@@ -111,6 +111,12 @@ def test_a_link_to_nothing_is_a_missing_file_and_no_absent_set(tmp_path):
         all_of("A set", [[tmp_path / "a"]], "Get it.")
 
 
+def test_a_folder_that_is_a_link_to_nothing_is_no_absent_set(tmp_path):
+    (tmp_path / "one").symlink_to(tmp_path / "gone")
+    with pytest.raises(DataError, match=r"one is a link to nothing\. Complete it.* Get it\."):
+        whole("A set", tmp_path, ["one"], both, "Get it.")
+
+
 def both(folder):
     return all_of("A set", [[folder / name] for name in "ab"], "Get it.")
 
