@@ -13,7 +13,7 @@ import typer
 
 from reports.comparing.compare import compare_results
 from reports.comparing.rule import Rule
-from results.command_line import NUMBER, WHOLE, Commands, number, path, run, whole
+from results.command_line import NUMBER, WHOLE, Commands, check_columns, number, path, run, whole
 from results.files import ResultsError, check_output, write_atomic
 from results.sourcecode import ROOT
 from results.version import suite_version
@@ -26,6 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 RULE = Rule()
+check_columns()
 
 
 @app.callback(invoke_without_command=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -66,6 +67,7 @@ def regenerate(
         + (f", {where} on {device}" if todo else "")
     )
     if todo:
+        importlib.import_module("reports.drawing")  # what it refuses it refuses before a cell
         with contextlib.suppress(OutOfTimeError), Live(console, todo) as live:
             runner.execute(
                 runs,
