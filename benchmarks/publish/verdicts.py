@@ -24,13 +24,15 @@ if TYPE_CHECKING:
 
 
 def values_of(records: Sequence[Record]) -> list[Value]:
-    """Mean values over the records' seeds, for claims; settled where all of them had."""
+    """Mean values over the records' seeds, for claims; settled where all of them had. Of rows that
+    break the contract there is none.
+    """
     from reports.tables.predicates import Value
 
     groups: dict[tuple[str, str, str], list[float]] = {}
     settled: dict[tuple[str, str, str], list[bool | None]] = {}
     for record in records:
-        for m in record.measurements if record.status == OK else ():
+        for m in record.measurements if record.status == OK and not record.contract else ():
             if isinstance(m.value, float):
                 place = (record.row, f"{record.column} {m.column}".strip(), m.metric)
                 groups.setdefault(place, []).append(m.value)

@@ -92,7 +92,7 @@ class TableRun:
         order = {
             cell.key: n for n, cell in enumerate(expand(self.paper, self.table, self.whole, True))
         }
-        judged = [replace(r, contract=self.broken.get(r.row, ())) for r in merged.values()]
+        judged = [replace(r, contract=self.broken.get(r.row, r.contract)) for r in merged.values()]
         return sorted(judged, key=lambda record: order.get(record.cell, len(order)))
 
     def lost(self, records: Iterable[Record | Cell]) -> list[str]:
@@ -158,7 +158,8 @@ def finished_records(
             if record is None and old.status != OK:
                 record = old
             if record is not None:
-                records.append(record)
+                # The cache does not say what a plug-in's row breaks, for that hangs on its code.
+                records.append(replace(record, contract=old.contract))
     return records
 
 

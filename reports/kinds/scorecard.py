@@ -53,7 +53,7 @@ class Scorecard(Kind):
                         condition.key in method.cut_short,
                     )
                     for method in found.methods
-                    if not method.bound
+                    if method.ranked
                 ),
             )
             for condition in found.conditions
@@ -75,11 +75,15 @@ def ranked(found: Standings) -> str:
         return "no two methods were run in the same conditions: no ranks"
     order = ", ".join(f"{titles[row]} {rank:.2f}" for row, rank in ranks["mean_rank"].items())
     apart = ranks["critical_difference"]
-    without = ", ".join(titles[row] for row in ranks["not_ranked"])
+    left_out = {"lack a condition": ranks["not_ranked"], "break the contract": ranks["broken"]}
     return (
         f"mean ranks of accuracy over {ranks['conditions']} conditions: {order}; two that differ by"
         f" less than {apart:.2f} are not told apart (Nemenyi, 5 %)"
-        + (f"; not ranked, for they lack a condition: {without}" if without else "")
+        + "".join(
+            f"; not ranked, for they {why}: {', '.join(titles[row] for row in rows)}"
+            for why, rows in left_out.items()
+            if rows
+        )
     )
 
 

@@ -31,8 +31,8 @@ def build_pages(results: Path, output: Path) -> list[Path]:
     """
     tables = find_results(results)
     found = standings_in(tables)
-    texts = {output / "index.html": render_page(tables, leaderboard=found is not None)}
-    if found is not None:
+    texts = {output / "index.html": render_page(tables, leaderboard=bool(found))}
+    if found:
         texts[output / "leaderboard.html"] = render_leaderboard(found)
         texts[output / "leaderboard.json"] = dumped(found)
         texts[output / "leaderboard.csv"] = as_csv(found)
@@ -54,16 +54,19 @@ def build_pages(results: Path, output: Path) -> list[Path]:
     return list(texts)
 
 
-def standings_in(tables: Sequence[Result]) -> Standings | None:
-    """The standings of all tables of a scorecard under the largest profile that has any, with what
-    tables over epsilon and of leakage beside them say of the same methods; None where there is
-    none.
+def standings_in(tables: Sequence[Result]) -> dict[str, Standings]:
+    """By profile, the largest first, the standings of all tables of a scorecard, with what tables
+    over epsilon and of leakage beside them say of the same methods. Numbers of two profiles are
+    never ranked together.
     """
     published = [r for r in tables if r.as_published]
     scored = [r for r in published if r.sheet.measure == SCORECARD]
-    if not scored:
-        return None
-    profile = min((r.profile for r in scored), key=PROFILES.index)
+    profiles = sorted({r.profile for r in scored}, key=PROFILES.index)
+    return {profile: _standings(profile, scored, published) for profile in profiles}
+
+
+def _standings(profile: str, scored: Sequence[Result], published: Sequence[Result]) -> Standings:
+    """Those of one profile."""
     scored = [r for r in scored if r.profile == profile]
     places = {(r.profile, r.paper) for r in scored}
     beside = [r for r in published if (r.profile, r.paper) in places]
@@ -81,7 +84,8 @@ def _scored(results: Sequence[Result]) -> list[Scored]:
 
 
 def league_of(results: Path) -> Standings | None:
-    """The standings in a folder of results, of runs that show more than that they run; None where
-    there are none.
+    """The standings in a folder of results under the largest profile that has any, of runs that
+    show more than that they run; None where there are none.
     """
-    return standings_in([r for r in find_results(results) if r.profile != SKIPPED])
+    found = standings_in([r for r in find_results(results) if r.profile != SKIPPED])
+    return next(iter(found.values()), None)

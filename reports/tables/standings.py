@@ -19,7 +19,7 @@ from metrics.names import AT_COST, CLIENT_FLOPS, MEGABYTES_DOWN, MEGABYTES_UP, P
 from reports.tables.fronts import Spot, spots
 from reports.tables.ranking import complete, critical_difference, friedman, mean_ranks
 from reports.tables.run_costs import ACCURACY, Value, at_equal_cost, seconds
-from reports.tables.table import Layout, cut_short, is_number
+from reports.tables.table import Layout, broken_rows, cut_short, is_number
 from results.published import format_column, parse_column
 from results.record import OK, Record
 from results.store import Line
@@ -62,6 +62,8 @@ class Standing:
     """Whether it uses what no real server has."""
     method: str = ""
     """The name of its method, which several rows may have."""
+    broken: str = ""
+    """How it breaks the contract; empty where it does not."""
     values: dict[str, dict[str, float]] = field(default_factory=dict)
     """By metric and condition's key, the mean over seeds."""
     stds: dict[str, dict[str, float]] = field(default_factory=dict)
@@ -77,6 +79,11 @@ class Standing:
     """Kinds of payload that leave a client."""
     receives: set[str] = field(default_factory=set)
     """Kinds of payload that come down to a client."""
+
+    @property
+    def ranked(self) -> bool:
+        """Whether it can be ranked at all: no bound, and no breaker of the contract."""
+        return not (self.bound or self.broken)
 
     @property
     def cut_short(self) -> set[str]:
@@ -129,9 +136,9 @@ class Standings:
         return alike or self.conditions
 
     def frame(self, metric: str) -> pd.DataFrame:
-        """Values of the methods that are no bounds, by row and key of `ranked`."""
+        """Values of the methods that can be ranked, by row and key of `ranked`."""
         keys = [condition.key for condition in self.ranked]
-        ranked = [method for method in self.methods if not method.bound]
+        ranked = [method for method in self.methods if method.ranked]
         return pd.DataFrame(
             [[m.values.get(metric, {}).get(key, math.nan) for key in keys] for m in ranked],
             index=[m.row for m in ranked],
@@ -163,6 +170,8 @@ def standings_of(tables: Iterable[Scored]) -> Standings:
         for row, title in table.layout.rows.items():
             of, bound = table.layout.methods.get(row, row), row in table.layout.oracles
             methods.setdefault(row, Standing(row, title, bound, of))
+        for row, how in broken_rows(table.lines).items():
+            methods[row].broken = how
         for line in table.lines:
             at, method = places.get((line["row"], line["column"]), ()), methods[line["row"]]
             if line["status"] != OK or not at:
@@ -255,6 +264,7 @@ def ranking(found: Standings) -> dict[str, Any]:
         "friedman_p": _finite(friedman(values)),
         "critical_difference": _finite(critical_difference(*values.shape)),
         "not_ranked": sorted(set(known.index) - set(values.index)),
+        "broken": [method.row for method in found.methods if method.broken],
     }
 
 

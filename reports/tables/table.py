@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pandas as pd
@@ -250,6 +250,11 @@ OPTIMISTIC = "best of"
 """How the statistic of a run begins that was read off at its best test accuracy."""
 
 
+def broken_rows(lines: Iterable[Line]) -> dict[str, str]:
+    """The rows that break the contract, each with how: they are ranked and compared nowhere."""
+    return {line["row"]: line["contract"] for line in lines if line.get("contract", "")}
+
+
 def best_rows(layout: Layout, block: Block, column: str) -> set[str]:
     """The row with the best value of a column, if no other row's spread over seeds reaches it; none
     if the metric has no better or worse.
@@ -257,15 +262,16 @@ def best_rows(layout: Layout, block: Block, column: str) -> set[str]:
     Upper bounds are left out, rows that break the contract, and rows that report their best epoch
     beside others that do not.
     """
+    left_out = {*layout.oracles, *broken_rows(block.cells.values())}
     candidates = {
         row: block.cells[row, column]
         for row in layout.rows
-        if (row, column) in block.cells and row not in layout.oracles
+        if (row, column) in block.cells and row not in left_out
     }
     lines = {
         row: line
         for row, line in candidates.items()
-        if line["status"] == OK and is_number(line["value"]) and not line.get("contract", "")
+        if line["status"] == OK and is_number(line["value"])
     }
     fair = {
         row: line

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 from reports.kinds.scorecard import KIND, PROPERTIES
@@ -32,6 +33,18 @@ def test_ranks_are_said_first_and_every_property_is_defined():
 
 def test_of_one_method_there_are_no_ranks():
     assert KIND.remarks(made(LINES[:2]))[0].endswith("no ranks")
+
+
+def test_who_breaks_the_contract_is_named_and_stands_in_no_picture(tmp_path):
+    lines = [*LINES, {**LINES[1], "row": "other", "value": "95", "contract": "it forgets"}]
+    table = made(lines)
+    table.layout = replace(table.layout, rows={**TITLES, "other": "Other ✗"})
+    ranks = KIND.remarks(table)[0]
+    assert ranks.startswith("mean ranks of accuracy over 2 conditions: Plain 1.50, Public 1.50;")
+    assert ranks.endswith("; not ranked, for they break the contract: Other ✗")
+    KIND.draw(table, tmp_path / "toy.png")
+    KIND.draw(made(LINES), tmp_path / "without.png")
+    assert (tmp_path / "toy.svg").read_text() == (tmp_path / "without.svg").read_text()
 
 
 def test_a_picture_has_a_panel_for_each_condition(tmp_path):
