@@ -15,6 +15,7 @@ from reports.comparing.rule import (
     ANOTHER_MACHINE,
     CELL,
     COST,
+    MOVED,
     NOT_COMPARED,
     OTHER,
     SPEED,
@@ -110,6 +111,7 @@ def markdown(differences: Sequence[Difference], rule: Rule) -> str:
         + settings
         + undecided
         + [d for d in differences if d.verdict == "better"]
+        + [d for d in differences if d.verdict == MOVED]
     )
     new = [d for d in differences if d.verdict == "new"]
     shown += new if len(new) <= NEW else []
@@ -137,7 +139,7 @@ def markdown(differences: Sequence[Difference], rule: Rule) -> str:
 
 def junit(differences: Sequence[Difference]) -> str:
     """JUnit XML: a test suite per table and a test case per cell, failed for a regression, skipped
-    if not compared or undecided.
+    if not compared or undecided; of one whose value moved within spread the output says so.
     """
     suites = ElementTree.Element(
         "testsuites", {"name": "fedtables compare", **_counts(differences)}
@@ -159,6 +161,8 @@ def junit(differences: Sequence[Difference]) -> str:
                 ).text = message
             elif d.verdict in (NOT_COMPARED, UNDECIDED):
                 ElementTree.SubElement(case, "skipped", message=message)
+            elif d.verdict == MOVED:
+                ElementTree.SubElement(case, "system-out").text = message
     ElementTree.indent(suites)
     return ElementTree.tostring(suites, encoding="unicode", xml_declaration=False) + "\n"
 
@@ -201,6 +205,7 @@ def html(differences: Sequence[Difference], rule: Rule, base: str, new: str) -> 
         new=new,
         tables=tables,
         regressions=[d for d in differences if d.is_regression],
+        moved=[d for d in differences if d.verdict == MOVED],
         left_out=left_out(differences),
     )
     return page + "\n"

@@ -75,6 +75,26 @@ def test_a_metric_that_is_worse_beyond_noise_is_named(base, tmp_path):
     )
 
 
+def test_what_moved_within_spread_is_counted_and_listed_apart_in_every_output(base, tmp_path):
+    outputs = {name: tmp_path / f"report.{name}" for name in ("csv", "html", "xml")}
+    options = ("--csv", outputs["csv"], "--html", outputs["html"], "--junit", outputs["xml"])
+    done = report(base, write(tmp_path, "new", lines(value="0.79")), *options)
+    assert done.exit_code == 0
+    assert done.stdout.startswith("**No regression**. Cells: 2 same, 1 moved within spread")
+    assert "| smoke/paper/table1 feddf n=1 accuracy | moved within spread | 0.8000" in done.stdout
+    rows = list(csv.DictReader(outputs["csv"].read_text().splitlines()))
+    assert [row["verdict"] for row in rows[:3]] == ["same", "moved within spread", "same"]
+    page = outputs["html"].read_text()
+    listed = page.partition("<caption>Moved within spread</caption>")[2].partition("</table>")[0]
+    assert listed.count("<tr") == 2  # the heading and the one that moved
+    assert "feddf n=1 accuracy" in listed
+    (suite,) = ElementTree.fromstring(outputs["xml"].read_text())
+    told = {case.get("name"): case.findtext("system-out", "") for case in suite}
+    moved = [name for name, text in told.items() if text.startswith("moved within spread: 0.8000")]
+    assert moved == ["feddf n=1 accuracy"]
+    assert suite.get("failures") == "0"
+
+
 def test_a_loss_within_noise_is_no_regression(base, tmp_path):
     assert report(base, write(tmp_path, "new", lines(value="0.79"))).exit_code == 0
 
