@@ -34,7 +34,6 @@ class Scorecard(Kind):
         ]
 
     def draw(self, table: Regenerated, path: Path) -> None:
-        from reports.drawing.figures import TWO_COLUMNS, texts_of
         from reports.drawing.palette import looks_of
         from reports.drawing.plots_ranking import Plane, front_plot
 
@@ -59,8 +58,8 @@ class Scorecard(Kind):
             for condition in found.conditions
         ]
         if planes:
-            texts = texts_of(table.layout, TWO_COLUMNS)
-            front_plot(planes, table.layout.rows, looks_of(table.layout), path, texts)
+            layout = table.layout
+            front_plot(planes, layout.rows, looks_of(layout), path, layout)
 
 
 def _value(method: Standing, metric: str, key: str) -> float:

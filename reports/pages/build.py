@@ -8,7 +8,7 @@ from pathlib import Path
 from reports.pages.gallery import SKIPPED
 from reports.pages.latex import latex_table
 from reports.pages.leaderboard import render_leaderboard
-from reports.pages.page import render_page
+from reports.pages.page import COPIED, render_page
 from reports.pages.result_files import PROFILES, Result, find_results
 from reports.tables.beside import add_leakage, add_private
 from reports.tables.resultset import records_of
@@ -23,15 +23,17 @@ LEAKAGE = "leakage"
 
 
 def build_pages(results: Path, output: Path) -> list[Path]:
-    """Write `output`/index.html and `output`/PROFILE/PAPER/TABLE.tex and .md, and, where methods
-    were run on equal terms, leaderboard.html, .json and .csv, and leaderboard-methods.csv; returns
-    what was written.
+    """Write `output`/index.html and `output`/PROFILE/PAPER/TABLE.tex, with the table's other files
+    beside it, and, where methods were run on equal terms, leaderboard.html, .json and .csv, and
+    leaderboard-methods.csv; returns what was written.
 
     Raises ResultsError if `results` holds no table or a damaged one.
     """
     tables = find_results(results)
     found = standings_in(tables)
-    texts = {output / "index.html": render_page(tables, leaderboard=bool(found))}
+    texts: dict[Path, str | bytes] = {
+        output / "index.html": render_page(tables, leaderboard=bool(found))
+    }
     if found:
         texts[output / "leaderboard.html"] = render_leaderboard(found)
         texts[output / "leaderboard.json"] = dumped(found)
@@ -42,11 +44,11 @@ def build_pages(results: Path, output: Path) -> list[Path]:
         texts[place.with_name(f"{result.name}.tex")] = latex_table(
             result.sheet.layout, result.sheet.shown(result.lines)
         )
-        if result.file("md").exists():
-            texts[place.with_name(f"{result.name}.md")] = result.file("md").read_text(
-                encoding="utf-8", errors="replace"
-            )
-    read = [result.file(suffix) for result in tables for suffix in ("csv", "md")]
+        for suffix in COPIED:
+            if result.file(suffix).exists():
+                copy = place.with_name(f"{result.name}.{suffix}")
+                texts[copy] = result.file(suffix).read_bytes()
+    read = [result.file(suffix) for result in tables for suffix in COPIED]
     for path in texts:
         check_output(path, read)
     for path, text in texts.items():

@@ -234,8 +234,10 @@ def test_the_junit_file_has_a_case_per_cell(written):
 
 def test_the_page_needs_nothing_else_and_escapes_what_it_shows(written):
     page = written[1]["html"]
-    assert "http" not in page
+    assert "://" not in page
     assert "src=" not in page
+    assert "default-src 'none'" in page
+    assert "script-src 'none'" in page
     assert "<b>" not in page
     assert "failed: &lt;b&gt;|`x`\x1b &amp; worse" in page
     assert page.count("<caption>") == page.count("<table>") == 2

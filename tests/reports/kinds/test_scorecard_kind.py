@@ -47,6 +47,14 @@ def test_who_breaks_the_contract_is_named_and_stands_in_no_picture(tmp_path):
     assert (tmp_path / "toy.svg").read_text() == (tmp_path / "without.svg").read_text()
 
 
+def test_the_title_of_a_narrow_picture_is_what_fits(tmp_path):
+    table = made(LINES[:3])
+    caption = "Methods on equal terms: MNIST, the same clients, networks and budget"
+    table.layout = replace(table.layout, title="MNIST", caption=caption)
+    KIND.draw(table, tmp_path / "toy.png")
+    assert "<!-- MNIST. Methods on equal terms -->" in (tmp_path / "toy.svg").read_text()
+
+
 def test_a_picture_has_a_panel_for_each_condition(tmp_path):
     KIND.draw(made(LINES), tmp_path / "toy.png")
     text = (tmp_path / "toy.svg").read_text()
