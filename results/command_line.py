@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from results.files import RefusedError
+from results.files import RefusedError, check_name
 from results.numbers import MOST, MOST_WHOLE, finite_number, is_infinite, whole_number
 
 REFUSED = 2
@@ -66,9 +66,10 @@ def path(value: Any) -> Path:
         raise typer.BadParameter("it is empty; name a file or folder, . for this one")
     try:
         named = Path(value).expanduser()
+        check_name(named)
         if named.exists() and not (named.is_file() or named.is_dir()):
             raise typer.BadParameter(f"{value} is no ordinary file and no folder")
-    except (OSError, RuntimeError) as error:
+    except (OSError, RuntimeError, ValueError) as error:
         raise typer.BadParameter(f"{value}: {getattr(error, 'strerror', '') or error}") from None
     return named
 

@@ -17,6 +17,7 @@ from benchmarks.running import machine, runner
 from benchmarks.running.deadline import Deadline, OutOfTimeError
 from benchmarks.tables import cards, registry
 from benchmarks.tables.cells import UNREAD, unread
+from results.names import printable
 
 if TYPE_CHECKING:
     from benchmarks.running.ray_executor import Cluster
@@ -99,7 +100,7 @@ def judge_plugins(console: Console, runs: Sequence[runner.TableRun]) -> None:
                 continue
             from benchmarks.contract.verdicts import findings
 
-            run.broken[row.key] = findings(entry)
+            run.broken[row.key] = tuple(map(printable, findings(entry)))
             for finding in run.broken[row.key]:
                 console.print(
                     f"[red]{escape(row.key)} breaks the contract[/]: {escape(finding)}",

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from collections import Counter
 from collections.abc import Sequence
 from xml.etree import ElementTree
@@ -24,6 +23,7 @@ from reports.comparing.rule import (
     Rule,
 )
 from reports.tables.markup import escaped, markdown_table
+from results.names import printable
 from results.spreadsheet import quoted
 
 ROWS = 30
@@ -147,14 +147,14 @@ def junit(differences: Sequence[Difference]) -> str:
     for table in dict.fromkeys(d.cell[0] for d in differences):
         of_table = [d for d in differences if d.cell[0] == table]
         suite = ElementTree.SubElement(
-            suites, "testsuite", {"name": _printable(table), **_counts(of_table)}
+            suites, "testsuite", {"name": printable(table), **_counts(of_table)}
         )
         for d in of_table:
             name = " ".join(part for part in d.cell[1:] if part) or "failed cell"
             case = ElementTree.SubElement(
-                suite, "testcase", classname=_printable(table), name=_printable(name), time="0"
+                suite, "testcase", classname=printable(table), name=printable(name), time="0"
             )
-            message = _printable(f"{d.verdict}: {d.base or 'none'} -> {d.new or 'none'}; {d.why}")
+            message = printable(f"{d.verdict}: {d.base or 'none'} -> {d.new or 'none'}; {d.why}")
             if d.is_regression:
                 ElementTree.SubElement(
                     case, "failure", message=message, type=d.verdict
@@ -176,11 +176,6 @@ def _counts(differences: Sequence[Difference]) -> dict[str, str]:
         "errors": "0",
         "skipped": str(skipped),
     }
-
-
-def _printable(text: str) -> str:
-    """Without the control characters that XML does not allow."""
-    return re.sub("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]", "?", text)
 
 
 def html(differences: Sequence[Difference], rule: Rule, base: str, new: str) -> str:
@@ -216,8 +211,7 @@ def csv_text(differences: Sequence[Difference]) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(CSV_COLUMNS)
-    writer.writerows(
-        map(quoted, [*d.cell, d.verdict, *d.values, "" if d.p is None else repr(d.p), d.why])
-        for d in differences
-    )
+    for d in differences:
+        texts = [*d.cell, d.verdict, *d.values, "" if d.p is None else repr(d.p), d.why]
+        writer.writerow([quoted(printable(text)) for text in texts])
     return buffer.getvalue()

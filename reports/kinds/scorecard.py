@@ -8,12 +8,15 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 
+import pandas as pd
+
 from metrics.names import MEGABYTES_DOWN, MEGABYTES_UP
 from reports.kinds.exchange import PROPERTIES as EXCHANGED
 from reports.kinds.exchange import crossed
 from reports.kinds.kind import Kind, Regenerated
 from reports.tables.fronts import spots
 from reports.tables.standings import ACCURACY, Scored, Standing, Standings, ranking, standings_of
+from results.record import OK
 
 PROPERTIES: Mapping[str, str] = {
     **EXCHANGED,
@@ -25,6 +28,12 @@ class Scorecard(Kind):
     """A table of numbers and properties; its picture has a panel for each condition, of accuracy
     against bytes.
     """
+
+    ranks_first = True
+
+    def brief(self, lines: pd.DataFrame) -> pd.DataFrame:
+        """Accuracy, and what failed."""
+        return lines[(lines["metric"] == ACCURACY) | (lines["status"] != OK)]
 
     def remarks(self, table: Regenerated) -> list[str]:
         return [

@@ -12,6 +12,8 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from results.names import printable
+
 TEMPLATES = Path(__file__).parents[1] / "templates"
 
 
@@ -27,6 +29,7 @@ def render(name: str, **values: Any) -> str:
         lstrip_blocks=True,
     )
     page = environment.get_template(name).render(**values)
+    page = "\n".join(map(printable, page.split("\n")))
     return page.replace(HEAD, HEAD + _policy(page), 1)
 
 

@@ -75,6 +75,23 @@ def test_a_metric_that_is_worse_beyond_noise_is_named(base, tmp_path):
     )
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--output", "x", "--junit", "x"), "two outputs go to"),
+        (("--html", "x", "--csv", "a/../x"), "two outputs go to"),
+        (("--alpha", "0"), "is no number from 1e-09 to 1"),
+        (("--output", b"na\xffme".decode(errors="surrogateescape")), "is no UTF-8; rename it"),
+    ],
+)
+def test_options_that_cannot_be_followed_are_refused(base, tmp_path, monkeypatch, options, message):
+    monkeypatch.chdir(tmp_path)
+    done = report(base, base, *options)
+    assert done.exit_code == 2
+    assert message in " ".join(done.stderr.replace("│", " ").split())
+    assert not (tmp_path / "x").exists()
+
+
 def test_what_moved_within_spread_is_counted_and_listed_apart_in_every_output(base, tmp_path):
     outputs = {name: tmp_path / f"report.{name}" for name in ("csv", "html", "xml")}
     options = ("--csv", outputs["csv"], "--html", outputs["html"], "--junit", outputs["xml"])
@@ -200,7 +217,7 @@ def test_the_markdown_is_what_was_printed_and_keeps_its_columns(written):
     stdout, files = written
     assert files["md"] == stdout
     row = next(line for line in stdout.splitlines() if " failed " in line)
-    assert row.endswith("|  | failed: \\<b>\\|\\`x\\`\x1b & worse |")
+    assert row.endswith("|  | failed: \\<b>\\|\\`x\\` & worse |")
     assert (
         "Not compared: time, peak memory of smoke/paper/table1: no records beside the CSV (base and"
         " new)" in stdout
@@ -228,7 +245,7 @@ def test_the_junit_file_has_a_case_per_cell(written):
         "worse",
         "worse: 0.8000 ± 0.0100 -> 0.7000 ± 0.0100;",
     )
-    assert "failed: <b>|`x`? & worse" in cases["fedmd n=1 accuracy"].find("failure").text
+    assert "failed: <b>|`x` & worse" in cases["fedmd n=1 accuracy"].find("failure").text
     assert cases["all cells time, peak memory"].find("skipped") is not None
 
 
@@ -239,7 +256,7 @@ def test_the_page_needs_nothing_else_and_escapes_what_it_shows(written):
     assert "default-src 'none'" in page
     assert "script-src 'none'" in page
     assert "<b>" not in page
-    assert "failed: &lt;b&gt;|`x`\x1b &amp; worse" in page
+    assert "failed: &lt;b&gt;|`x` &amp; worse" in page
     assert page.count("<caption>") == page.count("<table>") == 2
     assert 'scope="col"' in page
     assert (

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from types import SimpleNamespace
 
+import pandas as pd
+
 from reports.kinds.scorecard import KIND, PROPERTIES
 from reports.tables.table import Layout
 from tests.reports.tables.test_standings import LINES, TITLES
@@ -29,6 +31,13 @@ def test_ranks_are_said_first_and_every_property_is_defined():
     ranks, *meanings = KIND.remarks(made(LINES))
     assert ranks.startswith("mean ranks of accuracy over 2 conditions: Plain 1.50, Public 1.50;")
     assert [text.partition(":")[0] for text in meanings] == list(PROPERTIES)
+
+
+def test_a_terminal_has_the_ranks_first_and_accuracy_alone():
+    failed = {**LINES[1], "metric": "", "status": "failed: DivergedError"}
+    lines = pd.DataFrame([LINES[1], {**LINES[1], "metric": "megabytes-up"}, failed])
+    assert KIND.ranks_first
+    assert KIND.brief(lines)["metric"].tolist() == ["accuracy", ""]
 
 
 def test_of_one_method_there_are_no_ranks():
