@@ -13,8 +13,8 @@ import typer
 
 from reports.comparing.compare import compare_results
 from reports.comparing.rule import Rule
-from results.command_line import NUMBER, WHOLE, Commands, number, path, run, whole
-from results.files import COMMITTED, RUNS, ResultsError, check_output, write_atomic
+from results.command_line import NUMBER, WHOLE, Commands, check_columns, number, path, run, whole
+from results.files import COMMITTED, RUNS, ResultsError, check_apart, check_output, write_atomic
 from results.sourcecode import ROOT
 from results.version import suite_version
 
@@ -26,6 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 RULE = Rule()
+check_columns()
 
 
 @app.callback(invoke_without_command=True)
@@ -162,7 +163,7 @@ def compare_sets(
     alpha: Annotated[
         float,
         typer.Option(
-            parser=number(0, 1),
+            parser=number(1e-9, 1),
             metavar=NUMBER,
             help="level of the tests over seeds, all of them together",
         ),
@@ -230,9 +231,10 @@ def compare_sets(
     read = [file for file in (base, new, base_speed, new_speed) if file is not None]
     if (base_speed is None) != (new_speed is None):
         raise ResultsError("--base-speed and --new-speed go together")
-    for file in (output, junit, html, csv):
-        if file is not None:
-            check_output(file, read)
+    outputs = [file for file in (output, junit, html, csv) if file is not None]
+    for file in outputs:
+        check_output(file, read)
+    check_apart(outputs)
     differences = compare_results(*read_pair(base, new), rule)
     if base_speed is not None and new_speed is not None:
         differences += compare_speed(read_speed(base_speed), read_speed(new_speed), time_ratio)
@@ -266,7 +268,7 @@ def cell_history(
             metavar='"KEY=VALUE ..."', help="the cell's column; empty for a table that has none"
         ),
     ] = "",
-    metric: Annotated[str, typer.Option(help="needed where the cell has several")] = "",
+    metric: Annotated[str | None, typer.Option(help="needed where the cell has several")] = None,
     output: Annotated[
         Path,
         typer.Option(
@@ -279,8 +281,10 @@ def cell_history(
     """
     from reports.comparing import history
 
+    if metric == "":
+        raise ResultsError("--metric is empty: name a metric of the cell, or leave it out")
     versions = history.committed(tables[0]) if len(tables) == 1 else history.files(tables)
-    cell = history.cell_history(versions, row, column, metric)
+    cell = history.cell_history(versions, row, column, metric or "")
     if output.suffix != ".png":
         raise ResultsError(f"--output {output}: give a .png")
     for suffix in (".png", ".svg", ".pdf", ".csv"):

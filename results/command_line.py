@@ -8,6 +8,7 @@ import contextlib
 import errno
 import io
 import os
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from results.files import RefusedError
+from results.files import RefusedError, check_name
 from results.numbers import MOST, MOST_WHOLE, finite_number, is_infinite, whole_number
 
 REFUSED = 2
@@ -25,6 +26,8 @@ INTERRUPTED = 130
 """Exit code after Ctrl-C."""
 WHOLE, NUMBER = "INTEGER", "FLOAT"
 """How the help calls what an option takes."""
+NARROWEST = 20
+"""Characters in a line of the narrowest terminal that can show anything."""
 UsageError: Any = typer.BadParameter.__base__
 """Of the library that reads the options, whichever typer brings along."""
 
@@ -63,11 +66,19 @@ def path(value: Any) -> Path:
         raise typer.BadParameter("it is empty; name a file or folder, . for this one")
     try:
         named = Path(value).expanduser()
+        check_name(named)
         if named.exists() and not (named.is_file() or named.is_dir()):
             raise typer.BadParameter(f"{value} is no ordinary file and no folder")
-    except (OSError, RuntimeError) as error:
+    except (OSError, RuntimeError, ValueError) as error:
         raise typer.BadParameter(f"{value}: {getattr(error, 'strerror', '') or error}") from None
     return named
+
+
+def check_columns() -> None:
+    """Forget what `COLUMNS` says where that is no width of a terminal, but nothing, 0 or a word."""
+    columns = os.environ.get("COLUMNS", "")
+    if not (re.fullmatch("[0-9]{1,4}", columns, re.ASCII) and int(columns) >= NARROWEST):
+        os.environ.pop("COLUMNS", None)
 
 
 class Commands(TyperGroup):

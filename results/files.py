@@ -53,9 +53,18 @@ def _home(variable: str, usual: str) -> Path:
     """The folder that an environment variable names; the usual one if it is empty or not set."""
     named = os.environ.get(variable) or usual
     try:
+        check_name(Path(named))
         return Path(named).expanduser()
-    except RuntimeError as error:
+    except (RuntimeError, ValueError) as error:
         raise ResultsError(f"{variable}={named}: {error}; name a folder") from error
+
+
+def check_name(path: Path) -> None:
+    """Raise ValueError for a path that no text can hold: one of bytes that are no UTF-8."""
+    try:
+        str(path.absolute()).encode()
+    except UnicodeEncodeError:
+        raise ValueError("its full name is no UTF-8; rename it") from None
 
 
 def canonical_json(value: Any) -> str:
@@ -151,6 +160,17 @@ def check_output(path: Path, inputs: Iterable[Path] = ()) -> None:
             raise ResultsError(
                 f"cannot write {path}: {named.name} is a file of a table; name another"
             )
+
+
+def check_apart(outputs: Iterable[Path]) -> None:
+    """Raise ResultsError if two of a command's outputs are one file: the second would replace the
+    first.
+    """
+    seen: set[Path] = set()
+    for path in outputs:
+        if path.resolve() in seen:
+            raise ResultsError(f"two outputs go to {path}; name a file for each")
+        seen.add(path.resolve())
 
 
 def displace(path: Path) -> None:

@@ -19,6 +19,7 @@ from typing import Any
 import pandas as pd
 
 from results.files import RECORDS, ResultsError, canonical_json, with_seal, without_seal
+from results.names import printable
 from results.published import parse_column, published_table
 from results.record import OK, Measurement, Record
 
@@ -348,7 +349,7 @@ def _facts(record: Record) -> dict[str, Any]:
         "column": record.column,
         "seed": record.seed,
         "status": record.status,
-        "reason": record.reason,
+        "reason": printable(record.reason),
         "bytes_up": record.bytes_up,
         "bytes_down": record.bytes_down,
         "epsilon": float("nan") if record.epsilon is None else record.epsilon,
@@ -359,8 +360,8 @@ def _facts(record: Record) -> dict[str, Any]:
         "public_origin": record.public.get("origin", ""),
         "private": record.private.get("used", ""),
         "private_origin": record.private.get("origin", ""),
-        "statistic": record.statistic,
-        "contract": "; ".join(record.contract),
+        "statistic": printable(record.statistic),
+        "contract": printable("; ".join(record.contract)),
         "seconds": record.seconds,
         "local_samples": float("nan") if record.local_samples is None else record.local_samples,
         "server_samples": float("nan") if record.server_samples is None else record.server_samples,

@@ -1,9 +1,23 @@
-"""Names that do not exist: what may have been meant, and settings that have none but known ones."""
+"""Names that do not exist: what may have been meant, and settings that have none but known ones;
+and texts of others, without what is no character.
+"""
 
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Collection, Iterable
+
+_SPACES = re.compile("[\t\n\v\f\r\x85\u2028\u2029]+")
+_CONTROLS = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+)
+"""What moves a cursor, colours a terminal, turns the direction of writing, or is no character."""
+
+
+def printable(text: str) -> str:
+    """Text of somebody else as one line without control characters, wherever it is shown."""
+    return _CONTROLS.sub("", _SPACES.sub(" ", text))
 
 
 def near(name: str, known: Iterable[str]) -> str:

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from benchmarks.commands.completion import BASH
 from benchmarks.papers import FIRST
-from results.command_line import Commands
+from results.command_line import Commands, check_columns
 from results.version import suite_version
 
 app = typer.Typer(
@@ -23,6 +23,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+check_columns()
 console = Console(highlight=False, emoji=False)
 if not console.is_terminal and "COLUMNS" not in os.environ:
     console.width = 200  # numbers that go to a file must not be cut

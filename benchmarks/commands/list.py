@@ -9,6 +9,7 @@ from rich.table import Table as RichTable
 
 from benchmarks.commands.app import app, console
 from benchmarks.tables import bandwidth, registry
+from benchmarks.tables.told import Told, told_of
 from results import published
 
 
@@ -30,9 +31,22 @@ def list_everything() -> None:
                 "not yet" + ("; plan" if bandwidth.accounts(name) else ""),
             )
     console.print(tables)
-    methods = RichTable("method", "where", title="Methods and baselines", title_justify="left")
-    for method in registry.methods().values():
-        methods.add_row(method.name, f"{method.folder}/{Path(method.path).name}")
+    methods = RichTable(
+        *("method", "what it is", "derived from", "leaves a client", "where"),
+        title="Methods and baselines",
+        title_justify="left",
+    )
+    entries = registry.methods().values()
+    told = told_of(entries)
+    for method in entries:
+        says = told.get(method.name, Told("", "", ()))
+        methods.add_row(
+            method.name,
+            escape(says.summary),
+            says.base,
+            ", ".join(says.sends) or "nothing",
+            f"{method.folder}/{Path(method.path).name}",
+        )
     console.print(methods)
     data_table()
 

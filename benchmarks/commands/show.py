@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
@@ -35,32 +36,16 @@ def show_table(
     metrics = list(dict.fromkeys(cell.metric for cell in cells))
     for metric in metrics:
         values = {(cell.row, cell.column): cell for cell in cells if cell.metric == metric}
-        drawn = RichTable(title=f"{table}: published {metric}", title_justify="left")
+        title = f"{table}: published {metric}"
         # The longer side runs down the page.
-        down, across = (rows, columns) if len(rows) > len(columns) else (columns, rows)
-        for heading in ("row" if down is rows else "column", *across):
-            drawn.add_column(heading, overflow="fold")
-        for name in down:
-            shown = [
-                values.get((name, other) if down is rows else (other, name)) for other in across
-            ]
-            if any(shown):
-                drawn.add_row(
-                    name,
-                    *(
-                        (
-                            ""
-                            if c is None
-                            else (
-                                "–"
-                                if c.value is None
-                                else f"{c.value}" + (f" ± {c.std}" if c.std else "")
-                            )
-                        )
-                        for c in shown
-                    ),
-                )
-        console.print(drawn)
+        if len(rows) > len(columns):
+            texts = {row: {c: _text(values.get((row, c))) for c in columns} for row in rows}
+            drawn = published_tables(title, "row", texts)
+        else:
+            texts = {c: {row: _text(values.get((row, c))) for row in rows} for c in columns}
+            drawn = published_tables(title, "column", texts)
+        for part in drawn:
+            console.print(part)
     paper, _, key = table.partition("/")
     for claim in published.claims(paper):
         if claim.table == key:
@@ -70,7 +55,8 @@ def show_table(
             )
     spec = registry.all_tables()[table]
     if spec is not None:
-        console.print(cards.terminal(registry.papers()[paper], spec, profile, protocol))
+        card = cards.terminal(registry.papers()[paper], spec, profile, protocol)
+        console.print(card if fits(card) else cards.listed(card))
         for line in cards.table_settings(spec):
             console.print(escape(line))
         for note in registry.papers()[paper].notes:
@@ -84,3 +70,43 @@ def show_table(
         console.print(
             f"{table} is not yet reproducible; its published numbers are data already.{known}"
         )
+
+
+def _text(cell: published.PublishedCell | None) -> str:
+    """A printed cell: `0.98 ± 0.01`, a dash for a printed dash, nothing for none."""
+    if cell is None:
+        return ""
+    return "–" if cell.value is None else f"{cell.value}" + (f" ± {cell.std}" if cell.std else "")
+
+
+def fits(table: RichTable) -> bool:
+    """Whether the terminal shows a table without a break within a word."""
+    endless = console.options.update(width=10**6)
+    return console.measure(table, options=endless).minimum <= console.width
+
+
+def published_tables(
+    title: str, heading: str, texts: Mapping[str, Mapping[str, str]]
+) -> list[RichTable]:
+    """Texts by line and column as one table, or as several with a part of the columns each, where
+    the terminal is too narrow.
+    """
+    lines = {name: line for name, line in texts.items() if any(line.values())}
+    across = list(next(iter(lines.values()), {}))
+    drawn = RichTable(title=title, title_justify="left")
+    drawn.add_column(heading, overflow="fold")
+    for name in across:
+        widest = max(len(line[name]) for line in lines.values())
+        drawn.add_column(name, overflow="fold", min_width=widest)
+    for name, line in lines.items():
+        drawn.add_row(name, *line.values())
+    if len(across) < 2 or fits(drawn):
+        return [drawn]
+    half = len(across) // 2
+    return [
+        table
+        for part in (across[:half], across[half:])
+        for table in published_tables(
+            title, heading, {name: {c: line[c] for c in part} for name, line in lines.items()}
+        )
+    ]

@@ -20,7 +20,9 @@ from benchmarks.tables.selection import matches, wanted_values
 from reports.kinds.kind import Regenerated, draw_table, find_kind, module_of
 from reports.pages.sheet import Sheet, is_measured
 from reports.tables.budget import budget_rows, terminal_budget
-from reports.tables.table import Layout, legend, terminal_tables
+from reports.tables.table import Layout, legend
+from reports.tables.terminal import terminal_tables
+from reports.tables.units import scale_of
 from results import published
 from results.files import (
     cache_home,
@@ -100,11 +102,19 @@ def _print(
         f"\n[bold]{run.name}: {escape(layout.title)}.[/]"
         f" {escape(layout.caption)}\n{escape('; '.join(layout.labels))}"
     )
-    for table in terminal_tables(layout, shown):
+    kind, told = find_kind(run.table.measure), list(sheet.told)
+    if kind.ranks_first:
+        console.print(escape(told.pop(0)), soft_wrap=True)
+    brief = kind.brief(shown)
+    for table in terminal_tables(layout, brief):
         console.print(table)
+    others = shown.loc[~shown["metric"].isin(brief["metric"]), "metric"].unique()
+    if len(others):
+        titles = ", ".join(scale_of(metric, layout.unit).title for metric in others)
+        console.print(f"in the files alone: {escape(titles)}", soft_wrap=True)
     if budget := budget_rows(layout, asked):
         console.print(terminal_budget(budget))
-    notes = [*sheet.told, *legend(layout, shown)]
+    notes = [*told, *legend(layout, brief)]
     wanted = wanted_values(run.table, run.rows, run.selection.only or {})
     asked_for = [
         row.key

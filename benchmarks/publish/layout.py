@@ -138,9 +138,14 @@ def _notes_of(records: Sequence[Record]) -> tuple[str, ...]:
     return tuple(f"{', '.join(rows)}: {note}" for note, rows in notes.items())
 
 
+def _unmarked(title: str) -> str:
+    """A row's title without the mark that an earlier command may have put behind it."""
+    return title.removesuffix(f" {BROKEN}")
+
+
 def _broken_of(run: TableRun, records: Sequence[Record]) -> tuple[str, ...]:
     """What rows are not ranked for breaking the contract, and how they do."""
-    titles = {row.key: row.title.removesuffix(f" {BROKEN}") for row in run.rows}
+    titles = {row.key: _unmarked(row.title) for row in run.rows}
     broken = {titles[r.row]: r.contract for r in records if r.contract}
     return tuple(
         f"{BROKEN} {title} breaks the contract and is not ranked: {'; '.join(findings)}"

@@ -21,6 +21,7 @@ from reports.tables.markup import code, escaped, markdown_table
 from reports.tables.ranking import complete
 from reports.tables.standings import ACCURACY, Condition, Standing, Standings, fronts, ranking
 from reports.tables.units import PERCENT, scale_of
+from results.names import printable
 from results.sourcecode import ROOT
 
 HEAD = """# Methods
@@ -73,7 +74,7 @@ def card(entry: MethodEntry, tables: Mapping[str, list[str]], found: Standings |
     if method.oracle:
         declared["upper bound, knows"] = ", ".join(sorted(method.oracle))
     lines = [
-        f"## {escaped(method.title or entry.name)}: {code(entry.name)}",
+        f"## {escaped(printable(method.title) or entry.name)}: {code(entry.name)}",
         "",
         escaped(summary(method)),
         "",

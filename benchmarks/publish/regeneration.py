@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from benchmarks.running import machine, runner
 from benchmarks.running.deadline import Deadline, OutOfTimeError
 from benchmarks.tables import cards, registry
 from benchmarks.tables.cells import UNREAD, unread
+from results.names import printable
 
 if TYPE_CHECKING:
     from benchmarks.running.ray_executor import Cluster
@@ -70,6 +72,7 @@ def regenerate(
         + (f", {where} on {device}" if todo else "")
     )
     if todo:
+        importlib.import_module("reports.drawing")  # what it refuses it refuses before a cell
         with contextlib.suppress(OutOfTimeError), Live(console, todo) as live:
             runner.execute(
                 runs,
@@ -103,7 +106,7 @@ def judge_plugins(console: Console, runs: Sequence[runner.TableRun]) -> None:
                 continue
             from benchmarks.contract.verdicts import findings
 
-            run.broken[row.key] = findings(entry)
+            run.broken[row.key] = tuple(map(printable, findings(entry)))
             for finding in run.broken[row.key]:
                 console.print(
                     f"[red]{escape(row.key)} breaks the contract[/]: {escape(finding)}",

@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 def values_of(records: Sequence[Record], unit: str = "") -> list[Value]:
     """Mean values over the records' seeds, for claims, of a table whose shares are in `unit`;
     settled where all of them had. Of what a run costs `learnt` says whether any accuracy in its
-    place is `above_chance`.
+    place is `above_chance`. Of rows that break the contract there is none.
     """
     from reports.tables.predicates import Value
 
     groups: dict[tuple[str, str, str], list[tuple[Record, Measurement]]] = {}
     for record in records:
-        for m in record.measurements if record.status == OK else ():
+        for m in record.measurements if record.status == OK and not record.contract else ():
             if isinstance(m.value, float):
                 place = (record.row, f"{record.column} {m.column}".strip(), m.metric)
                 groups.setdefault(place, []).append((record, m))

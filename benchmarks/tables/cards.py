@@ -6,7 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from rich.console import Group
+from rich.padding import Padding
 from rich.table import Table as RichTable
+from rich.text import Text
 
 from benchmarks.tables import registry
 from benchmarks.tables.selection import Selection
@@ -139,6 +142,18 @@ def terminal(paper: Paper, shown: Table, profile: str, protocol: str) -> RichTab
             setting.where,
         )
     return table
+
+
+def listed(card: RichTable) -> Group:
+    """A card of `terminal` as a list, for a terminal that is too narrow for the table."""
+    lines: list[Text | Padding] = [Text(str(card.title), style="bold")]
+    headings = [str(column.header) for column in card.columns]
+    for name, *rest in zip(*(column.cells for column in card.columns), strict=True):
+        lines.append(Text(str(name)))
+        for heading, text in zip(headings[1:], rest, strict=True):
+            shown = "; ".join(str(text).splitlines())
+            lines.append(Padding(Text(f"{heading}: {shown}"), (0, 0, 0, 2)))
+    return Group(*lines)
 
 
 def reduced(paper: Paper, table: Table, profile: str, methods: Collection[str]) -> str:

@@ -12,7 +12,7 @@ from benchmarks.tables import registry
 from benchmarks.tables.spec import UNLISTED, Paper, Row, Scalar, SpecError, Table
 from federation.training.execution import DEFAULT, Execution
 from results.files import digest
-from results.names import near
+from results.names import near, printable
 from results.numbers import MOST, MOST_WHOLE, finite_number, is_infinite, shortened, whole_number
 
 EITHER = "|"
@@ -192,7 +192,8 @@ def table_rows(table: Table, selection: Selection) -> tuple[Row, ...]:
                 f"--methods +{name}: {table.key} {refusal}, no method can be added to it"
             )
         method = entry.load()
-        rows.append(Row(name, name, method.title or name, upper_bound=bool(method.oracle)))
+        title = printable(method.title) or name
+        rows.append(Row(name, name, title, upper_bound=bool(method.oracle)))
     if not rows:
         raise SpecError("--methods left no row")
     return tuple(rows)

@@ -10,10 +10,11 @@ what both kinds of cells are tested with. A loss is what the metric's direction 
 metric without a direction any such difference counts as a change. Tolerance and effect are given
 for a fraction and scaled to the metric's unit (`metrics/names.py`): 0.02 of an accuracy is 2 in
 percent, 0.2 of an inception score, 1 dB; of a metric of which nothing is known it is 2 % of the
-value. Bytes and epsilon must be equal. A cell that vanished or failed is a regression; a new one is
-named. Time and memory of a table are compared by ratio, where both sets did the same work in the
-same way on the same hardware. Sets of different profile, protocol, data, data digest or unit are
-not compared at all.
+value. A value that moved by no more than that is counted apart from those that are the same to the
+last digit. Bytes and epsilon must be equal. A cell that vanished or failed is a regression; a new
+one is named. Time and memory of a table are compared by ratio, where both sets did the same work in
+the same way on the same hardware. Sets of different profile, protocol, data, data digest or unit
+are not compared at all.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from metrics.names import TEXTS
 from reports.comparing.comparable import check_comparable, covers
 from reports.comparing.costs import costs_of, settings_of
 from reports.comparing.noise import records_of, run_noise, same_machine
-from reports.comparing.rule import ANOTHER_MACHINE, UNDECIDED, Difference, Rule
+from reports.comparing.rule import ANOTHER_MACHINE, MOVED, UNDECIDED, Difference, Rule
 from reports.comparing.significance import explained, holm, loss_of, measurements, p_value
 from reports.tables.counts import share_of
 from reports.tables.resultset import Cell, Key, ResultSet
@@ -63,8 +64,8 @@ def compare_results(base: ResultSet, new: ResultSet, rule: Rule) -> list[Differe
             noises[key] = run_noise(key, base, new)
             differences[key] = _judge(key, old, now, rule, noises[key])
     _test(differences, base, new, rule, noises)
-    if rule.exact:
-        _demand_equal(differences, base, new)
+    for key, difference in differences.items():
+        differences[key] = _told_if_moved(difference, base, new, rule.exact)
     for key, now in new.cells.items():
         if key not in base.cells and not (
             key in broken and any(covers(key, known) for known in base.cells)
@@ -188,24 +189,23 @@ def _test(
             differences[key] = replace(differences[key], verdict=UNDECIDED, why=why)
 
 
-def _demand_equal(differences: dict[Key, Difference], base: ResultSet, new: ResultSet) -> None:
-    """Call a cell `changed` whose value moved though its records were made with the same seeds,
-    machine and packages.
+def _told_if_moved(
+    difference: Difference, base: ResultSet, new: ResultSet, exact: bool
+) -> Difference:
+    """A cell whose value moved is not the `same`, though the rule explains it. Where its records
+    were made with the same seeds, machine and packages it says so, and if `exact` it is `changed`,
+    better or not.
     """
-    for key, difference in differences.items():
-        was, now = records_of(key, base), records_of(key, new)
-        alike = [r.seed for r in was] == [r.seed for r in now] and all(map(same_machine, was, now))
-        if (
-            was
-            and alike
-            and difference.verdict in ("same", "better", UNDECIDED)
-            and difference.values[0] != difference.values[1]
-        ):
-            differences[key] = replace(
-                difference,
-                verdict="changed",
-                why=f"{difference.why}; not identical on the same machine",
-            )
+    movable = difference.verdict in ("same", "better", UNDECIDED)
+    if not movable or difference.values[0] == difference.values[1]:
+        return difference
+    was, now = records_of(difference.cell, base), records_of(difference.cell, new)
+    alike = [r.seed for r in was] == [r.seed for r in now] and all(map(same_machine, was, now))
+    verdict, why = difference.verdict, difference.why
+    if was and alike:
+        verdict = "changed" if exact else verdict
+        why = f"{why}; not identical on the same machine"
+    return replace(difference, verdict=MOVED if verdict == "same" else verdict, why=why)
 
 
 def _worse(scale: Scale) -> str:

@@ -12,6 +12,8 @@ CELL, COST, SPEED = "cell", "cost", "speed"
 """Kinds of differences: a cell of a table, a table's time or memory, a speed benchmark."""
 NOT_COMPARED = "not compared"
 UNDECIDED = "undecided"
+MOVED = "moved within spread"
+"""Not the same digits, and no more than the rule explains."""
 OTHER = "other"
 ANOTHER_MACHINE = "another machine"
 """In the reason of a cell that was tested with what test set and rounding may move."""
@@ -45,10 +47,10 @@ class Difference:
 
     cell: Key
     verdict: str
-    """`same`, `better`, `worse`, `vanished`, `failed`, `new`, `changed` (bytes, epsilon, a metric
-    without direction; with `exact` any) or `undecided` (a loss above the tolerance that the seeds'
-    spread leaves open); of costs and speed also `slower`, `larger` and `not compared`, of a table's
-    settings `other`."""
+    """`same` (to the last digit), `moved within spread`, `better`, `worse`, `vanished`, `failed`,
+    `new`, `changed` (bytes, epsilon, a metric without direction; with `exact` any) or `undecided`
+    (a loss above the tolerance that the seeds' spread leaves open); of costs and speed also
+    `slower`, `larger` and `not compared`, of a table's settings `other`."""
     base: str
     """The value as printed."""
     new: str

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from collections import Counter
 from collections.abc import Sequence
 from xml.etree import ElementTree
@@ -15,6 +14,7 @@ from reports.comparing.rule import (
     ANOTHER_MACHINE,
     CELL,
     COST,
+    MOVED,
     NOT_COMPARED,
     OTHER,
     SPEED,
@@ -23,6 +23,7 @@ from reports.comparing.rule import (
     Rule,
 )
 from reports.tables.markup import escaped, markdown_table
+from results.names import printable
 from results.spreadsheet import quoted
 
 ROWS = 30
@@ -110,6 +111,7 @@ def markdown(differences: Sequence[Difference], rule: Rule) -> str:
         + settings
         + undecided
         + [d for d in differences if d.verdict == "better"]
+        + [d for d in differences if d.verdict == MOVED]
     )
     new = [d for d in differences if d.verdict == "new"]
     shown += new if len(new) <= NEW else []
@@ -137,7 +139,7 @@ def markdown(differences: Sequence[Difference], rule: Rule) -> str:
 
 def junit(differences: Sequence[Difference]) -> str:
     """JUnit XML: a test suite per table and a test case per cell, failed for a regression, skipped
-    if not compared or undecided.
+    if not compared or undecided; of one whose value moved within spread the output says so.
     """
     suites = ElementTree.Element(
         "testsuites", {"name": "fedtables compare", **_counts(differences)}
@@ -145,20 +147,22 @@ def junit(differences: Sequence[Difference]) -> str:
     for table in dict.fromkeys(d.cell[0] for d in differences):
         of_table = [d for d in differences if d.cell[0] == table]
         suite = ElementTree.SubElement(
-            suites, "testsuite", {"name": _printable(table), **_counts(of_table)}
+            suites, "testsuite", {"name": printable(table), **_counts(of_table)}
         )
         for d in of_table:
             name = " ".join(part for part in d.cell[1:] if part) or "failed cell"
             case = ElementTree.SubElement(
-                suite, "testcase", classname=_printable(table), name=_printable(name), time="0"
+                suite, "testcase", classname=printable(table), name=printable(name), time="0"
             )
-            message = _printable(f"{d.verdict}: {d.base or 'none'} -> {d.new or 'none'}; {d.why}")
+            message = printable(f"{d.verdict}: {d.base or 'none'} -> {d.new or 'none'}; {d.why}")
             if d.is_regression:
                 ElementTree.SubElement(
                     case, "failure", message=message, type=d.verdict
                 ).text = message
             elif d.verdict in (NOT_COMPARED, UNDECIDED):
                 ElementTree.SubElement(case, "skipped", message=message)
+            elif d.verdict == MOVED:
+                ElementTree.SubElement(case, "system-out").text = message
     ElementTree.indent(suites)
     return ElementTree.tostring(suites, encoding="unicode", xml_declaration=False) + "\n"
 
@@ -172,11 +176,6 @@ def _counts(differences: Sequence[Difference]) -> dict[str, str]:
         "errors": "0",
         "skipped": str(skipped),
     }
-
-
-def _printable(text: str) -> str:
-    """Without the control characters that XML does not allow."""
-    return re.sub("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]", "?", text)
 
 
 def html(differences: Sequence[Difference], rule: Rule, base: str, new: str) -> str:
@@ -201,6 +200,7 @@ def html(differences: Sequence[Difference], rule: Rule, base: str, new: str) -> 
         new=new,
         tables=tables,
         regressions=[d for d in differences if d.is_regression],
+        moved=[d for d in differences if d.verdict == MOVED],
         left_out=left_out(differences),
     )
     return page + "\n"
@@ -211,8 +211,7 @@ def csv_text(differences: Sequence[Difference]) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(CSV_COLUMNS)
-    writer.writerows(
-        map(quoted, [*d.cell, d.verdict, *d.values, "" if d.p is None else repr(d.p), d.why])
-        for d in differences
-    )
+    for d in differences:
+        texts = [*d.cell, d.verdict, *d.values, "" if d.p is None else repr(d.p), d.why]
+        writer.writerow([quoted(printable(text)) for text in texts])
     return buffer.getvalue()

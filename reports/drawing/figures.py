@@ -42,6 +42,8 @@ MARGIN = 0.55
 TITLE, LABEL, TICK, NOTE = 7.5, 7.0, 6.5, 5.0
 """Sizes of text in points."""
 STYLE: Any = {
+    # Matplotlib's own first: no picture hangs on the user's settings.
+    **{k: v for k, v in matplotlib.rcParamsDefault.items() if not k.startswith("backend")},
     "font.size": LABEL,
     "axes.titlesize": LABEL,
     "axes.labelsize": LABEL,

@@ -28,6 +28,7 @@ from reports.drawing.figures import (
 )
 from reports.drawing.palette import NEUTRAL, Look
 from reports.tables.fronts import Spot
+from reports.tables.table import Layout
 
 BAR = 0.11
 """Inches between two lines of a picture of ranks."""
@@ -116,7 +117,7 @@ def front_plot(
     titles: Mapping[str, str],
     looks: Mapping[str, Look],
     path: Path,
-    about: Texts,
+    about: Layout | Texts,
 ) -> None:
     """A panel for each plane: methods by cost and gain, those that nothing beats joined by a
     line; hollow where a run was cut short. `titles` and `looks` are by row.

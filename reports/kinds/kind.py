@@ -40,6 +40,8 @@ class Kind:
 
     statistic: bool = False
     """Whether the table's labels say how its numbers were made."""
+    ranks_first: bool = False
+    """Whether a terminal has the first remark, on ranks, before the numbers."""
 
     def completed(self, records: Sequence[Record], metrics: Sequence[str]) -> list[Record]:
         """The records with what can be computed only of all rows together, for the CSV."""
@@ -59,6 +61,10 @@ class Kind:
 
     def shown(self, lines: pd.DataFrame) -> pd.DataFrame:
         """The lines of the CSV that are printed as a table, or what stands for them."""
+        return lines
+
+    def brief(self, lines: pd.DataFrame) -> pd.DataFrame:
+        """Of the lines `shown` those that a terminal has too, where they are many."""
         return lines
 
     def arrays(self, records: Sequence[Record]) -> bytes | None:

@@ -8,12 +8,15 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 
+import pandas as pd
+
 from metrics.names import MEGABYTES_DOWN, MEGABYTES_UP
 from reports.kinds.exchange import PROPERTIES as EXCHANGED
 from reports.kinds.exchange import crossed
 from reports.kinds.kind import Kind, Regenerated
 from reports.tables.fronts import spots
 from reports.tables.standings import ACCURACY, Scored, Standing, Standings, ranking, standings_of
+from results.record import OK
 
 PROPERTIES: Mapping[str, str] = {
     **EXCHANGED,
@@ -26,6 +29,12 @@ class Scorecard(Kind):
     against bytes.
     """
 
+    ranks_first = True
+
+    def brief(self, lines: pd.DataFrame) -> pd.DataFrame:
+        """Accuracy, and what failed."""
+        return lines[(lines["metric"] == ACCURACY) | (lines["status"] != OK)]
+
     def remarks(self, table: Regenerated) -> list[str]:
         return [
             ranked(standings_of([Scored(table.layout, table.lines, table.records)])),
@@ -34,7 +43,6 @@ class Scorecard(Kind):
         ]
 
     def draw(self, table: Regenerated, path: Path) -> None:
-        from reports.drawing.figures import TWO_COLUMNS, texts_of
         from reports.drawing.palette import looks_of
         from reports.drawing.plots_ranking import Plane, front_plot
 
@@ -53,14 +61,14 @@ class Scorecard(Kind):
                         condition.key in method.cut_short,
                     )
                     for method in found.methods
-                    if not method.bound
+                    if method.ranked
                 ),
             )
             for condition in found.conditions
         ]
         if planes:
-            texts = texts_of(table.layout, TWO_COLUMNS)
-            front_plot(planes, table.layout.rows, looks_of(table.layout), path, texts)
+            layout = table.layout
+            front_plot(planes, layout.rows, looks_of(layout), path, layout)
 
 
 def _value(method: Standing, metric: str, key: str) -> float:
@@ -75,11 +83,15 @@ def ranked(found: Standings) -> str:
         return "no two methods were run in the same conditions: no ranks"
     order = ", ".join(f"{titles[row]} {rank:.2f}" for row, rank in ranks["mean_rank"].items())
     apart = ranks["critical_difference"]
-    without = ", ".join(titles[row] for row in ranks["not_ranked"])
+    left_out = {"lack a condition": ranks["not_ranked"], "break the contract": ranks["broken"]}
     return (
         f"mean ranks of accuracy over {ranks['conditions']} conditions: {order}; two that differ by"
         f" less than {apart:.2f} are not told apart (Nemenyi, 5 %)"
-        + (f"; not ranked, for they lack a condition: {without}" if without else "")
+        + "".join(
+            f"; not ranked, for they {why}: {', '.join(titles[row] for row in rows)}"
+            for why, rows in left_out.items()
+            if rows
+        )
     )
 
 

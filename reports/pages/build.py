@@ -8,7 +8,7 @@ from pathlib import Path
 from reports.pages.gallery import SKIPPED
 from reports.pages.latex import latex_table
 from reports.pages.leaderboard import render_leaderboard
-from reports.pages.page import render_page
+from reports.pages.page import COPIED, render_page
 from reports.pages.result_files import PROFILES, Result, find_results
 from reports.tables.beside import add_leakage, add_private
 from reports.tables.resultset import records_of
@@ -23,16 +23,18 @@ LEAKAGE = "leakage"
 
 
 def build_pages(results: Path, output: Path) -> list[Path]:
-    """Write `output`/index.html and `output`/PROFILE/PAPER/TABLE.tex and .md, and, where methods
-    were run on equal terms, leaderboard.html, .json and .csv, and leaderboard-methods.csv; returns
-    what was written.
+    """Write `output`/index.html and `output`/PROFILE/PAPER/TABLE.tex, with the table's other files
+    beside it, and, where methods were run on equal terms, leaderboard.html, .json and .csv, and
+    leaderboard-methods.csv; returns what was written.
 
     Raises ResultsError if `results` holds no table or a damaged one.
     """
     tables = find_results(results)
     found = standings_in(tables)
-    texts = {output / "index.html": render_page(tables, leaderboard=found is not None)}
-    if found is not None:
+    texts: dict[Path, str | bytes] = {
+        output / "index.html": render_page(tables, leaderboard=bool(found))
+    }
+    if found:
         texts[output / "leaderboard.html"] = render_leaderboard(found)
         texts[output / "leaderboard.json"] = dumped(found)
         texts[output / "leaderboard.csv"] = as_csv(found)
@@ -42,11 +44,11 @@ def build_pages(results: Path, output: Path) -> list[Path]:
         texts[place.with_name(f"{result.name}.tex")] = latex_table(
             result.sheet.layout, result.sheet.shown(result.lines)
         )
-        if result.file("md").exists():
-            texts[place.with_name(f"{result.name}.md")] = result.file("md").read_text(
-                encoding="utf-8", errors="replace"
-            )
-    read = [result.file(suffix) for result in tables for suffix in ("csv", "md")]
+        for suffix in COPIED:
+            if result.file(suffix).exists():
+                copy = place.with_name(f"{result.name}.{suffix}")
+                texts[copy] = result.file(suffix).read_bytes()
+    read = [result.file(suffix) for result in tables for suffix in COPIED]
     for path in texts:
         check_output(path, read)
     for path, text in texts.items():
@@ -54,16 +56,19 @@ def build_pages(results: Path, output: Path) -> list[Path]:
     return list(texts)
 
 
-def standings_in(tables: Sequence[Result]) -> Standings | None:
-    """The standings of all tables of a scorecard under the largest profile that has any, with what
-    tables over epsilon and of leakage beside them say of the same methods; None where there is
-    none.
+def standings_in(tables: Sequence[Result]) -> dict[str, Standings]:
+    """By profile, the largest first, the standings of all tables of a scorecard, with what tables
+    over epsilon and of leakage beside them say of the same methods. Numbers of two profiles are
+    never ranked together.
     """
     published = [r for r in tables if r.as_published]
     scored = [r for r in published if r.sheet.measure == SCORECARD]
-    if not scored:
-        return None
-    profile = min((r.profile for r in scored), key=PROFILES.index)
+    profiles = sorted({r.profile for r in scored}, key=PROFILES.index)
+    return {profile: _standings(profile, scored, published) for profile in profiles}
+
+
+def _standings(profile: str, scored: Sequence[Result], published: Sequence[Result]) -> Standings:
+    """Those of one profile."""
     scored = [r for r in scored if r.profile == profile]
     places = {(r.profile, r.paper) for r in scored}
     beside = [r for r in published if (r.profile, r.paper) in places]
@@ -81,7 +86,8 @@ def _scored(results: Sequence[Result]) -> list[Scored]:
 
 
 def league_of(results: Path) -> Standings | None:
-    """The standings in a folder of results, of runs that show more than that they run; None where
-    there are none.
+    """The standings in a folder of results under the largest profile that has any, of runs that
+    show more than that they run; None where there are none.
     """
-    return standings_in([r for r in find_results(results) if r.profile != SKIPPED])
+    found = standings_in([r for r in find_results(results) if r.profile != SKIPPED])
+    return next(iter(found.values()), None)

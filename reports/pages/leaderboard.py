@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -72,14 +73,15 @@ PROPERTIES = (
     Property("asynchronous", "asynchronous", "yes", "asynchronous"),
 )
 CONDITIONS = (
-    ("profile", "profile", True),
+    ("profile", "profile", False),
     ("table", "data", True),
     ("column", "partition", True),
     ("networks", "networks", False),
     ("public", "public images", True),
 )
 """What a condition is chosen by, how it is called, and whether methods are ranked over all of its
-values together: not over networks, since few methods can have mixed ones.
+values together: not over profiles, whose numbers are not alike, nor over networks, since few
+methods can have mixed ones.
 """
 COSTS = {
     BOTH_WAYS: "MB sent, both ways",
@@ -126,21 +128,16 @@ def nemenyi_quantiles(most: int) -> list[float]:
     ]
 
 
-def render_leaderboard(found: Standings) -> str:
+def render_leaderboard(by_profile: Mapping[str, Standings]) -> str:
     """The whole page; it needs no network, and of other files only its own downloads."""
-    columns = [column_of(metric) for metric in found.metrics]
-    ranked = {name for m in found.methods if not m.bound for name in m.values}
-    order = (*found.ranked, *found.conditions)  # the page opens with what is ranked
-    told = as_json(found)
-    data = {
-        "conditions": told["conditions"],
-        "methods": [
-            {name: value for name, value in method.items() if name not in ("std", "n")}
-            for method in told["methods"]
-        ],
-        "columns": columns,
-        "quantiles": nemenyi_quantiles(len(found.methods)),
-    }
+    every = by_profile.values()
+    metrics = list(dict.fromkeys(metric for found in every for metric in found.metrics))
+    columns = [column_of(metric) for metric in metrics]
+    ranked = {name for found in every for m in found.methods if m.ranked for name in m.values}
+    # The page opens with what is ranked.
+    order = [c for found in every for c in (*found.ranked, *found.conditions)]
+    profiles = {profile: _data(found) for profile, found in by_profile.items()}
+    data = {"profiles": profiles, "columns": columns}
     style, script = (
         Markup((TEMPLATES / name).read_text(encoding="utf-8"))
         for name in ("page.css", "leaderboard.js")
@@ -161,11 +158,28 @@ def render_leaderboard(found: Standings) -> str:
             for column in columns
             if column["better"] and column["name"] in ranked and column["name"] != ROUNDS
         ],
-        at_epsilon=any(metric.startswith(AT_EPSILON) for metric in found.metrics),
-        leakage=any(metric in FLOOR.values() for metric in found.metrics),
+        at_epsilon=any(metric.startswith(AT_EPSILON) for metric in metrics),
+        leakage=any(metric in FLOOR.values() for metric in metrics),
         properties=PROPERTIES,
-        pictures=[(title, data_uri(svg, "image/svg+xml")) for title, svg in pictures(found)],
+        pictures=[
+            (profile, title, data_uri(svg, "image/svg+xml"))
+            for profile, found in by_profile.items()
+            for title, svg in pictures(found)
+        ],
     )
+
+
+def _data(found: Standings) -> dict[str, Any]:
+    """What the page's script needs of the standings."""
+    told = as_json(found)
+    return {
+        "conditions": told["conditions"],
+        "methods": [
+            {name: value for name, value in method.items() if name not in ("std", "n")}
+            for method in told["methods"]
+        ],
+        "quantiles": nemenyi_quantiles(len(found.methods)),
+    }
 
 
 def pictures(found: Standings) -> list[tuple[str, bytes]]:
@@ -270,8 +284,8 @@ def draw_axes(found: Standings, path: Path, about: str) -> Path | None:
 
 
 def _methods(found: Standings) -> list[Standing]:
-    """All but the bounds."""
-    return [method for method in found.methods if not method.bound]
+    """All that can be ranked."""
+    return [method for method in found.methods if method.ranked]
 
 
 def _titles(found: Standings) -> dict[str, str]:

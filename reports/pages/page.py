@@ -1,23 +1,25 @@
 """One HTML page of all tables in a folder of results: `python -m reports build`.
 
-It reads what `reproduce` wrote and nothing else, and needs no network: style, script, pictures and
-files lie in the page.
+It reads what `reproduce` wrote and nothing else, and needs no network: style, script and pictures
+lie in the page. Only the files that it offers for download lie beside it.
 """
 
 from __future__ import annotations
 
 import base64
+import io
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 import pandas as pd
 from markdown_it import MarkdownIt
 from markupsafe import Markup
+from PIL import Image
 
 from reports.pages.claim_counts import KINDS, standing, verdict_kind
-from reports.pages.latex import latex_table
 from reports.pages.printed import coverage, printed_numbers
 from reports.pages.result_files import Result
 from reports.pages.sheet import changed
@@ -41,6 +43,10 @@ from results.files import ResultsError
 from results.record import OK, Record
 from results.store import Line
 
+COPIED = ("csv", "md", "claims.csv", "svg", "png", "pdf")
+"""Files of a table that lie beside the page too."""
+COLOURS = 128
+"""Of a chart in the page: its own few, and what smooths their edges."""
 STEPS = (0.02, 0.1, 0.3)
 """Differences from print, as shares of a metric's range, at which the colour of a cell grows
 stronger."""
@@ -192,11 +198,32 @@ def data_uri(content: bytes, kind: str) -> str:
 
 
 def picture_of(result: Result) -> str:
-    """The plot as a data URI, as SVG where there is one; empty without a plot."""
-    for suffix, kind in (("svg", "image/svg+xml"), ("png", "image/png")):
-        if result.file(suffix).exists():
-            return data_uri(result.file(suffix).read_bytes(), kind)
+    """The plot as a data URI; empty without a plot."""
+    if result.file("png").exists():
+        return data_uri(*as_webp(result.file("png").read_bytes()))
+    if result.file("svg").exists():
+        return data_uri(result.file("svg").read_bytes(), "image/svg+xml")
     return ""
+
+
+def as_webp(png: bytes) -> tuple[bytes, str]:
+    """A picture for the page, and its media type: as WebP, where that is smaller. A chart, which
+    has a palette, loses nothing but some of its colours; what else there is, such as photographs,
+    is compressed as these are. One that is no picture stays as it is.
+    """
+    buffer = io.BytesIO()
+    try:
+        picture = Image.open(io.BytesIO(png))
+        chart = picture.mode == "P"
+        image = picture.convert("RGBA" if "A" in picture.mode else "RGB")
+        if chart:
+            image = image.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+            image = image.convert("RGB")
+        image.save(buffer, "WEBP", lossless=chart, quality=25 if chart else 80, method=3)
+    except (OSError, ValueError, SyntaxError):
+        return png, "image/png"
+    webp = buffer.getvalue()
+    return (webp, "image/webp") if len(webp) < len(png) else (png, "image/png")
 
 
 def section_of(result: Result) -> dict[str, Any]:
@@ -215,22 +242,10 @@ def section_of(result: Result) -> dict[str, Any]:
         )
     shown = sheet.shown(result.lines)
     kinds = Counter(verdict_kind(claim["verdict"]) for claim in result.claims)
-    files = [
-        (suffix, result.file(suffix)) for suffix in ("csv", "md", "claims.csv", "svg", "png", "pdf")
-    ]
     stem = f"{result.paper}-{result.name}-{result.profile}"
-    downloads = [
-        (s, f"{stem}.{s}", data_uri(path.read_bytes(), "application/octet-stream"))
-        for s, path in files
-        if path.exists()
-    ]
-    downloads.append(
-        (
-            "tex",
-            f"{stem}.tex",
-            data_uri(latex_table(layout, shown).encode(), "application/octet-stream"),
-        )
-    )
+    there = [suffix for suffix in COPIED if result.file(suffix).exists()]
+    place = quote(f"{result.profile}/{result.paper}/{result.name}")
+    downloads = [(suffix, f"{stem}.{suffix}", f"{place}.{suffix}") for suffix in (*there, "tex")]
     return {
         "anchor": result.anchor,
         "key": layout.key,

@@ -38,15 +38,17 @@ def with_common(records: Sequence[Record], metric: str) -> list[Record]:
     reaches, seed by seed.
 
     Higher is better. A row has reached a value the first time that its curve is there. Rows that
-    send nothing do not count. Nothing is added to a column in which a cell failed, or whose rows do
-    not all have the same seeds.
+    send nothing, or break the contract, do not count. Nothing is added to a column in which a cell
+    failed, or whose rows do not all have the same seeds.
     """
     columns: dict[str, list[Record]] = {}
     for record in records:
         columns.setdefault(record.column, []).append(record)
     added: dict[tuple[str, str, int], tuple[Measurement, ...]] = {}
     for column, group in columns.items():
-        curves = {(r.row, r.seed): curve(r, metric) for r in group if r.status == OK}
+        curves = {
+            (r.row, r.seed): curve(r, metric) for r in group if r.status == OK and not r.contract
+        }
         sending = {key: points for key, points in curves.items() if points and points[-1][0] > 0}
         seeds: dict[str, set[int]] = {}
         for row, seed in sending:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
+from results.names import printable
+
 _READ = re.compile(
     r"([\\`$|]|(?<=\S)\*|\*(?=\w)"  # code, formulas, columns, emphasis
     r"|<(?=[\w/!?])|&(?=#?\w+;)"  # HTML
@@ -16,7 +18,7 @@ _READ = re.compile(
 
 def escaped(text: str) -> str:
     """Text that Markdown shows as it is, in one line."""
-    return _READ.sub(r"\\\1", " ".join(text.split("\n")))
+    return _READ.sub(r"\\\1", printable(text))
 
 
 def code(text: str) -> str:

@@ -20,7 +20,7 @@ from reports.tables.counts import fullest, share_of
 from reports.tables.fronts import Spot, spots
 from reports.tables.ranking import complete, critical_difference, friedman, mean_ranks
 from reports.tables.run_costs import ACCURACY, Value, at_equal_cost, seconds
-from reports.tables.table import Layout, cut_short, is_number
+from reports.tables.table import Layout, broken_rows, cut_short, is_number
 from results.published import format_column, parse_column
 from results.record import OK, Record
 from results.store import Line
@@ -63,6 +63,8 @@ class Standing:
     """Whether it uses what no real server has."""
     method: str = ""
     """The name of its method, which several rows may have."""
+    broken: str = ""
+    """How it breaks the contract; empty where it does not."""
     values: dict[str, dict[str, float]] = field(default_factory=dict)
     """By metric and condition's key, the mean over seeds."""
     stds: dict[str, dict[str, float]] = field(default_factory=dict)
@@ -78,6 +80,11 @@ class Standing:
     """Kinds of payload that leave a client."""
     receives: set[str] = field(default_factory=set)
     """Kinds of payload that come down to a client."""
+
+    @property
+    def ranked(self) -> bool:
+        """Whether it can be ranked at all: no bound, and no breaker of the contract."""
+        return not (self.bound or self.broken)
 
     @property
     def cut_short(self) -> set[str]:
@@ -130,9 +137,9 @@ class Standings:
         return alike or self.conditions
 
     def frame(self, metric: str) -> pd.DataFrame:
-        """Values of the methods that are no bounds, by row and key of `ranked`."""
+        """Values of the methods that can be ranked, by row and key of `ranked`."""
         keys = [condition.key for condition in self.ranked]
-        ranked = [method for method in self.methods if not method.bound]
+        ranked = [method for method in self.methods if method.ranked]
         return pd.DataFrame(
             [[m.values.get(metric, {}).get(key, math.nan) for key in keys] for m in ranked],
             index=[m.row for m in ranked],
@@ -164,6 +171,8 @@ def standings_of(tables: Iterable[Scored]) -> Standings:
         for row, title in table.layout.rows.items():
             of, bound = table.layout.methods.get(row, row), row in table.layout.oracles
             methods.setdefault(row, Standing(row, title, bound, of))
+        for row, how in broken_rows(table.lines).items():
+            methods[row].broken = how
         beside: dict[tuple[str, str], list[Line]] = {}
         for line in table.lines:
             beside.setdefault(_beside(line), []).append(line)
@@ -267,6 +276,7 @@ def ranking(found: Standings) -> dict[str, Any]:
         "friedman_p": _finite(friedman(values)),
         "critical_difference": _finite(critical_difference(*values.shape)),
         "not_ranked": sorted(set(known.index) - set(values.index)),
+        "broken": [method.row for method in found.methods if method.broken],
     }
 
 

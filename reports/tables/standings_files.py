@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -39,6 +39,7 @@ def as_json(found: Standings) -> dict[str, Any]:
                 "row": m.row,
                 "title": m.title,
                 "upper_bound": m.bound,
+                "contract": m.broken,
                 "properties": m.properties,
                 "sends": sorted(m.sends),
                 "values": m.values,
@@ -53,21 +54,22 @@ def as_json(found: Standings) -> dict[str, Any]:
     }
 
 
-def dumped(found: Standings) -> str:
-    """`as_json` as text; what is not a number has no place there."""
-    return json.dumps(as_json(found), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+def dumped(by_profile: Mapping[str, Standings]) -> str:
+    """`as_json` of each profile as text; what is not a number has no place there."""
+    told = {profile: as_json(found) for profile, found in by_profile.items()}
+    return json.dumps(told, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 NUMBERS = (
     *CONDITION,
-    *("row", "title", "upper_bound", "metric", "value", "std", "n", "cut_short"),
+    *("row", "title", "upper_bound", "contract", "metric", "value", "std", "n", "cut_short"),
 )
 """Columns of `as_csv`."""
 
 
-def as_csv(found: Standings) -> str:
-    """A line for each method, condition and metric: its mean over `n` seeds, their standard
-    deviation, empty for one, and whether the metric was cut short in any of them.
+def as_csv(by_profile: Mapping[str, Standings]) -> str:
+    """A line for each profile, method, condition and metric: its mean over `n` seeds, their
+    standard deviation, empty for one, and whether the metric was cut short in any of them.
     """
     lines = [
         {
@@ -75,12 +77,14 @@ def as_csv(found: Standings) -> str:
             "row": method.row,
             "title": method.title,
             "upper_bound": method.bound,
+            "contract": method.broken,
             "metric": metric,
             "value": values[condition.key],
             "std": method.stds.get(metric, {}).get(condition.key, math.nan),
             "n": method.counts[metric][condition.key],
             "cut_short": condition.key in method.unsettled.get(metric, ()),
         }
+        for found in by_profile.values()
         for method in found.methods
         for metric, values in method.values.items()
         for condition in found.conditions
@@ -89,24 +93,30 @@ def as_csv(found: Standings) -> str:
     return _text(lines, NUMBERS)
 
 
-def methods_csv(found: Standings) -> str:
-    """A line for each method: its mean rank by accuracy, empty where it is not ranked, the kinds of
-    payload that leave a client, and what its runs need or not.
+def methods_csv(by_profile: Mapping[str, Standings]) -> str:
+    """A line for each profile and method: its mean rank by accuracy, empty where it is not ranked,
+    the kinds of payload that leave a client, and what its runs need or not.
     """
-    ranks = ranking(found)["mean_rank"]
-    properties = list(dict.fromkeys(name for m in found.methods for name in m.properties))
+    ranks = {profile: ranking(found)["mean_rank"] for profile, found in by_profile.items()}
+    methods = [(profile, m) for profile, found in by_profile.items() for m in found.methods]
+    properties = list(dict.fromkeys(name for _, m in methods for name in m.properties))
     lines = [
         {
+            "profile": profile,
             "row": method.row,
             "title": method.title,
             "upper_bound": method.bound,
-            "mean_rank": ranks.get(method.row, math.nan),
+            "contract": method.broken,
+            "mean_rank": ranks[profile].get(method.row, math.nan),
             "sends": " ".join(sorted(method.sends)),
             **{name: method.properties.get(name) for name in properties},
         }
-        for method in found.methods
+        for profile, method in methods
     ]
-    return _text(lines, ("row", "title", "upper_bound", "mean_rank", "sends", *properties))
+    return _text(
+        lines,
+        ("profile", "row", "title", "upper_bound", "contract", "mean_rank", "sends", *properties),
+    )
 
 
 def _text(lines: Sequence[dict[str, Any]], columns: Sequence[str]) -> str:

@@ -1,17 +1,16 @@
-"""A table as the paper prints it, measured beside published, one per metric; for a terminal too."""
+"""A table as the paper prints it, measured beside published, one per metric."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pandas as pd
-from rich.table import Table as RichTable
-from rich.text import Text
 
 from metrics.names import TEXTS
 from reports.tables.counts import count_notes, fullest, left_out, share_of
 from reports.tables.units import FRACTION, Scale, scale_of
+from results.names import printable
 from results.published import format_column, parse_column, published_table
 from results.record import OK
 from results.store import PLACE, Line, format_value, records_of
@@ -49,6 +48,18 @@ class Layout:
     """Metrics that are not taken as the paper took them, each with how: they are not compared."""
     unequal: Mapping[str, str] = field(default_factory=dict)
     """Rows whose budget is not that of their family, each with by how much."""
+
+    def __post_init__(self) -> None:
+        """Titles are a method's author's: no control character of them reaches a reader."""
+        shown = {
+            "title": printable(self.title),
+            "caption": printable(self.caption),
+            "rows": {key: printable(title) for key, title in self.rows.items()},
+            "labels": tuple(map(printable, self.labels)),
+            "notes": tuple(map(printable, self.notes)),
+        }
+        for name, value in shown.items():
+            object.__setattr__(self, name, value)
 
     def plain(self) -> Layout:
         """The layout of a picture without title and provenance, for a paper whose caption has
@@ -251,6 +262,11 @@ OPTIMISTIC = "best of"
 """How the statistic of a run begins that was read off at its best test accuracy."""
 
 
+def broken_rows(lines: Iterable[Line]) -> dict[str, str]:
+    """The rows that break the contract, each with how: they are ranked and compared nowhere."""
+    return {line["row"]: line["contract"] for line in lines if line.get("contract", "")}
+
+
 def best_rows(layout: Layout, block: Block, column: str) -> set[str]:
     """The row with the best value of a column, if no other row's spread over seeds reaches it; none
     if the metric has no better or worse.
@@ -258,15 +274,16 @@ def best_rows(layout: Layout, block: Block, column: str) -> set[str]:
     Upper bounds are left out, rows that break the contract, rows whose mean is of fewer values than
     another's, and rows that report their best epoch beside others that do not.
     """
+    left_out = {*layout.oracles, *broken_rows(block.cells.values())}
     candidates = {
         row: block.cells[row, column]
         for row in layout.rows
-        if (row, column) in block.cells and row not in layout.oracles
+        if (row, column) in block.cells and row not in left_out
     }
     lines = {
         row: line
         for row, line in candidates.items()
-        if line["status"] == OK and is_number(line["value"]) and not line.get("contract", "")
+        if line["status"] == OK and is_number(line["value"])
     }
     most = fullest(lines.values())
     lines = {row: line for row, line in lines.items() if share_of(line) == most}
@@ -409,39 +426,3 @@ def unequal_notes(layout: Layout) -> list[str]:
         for row, text in layout.unequal.items()
         if row in layout.rows
     ]
-
-
-def terminal_tables(layout: Layout, lines: pd.DataFrame) -> list[RichTable]:
-    """One rich table per metric and panel that has at least one measured cell."""
-    drawn = []
-    metric_blocks = blocks(layout, lines)
-    for block in metric_blocks:
-        for panel in block.panels:
-            title = "; ".join(
-                filter(None, (block_title(block) if len(metric_blocks) > 1 else "", panel.title))
-            )
-            # Titles are Text, because rich reads `[released]` in a plain string as a style.
-            table = RichTable(
-                title=Text(title) if title else None,
-                title_justify="left",
-                title_style="bold",
-                padding=(0, 1),
-            )
-            table.add_column("")
-            for name in panel.columns.values():
-                table.add_column(Text(name), justify="right")
-            best = {column: best_rows(layout, block, column) for column in panel.columns}
-            for row in layout.rows:
-                texts: list[Text] = []
-                for column in panel.columns:
-                    line = block.cells.get((row, column))
-                    if line is None:
-                        texts.append(Text("–", style="dim"))
-                        continue
-                    style = "red" if line["status"] != OK else "bold" if row in best[column] else ""
-                    texts.append(Text.assemble((measured_text(line, block.scale), style)))
-                    if block.in_print:
-                        texts[-1].append(f"\n{published_text(line, block.scale)}", "dim")
-                table.add_row(Text(marked_title(layout, row)), *texts)
-            drawn.append(table)
-    return drawn

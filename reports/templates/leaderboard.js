@@ -1,5 +1,5 @@
 "use strict";
-const { methods, conditions, columns, quantiles } = JSON.parse(document.getElementById("standings").textContent);
+const { profiles, columns } = JSON.parse(document.getElementById("standings").textContent);
 const selects = [...document.querySelectorAll("[data-condition]")], boxes = [...document.querySelectorAll("[data-property]")];
 const metric = document.getElementById("metric"), megabytes = document.getElementById("megabytes");
 const body = document.querySelector(".board tbody"), heads = [...document.querySelectorAll(".board thead button")];
@@ -9,6 +9,8 @@ const meanOf = (method, name, keys) => {
   const found = keys.map((key) => method.values[name]?.[key]);
   return found.length && found.every(Number.isFinite) ? mean(found) : null;
 };
+// Bounds are no methods to choose, nor is what breaks the contract.
+const isMethod = (m) => !m.upper_bound && !m.contract;
 // Ranks of all that have a value everywhere: 1 for the best, equals share the mean of theirs.
 function meanRanks(ranked, name, keys, lower) {
   const sums = new Map(ranked.map((m) => [m, 0]));
@@ -22,7 +24,9 @@ function meanRanks(ranked, name, keys, lower) {
   return new Map(ranked.map((m) => [m, sums.get(m) / keys.length]));
 }
 function show() {
-  const name = metric.value, methodsOnly = methods.filter((m) => !m.upper_bound);
+  const profile = selects.find((s) => s.dataset.condition === "profile").value, { methods, conditions, quantiles } = profiles[profile];
+  for (const picture of document.querySelectorAll("figure.picture")) picture.hidden = picture.dataset.profile !== profile;
+  const name = metric.value, methodsOnly = methods.filter(isMethod);
   const chosen = conditions.filter((c) => selects.every((s) => !s.value || c[s.dataset.condition] === s.value));
   // A condition in which no method has a value does not count.
   const keys = chosen.map((c) => c.key).filter((key) => methodsOnly.some((m) => Number.isFinite(m.values[name]?.[key]))), lower = columns.find((c) => c.name === name).better === "lower";
@@ -30,10 +34,10 @@ function show() {
   // The most of any condition; of what was not measured nobody can say that it is little.
   const sent = (m) => Math.max(...keys.map((key) => (m.values["megabytes-up"]?.[key] ?? Infinity) + (m.values["megabytes-down"]?.[key] ?? Infinity)));
   const fits = (m) => boxes.every((b) => !b.checked || m.properties[b.dataset.property] === (b.dataset.wanted === "yes")) && sent(m) <= most;
-  // Bounds are no methods: they stand below as long as nothing is demanded of them.
+  // What is never ranked stands below as long as nothing is demanded of it.
   const demanded = boxes.some((b) => b.checked) || most < Infinity;
-  const shown = methods.filter((m) => (m.upper_bound ? !demanded : fits(m)));
-  const ranked = shown.filter((m) => !m.upper_bound && meanOf(m, name, keys) !== null);
+  const shown = methods.filter((m) => (isMethod(m) ? fits(m) : !demanded));
+  const ranked = shown.filter((m) => isMethod(m) && meanOf(m, name, keys) !== null);
   const ranks = keys.length ? meanRanks(ranked, name, keys, lower) : new Map();
   const apart = ranked.length > 1 ? quantiles[ranked.length] * Math.sqrt(ranked.length * (ranked.length + 1) / (6 * keys.length)) : Infinity;
   const value = (m) => {
@@ -48,12 +52,14 @@ function show() {
     return order.sign * (typeof x === "number" ? x - y : x.localeCompare(y));
   });
   body.replaceChildren(...sorted.map((m) => row(m, ranks.get(m), keys)));
-  pick(shown.filter((m) => !m.upper_bound), ranked, ranks, apart, name, keys, sent);
+  pick(shown.filter(isMethod), ranked, ranks, apart, name, keys, sent);
   const hidden = methods.length - shown.length;
   const seeds = [...new Set(chosen.filter((c) => keys.includes(c.key)).map((c) => c.seeds))].sort((a, b) => a - b);
-  document.getElementById("count").textContent = `${keys.length} of ${conditions.length} conditions (seeds: ${seeds.join(", ")}); ${ranked.length} methods ranked`
+  const others = Object.entries(profiles).map(([other, of]) => [other, of.methods.filter((m) => !methods.some((o) => o.row === m.row)).map((m) => m.title)])
+    .filter(([, titles]) => titles.length).map(([other, titles]) => `; under ${other} alone: ${titles.join(", ")}`);
+  document.getElementById("count").textContent = `Profile ${profile}: ${keys.length} of ${conditions.length} conditions (seeds: ${seeds.join(", ")}); ${ranked.length} methods ranked`
     + (hidden ? `, ${hidden} hidden by what is demanded` : "")
-    + (Number.isFinite(apart) ? `; critical difference ${apart.toFixed(2)} ranks` : "");
+    + (Number.isFinite(apart) ? `; critical difference ${apart.toFixed(2)} ranks` : "") + others.join("");
 }
 const written = (number, { format }) => number.toLocaleString("en", format), rough = { format: { maximumSignificantDigits: 3 } };
 function row(m, rank, keys) {

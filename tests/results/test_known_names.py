@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from results.names import check_known, near
+from results.names import check_known, near, printable
 
 
 def test_a_near_name_is_meant_or_all_are_known():
@@ -26,3 +26,17 @@ def test_the_first_field_of_another_value_is_named_with_its_known_ones_in_their_
         check_known(Settings("two", "none"), **known)
     with pytest.raises(ValueError, match=r"^unknown judges 'none'; known: own, all$"):
         check_known(Settings(judges="none"), **known)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\x1b[31mb", "a[31mb"),
+        ("two\r\nlines\tand", "two lines and"),
+        ("\x00\x07\x9b2J\x7f", "2J"),
+        ("left\u202eright\u2066", "leftright"),
+        ("Ünï ✗ † ×\u200dß", "Ünï ✗ † ×\u200dß"),
+    ],
+)
+def test_what_is_no_character_is_shown_nowhere(text, shown):
+    assert printable(text) == shown

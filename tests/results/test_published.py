@@ -1,11 +1,14 @@
 """The published numbers: all there, and read as printed."""
 
 import hashlib
+import re
 
 import pytest
 
 from results import published
 from results.published import claims, format_column, papers, parse_column, published_table, tables
+from results.sourcecode import ROOT
+from results.version import suite_version
 
 TABLES = [f"{paper}/{table}" for paper in papers() for table in tables(paper)]
 
@@ -120,3 +123,15 @@ def test_a_dash_is_none_an_infinity_is_a_number(tmp_path, monkeypatch):
 def test_a_paper_without_noted_claims_has_none(tmp_path, monkeypatch):
     monkeypatch.setattr(published, "PUBLISHED", tmp_path)
     assert claims("nobody") == ()
+
+
+def test_what_is_to_be_cited_is_the_suite_as_it_is_and_the_papers_as_they_are_named():
+    page = (ROOT / "results/published/README.md").read_text()
+    cited = page.partition("```bibtex")[2].partition("```")[0]
+    titles = re.findall(r"title +=\s+\{(.*)\}", cited)
+    assert titles[0] in (ROOT / "CITATION.cff").read_text()
+    assert f"version = {{{suite_version().split()[1]}}}" in cited
+    assert re.findall(r"@\w+\{(\w+),", cited) == ["fedtables", "dlad", "fedsa", "fedad", "fediod"]
+    for paper, title in zip(("dlad", "fedsa", "fedad", "fediod"), titles[1:], strict=True):
+        source = (ROOT / "results/published" / paper / "README.md").read_text()
+        assert title in source

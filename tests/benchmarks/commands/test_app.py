@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tomllib
@@ -61,3 +62,20 @@ def test_help_says_how_long_smoke_takes_as_the_records_have_it(command):
     ]
     assert sum(seconds) / len(seconds) == pytest.approx(3, abs=1.5)
     assert max(seconds) == pytest.approx(30, abs=15)
+
+
+@pytest.mark.parametrize("columns", ["0", "1", "-3", "wide", "9" * 30])
+@pytest.mark.parametrize(
+    ("arguments", "width"), [(("benchmarks", "list"), 100), (("reports", "--help"), 40)]
+)
+def test_columns_that_are_no_width_of_a_terminal_are_not_used(columns, arguments, width):
+    done = subprocess.run(
+        [sys.executable, "-m", *arguments],
+        cwd=ROOT,
+        env={**os.environ, "COLUMNS": columns},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    longest = max(map(len, done.stdout.splitlines()))
+    assert width < longest <= 200

@@ -9,6 +9,7 @@ import pytest
 from benchmarks.tables import registry
 from benchmarks.tables.cells import expand
 from benchmarks.tables.selection import Selection
+from results.published import published_table
 from tests.benchmarks.commands.tables_of_cli import BRIEF, run, table_csv
 
 
@@ -154,3 +155,19 @@ def test_clients_are_trained_once_for_all_rows_and_client_counts(tmp_path):
         "global-labeled",
         "global-dlad",
     }
+
+
+@pytest.mark.parametrize("columns", ["80", "60"])
+@pytest.mark.parametrize("table", ["dlad/table2", "fedad/table5"])
+def test_show_breaks_no_word_on_a_narrow_terminal(command, table, columns):
+    shown = command("benchmarks", "show", table, COLUMNS=columns).stdout
+    assert max(map(len, shown.splitlines())) <= int(columns)
+    for cell in published_table(table):
+        for word in [cell.row, *cell.column.split()] + [str(cell.value)] * (cell.value is not None):
+            assert word in shown
+    for setting in registry.find_table(table)[0].settings_of(registry.find_table(table)[1]):
+        assert setting.name in shown
+        values = setting.paper.values() if isinstance(setting.paper, dict) else [setting.paper]
+        assert all(
+            word in shown for value in values for word in str(value).split() if len(word) < 50
+        )

@@ -35,6 +35,11 @@ def test_a_row_that_breaks_the_contract_is_marked_and_says_how(run):
         f"✗ {title} breaks the contract and is not ranked: it reads labels; it forgets"
     )
 
+    # As an earlier command titled it, whose plug-in this one is not given.
+    known = replace(run.table.rows[0], title=f"{title} ✗")
+    run.table = replace(run.table, rows=(known, *run.table.rows[1:]))
+    assert layout_of(run, [broken]).rows == {"gan": f"{title} ✗"}
+
 
 def test_without_public_images_the_layout_names_no_public_data(run):
     assert not any(

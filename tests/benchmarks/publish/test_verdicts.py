@@ -17,6 +17,7 @@ def test_values_are_means_over_seeds_by_row_column_and_metric(run):
         scored("gan", 2.0, 1.0),
         scored("gan", 3.0, 1.5, seed=1),
         scored("gan mimic=eq8", 9.0, 9.0, status=FAILED),
+        scored("gan mimic=common", 9.0, 9.0, contract=("it reads test labels",)),
     ]
     keys = {"dataset": "cifar10", "alpha": "0.1"}
     assert values_of(records) == [

@@ -31,11 +31,13 @@ ROWS = [row.key for row in TABLE[1].rows]
 MEASURED = {"measurements": (Measurement("accuracy", 0.5),)}
 
 
-def command(folder: Path, selection: Selection, lost=(), failing=()):
+def command(folder: Path, selection: Selection, lost=(), failing=(), broken=()):
     """A command whose cells all come out alike, but for those in `failing` rows and those, in
-    `lost` rows, that it does not come to before its time is over.
+    `lost` rows, that it does not come to before its time is over; it finds that `broken` rows
+    break the contract.
     """
     [run] = prepare([TABLE], selection, folder)
+    run.broken.update(dict.fromkeys(broken, ("it forgets",)))
     take_finished([run], fresh=False)
     for cell in run.cells:
         if cell.key in run.records or cell.row in lost:
@@ -157,10 +159,13 @@ def test_a_row_of_a_plug_in_stays_where_a_command_is_not_given_it(tmp_path):
     (tmp_path / "my_own.py").write_text(PLUGIN)
     plugins, mnist = (str(tmp_path / "my_own.py"),), {"dataset": "mnist"}
     folder = tmp_path / "results"
-    command(folder, Selection(only=mnist, add=("my-own",), plugins=plugins))
+    command(folder, Selection(only=mnist, add=("my-own",), plugins=plugins), broken=["my-own"])
     before = held(folder)
     run = command(folder, Selection(only={**mnist, "row": ROWS[0]}))
     assert held(folder) == before
+    # It breaks the contract as it did.
+    lines = read_csv(next(folder.rglob("table2.csv")))
+    assert set(lines.loc[lines["contract"] != "", "row"]) == {"my-own"}
     assert [row.key for row in run.left] == ["my-own"]
     words = command_of(run, run.all_records()).split()
     assert words[words.index("--plugin") + 1] == "my_own.py"

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from reports.comparing.rule import CELL
+from reports.comparing.rule import CELL, MOVED
 from reports.tables.resultset import read_set
 from results.files import ResultsError
 from results.store import CSV_COLUMNS, records_of, summarise, write_csv
@@ -25,7 +25,7 @@ from tests.reports.comparing.sets import (
     ("changes", "verdict"),
     [
         ({}, "same"),
-        ({"value": "0.885"}, "same"),
+        ({"value": "0.885"}, MOVED),
         ({"value": "0.87"}, "worse"),
         ({"value": "0.95"}, "better"),
         ({"bytes_up": "11"}, "changed"),
@@ -52,14 +52,14 @@ def test_several_seeds_are_judged_by_a_test_and_not_by_the_tolerance(tmp_path):
     ("metric", "base", "new", "verdict"),
     [
         ("hd95", "12.0", "14.5", "worse"),  # lower is better; 2 pixels are tolerated
-        ("hd95", "12.0", "13.5", "same"),
+        ("hd95", "12.0", "13.5", MOVED),
         ("hd95", "12.0", "9.5", "better"),
         ("inception-score", "2.8", "2.5", "worse"),
-        ("inception-score", "2.8", "2.65", "same"),
-        ("psnr", "33.0", "32.1", "same"),
+        ("inception-score", "2.8", "2.65", MOVED),
+        ("psnr", "33.0", "32.1", MOVED),
         ("bandwidth-gb", "1.0", "1.001", "worse"),
         ("num-classes", "12", "13", "changed"),
-        ("fog", "200", "203", "same"),  # an unknown metric: 2 % of the value, in either direction
+        ("fog", "200", "203", MOVED),  # an unknown metric: 2 % of the value, in either direction
         ("fog", "200", "205", "changed"),
         ("fog", "200", "195", "changed"),
     ],
@@ -112,7 +112,7 @@ def test_a_table_in_percent_tolerates_two_points_and_prints_two_decimals(tmp_pat
     base = result_set(tmp_path, "a", line(value="70.5"), line(row="b", value="60.0"))
     new = result_set(tmp_path, "b", line(value="68.75"), line(row="b", value="57.125"))
     near, far, _ = differences(base, new)
-    assert (near.verdict, far.verdict) == ("same", "worse")
+    assert (near.verdict, far.verdict) == (MOVED, "worse")
     assert (far.base, far.new, far.why) == ("60.00", "57.12", "loss +2.88, one seed, tolerance 2")
 
 
@@ -187,7 +187,7 @@ def test_what_is_significantly_better_is_named_and_what_is_small_is_not(tmp_path
     )
     assert verdicts(base, new) == [
         "better",
-        "same",
+        MOVED,
     ]  # the second lost 0.001, less than the smallest effect
     assert differences(base, new, effect=0.0005)[1].verdict == "worse"
 
@@ -202,7 +202,7 @@ def test_seeds_that_move_nothing_are_one_measurement_and_have_its_tolerance(tmp_
         line(row="b", **{**spread, "value": "0.89"}),
     )
     worse, near, _ = differences(base, new)
-    assert (worse.verdict, near.verdict) == ("worse", "same")
+    assert (worse.verdict, near.verdict) == ("worse", MOVED)
     assert (near.p, near.why) == (None, "loss +0.0100, no seed moves it, tolerance 0.02")
 
 
@@ -279,7 +279,17 @@ def test_exact_demands_the_same_digits_of_the_same_machine_only(tmp_path):
     assert exact(tmp_path, measured()) == ["same"]
     assert exact(tmp_path, measured(0.9000001)) == ["changed"]
     assert exact(tmp_path, measured(0.95)) == ["changed"]
-    assert exact(tmp_path, measured(0.9000001, machine={**RUN, "hardware": "B"})) == ["same"]
+    assert exact(tmp_path, measured(0.9000001, machine={**RUN, "hardware": "B"})) == [MOVED]
+
+
+@pytest.mark.parametrize(("hardware", "told"), [("A", True), ("B", False)])
+def test_a_value_that_moved_on_the_machine_of_the_reference_says_so(tmp_path, hardware, told):
+    now = measured(0.895, machine={**RUN, "hardware": hardware})
+    found, *_ = differences(written(tmp_path, "a", measured()), written(tmp_path, "b", now))
+    assert found.verdict == MOVED
+    assert found.why.endswith("; not identical on the same machine") == told
+    better = written(tmp_path, "c", measured(0.95))
+    assert differences(tmp_path / "a", better)[0].verdict == "better"
 
 
 def test_a_csv_that_was_edited_beside_its_records_is_refused(tmp_path):
@@ -315,12 +325,12 @@ def between_machines(tmp_path, base, new, **rule):
     ("base", "new", "verdict"),
     [
         # One run at 25 % has 100 x sqrt(0.25 x 0.75 / 100) = 4.3 points by the test set alone.
-        ((26.0,) * 3, (24.0,) * 3, "same"),
-        ((26.0,), (24.0,), "same"),
+        ((26.0,) * 3, (24.0,) * 3, MOVED),
+        ((26.0,), (24.0,), MOVED),
         ((26.0,) * 3, (10.0,) * 3, "worse"),
-        ((50.0, 50.1, 50.2), (47.0, 47.1, 47.2), "same"),  # three that lie together by luck
+        ((50.0, 50.1, 50.2), (47.0, 47.1, 47.2), MOVED),  # three that lie together by luck
         ((50.0, 50.1, 50.2), (10.0, 10.1, 10.2), "worse"),
-        ((50.0, 40.0, 60.0), (47.0, 37.0, 57.0), "same"),  # more than the tolerance
+        ((50.0, 40.0, 60.0), (47.0, 37.0, 57.0), MOVED),  # more than the tolerance
         ((50.0, 20.0, 80.0), (30.0, 0.0, 60.0), "undecided"),  # the seeds may explain it, noise not
         ((10.0, 10.1, 10.2), (50.0, 50.1, 50.2), "better"),
     ],

@@ -75,6 +75,43 @@ def test_a_metric_that_is_worse_beyond_noise_is_named(base, tmp_path):
     )
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--output", "x", "--junit", "x"), "two outputs go to"),
+        (("--html", "x", "--csv", "a/../x"), "two outputs go to"),
+        (("--alpha", "0"), "is no number from 1e-09 to 1"),
+        (("--output", b"na\xffme".decode(errors="surrogateescape")), "is no UTF-8; rename it"),
+    ],
+)
+def test_options_that_cannot_be_followed_are_refused(base, tmp_path, monkeypatch, options, message):
+    monkeypatch.chdir(tmp_path)
+    done = report(base, base, *options)
+    assert done.exit_code == 2
+    assert message in " ".join(done.stderr.replace("│", " ").split())
+    assert not (tmp_path / "x").exists()
+
+
+def test_what_moved_within_spread_is_counted_and_listed_apart_in_every_output(base, tmp_path):
+    outputs = {name: tmp_path / f"report.{name}" for name in ("csv", "html", "xml")}
+    options = ("--csv", outputs["csv"], "--html", outputs["html"], "--junit", outputs["xml"])
+    done = report(base, write(tmp_path, "new", lines(value="0.79")), *options)
+    assert done.exit_code == 0
+    assert done.stdout.startswith("**No regression**. Cells: 2 same, 1 moved within spread")
+    assert "| smoke/paper/table1 feddf n=1 accuracy | moved within spread | 0.8000" in done.stdout
+    rows = list(csv.DictReader(outputs["csv"].read_text().splitlines()))
+    assert [row["verdict"] for row in rows[:3]] == ["same", "moved within spread", "same"]
+    page = outputs["html"].read_text()
+    listed = page.partition("<caption>Moved within spread</caption>")[2].partition("</table>")[0]
+    assert listed.count("<tr") == 2  # the heading and the one that moved
+    assert "feddf n=1 accuracy" in listed
+    (suite,) = ElementTree.fromstring(outputs["xml"].read_text())
+    told = {case.get("name"): case.findtext("system-out", "") for case in suite}
+    moved = [name for name, text in told.items() if text.startswith("moved within spread: 0.8000")]
+    assert moved == ["feddf n=1 accuracy"]
+    assert suite.get("failures") == "0"
+
+
 def test_a_loss_within_noise_is_no_regression(base, tmp_path):
     assert report(base, write(tmp_path, "new", lines(value="0.79"))).exit_code == 0
 
@@ -180,7 +217,7 @@ def test_the_markdown_is_what_was_printed_and_keeps_its_columns(written):
     stdout, files = written
     assert files["md"] == stdout
     row = next(line for line in stdout.splitlines() if " failed " in line)
-    assert row.endswith("|  | failed: \\<b>\\|\\`x\\`\x1b & worse |")
+    assert row.endswith("|  | failed: \\<b>\\|\\`x\\` & worse |")
     assert (
         "Not compared: time, peak memory of smoke/paper/table1: no records beside the CSV (base and"
         " new)" in stdout
@@ -208,16 +245,18 @@ def test_the_junit_file_has_a_case_per_cell(written):
         "worse",
         "worse: 0.8000 ± 0.0100 -> 0.7000 ± 0.0100;",
     )
-    assert "failed: <b>|`x`? & worse" in cases["fedmd n=1 accuracy"].find("failure").text
+    assert "failed: <b>|`x` & worse" in cases["fedmd n=1 accuracy"].find("failure").text
     assert cases["all cells time, peak memory"].find("skipped") is not None
 
 
 def test_the_page_needs_nothing_else_and_escapes_what_it_shows(written):
     page = written[1]["html"]
-    assert "http" not in page
+    assert "://" not in page
     assert "src=" not in page
+    assert "default-src 'none'" in page
+    assert "script-src 'none'" in page
     assert "<b>" not in page
-    assert "failed: &lt;b&gt;|`x`\x1b &amp; worse" in page
+    assert "failed: &lt;b&gt;|`x` &amp; worse" in page
     assert page.count("<caption>") == page.count("<table>") == 2
     assert 'scope="col"' in page
     assert (

@@ -36,9 +36,9 @@ FLOOR = [record(row="floor", config={"attack.images_by": "nearest-public"})]
 def test_privacy_and_leakage_are_found_by_axis_and_measure_beside_the_scorecard():
     private = table("final", PRIVATE, x_axis="epsilon")
     leaking = table("leakage", LEAKING, records=FLOOR)
-    found = standings_in([CARD, private, leaking])
+    found = standings_in([CARD, private, leaking])["cpu"]
     assert found.metrics == ["accuracy", "floor-psnr", "accuracy-at-epsilon-4"]
-    assert standings_in([private, leaking]) is None
+    assert standings_in([private, leaking]) == {}
 
 
 def test_those_of_another_paper_or_profile_or_of_a_users_own_settings_are_left_out():
@@ -48,9 +48,14 @@ def test_those_of_another_paper_or_profile_or_of_a_users_own_settings_are_left_o
         table("leakage", LEAKING, records=FLOOR, published=False),
         table("final", PRIVATE),
     ]
-    assert standings_in([CARD, *elsewhere]).metrics == ["accuracy"]
+    assert standings_in([CARD, *elsewhere])["cpu"].metrics == ["accuracy"]
 
 
-def test_the_largest_profile_that_has_a_scorecard_is_taken():
-    smoke = table("scorecard", LINES, profile="smoke")
-    assert {c.profile for c in standings_in([smoke, CARD]).conditions} == {"cpu"}
+def test_every_profile_has_standings_of_its_own_and_the_largest_comes_first():
+    own = line("plain", "none", "accuracy", 10)
+    found = standings_in([table("scorecard", [own], profile="smoke"), CARD])
+    assert list(found) == ["cpu", "smoke"]
+    for profile, of_it in found.items():
+        assert {c.profile for c in of_it.conditions} == {profile}
+    assert found["cpu"].means("accuracy").to_dict() == {"plain": 80, "public": 80}
+    assert found["smoke"].means("accuracy").to_dict() == {"plain": 10}

@@ -39,11 +39,12 @@ COSTS = [
 
 def test_the_page_holds_the_standings_as_json_and_a_choice_of_every_condition():
     found = standings_of([scored([*LINES, *COSTS])])
-    page = render_leaderboard(found)
+    page = render_leaderboard({"smoke": found})
     data = json.loads(re.search(r'id="standings">(.*?)</script>', page, re.DOTALL)[1])
-    assert {method["title"] for method in data["methods"]} == {"Bound", "Plain", "Public"}
-    assert len(data["quantiles"]) == len(data["methods"]) + 1
-    assert not {"std", "n"} & set(data["methods"][0])  # of the files beside
+    methods = data["profiles"]["smoke"]["methods"]
+    assert {method["title"] for method in methods} == {"Bound", "Plain", "Public"}
+    assert len(data["profiles"]["smoke"]["quantiles"]) == len(methods) + 1
+    assert not {"std", "n"} & set(methods[0])  # of the files beside
     for text in ("league/toy", "distribution=iid", "Accuracy (%)", "networks may differ"):
         assert text in page
     assert page.count("<figure ") == 3
@@ -51,7 +52,7 @@ def test_the_page_holds_the_standings_as_json_and_a_choice_of_every_condition():
 
 def test_the_page_says_what_its_properties_seconds_and_leaks_mean():
     found = standings_of([scored([*LINES, *COSTS])])
-    page = render_leaderboard(found)
+    page = render_leaderboard({"smoke": found})
     for one in PROPERTIES:
         assert f"<dt>{one.heading}</dt><dd>{MEANINGS[one.name]}</dd>" in page
         assert f'data-property="{one.name}" data-wanted="{one.wanted}"> {one.demand}' in page
@@ -60,7 +61,7 @@ def test_the_page_says_what_its_properties_seconds_and_leaks_mean():
     assert "floor of that measure" not in page
     key = found.conditions[0].key
     found.methods[1].add("floor-psnr", [key], Value(17, math.nan, 1))
-    assert "floor of that measure" in render_leaderboard(found)
+    assert "floor of that measure" in render_leaderboard({"smoke": found})
 
 
 @pytest.mark.parametrize(
@@ -135,7 +136,7 @@ def test_an_epsilon_that_few_methods_have_is_no_axis(private, monkeypatch, tmp_p
 def test_no_title_can_end_the_element_that_holds_the_data():
     made = scored([*LINES, *COSTS])
     made.layout.rows = {**made.layout.rows, "plain": "</script><b>"}
-    assert "</script><b>" not in render_leaderboard(standings_of([made]))
+    assert "</script><b>" not in render_leaderboard({"smoke": standings_of([made])})
 
 
 def test_quantiles_are_those_of_demsars_table_5():
@@ -153,12 +154,12 @@ def test_shares_run_from_the_worst_to_the_best_and_costs_by_their_logarithm():
 
 def test_a_table_of_bounds_alone_has_a_page_without_ranks():
     found = standings_of([scored(LINES[:1])])
-    assert render_leaderboard(found).count("<figure ") == 0
+    assert render_leaderboard({"smoke": found}).count("<figure ") == 0
 
 
 def test_the_page_opens_with_networks_that_are_alike_whatever_table_is_read_first():
     mixed = {**line("plain", "in", "accuracy", 60)}
     mixed["column"] = mixed["column"].replace(" public", " networks=mixed public")
-    page = render_leaderboard(standings_of([scored([mixed]), scored(LINES)]))
+    page = render_leaderboard({"smoke": standings_of([scored([mixed]), scored(LINES)])})
     choice = page.partition('data-condition="networks">')[2].partition("</select>")[0]
     assert re.findall("<option>(.*?)</option>", choice) == ["alike", "mixed"]

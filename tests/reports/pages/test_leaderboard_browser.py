@@ -46,7 +46,7 @@ def standings():
 @pytest.fixture
 def open_board(open_tab, standings, tmp_path):
     page = tmp_path / "leaderboard.html"
-    page.write_text(render_leaderboard(standings), encoding="utf-8")
+    page.write_text(render_leaderboard({"smoke": standings}), encoding="utf-8")
 
     def opening(**options):
         return open_tab(page.as_uri(), **options)
@@ -79,7 +79,7 @@ def test_it_ranks_again_within_the_conditions_that_are_chosen(open_board):
     tab.select_option("[data-condition=column]", "distribution=niid1")
     assert ranks(tab) == {"Public": "1.50", "Plain": "1.50", "Bound †": "–"}
     assert tab.inner_text("#count").startswith(
-        "1 of 3 conditions (seeds: 2); 2 methods ranked; critical difference "
+        "Profile smoke: 1 of 3 conditions (seeds: 2); 2 methods ranked; critical difference "
     )
 
 
@@ -135,3 +135,24 @@ def test_with_a_filter_it_fits_and_its_text_stands_out(open_board, width, scheme
         assert picture.bounding_box()["width"] <= width
         # A phone scrolls a picture rather than making its texts too small to read.
         assert picture.locator("img").bounding_box()["width"] >= 600
+
+
+def test_profiles_are_chosen_never_mixed_and_what_breaks_the_contract_has_no_rank(
+    open_tab, standings, tmp_path
+):
+    values = {"own": 95, "plain": 50, "public": 50}
+    lines = [line(r, "none", "accuracy", v, profile="tiny") for r, v in values.items()]
+    made = scored([{**lines[0], "contract": "reads test labels"}, *lines[1:]])
+    made.layout.rows = {**TITLES, "own": "My own ✗"}
+    page = tmp_path / "leaderboard.html"
+    both = {"smoke": standings, "tiny": standings_of([made])}
+    page.write_text(render_leaderboard(both), encoding="utf-8")
+    tab = open_tab(page.as_uri())
+    assert tab.inner_text("#count").startswith("Profile smoke: ")
+    assert tab.inner_text("#count").endswith("; under tiny alone: My own ✗")
+    assert ranks(tab)["Public"] == "1.25"
+    assert tab.locator("figure.picture:visible").count() == 3
+    tab.select_option("[data-condition=profile]", "tiny")
+    assert ranks(tab) == {"Plain": "1.50", "Public": "1.50", "Bound †": "–", "My own ✗": "–"}
+    assert tab.locator("figure.picture:visible").count() == 2
+    assert tab.complaints == []

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import hashlib
+import io
 import json
 import re
 import subprocess
@@ -11,10 +13,13 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
+from PIL import Image, ImageChops, ImageStat
 from typer.testing import CliRunner
 
 from reports.__main__ import app
+from reports.pages.build import build_pages
 from reports.pages.page import (
+    as_webp,
     cell_of,
     panel_rows,
     render_page,
@@ -178,14 +183,16 @@ def test_the_page_holds_numbers_claims_card_and_files_and_loads_nothing(tmp_path
     assert "public data synthetic" in found.text
     assert "Client <b>" in found.text  # escaped: it is text, no tag
     links = [attrs[name] for _, attrs in found.tags for name in ("src", "href") if attrs.get(name)]
-    assert all(link.startswith(("#", "data:")) for link in links)
+    assert all(link.startswith(("#", "data:", "smoke/dlad/table2.")) for link in links)
     assert not re.search(r"@import|url\(|https?://", html)
     csv = next(
         attrs["href"]
         for tag, attrs in found.tags
         if tag == "a" and attrs.get("download", "").endswith("smoke.csv")
     )
-    assert base64.b64decode(csv.split(",")[1]) == files.path("csv").read_bytes()
+    *_, build = build_pages(tmp_path, tmp_path / "page")
+    assert (tmp_path / "page" / csv).read_bytes() == files.path("csv").read_bytes()
+    assert build.parent == tmp_path / "page" / "smoke/dlad"
     assert any(
         tag == "img" and base64.b64decode(a["src"].split(",")[1]) == PIXEL
         for tag, a in found.tags
@@ -301,3 +308,30 @@ def test_without_a_folder_what_has_been_run_here_is_taken(tmp_path, monkeypatch,
     assert (refused.exit_code, "error: runs holds no table" in refused.stderr) == (2, True)
     write_results(tmp_path / "runs")
     assert CliRunner().invoke(app, [verb, "--output", "out"]).exit_code == 0
+
+
+def test_a_chart_in_the_page_takes_less_and_looks_the_same():
+    chart = ROOT / "results/cpu/dlad/table2.png"
+    small, kind = as_webp(chart.read_bytes())
+    assert kind == "image/webp"
+    assert len(small) < 0.8 * chart.stat().st_size
+    shown, drawn = (Image.open(of).convert("RGB") for of in (io.BytesIO(small), chart))
+    assert shown.size == drawn.size
+    moved = ImageStat.Stat(ImageChops.difference(shown, drawn))
+    assert max(moved.mean) < 0.5  # of 255
+
+
+def test_what_is_no_picture_stays_as_it_is():
+    assert as_webp(b"no picture") == (b"no picture", "image/png")
+
+
+def test_a_page_runs_nothing_that_is_not_its_own(tmp_path):
+    write_results(tmp_path)
+    page = render_page(find_results(tmp_path))
+    (policy,) = re.findall(r'"Content-Security-Policy" content="([^"]*)"', page)
+    allowed = dict(part.split(" ", 1) for part in policy.split("; "))
+    assert (allowed["default-src"], allowed["img-src"]) == ("'none'", "data:")
+    for tag in ("style", "script"):
+        (text,) = re.findall(f"<{tag}>(.*?)</{tag}>", page, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert allowed[f"{tag}-src"] == f"'sha256-{digest}'"

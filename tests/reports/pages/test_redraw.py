@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -13,6 +16,7 @@ from reports.pages.redraw import redraw_results
 from reports.pages.result_files import find_results
 from reports.pages.sheet import Sheet, commits
 from results.files import ResultsError
+from results.sourcecode import ROOT
 from tests.reports.written_results import COLUMNS, PIXEL, record, write_results
 
 COMMAND = "python -m benchmarks reproduce dlad/table2 --only dataset=mnist"
@@ -100,3 +104,41 @@ def test_a_sheet_of_an_older_version_is_read(tmp_path, files):
     (result,) = find_results(tmp_path)
     assert result.sheet.clients == ()
     assert result.sheet.layout.methods == {}
+
+
+@pytest.mark.parametrize(
+    ("settings", "environment"),
+    [
+        ("", {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}),
+        ("", {"MPLBACKEND": "nonsense"}),
+        ("backend: nonsense\nsavefig.bbox: tight\naxes.facecolor: black\n", {}),
+    ],
+)
+def test_a_picture_hangs_on_no_setting_of_a_user(tmp_path, files, settings, environment):
+    (tmp_path / "matplotlibrc").write_text(settings)
+    command = [sys.executable, "-m", "reports", "draw", str(tmp_path), "--output"]
+    for folder, asked in (("plain", {}), ("asked", {"MATPLOTLIBRC": str(tmp_path), **environment})):
+        done = subprocess.run(
+            [*command, str(tmp_path / folder)],
+            cwd=ROOT,
+            env={**os.environ, **asked},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, done.stdout.split("pictures")[0]) == (0, "drew 1 ")
+    plain, asked = (tmp_path / name / "smoke/dlad/table2.svg" for name in ("plain", "asked"))
+    assert plain.read_bytes() == asked.read_bytes()
+
+
+def test_a_notebook_keeps_the_backend_that_it_asked_for():
+    program = "import reports.drawing, matplotlib, os; print(matplotlib.rcParams['backend'])"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=ROOT,
+        env={**os.environ, "MPLBACKEND": "svg"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "svg\n"

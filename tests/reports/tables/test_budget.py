@@ -15,7 +15,8 @@ from reports.tables.budget import (
     unequal_rows,
 )
 from reports.tables.markdown import markdown_page
-from reports.tables.table import legend, terminal_tables
+from reports.tables.table import legend
+from reports.tables.terminal import terminal_tables
 from results.record import FAILED
 from tests.reports.drawn import layout, line, table_of
 from tests.reports.written_results import record

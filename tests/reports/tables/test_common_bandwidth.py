@@ -57,6 +57,12 @@ def common(records):
     }
 
 
+def test_a_row_that_breaks_the_contract_moves_no_common_value():
+    broken = record("other", [(0.1, 5.0)], contract=("it forgets",))
+    fair = [record("averaging", AVERAGING), record("distillation", DISTILLATION)]
+    assert common([*fair, broken]) == common(fair)
+
+
 def test_the_common_value_is_the_lowest_of_the_rows_best_and_is_reached_the_first_time():
     # The second row's best is 45; the first has that in its fourth round only.
     assert common([record("a", AVERAGING), record("b", DISTILLATION)]) == {

@@ -97,6 +97,28 @@ def test_a_mean_over_fewer_values_than_anothers_is_not_ranked():
     assert ranks["mean_rank"] == {"public": 1.0, "plain": 2.0}
 
 
+def test_a_row_that_breaks_the_contract_is_on_no_front_and_has_no_rank():
+    cost = {"plain": 2, "public": 1}
+    lines = [
+        {**one, "contract": "reads test labels" if one["row"] == "public" else ""}
+        for one in (
+            *LINES[1:],
+            *(line("plain", "none", f"megabytes-{way}", cost["plain"]) for way in ("up", "down")),
+            *(
+                line("public", at, f"megabytes-{way}", cost["public"])
+                for way in ("up", "down")
+                for at in ("in", "out")
+            ),
+        )
+    ]
+    found = standings_of([scored(lines)])
+    assert [method.broken for method in found.methods] == ["", "", "reads test labels"]
+    ranks = ranking(found)
+    assert ranks["mean_rank"] == {"plain": 1.0}
+    assert (ranks["not_ranked"], ranks["broken"]) == ([], ["public"])
+    assert fronts(found) == {"megabytes": ["plain"]}
+
+
 def test_conditions_with_mixed_networks_are_not_ranked_with_the_others():
     mixed = line("public", "in", "accuracy", 50)
     mixed["column"] = "distribution=iid networks=mixed public=in"
@@ -190,7 +212,7 @@ def test_failed_cells_and_values_that_are_no_numbers_are_left_out():
     found = standings_of([scored([failed, line("public", "in", "accuracy", "nan")])])
     assert not found.seeds
     assert ranking(found)["mean_rank"] == {}
-    assert json.loads(dumped(found))["methods"]
+    assert json.loads(dumped({"smoke": found}))["smoke"]["methods"]
 
 
 def test_a_front_has_the_methods_that_are_better_or_cheaper():
@@ -205,7 +227,7 @@ def test_a_front_has_the_methods_that_are_better_or_cheaper():
     found = standings_of([scored(lines)])
     assert costs(found)["megabytes"].to_dict() == {"plain": 4, "public": 4}
     assert fronts(found) == {"megabytes": ["public"], "client-teraflops": ["plain", "public"]}
-    assert json.loads(dumped(found))["fronts"] == fronts(found)
+    assert json.loads(dumped({"smoke": found}))["smoke"]["fronts"] == fronts(found)
 
 
 def test_a_plane_has_a_place_of_each_method_that_has_both_and_marks_the_front():

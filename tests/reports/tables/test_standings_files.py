@@ -20,7 +20,7 @@ def read(text):
 
 def test_the_json_has_every_number():
     found = standings_of([scored(LINES)])
-    told = json.loads(dumped(found))
+    told = json.loads(dumped({"smoke": found}))["smoke"]
     methods = {method["row"]: method for method in told["methods"]}
     assert methods["bound"]["upper_bound"]
     assert sorted(methods["public"]["values"]["accuracy"].values()) == [70, 90]
@@ -48,7 +48,7 @@ def test_a_line_of_numbers_says_of_how_many_runs_and_whether_its_metric_was_cut_
         line("plain", "none", "megabytes-up", 2),
         *LINES[2:],
     ]
-    table = read(as_csv(standings_of([scored(lines)])))
+    table = read(as_csv({"smoke": standings_of([scored(lines)])}))
     assert tuple(table.columns) == NUMBERS
     plain = table[(table["row"] == "plain") & (table["public"] == "in")].set_index("metric")
     assert plain.loc["accuracy", ["value", "std", "n", "cut_short"]].tolist() == [80, 1.5, 3, True]
@@ -63,8 +63,9 @@ def test_a_line_of_methods_says_what_it_sends_needs_and_is_worth():
     held["column"] += " property=distillation"
     found = standings_of([scored([*LINES, held])])
     found.methods[2].sends = {"votes", "labels"}
-    table = read(methods_csv(found)).set_index("row")
-    assert table.loc["public"].tolist() == ["Public", False, 1.5, "labels votes", True]
+    table = read(methods_csv({"smoke": found})).set_index("row")
+    told = table.drop(columns="contract").loc["public"].tolist()
+    assert told == ["smoke", "Public", False, 1.5, "labels votes", True]
     assert table.loc["bound", "upper_bound"]
     assert math.isnan(table.loc["bound", "mean_rank"])
     assert pd.isna(table.loc["plain", "distillation"])
@@ -74,11 +75,30 @@ def test_no_spreadsheet_runs_a_title():
     made = scored(LINES)
     made.layout.rows = {**made.layout.rows, "plain": "=1+1"}
     found = standings_of([made])
-    assert "'=1+1" in as_csv(found)
-    assert "'=1+1" in methods_csv(found)
+    assert "'=1+1" in as_csv({"smoke": found})
+    assert "'=1+1" in methods_csv({"smoke": found})
 
 
 def test_a_table_of_nothing_has_its_headings():
     found = standings_of([])
-    assert as_csv(found) == ",".join(NUMBERS) + "\n"
-    assert methods_csv(found) == "row,title,upper_bound,mean_rank,sends\n"
+    assert as_csv({"smoke": found}) == ",".join(NUMBERS) + "\n"
+    assert (
+        methods_csv({"smoke": found}) == "profile,row,title,upper_bound,contract,mean_rank,sends\n"
+    )
+
+
+def test_the_files_say_of_what_profile_a_line_is_and_who_breaks_the_contract():
+    broken = [{**one, "contract": "reads test labels"} for one in LINES[1:2]]
+    cpu = [{**one, "profile": "cpu"} for one in LINES]
+    both = {"cpu": standings_of([scored(cpu)]), "smoke": standings_of([scored(broken)])}
+    told = json.loads(dumped(both))
+    assert [m["contract"] for m in told["smoke"]["methods"]] == ["", "reads test labels", ""]
+    assert set(told["cpu"]["ranking"]["mean_rank"]) == {"plain", "public"}
+    assert told["smoke"]["ranking"]["mean_rank"] == {}
+    methods = read(methods_csv(both)).set_index(["profile", "row"])
+    assert methods.loc[("smoke", "plain"), "contract"] == "reads test labels"
+    assert math.isnan(methods.loc[("smoke", "plain"), "mean_rank"])
+    assert methods.loc[("cpu", "plain"), "mean_rank"] == 1.5
+    numbers = read(as_csv(both)).set_index("profile")
+    assert numbers.loc[["smoke"], "contract"].eq("reads test labels").all()
+    assert numbers.loc[["cpu"], "contract"].isna().all()

@@ -18,8 +18,8 @@ from reports.tables.table import (
     measured_text,
     panels,
     published_text,
-    terminal_tables,
 )
+from reports.tables.terminal import terminal_tables
 from reports.tables.units import scale_of
 from tests.reports.drawn import COLUMNS, layout, line, table_of
 

@@ -1,0 +1,54 @@
+"""A table for a terminal."""
+
+from __future__ import annotations
+
+import pandas as pd
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from reports.tables.table import (
+    Layout,
+    best_rows,
+    block_title,
+    blocks,
+    marked_title,
+    measured_text,
+    published_text,
+)
+from results.record import OK
+
+
+def terminal_tables(layout: Layout, lines: pd.DataFrame) -> list[RichTable]:
+    """One rich table per metric and panel that has at least one measured cell."""
+    drawn = []
+    metric_blocks = blocks(layout, lines)
+    for block in metric_blocks:
+        for panel in block.panels:
+            title = "; ".join(
+                filter(None, (block_title(block) if len(metric_blocks) > 1 else "", panel.title))
+            )
+            # Titles are Text, because rich reads `[released]` in a plain string as a style.
+            table = RichTable(
+                title=Text(title) if title else None,
+                title_justify="left",
+                title_style="bold",
+                padding=(0, 1),
+            )
+            table.add_column("")
+            for name in panel.columns.values():
+                table.add_column(Text(name), justify="right")
+            best = {column: best_rows(layout, block, column) for column in panel.columns}
+            for row in layout.rows:
+                texts: list[Text] = []
+                for column in panel.columns:
+                    line = block.cells.get((row, column))
+                    if line is None:
+                        texts.append(Text("–", style="dim"))
+                        continue
+                    style = "red" if line["status"] != OK else "bold" if row in best[column] else ""
+                    texts.append(Text.assemble((measured_text(line, block.scale), style)))
+                    if block.in_print:
+                        texts[-1].append(f"\n{published_text(line, block.scale)}", "dim")
+                table.add_row(Text(marked_title(layout, row)), *texts)
+            drawn.append(table)
+    return drawn
