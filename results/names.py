@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+COUNTS = ("rounds", "last_epochs", "clients", "batch_size", "interval", "iterations")
+"""What settings that count end in, where there is at least one of what they count."""
 
 
 def near(name: str, known: Iterable[str]) -> str:
@@ -22,3 +26,10 @@ def check_known(settings: object, **known: Collection[str]) -> None:
         value = getattr(settings, field)
         if value not in values:
             raise ValueError(f"unknown {field} {value!r}; known: {', '.join(values)}")
+
+
+def check_counts(values: Mapping[str, Any]) -> None:
+    """Raise ValueError for a setting, by its name, that ends in one of `COUNTS` and is below 1."""
+    for name, value in values.items():
+        if name.endswith(COUNTS) and isinstance(value, int) and value < 1:
+            raise ValueError(f"{name} is a whole number from 1, not {value}")

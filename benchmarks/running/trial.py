@@ -26,13 +26,12 @@ def try_settings(
 ) -> None:
     """Build the method and the federation of the first of these tables' `cells` in every row and in
     every column, on a device where nothing is computed, and methods of which no cell reads a
-    setting, as they are in rows that were not asked for; nothing where there are no settings of the
-    user's own.
+    setting, as they are in rows that were not asked for. Where there are no settings of the user's
+    own, private cells alone are tried: their partition may not allow an epsilon.
 
     Raises SpecError if the settings cannot be used.
     """
-    if not selection.overrides:
-        return
+    tried = list(cells) if selection.overrides else [cell for cell in cells if cell.is_private]
     overrides = dict(selection.overrides)
     ignored = unread(cells, selection.overrides)
     left_out = _left_out(tables, cells, selection) if ignored else []
@@ -46,10 +45,11 @@ def try_settings(
                     make_method(entry, dict(cell.config))
                 if not own:
                     entry.load()(**{parameter: overrides[name]})
-    first = {(cell.table, "row", cell.row): cell for cell in reversed(cells)}
-    first |= {(cell.table, "column", cell.column): cell for cell in reversed(cells)}
+    first = {(cell.table, "row", cell.row): cell for cell in reversed(tried)}
+    first |= {(cell.table, "column", cell.column): cell for cell in reversed(tried)}
+    where = "--set: " if selection.overrides else ""
     for cell in {cell.key: cell for cell in first.values()}.values():
-        with _told(f"--set: {cell} cannot be made of these settings"):
+        with _told(f"{where}{cell} cannot be made of these settings"):
             _build(cell)
 
 

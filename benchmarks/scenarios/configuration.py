@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_h
 
 from benchmarks.tables.registry import TASK
 from benchmarks.tables.spec import (
+    DUPLICATES,
     EVALUATED_ON,
     LOOKS,
     SETTLED,
@@ -25,7 +26,7 @@ from benchmarks.tables.spec import (
 from federation.training.augmentation import Augmentation
 from federation.training.loops import TrainingPlan
 from privacy.plan import RELEASED, PrivacyPlan
-from results.names import near
+from results.names import check_counts, near
 
 Config = Mapping[str, Scalar]
 """Settings by dotted name, as a cell carries them: `local.epochs`, `dlad.temperature`."""
@@ -87,6 +88,9 @@ class PartitionSettings:
     """Of the Dirichlet kinds."""
     client_share: float = 0.0
     """Of the pool that each client draws under DLAD's kinds."""
+    duplicates: bool = bool(UNLISTED[DUPLICATES])
+    """Whether it draws with replacement, and from the whole pool: then a sample may lie several
+    times with a client, and with several clients."""
     public_split: str = ""
     """The split that public samples come from; empty for the training split."""
     public_share: float = 0.0
@@ -176,6 +180,8 @@ class EvaluationSettings:
     short (`metrics.settling`)."""
 
     def __post_init__(self) -> None:
+        if not 0 < self.at <= 1:
+            raise SpecError(f"evaluation.at is a share of the epochs, 0 < at <= 1, not {self.at}")
         if not self.settled > 0:
             raise SpecError(f"evaluation.settled is a number of points above 0, not {self.settled}")
         if self.looks < 0:
@@ -301,6 +307,10 @@ def _made(section: type[S], prefix: str, values: Mapping[str, Any]) -> S:
         needed = about.default is about.default_factory is dataclasses.MISSING
         if needed and about.name not in values:
             raise SpecError(f"{prefix}.{about.name} is not set")
+    try:
+        check_counts({f"{prefix}.{name}": value for name, value in values.items()})
+    except ValueError as error:
+        raise SpecError(str(error)) from error
     return section(**values)
 
 

@@ -10,6 +10,7 @@ from dataclasses import asdict, replace
 
 import pytest
 import torch
+from torch.nn import Module
 
 from benchmarks.running import machine
 from benchmarks.running.events import Context, lacks_memory
@@ -17,6 +18,8 @@ from benchmarks.running.execute import RESTRICTING, kernels, prepare_device, run
 from benchmarks.tables import registry
 from benchmarks.tables.cells import expand
 from benchmarks.tables.selection import Selection
+from federation import fitting
+from federation.fitting import listed
 from federation.training.execution import DEFAULT
 from results.arrays import unpack
 from results.record import FAILED, OK, Measurement
@@ -26,12 +29,14 @@ from results.record import FAILED, OK, Measurement
 PLUGIN = '''
 """Methods of known histories."""
 from dataclasses import dataclass, replace
+from typing import ClassVar
 import torch
 from federation.method import Method
 
 @dataclass(frozen=True)
 class Scripted(Method):
     sends = frozenset({"labels"})
+    protected: ClassVar = {"pate": sends}
     what: str = "server"
     """What it returns."""
 
@@ -84,6 +89,17 @@ def cell(plugin):
         Selection(plugins=(plugin,), add=("scripted",), only=only),
     )
     return found
+
+
+@pytest.fixture(autouse=True)
+def _scripted(monkeypatch):
+    """Scripted histories stand for those that the suite has measured."""
+
+    def found(federation, fitted):
+        return measured(federation, fitted) if isinstance(fitted, Module) else listed(fitted)
+
+    measured = fitting.as_checkpoints
+    monkeypatch.setattr(fitting, "as_checkpoints", found)
 
 
 def configured(cell, **changes):
@@ -254,6 +270,13 @@ def test_what_a_method_sends_without_saying_so_fails_its_cell(cell, tmp_path):
         assert (
             record.reason == "ValueError: scripted sends features without declaring it in `sends`"
         )
+
+
+def test_a_private_run_of_which_the_accountant_hears_nothing_has_no_epsilon(cell, tmp_path):
+    private = {"privacy.dp": "yes", "privacy.epsilon": 8.0, "privacy.mechanism": "pate"}
+    record = run(configured(cell, **private), tmp_path)
+    assert (record.status, record.epsilon) == (FAILED, None)
+    assert "told the accountant nothing of what clients [0] send" in record.reason
 
 
 @pytest.mark.parametrize(

@@ -89,6 +89,10 @@ def test_a_setting_that_its_section_does_not_know_is_refused_with_near_names(nam
         ({"partition.clients": 5.5}, "partition.clients is a whole number, not 5.5"),
         ({"partition.public_share": "most"}, "partition.public_share is a number, not 'most'"),
         ({"network.client": 18}, "network.client is text, not 18"),
+        ({"evaluation.last_epochs": 0}, "evaluation.last_epochs is a whole number from 1, not 0"),
+        ({"partition.clients": 0}, "partition.clients is a whole number from 1, not 0"),
+        ({"evaluation.at": 0.0}, "0 < at <= 1, not 0.0"),
+        ({"evaluation.at": 1.5}, "0 < at <= 1, not 1.5"),
         ({"partition.kind": "dirichlet-fedkd"}, "needs a partition.alpha above 0, not 0.0"),
     ],
 )
