@@ -169,12 +169,15 @@ class RegionOverlap:
 
     `dice-REGION` is the mean over samples, and `dice` the mean over the regions that have one; by
     group both are means over groups (of a subject's volumes, pixels are counted together). A region
-    that is in neither truth nor prediction is left out; the count of `dice` is that of all regions.
+    that is in neither truth nor prediction is left out; by the reading `released` also one that is
+    in the prediction alone, as NVFlare does it. The count of `dice` is that of all regions.
     """
 
-    def __init__(self, regions: Mapping[str, Iterable[int]], ignore: int):
+    def __init__(
+        self, regions: Mapping[str, Iterable[int]], ignore: int, reading: Reading = "paper"
+    ):
         self._regions = {name: sorted(labels) for name, labels in regions.items()}
-        self._ignore = ignore
+        self._ignore, self._reading = ignore, reading
         self._counts: list[Tensor] = []
         self._groups = GroupSums()
 
@@ -205,13 +208,20 @@ class RegionOverlap:
     def _dice(self, counted: Tensor, by: str = "") -> dict[str, float]:
         names = [f"dice-{name}{by}" for name in self._regions]
         of_regions = means(
-            {name: masks.dice(counted[:, channel]) for channel, name in enumerate(names)}
+            {name: self._shares(counted[:, channel]) for channel, name in enumerate(names)}
         )
         together = {
             f"dice{by}{end}": sum(of_regions[name + end] for name in names) for end in (DEFINED, OF)
         }
         regions = torch.tensor([of_regions[name] for name in names], dtype=torch.float64)
         return {**means({f"dice{by}": regions}), **of_regions, **together}
+
+    def _shares(self, counted: Tensor) -> Tensor:
+        """Dice of one region in each sample, (n,), of counts (n, 2, 2); NaN where left out."""
+        shares = masks.dice(counted)
+        if self._reading == "released":
+            shares[counted[:, 1].sum(dim=1).cpu() == 0] = torch.nan
+        return shares
 
 
 def spread(samples: Tensor, like: Tensor) -> Tensor:

@@ -256,6 +256,14 @@ def test_regions_by_hand():
     ]
 
 
+def test_a_region_that_a_volume_lacks_is_left_out_by_the_released_reading():
+    values = measured(RegionOverlap(BRATS, 255, "released"), CHANNELS, VOLUMES)
+    # The third volume has no core, of which one pixel is found: 0 above, and left out here.
+    assert values["dice-tumour-core"] == pytest.approx(1)
+    assert counts(values, "dice-tumour-core") == (1, 3)
+    assert values["dice-whole-tumour"] == pytest.approx((2 * 4 / 9 + 2 / 3) / 2)
+
+
 def test_regions_of_ones_own():
     outputs = torch.tensor([1.0, 1.0]).view(1, 2, 1, 1)
     values = measured(RegionOverlap({"organ": [5], "rest": [1, 2]}, 255), outputs, pixels("5"))
