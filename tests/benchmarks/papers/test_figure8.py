@@ -102,20 +102,18 @@ def test_all_rows_stand_at_one_accuracy_the_lowest_of_their_best(lines):
         assert at[row, "bandwidth-gb"] == reached[0]
 
 
-def test_the_claim_is_judged_with_its_accuracy_and_the_panel_that_is_missing(finished, lines):
-    at = {
-        line["row"]: float(line["value"])
-        for line in lines
-        if "at=" in line["column"] and line["metric"] == "bandwidth-gb"
+def test_bytes_are_not_judged_at_chance_and_the_panel_that_is_missing_is_named(finished, lines):
+    """At smoke what both rows reach is no more than a guess among ten classes."""
+    (common,) = {
+        float(one["value"])
+        for one in lines
+        if "at=" in one["column"] and one["metric"] == "accuracy"
     }
+    assert common < 13
     with (finished / "smoke" / "fediod" / "figure8.claims.csv").open(newline="") as stream:
         (claim,) = csv.DictReader(stream)
-    holds = at["fediod"] <= at["fedavg"]
-    assert (claim["id"], claim["held"], claim["failed"]) == (
-        "fediod-f8",
-        str(int(holds)),
-        str(int(not holds)),
-    )
+    assert (claim["id"], claim["held"], claim["failed"]) == ("fediod-f8", "0", "0")
+    assert "accuracy at chance" in claim["verdict"]
     assert re.search(
         r"1 of 2 not measured \(at accuracy \d+\.\d\d % in panel=cifar10\)", claim["verdict"]
     )
