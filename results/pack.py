@@ -20,7 +20,7 @@ from results.files import SEAL, ResultsError, write_atomic
 from results.frame import read_records
 from results.record import OK, Record
 from results.store import OTHER_CODE, CellCache
-from results.zips import check_member
+from results.zips import MEGABYTES, check_member
 
 NAME = re.compile(
     r"cells/[0-9a-f]{2}/[0-9a-f]{64}\.json"
@@ -29,8 +29,6 @@ NAME = re.compile(
 """Of a file of the cache, below its folder."""
 HEADER, BODY = ".json", ".safetensors"
 MEGABYTE = 1_000_000
-MEGABYTES = 64
-"""Most that a pack holds, and unpacks to, if nobody says otherwise."""
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,8 @@ MOST_PACKED = 1100
 """How many times larger than packed something may be: deflate cannot do more."""
 PACKINGS = {zipfile.ZIP_STORED: 1, zipfile.ZIP_DEFLATED: MOST_PACKED}
 """The two that NumPy and this suite write, and how many times larger a member may be."""
+MEGABYTES = 64
+"""Most that a pack holds, and unpacks to, if nobody says otherwise."""
 ENCRYPTED = 0x1
 """Of a member's flags."""
 

@@ -12,7 +12,7 @@ from benchmarks.commands.asked import import_plugins
 from benchmarks.commands.options import Plugins
 from results.command_line import NUMBER, number, path
 from results.files import cache_home, check_output
-from results.pack import MEGABYTES
+from results.zips import MEGABYTES
 
 
 @app.command("pack")

@@ -110,7 +110,8 @@ def judge_records(
     judged, at_which = find_kind(of_table.measure).judged(
         as_printed(records, of_table.derived), of_table.metrics, of_table.unit
     )
-    ours, units = {of_table.key: judged}, {table.key: table.unit for table in paper.tables}
+    ours = {of_table.key: judged}
+    units = {table.key: table.unit for table in (*paper.tables, of_table)}
     for table in paper.tables:
         if table.key != of_table.key and registry.find_measure(table.measure).numbers:
             ours[table.key] = as_printed(others(table), table.derived)
