@@ -169,12 +169,16 @@ class RegionOverlap:
 
     `dice-REGION` is the mean over samples, and `dice` the mean over the regions that have one; by
     group both are means over groups (of a subject's volumes, pixels are counted together). A region
-    that is in neither truth nor prediction is left out; the count of `dice` is that of all regions.
+    that is in neither truth nor prediction is left out, and by the `released` reading one that is
+    not in the truth, whatever is predicted: NVFlare's job scores by MONAI's DiceMetric, which does
+    so. The count of `dice` is that of all regions.
     """
 
-    def __init__(self, regions: Mapping[str, Iterable[int]], ignore: int):
+    def __init__(
+        self, regions: Mapping[str, Iterable[int]], ignore: int, reading: Reading = "paper"
+    ):
         self._regions = {name: sorted(labels) for name, labels in regions.items()}
-        self._ignore = ignore
+        self._ignore, self._reading = ignore, reading
         self._counts: list[Tensor] = []
         self._groups = GroupSums()
 
@@ -204,9 +208,11 @@ class RegionOverlap:
 
     def _dice(self, counted: Tensor, by: str = "") -> dict[str, float]:
         names = [f"dice-{name}{by}" for name in self._regions]
-        of_regions = means(
-            {name: masks.dice(counted[:, channel]) for channel, name in enumerate(names)}
-        )
+        scores = {name: masks.dice(counted[:, channel]) for channel, name in enumerate(names)}
+        if self._reading == "released":
+            for channel, values in enumerate(scores.values()):
+                values[counted[:, channel, 1].sum(dim=1) == 0] = torch.nan
+        of_regions = means(scores)
         together = {
             f"dice{by}{end}": sum(of_regions[name + end] for name in names) for end in (DEFINED, OF)
         }

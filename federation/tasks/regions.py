@@ -116,4 +116,4 @@ class Regions(LabelMaps):
         if len(self.regions) == 1:
             released = self.reading == "released"
             return BinaryOverlap(IGNORE, self.reading, "zero" if released else "skip")
-        return RegionOverlap(dict(self.regions), IGNORE)
+        return RegionOverlap(dict(self.regions), IGNORE, self.reading)

@@ -256,6 +256,18 @@ def test_regions_by_hand():
     ]
 
 
+def test_the_released_reading_leaves_out_regions_that_the_truth_lacks():
+    values = measured(
+        RegionOverlap(BRATS, 255, "released"), CHANNELS, VOLUMES, torch.tensor([6, 6, 7])
+    )
+    # The third volume lacks all, and one pixel of it is taken for core.
+    assert values["dice-tumour-core"] == 1
+    assert values["dice"] == pytest.approx(((8 / 9 + 2 / 3) / 2 + 1 + 2 / 3) / 3)
+    assert values["dice-by-group"] == pytest.approx((10 / 12 + 1 + 2 / 3) / 3)
+    assert counts(values, "dice-tumour-core") == (1, 3)
+    assert counts(values, "dice") == (4, 9)
+
+
 def test_regions_of_ones_own():
     outputs = torch.tensor([1.0, 1.0]).view(1, 2, 1, 1)
     values = measured(RegionOverlap({"organ": [5], "rest": [1, 2]}, 255), outputs, pixels("5"))
