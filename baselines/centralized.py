@@ -26,7 +26,7 @@ class Centralized(Method):
         shards = [self.send(federation, client) for client in federation.clients]
         images, targets = (torch.cat(part) for part in zip(*shards, strict=True))
         model = federation.networks.initial()
-        federation.evaluation.history = federation.train(
+        federation.train(
             model,
             images,
             targets,

@@ -24,7 +24,7 @@ class PublicOnly(Method):
 
     def fit(self, federation: Federation) -> Checkpoint:
         model = federation.networks.initial()
-        federation.evaluation.history = federation.train(
+        federation.train(
             model,
             federation.public.images,
             federation.evaluation.public_labels(),

@@ -20,7 +20,7 @@ class Scratch(Method):
     def fit(self, federation: Federation) -> Checkpoint:
         probe = federation.probe()
         model = federation.networks.initial()
-        federation.evaluation.history = federation.train(
+        federation.train(
             model,
             probe.images,
             probe.targets,

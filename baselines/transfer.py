@@ -46,7 +46,7 @@ class Transfer(Method):
         received = federation.upload(federation.clients[index], teachers[index])
         model = federation.networks.initial()
         load_encoder(model, federation.networks.module(received))
-        federation.evaluation.history = federation.train(
+        federation.train(
             FixedEncoder(model) if self.frozen else model,
             probe.images,
             probe.targets,

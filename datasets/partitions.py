@@ -149,6 +149,29 @@ def draw_by_class(
     return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
 
 
+def deal_by_class(
+    labels: np.ndarray, probabilities: np.ndarray, size: int, rng: np.random.Generator
+) -> list[np.ndarray]:
+    """`size` indices for every client, in the exact proportions of its row of `probabilities`
+    (clients, classes), such that no sample is dealt twice.
+
+    Raises PartitionError if a class has fewer samples than its clients need.
+    """
+    wanted = np.stack([exact_counts(p, size) for p in probabilities])
+    parts: list[list[np.ndarray]] = [[] for _ in wanted]
+    for label, counts in enumerate(wanted.T):
+        candidates = rng.permutation(np.flatnonzero(labels == label))
+        if counts.sum() > candidates.size:
+            raise PartitionError(
+                f"without duplicates {len(wanted)} clients need {counts.sum()} samples of class"
+                f" {label}, and the pool has {candidates.size}; lower partition.client_share, or"
+                " take fewer clients"
+            )
+        for part, drawn in zip(parts, np.split(candidates, np.cumsum(counts)), strict=False):
+            part.append(drawn)
+    return [np.concatenate(pieces) for pieces in parts]
+
+
 def dirichlet_fedkd(
     labels: np.ndarray,
     clients: int,

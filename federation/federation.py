@@ -29,6 +29,7 @@ from federation.tasks.base import Task
 from federation.training.augmentation import Augmentation
 from federation.training.execution import DEFAULT, Execution
 from federation.training.loops import Loss, Normalisation, TrainingPlan
+from privacy.plan import DP_SGD
 
 
 class Federation:
@@ -93,6 +94,9 @@ class Federation:
             pretrained=pretrained,
         )
         self.clients = setup.clients
+        if protection is not None and protection.plan.mechanism == DP_SGD:
+            for client in clients:
+                client.close()
         self.public = public
         """The server's images without labels."""
         self.task = task
@@ -185,7 +189,7 @@ class Federation:
         test set.
         """
         model = self.networks.initial()
-        self.evaluation.history = self.train(
+        self.train(
             model,
             self.public.cut(self.public.images if images is None else images),
             self.public.cut(targets),

@@ -5,6 +5,7 @@ they measure share it.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, astuple
 from typing import Any
@@ -17,7 +18,8 @@ from federation.caching.snapshots import Snapshots
 from federation.channel import Transfer
 from federation.federation import Federation
 from federation.method import Fitted, Method
-from federation.parties.checkpoint import Checkpoint
+from federation.parties.checkpoint import Checkpoint, History
+from federation.samples import aside
 from results.sourcecode import source_digest
 
 
@@ -31,7 +33,8 @@ def fit(federation: Federation, method: Method) -> list[Checkpoint]:
     """
 
     def compute() -> Stage:
-        federation.evaluation.history, federation.channel.round = {}, 0
+        federation.evaluation.begin_history()
+        federation.channel.round = 0
         federation.channel.restore([])
         base = federation.stages.cache.path(request)
         if base is not None:
@@ -61,21 +64,55 @@ def fit(federation: Federation, method: Method) -> list[Checkpoint]:
 
 
 def as_checkpoints(federation: Federation, fitted: Fitted) -> list[Checkpoint]:
-    """`fitted` as a list; a bare module, which is the server's network and has no history, is
-    measured once.
+    """`fitted` as a list, with the histories that the suite has measured; a bare module is the
+    server's network and has none.
+
+    What was learnt is measured as the networks that the checkpoints name. A history that does not
+    end with what they have is of something else, and this alone is kept.
     """
     if isinstance(fitted, torch.nn.Module):
-        history = {metric: [value] for metric, value in federation.evaluation.test(fitted).items()}
-        return [dataclasses.replace(federation.networks.checkpoint(fitted), history=history)]
-    measured = []
+        return [_measured(federation, federation.networks.checkpoint(fitted), {})]
+    checkpoints = []
     for checkpoint in listed(fitted):
-        if not checkpoint.history and federation.networks.device.type != "meta":
-            metrics = federation.evaluation.test(federation.networks.module(checkpoint))
-            checkpoint = dataclasses.replace(
-                checkpoint, history={metric: [value] for metric, value in metrics.items()}
-            )
-        measured.append(checkpoint)
-    return measured
+        local = federation.stages.measured.get(checkpoint.lineage)
+        if local is None:
+            checkpoints.append(_measured(federation, checkpoint, federation.evaluation.history))
+        elif _equal(local.state, checkpoint.state):
+            checkpoints.append(local)
+        else:
+            checkpoints.append(_measured(federation, checkpoint, {}))
+    return checkpoints
+
+
+def _measured(federation: Federation, checkpoint: Checkpoint, history: History) -> Checkpoint:
+    """The checkpoint with `history` if that ends with what its network has on the test set, else
+    with this alone; values of other names stay.
+    """
+    tasks = {f"client-{client.index}": client.task for client in federation.clients}
+    model = federation.networks.module(checkpoint)
+    with aside():
+        found = federation.evaluation.test(model, tasks.get(checkpoint.owner))
+    if not all(_same(history.get(metric, [])[-1:], value) for metric, value in found.items()):
+        history = {**history, **{metric: [value] for metric, value in found.items()}}
+    return dataclasses.replace(checkpoint, history=history)
+
+
+def _equal(one: Mapping[str, torch.Tensor], other: Mapping[str, torch.Tensor]) -> bool:
+    """Whether two states have the same weights; while planning, whether they are one."""
+    return one is other or (
+        one.keys() == other.keys()
+        and all(
+            not tensor.is_meta and torch.equal(tensor, other[name]) for name, tensor in one.items()
+        )
+    )
+
+
+def _same(last: Sequence[float], value: float) -> bool:
+    """Whether a history ends with `value`, but for what a device's rounding moves."""
+    return any(
+        math.isclose(end, value, rel_tol=1e-3) or (math.isnan(end) and math.isnan(value))
+        for end in last
+    )
 
 
 def listed(fitted: Checkpoint | Sequence[Checkpoint]) -> list[Checkpoint]:

@@ -348,9 +348,5 @@ class FedSA(Method):
         it was drawn.
         """
         for index, score in enumerate(scores.tolist()):
-            federation.evaluation.history.setdefault(f"transferability/{index + 1}", []).append(
-                score
-            )
-            federation.evaluation.history.setdefault(f"selected/{index + 1}", []).append(
-                float(drawn.get(index, 0))
-            )
+            federation.evaluation.note(f"transferability/{index + 1}", score)
+            federation.evaluation.note(f"selected/{index + 1}", float(drawn.get(index, 0)))

@@ -169,9 +169,8 @@ class RegionOverlap:
 
     `dice-REGION` is the mean over samples, and `dice` the mean over the regions that have one; by
     group both are means over groups (of a subject's volumes, pixels are counted together). A region
-    that is in neither truth nor prediction is left out, and by the `released` reading one that is
-    not in the truth, whatever is predicted: NVFlare's job scores by MONAI's DiceMetric, which does
-    so. The count of `dice` is that of all regions.
+    that is in neither truth nor prediction is left out; by the reading `released` also one that is
+    in the prediction alone, as NVFlare does it. The count of `dice` is that of all regions.
     """
 
     def __init__(
@@ -208,16 +207,21 @@ class RegionOverlap:
 
     def _dice(self, counted: Tensor, by: str = "") -> dict[str, float]:
         names = [f"dice-{name}{by}" for name in self._regions]
-        scores = {name: masks.dice(counted[:, channel]) for channel, name in enumerate(names)}
-        if self._reading == "released":
-            for channel, values in enumerate(scores.values()):
-                values[counted[:, channel, 1].sum(dim=1) == 0] = torch.nan
-        of_regions = means(scores)
+        of_regions = means(
+            {name: self._shares(counted[:, channel]) for channel, name in enumerate(names)}
+        )
         together = {
             f"dice{by}{end}": sum(of_regions[name + end] for name in names) for end in (DEFINED, OF)
         }
         regions = torch.tensor([of_regions[name] for name in names], dtype=torch.float64)
         return {**means({f"dice{by}": regions}), **of_regions, **together}
+
+    def _shares(self, counted: Tensor) -> Tensor:
+        """Dice of one region in each sample, (n,), of counts (n, 2, 2); NaN where left out."""
+        shares = masks.dice(counted)
+        if self._reading == "released":
+            shares[counted[:, 1].sum(dim=1).cpu() == 0] = torch.nan
+        return shares
 
 
 def spread(samples: Tensor, like: Tensor) -> Tensor:

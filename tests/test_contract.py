@@ -22,6 +22,7 @@ from federation.parts.evaluation import OracleError
 from federation.training.loops import SteadyPenalty
 from methods.dlad import teacher_probabilities
 from methods.fedprox import FedProx
+from privacy.releases import GaussianSteps
 
 METHODS = sorted(registry.methods())
 
@@ -199,6 +200,38 @@ class Mute(Method):
 
 
 @dataclass(frozen=True)
+class Stowaway(Method):
+    """Sends counts of its labels as they are beside votes with noise."""
+
+    sends = frozenset({"votes"})
+    protected: ClassVar = {"pate": sends}
+
+    def fit(self, federation):
+        for client in federation.clients:
+            noise = federation.privacy.noise("stowaway", client.index).normal(3)
+            counts = client.run(lambda shard: shard.targets.bincount(minlength=10))
+            federation.privacy.spend(client, GaussianSteps(10.0, 1.0, 1))
+            federation.channel.up(client.index, "votes", {"votes": noise, "counts": counts})
+        return federation.networks.initial()
+
+
+@dataclass(frozen=True)
+class Twofold(Method):
+    """Trains privately, and adds what it takes of the samples without noise."""
+
+    sends = frozenset({"parameters"})
+    protected: ClassVar = {"dp-sgd": sends}
+
+    def fit(self, federation):
+        local = federation.local_models()
+        for client, model in zip(federation.clients, local, strict=True):
+            mean = client.run(lambda shard: shard.images.float().mean())
+            moved = {name: tensor + mean for name, tensor in model.state.items()}
+            federation.channel.up(client.index, "parameters", moved)
+        return local
+
+
+@dataclass(frozen=True)
 class Late(Method):
     """Learns in its second epoch what it took in the first without asking."""
 
@@ -257,6 +290,12 @@ class Waiter(FedProx):
         (Forgetful, contract.keeps_its_budget, "no noise reaches what client"),
         (Late, contract.learns_from_clients_only_by_the_channel, "did not cross the channel"),
         (Gossip, contract.keeps_its_budget, "no noise reaches what client 0 sends as 'labels'"),
+        (
+            Stowaway,
+            contract.keeps_its_budget,
+            "under pate no noise reaches 'counts' of what client 0 sends as 'votes'",
+        ),
+        (Twofold, contract.keeps_its_budget, "samples are for its private training alone"),
         (Mute, contract.keeps_its_budget, r"clients \[0, 1, 2, 3, 4\] told the accountant nothing"),
         (Liar, contract.declares_what_it_sends, "ledger shows .*parameters"),
         (Leaker, contract.keeps_private_samples_private, "samples leave client 0 as what"),

@@ -17,6 +17,7 @@ import torch
 
 from baselines.standalone import Standalone
 from benchmarks import contract
+from benchmarks.contract.fits import DISJOINT
 from benchmarks.running.execute import prepare_device
 from benchmarks.tables import registry
 from federation.caching import snapshots
@@ -318,6 +319,7 @@ def private_under(mechanism):
         "privacy.mechanism": mechanism,
         "privacy.noise_multiplier": noise,
         "privacy.queries": 10,
+        **DISJOINT,
     }
     return settings if mechanism else {}
 

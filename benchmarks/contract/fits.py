@@ -55,6 +55,11 @@ BRIEF_STEPS: Mapping[str, int] = {
 }
 """Steps of a method's own loop in such a fit, in all and between two of its evaluations; its own
 epochs and rounds. Other fields of epochs, as `warmup_epochs`, are 1."""
+DISJOINT: Mapping[str, Scalar] = {
+    "partition.duplicates": False,
+    "partition.client_share": 0.08,
+}
+"""What differs in a private run, whose epsilon is of a sample that lies with one client, once."""
 EPSILON = 1.0
 """Budget of the contract's private runs."""
 
@@ -188,6 +193,7 @@ class Fit:
             "privacy.mechanism": self.mechanism,
             "privacy.noise_multiplier": noise,
             "privacy.queries": 50,
+            **DISJOINT,
         }
 
     def _changed(self, parts: Parts) -> Parts:
@@ -226,9 +232,10 @@ class Fit:
     @functools.cached_property
     def modules(self) -> list[torch.nn.Module]:
         """The learnt model or models. Raises TypeError where that is none."""
-        if isinstance(self.fitted, torch.nn.Module):
-            return [self.fitted]
-        return [self.federation.networks.module(checkpoint) for checkpoint in listed(self.fitted)]
+        networks, fitted = self.federation.networks, self.fitted
+        if isinstance(fitted, torch.nn.Module):
+            fitted = networks.checkpoint(fitted)
+        return [networks.module(checkpoint) for checkpoint in listed(fitted)]
 
     @functools.cached_property
     def outcome(self) -> Outcome:

@@ -210,3 +210,27 @@ def _tells(client: int, kind: str, found: int) -> str:
 
 def _orders(client: int, kind: str) -> str:
     return f"client {client} tells its samples by the order of what it sends as {kind!r}"
+
+
+def unprotected(
+    messages: Sequence[Message], other_noise: Sequence[Message], other_samples: Sequence[Message]
+) -> str:
+    """What in the messages of a private run has no noise: tensors, or more than `FEWEST` of their
+    entries, that change with the samples and not with the noise; empty if nothing has none. The
+    messages of the three runs have the same forms.
+    """
+    for message, noisy, other in zip(messages, other_noise, other_samples, strict=True):
+        for name, tensor in message.tensors.items():
+            another, changed = noisy.tensors[name], other.tensors[name]
+            if not tensor.numel() or not tensor.shape == another.shape == changed.shape:
+                continue
+            moved = tensor != changed
+            bare = moved & (tensor == another)
+            # Noisy values that are cut off are the same extreme under any noise.
+            within = (tensor != tensor.min()) & (tensor != tensor.max())
+            if moved.any() and (torch.equal(bare, moved) or int((bare & within).sum()) > FEWEST):
+                return (
+                    f"no noise reaches {name!r} of what client {message.client} sends as"
+                    f" {message.kind!r}"
+                )
+    return ""

@@ -22,7 +22,7 @@ from benchmarks.contract.fits import (
     Outcome,
     of_client,
 )
-from benchmarks.contract.leaks import find
+from benchmarks.contract.leaks import find, unprotected
 from benchmarks.scenarios.small import LEAST, small_headline
 from benchmarks.tables.registry import MethodEntry
 from federation.method import Method
@@ -230,6 +230,11 @@ def keeps_its_budget(method: Method) -> None:
                     f"under {mechanism} no noise reaches what client {message.client} sends as"
                     f" {message.kind!r}"
                 )
+        changed = Fit(
+            method, mechanism=mechanism, changes=BOTH, replay=fit, until_sent=True
+        ).outcome
+        if found := unprotected(fit.messages, other.messages, changed.messages):
+            raise BrokenContractError(f"under {mechanism} {found}")
 
 
 def learns_the_same_by_graphs(method: Method) -> None:

@@ -24,8 +24,7 @@ SETTINGS = (
     Setting("pixels.cross_entropy", 0.0, "paper", "section 4.2.2: trained as [63] (Myronenko 2018), by the Dice loss alone; at cpu "
             "cross-entropy too, without which a small tumour may never be found in so few steps", cpu=1.0, smoke=1.0),
     Setting("pixels.dice", 1.0, "paper", "the same; its squared denominator is not built"),
-    Setting("pixels.reading", "paper", "assumed", "mean over test volumes; `released` leaves out a region that a volume lacks, as "
-            "NVFlare's code does, where one false voxel otherwise makes its Dice 0"),
+    Setting("pixels.reading", "paper", "assumed", "mean over test volumes; `released`, NVFlare's, leaves out a region that a volume lacks, whatever is found"),
     Setting("public.name", "brats2020", "paper", "section 4.2.1"),
     Setting("partition.kind", "by-class", "paper", "section 4.2.2: by the originating institution; four institutions dealt to three "
             "clients is ours"),

@@ -130,9 +130,10 @@ def _notes_of(records: Sequence[Record]) -> tuple[str, ...]:
             notes.setdefault(note, {})[record.row] = None
         if record.epsilon is not None:
             p = record.privacy
+            unit = f" ({p['unit']})" if "unit" in p else ""  # as older records do not say
             convention = (
-                f"epsilon: {p['adjacency']}; sampling: {p['sampling']}; public: {p['public']};"
-                f" trust: {p['trust']}"
+                f"epsilon: {p['adjacency']}{unit}; sampling: {p['sampling']}; public:"
+                f" {p['public']}; trust: {p['trust']}"
             )
             notes.setdefault(convention, {})[record.row] = None
     return tuple(f"{', '.join(rows)}: {note}" for note, rows in notes.items())

@@ -204,7 +204,9 @@ def _measured(
 
 
 def _check_sent(name: str, federation: Federation, method: Method) -> None:
-    """Raises ValueError for a method that has sent what it does not declare."""
+    """Raises ValueError for a method that has sent what it does not declare, and for a private run
+    of which the accountant was not told.
+    """
     protection = federation.privacy.protection
     declared = method.sends if protection is None else protection.kinds
     sent = {t.kind for t in federation.channel.ledger if t.direction == "up"}
@@ -212,6 +214,21 @@ def _check_sent(name: str, federation: Federation, method: Method) -> None:
         where = "sends" if protection is None else "protected"
         raise ValueError(
             f"{name} sends {', '.join(sorted(undeclared))} without declaring it in `{where}`"
+        )
+    if protection is None or protection.plan.mechanism == RELEASED:
+        return
+    told = {
+        client.index
+        for client in federation.clients
+        if protection.accountant.releases(client.index)
+    }
+    senders = {t.client for t in federation.channel.ledger if t.direction == "up"}
+    silent = {client.index for client in federation.clients if client.size} & senders - told
+    if silent or not (told or protection.notes):
+        whose = f"what clients {sorted(silent)} send" if silent else "what it returns"
+        raise ValueError(
+            f"{name} told the accountant nothing of {whose}, so that no epsilon holds; call"
+            " federation.privacy.spend"
         )
 
 
@@ -250,6 +267,7 @@ def privacy_spent(federation: Federation) -> dict[str, Any]:
         return {"privacy": {**about, "noise_multiplier": plan.noise_multiplier}}
     about |= {
         **protection.accountant.to_json(),
+        "unit": protection.unit,
         "trust": TRUST[plan.mechanism],
         "public": "clients' sizes",
     }

@@ -204,11 +204,11 @@ def prepare(
             name = f"{paper.key}/{table.key}"
             published.published_table(name)
             TableFiles(results, selection.profile, name, selection.variant).listed_cells()
-    if selection.overrides:
+    cells = [cell for run in runs for cell in run.cells]
+    if selection.overrides or any(cell.is_private for cell in cells):
         from benchmarks.running.trial import try_settings
 
-        asked = [(run.paper, run.table) for run in runs]
-        try_settings(asked, [cell for run in runs for cell in run.cells], selection)
+        try_settings([(run.paper, run.table) for run in runs], cells, selection)
     check_writable(cache_home())
     return runs
 

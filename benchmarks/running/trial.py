@@ -38,13 +38,13 @@ def try_settings(
 ) -> None:
     """Build the method, the federation and the networks of the first of these tables' `cells` in
     every row and in every column, on a device where nothing is computed. Settings that no cell
-    reads are tried in rows that were not asked for, in other tables of the paper, or alone. Nothing
-    where there are no settings of the user's own.
+    reads are tried in rows that were not asked for, in other tables of the paper, or alone. Where
+    there are no settings of the user's own, private cells alone are tried: their partition may not
+    allow an epsilon.
 
     Raises SpecError if the settings cannot be used.
     """
-    if not selection.overrides:
-        return
+    tried = list(cells) if selection.overrides else [cell for cell in cells if cell.is_private]
     ignored = {n: dict(selection.overrides)[n] for n in unread(cells, selection.overrides)}
     left_out = _left_out(tables, cells, selection) if ignored else []
     for name, value in ignored.items():
@@ -61,10 +61,11 @@ def try_settings(
                 PrivacyPlan(**plan)
             elif cell := _reader(tables, replace(selection, overrides=((name, value),))):
                 _parsed(cell)
-    first = {(cell.table, "row", cell.row): cell for cell in reversed(cells)}
-    first |= {(cell.table, "column", cell.column): cell for cell in reversed(cells)}
+    first = {(cell.table, "row", cell.row): cell for cell in reversed(tried)}
+    first |= {(cell.table, "column", cell.column): cell for cell in reversed(tried)}
+    where = "--set: " if selection.overrides else ""
     for cell in {cell.key: cell for cell in first.values()}.values():
-        with _told(f"--set: {cell} cannot be made of these settings"):
+        with _told(f"{where}{cell} cannot be made of these settings"):
             _build(cell)
 
 

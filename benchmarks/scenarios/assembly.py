@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from benchmarks.scenarios.configuration import Configuration
 from benchmarks.scenarios.scenario import DataSets, Parts
 from benchmarks.tables.registry import MethodEntry, find_scenario
-from benchmarks.tables.spec import Scalar
+from benchmarks.tables.spec import DUPLICATES, Scalar
 from federation.caching.cache import StageCache
 from federation.channel import Channel
 from federation.federation import Federation
@@ -21,6 +21,7 @@ from federation.seeds import Seeds
 from federation.tasks.base import conditioned
 from federation.training.execution import DEFAULT, Execution
 from models.catalogue import network_for
+from privacy.plan import RELEASED, PrivacyPlan
 from results.numbers import check_bounds
 
 
@@ -68,9 +69,10 @@ def assemble(
 ) -> Federation:
     """A federation of a scenario's parts.
 
-    Raises ValueError if differential privacy is asked for in a form that the method does not have,
-    an augmentation of images whose targets are values of every pixel, a task that a method of
-    dense tasks cannot learn, and for validation samples where none are held out.
+    Raises ValueError if differential privacy is asked for in a form that the method does not have
+    or of samples that clients hold more than once, an augmentation of images whose targets are
+    values of every pixel, a task that a method of dense tasks cannot learn, and for validation
+    samples where none are held out.
     """
     parts = _looked_at(parts, configuration.evaluation.on)
     networks, plan = configuration.network, configuration.privacy
@@ -78,6 +80,10 @@ def assemble(
         conditioned(parts.task)
     if plan is not None and plan.mechanism not in method.protections():
         raise ValueError(f"{method.__name__} has no private form under {plan.mechanism}")
+    protection = None
+    if plan is not None:
+        kinds = method.protections()[plan.mechanism]
+        protection = Protection(plan, kinds, _group(parts, plan))
     if configuration.augmentation is not None and any(
         task.dense and task.classes is None
         for task in (parts.task, *(c.task for c in parts.clients if c.task))
@@ -120,15 +126,29 @@ def assemble(
         channel=run.channel,
         device=run.device,
         execution=run.execution,
-        protection=(
-            Protection(plan, method.protections()[plan.mechanism]) if plan is not None else None
-        ),
+        protection=protection,
         pretrained=networks.pretrained == "imagenet",
         oracle_labels=parts.oracle_labels,
         oracle_allowed=method.oracle,
         looks=configuration.evaluation.looks,
         progress=run.progress,
     )
+
+
+def _group(parts: Parts, plan: PrivacyPlan) -> int:
+    """Samples of one group, such as a patient, that clients hold at most.
+
+    Raises ValueError where one sample lies with them more than once: each copy spends the budget
+    again, so that epsilon would cover an entry of a shard, and nobody's sample.
+    """
+    if (copies := parts.copies()) > 1 and plan.mechanism != RELEASED:
+        raise ValueError(
+            f"privacy.epsilon is of one sample, but clients hold one up to {copies} times here, and"
+            f" each copy costs as much again; where clients draw from one pool set {DUPLICATES}="
+            "false and partition.client_share=0.05, else choose a partition without overlap, or"
+            " leave out privacy.epsilon"
+        )
+    return parts.largest_group()
 
 
 def _looked_at(parts: Parts, on: str) -> Parts:

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, TypeVar, cast, get_args, get_origin,
 
 from benchmarks.tables.registry import TASK
 from benchmarks.tables.spec import (
+    DUPLICATES,
     EVALUATED_ON,
     LOOKS,
     SETTLED,
@@ -99,6 +100,9 @@ class PartitionSettings:
     """Of the Dirichlet kinds."""
     client_share: Share = 0.0
     """Of the pool that each client draws under DLAD's kinds."""
+    duplicates: bool = bool(UNLISTED[DUPLICATES])
+    """Whether it draws with replacement, and from the whole pool: then a sample may lie several
+    times with a client, and with several clients."""
     public_split: str = ""
     """The split that public samples come from; empty for the training split."""
     public_share: Share = 0.0
@@ -172,7 +176,7 @@ class EvaluationSettings:
     by. FedDF keeps its best weights by the same samples, so its own are flattered there."""
     statistic: Literal["last", "best"] = "last"
     """`last`, or `best` of all epochs by the test set."""
-    last_epochs: int = 1
+    last_epochs: Count = 1
     """Epochs at the end whose median counts."""
     at: SomeShare = 1.0
     """Share of the epochs after which a run's numbers are read."""

@@ -29,7 +29,7 @@ def client_parts(
 
     Under DLAD's kinds (section V-A) every client draws from a stream of its own, so that client k
     holds the same samples however many others there are; the paper's tables show the same of its
-    clients.
+    clients. Without duplicates no sample is dealt twice.
     """
     kind, alpha = partition.kind, float(partition.alpha)
     if kind not in (known := get_args(partitions.OfClasses)):
@@ -52,6 +52,8 @@ def client_parts(
             f"a pool of {len(labels)} samples leaves none for a client; raise"
             " partition.client_share"
         )
+    if not partition.duplicates:
+        return partitions.deal_by_class(labels, probabilities, size, rng("clients"))
     return [
         partitions.draw_by_class(labels, p, size, rng("client", k))
         for k, p in enumerate(probabilities)

@@ -308,6 +308,9 @@ def _clients(
                 Shard(pool, pool_targets, torch.from_numpy(positions).to(device)),
                 tuple(int(n) for n in positives[positions].sum(axis=0)),
                 site.identity("train", indices),
+                site.data.used,
+                indices,
+                site.patients("train")[indices],
                 MultiLabel(site.findings) if site.findings != findings else None,
             )
         )

@@ -242,11 +242,21 @@ def _clients(
                 Shard(pool, targets, positions),
                 counts,
                 identity(resolved, "train", indices, size, *about),
+                resolved.used,
+                indices,
+                _groups(resolved, indices),
                 task if other else None,
                 Normalisation(source.mean, source.std) if other else None,
             )
         )
     return clients
+
+
+def _groups(data: ResolvedData, indices: np.ndarray) -> np.ndarray | None:
+    """Whose each of these training samples is; None where no sample has a group, and while
+    planning."""
+    groups = catalogue.load(data.used)["train"].groups if data.digest else None
+    return None if groups is None else groups[indices]
 
 
 def _unless_class(annotation: str) -> tuple[str, ...]:

@@ -295,8 +295,10 @@ def parts(configuration: Configuration, data: DataSets, seeds: Seeds, device: st
         kept, rest = partitions.split_groups(groups, partition.validation_share, drawn)
         validation.append((site, indices[kept]))
         images, targets = site.parts("train", indices[rest], device)
+        about, each = site.identity("train", indices[rest]), len(images) // max(1, len(rest))
+        records, whose = (np.tile(of, each) for of in (indices[rest], groups[rest]))
         shard = Shard(images, targets)
-        clients.append(ClientPart(shard, (), site.identity("train", indices[rest])))
+        clients.append(ClientPart(shard, (), about, site.data.used, records, whose))
     site = held[0][0]
     source = catalogue.source(site.data.used)
     (_, first), *others = sites.items()

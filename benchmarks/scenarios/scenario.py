@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 import torch
 
 from datasets.catalogue import ResolvedData
@@ -37,6 +38,12 @@ class ClientPart:
     """Samples per class; of findings, the samples that have each of the task's."""
     digest: str
     """Identifies the samples, with their targets, in stage keys."""
+    source: str
+    """The data set that the samples are of."""
+    records: np.ndarray
+    """Which of its training samples each entry of the shard is, (n,)."""
+    groups: np.ndarray | None = None
+    """Whose each entry is, (n,), as of a patient; None where nobody is known to have several."""
     task: Task | None = None
     """What they are labelled for, where that is another task than the federation's."""
     normalise: Normalisation | None = None
@@ -66,6 +73,17 @@ class Parts:
     oracle_labels: torch.Tensor | None = None
     """Targets of the public samples, where they are the task's; for upper bounds only."""
 
+    def copies(self) -> int:
+        """How often one sample lies with the clients, all together, at most."""
+        return _most([(part.source, part.records) for part in self.clients])
+
+    def largest_group(self) -> int:
+        """How many entries of one group, such as a patient, lie with the clients at most; 1 where
+        there are no groups.
+        """
+        grouped = [(part.source, part.groups) for part in self.clients if part.groups is not None]
+        return max(1, _most(grouped))
+
     def held(self) -> dict[int, torch.Tensor]:
         """All samples and targets, which lie on the run's device as long as it goes on, by what
         identifies their memory: of many clients' samples there is one set.
@@ -76,3 +94,12 @@ class Parts:
         tensors += [self.public.images]
         tensors += [] if self.oracle_labels is None else [self.oracle_labels]
         return {tensor.untyped_storage()._cdata: tensor for tensor in tensors}
+
+
+def _most(named: Sequence[tuple[str, np.ndarray]]) -> int:
+    """How often one number is in all the arrays of one name, at most; 0 for none."""
+    by_name: dict[str, list[np.ndarray]] = {}
+    for name, numbers in named:
+        by_name.setdefault(name, []).append(numbers)
+    counts = [np.unique(np.concatenate(n), return_counts=True)[1] for n in by_name.values()]
+    return max((int(count.max(initial=0)) for count in counts), default=0)

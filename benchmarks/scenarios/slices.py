@@ -108,7 +108,8 @@ def parts(configuration: Configuration, data: DataSets, seeds: Seeds, device: st
         subjects = site.subjects("train")[rest]
         kept, held = partitions.split_groups(subjects, partition.validation_share, drawn)
         shard = Shard(*site.pairs("train", rest[held], device))
-        clients.append(ClientPart(shard, (), site.identity("train", rest[held])))
+        about, whose = site.identity("train", rest[held]), subjects[held]
+        clients.append(ClientPart(shard, (), about, site.data.used, rest[held], whose))
         validation.append((site, rest[kept]))
     (_, first), *further = sites_of(configuration, sources, "", "").items()
     channels = catalogue.source(first.data.used).shape[0]

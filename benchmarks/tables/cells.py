@@ -64,6 +64,11 @@ class Cell:
         )
 
     @property
+    def is_private(self) -> bool:
+        """Whether it asks for differential privacy."""
+        return asks_for_privacy(dict(self.config))
+
+    @property
     def key(self) -> str:
         """Digest of everything that determines the cell's numbers, except the code."""
         data = [
@@ -203,6 +208,11 @@ def _separable(config: Mapping[str, Scalar]) -> dict[str, Scalar]:
     }
 
 
+def asks_for_privacy(config: Mapping[str, Scalar]) -> bool:
+    """Whether a configuration asks for differential privacy."""
+    return config.get("privacy.dp") == "yes" and config.get("privacy.epsilon", math.inf) != math.inf
+
+
 def _private(
     config: Mapping[str, Scalar], entry: registry.MethodEntry, shown: Iterable[str], protocol: str
 ) -> dict[str, Scalar]:
@@ -214,7 +224,7 @@ def _private(
     """
     if (asked := config.get("privacy.dp", "no")) not in ("yes", "no"):
         raise SpecError(f"privacy.dp cannot be {asked!r}; known: no, yes")
-    if config.get("privacy.dp") == "yes" and config["privacy.epsilon"] != math.inf:
+    if asks_for_privacy(config):
         method = entry.load()
         defaults = method.privacy_defaults(protocol)
         config = {name: value or defaults.get(name, value) for name, value in config.items()}

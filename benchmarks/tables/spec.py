@@ -32,11 +32,13 @@ TESTED_ON = ".test"
 EVALUATED_ON = "evaluation.on"
 VALIDATION_SHARE = "partition.validation_share"
 LOOKS = "evaluation.looks"
+DUPLICATES = "partition.duplicates"
 UNLISTED: Mapping[str, Scalar] = {
     SETTLED: 0.5,
     EVALUATED_ON: "test",
     VALIDATION_SHARE: 0.0,
     LOOKS: 0,
+    DUPLICATES: True,
 }
 """Settings of every paper, as they are here unless it lists them or `--set` says otherwise."""
 HELD_OUT = "held-out"

@@ -40,6 +40,8 @@ class Shard:
         )
         self.runs = 0
         """How many functions run on the client now."""
+        self.closed = False
+        """Whether they do not see the samples, but in `opened`."""
         self._seen: list[StorageWeakRef] = []
 
     def __len__(self) -> int:
@@ -77,9 +79,23 @@ class Shard:
                 raise AccessError(
                     "a client's samples are seen by functions given to client.run, while they run"
                 )
+            if self.closed:
+                raise AccessError(
+                    "under dp-sgd a client's samples are for its private training alone: what else"
+                    " is learnt of them has no noise, and no epsilon holds for it"
+                )
             if not samples.is_meta:  # as in a plan, where what crosses is not copied
                 self._seen.append(StorageWeakRef(samples.untyped_storage()))
         return samples
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[None]:
+        """Samples are seen, for what trains privately."""
+        before, self.closed = self.closed, False
+        try:
+            yield
+        finally:
+            self.closed = before
 
     def leaves_by(self, value: object) -> bool:
         """Whether `value`, or what it lists, is the shard or has storage of samples that were seen
@@ -155,6 +171,10 @@ class Client:
         """How its own network sees images, where its samples are of another data set than the
         federation's."""
         self.__shard = shard
+
+    def close(self) -> None:
+        """From now on its samples are seen by what trains privately alone."""
+        self.__shard.closed = True
 
     def run(
         self, function: Callable[Concatenate[Shard, P], R], *args: P.args, **kwargs: P.kwargs

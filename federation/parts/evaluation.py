@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import nn
@@ -16,7 +16,7 @@ from federation.tasks.base import Task
 from federation.training.loops import Normalisation
 from federation.training.measuring import evaluate
 from federation.watching import show
-from metrics.names import at_site, is_count
+from metrics.names import METRICS, at_site, is_count
 from results.files import digest
 
 
@@ -48,8 +48,7 @@ class Evaluation:
         self._test_set = test_set
         self._further = dict(further or {})
         self.validation_set = validation_set
-        self.history: History = {}
-        """What `track` has measured so far; a checkpoint takes it along."""
+        self._history: History = {}
         self.looks = looks
         """After how many of a training's epochs or a fit's rounds test metrics are taken, evenly
         spread and the last among them; 0 for all."""
@@ -59,6 +58,28 @@ class Evaluation:
         self._task = task
         self._normalise = normalise
         self._labels_of_public = labels_of_public
+
+    @property
+    def history(self) -> History:
+        """What `track`, or a training that is tracked, has measured so far, and what `note` keeps:
+        a copy, since the suite alone writes it. A checkpoint takes it along.
+        """
+        return {name: list(values) for name, values in self._history.items()}
+
+    def begin_history(self, history: Mapping[str, Sequence[float]] | None = None) -> History:
+        """Begin the history anew, or go on after `history`; for the suite, which writes what it
+        returns.
+        """
+        self._history = {name: list(values) for name, values in (history or {}).items()}
+        return self._history
+
+    def note(self, name: str, value: float) -> None:
+        """Keep a value of the method's own in the history, for measures. Raises ValueError for the
+        name of a metric: `track` measures these.
+        """
+        if name.partition("@")[0] in METRICS:
+            raise ValueError(f"{name} is a metric: federation.evaluation.track(model) measures it")
+        self._history.setdefault(name, []).append(value)
 
     @property
     def test_set(self) -> LabelledSet:
@@ -91,7 +112,7 @@ class Evaluation:
         self._number += not self._count
         count = self._count or self._number
         for metric, value in self.look(model, self._number, count, for_all=self._for_all).items():
-            self.history.setdefault(metric, []).append(value)
+            self._history.setdefault(metric, []).append(value)
             if not is_count(metric):
                 show(f"{metric}/global model", self._number, value)
 

@@ -78,14 +78,22 @@ class Networks:
         return channels_last(module.to(self.device))
 
     def module(self, checkpoint: Checkpoint) -> nn.Module:
-        """The network of a checkpoint, with its weights, in evaluation mode."""
+        """The network of a checkpoint, with its weights, in evaluation mode. Raises ValueError for
+        weights of another one.
+        """
         channels, *sides = self.image_shape
         if self._setup.planned:
             shared = _meta_module(checkpoint.network, channels, checkpoint.outputs, tuple(sides))
             return _structure_copied(shared).eval()
         with torch.random.fork_rng(devices=[]):
             model = catalogue.build(checkpoint.network, channels, checkpoint.outputs, sides)
-        model.load_state_dict(checkpoint.state)
+        try:
+            model.load_state_dict(checkpoint.state)
+        except RuntimeError as error:
+            raise ValueError(
+                f"the weights of {checkpoint.owner} are not those of the network"
+                f" {checkpoint.network}; name theirs in federation.networks.checkpoint"
+            ) from error
         return channels_last(model.to(self.device)).eval()
 
     def replace_head(self, model: nn.Module, outputs: int, *names: object) -> nn.Module:

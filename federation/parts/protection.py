@@ -19,15 +19,18 @@ from privacy.plan import RELEASED, PrivacyPlan
 class Protection:
     """The plan, the accountant, and the noise of every client's training.
 
-    Clients hold disjoint samples, so that what one releases costs only its own budget.
+    Clients hold disjoint samples (`assemble` refuses others), so that what one releases costs only
+    its own budget.
     """
 
-    def __init__(self, plan: PrivacyPlan, kinds: frozenset[str]):
+    def __init__(self, plan: PrivacyPlan, kinds: frozenset[str], group: int = 1):
         """`kinds` are the payloads that the method sends under the plan's mechanism, every one of
-        them protected.
+        them protected; `group` is how many samples of one group, such as a patient, clients hold.
         """
         self.plan = plan
         self.kinds = kinds
+        self.unit = unit_of(group)
+        """Of what epsilon is."""
         self.accountant = Accountant(plan.epsilon, plan.delta, plan.accountant)
         self.notes: list[str] = []
         """What a reader of the run must know: for example that it stopped before its budget would
@@ -113,6 +116,15 @@ class Protection:
             )
         self.note(f"stopped before the budget of {self.plan.epsilon:g} would have been passed")
         return low
+
+
+def unit_of(group: int) -> str:
+    """What one more or one less costs epsilon, where a group such as a patient has up to `group`
+    samples.
+    """
+    if group == 1:
+        return "one sample"
+    return f"one sample, not one person: a group, such as a patient, has up to {group} samples"
 
 
 def sample_rate(client: Client, plan: TrainingPlan) -> float:

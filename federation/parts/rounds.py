@@ -56,7 +56,8 @@ class Rounds:
             parts = {**parts, "samples seen": samples}
         done, snapshots = 0, self._stages.snapshots
         if snapshots is not None:
-            done, self._evaluation.history, ledger = snapshots.resume(parts)
+            done, history, ledger = snapshots.resume(parts)
+            self._evaluation.begin_history(history)
             if done:
                 self._channel.restore(ledger)
         try:

@@ -46,6 +46,8 @@ class Stages:
         """For whoever runs a method and measures it; methods ask by the verbs below."""
         self.snapshots: Snapshots | None = None
         """Where rounds are kept while a fit goes on; None for a fit that starts anew."""
+        self.measured: dict[str, Checkpoint] = {}
+        """Clients' own models by their lineage, with the history that the suite has measured."""
         self._setup = setup
         self._networks = networks
         self._trainer = trainer
@@ -84,6 +86,7 @@ class Stages:
             private,
             code=__name__,
         )
+        self.measured |= {model.lineage: model for model in models}
         for client, steps in zip(clients, private, strict=True):
             self._privacy.book(client, steps)  # whoever trained it
         if self._privacy.mechanism == DP_SGD:

@@ -100,18 +100,21 @@ class Trainer:
         normalise: Normalisation | None = None,
         augmented: bool = True,
         track: bool = False,
+        history: History | None = None,
         task: Task | None = None,
         label: str = "",
     ) -> History:
         """Train `model` in place with the run's augmentation; `names` name the stream of the
         shuffling axis.
 
-        With `track` the test metrics after the epochs that are looked at are returned; no method
-        may choose anything by them. With `private` the steps are those of DP-SGD, which knows no
+        With `track` the test metrics after the epochs that are looked at are returned, and are the
+        run's history, unless another `history` is given; no method may choose anything by them.
+        With `private` the steps are those of DP-SGD, which knows no
         sample weights and takes a penalty for a term of the weights alone. `normalise` and `task`,
         what the model has outputs for, are the federation's if not given.
         """
-        history: History = {}
+        if history is None:
+            history = self._evaluation.begin_history() if track else {}
 
         def after_epoch(epoch: int) -> None:
             self._progress(f"{label} epoch {epoch}/{plan.epochs}", epoch / plan.epochs)
@@ -243,7 +246,8 @@ class Trainer:
             check_separable(training.model, training.client.network)
 
         def run(shard: Shard) -> History:
-            own = training.samples(shard)
+            with contextlib.nullcontext() if private is None else shard.opened():
+                own = training.samples(shard)
             return self.train(
                 training.model,
                 own.images,
@@ -257,6 +261,7 @@ class Trainer:
                 normalise=training.normalise,
                 augmented=training.augmented,
                 track=training.track,
+                history={},
                 task=training.task,
                 label=training.label,
             )

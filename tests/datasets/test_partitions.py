@@ -9,6 +9,7 @@ from datasets.partitions import (
     CLASS_SETS,
     PartitionError,
     class_set_probabilities,
+    deal_by_class,
     draw_by_class,
     exact_counts,
     label_counts,
@@ -210,3 +211,16 @@ def test_a_sample_counts_as_one_of_its_positives_each_equally_likely():
     assert 240 < (drawn[0] == 0).sum() < 360  # within five standard deviations of 300
     assert set(drawn[1]) == {1}
     assert set(drawn[2]) == {3}
+
+
+def test_without_duplicates_no_sample_is_dealt_twice_and_counts_are_exact():
+    labels = np.array([0] * 6 + [1] * 3)
+    probabilities = np.array([[0.5, 0.5], [1.0, 0.0]])
+    first, second = deal_by_class(labels, probabilities, 4, rng())
+    assert (labels[first].tolist(), labels[second].tolist()) == ([0, 0, 1, 1], [0] * 4)
+    assert len({*first.tolist(), *second.tolist()}) == 8
+
+
+def test_a_class_with_too_few_samples_to_be_dealt_without_duplicates_is_refused():
+    with pytest.raises(PartitionError, match="2 clients need 4 samples of class 1, and the pool h"):
+        deal_by_class(np.array([0] * 9 + [1] * 3), np.array([[0.5, 0.5]] * 2), 4, rng())

@@ -86,7 +86,9 @@ METHODS = [
     ),
     AsynDGAN(**CONDITIONAL, constant_epochs=2, decay_epochs=2),
     FedIODSegmentation(**CONDITIONAL, warmup_epochs=1, epochs=3, decay_epochs=1),
-    FedIODSegmentation(**CONDITIONAL, **RELEASED | {"decay_epochs": 2}, warmup_epochs=2, epochs=2),
+    FedIODSegmentation(
+        **CONDITIONAL | RELEASED | {"decay_epochs": 2, "epochs": 2}, warmup_epochs=2
+    ),
     FLMRCM(rounds=4, hidden=8),
     FedIODReconstruction(**{**CONDITIONAL, "steps": 1, "perceptual": 0.0, "l1": 1.0}, epochs=4),
 ]

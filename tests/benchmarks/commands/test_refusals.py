@@ -84,6 +84,27 @@ from tests.benchmarks.commands.tables_of_cli import COLUMN, lines, run
             ),
             "fedavg has no private form under pate; it has one under dp-sgd",
         ),
+        (
+            (
+                "reproduce",
+                "dlad/table2",
+                "--only",
+                "dataset=mnist",
+                "--only",
+                "row=global-avg",
+                "--set",
+                "privacy.epsilon=8",
+            ),
+            r"epsilon is of one sample, but clients hold one up to \d+ times here",
+        ),
+        (
+            ("sweep", "dlad/table2", "--epsilon", "8", "--only", "dataset=mnist"),
+            r"epsilon is of one sample, but clients hold one up to \d+ times here",
+        ),
+        (
+            ("reproduce", "dlad/table2", "--set", "evaluation.last_epochs=0"),
+            "evaluation.last_epochs is a number from 1, .*, not 0",
+        ),
         (("sweep", "fediod/table1", "--epsilon", "1,x"), "different positive numbers"),
         (("sweep", "fediod/table1", "--epsilon", "1,1"), "different positive numbers"),
         (("sweep", "fediod/table1", "--epsilon", "0"), "different positive numbers"),

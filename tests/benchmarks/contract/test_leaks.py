@@ -5,7 +5,7 @@ import torch
 
 from benchmarks.contract.changes import half_of, inverted
 from benchmarks.contract.fits import Message
-from benchmarks.contract.leaks import Counts, counts, find
+from benchmarks.contract.leaks import Counts, counts, find, unprotected
 from federation.channel import encode
 
 X = torch.rand(4, 1, 6, 6, generator=torch.Generator().manual_seed(0))
@@ -79,3 +79,30 @@ def test_fewer_numbers_than_a_part_of_a_sample_tell_nothing():
     sent = messages("losses", four(lambda x: x.mean(dim=0)))  # 36 numbers
     assert find(*sent, frozenset(), values=8 * 36) == ""
     assert "numbers are sums" in find(*sent, frozenset(), values=8 * 20)
+
+
+VALUES = torch.rand(20, generator=torch.Generator().manual_seed(1))
+
+
+@pytest.mark.parametrize(
+    ("noisy", "other_noise", "other_samples", "bare"),
+    [
+        (VALUES, VALUES + 1, VALUES + 2, False),  # noise reaches all
+        (VALUES, VALUES, VALUES, False),  # nothing of samples
+        (VALUES, VALUES, VALUES + 1, True),
+        # A tensor of both, of which thirteen have no noise; fewer are left to chance.
+        (VALUES, VALUES + (torch.arange(20) > 14), VALUES + 2, True),
+        (VALUES, VALUES + (torch.arange(20) > 9), VALUES + 2, False),
+        # What is cut off at the same end by any noise: counts not below 0.
+        (VALUES.clamp_min(0.9), VALUES.clamp_min(0.9) + (VALUES > 0.9), VALUES + 2, False),
+    ],
+)
+def test_what_changes_with_samples_and_not_with_noise_is_bare(
+    noisy, other_noise, other_samples, bare
+):
+    runs = [
+        [Message("votes", 1, encode({"well": VALUES * factor, "x": tensor}))]
+        for factor, tensor in enumerate((noisy, other_noise, other_samples))
+    ]
+    found = unprotected(*runs)
+    assert found == ("no noise reaches 'x' of what client 1 sends as 'votes'" if bare else "")

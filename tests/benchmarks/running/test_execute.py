@@ -13,6 +13,7 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 import torch
+from torch.nn import Module
 
 from benchmarks.running import machine
 from benchmarks.running.events import Context, lacks_memory
@@ -20,6 +21,8 @@ from benchmarks.running.execute import RESTRICTING, kernels, prepare_device, run
 from benchmarks.tables import registry
 from benchmarks.tables.cells import expand
 from benchmarks.tables.selection import Selection
+from federation import fitting
+from federation.fitting import listed
 from federation.surroundings import flags
 from federation.training.execution import DEFAULT
 from results.arrays import unpack
@@ -31,12 +34,14 @@ from results.sourcecode import ROOT
 PLUGIN = '''
 """Methods of known histories."""
 from dataclasses import dataclass, replace
+from typing import ClassVar
 import torch
 from federation.method import Method
 
 @dataclass(frozen=True)
 class Scripted(Method):
     sends = frozenset({"labels"})
+    protected: ClassVar = {"pate": sends}
     what: str = "server"
     """What it returns."""
 
@@ -91,6 +96,17 @@ def cell(plugin):
     return found
 
 
+@pytest.fixture(autouse=True)
+def _scripted(monkeypatch):
+    """Scripted histories stand for those that the suite has measured."""
+
+    def found(federation, fitted):
+        return measured(federation, fitted) if isinstance(fitted, Module) else listed(fitted)
+
+    measured = fitting.as_checkpoints
+    monkeypatch.setattr(fitting, "as_checkpoints", found)
+
+
 def configured(cell, **changes):
     return replace(cell, config=tuple({**dict(cell.config), **changes}.items()))
 
@@ -104,23 +120,23 @@ def test_a_table_in_percent_takes_shares_a_hundredfold_and_one_of_fractions_does
 ):
     assert cell.unit == "percent"
     record = run(cell, tmp_path)
-    assert (record.status, record.measurements) == (OK, (Measurement("accuracy", 25.0),))
+    assert (record.status, record.measurements) == (OK, (Measurement("accuracy", 25.0, "", 1, 1),))
     assert record.statistic == "after the last of 3 epochs or rounds"
     assert run(replace(cell, unit="fraction"), tmp_path).measurements == (
-        Measurement("accuracy", 0.25),
+        Measurement("accuracy", 0.25, "", 1, 1),
     )
 
 
 def test_the_released_codes_statistic_is_the_best_and_says_so(cell, tmp_path):
     record = run(configured(cell, **{"evaluation.statistic": "best"}), tmp_path)
-    assert record.measurements == (Measurement("accuracy", 50.0),)
+    assert record.measurements == (Measurement("accuracy", 50.0, "", 1, 1),)
     assert record.statistic.startswith("best of 3 epochs or rounds by test accuracy")
 
 
 def test_several_models_are_averaged_and_a_role_keeps_only_its_own(cell, tmp_path):
     clients = configured(cell, **{"scripted.what": "clients"})
     record = run(clients, tmp_path)
-    assert record.measurements == (Measurement("accuracy", 62.5),)  # (50 + 75) / 2
+    assert record.measurements == (Measurement("accuracy", 62.5, "", 2, 2),)  # (50 + 75) / 2
     assert record.statistic == "after the last of 2 epochs or rounds, mean over models"
     assert run(replace(clients, role="resnet8"), tmp_path).measurements == record.measurements
     mixed = configured(
@@ -133,7 +149,7 @@ def test_several_models_are_averaged_and_a_role_keeps_only_its_own(cell, tmp_pat
         },
     )
     own = run(replace(mixed, role="cnn"), tmp_path)  # client 1 of two
-    assert own.measurements == (Measurement("accuracy", 75.0),)
+    assert own.measurements == (Measurement("accuracy", 75.0, "", 1, 1),)
     assert own.statistic == "after the last of 2 epochs or rounds"
 
 
@@ -148,7 +164,7 @@ def test_a_record_says_whether_every_model_had_settled(cell, tmp_path):
     assert run(falling, tmp_path).settled == {"accuracy": True}
     assert run(configured(falling, **{"evaluation.at": 0.3}), tmp_path).settled == {}  # one epoch
     refused = run(configured(cell, **{"evaluation.settled": 0.0}), tmp_path)
-    assert "evaluation.settled is a number of points above 0, not 0.0" in refused.reason
+    assert "evaluation.settled is a number above 0, at most 1e+12, not 0.0" in refused.reason
 
 
 @pytest.fixture
@@ -198,8 +214,8 @@ def test_a_curve_has_a_value_for_every_epoch(cell, tmp_path):
         replace(configured(cell, **{"scripted.what": "clients"}), measure="curve"), tmp_path
     )
     assert record.measurements == (
-        Measurement("accuracy", 31.25, "epoch=1"),
-        Measurement("accuracy", 62.5, "epoch=2"),
+        Measurement("accuracy", 31.25, "epoch=1", 2, 2),
+        Measurement("accuracy", 62.5, "epoch=2", 2, 2),
     )
     assert record.statistic == "epochs, mean over models"
     some = replace(configured(cell, **{"evaluation.looks": 2}), measure="curve")
@@ -211,8 +227,8 @@ def test_every_metric_of_a_table_is_measured_and_only_shares_are_in_percent(cell
         configured(cell, **{"scripted.what": "two metrics"}), metrics=("accuracy", "hd95")
     )
     assert run(both, tmp_path).measurements == (
-        Measurement("accuracy", 50.0),
-        Measurement("hd95", 7.0),
+        Measurement("accuracy", 50.0, "", 1, 1),
+        Measurement("hd95", 7.0, "", 1, 1),
     )
 
 
@@ -247,7 +263,7 @@ def test_without_another_public_set_the_record_names_none(plugin, tmp_path):
     record = run(own, tmp_path)
     assert (record.status, record.public) == (OK, {})
     assert record.measurements == (
-        Measurement("accuracy", 0.25),
+        Measurement("accuracy", 0.25, "", 1, 1),
     )  # median of all three, as a fraction
     assert record.statistic == "median of the last 3 epochs"
 
@@ -259,6 +275,13 @@ def test_what_a_method_sends_without_saying_so_fails_its_cell(cell, tmp_path):
         assert (
             record.reason == "ValueError: scripted sends features without declaring it in `sends`"
         )
+
+
+def test_a_private_run_of_which_the_accountant_hears_nothing_has_no_epsilon(cell, tmp_path):
+    private = {"privacy.dp": "yes", "privacy.epsilon": 8.0, "privacy.mechanism": "pate"}
+    record = run(configured(cell, **private), tmp_path)
+    assert (record.status, record.epsilon) == (FAILED, None)
+    assert "told the accountant nothing of what clients [0] send" in record.reason
 
 
 @pytest.mark.parametrize(

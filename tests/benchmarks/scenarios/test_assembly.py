@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 
+import numpy as np
 import pytest
 import torch
 
 from baselines.standalone import Standalone
-from benchmarks.scenarios.assembly import Run, assemble, build_federation
+from benchmarks.scenarios.assembly import Run, assemble, build_federation, make_method
 from benchmarks.scenarios.configuration import Configuration
 from benchmarks.scenarios.scenario import ClientPart, DataSets, Parts
 from benchmarks.scenarios.small import CONFIG
+from benchmarks.tables.registry import find_method
 from benchmarks.tables.spec import SpecError
 from datasets import catalogue
 from federation.caching.cache import StageCache
@@ -30,13 +32,18 @@ IMAGES = torch.arange(6 * 64, dtype=torch.uint8).reshape(6, 1, 8, 8)
 LABELS = torch.tensor([0, 1, 2, 0, 1, 2])
 
 
+def part(digest, indices, counts=(), source="digits", **more):
+    shard = Shard(IMAGES, LABELS, torch.tensor(indices))
+    return ClientPart(shard, counts, digest, source, np.array(indices), **more)
+
+
 def parts(task=None, **changes):
     """Two clients, with two samples and one; the second may have a task of its own."""
     return Parts(
         **{
             "clients": [
-                ClientPart(Shard(IMAGES[:2], LABELS[:2]), (1, 1, 0), "first"),
-                ClientPart(Shard(IMAGES[2:3], LABELS[2:3]), (0, 0, 1), "second", task),
+                part("first", [0, 1], (1, 1, 0)),
+                part("second", [2], (0, 0, 1), task=task),
             ],
             "public": PublicData(IMAGES[3:4], "public"),
             "test": LabelledSet(IMAGES[4:], LABELS[4:], "test"),
@@ -85,7 +92,7 @@ def test_a_network_has_the_form_that_its_task_needs():
 def test_the_networks_of_volumes_are_those_that_take_volumes():
     volumes = torch.zeros(2, 1, 8, 8, 16)
     masks = torch.zeros(2, 8, 8, 16, dtype=torch.int64)
-    clients = [ClientPart(Shard(volumes, masks), (), "all")]
+    clients = [ClientPart(Shard(volumes, masks), (), "all", "heads", np.arange(2))]
     made = parts(clients=clients, image_shape=(1, 8, 8, 16))
     made = dataclasses.replace(made, task=Segmentation(2))
     names = {"network.client": "unet-narrow-3d", "network.server": "unet-narrow-3d"}
@@ -126,3 +133,52 @@ def test_a_task_without_a_scenario_is_refused():
     run = Run(Seeds(), StageCache(None))
     with pytest.raises(SpecError, match="no scenario has the task 'poetry'"):
         build_federation(configuration, DataSets(catalogue.resolve("digits")), Standalone, run)
+
+
+PRIVATE = {"privacy.epsilon": 5.0, "privacy.mechanism": "dp-sgd"}
+
+
+@pytest.mark.parametrize(
+    ("clients", "copies"),
+    [
+        ([part("a", [0, 1, 1])], 2),
+        ([part("a", [0, 1]), part("b", [1, 1, 2])], 3),
+        ([part("a", [0, 0], source="one"), part("b", [0, 1], source="other")], 2),
+    ],
+)
+def test_an_epsilon_of_samples_that_lie_with_clients_more_than_once_is_refused(clients, copies):
+    made = parts(clients=clients)
+    assert made.copies() == copies
+    with pytest.raises(ValueError, match=rf"hold one up to {copies} times here.*duplicates=false"):
+        assembled(made, FedAvg, **PRIVATE)
+    assert assembled(made, FedAvg).privacy.protection is None
+
+
+def test_equal_numbers_of_two_data_sets_are_two_samples():
+    clients = [part("a", [0, 1], source="one"), part("b", [0, 1], source="other")]
+    assert assembled(parts(clients=clients), FedAvg, **PRIVATE).privacy.mechanism == "dp-sgd"
+
+
+@pytest.mark.parametrize(
+    ("groups", "unit"),
+    [
+        ((None, None), "one sample"),
+        (([4, 5], [6]), "one sample"),
+        # A patient with two samples at one client and one at the other.
+        (
+            ([4, 4], [4]),
+            "one sample, not one person: a group, such as a patient, has up to 3 samples",
+        ),
+    ],
+)
+def test_a_private_run_says_what_its_epsilon_is_of(groups, unit):
+    own, others = (None if group is None else np.array(group) for group in groups)
+    clients = [part("a", [0, 1], groups=own), part("b", [2], groups=others)]
+    assert assembled(parts(clients=clients), FedAvg, **PRIVATE).privacy.protection.unit == unit
+
+
+def test_a_count_of_a_method_below_one_is_refused():
+    entry = find_method("fedavg")
+    assert make_method(entry, {"fedavg.rounds": 1}).rounds == 1
+    with pytest.raises(ValueError, match=r"fedavg\.rounds is a number from 1, .*, not 0"):
+        make_method(entry, {"fedavg.rounds": 0})

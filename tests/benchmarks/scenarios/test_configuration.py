@@ -97,6 +97,20 @@ def test_a_value_of_another_kind_is_refused(changes, message):
         parse(**changes)
 
 
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"evaluation.last_epochs": 0}, r"evaluation\.last_epochs is a number from 1, .*, not 0"),
+        ({"partition.clients": 0}, r"partition\.clients is a number from 1, .*, not 0"),
+        ({"evaluation.at": 0.0}, r"evaluation\.at is a number above 0, at most 1, not 0\.0"),
+        ({"evaluation.at": 1.5}, r"evaluation\.at is a number above 0, at most 1, not 1\.5"),
+    ],
+)
+def test_a_number_out_of_its_bounds_is_refused(changes, message):
+    with pytest.raises(ValueError, match=message):
+        Configuration.parse(CONFIG | changes)
+
+
 CLOSED = {
     "partition.probe_order": ("consecutiv", "did you mean consecutive?"),
     "network.pretrained": ("imagnet", "did you mean imagenet?"),

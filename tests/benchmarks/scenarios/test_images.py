@@ -358,3 +358,14 @@ def test_what_is_held_out_as_public_is_no_clients_whatever_public_images_a_metho
     held_by = [[shard.tolist() for shard in d.clients] for d in (without, other, own)]
     assert held_by[0] == held_by[1] == held_by[2]
     assert not set(own.public) & set(np.concatenate(own.clients))
+
+
+def test_without_duplicates_dlads_clients_hold_disjoint_samples():
+    config = config_of("table2", dataset="mnist", distribution="iid")
+    labels = mnist_labels()
+    held = np.concatenate(divide(config, labels, Seeds()).clients)
+    assert len(np.unique(held)) < len(held)
+    apart = {**config, "partition.duplicates": False, "partition.client_share": 0.05}
+    dealt = divide(apart, labels, Seeds()).clients
+    assert len(dealt) == 10
+    assert len(np.unique(np.concatenate(dealt))) == sum(len(part) for part in dealt)

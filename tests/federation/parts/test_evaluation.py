@@ -176,3 +176,17 @@ def test_local_models_with_another_history_are_others(tmp_path):
     for looks in (0, 1):
         make_federation(looks=looks, stages=StageCache(tmp_path)).local_models()
     assert len([*tmp_path.rglob("local-model/**/*.safetensors")]) == 4
+
+
+def test_the_history_is_written_by_the_suite_alone():
+    federation = make_federation()
+    federation.evaluation.track(federation.networks.initial())
+    measured = federation.evaluation.history
+    federation.evaluation.history["accuracy"].append(1.0)
+    federation.evaluation.history["precision"] = [1.0]
+    assert federation.evaluation.history == measured
+    federation.evaluation.note("chosen", 2.0)
+    assert federation.evaluation.history == {**measured, "chosen": [2.0]}
+    for name in ("accuracy", "accuracy@b"):
+        with pytest.raises(ValueError, match=f"{name} is a metric"):
+            federation.evaluation.note(name, 1.0)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from datasets.access import AccessError, while_fitting
 from federation.caching.cache import StageCache
 from federation.channel import Channel
 from federation.fitting import fit
@@ -208,3 +209,17 @@ def test_a_derived_method_inherits_no_promise():
 
     assert FedAvg.protections() == {"dp-sgd": FedAvg.sends}
     assert Mine.protections() == {}
+
+
+@pytest.mark.parametrize("mechanism", ["dp-sgd", "pate"])
+def test_under_dp_sgd_samples_are_for_private_training_alone(mechanism):
+    federation = private(PrivacyPlan(mechanism, epsilon=8.0))
+    client = federation.clients[0]
+    with while_fitting():
+        if mechanism == "dp-sgd":
+            with pytest.raises(AccessError, match="for its private training alone"):
+                client.run(lambda shard: shard.images.float().mean())
+            model = federation.networks.initial()
+            federation.train_on_clients([(client, model)], LOCAL, "round", 1)
+        assert client.run(len) == 12
+    assert bool(federation.privacy.protection.accountant.releases(0)) == (mechanism == "dp-sgd")
