@@ -15,7 +15,7 @@ from torch import nn
 from federation.federation import Federation
 from federation.parties.checkpoint import state_of
 from federation.parties.client import Client
-from federation.training.loops import predict, unit_range
+from federation.training.loops import augmented, predict
 from methods.fedavg import FedAvg, State
 from privacy.plan import DP_SGD
 from results.numbers import Count, Positive
@@ -30,8 +30,8 @@ class FedDF(FedAvg):
     public images.
 
     Of the distilled weights those that do best on the server's validation set are kept. The
-    teachers' outputs are computed once a round, on public images as they are: the released code
-    augments these, for teachers and student alike.
+    teachers' outputs are computed once a round, on public images as they are. The released code
+    augments these, for teachers and student alike, which is the setting `augmented`.
     """
 
     title = "FedDF"
@@ -56,6 +56,9 @@ class FedDF(FedAvg):
     may_keep_average: bool = False
     """Whether the average itself is among the weights that may be kept, and the first look is at
     it (released code: no)."""
+    augmented: bool = False
+    """Whether teachers and student see public images as the run augments samples (released code).
+    The server then holds all teachers of a round, which answer anew in each step."""
     clip_norm: float = 5.0
     """Largest norm of a step's gradient (released code)."""
 
@@ -80,9 +83,17 @@ class FedDF(FedAvg):
             ()
         )  # of fixed images, so that a step costs the same with any number of teachers
 
+        how = federation.augmentation if self.augmented else None
+        held: list[nn.Module] = []  # the teachers, where images differ from step to step
+
         def answered() -> Iterator[State]:
             nonlocal ensemble
             for count, state in enumerate(states):
+                if how is not None:
+                    held.append(federation.networks.initial().eval())
+                    held[-1].load_state_dict(state)
+                    yield state
+                    continue
                 teacher.load_state_dict(state)
                 outputs = public.cut(
                     predict(
@@ -96,13 +107,15 @@ class FedDF(FedAvg):
                 yield state
 
         super().aggregate(federation, model, clients, answered(), number, server)
-        # AVGLOGITS of Algorithm 1. The cross-entropy with these has the gradient of its KL
-        # divergence.
-        teachers = federation.task.probabilities(ensemble / len(clients))
+        if how is None:
+            # AVGLOGITS of Algorithm 1. The cross-entropy with these has the gradient of its KL
+            # divergence.
+            teachers = federation.task.probabilities(ensemble / len(clients))
 
         optimizer = torch.optim.Adam(model.parameters(), lr=self.distillation_lr)
         schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, self.distillation_steps)
         stream = federation.streams.shuffling("public", number)
+        changes = federation.streams.shuffling("public augmentation", number).generator
         best, best_score, best_step = None, NO_SCORE, 0
         if self.may_keep_average:
             best, best_score = state_of(model), _score(federation, model)
@@ -111,9 +124,12 @@ class FedDF(FedAvg):
             model.train()
             for _ in federation.steps(taken - first, name="distillation"):
                 batch = stream.choose(len(images), self.distillation_batch_size)
-                student = federation.forward(model, federation.normalise(unit_range(images[batch])))
+                shown = augmented(images[batch], how, changes, federation.normalise.mean)
+                seen = federation.normalise(shown)
+                wanted = teachers[batch] if how is None else _consensus(federation, held, seen)
+                student = federation.forward(model, seen)
                 optimizer.zero_grad(set_to_none=True)
-                federation.task.distillation_loss(student, teachers[batch]).mean().backward()
+                federation.task.distillation_loss(student, wanted).mean().backward()
                 nn.utils.clip_grad_norm_(model.parameters(), self.clip_norm)
                 optimizer.step()
                 schedule.step()
@@ -125,6 +141,15 @@ class FedDF(FedAvg):
                     break
         if best is not None:  # else the steps are too few for a look
             model.load_state_dict(best)
+
+
+@torch.no_grad()
+def _consensus(
+    federation: Federation, teachers: Sequence[nn.Module], seen: torch.Tensor
+) -> torch.Tensor:
+    """Probabilities (n, ...) of the teachers' mean outputs for inputs (n, ...)."""
+    outputs = torch.stack([federation.forward(teacher, seen) for teacher in teachers])
+    return federation.task.probabilities(outputs.mean(dim=0))
 
 
 def _score(federation: Federation, model: nn.Module) -> float:

@@ -92,6 +92,7 @@ SETTINGS = (
     Setting("feddf.evaluation_interval", 100, "code", "FedDF's code", cpu=10, smoke=5, gpu=50),
     Setting("feddf.patience", 1_000, "code", "FedDF's code", cpu=50, smoke=10, gpu=100),
     Setting("feddf.may_keep_average", False, "code", "FedDF's code keeps distilled weights alone"),
+    Setting("feddf.augmented", False, "assumed", "FedDF's code augments public images; here they are as they are"),
     Setting("feddf.clip_norm", 5.0, "code", "FedDF's code"),
 )  # fmt: skip
 

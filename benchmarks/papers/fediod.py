@@ -125,6 +125,7 @@ SETTINGS = (
     Setting("feddf.evaluation_interval", 100, "code", "FedDF's code", cpu=50, smoke=10, gpu=50),
     Setting("feddf.patience", 1_000, "code", "FedDF's code", cpu=100, smoke=10, gpu=100),
     Setting("feddf.may_keep_average", False, "code", "FedDF's code keeps distilled weights alone"),
+    Setting("feddf.augmented", False, "assumed", "FedDF's code augments public images; here they are as they are", released=True),
     Setting("fedmd.rounds", 20, "code", "FedMD's code; the paper is silent", cpu=6, smoke=2, gpu=3),
     Setting("fedmd.public_samples", 5_000, "code", "FedMD's code", cpu=2_000, smoke=100, gpu=1_000),
     Setting("fedmd.digest_epochs", 1, "code", "FedMD's code"),

@@ -133,6 +133,7 @@ SETTINGS = (
     Setting("feddf.evaluation_interval", 100, "assumed", "FedDF's code", cpu=25, smoke=4),
     Setting("feddf.patience", 1_000, "assumed", "steps without a gain: never, for all have the same budget", cpu=50, smoke=8),
     Setting("feddf.may_keep_average", False, "code", "FedDF's code keeps distilled weights alone"),
+    Setting("feddf.augmented", False, "assumed", "FedDF's code augments public images; here they are as they are"),
     Setting("fedmd.rounds", 20, "assumed", "as many as the budget allows"),
     Setting("fedmd.public_samples", 5_000, "assumed", "FedMD's code", cpu=1_000, smoke=100),
     Setting("fedmd.digest_lr", 1e-3, "assumed", TRIED, cpu={MNIST: 1e-2, "": 1e-3}),

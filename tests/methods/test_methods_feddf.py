@@ -9,6 +9,7 @@ from federation.channel import Channel
 from federation.costs import Meter, metering
 from federation.parties.checkpoint import state_of
 from federation.parties.data import PublicData
+from federation.training.augmentation import Augmentation
 from methods.fedavg import FedAvg
 from methods.feddf import FedDF
 from tests.federation.tiny import bright_images, make_federation
@@ -193,6 +194,48 @@ def test_the_server_looks_at_public_images_and_no_others(monkeypatch):
         assert nearest.max() < 1e-5
 
 
+def test_where_images_are_augmented_teachers_and_student_see_the_same_ones(monkeypatch):
+    federation = make_federation(
+        augmentation=Augmentation(horizontal_flip=True), validation=validation_set()
+    )
+    monkeypatch.setattr(federation.evaluation, "validate", lambda model: {"accuracy": 1.0})
+    shown = []
+    forward = federation.forward
+
+    def look(model, inputs):
+        shown.append((model.training, inputs))
+        return forward(model, inputs)
+
+    monkeypatch.setattr(federation, "forward", look)
+    average = federation.networks.initial("cnn-small")
+    states = [state_of(federation.networks.initial("cnn-small"))] * 2
+    quick(augmented=True).aggregate(federation, average, federation.clients, states, 1, {})
+    assert [training for training, _ in shown] == [False, False, True] * 20
+    steps = [[inputs for _, inputs in shown[i : i + 3]] for i in range(0, 60, 3)]
+    assert all(torch.equal(first, other) for first, *others in steps for other in others)
+    public = network_inputs(federation.public.images)
+    either_way = torch.cat([public, public.flip(-1)])
+    apart = [(batch[:, None] - either_way).abs().flatten(2).amax(dim=2) for batch, *_ in steps]
+    nearest = torch.cat([distances.argmin(dim=1) for distances in apart])
+    assert torch.cat(apart).amin(dim=1).max() < 1e-4
+    assert {*nearest.tolist()} == {*range(2 * len(public))}  # each image, and each mirrored
+
+
+def test_what_augmented_distillation_changes_is_what_the_run_augments():
+    flipped = Augmentation(horizontal_flip=True)
+    plain, mirrored = (
+        quick(augmented=chosen).fit(
+            make_federation(augmentation=flipped, validation=validation_set())
+        )
+        for chosen in (False, True)
+    )
+    assert not same_bits(plain.state, mirrored.state)
+    unchanged = quick(augmented=True).fit(make_federation(validation=validation_set()))
+    assert same_bits(
+        unchanged.state, quick().fit(make_federation(validation=validation_set())).state
+    )
+
+
 def test_other_public_images_give_another_model_after_the_same_clients():
     def state(seed):
         public = PublicData(bright_images(torch.tensor([0, 1, 2] * 2), seed), f"public {seed}")
@@ -205,14 +248,17 @@ def test_other_public_images_give_another_model_after_the_same_clients():
     assert not same_bits(state(1), state(2))
 
 
-def test_a_plan_books_the_bytes_of_the_run():
+@pytest.mark.parametrize("augmented", [False, True])
+def test_a_plan_books_the_bytes_of_the_run(augmented):
+    changes = {"augmentation": Augmentation(horizontal_flip=True)}
     real, planned = (
-        make_federation(validation=validation_set()),
-        make_federation(device="meta", validation=validation_set("meta")),
+        make_federation(validation=validation_set(), **changes),
+        make_federation(device="meta", validation=validation_set("meta"), **changes),
     )
-    quick(rounds=2).fit(real)
+    method = quick(rounds=2, augmented=augmented)
+    method.fit(real)
     with metering(Meter()):
-        quick(rounds=2).fit(planned)
+        method.fit(planned)
     assert planned.channel.ledger == real.channel.ledger
 
 

@@ -89,3 +89,14 @@ def test_the_metrics_have_the_names_that_the_task_says(task):
     assert set(task.metric_names) <= set(found)
     assert next(iter(found)) == task.metric_names[0] == "dice"
     assert found["dice"] == pytest.approx(1)
+
+
+def test_the_released_reading_reaches_the_metrics_of_several_regions():
+    targets = torch.tensor([[[0, 2]]])  # no core and no enhancing tumour, which are predicted
+    outputs = torch.tensor([-9.0, 9.0]).repeat(1, 3, 1, 1)
+    found = {}
+    for reading in ("paper", "released"):
+        metrics = Regions(BRATS, reading=reading).metrics()
+        metrics.update(outputs, targets)
+        found[reading] = metrics.compute()["dice"]
+    assert found == {"paper": pytest.approx(1 / 3), "released": 1}
