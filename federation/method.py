@@ -49,7 +49,8 @@ class Method(ABC):
 
     quick: ClassVar[Mapping[str, Any]] = {}
     """Field values with which it learns something within seconds on the contract's small
-    federation."""
+    federation. Settings of the plans by which it trains there, such as `local.optimizer`, may stand
+    beside them."""
 
     @classmethod
     def protections(cls) -> Mapping[str, frozenset[str]]:

@@ -16,6 +16,7 @@ import torch
 
 from baselines.standalone import Standalone
 from benchmarks import contract
+from benchmarks.contract.fits import Fit
 from benchmarks.tables import registry
 from federation.method import Method
 from federation.parts.evaluation import OracleError
@@ -275,6 +276,18 @@ class Counter(FedProx):
 
 
 @dataclass(frozen=True)
+class BySgd(FedProx):
+    """Its rule holds for plain SGD alone."""
+
+    quick: ClassVar[dict[str, object]] = {"local.optimizer": "sgd", "local.lr": 0.05}
+
+
+def test_quick_names_the_plan_by_which_the_contract_trains():
+    plan = Fit(BySgd(), brief=False).federation.local
+    assert (plan.optimizer, plan.lr, plan.batch_size) == ("sgd", 0.05, 16)
+
+
+@dataclass(frozen=True)
 class Waiter(FedProx):
     """Says that its penalty is steady, and waits for a loss in it."""
 
@@ -302,7 +315,11 @@ class Waiter(FedProx):
         (Peeker, contract.never_reads_the_test_set, "depend on the test set"),
         (Cribber, contract.never_reads_the_test_set, "no method learns from the test set"),
         (Gambler, contract.is_deterministic, "same seeds differ"),
-        (Gambler, contract.learns, r"with quick = \{.*\}, where 0.25 is asked for"),
+        (
+            Gambler,
+            contract.learns,
+            r"with quick = \{.*\}, its own or inherited, where 0.25 is asked for",
+        ),
         (
             Pooler,
             contract.learns_from_clients_only_by_the_channel,

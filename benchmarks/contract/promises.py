@@ -75,9 +75,9 @@ def learns(method: Method) -> None:
     headline = small_headline(type(method))
     if fit.score < LEAST[headline]:
         raise BrokenContractError(
-            f"{headline} {fit.score:.3f} with quick = {dict(method.quick)}, where"
-            f" {LEAST[headline]:g} is asked for; give quick more rounds or steps, and check that"
-            " the loss reaches the model"
+            f"{headline} {fit.score:.3f} with quick = {dict(method.quick)}, its own or"
+            f" inherited, where {LEAST[headline]:g} is asked for; give quick more rounds or steps,"
+            " and check that the loss reaches the model"
         )
 
 

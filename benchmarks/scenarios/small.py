@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping
 
 from benchmarks.scenarios.scenario import DataSets
-from benchmarks.tables.spec import Scalar
+from benchmarks.tables.spec import PLANS, Scalar
 from datasets import catalogue
 from federation.method import Method
 
@@ -84,8 +84,9 @@ which the floor everywhere has a mean IoU of 0.055, half as much."""
 
 
 def small_config(method: type[Method]) -> Mapping[str, Scalar]:
-    """The configuration of the small federation of a method's kind."""
-    return SITES if method.reconstructs else DENSE if method.dense else CONFIG
+    """The configuration of the small federation of a method's kind, with its own plans."""
+    of_kind = SITES if method.reconstructs else DENSE if method.dense else CONFIG
+    return {**of_kind, **{n: v for n, v in method.quick.items() if n.startswith(PLANS)}}
 
 
 def small_data(method: type[Method]) -> DataSets:

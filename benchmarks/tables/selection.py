@@ -205,6 +205,14 @@ def matches(row: Row, column: Mapping[str, str], wanted: Mapping[str, Collection
     return all(facts.get(key, "") in values for key, values in wanted.items())
 
 
+def _spelled(value: str, known: Iterable[str]) -> str:
+    """A number as the table spells it, 10 as 10.0; any other text as it is."""
+    try:
+        return next((other for other in known if float(other) == float(value)), value)
+    except ValueError:
+        return value
+
+
 def wanted_values(
     table: Table, rows: Sequence[Row], only: Mapping[str, str]
 ) -> dict[str, list[str]]:
@@ -221,7 +229,7 @@ def wanted_values(
             raise SpecError(
                 f"--only {key}=...: {table.key} has no key {key!r}; {near(key, values)}"
             )
-        wanted[key] = listed(text, values[key])
+        wanted[key] = [_spelled(value, values[key]) for value in listed(text, values[key])]
         for value in wanted[key]:
             if value not in values[key]:
                 raise SpecError(

@@ -33,6 +33,8 @@ EVALUATED_ON = "evaluation.on"
 VALIDATION_SHARE = "partition.validation_share"
 LOOKS = "evaluation.looks"
 DUPLICATES = "partition.duplicates"
+PLANS = ("local.", "server.")
+"""What settings of the plans begin with, by which clients and server train."""
 UNLISTED: Mapping[str, Scalar] = {
     SETTLED: 0.5,
     EVALUATED_ON: "test",

@@ -8,7 +8,12 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.tables import registry
-from benchmarks.tables.selection import Selection, parse_methods, parse_overrides
+from benchmarks.tables.selection import (
+    Selection,
+    parse_methods,
+    parse_overrides,
+    wanted_values,
+)
 from benchmarks.tables.spec import SpecError
 
 
@@ -170,3 +175,11 @@ def test_the_files_of_a_selection_are_set_apart_by_protocol_and_overrides():
     assert Selection(protocol="released").variant == "released"
     assert len({"", *(selection.variant for selection in changed)}) == 3
     assert replace(changed[0], protocol="released").variant == f"released.{changed[0].variant}"
+
+
+def test_a_number_may_be_spelled_otherwise_than_in_the_table():
+    table = registry.find_table("fediod/trial")[1]
+    rows = [*table.rows, *table.offered]
+    assert wanted_values(table, rows, {"epsilon": "10,inf"}) == {"epsilon": ["10.0", "inf"]}
+    with pytest.raises(SpecError, match="no such value"):
+        wanted_values(table, rows, {"epsilon": "11"})
