@@ -322,7 +322,8 @@ def test_a_plan_of_fedavg_counts_the_bytes_of_a_run_exactly_and_by_round():
     assert planned.ledger == real.ledger
     model = encoded_size(make_federation().networks.initial("cnn-small").state_dict())
     assert (planned.total("up"), planned.total("down")) == (3 * 2 * model, 3 * 2 * model)
-    assert meter.work.predicted_samples == 3 * 6  # the test set after every round
+    # the test set after every round, and once more by what is returned
+    assert meter.work.predicted_samples == (3 + 1) * 6
 
 
 def test_a_plan_of_fedavg_trains_every_participant_in_every_round():
@@ -386,7 +387,8 @@ def test_a_plan_of_feddf_counts_all_steps_for_nobody_knows_where_a_run_stops():
 def test_the_work_of_fediods_plan_grows_with_steps_as_with_epochs():
     def work(epochs, steps):
         _, _, meter = ledgers(FedIOD(epochs=epochs, steps=steps, **IOD), network="resnet8-narrow")
-        return meter.work.flops - epochs * evaluation, meter.work.predicted_samples
+        looks = epochs + 1  # after every epoch, and once more by what is returned
+        return meter.work.flops - looks * evaluation, meter.work.predicted_samples
 
     federation = make_federation(device="meta", network="resnet8-narrow")
     with metering(Meter()) as meter:
