@@ -128,7 +128,7 @@ def test_a_paper_without_noted_claims_has_none(tmp_path, monkeypatch):
 def test_what_is_to_be_cited_is_the_suite_as_it_is_and_the_papers_as_they_are_named():
     page = (ROOT / "results/published/README.md").read_text()
     cited = page.partition("```bibtex")[2].partition("```")[0]
-    titles = re.findall(r"title +=\s+\{(.*)\}", cited)
+    titles = re.findall(r"\n  title +=\s+\{(.*)\}", cited)
     assert titles[0] in (ROOT / "CITATION.cff").read_text()
     assert f"version = {{{suite_version().split()[1]}}}" in cited
     assert re.findall(r"@\w+\{(\w+),", cited) == ["fedtables", "dlad", "fedsa", "fedad", "fediod"]
